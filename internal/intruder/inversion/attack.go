@@ -10,51 +10,50 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Column is a numeric column on both sides, a record at the same index, NaN where
-// missing. Grid is the step of the original's values, 10^−decimals; where the data
-// show none it is the distance within which a value counts as found, for the
-// program's own releases λ/2²⁰.
+// Column is a numeric column before and after masking, with a record at the same index
+// on both sides and NaN for a missing value. Grid is the step of the original's values,
+// 10^−decimals. If the data have no such step, Grid is the distance within which a
+// value counts as found; for the program's own releases it is λ/2²⁰.
 type Column struct {
 	Name               string
 	Grid               float64
 	Original, Released []float64
 }
 
-// Key is a released column that is no number, as a swap compares it: records have
-// equal codes where they have equal values, missing values have one of their own.
+// Key is a released column that is not numeric, coded as a swap compares it: records
+// with equal values have equal codes, and missing values have a code of their own.
 type Key struct {
 	Name  string
 	Codes []int32
 }
 
-// Release is what the intruder has, with the originals that it is judged by. Keys
-// are for swaps only: numeric keys are found among Columns. Who can have been
-// swapped follows from all records of a window; where Columns are a sample, leave
-// Keys out.
+// Release holds the released data and the originals that the attack's claims are
+// compared with. Keys are used for swaps only; numeric keys are among Columns. The
+// records that can have been swapped are determined from all records of a window; leave
+// Keys empty if Columns are a sample.
 type Release struct {
 	Columns []Column
 	Keys    []Key
 }
 
-// Moments are of an original column, SD with divisor n−1; what is not published
-// is NaN.
+// Moments holds mean and SD (divisor n−1) of an original column, NaN if not published.
 type Moments struct{ Mean, SD float64 }
 
-// Extremes are the least and the greatest value of an original column.
+// Extremes holds the minimum and the maximum of an original column.
 type Extremes struct{ Min, Max float64 }
 
-// Published is what the intruder has been told beside the masks.
+// Published holds what the intruder knows besides the masks and the release.
 type Published struct {
 	N        int                 // records of the whole release; 0: as many as the columns have
-	Moments  map[string]Moments  // of the columns of which some are published
-	Extremes map[string]Extremes // likewise
-	Window   int                 // records in a swap window; 0: not known, or all
+	Moments  map[string]Moments  // of the columns for which a moment is published
+	Extremes map[string]Extremes // of the columns for which they are published
+	Window   int                 // records in a swap window; 0: unknown, or all records
 }
 
-// Options tune the verdict. The zero value stands for the defaults.
+// Options are the parameters of the verdict. The zero value stands for the defaults.
 type Options struct {
-	// Confidence is the probability from which a claim is deterministic; 0 is
-	// DefaultConfidence.
+	// Confidence is the probability from which a claim counts as deterministic; 0
+	// stands for DefaultConfidence.
 	Confidence float64
 }
 
@@ -63,29 +62,29 @@ const DefaultConfidence = 0.6827
 
 // Result is the outcome of an attack.
 type Result struct {
-	Passed     bool           `json:"passed" doc:"nothing was computed back"` // every column did
+	Passed     bool           `json:"passed" doc:"nothing was computed back"` // every column passed
 	Confidence float64        `json:"confidence" doc:"probability from which a claim is deterministic"`
 	Columns    []ColumnResult `json:"columns"`
-	// Categories are of the categorical keys that masks change.
+	// Categories holds the results of the categorical keys that masks change.
 	Categories []CategoryResult `json:"categories,omitempty" doc:"of the categorical keys that masks change"`
 }
 
-// ColumnResult says what was recovered of a column.
+// ColumnResult counts the recovered values of a column.
 type ColumnResult struct {
 	Name    string  `json:"name"`
-	Masked  bool    `json:"masked" doc:"some mask names the column"` // some mask names it
+	Masked  bool    `json:"masked" doc:"some mask names the column"` // a mask names the column
 	Grid    float64 `json:"grid" doc:"step of the values, in the column's unit; what is found to within half of it is recovered"`
 	Records int     `json:"records" doc:"with an original value"`
 	// Guess is the share of records that have the most frequent original value:
-	// what always guessing that value finds.
+	// the success rate of always guessing this value.
 	Guess float64 `json:"guess" doc:"share of the most frequent original value"`
-	// Recovered counts the records that inversions which fail the column have
-	// recovered, each once; Share is of Records, and BeyondGuess is Share less what
-	// guessing finds with as many claims, at least 0.
+	// Recovered counts the records that were recovered by inversions that fail the
+	// column, each record once. Share is Recovered/Records. BeyondGuess is Share minus
+	// the expected share from guessing with as many claims, at least 0.
 	Recovered   int     `json:"recovered" doc:"records recovered by inversions that fail the column"`
 	Share       float64 `json:"share"`
 	BeyondGuess float64 `json:"beyond_guess" doc:"share less what guessing finds with as many claims"`
-	// By is the inversion that recovered the most, "" where the column passes.
+	// By is the inversion that recovered the most records, "" if the column passes.
 	By         Kind        `json:"by" doc:"inversion that recovered the most"`
 	Passed     bool        `json:"passed"`
 	Inversions []Inversion `json:"inversions"`
@@ -96,43 +95,44 @@ type Kind string
 
 // The inversions.
 const (
-	Identity     Kind = "identity"      // no mask moves the value
-	SmallNoise   Kind = "small_noise"   // the noise is lost in rounding to the grid
-	SmallBias    Kind = "small_bias"    // the bias of so small a value is lost in rounding
-	Tier         Kind = "tier"          // the value lies in a tier without noise, or with too little
-	InsideBounds Kind = "inside_bounds" // a truncation leaves what lies within its bounds
-	Unswapped    Kind = "unswapped"     // no exchange, or hardly any, can have reached the record
-	GroupValue   Kind = "group_value"   // the value of a group is an extreme, and so that of all its records
-	RankWindow   Kind = "rank_window"   // a heap of equal values that few can have come into
-	Rounding     Kind = "rounding"      // the rounded value, claimed to be the original
-	Heap         Kind = "heap"          // a value at a bound, claimed to be the bound
-	HeapMoments  Kind = "heap_moments"  // one or two values at bounds, from mean and SD
+	Identity     Kind = "identity"      // no mask changes the value
+	SmallNoise   Kind = "small_noise"   // rounding to the grid removes the noise
+	SmallBias    Kind = "small_bias"    // the value is so small that rounding removes its bias
+	Tier         Kind = "tier"          // the value lies in a tier without noise or with too little noise
+	InsideBounds Kind = "inside_bounds" // a truncation does not change values within its bounds
+	Unswapped    Kind = "unswapped"     // no swap, or almost none, can have changed the record
+	GroupValue   Kind = "group_value"   // the value of a group is an extreme, so all its records have this value
+	RankWindow   Kind = "rank_window"   // a set of equal values into which few other values can have been swapped
+	Rounding     Kind = "rounding"      // claim: the rounded value is the original
+	Heap         Kind = "heap"          // claim: the original of a value at a bound is the bound
+	HeapMoments  Kind = "heap_moments"  // one or two values at bounds, computed from mean and SD
 	Shift        Kind = "shift"         // y + (x̄ − ȳ)
 	Scale        Kind = "scale"         // y·x̄/ȳ
 	Standardise  Kind = "standardise"   // x̄ + (y − ȳ)·S_x/S_y
 	Reflect      Kind = "reflect"       // x̄ − (y − ȳ)·S_x/S_y
-	Luck         Kind = "luck"          // the released value, where the masks may well have moved it
+	Luck         Kind = "luck"          // claim: the released value is the original, although the masks may have changed it
 )
 
-// Inversion is one way to compute originals and how well it did.
+// Inversion is one method to compute original values, with its results.
 type Inversion struct {
 	Kind      Kind   `json:"kind"`
 	Mask      string `json:"mask,omitempty"` // label of the mask that it undoes
 	Claims    int    `json:"claims" doc:"values computed"`
 	Recovered int    `json:"recovered" doc:"claims within half a grid step of the original"`
 	// Certainty is the least probability, given the masks, with which a claim is
-	// right; 0 where they do not tell.
+	// correct; 0 if the masks do not determine it.
 	Certainty float64 `json:"certainty" doc:"least probability, given the masks, with which a claim is right; 0 where they do not tell"`
-	// Chance is the greatest share of claims that luck brings: the masks leaving
-	// values where they were, or the guess.
+	// Chance is the greatest share of claims that are correct by chance: because the
+	// masks left the value unchanged, or by guessing.
 	Chance        float64 `json:"chance" doc:"greatest share of claims that luck brings"`
 	Deterministic bool    `json:"deterministic" doc:"the intruder knows that the claims are right"`
 	Fails         bool    `json:"fails" doc:"it fails the column"`
 }
 
-// Attack tries every inversion on every column. It returns an error where masks
-// or columns are wrong, or the context's. Give it the columns that are to be
-// protected: one that no mask names is recovered whole.
+// Attack tries every inversion on every column. It returns an error if the masks, the
+// columns or the published values are not valid, if a mask is unknown to it, or if the
+// context ends. Pass only columns that are to be protected: a column that no mask names
+// is recovered completely.
 func Attack(ctx context.Context, masks []transform.Spec, known Published, release Release, o Options) (*Result, error) {
 	if o.Confidence == 0 {
 		o.Confidence = DefaultConfidence

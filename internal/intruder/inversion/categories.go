@@ -12,56 +12,61 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// CategoryColumn is a column of categories on both sides, a record at the same index:
-// codes that both share, −1 where a value is missing. Code returns the code of a
-// category by its text, false where neither side has it.
+// CategoryColumn is a categorical column before and after masking, with a record at the
+// same index on both sides. Both sides have the same codes; −1 is a missing value. Code
+// returns the code of a category from its text, false if neither side has the category.
 type CategoryColumn struct {
 	Name               string
 	Original, Released []int32
 	Code               func(text string) (int32, bool)
 }
 
-// CategoryResult says what is told of the original's categories of a column by whoever
-// knows its masks and the release.
+// CategoryResult measures what an intruder who knows the masks and the release can
+// infer on the original categories of a column.
 type CategoryResult struct {
 	Name    string `json:"name"`
 	Records int    `json:"records" doc:"with a released category"`
 	// Guess is the share of records that have the most frequent original category.
 	Guess float64 `json:"guess" doc:"share of the most frequent original category"`
-	// Posterior is the greatest probability with which a released category tells an original
-	// one. Of post-randomisation it is Bayes' rule, with the frequencies that follow from
-	// those of the release and the matrix; of a recoding the share of the most frequent of
-	// the categories that were joined, which an intruder may know from elsewhere.
+	// Posterior is the greatest probability of an original category given a released one.
+	// For post-randomisation it is computed by Bayes' rule, with the prior frequencies that
+	// follow from the released frequencies and the matrix. For a recoding it is the share of
+	// the most frequent category among the joined ones, which an intruder may know from
+	// other sources.
 	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability with which a released category tells the original one; absent where no mask of the column recodes or randomises"`
-	// Rarest is the same of the rarest category by those frequencies, that it is the
-	// original one where it is released; of post-randomisation alone.
+	// Rarest, for post-randomisation only, is the probability that the rarest category
+	// by these frequencies is the original category of a record for which it is
+	// released.
 	Rarest *float64 `json:"posterior_rarest,omitempty" doc:"of post-randomisation: the probability that the rarest category is the original one where it is released"`
-	// Certain counts the records whose original category follows for certain.
+	// Certain counts the records whose original category follows with certainty.
 	Certain int `json:"certain" doc:"records whose original category follows for certain from the released one"`
-	// Hidden counts the cells that are missing and were not, Claims those of which a value
-	// follows from k and the other records, Recovered those of which it is the value.
+	// Hidden counts the cells that are missing in the release but not in the original.
+	// Claims counts those whose value follows from k and the other records. Recovered
+	// counts the correct claims.
 	Hidden    int `json:"hidden,omitempty" doc:"cells that local suppression set missing"`
 	Claims    int `json:"claims,omitempty" doc:"missing cells of which one value alone makes the combination rare"`
 	Recovered int `json:"recovered" doc:"values computed back by what fails the column"`
-	// By says which mask is undone, "" where the column passes.
+	// By is the inversion that recovered values, "" if the column passes.
 	By     Kind `json:"by" doc:"what computed values back"`
 	Passed bool `json:"passed"`
 }
 
 // The inversions of masks of categories.
 const (
-	Bayes      Kind = "bayes"      // a category of post-randomisation that comes from one original alone
+	Bayes      Kind = "bayes"      // a category of post-randomisation that can come from one original category only
 	Renaming   Kind = "renaming"   // a recoding that joins no categories
-	Minimality Kind = "minimality" // a missing cell of which one value alone makes the combination rare
+	Minimality Kind = "minimality" // a missing cell for which only one value makes the combination rare
 )
 
-// certain is the probability from which an original category follows for certain.
+// certain is the probability from which an original category counts as certain.
 const certain = 1 - 1e-9
 
-// Categories tries to compute back categories of columns that masks change. whole says
-// that the columns hold all records of the release, without which nothing follows from
-// how rare a combination is. keys are the original's codes of other columns, by which
-// frequencies may have been counted in strata.
+// Categories tries to recover the original categories of columns that masks change.
+// whole means that the columns hold all records of the release; without it, local
+// suppression is not attacked, because the frequencies of combinations are unknown.
+// keys holds the original codes of other columns, which may define strata for
+// frequencies. It returns an error if the masks, the columns or the strata are not
+// valid, or if the context ends.
 func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32, whole bool) ([]CategoryResult, error) {
 	if err := checkMasks(masks); err != nil {
 		return nil, err
@@ -91,7 +96,7 @@ func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryC
 	return list, nil
 }
 
-// category tries to compute back the categories of one column, from its released values alone.
+// category tries to recover the categories of one column from its released values alone.
 func category(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32) (CategoryResult, error) {
 	r := CategoryResult{Name: c.Name, Passed: true, Guess: modalCode(c.Original)}
 	for _, y := range c.Released {
@@ -107,7 +112,7 @@ func category(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32
 		}
 		switch a := transform.ActionOf(m.Params, c.Name, 0).(type) {
 		case transform.Randomising:
-			drawn = &a // of several the last, of a recoded column what it made: no less is told of those
+			drawn = &a // the last of several, applied to the result of a recoding: it gives at least as much information
 		case transform.Recoding:
 			recoded, mixed, drawn = true, mixed || drawn != nil, nil
 		}
@@ -122,13 +127,14 @@ func category(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32
 	case recoded:
 		r.recoded(c)
 	}
-	if mixed { // what was drawn before is not seen: the shares are those of this release
+	if mixed { // the values drawn before the recoding are not released: the shares describe this release only
 		r.Certain, r.Recovered, r.By, r.Passed = 0, 0, "", true
 	}
 	return r, nil
 }
 
-// modalCode is the share of the most frequent code; missing ones (negative) do not count.
+// modalCode returns the share of the most frequent code; missing (negative) codes do not
+// count.
 func modalCode(codes []int32) float64 {
 	most, n, count := 0, 0, map[int32]int{}
 	for _, x := range codes {
@@ -142,7 +148,7 @@ func modalCode(codes []int32) float64 {
 	return float64(most) / float64(max(n, 1))
 }
 
-// randomised is Bayes' rule under the matrix: P(k | l) = π_k P_kl / Σ_m π_m P_ml.
+// randomised applies Bayes' rule with the matrix: P(k | l) = π_k P_kl / Σ_m π_m P_ml.
 func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising) {
 	count := map[int32]int{}
 	for _, y := range c.Released {
@@ -162,9 +168,10 @@ func (r *CategoryResult) randomised(c *CategoryColumn, a *transform.Randomising)
 	r.bayes(a.Matrix, prior, released)
 }
 
-// countedFirst is Bayes' rule in each stratum, under the invariant matrix that follows from the
-// original's frequencies there. These are its prior: who knows the law finds them in the
-// release, in which they are expected to be the same.
+// countedFirst applies Bayes' rule in each stratum, with the invariant matrix that follows from
+// the original frequencies there. These frequencies are also the prior: an intruder who knows
+// the matrix estimates them by the released frequencies, which have the same expectation. It
+// returns an error if a column of the strata is not among keys.
 func (r *CategoryResult) countedFirst(c *CategoryColumn, a *transform.Randomising, keys map[string][]int32) error {
 	var by [][]int32
 	for _, name := range a.By {
@@ -220,8 +227,9 @@ func (r *CategoryResult) countedFirst(c *CategoryColumn, a *transform.Randomisin
 	return nil
 }
 
-// bayes takes what each released category tells under a matrix. Called again, of other
-// records, the greatest probabilities stay.
+// bayes updates the result with the posteriors under matrix p of the released
+// categories. If it is called again for other records, the greatest probabilities are
+// kept.
 func (r *CategoryResult) bayes(p [][]float64, prior, released []float64) {
 	rarest := -1
 	greatest := 0.0
@@ -236,7 +244,7 @@ func (r *CategoryResult) bayes(p [][]float64, prior, released []float64) {
 			most = max(most, joint)
 		}
 		if total == 0 {
-			continue // the law says that this cannot have been released
+			continue // under the matrix this category cannot have been released
 		}
 		greatest = max(greatest, most/total)
 		if most/total >= certain {
@@ -263,10 +271,11 @@ func (r *CategoryResult) bayes(p [][]float64, prior, released []float64) {
 	}
 }
 
-// Prior returns the frequencies of the original's categories, summing to 1, that an intruder
-// computes from counts of released ones under a matrix P of which row k is the law of
-// category k: n·P⁻¹ where that is a distribution, else that of greatest likelihood, by
-// expectation and maximisation. It returns nil where nothing was released.
+// Prior returns the relative frequencies of the original categories, with sum 1, that an
+// intruder estimates from the counts n of the released ones. Row k of the matrix P is the
+// distribution of the released category given original category k. The estimate is n·P⁻¹,
+// divided by the sum of n, if this is a distribution, else the maximum likelihood estimate
+// by the EM algorithm. It returns nil if all counts are 0.
 func Prior(p [][]float64, released []float64) []float64 {
 	k, n := len(released), 0.0
 	for _, v := range released {
@@ -297,7 +306,7 @@ func Prior(p [][]float64, released []float64) []float64 {
 	return likeliest(p, released, n)
 }
 
-// steps bounds the steps of expectation and maximisation, of which each takes k².
+// steps is the greatest number of EM steps; each takes k² operations.
 const steps = 2000
 
 func likeliest(p [][]float64, released []float64, n float64) []float64 {
@@ -331,9 +340,10 @@ func likeliest(p [][]float64, released []float64, n float64) []float64 {
 	return prior
 }
 
-// recoded finds what the categories that were joined tell of each other.
+// recoded computes the result of a recoding from the original categories that each
+// released category joins.
 func (r *CategoryResult) recoded(c *CategoryColumn) {
-	leaves := map[int32]map[int32]int{} // by released category, the original's
+	leaves := map[int32]map[int32]int{} // by released category, the counts of the original categories
 	for i, y := range c.Released {
 		if x := c.Original[i]; y >= 0 && x >= 0 {
 			if leaves[y] == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// attacker is the intruder at work on one column, with the auditor beside him who
-// sees the originals and judges.
+// attacker is the state of the attack on one column. It holds both what the intruder
+// knows and the originals that the claims are compared with.
 type attacker struct {
 	column     *Column
 	grid       float64
@@ -24,10 +24,10 @@ type attacker struct {
 
 	original, released side
 	guess              float64
-	disclosed          []bool // by an inversion that fails the column
+	disclosed          []bool // recovered by an inversion that fails the column
 }
 
-// side is what a column shows of itself.
+// side holds number, mean and SD of the values of a column on one side.
 type side struct {
 	n        int
 	mean, sd float64
@@ -63,9 +63,9 @@ func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swap
 	return a, nil
 }
 
-// sd returns S_x for noise that is given as a share of it: as published, or else
-// as the data have it. Who is not told it finds it from S_y² = S_x²(1 + f²), to
-// the accuracy of the sample.
+// sd returns S_x, for noise that is given as a share f of it: the published SD, or else
+// the SD of the original. If it is not published, an intruder estimates it from S_y² =
+// S_x²(1 + f²), with the accuracy of the sample.
 func (a *attacker) sd() float64 {
 	if a.moments.SD >= 0 {
 		return a.moments.SD
@@ -76,8 +76,8 @@ func (a *attacker) sd() float64 {
 	return 0
 }
 
-// modalShare returns the share of the most frequent value, of those on the same
-// grid point.
+// modalShare returns the share of the most frequent value, where values on the same
+// grid point count as equal.
 func modalShare(values []float64, grid float64) float64 {
 	s := make([]float64, 0, len(values))
 	for _, x := range values {
@@ -101,8 +101,8 @@ func modalShare(values []float64, grid float64) float64 {
 	return float64(most) / float64(len(s))
 }
 
-// near reports whether a claim is within the grid of the original. The slack is
-// the rounding of decimal numbers.
+// near reports whether a claim is within half a grid step of the original. The
+// tolerance allows for the rounding of decimal numbers.
 func (a *attacker) near(claim, x float64) bool {
 	return math.Abs(claim-x) <= a.grid/2*(1+1e-6)+1e-15*math.Abs(x)
 }
@@ -138,9 +138,9 @@ func (a *attacker) attack() ColumnResult {
 }
 
 // direct claims that released values are the originals. Each record is one claim,
-// filed under the mask that is the most likely to have moved it. It returns the
-// certainty of each, and the mean probability with which the masks leave a value
-// where it is; 0 where that is no luck but what they do.
+// grouped by the mask that most probably has changed it. It returns the certainty of
+// each claim and the mean probability that the masks leave a value unchanged; this is 0
+// if it is at least the confidence, because the claims are then not correct by chance.
 func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	x, y := a.column.Original, a.column.Released
 	certain, chance, weakest := a.leftAlone()
@@ -153,7 +153,7 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	if a.original.n > 0 {
 		luck = sum / float64(a.original.n)
 	}
-	moved := luck < a.confidence // by more than rounding undoes
+	moved := luck < a.confidence // by more than rounding removes
 	if rounded := a.roundedShare(moved); rounded < 1 {
 		for i := range chance {
 			chance[i] *= rounded
@@ -180,9 +180,10 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	return certain, luck
 }
 
-// leftAlone says of each record how sure it is that the masks leave its value where it is,
-// with which probability they do, and which mask is the most likely not to: 0 for none, k
-// for links[k−1].
+// leftAlone returns for each record a lower bound of the probability, given the released
+// value, that the masks left its value unchanged (certain), an upper bound of the same
+// probability given the original (chance), and the mask that most probably changed it
+// (weakest): 0 for none, k for links[k−1].
 func (a *attacker) leftAlone() (certain, chance []float64, weakest []int32) {
 	x, y := a.column.Original, a.column.Released
 	certain, chance = ones(len(y)), ones(len(y))
@@ -217,14 +218,14 @@ func (a *attacker) leftAlone() (certain, chance []float64, weakest []int32) {
 	return certain, chance, weakest
 }
 
-// file is what a claim that the released value is the original is filed under.
-// link is 1 more than the place in links, 0 for none.
+// file is the group of a claim that the released value is the original. link is the
+// index in links plus 1, 0 for none.
 type file struct {
 	link int32
 	kind Kind
 }
 
-// fileOf files the claim for record i, the released value y.
+// fileOf returns the group of the claim for record i with released value y.
 func (a *attacker) fileOf(i int, y float64, certain []float64, weakest []int32, moved bool) file {
 	link := weakest[i]
 	switch {
@@ -241,7 +242,7 @@ func (a *attacker) fileOf(i int, y float64, certain []float64, weakest []int32, 
 	return file{0, Luck}
 }
 
-// file counts the claims that released values are the originals.
+// file counts, by group, the claims that released values are the originals.
 func (a *attacker) file(certain, chance []float64, weakest []int32, moved bool) map[file]*claims {
 	groups := map[file]*claims{}
 	x := a.column.Original
@@ -263,7 +264,7 @@ func (a *attacker) file(certain, chance []float64, weakest []int32, moved bool) 
 	return groups
 }
 
-// sorted returns the groups in an order of their own, for results that repeat.
+// sorted returns the groups in a fixed order, so that results are reproducible.
 func (a *attacker) sorted(groups map[file]*claims) []*claims {
 	return slices.SortedFunc(maps.Values(groups), func(a, b *claims) int {
 		return cmp.Or(cmp.Compare(a.link, b.link), cmp.Compare(a.kind, b.kind))
@@ -289,11 +290,11 @@ func (a *attacker) heaped(y float64) bool {
 	return false
 }
 
-// roundedShare returns the share of values that a rounding can release as they are.
-// Where noise has moved them first it is that of the originals that are multiples
-// of the step, so that luck is what the noise makes it. Rounding alone is no luck:
-// then it is what evenly spread values would give, and data that are coarser than
-// their grid are found out.
+// roundedShare returns an upper bound of the share of values that the coarsest rounding
+// leaves unchanged. If noise changes values before the rounding, it takes into account
+// the share of originals that are multiples of the step, so that the chance is that of
+// the noise. For rounding alone it is the share for evenly spread values, so that the
+// attack detects data that are coarser than their grid.
 func (a *attacker) roundedShare(moved bool) float64 {
 	share := 1.0
 	for _, l := range a.links {
@@ -315,7 +316,7 @@ func (a *attacker) roundedShare(moved bool) float64 {
 	return share
 }
 
-// claims are what one inversion claims for some records, counted.
+// claims counts the claims of one inversion for a group of records.
 type claims struct {
 	file
 	deterministic bool
@@ -334,16 +335,17 @@ func (g *claims) add(hit bool, certainty, chance float64) {
 	g.chance += chance
 }
 
-// significance is the probability below which more hits than luck are no luck. A
-// release of a thousand columns, ten inversions each, fails by luck one time in
-// a hundred.
+// significance is the level of the test for more correct claims than by chance. A
+// release of a thousand columns with ten inversions each fails by chance one time in a
+// hundred.
 const significance = 1e-6
 
-// slack allows for what luck's probabilities leave out: a standard deviation that
-// is a sample's, a tier that the value before it decided of.
+// slack is a factor that allows for errors of the chance probabilities: a standard
+// deviation that is estimated from a sample, a tier that was chosen by the value before
+// the preceding mask.
 const slack = 1.05
 
-// judge decides about claims and lists the inversion.
+// judge decides whether the claims fail the column and appends the inversion to c.
 func (a *attacker) judge(c *ColumnResult, g *claims) {
 	if g.n == 0 {
 		return
@@ -354,7 +356,7 @@ func (a *attacker) judge(c *ColumnResult, g *claims) {
 	}
 	share := float64(g.recovered) / float64(g.n)
 	if g.deterministic {
-		// Claims that mostly fail are of masks that are not those of the release.
+		// If most claims are wrong, the masks are not those of the release.
 		v.Fails = share > a.guess && (share >= a.confidence/2 || improbable(g.recovered, g.n, a.guess))
 	} else {
 		v.Chance = min(1, max(a.guess, slack*g.chance/float64(g.n)))
@@ -365,7 +367,7 @@ func (a *attacker) judge(c *ColumnResult, g *claims) {
 }
 
 // improbable reports whether r or more hits among m have a probability below
-// significance where each has the probability p.
+// significance if each has the probability p.
 func improbable(r, m int, p float64) bool {
 	if float64(r) <= p*float64(m) {
 		return false

@@ -6,15 +6,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// groupLink is microaggregation of a column of which extremes may be published. A mean
-// that is the least or the greatest value of all is the mean of values that are all just
-// that, which the intruder then knows of each record of the group; of a median half of
-// them are. Of other groups nothing is sure: equal values stay as they are, but which
-// these are the release does not tell.
+// groupLink returns the link of microaggregation of a column whose extremes may be
+// published. If the mean of a group is the minimum or the maximum of the column, all
+// values of the group are equal to it, and the intruder knows the value of each of its
+// records. If a median is an extreme, at least half of the values are equal to it. For
+// other groups nothing is certain: groups of equal values are unchanged, but the release
+// does not show which groups these are.
 func groupLink(m transform.Aggregation, known Extremes, grid float64) link {
 	sure := 1.0
 	if m.Aggregate != "mean" {
-		sure = 0.5 // and more, by less than one record
+		sure = 0.5 // a lower bound, exact to less than one record
 	}
 	return link{kind: GroupValue, certain: func(y, p []float64) {
 		for i, v := range y {

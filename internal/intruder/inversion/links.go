@@ -6,29 +6,29 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// link is a mask on one column, as the intruder sees it.
+// link describes, for the intruder, what a mask does to one column.
 type link struct {
-	kind  Kind // of the claim that the released value is the original
+	kind  Kind // kind of the claim that the released value is the original
 	label string
-	// trivial: the mask moves nothing at all.
+	// trivial: the mask changes no value.
 	trivial bool
-	// certain multiplies into p[i] the least probability, given that y[i] was
-	// released, with which the mask left the value where it was.
+	// certain multiplies p[i] by a lower bound of the probability, given that y[i] was
+	// released, that the mask left the value unchanged.
 	certain func(y []float64, p []float64)
-	// chance lowers p[i] to the greatest probability with which the mask leaves
-	// x[i] where it is. nil: it may do so for sure.
+	// chance reduces p[i] to an upper bound of the probability that the mask leaves
+	// x[i] unchanged. nil: the bound is 1.
 	chance func(x []float64, p []float64)
 	// atBound reports whether a released value lies at a bound that hides
-	// originals beyond it. nil: there is none.
+	// originals beyond it. nil: there is no such bound.
 	atBound func(y float64) (lower, upper bool)
-	step    float64 // rounds to multiples of it, where it is coarser than the grid
+	step    float64 // step of the rounding, if it is coarser than the grid
 }
 
 // noise is the distribution of ε.
 type noise struct {
 	lambda float64
 	form   string
-	stay   [2]float64 // within the least and the most half cell
+	stay   [2]float64 // P(|ε| < half cell), for the least and the greatest half cell
 }
 
 // below returns P(ε < v).
@@ -67,7 +67,7 @@ func (e noise) within(v float64) float64 {
 	return math.Erf(v / (e.lambda * math.Sqrt2))
 }
 
-// reach returns a distance that ε exceeds with probability 1e-9 at most.
+// reach returns a distance that |ε| exceeds with probability 1e-9 at most.
 func (e noise) reach() float64 {
 	switch e.form {
 	case "laplace":
@@ -78,7 +78,8 @@ func (e noise) reach() float64 {
 	return 6.2 * e.lambda
 }
 
-// noiseLink is a noise mask, with the truncation of mode redraw that binds it.
+// noiseLink returns the link of a noise mask with its truncation of mode redraw, nil if
+// there is none.
 func (a *attacker) noiseLink(m transform.Addition, grid cell, redraw *transform.Bounding) link {
 	l := link{kind: SmallNoise}
 	tiers := []tier{{math.Inf(-1), noise{lambda: m.SD, form: m.Distribution}}}
@@ -102,7 +103,8 @@ func (a *attacker) noiseLink(m transform.Addition, grid cell, redraw *transform.
 	if redraw != nil {
 		lower, upper = redraw.Lower, redraw.Upper
 	}
-	// Given that the result lies within the bounds, it is the more likely to be x.
+	// Given that the result lies within the bounds, the probability that it is x is
+	// greater.
 	const least, most = 0, 1
 	stay := func(x float64, half int) float64 {
 		e := &tierOf(tiers, x).noise
@@ -137,7 +139,8 @@ func (a *attacker) noiseLink(m transform.Addition, grid cell, redraw *transform.
 	return l
 }
 
-// biasLink is a bias mask: a value moves by φ|x| z, so a zero does not.
+// biasLink returns the link of a bias mask. The mask changes a value by φ|x| z, so it
+// does not change a zero.
 func biasLink(phi float64, grid cell) link {
 	if phi == 0 {
 		return link{kind: Identity, trivial: true}
@@ -162,8 +165,9 @@ func biasLink(phi float64, grid cell) link {
 	}
 }
 
-// clipLink is a truncation of mode clip. A bound that the published extreme does
-// not go beyond hides nothing. heap is false where later masks move the bound.
+// clipLink returns the link of a truncation of mode clip. A bound hides nothing if the
+// published extreme does not exceed it. heap is false if later masks change the values
+// at the bound.
 func clipLink(m transform.Bounding, known Extremes, grid float64, heap bool) link {
 	lower, upper := m.Lower, m.Upper
 	if known.Min >= lower-grid/2 {
@@ -175,7 +179,7 @@ func clipLink(m transform.Bounding, known Extremes, grid float64, heap bool) lin
 	if math.IsInf(lower, -1) && math.IsInf(upper, 1) {
 		return link{kind: Identity, trivial: true}
 	}
-	// The chain takes the grid points next to the bounds, inward.
+	// Values at the bounds are those before the next grid point inside the bounds.
 	low := func(y float64) bool { return y < lower+grid*(1-1e-9) }
 	high := func(y float64) bool { return y > upper-grid*(1-1e-9) }
 	l := link{kind: InsideBounds, certain: func(y, p []float64) {
@@ -191,9 +195,9 @@ func clipLink(m transform.Bounding, known Extremes, grid float64, heap bool) lin
 	return l
 }
 
-// cell is half the width of the cell of values that are released as one: that of
-// the grid, or of a coarser rounding that comes later. Rounding twice makes it
-// somewhat less or more.
+// cell is half the width of the interval of values that are released as the same value:
+// that of the grid, or of a later and coarser rounding. Rounding twice makes the
+// interval somewhat narrower or wider, between least and most.
 type cell struct{ least, most float64 }
 
 func cellOf(grid, step float64) cell {
@@ -203,7 +207,8 @@ func cellOf(grid, step float64) cell {
 	return cell{(step - grid) / 2, (step + grid) / 2}
 }
 
-// chain turns the masks into the links of the column, in order.
+// chain sets the links of the column, in the order of the masks. It returns an error if
+// a mask on the column is unknown.
 func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapReach) error {
 	a.moments = Moments{math.NaN(), math.NaN()}
 	if m, published := known.Moments[a.column.Name]; published {
@@ -223,7 +228,7 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 		}
 		a.masked = true
 		if b, ok := action.(transform.Bounding); ok && b.Mode == "redraw" {
-			continue // part of the noise before it
+			continue // it belongs to the noise before it
 		}
 		l, known := a.linkOf(i, actions, extremes, swaps)
 		if !known {
@@ -235,7 +240,8 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 	return nil
 }
 
-// actions is what each mask does to the column, nil where the mask is on others.
+// actions returns the action of each mask on the column, nil if the mask does not name
+// the column, and an error if it has no known action.
 func (a *attacker) actions(masks []transform.Spec) ([]transform.Action, error) {
 	actions := make([]transform.Action, len(masks))
 	for i, m := range masks {
@@ -249,8 +255,8 @@ func (a *attacker) actions(masks []transform.Spec) ([]transform.Action, error) {
 	return actions, nil
 }
 
-// linkOf is the link of action i, given those that follow it; false where it is of no
-// kind that can be undone.
+// linkOf returns the link of action i, given the actions that follow it, and false if
+// the kind of action is unknown.
 func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, swaps *swapReach) (link, bool) {
 	later := actions[i+1:]
 	step, moved := a.movedBy(later)
@@ -272,7 +278,7 @@ func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, 
 		return a.rankLink(p), true
 	case transform.Shuffling: // a value may come from any rank
 		return a.rankLink(transform.RankExchange{P: 1}), true
-	case transform.Synthesis: // nothing of the value is left
+	case transform.Synthesis: // the released value does not contain the original
 		return link{kind: RankWindow, certain: func(_, p []float64) { clear(p) }}, true
 	case transform.Aggregation:
 		return groupLink(p, extremes, a.grid), true
@@ -280,8 +286,8 @@ func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, 
 	return link{}, false
 }
 
-// movedBy returns the coarsest rounding among actions, and whether any of them gives
-// values that are not those that it got.
+// movedBy returns the step of the coarsest rounding among actions (0 if there is none),
+// and whether one of them can change values.
 func (a *attacker) movedBy(actions []transform.Action) (step float64, moved bool) {
 	for _, action := range actions {
 		switch p := action.(type) {
@@ -295,7 +301,8 @@ func (a *attacker) movedBy(actions []transform.Action) (step float64, moved bool
 	return step, moved
 }
 
-// redrawOf returns the redraw that binds a noise mask: the next on the column.
+// redrawOf returns the truncation of mode redraw that belongs to a noise mask: the next
+// action on the column, if it is one, else nil.
 func redrawOf(later []transform.Action) *transform.Bounding {
 	for _, action := range later {
 		if action == nil {

@@ -7,21 +7,23 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Local suppression hides cells of combinations that are rare, which is something to go by
-// (the minimality attack of Wong, Fu, Wang & Pei 2007, VLDB, 543). Had a hidden cell a value
-// with which k − 1 complete records of the release have the record's combination, that
-// record were not rare and would have kept it. Where one value alone is left, it is the
-// cell's.
+// Local suppression hides cells of rare combinations only, and an intruder can use this (the
+// minimality attack of Wong, Fu, Wang & Pei 2007, VLDB, 543). A value is excluded for a
+// hidden cell if, with this value, the record's combination occurs in at least k − 1
+// complete records of the release: the combination would not have been rare, and the cell
+// would not have been hidden. If only one value remains, it is the value of the cell.
 
-// mostValues bounds the values that are tried for the hidden cells of one combination.
+// mostValues is the greatest number of combinations of values that are tried for the
+// hidden cells of one record.
 const mostValues = 1 << 16
 
-// hiddenKey is a combination as it is released: −1 where a cell is missing.
+// hiddenKey is a released combination: the codes of its keys, −1 for a missing cell.
 type hiddenKey [12]int32
 
-// minimality tries every hidden cell of the keys of a suppression, and adds what is found
-// to the results of its columns. Where a key is not among the columns, or was changed at
-// random before, nothing follows.
+// minimality attacks every hidden cell of the keys of a suppression and adds the findings
+// to the results of its columns. It adds nothing if a key is not among the columns, if
+// there are more than 12 keys, or if a key was changed at random before. It returns ctx's
+// error if ctx ends.
 func minimality(ctx context.Context, s transform.Suppression, columns []CategoryColumn, results []CategoryResult) error {
 	var keys []int
 	var truth, domain [][]int32
@@ -64,8 +66,8 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 	return nil
 }
 
-// claim counts the hidden cells of records, and what is claimed of them: a value, or nothing if it
-// is negative. It returns how many claims are true.
+// claim counts the hidden cells of records and the claims that they have the given value; a
+// negative value makes no claims. It returns the number of correct claims.
 func (r *CategoryResult) claim(value int32, records []int32, original, truth []int32) (hits int) {
 	for _, i := range records {
 		if original[i] < 0 {
@@ -83,8 +85,8 @@ func (r *CategoryResult) claim(value int32, records []int32, original, truth []i
 	return hits
 }
 
-// byReleasedKey counts the records of each combination of released keys that is complete, and groups
-// the records of each one with a missing key.
+// byReleasedKey returns the number of records of each complete combination of released keys, and the
+// records of each combination with a missing key.
 func byReleasedKey(columns []CategoryColumn, keys []int) (complete map[hiddenKey]int, groups map[hiddenKey][]int32) {
 	complete, groups = map[hiddenKey]int{}, map[hiddenKey][]int32{}
 	for i := range columns[keys[0]].Released {
@@ -103,10 +105,12 @@ func byReleasedKey(columns []CategoryColumn, keys []int) (complete map[hiddenKey
 	return complete, groups
 }
 
-// beforeSuppression are the categories that a column had when cells were hidden: the
-// original's, or what a recoding made of them, as records whose cell is there show it, −1
-// where none does. values are all that there are, and one that stands for those that
-// nobody sees. It returns false where a category became several.
+// beforeSuppression returns the categories of a column before cells were hidden. truth
+// holds them by record, −1 if the original is missing: the original categories or, if the
+// column was recoded, the recoded ones, as far as records with a released cell show them.
+// values are the distinct categories, sorted; one code, unseen, stands for all recoded
+// categories that no released cell shows. ok is false if an original category has several
+// released ones or if there are no values.
 func beforeSuppression(c *CategoryColumn) (truth, values []int32, ok bool) {
 	const unseen = -2
 	image := map[int32]int32{}
@@ -132,7 +136,7 @@ func beforeSuppression(c *CategoryColumn) (truth, values []int32, ok bool) {
 			continue
 		case known:
 		case same:
-			y = x // of a column that is only suppressed, who knows the code list knows it
+			y = x // for a column without recoding, an intruder who knows the code list knows the category
 		default:
 			y = unseen
 		}
@@ -145,7 +149,7 @@ func beforeSuppression(c *CategoryColumn) (truth, values []int32, ok bool) {
 	return truth, values, len(values) > 0
 }
 
-// minimal is what the attack goes by.
+// minimal holds the data of the minimality attack.
 type minimal struct {
 	k        int
 	domain   [][]int32
@@ -153,7 +157,8 @@ type minimal struct {
 }
 
 // follows returns for each key of a combination the value that its missing cell must have
-// had, −1 where it may have been several, or nothing follows.
+// had, −1 if the cell is not missing, if several values are possible, or if there are
+// more than mostValues combinations to try.
 func (m *minimal) follows(key hiddenKey) []int32 {
 	implied := make([]int32, len(m.domain))
 	size := 1

@@ -2,10 +2,9 @@ package inversion
 
 import "math"
 
-// affine tries the maps that published moments make of the release: a column that
-// was shifted, scaled, standardised or reflected, by whatever program, comes back.
-// luck is the mean probability with which the masks leave a value on its grid
-// point.
+// affine tries the affine maps of the release that follow from published moments. They
+// recover a column that any program has shifted, scaled, standardised or reflected.
+// luck is the mean probability that the masks leave a value on its grid point.
 func (a *attacker) affine(c *ColumnResult, luck float64) {
 	mean, sd := a.moments.Mean, a.moments.SD
 	ym, ys := a.released.mean, a.released.sd
@@ -22,9 +21,9 @@ func (a *attacker) affine(c *ColumnResult, luck float64) {
 			continue
 		}
 		g := &claims{file: file{0, t.kind}}
-		// A symmetric noise with one peak lands in no cell of its lattice more often
-		// than in that of 0, wherever the map puts the cell; a map that shrinks puts
-		// up to 1/slope + 1 points into one.
+		// The most probable grid cell of a symmetric unimodal noise is that of 0, so no
+		// position of the cell under the map is more probable. A map with |slope| below
+		// 1 puts up to 1/|slope| + 1 grid points into one cell.
 		chance := min(1, a.guess+luck*(math.Floor(1/math.Abs(t.slope))+1))
 		x := a.column.Original
 		same := true
@@ -38,7 +37,7 @@ func (a *attacker) affine(c *ColumnResult, luck float64) {
 			g.add(a.near(v, x[i]), 0, chance)
 		}
 		if same {
-			continue // the released values themselves are claimed already
+			continue // direct has already claimed the released values
 		}
 		if a.judge(c, g); g.fails {
 			for i, y := range a.column.Released {
@@ -50,13 +49,12 @@ func (a *attacker) affine(c *ColumnResult, luck float64) {
 
 func finite(x float64) bool { return x-x == 0 }
 
-// heapsByMoments finds what one or two values at bounds were, where all others are
-// certain: n·x̄ less the others' sum is theirs, and (n−1)·S_x² gives the sum of
-// squares. Of two at the same bound it is not known which is which; both are
-// recovered all the same, and the claim is held against the originals in either
-// order.
+// heapsByMoments computes one or two values at bounds if all others are certain: their
+// sum is n·x̄ minus the sum of the others, and (n−1)·S_x² gives their sum of squares.
+// For two values at the same bound their order is unknown. Both values are disclosed
+// nevertheless, and the claim is compared with the originals in both orders.
 func (a *attacker) heapsByMoments(c *ColumnResult, certain []float64) {
-	clip := 0 // 1 more than its place
+	clip := 0 // index of the truncation in links, plus 1
 	for k := range a.links {
 		if a.links[k].atBound != nil {
 			clip = k + 1

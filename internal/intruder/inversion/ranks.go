@@ -8,11 +8,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// rankLink is rank swapping: the values of the column are all there, and each has come
-// from at most w ranks away. Of L equal values, as a heap of zeros, only those within w
-// ranks of the heap's ends can have come from outside it, so that a value is its
-// record's own with a probability of (L − 2w)/L at least, and L − w where the heap is at
-// an end of the column.
+// rankLink returns the link of rank swapping. The released column has the same values as
+// the original, and each value has moved by at most w ranks. Of L equal values (a heap,
+// for example of zeros), only those within w ranks of the heap's ends can have come from
+// outside the heap. So a value is that of its own record with a probability of at least
+// (L − 2w)/L, or (L − w)/L if the heap is at an end of the column.
 func (a *attacker) rankLink(m transform.RankExchange) link {
 	return link{kind: RankWindow, certain: func(y, p []float64) {
 		sorted := make([]float64, 0, len(y))

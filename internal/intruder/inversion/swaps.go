@@ -11,17 +11,17 @@ func errUnknown(m transform.Spec) error {
 	return fmt.Errorf("mask %s: the inversion does not know what it does", m.Kind())
 }
 
-// swapReach finds out which records an exchange can have reached. Swaps leave the
-// keys that they go by as they are, and who is a candidate follows from these.
+// swapReach determines which records a swap can have changed. Swaps do not change the
+// keys that define their groups, and the candidates follow from these keys.
 type swapReach struct {
 	release *Release
 	masks   []transform.Spec
 	window  int
 	n       int
-	known   map[int][]float32 // by mask: the least probability that a record was not moved
+	known   map[int][]float32 // by mask: a lower bound of the probability that a record was not moved
 }
 
-// link returns what mask i, a swap, does to each of its columns.
+// link returns the link of mask i, a swap, on each of its columns.
 func (s *swapReach) link(i int, m transform.Exchange) link {
 	rate := m.Rate
 	if rate == 0 {
@@ -45,19 +45,21 @@ func (s *swapReach) link(i int, m transform.Exchange) link {
 	}}
 }
 
-// unmoved bounds, record by record, the probability from below that a swap did not
-// move it; nil where the keys are not known or were masked later, and 1 − π is all
-// that can be said. A pair is formed at most once for each record and exchanged
-// with probability π. Within a group of equal keys:
+// unmoved returns for each record a lower bound of the probability that a swap did not
+// move it. It returns nil if the keys are unknown or were masked later; the bound is
+// then 1 − π. Each record is in at most one pair, and a pair is exchanged with
+// probability π. Within a group of equal keys:
 //
-//   - Policy unique: a candidate, alone in its value of the attribute, is moved with
-//     probability π at most; of the m records with another value, which are alike,
-//     at most as many can be partners as there are candidates elsewhere in the
-//     group, c: π·min(1, c/m).
-//   - Policy random: of the m records with one value of the attribute at most as many
-//     can be paired as there are others, o: π·min(1, o/m).
+//   - Policy unique: a candidate, the only record of its group with its value of the
+//     attribute, is moved with probability π at most. Of m records of the group with
+//     the same other value, at most c can be partners, where c is the number of
+//     candidates in the group: the probability is π·min(1, c/m).
+//   - Policy random: of m records with the same value of the attribute, at most o can
+//     be paired, where o is the number of the other records of the group: the
+//     probability is π·min(1, o/m).
 //
-// Where a group has one value of the attribute, or no candidate, nothing moves.
+// In a group with only one value of the attribute, or without a candidate, no record
+// moves.
 func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 	group := make([]int32, s.n)
 	if !m.Dataset && s.window > 0 {
@@ -93,9 +95,9 @@ func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 		g, same := group[r], alike[combo[r]]
 		others := size[g] - same
 		if m.Unique && same > 1 {
-			others = single[g] // candidates, none of which is among the records alike
+			others = single[g] // candidates; none of them is among the records with the same value
 		} else if m.Unique && others > 0 {
-			others = 1 // a candidate itself: someone is there to take
+			others = 1 // the record itself is a candidate, and a partner exists
 		}
 		p := m.Rate * math.Min(1, float64(others)/float64(same))
 		unmoved[r] = float32(1 - p)
@@ -103,8 +105,8 @@ func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 	return unmoved
 }
 
-// refine makes of groups the finer groups that agree in a further column. It is
-// false where the column's values, as the swap saw them, are not known.
+// refine splits groups by the values of a further column. It returns false if the
+// column's values at the time of the swap are unknown.
 func (s *swapReach) refine(group []int32, i int, name string) bool {
 	for _, later := range s.masks[i+1:] {
 		if named(later.Params.Masks(), name) {
@@ -137,7 +139,7 @@ func (s *swapReach) refine(group []int32, i int, name string) bool {
 		if c.Name == name {
 			for r, v := range c.Released {
 				if v != v {
-					v = math.NaN() // one missing value, whatever its bits
+					v = math.NaN() // all missing values are equal, also if their bits differ
 				}
 				put(r, math.Float64bits(v+0))
 			}

@@ -2,13 +2,13 @@ package inversion
 
 import "math"
 
-// tier is noise for values above a bound, up to the next tier's.
+// tier is the noise of values above a bound and up to the next tier's bound.
 type tier struct {
 	above float64
 	noise noise
 }
 
-// tierOf returns the tier that a value lies in.
+// tierOf returns the tier of a value.
 func tierOf(tiers []tier, x float64) *tier {
 	at := 0
 	for t := range tiers {
@@ -19,17 +19,17 @@ func tierOf(tiers []tier, x float64) *tier {
 	return &tiers[at]
 }
 
-// In how many parts the ranges beside a bound are counted.
+// Numbers of cells in which values on the two sides of a bound are counted.
 const (
 	sourceCells = 256
 	targetCells = 48
 )
 
-// notFromElsewhere multiplies into p the share of the released values thereabouts
-// that were in this tier before. A tier of little noise is open to values that
-// noise of its neighbours carried over its bounds: there a released value need not
-// be the original. How many come in is estimated with the released values outside
-// in place of the originals.
+// notFromElsewhere multiplies p by the share of the released values in the same cell
+// that were in the same tier before the noise. The noise of a neighbouring tier can
+// move values over the bound into a tier with little noise, so that a released value
+// there need not be the original. The number of these values is estimated from the
+// released values outside the tier, in place of the originals.
 func notFromElsewhere(tiers []tier, y, p []float64) {
 	for t := range tiers {
 		lo, hi := tiers[t].above, math.Inf(1)
@@ -43,7 +43,7 @@ func notFromElsewhere(tiers []tier, y, p []float64) {
 			}
 		}
 		if reach <= tiers[t].noise.reach() {
-			continue // values of this tier move as far themselves
+			continue // the noise of this tier reaches as far
 		}
 		if !math.IsInf(lo, -1) {
 			fromBeyond(tiers, y, p, lo, min(lo+reach, hi), reach)
@@ -54,8 +54,9 @@ func notFromElsewhere(tiers []tier, y, p []float64) {
 	}
 }
 
-// fromBeyond treats the released values between a tier's bound edge and end, which
-// lies inside the tier, against those within reach on the other side of the edge.
+// fromBeyond multiplies p for the released values between a tier's bound, edge, and
+// end, a point inside the tier. It estimates how many of them came from values within
+// reach on the other side of edge.
 func fromBeyond(tiers []tier, y, p []float64, edge, end, reach float64) {
 	width := end - edge // negative below an upper bound
 	var sources [sourceCells]float64
