@@ -1,32 +1,33 @@
 package tables
 
-// Contribution is what one contributor adds to a cell: Value in the units of the
-// table, as of Weight contributors of the population.
+// Contribution is the contribution of one contributor to a cell: Value in the units of
+// the table, and the sampling weight Weight, the number of contributors of the
+// population that it represents.
 type Contribution struct{ Value, Weight float64 }
 
-// Cells is the content of a set: arrays with one element a cell. Values are whole
-// numbers of units of 10^-Decimals, so that sums hold exactly.
+// Cells is the content of a set: arrays with one element per cell. Values are whole
+// numbers of units of 10^-Decimals, so that sums are exact.
 type Cells struct {
 	Set      *Set
 	Decimals int
 	Counts   bool // the value is the number of contributors itself
-	Absolute bool // the largest contributions are without their signs, and rules look at Gross
+	Absolute bool // the largest contributions are absolute values, and rules use Gross
 
 	Value        []float64 // weighted total
-	Gross        []float64 // weighted total of absolute contributions; Value itself where none is negative
+	Gross        []float64 // weighted total of absolute contributions; the slice Value itself if none is negative
 	Contributors []int64   // respondents or holdings, unweighted
-	Negative     []int64   // how many contributions below 0; nil for none
-	Requested    []float64 // the largest contribution of who has asked for protection; nil where nobody has
+	Negative     []int64   // number of contributions below 0; nil if there are none
+	Requested    []float64 // the largest contribution of a respondent who requested protection; nil if none did
 
-	Keys []uint64 // sum of the keys of the records, modulo 2⁶⁴; nil where they have none
+	Keys []uint64 // sum of the keys of the records, modulo 2⁶⁴; nil if records have no keys
 
-	Sampled [][]int64 // of each sample that was drawn, how many of the records; nil for none
+	Sampled [][]int64 // for each drawn sample, its number of records by cell; nil if there are no samples
 
-	Most    int            // how many of the largest contributions are kept
-	largest []Contribution // Most a cell, descending by value; weight 0 where there is none
+	Most    int            // number of largest contributions that are kept
+	largest []Contribution // Most per cell, descending by value; weight 0 for an unused entry
 }
 
-// NewCells returns cells of value 0 without contributors that keep the given
+// NewCells returns cells with value 0 and without contributors, which keep the given
 // number of largest contributions.
 func NewCells(set *Set, decimals, most int) *Cells {
 	n := set.Cells()
@@ -49,13 +50,13 @@ func (c *Cells) Largest(cell int) []Contribution {
 	return l
 }
 
-// Keep enters a contribution among the largest of a cell where it belongs there.
+// Keep inserts a contribution into the largest ones of a cell if it belongs to them.
 func (c *Cells) Keep(cell int, x Contribution) {
 	Keep(c.largest[cell*c.Most:(cell+1)*c.Most], x)
 }
 
-// Keep enters x into a list of the largest contributions, descending, where it
-// belongs there; weight 0 marks what is not yet filled.
+// Keep inserts x into a descending list of the largest contributions if it belongs to
+// them. Entries with weight 0 are unused.
 func Keep(largest []Contribution, x Contribution) {
 	for i := range largest {
 		l := largest[i]
@@ -68,10 +69,10 @@ func Keep(largest []Contribution, x Contribution) {
 	}
 }
 
-// Slots returns the k largest contributions of the population: one of weight 2.5
-// fills two slots and half of a third (Value is then the sum of both parts).
-// Slots that nobody fills are 0. It is how tau-Argus and the R packages apply
-// dominance rules to samples: a unit stands for as many of its kind.
+// Slots returns the k largest contributions of the population: a contribution of weight
+// 2.5 fills two slots and half of a third one, whose value is the sum of its parts.
+// Unused slots are 0. tau-Argus and the R packages apply dominance rules to samples in
+// this way: a unit represents as many units of its kind as its weight says.
 func (c *Cells) Slots(cell, k int) []float64 {
 	slots := make([]float64, k)
 	i, room := 0, 1.0
@@ -88,10 +89,10 @@ func (c *Cells) Slots(cell, k int) []float64 {
 	return slots
 }
 
-// SoleContributors numbers the respondents who are alone in a cell, and so know it: for
-// each cell her number, -1 where there is none. Who is alone in a total is alone in
-// the part that is not empty: cells of one respondent have one number, that of the
-// first of them.
+// SoleContributors returns for each cell the number of its only contributor, who
+// therefore knows its value, or -1 if the cell does not have exactly one contributor.
+// The only contributor of a total is also the only contributor of its part that is not
+// empty. All cells of one respondent have the same number: the first of these cells.
 func SoleContributors(c *Cells) []int32 {
 	knower := make([]int32, c.Set.Cells())
 	for cell := range knower {
@@ -126,15 +127,15 @@ func SoleContributors(c *Cells) []int32 {
 	return knower
 }
 
-// Status says what becomes of a cell.
+// Status says whether a cell is published and, if not, why.
 type Status uint8
 
-// The statuses, in the order in which they outweigh each other.
+// The statuses; a later one takes precedence over an earlier one.
 const (
 	Free      Status = iota // published
-	Empty                   // no contributor: published as such
-	Secondary               // held back so that others cannot be computed
-	Primary                 // may not be published by itself
+	Empty                   // no contributor: published as empty
+	Secondary               // suppressed so that other cells cannot be computed
+	Primary                 // not safe to publish
 )
 
 func (s Status) String() string {

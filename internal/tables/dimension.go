@@ -8,46 +8,47 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Edge says that a code belongs to a parent, at a line of some file (0 where there
-// is none). An empty parent is the total of all.
+// Edge says that a code belongs to a parent, at a line of a file (0 if there is no
+// file). An empty parent stands for the grand total.
 type Edge struct {
 	Child, Parent string
 	Line          int
 }
 
-// Hierarchy is one way in which the codes of a variable add up.
+// Hierarchy is one classification of the codes of a variable into totals and their
+// parts.
 type Hierarchy struct {
 	Name  string
 	Edges []Edge
 }
 
-// DefaultTotal is the code of the total of all where no other is given.
+// DefaultTotal is the code of the grand total if no other code is given.
 const DefaultTotal = "total"
 
-// Sum says that a node is the sum of its parts. Indices are of nodes of a
-// dimension, or of cells of a set.
+// Sum says that a node is the sum of its parts. The indices are nodes of a dimension or
+// cells of a set.
 type Sum struct {
 	Total int32
 	Parts []int32
 }
 
-// Dimension is a variable of a table: all codes of all its hierarchies, and how
-// they add up. Node 0 is the total of all. Leaves come in the order of their first
-// appearance, as do the other nodes.
+// Dimension is a variable of a table: all codes of all its hierarchies, and their sums.
+// Node 0 is the grand total. All other nodes are in the order of their first
+// appearance.
 type Dimension struct {
 	Name  string
 	Codes []string
 	Sums  []Sum
 
 	node   map[string]int32
-	leaves [][]int32 // of a node, ascending; its own for a leaf
-	depth  []int32   // of a node in the first hierarchy that has it
+	leaves [][]int32 // leaves under a node, ascending; a leaf has itself
+	depth  []int32   // depth of a node in the first hierarchy that has it
 }
 
 // NewDimension builds a dimension of one or more hierarchies over the same leaves.
-// All that is wrong is returned at once: a code with two parents in one hierarchy,
-// a cycle, a leaf of one hierarchy that is a total in another, one that another
-// does not have, a code that stands for different leaves in two.
+// It returns all problems at once: a code with two parents in one hierarchy, a cycle, a
+// leaf of one hierarchy that is a total in another or missing in another, a code with
+// different leaves in two hierarchies.
 func NewDimension(name, total string, hierarchies ...Hierarchy) (*Dimension, check.Problems) {
 	if total == "" {
 		total = DefaultTotal
@@ -89,7 +90,7 @@ func at(path string, line int) string {
 	return path
 }
 
-// enter gives the codes of a hierarchy their nodes and returns parents by child.
+// enter adds the codes of a hierarchy as nodes and returns the parent of each child.
 func (d *Dimension) enter(h Hierarchy, path string, problems *check.Problems) map[int32]int32 {
 	parent := make(map[int32]int32, len(h.Edges))
 	problems.NotEmpty(path, len(h.Edges), "code")
@@ -113,7 +114,7 @@ func (d *Dimension) enter(h Hierarchy, path string, problems *check.Problems) ma
 		}
 		parent[c] = up
 	}
-	for _, e := range h.Edges { // a parent that is nobody's child is below the total
+	for _, e := range h.Edges { // a parent without a parent of its own is below the grand total
 		if e.Parent == "" || e.Parent == d.Codes[0] {
 			continue
 		}
@@ -137,7 +138,7 @@ func (d *Dimension) number(code string) int32 {
 	return n
 }
 
-// cycles reports the codes from which the total of all is not reached.
+// cycles adds a problem for each code without a path to the grand total.
 func (d *Dimension) cycles(parent map[int32]int32, path string, problems *check.Problems) {
 	safe := map[int32]bool{0: true}
 	for c := range int32(len(d.Codes)) {
@@ -160,7 +161,8 @@ func (d *Dimension) cycles(parent map[int32]int32, path string, problems *check.
 	}
 }
 
-// addUp enters the sums of hierarchy i and the leaves of its nodes.
+// addUp adds the sums of hierarchy i and the leaves of its nodes, and a problem for
+// each contradiction to an earlier hierarchy.
 func (d *Dimension) addUp(parent map[int32]int32, hierarchies []Hierarchy, i int, problems *check.Problems) {
 	children := make([][]int32, len(d.Codes))
 	for c := range int32(len(d.Codes)) {
@@ -204,7 +206,8 @@ func (d *Dimension) addUp(parent map[int32]int32, hierarchies []Hierarchy, i int
 	}
 }
 
-// missing names the leaves of the first hierarchy that hierarchy i does not have.
+// missing adds a problem for each leaf of the first hierarchy that hierarchy i does not
+// have.
 func (d *Dimension) missing(have []int32, hierarchies []Hierarchy, i int, problems *check.Problems) {
 	for _, n := range d.leaves[0] {
 		if _, found := slices.BinarySearch(have, n); !found {
@@ -222,7 +225,7 @@ func (d *Dimension) enterSum(s Sum) {
 	d.Sums = append(d.Sums, s)
 }
 
-// Node returns the node of a code.
+// Node returns the node of a code, false if there is none.
 func (d *Dimension) Node(code string) (int, bool) {
 	n, ok := d.node[code]
 	return int(n), ok
@@ -231,11 +234,11 @@ func (d *Dimension) Node(code string) (int, bool) {
 // Leaves returns the leaves under a node, ascending; a leaf is under itself.
 func (d *Dimension) Leaves(node int) []int32 { return d.leaves[node] }
 
-// IsLeaf reports whether a node is no sum.
+// IsLeaf reports whether a node is a leaf.
 func (d *Dimension) IsLeaf(node int) bool {
 	return len(d.leaves[node]) == 1 && d.leaves[node][0] == int32(node)
 }
 
-// Depth returns how far a node is from the total of all in the first hierarchy
-// that has it.
+// Depth returns the number of levels between a node and the grand total, in the first
+// hierarchy that has the node.
 func (d *Dimension) Depth(node int) int { return int(d.depth[node]) }

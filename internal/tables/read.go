@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Flat is a hierarchy of codes that add up to the total of all.
+// Flat returns a hierarchy whose codes add up to the grand total.
 func Flat(name string, codes []string) Hierarchy {
 	h := Hierarchy{Name: name}
 	for _, c := range codes {
@@ -23,8 +23,8 @@ func Flat(name string, codes []string) Hierarchy {
 	return h
 }
 
-// FromLevels makes a hierarchy of columns of codes, the widest level first: each
-// row is one way from the top to a leaf. Rows may repeat.
+// FromLevels returns a hierarchy from columns of codes, the top level first: each row
+// is a path from the top to a leaf. Rows may repeat.
 func FromLevels(name string, rows [][]string) Hierarchy {
 	h := Hierarchy{Name: name}
 	seen := map[Edge]bool{}
@@ -41,10 +41,11 @@ func FromLevels(name string, rows [][]string) Hierarchy {
 	return h
 }
 
-// FromPrefixes makes a hierarchy of codes whose first characters are the codes of
-// the levels above: lengths 1, 2, 4 put 0113 below 01 and that below 0. A code that
-// is not of the longest length is a problem, of which the number is told and not the code,
-// which may be a value that stands where a code should; so are lengths that do not rise.
+// FromPrefixes returns a hierarchy of codes whose first characters are the codes of the
+// higher levels: lengths 1, 2, 4 put 0113 below 01, and 01 below 0. It returns a problem
+// if lengths do not increase or if codes do not have the longest length. This problem
+// states the number of such codes but not the codes, because a respondent's value may
+// stand in place of a code.
 func FromPrefixes(name string, codes []string, lengths []int) (Hierarchy, check.Problems) {
 	var problems check.Problems
 	problems.NotEmpty("prefix", len(lengths), "length")
@@ -79,7 +80,8 @@ func FromPrefixes(name string, codes []string, lengths []int) (Hierarchy, check.
 }
 
 // ReadParents reads a hierarchy from CSV of two columns, child and parent, with a
-// header. An empty parent is the total of all.
+// header. An empty parent stands for the grand total. It returns an error for invalid
+// CSV or UTF-8.
 func ReadParents(name string, r io.Reader) (Hierarchy, error) {
 	c := csv.NewReader(r)
 	c.FieldsPerRecord = 2
@@ -105,8 +107,9 @@ func ReadParents(name string, r io.Reader) (Hierarchy, error) {
 	}
 }
 
-// ReadHRC reads a hierarchy in the format of tau-Argus: one code a line, indented
-// by one lead for each level.
+// ReadHRC reads a hierarchy in the format of tau-Argus: one code per line, indented by
+// one character lead for each level. It returns an error if a line skips a level or is
+// not valid UTF-8.
 func ReadHRC(name string, r io.Reader, lead rune) (Hierarchy, error) {
 	h := Hierarchy{Name: name}
 	var above []string

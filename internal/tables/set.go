@@ -9,19 +9,20 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Table is a cross-classification. A variable that it does not have is summed over.
+// Table is a cross-classification. Its cells are totals over all variables that it does
+// not have.
 type Table struct {
 	Name       string
 	Dimensions []*Dimension
 }
 
-// Set is the cells of one or more tables of the same value, and all sums between
-// them. Tables that hold the same cell, named by the same codes, share it.
+// Set holds the cells of one or more tables of the same value, and all sums between
+// them. Cells with the same codes in several tables are the same cell.
 type Set struct {
 	Tables []Table
 
-	cells [][]int32 // of a table, row-major over its nodes, the last dimension fastest; nil where they are 0, 1, 2, …
-	first []place   // where a cell stands first
+	cells [][]int32 // by table, row-major over its nodes, the last dimension fastest; nil if the cells are 0, 1, 2, …
+	first []place   // the first place of each cell
 	n     int
 
 	sumTotal []int32
@@ -31,11 +32,12 @@ type Set struct {
 
 type place struct{ table, at int32 }
 
-// MaxCells is the most cells of a set: their numbers are 32 bits wide.
+// MaxCells is the largest number of cells of a set: cell numbers have 32 bits.
 const MaxCells = 1 << 30
 
-// NewSet puts tables together. It is a problem when one variable has other leaves
-// in two tables, when a code stands for other leaves, when the set is too large.
+// NewSet combines tables. It returns problems if a table has a variable twice, if a
+// variable or a code has different leaves in two tables, or if the set has more than
+// MaxCells cells.
 func NewSet(tables ...Table) (*Set, check.Problems) {
 	s := &Set{Tables: tables}
 	var problems check.Problems
@@ -65,7 +67,7 @@ func NewSet(tables ...Table) (*Set, check.Problems) {
 	return s, nil
 }
 
-// agree holds the dimensions of one variable against each other.
+// agree adds a problem for each difference between the dimensions of the same variable.
 func agree(tables []Table, problems *check.Problems) {
 	of := map[string]*Dimension{}
 	for i, t := range tables {
@@ -108,8 +110,8 @@ func (t Table) size() int {
 	return n
 }
 
-// number gives every cell its number: those of the first table in order, then
-// those of the others that are new.
+// number assigns the cell numbers: first the cells of the first table in order, then
+// the new cells of the other tables.
 func (s *Set) number() {
 	if len(s.Tables) == 1 {
 		s.n = s.Tables[0].size()
@@ -134,7 +136,7 @@ func (s *Set) number() {
 	}
 }
 
-// key names a cell by its codes other than totals of all, so that tables over
+// key identifies a cell by its codes other than grand totals, so that tables over
 // different variables share their margins.
 func (t Table) key(at int) string {
 	var parts []string
@@ -149,7 +151,7 @@ func (t Table) key(at int) string {
 	return strings.Join(parts, "|")
 }
 
-// addUp lists the sums of every line of every table, each once.
+// addUp lists the sums of every line of every table, without duplicates.
 func (s *Set) addUp() {
 	s.sumStart = append(s.sumStart, 0)
 	seen := map[string]bool{}
@@ -196,7 +198,7 @@ func (s *Set) Cells() int { return s.n }
 // Sums returns the number of sums of the set.
 func (s *Set) Sums() int { return len(s.sumTotal) }
 
-// Sum returns sum i, in cells of the set. Its parts must not be changed.
+// Sum returns sum i, in cells of the set. The caller must not change its parts.
 func (s *Set) Sum(i int) Sum {
 	return Sum{s.sumTotal[i], s.sumParts[s.sumStart[i]:s.sumStart[i+1]]}
 }
@@ -210,13 +212,14 @@ func (s *Set) Cell(table, at int) int32 {
 	return s.cells[table][at]
 }
 
-// IsHome reports whether a place of a table is where its cell stands first, so
-// that who goes over all tables meets each cell once.
+// IsHome reports whether a place of a table is the first place of its cell, so that a
+// loop over all tables can process each cell once.
 func (s *Set) IsHome(table, at int) bool {
 	return s.first == nil || s.first[s.cells[table][at]] == place{int32(table), int32(at)}
 }
 
-// At returns the cell of a table at the given codes, one a dimension.
+// At returns the cell of a table at the given codes, one per dimension. It returns an
+// error if a code is unknown or the number of codes is wrong.
 func (s *Set) At(table int, codes ...string) (int, error) {
 	t := s.Tables[table]
 	if len(codes) != len(t.Dimensions) {
@@ -233,7 +236,7 @@ func (s *Set) At(table int, codes ...string) (int, error) {
 	return int(s.Cell(table, at)), nil
 }
 
-// Home returns a table that holds a cell, and the cell's nodes there.
+// Home returns the first table that has a cell, and the cell's nodes there.
 func (s *Set) Home(cell int) (table int, nodes []int) {
 	p := place{0, int32(cell)}
 	if s.first != nil {
@@ -249,7 +252,7 @@ func (s *Set) Home(cell int) (table int, nodes []int) {
 	return int(p.table), nodes
 }
 
-// Name returns the codes of a cell in words.
+// Name returns the codes of a cell as text: "region=North, nace=total".
 func (s *Set) Name(cell int) string {
 	table, nodes := s.Home(cell)
 	parts := make([]string, len(nodes))
@@ -260,8 +263,8 @@ func (s *Set) Name(cell int) string {
 	return strings.Join(parts, ", ")
 }
 
-// CheckSums reports every sum that the values miss by more than the tolerance: by
-// the name of its total and the difference, and at most the first ten.
+// CheckSums returns a problem for each of the first ten sums in which total and parts
+// differ by more than the tolerance, with the name of the total and the difference.
 func (s *Set) CheckSums(values []float64, tolerance float64) check.Problems {
 	var problems check.Problems
 	if len(values) != s.n {

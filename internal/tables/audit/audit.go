@@ -11,30 +11,31 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Ranges is what can be inferred of each cell; a published cell has its value at
-// both ends.
+// Ranges holds the interval that can be inferred for each cell. A published cell has
+// its value at both ends.
 type Ranges struct {
-	// Low and High: no value outside agrees with what is published. For counts they
-	// are whole numbers.
+	// Low and High: no value outside this interval agrees with the published cells. For
+	// counts they are whole numbers.
 	Low, High []float64
-	// ShownLow and ShownHigh: both ends of this range are values in tables that agree
-	// with what is published, for counts in tables of whole numbers. Where they are
-	// narrower than Low and High the truth lies in between.
+	// ShownLow and ShownHigh: both ends of this interval are values in tables that
+	// agree with the published cells, for counts in tables of whole numbers. If it is
+	// narrower than Low and High, the exact interval lies between the two.
 	ShownLow, ShownHigh []float64
 
-	Components, Largest int // parts, and the number of cells of the largest one
+	Components, Largest int // number of components, and number of cells of the largest one
 	Programs, Steps     int // linear programs solved, and simplex steps
-	Unsolved            int // ends that are those of the shuttle: programs stopped at the limit of steps, or left out of huge components
+	Unsolved            int // number of ends with the shuttle's bound: programs that stopped at the limit of steps or were not solved in huge components
 
-	work   int64             // of the programs
-	sumsOf map[int32][]int32 // of a hidden cell: the sums that it stands in; nil until they are asked for
+	work   int64             // work of the programs
+	sumsOf map[int32][]int32 // sums of each hidden cell; nil until needed
 }
 
-// Audit computes the range of every hidden cell; in a huge component what the shuttle
-// leaves of it, where Judge still looks for tables that show what an unsafe cell can be.
-// Programs are not solved where the shuttle's bound has been attained already by a vertex
-// on the way (Duncan et al. 2001, §4: "it obviates the need to perform a separate
-// optimization").
+// Audit computes the interval of every hidden cell. In a huge component it is the
+// interval of the shuttle; Judge then searches for tables that prove the protection of
+// primary cells. Audit does not solve the program of an end if a vertex of an earlier
+// program already attains the shuttle's bound (Duncan et al. 2001, §4: "it obviates the
+// need to perform a separate optimization"). It returns the error of q.Stop or of the
+// solver.
 func Audit(q Question) (*Ranges, error) {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -53,7 +54,7 @@ func Audit(q Question) (*Ranges, error) {
 	return r, nil
 }
 
-// solve finds the ranges of one component.
+// solve computes the intervals of one component.
 func (r *Ranges) solve(q Question, p *Component) error {
 	shown := newShown(p, q.Counts)
 	if p.Huge() {
@@ -67,7 +68,7 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	}
 	for j, cell := range p.Cells {
 		low, high := p.Low[j], p.High[j]
-		if q.Counts { // no whole table lies beyond
+		if q.Counts { // no table of whole numbers has values beyond these
 			low, high = math.Ceil(low-1e-6), math.Floor(high+1e-6)
 		}
 		v := q.Value[cell]
@@ -77,7 +78,8 @@ func (r *Ranges) solve(q Question, p *Component) error {
 	return nil
 }
 
-// programs narrows the ends of a component to those that tables attain.
+// programs narrows the ends of a component to values that tables attain, by linear
+// programs.
 func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 	s, err := p.Program()
 	if err != nil {
@@ -103,8 +105,8 @@ func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 	return nil
 }
 
-// attain narrows one end of a column, the upper one or the lower, to the one that tables attain,
-// unless a table that was found attains it already. The work of large components is limited.
+// attain narrows the upper or the lower end of column j to the value that tables attain, unless
+// an earlier table already attains the end. In large components the work is limited.
 func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64, shown *shown) error {
 	end, attained := &p.High[j], s.High[j]
 	if !up {
@@ -134,7 +136,7 @@ func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64,
 	default:
 		*end = v
 	}
-	if math.IsInf(v, 1) { // from any table on, by whole steps as well
+	if math.IsInf(v, 1) { // unbounded from any table on, also in steps of whole numbers
 		shown.high[j] = v
 	} else if math.IsInf(v, -1) {
 		shown.low[j] = v
@@ -143,12 +145,12 @@ func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64,
 	return nil
 }
 
-// auditWork is the work of an audit after which the ends of cells in large components are those of
-// the shuttle: several seconds.
+// auditWork is the work of an audit, several seconds, after which cells in large components keep
+// the ends of the shuttle.
 const auditWork = 1_000_000_000
 
-// optimize moves the system to where column j deviates most in a direction, or
-// until it deviates by enough (a length, not below 0).
+// optimize maximises (up) or minimises the deviation of column j and stops when it
+// reaches enough, a length of at least 0. It returns the deviation.
 func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
 	if up {
 		return s.Maximize(j, enough)
@@ -156,9 +158,10 @@ func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
 	return s.Minimize(j, -enough)
 }
 
-// Show enters a table that agrees with what is published, given by its deviations
-// from the true values, among what was shown. It refuses one that does not: that
-// changes a published cell, breaks a sum or a bound, or is not whole for counts.
+// Show extends ShownLow and ShownHigh by a table, given by its deviations from the true
+// values. It returns an error if the table does not agree with the published cells: if
+// it changes a published cell, violates a sum or a bound, or is not of whole numbers
+// for counts.
 func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 	z := make(map[int32]float64, len(cells))
 	for i, c := range cells {
@@ -194,7 +197,7 @@ func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
 	return nil
 }
 
-// index lists the sums of every hidden cell: no other can a table that is shown break.
+// index lists the sums of every hidden cell: a table in Show can violate only these.
 func (r *Ranges) index(q Question) {
 	if r.sumsOf != nil {
 		return
@@ -213,8 +216,8 @@ func (r *Ranges) index(q Question) {
 	}
 }
 
-// shown collects the deviations that have been seen in points, for counts in points
-// of whole numbers only.
+// shown holds the least and the greatest deviation of each column among the points
+// seen, for counts among points of whole numbers only.
 type shown struct {
 	low, high []float64
 	counts    bool
@@ -245,24 +248,24 @@ func whole(z []float64) bool {
 	return true
 }
 
-// rounding is what is taken for none beside a value: far below the one unit that is the
-// least protection, whatever the value.
+// rounding returns the difference that counts as 0 beside a value x. It is far below
+// one unit, the least protection.
 func rounding(x float64) float64 { return 1e-3 + 1e-13*math.Abs(x) }
 
-// Verdict is what an audit says of the primary cells.
+// Verdict is the result of an audit for the primary cells.
 type Verdict struct {
-	Disclosed []int32 // can be computed exactly
-	Narrow    []int32 // what can be inferred does not reach as far as asked, or was not shown to
-	Unproven  []int32 // of Narrow: bounds reach far enough, but no table of whole numbers was found that does
+	Disclosed []int32 // cells that can be computed exactly
+	Narrow    []int32 // cells whose interval is narrower than required, or not proved to be wide enough
+	Unproven  []int32 // cells of Narrow whose bounds are wide enough, but without a table that proves it
 }
 
-// Safe reports whether every primary cell is protected as its rule asks.
+// Safe reports whether every primary cell is protected as its rule requires.
 func (v Verdict) Safe() bool { return len(v.Disclosed) == 0 && len(v.Narrow) == 0 }
 
-// Judge holds the ranges against the protection that the rules ask for. A primary
-// cell is protected where its range was shown to reach from value − Down to value +
-// Up; where a table at each end is missing, of whole numbers for counts, one is searched
-// for.
+// Judge compares the intervals with the protection that the rules require. A primary
+// cell is protected if tables prove that its interval contains value − Down and value +
+// Up. If such a table, of whole numbers for counts, is missing for an end, Judge
+// searches for one and extends r. It returns the error of q.Stop.
 func Judge(q Question, r *Ranges, p *primary.Result) (Verdict, error) {
 	var v Verdict
 	var missing []int32

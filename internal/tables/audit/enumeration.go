@@ -6,24 +6,24 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// enumeration is a partial table: the ends of every column, and how to take back what
-// narrowed them.
+// enumeration is a partial table: the ends of every column, and a trail to undo their
+// narrowing.
 type enumeration struct {
 	p       *Component
-	whole   bool // ends are whole numbers, and hold exactly
+	whole   bool // ends are whole numbers and exact
 	ends    []ends
-	off     []float64 // of a row: its sum, were all columns at their nearest
+	off     []float64 // of a row: its sum with every column at its nearest
 	trail   []narrowed
 	queue   []int32
 	waiting []bool  // of a row: in the queue
-	rows    []int32 // that a narrowed column stands in: no other can be broken
+	rows    []int32 // rows of the narrowed columns: only these can be violated
 	met     []bool  // of a row: in rows
-	listed  []bool  // of a column: among those that deviate
+	listed  []bool  // of a column: already in the list of changes
 	broken  int     // rows whose sum is not 0
 	steps   int
 }
 
-// ends are the least and the greatest deviation that is still possible.
+// ends holds the least and the greatest deviation that are still possible.
 type ends struct{ low, high float64 }
 
 type narrowed struct {
@@ -31,8 +31,8 @@ type narrowed struct {
 	ends   ends
 }
 
-// enumeration returns the partial table of the component in which nothing is narrowed.
-// It is kept, since most questions touch few of its columns.
+// enumeration returns the partial table of the component without any narrowing. The
+// component keeps it, because most questions change few of its columns.
 func (p *Component) enumeration(whole bool) *enumeration {
 	e := p.partial
 	if e != nil && e.whole == whole {
@@ -48,7 +48,7 @@ func (p *Component) enumeration(whole bool) *enumeration {
 	return e
 }
 
-// reset sets the ends of a column to what is known of it before any question.
+// reset sets the ends of a column to their values before any question.
 func (e *enumeration) reset(j int) {
 	switch p := e.p; {
 	case p.fixed != nil && p.fixed[j]:
@@ -60,17 +60,17 @@ func (e *enumeration) reset(j int) {
 	}
 }
 
-// forget takes back all that a question has narrowed.
+// forget undoes all narrowing of a question.
 func (e *enumeration) forget() {
 	e.back(0)
 	for _, i := range e.rows {
 		e.met[i] = false
-		e.off[i] = 0 // but for rounding it is
+		e.off[i] = 0 // it is 0 already, up to rounding
 	}
 	e.rows, e.broken = e.rows[:0], 0
 }
 
-// back takes back what was narrowed since the trail was so long.
+// back undoes the narrowing since the trail had length mark.
 func (e *enumeration) back(mark int) {
 	for len(e.trail) > mark {
 		t := e.trail[len(e.trail)-1]
@@ -96,7 +96,7 @@ func (e *enumeration) set(c int32, to ends) {
 	}
 }
 
-// slack is what is taken for none beside ends of a size.
+// slack returns the difference that counts as 0 beside ends of the given size.
 func (e *enumeration) slack(size float64) float64 {
 	if e.whole {
 		return 0
@@ -104,7 +104,7 @@ func (e *enumeration) slack(size float64) float64 {
 	return 1e-3 + 1e-9*size
 }
 
-// nearest is the least deviation of a column within its ends.
+// nearest returns the deviation of a column nearest to 0 within its ends.
 func (e *enumeration) nearest(k int) float64 {
 	switch x := &e.ends[k]; {
 	case x.low > 0:
@@ -130,8 +130,9 @@ func (e *enumeration) narrow(c int32, to ends) {
 	e.set(c, to)
 }
 
-// follow narrows the ends along the sums that wait, in so many visits: not possible
-// where a column is left without any value, not ended where more visits were due.
+// follow narrows the ends along the sums in the queue, with a limited number of visits.
+// possible is false if a column has no value left; ended is false if the visits did not
+// suffice.
 func (e *enumeration) follow(visits int) (possible, ended bool) {
 	possible, ended = true, true
 	for n := 0; n < len(e.queue); n++ {
@@ -156,11 +157,11 @@ func (e *enumeration) drop() {
 	e.queue = e.queue[:0]
 }
 
-// visit narrows the columns of one row; false where one is left without any value.
+// visit narrows the columns of one row. It returns false if a column has no value left.
 func (e *enumeration) visit(row []lp.Entry) bool {
 	sum, widest := e.sumOf(row)
-	// A column makes good what the others add up to, which is between sum.low less its
-	// own low and sum.high less its own high.
+	// A column must offset the sum of the others, which is between sum.low minus its
+	// own low and sum.high minus its own high.
 	if sum.openLow > 1 && sum.openHigh > 1 || widest <= -sum.low && widest <= sum.high {
 		return true
 	}
@@ -184,14 +185,14 @@ func (e *enumeration) visit(row []lp.Entry) bool {
 	return true
 }
 
-// rowSum is what the signed columns of a row add up to: the sum of their finite ends, and
-// how many have none.
+// rowSum is the sum of the signed columns of a row: the sums of their finite ends, and
+// the numbers of infinite ends.
 type rowSum struct {
 	ends
 	openLow, openHigh int
 }
 
-// sumOf also returns the width of the widest column.
+// sumOf returns the sum of a row and the width of its widest column.
 func (e *enumeration) sumOf(row []lp.Entry) (sum rowSum, widest float64) {
 	for _, x := range row {
 		s := e.signed(x)
@@ -212,7 +213,8 @@ func (e *enumeration) sumOf(row []lp.Entry) (sum rowSum, widest float64) {
 	return sum, widest
 }
 
-// without returns the ends of a column of the row, as far as the others' sum bounds it.
+// without returns the ends of a column of the row, narrowed by the bounds on the sum of
+// the others.
 func (r *rowSum) without(s ends, slack float64) ends {
 	to := s
 	if r.openLow == 0 {
@@ -236,7 +238,7 @@ func (e *enumeration) signed(x lp.Entry) ends {
 	return s
 }
 
-// size is the greatest end of a row that there is.
+// size returns the sum of the absolute finite ends of a row.
 func (e *enumeration) size(row []lp.Entry) (size float64) {
 	for _, x := range row {
 		for _, v := range [2]float64{e.ends[x.Column].low, e.ends[x.Column].high} {

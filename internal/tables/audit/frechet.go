@@ -1,7 +1,7 @@
 package audit
 
 // Frechet returns the bounds of the margin I+K that the margins IJ+ and +JK imply:
-// given J the other two are free of each other, so that
+// given J, the margins do not restrict the other two variables further, so that
 //
 //	Σ_j max(0, n_ij+ + n_+jk − n_+j+) ≤ n_i+k ≤ Σ_j min(n_ij+, n_+jk),
 //

@@ -10,20 +10,21 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Insider is a primary cell that is not protected against a respondent who knows other
-// hidden cells exactly.
+// Insider is a primary cell that is not protected against a respondent (knower) who
+// knows other hidden cells exactly.
 type Insider struct {
-	Knower    int32 // as the caller numbers them
-	Infers    int32 // the cell
-	Disclosed bool  // exactly
+	Knower    int32 // number of the respondent, as in the caller's knower
+	Infers    int32 // the primary cell
+	Disclosed bool  // the knower can compute the cell exactly
 }
 
-// Insiders audits the primary cells for every knower, to whom the cells that she knows are
-// published (knower: her number for each cell, -1 for nobody). What she infers of her own
-// cells is not asked. A table in which a cell reaches as far as its rule asks shows that to
-// every knower none of whose cells it changes; for the others one more is sought. For counts
-// a range that was not shown by whole tables, and for which none are found, is named as
-// well.
+// Insiders audits the primary cells for every knower, as if the cells that the knower knows
+// were published. knower holds the number of the respondent who knows each cell, -1 for
+// none. A knower's own cells are not audited for that knower. A table in which a cell
+// deviates as far as its rule requires proves the protection against every knower whose
+// cells it does not change; for the other knowers Insiders searches for further tables. It
+// also reports a cell of counts for which it finds no tables of whole numbers. It returns
+// the error of q.Stop or of the solver.
 func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -49,12 +50,12 @@ func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) 
 	return found, q.Stopped()
 }
 
-// inside is a component and what respondents know of it.
+// inside is a component and the cells of it that respondents know.
 type inside struct {
 	q      Question
 	p      *Component
 	knower []int32
-	own    map[int32][]int // of a knower: her columns
+	own    map[int32][]int // columns that a knower knows
 	all    []int32         // knowers in the component
 }
 
@@ -71,7 +72,8 @@ func newInside(q Question, p *Component, knower []int32) *inside {
 	return in
 }
 
-// narrow lists the knowers to whom column j does not reach as far up and down as asked.
+// narrow returns the knowers for whom no table was found in which column j deviates by
+// up and by −down.
 func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 	cell := in.p.Cells[j]
 	failed := map[int32]bool{}
@@ -114,8 +116,9 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 	return found, in.q.Stopped()
 }
 
-// first looks for a table in which column j deviates by d: in a component of counts, or a huge one, for the
-// few columns that it takes, else for all deviations. Both are nil where none was found.
+// first searches for a table in which column j deviates by d. It returns the changed columns if few columns
+// suffice (in components of counts, or large ones), else all deviations z. Both are nil if no table was
+// found.
 func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
 	if columns, _ := in.around(j, d); columns != nil {
 		return columns, nil
@@ -123,8 +126,9 @@ func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
 	return nil, in.reach(j, d)
 }
 
-// around looks for the columns that a table changes in which column j deviates by d, and few
-// others do: in a component of counts, or a large one, before there is a program over all of it.
+// around searches for a table in which column j deviates by d and few others do, and returns the
+// changed columns and their deviations. It does so for components of counts and for large ones,
+// before a program over the whole component is solved.
 func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
 	if in.q.Counts || in.p.Huge() {
 		columns, by = in.p.few(j, d)
@@ -135,8 +139,8 @@ func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// misled lists those who know one of the columns, in their order: no other one sees that
-// they are not the true ones.
+// misled returns, in ascending order, the knowers of at least one of the columns: only
+// they can see that these columns do not have their true values.
 func (in *inside) misled(columns []int32) (who []int32) {
 	seen := map[int32]bool{}
 	for _, c := range columns {
@@ -154,7 +158,7 @@ func (in *inside) agrees(z []float64, k int32) bool {
 	return !slices.ContainsFunc(in.own[k], func(j int) bool { return math.Abs(z[j]) > 1e-9 })
 }
 
-// without does something while the cells of a knower are fixed.
+// without calls do while the cells of knower k are fixed.
 func (in *inside) without(k int32, do func() []float64) (z []float64, err error) {
 	for _, j := range in.own[k] {
 		if err := in.p.Fix(j); err != nil {
@@ -170,8 +174,8 @@ func (in *inside) without(k int32, do func() []float64) (z []float64, err error)
 	return z, nil
 }
 
-// reach returns the deviations of a table in which column j deviates by at least d, or by
-// no more where d is below 0; nil where none was found.
+// reach returns the deviations of a table in which column j deviates by at least d or,
+// for d below 0, by at most d; nil if none was found.
 func (in *inside) reach(j int, d float64) []float64 {
 	if columns, by := in.around(j, d); columns != nil {
 		z := make([]float64, len(in.p.Cells))
@@ -197,7 +201,8 @@ func (in *inside) reach(j int, d float64) []float64 {
 	return in.p.WholeTable(j, d, searchSteps)
 }
 
-// single reports whether column j has one value.
+// single reports whether column j has only one possible value; false also if the solver
+// fails.
 func (in *inside) single(j int) bool {
 	s, err := in.p.Program()
 	if err != nil {

@@ -9,11 +9,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// Near looks for a table in which column j deviates by d, for values by at least as much, and
-// besides it no more than so many columns around it do: by linear programs over neighbourhoods,
-// each several times as large as the one before. A program takes much longer than in proportion
-// to its columns, so that this is worth while wherever a component is much larger. nil where
-// none was found, which says nothing: there may be one further away.
+// Near searches for a table in which column j deviates by d (for values by at least d) and only
+// columns near it deviate, at most most columns in all. It solves linear programs over
+// neighbourhoods of column j, each several times as large as the one before. The time of a
+// program grows much faster than its number of columns, so this is faster whenever a component
+// is much larger. It returns the columns that deviate and their deviations, or nil if no table
+// was found; there may be one with more distant columns.
 func (p *Component) Near(j int, d float64, most int) (columns []int32, by []float64) {
 	if p.fixed != nil && p.fixed[j] || d < p.Low[j]-rounding(d) || d > p.High[j]+rounding(d) {
 		return nil, nil
@@ -32,18 +33,18 @@ func (p *Component) Near(j int, d float64, most int) (columns []int32, by []floa
 const (
 	nearFirst   = 35 // columns of the first neighbourhood
 	nearGrowth  = 3  // how many times as many the next one has
-	nearMembers = 2  // columns of a sum that the first one takes before it goes on to other sums
+	nearMembers = 2  // number of columns of each sum that the first neighbourhood includes
 )
 
 // neighbourhood is a set of columns that grows around one.
 type neighbourhood struct {
 	p       *Component
 	columns []int32
-	local   []int32 // of a column: 1 + its place among columns; 0 outside
-	rows    []int32 // that they stand in, as they were met
-	members []int32 // of a row: how many of its columns are in
-	outside []int32 // of a column: its rows that were not met, less all of them
-	seen    []int32 // columns that outside is not 0 for
+	local   []int32 // of a column: 1 + its index in columns; 0 outside
+	rows    []int32 // rows of these columns, in the order of discovery
+	members []int32 // of a row: number of its columns in the neighbourhood
+	outside []int32 // of a column: minus the number of its rows in rows
+	seen    []int32 // columns with outside not 0
 	pick    []int32
 }
 
@@ -68,7 +69,7 @@ func (g *neighbourhood) clear() {
 	g.columns, g.rows, g.seen = g.columns[:0], g.rows[:0], g.seen[:0]
 }
 
-// add takes a column in.
+// add adds column c to the neighbourhood.
 func (g *neighbourhood) add(c int32) {
 	g.columns = append(g.columns, c)
 	g.local[c] = int32(len(g.columns))
@@ -86,9 +87,10 @@ func (g *neighbourhood) add(c int32) {
 	}
 }
 
-// grow goes from sum to sum in the order in which they were met and takes columns of each in
-// until it has so many: those first that stand in the fewest sums not met yet, of these the ones
-// with the most room. It returns whether there are more.
+// grow visits the sums in the order of discovery and adds columns until the neighbourhood has
+// size columns and members columns of each sum. It prefers columns with the fewest undiscovered
+// sums and, among these, the ones with the most room. It returns whether more columns could be
+// added.
 func (g *neighbourhood) grow(size, members int) (more bool) {
 	for n := 0; n < len(g.rows); n++ {
 		i := g.rows[n]
@@ -120,8 +122,9 @@ func (g *neighbourhood) unmet(c int32) int { return len(g.p.rowsOf(int(c))) + in
 
 func (g *neighbourhood) room(c int32) float64 { return min(-g.p.Low[c], g.p.High[c]) }
 
-// solve maximises the deviation of column j up to d, or minimises it, where all columns outside
-// stay as they are. Columns alone in a sum do too.
+// solve maximises the deviation of column j up to d, or minimises it for d below 0, with all
+// columns outside the neighbourhood fixed. It returns the columns that deviate and their
+// deviations, nil if d is not reached.
 func (g *neighbourhood) solve(j int, d float64) (columns []int32, by []float64) {
 	in, rows := g.tied()
 	at := slices.Index(in, int32(j))
@@ -158,7 +161,7 @@ func (g *neighbourhood) solve(j int, d float64) (columns []int32, by []float64) 
 	return columns, by
 }
 
-// tied returns the columns that can deviate where none outside does, and their sums.
+// tied returns the columns that can deviate if no column outside does, and their sums.
 func (g *neighbourhood) tied() (in []int32, rows [][]lp.Entry) {
 	still, left := g.free()
 	number := make([]int32, len(g.columns))
@@ -183,8 +186,9 @@ func (g *neighbourhood) tied() (in []int32, rows [][]lp.Entry) {
 	return in, rows
 }
 
-// free reports which columns can deviate where none outside does, and how many of them each row
-// has. The only column of a row that could cannot, which is then true of other rows.
+// free reports which columns can deviate if no column outside does, and how many of them each
+// row has. If only one column of a row could deviate, it cannot; this is applied repeatedly,
+// because it can leave one column in other rows.
 func (g *neighbourhood) free() (still []bool, left []int32) {
 	left = make([]int32, len(g.rows))
 	place := make(map[int32]int32, len(g.rows))

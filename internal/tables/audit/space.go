@@ -8,36 +8,38 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// Question is a set of tables of which some cells are held back.
+// Question is a set of tables with suppressed cells, and the prior knowledge of an
+// intruder.
 type Question struct {
 	Set    *tables.Set
-	Value  []float64 // true values, one a cell, in units of the table: whole numbers
-	Hidden []bool    // held back
+	Value  []float64 // true values, one per cell, in units of the table: whole numbers
+	Hidden []bool    // suppressed
 
-	// Lower and Upper are what an intruder knows of each cell beforehand. nil: no
-	// value is below 0, and nothing of the upper end.
+	// Lower and Upper are the bounds of each cell that an intruder knows beforehand.
+	// nil: 0 and infinity.
 	Lower, Upper []float64
 
 	Counts bool // values are whole numbers
 
-	// Huge is the number of cells of a component beyond which a linear program takes so
-	// long that most questions are better left without an answer; 0: 10,000.
+	// Huge is the number of cells above which a component is huge: a linear program
+	// over it takes so long that most questions do not use one; 0: 10,000.
 	Huge int
 
-	// Large is the number of cells of a component beyond which programs over parts of it come
-	// first, and those of an audit are no more than Work lets be; 0: 1,000.
+	// Large is the number of cells above which a component is large: programs over parts of
+	// it are tried first, and Work limits its programs in an audit; 0: 1,000.
 	Large int
 
-	// Work is the work of linear programs (lp.System) over large components after which an
-	// audit leaves ends to the shuttle; 0: 1,000,000,000, some seconds.
+	// Work is the limit of the work of linear programs (lp.System) over large components
+	// in an audit; the remaining ends are those of the shuttle; 0: 1,000,000,000, some
+	// seconds.
 	Work int64
 
-	// Stop, where there is one, is asked now and then; its error ends what is under way
-	// and is returned.
+	// Stop, if not nil, is called regularly. If it returns an error, the computation
+	// ends with this error.
 	Stop func() error
 }
 
-// Stopped returns the error of Stop.
+// Stopped returns the error of Stop, nil if Stop is nil.
 func (q Question) Stopped() error {
 	if q.Stop == nil {
 		return nil
@@ -45,8 +47,8 @@ func (q Question) Stopped() error {
 	return q.Stop()
 }
 
-// Within reports whether an intruder could believe that a cell deviates by d from its value: it
-// is held back, and what is known of it beforehand leaves room.
+// Within reports whether, for an intruder, a cell can deviate by d from its value: it is
+// suppressed, and the deviation is within Lower and Upper.
 func (q Question) Within(cell int32, d float64) bool {
 	v := q.Value[cell] + d
 	eps := rounding(q.Value[cell])
@@ -67,19 +69,19 @@ func (q Question) upper(cell int32) float64 {
 	return q.Upper[cell]
 }
 
-// Component is a part of the hidden cells that no sum with an unknown cell ties to
-// the rest: what is inferred of it is inferred within it, by deviations from the true
-// values, one column a cell.
+// Component is a part of the hidden cells that shares no sum with other unknown hidden
+// cells, so that it can be audited separately. It is described by deviations from the
+// true values, one column per cell.
 type Component struct {
 	Cells     []int32
-	Low, High []float64 // deviations that the shuttle leaves
+	Low, High []float64 // ends of the deviations after the shuttle
 
 	q       Question
 	system  *lp.System // nil until it is asked for
 	rows    [][]lp.Entry
-	of      [][]int32   // of a column: the rows it stands in; nil until they are asked for
-	signs   [][]float64 // and with which sign
-	fixed   []bool      // nil where none ever was
+	of      [][]int32   // rows of each column; nil until needed
+	signs   [][]float64 // signs of the column in these rows
+	fixed   []bool      // nil if no column was ever fixed
 	counts  bool
 	huge    bool
 	large   bool
@@ -87,19 +89,19 @@ type Component struct {
 	around  *neighbourhood // nil until it is asked for
 }
 
-// shuttle holds the deviations from the true values that are still thought
-// possible, of all hidden cells.
+// shuttle holds, for all hidden cells, the ends of the deviations from the true values
+// that are still possible.
 type shuttle struct {
 	q         Question
-	column    []int32 // of a cell, -1 where it is published
+	column    []int32 // of a cell, -1 if it is published
 	cells     []int32 // of a column
 	low, high []float64
-	sums      []int32   // those with a hidden cell
+	sums      []int32   // sums with a hidden cell
 	sumsOf    [][]int32 // of a column: indices into sums
 }
 
-// Components splits the hidden cells. Cells that the shuttle alone finds to be
-// known are in none; known lists them.
+// Components splits the hidden cells into components. Cells that the shuttle alone
+// determines are in none; known lists them. It returns the error of q.Stop.
 func Components(q Question) (parts []Component, known []int32, err error) {
 	s := newShuttle(q)
 	s.narrow()
@@ -120,7 +122,7 @@ func newShuttle(q Question) *shuttle {
 			s.high = append(s.high, max(q.upper(int32(cell))-q.Value[cell], 0))
 		}
 	}
-	of := make([]int32, len(s.cells)) // how many sums a column is in
+	of := make([]int32, len(s.cells)) // number of sums of a column
 	for i := range q.Set.Sums() {
 		s.each(i, func(c int32, _ float64) { of[c]++ })
 	}
@@ -138,7 +140,7 @@ func newShuttle(q Question) *shuttle {
 	return s
 }
 
-// parted returns empty lists with room for so many elements each, in one piece of memory.
+// parted returns empty lists with the given capacities, in one piece of memory.
 func parted[T any](room []int32) [][]T {
 	total := 0
 	for _, n := range room {
@@ -151,7 +153,8 @@ func parted[T any](room []int32) [][]T {
 	return lists
 }
 
-// each visits the hidden cells of a sum with their signs.
+// each calls visit for the hidden cells of a sum with their signs: -1 for the total, 1
+// for the parts.
 func (s *shuttle) each(sum int, visit func(column int32, sign float64)) {
 	t := s.q.Set.Sum(sum)
 	if c := s.column[t.Total]; c >= 0 {
@@ -164,9 +167,9 @@ func (s *shuttle) each(sum int, visit func(column int32, sign float64)) {
 	}
 }
 
-// narrow goes from sum to sum: a cell can deviate no further than all others of the
-// sum can make good. It ends when nothing changes, or, since deviations of real
-// numbers may change less and less for ever, after forty visits a sum.
+// narrow visits the sums in turn: a cell can deviate no further than the other cells of
+// the sum can offset. It ends when nothing changes, or after forty visits per sum,
+// because deviations of real numbers may change by ever smaller amounts without end.
 func (s *shuttle) narrow() {
 	queue := make([]int32, len(s.sums))
 	waiting := make([]bool, len(s.sums))
@@ -190,12 +193,12 @@ func (s *shuttle) narrow() {
 	}
 }
 
-// visitsBetween is how many sums are visited between two questions whether to stop.
+// visitsBetween is the number of visits between two calls of Stop.
 const visitsBetween = 4096
 
 // visit narrows the cells of one sum and returns those that changed.
 func (s *shuttle) visit(sum int) (changed []int32) {
-	var low, high float64 // of the signed sum, without what has no end
+	var low, high float64 // of the signed sum, without infinite ends
 	openLow, openHigh := 0, 0
 	add := func(v float64, total *float64, open *int) {
 		if math.IsInf(v, 0) {
@@ -217,7 +220,7 @@ func (s *shuttle) visit(sum int) (changed []int32) {
 		if sign < 0 {
 			l, h = -h, -l
 		}
-		// The cell must make good what the others add up to at their other ends.
+		// The cell must offset the sum of the others at their opposite ends.
 		newLow, newHigh := l, h
 		if others, closed := without(low, openLow, l); closed {
 			newHigh = min(h, -others)
@@ -240,8 +243,8 @@ func (s *shuttle) visit(sum int) (changed []int32) {
 	return changed
 }
 
-// without takes a cell's own end out of a total of ends; closed says that no other
-// end of it is infinite.
+// without subtracts a cell's own end from a total of ends; closed reports whether all
+// other ends are finite.
 func without(total float64, open int, own float64) (others float64, closed bool) {
 	if math.IsInf(own, 0) {
 		return total, open == 1
@@ -249,7 +252,7 @@ func without(total float64, open int, own float64) (others float64, closed bool)
 	return total - own, open == 0
 }
 
-// leaders gives the columns that are tied together by sums one leader, the least.
+// leaders returns for each column the least column of its component.
 func (s *shuttle) leaders() []int32 {
 	leader := make([]int32, len(s.cells))
 	for c := range leader {
@@ -283,7 +286,8 @@ func (s *shuttle) leaders() []int32 {
 
 func (s *shuttle) fixed(c int32) bool { return s.high[c]-s.low[c] <= 0 }
 
-// split makes the components of what the shuttle has not fixed.
+// split returns the components of the cells that the shuttle has not fixed, and the
+// fixed cells.
 func (s *shuttle) split() (parts []Component, known []int32) {
 	n := len(s.cells)
 	leader := s.leaders()
@@ -332,9 +336,9 @@ func (s *shuttle) split() (parts []Component, known []int32) {
 	return parts, known
 }
 
-// Program returns the linear program of the component: of the deviations from the true values,
-// one column a cell. It is made when it is first asked for, since a huge component takes much
-// memory for it and mostly does without.
+// Program returns the linear program of the component in the deviations from the true values,
+// one column per cell. It is built at the first call, because the program of a huge component
+// needs much memory and is mostly not used.
 func (p *Component) Program() (*lp.System, error) {
 	if p.system != nil {
 		return p.system, nil
@@ -366,8 +370,8 @@ const hugeComponent = 10_000
 // Huge reports whether the component has more cells than the question's Huge.
 func (p *Component) Huge() bool { return p.huge }
 
-// bounds are what is known beforehand of the deviation of column j, or what the
-// shuttle found where that is nothing.
+// bounds returns the bounds of the deviation of column j that are known beforehand or,
+// where these are infinite, those of the shuttle.
 func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 	cell := p.Cells[j]
 	lower = min(q.lower(cell)-q.Value[cell], 0)
@@ -381,7 +385,7 @@ func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 	return lower, upper
 }
 
-// rowsOf lists the rows that a column stands in.
+// rowsOf returns the rows of column j.
 func (p *Component) rowsOf(j int) []int32 {
 	if p.of == nil {
 		room := make([]int32, len(p.Cells))
@@ -401,7 +405,7 @@ func (p *Component) rowsOf(j int) []int32 {
 	return p.of[j]
 }
 
-// Fix makes column j known; Free undoes it.
+// Fix fixes column j at deviation 0; Free undoes this.
 func (p *Component) Fix(j int) error {
 	if p.fixed == nil {
 		p.fixed = make([]bool, len(p.Cells))

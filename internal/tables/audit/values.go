@@ -6,18 +6,19 @@ import (
 	"slices"
 )
 
-// Possible is which counts a cell can have: Low, Low + 1, …
+// Possible says which counts a cell can have: Value[i] is true if Low + i is possible.
 type Possible struct {
 	Low   int64
 	Value []bool
 }
 
-// Values finds, for every wanted cell of counts, which of its values are in a table of
-// whole numbers that agrees with what is known of all: each is sought by itself. A value
-// that is not found within a number of steps, or that is further from the true one than
-// most, is taken for impossible: of an intruder who knows more than she can, too much is
-// said and not too little. The true value always is possible. Ranges holds for each wanted
-// cell its least and greatest possible value, and for all others the bounds of the shuttle.
+// Values determines, for every wanted cell of counts, which values occur in a table of
+// whole numbers that agrees with the question. It searches for each value separately. A
+// value that is not found within valueSteps steps, or that is further than most from the
+// true value, is reported as impossible; so the result can overstate what an intruder
+// infers, but not understate it. The true value is always possible. Ranges holds for each
+// wanted cell its least and greatest possible value, and for all others the bounds of the
+// shuttle. It returns the error of q.Stop.
 func Values(q Question, wanted []bool) (map[int32]Possible, *Ranges, error) {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -54,11 +55,12 @@ func Values(q Question, wanted []bool) (map[int32]Possible, *Ranges, error) {
 }
 
 const (
-	most       = 200 // the furthest from the true value that a value is sought
-	valueSteps = 300 // partial tables looked at for one
+	most       = 200 // greatest distance of a value from the true value in the search
+	valueSteps = 300 // number of partial tables in the search for one value
 )
 
-// values seeks each deviation of column j, and cuts off the ends where there is none.
+// values searches for each deviation of column j from low to high. The result starts
+// and ends with a possible deviation.
 func (p *Component) values(j int, low, high float64) Possible {
 	found := Possible{0, []bool{true}}
 	below := 0
@@ -84,8 +86,8 @@ func (p *Component) values(j int, low, high float64) Possible {
 }
 
 // takes reports whether a table of whole numbers was found in which column j deviates by
-// d: one in which a single inner cell changes with all of its totals, or two of one line,
-// or by search.
+// d. It tries tables in which one inner cell changes with all of its totals, then two
+// inner cells of one line, then WholeTable.
 func (p *Component) takes(j int, d float64) bool {
 	for _, leaf := range p.under(j) {
 		moved := map[int]float64{}
@@ -110,9 +112,10 @@ func (p *Component) takes(j int, d float64) bool {
 	return p.WholeTable(j, d, valueSteps) != nil
 }
 
-// Upward looks for a table in which column j deviates by d, columns under it that are totals
-// of nothing by as much together, all totals above those with them, and nothing else. nil
-// where there is none, or where what is fixed stands in the way.
+// Upward searches for a table in which column j deviates by d, inner cells below it deviate
+// by d together, all totals above these cells deviate with them, and no other column
+// deviates. It returns the columns and their deviations, or nil if there is no such table or
+// a fixed column would have to change.
 func (p *Component) Upward(j int, d float64) (columns []int32, by []float64) {
 	moved := map[int]float64{}
 	rest := d
@@ -140,7 +143,8 @@ func (p *Component) Upward(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// few looks for a table of counts in which column j deviates by d, and few others do.
+// few searches for a table of counts in which column j and few others deviate, column j
+// by d. It returns nil if none was found.
 func (p *Component) few(j int, d float64) (columns []int32, by []float64) {
 	if columns, by = p.Upward(j, d); columns == nil {
 		columns, by, _ = p.Quick(j, d, searchQuick)
@@ -148,8 +152,8 @@ func (p *Component) few(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// under lists some columns under a column that are totals of nothing: itself where it is
-// none.
+// under returns up to 20 inner cells (columns that are not totals) below column j;
+// column j itself if it is not a total.
 func (p *Component) under(j int) (leaves []int) {
 	seen := map[int]bool{j: true}
 	for queue := []int{j}; len(queue) > 0 && len(leaves) < 20; queue = queue[1:] {
@@ -175,7 +179,7 @@ func (p *Component) under(j int) (leaves []int) {
 	return leaves
 }
 
-// move adds d to a column and to every total above it.
+// move adds d in moved to column j and to every total above it.
 func (p *Component) move(moved map[int]float64, j int, d float64) {
 	seen := map[int]bool{j: true}
 	for queue := []int{j}; len(queue) > 0; queue = queue[1:] {
@@ -196,7 +200,7 @@ func (p *Component) move(moved map[int]float64, j int, d float64) {
 	}
 }
 
-// holds reports whether deviations keep to all ends and sums.
+// holds reports whether the deviations satisfy all ends and sums.
 func (p *Component) holds(moved map[int]float64) bool {
 	for j, d := range moved {
 		if d < p.Low[j]-1e-6 || d > p.High[j]+1e-6 {

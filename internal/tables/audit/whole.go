@@ -7,11 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// searchSteps is how many partial tables a search for one whole table looks at.
+// searchSteps is the number of partial tables in the search for one table of whole
+// numbers.
 const searchSteps = 20_000
 
-// reaches looks for a table in which column j deviates by d, or for values by at least as
-// much.
+// reaches reports whether a table was found in which column j deviates by d (for values,
+// by at least d).
 func (p *Component) reaches(j int, d float64) bool {
 	if d == 0 {
 		return true
@@ -38,15 +39,16 @@ func (p *Component) reaches(j int, d float64) bool {
 	return err == nil && math.Abs(v) >= math.Abs(d)-rounding(d)
 }
 
-// searchQuick is how many columns Quick makes good for one question about a huge component.
+// searchQuick is the number of steps of Quick for one question about a huge component.
 const searchQuick = 100
 
-// searchNear is how many columns of a large component are changed at most before a program over
-// all of them is solved.
+// searchNear is the greatest number of columns in Near before a program over a whole large
+// component is solved.
 const searchNear = 300
 
-// search looks for tables of whole numbers in which the cells reach as far as asked,
-// and enters what it finds among what was shown.
+// search searches for tables in which the missing cells deviate as far as required,
+// extends ShownLow and ShownHigh of r, and adds the cells without such tables to v. It
+// returns the error of q.Stop.
 func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int32) error {
 	parts, _, err := Components(q)
 	if err != nil {
@@ -81,11 +83,11 @@ func (v *Verdict) search(q Question, r *Ranges, p *primary.Result, missing []int
 }
 
 // WholeTable returns the deviations of a table of whole numbers in which column j
-// deviates by d: by implicit enumeration with the shuttle (Dobra 2001). Every other
-// column deviates as little as the ends found so far allow; as long as a sum does not
-// hold with that, the column of such a sum that can take the fewest values is fixed, at
-// the least deviations first. Columns that are fixed do not deviate. It gives up, and
-// returns nil as where there is none, after as many partial tables as steps.
+// deviates by d, by implicit enumeration with the shuttle (Dobra 2001). Every other
+// column deviates as little as its current ends allow. While a sum is violated, the
+// search fixes the column of such a sum with the fewest possible values, and tries its
+// smallest deviations first. Fixed columns do not deviate. It returns nil if there is
+// no such table, or if it has found none after the given number of partial tables.
 func (p *Component) WholeTable(j int, d float64, steps int) []float64 {
 	columns, by := p.FewChanges(j, d, steps)
 	if columns == nil {
@@ -98,8 +100,8 @@ func (p *Component) WholeTable(j int, d float64, steps int) []float64 {
 	return z
 }
 
-// FewChanges is WholeTable for callers who want the columns that deviate, and by how
-// much, alone: in a large component they are few.
+// FewChanges is WholeTable with another form of the result: only the columns that
+// deviate, and their deviations. In a large component these are few.
 func (p *Component) FewChanges(j int, d float64, steps int) (columns []int32, by []float64) {
 	e := p.enumeration(true)
 	defer e.forget()
@@ -110,10 +112,11 @@ func (p *Component) FewChanges(j int, d float64, steps int) (columns []int32, by
 	return e.changes()
 }
 
-// Quick looks for such a table in another order: it makes the sums hold that do not, one
-// column after the other, each by as much as one of its sums misses, that first which
-// mends the most sums and breaks the fewest. Where much is open that takes few steps.
-// excluded says that the shuttle alone finds that there is none.
+// Quick searches for such a table in another order: it corrects violated sums by
+// changing one column after the other, each by the amount by which one of its sums is
+// wrong, and prefers the column that corrects the most sums and violates the fewest. If
+// most columns can vary, this takes few steps. excluded reports that the shuttle alone
+// proves that there is no such table.
 func (p *Component) Quick(j int, d float64, steps int) (columns []int32, by []float64, excluded bool) {
 	e := p.enumeration(true)
 	defer e.forget()
@@ -128,11 +131,11 @@ func (p *Component) Quick(j int, d float64, steps int) (columns []int32, by []fl
 }
 
 // Excludes reports whether the shuttle alone finds that column j cannot deviate by d,
-// given the columns that are fixed. Where it does not, a table may still not be.
+// given the fixed columns. If it returns false, such a table need not exist.
 func (p *Component) Excludes(j int, d float64) bool {
 	e := p.enumeration(p.counts)
 	defer e.forget()
-	if !p.counts { // what a linear program would take for d
+	if !p.counts { // allow the same tolerance as for linear programs
 		if d = math.Copysign(max(0, math.Abs(d)-rounding(d)), d); d == 0 {
 			return false
 		}
@@ -140,7 +143,8 @@ func (p *Component) Excludes(j int, d float64) bool {
 	return e.excludes(j, d)
 }
 
-// excludes narrows column j to d and what follows of that.
+// excludes narrows column j to d, follows the consequences and reports whether this is
+// impossible.
 func (e *enumeration) excludes(j int, d float64) bool {
 	if slack := e.slack(math.Abs(d)); d < e.ends[j].low-slack || d > e.ends[j].high+slack {
 		return true
@@ -150,10 +154,12 @@ func (e *enumeration) excludes(j int, d float64) bool {
 	return !possible
 }
 
-// visitsOfShuttle is how many sums are visited to find that a deviation cannot be.
+// visitsOfShuttle is the number of visits of sums to prove that a deviation is
+// impossible.
 const visitsOfShuttle = 1000
 
-// changes lists the columns that deviate; not nil, though there may be none.
+// changes returns the columns that deviate and their deviations; columns is not nil
+// even if it is empty.
 func (e *enumeration) changes() (columns []int32, by []float64) {
 	columns = []int32{}
 	for _, t := range e.trail { // no other column has left 0
@@ -168,8 +174,8 @@ func (e *enumeration) changes() (columns []int32, by []float64) {
 	return columns, by
 }
 
-// with fixes column j at d, follows what that implies, and goes on until every sum
-// holds. Where it returns false nothing is narrowed.
+// with fixes column j at d, follows the consequences, and branches until every sum
+// holds. If it returns false, it has undone all narrowing.
 func (e *enumeration) with(j int, d float64) bool {
 	if e.steps--; e.steps < 0 {
 		return false
@@ -184,9 +190,9 @@ func (e *enumeration) with(j int, d float64) bool {
 		e.drop()
 		return true
 	}
-	// Ends rise for ever where nothing bounds them from above.
+	// Without upper bounds, ends can increase without limit.
 	visits := 10_000 + 10*len(e.p.rows)
-	if e.p.Huge() { // what one column implies ends nearby, or not at all
+	if e.p.Huge() { // the consequences of one column end after few visits or not at all
 		visits = visitsOfShuttle
 	}
 	if possible, ended := e.follow(visits); possible && ended && (e.broken == 0 || e.branch(e.open())) {
@@ -196,8 +202,8 @@ func (e *enumeration) with(j int, d float64) bool {
 	return false
 }
 
-// mended makes all sums hold, each column that is to do so tried at one value alone
-// before it is left where it is.
+// mended corrects all violated sums. It tries each chosen column at one corrected value
+// and then at its present value, and reports success.
 func (e *enumeration) mended() bool {
 	if e.broken == 0 {
 		e.drop()
@@ -208,7 +214,7 @@ func (e *enumeration) mended() bool {
 		return false
 	}
 	visits := visitsOfShuttle
-	if e.p.Huge() { // the next column is as good a guess as what this one implies
+	if e.p.Huge() { // further columns are as useful as further consequences of this one
 		visits /= 20
 	}
 	at, mark := e.nearest(k), len(e.trail)
@@ -229,7 +235,8 @@ func (e *enumeration) mended() bool {
 	return false
 }
 
-// branch tries the values of a column, the least deviations first.
+// branch tries the values of column k, the smallest deviations first, and reports
+// success.
 func (e *enumeration) branch(k int) bool {
 	low, high, nearest := e.ends[k].low, e.ends[k].high, e.nearest(k)
 	for step := 0.0; nearest-step >= low || nearest+step <= high; step++ {
@@ -243,8 +250,8 @@ func (e *enumeration) branch(k int) bool {
 	return false
 }
 
-// mend returns the column that makes the most sums hold, or miss by less, and the fewest
-// miss by more, and how far it is to go; -1 where none can.
+// mend returns the column whose change corrects or improves the most sums and worsens
+// the fewest, and the change; -1 if no column can change.
 func (e *enumeration) mend() (column int, by float64) {
 	column = -1
 	best := 0
@@ -279,7 +286,8 @@ func (e *enumeration) mend() (column int, by float64) {
 	return column, by
 }
 
-// open returns the column with the fewest values of the sums that do not hold.
+// open returns, among the columns of violated sums, the one with the fewest possible
+// values.
 func (e *enumeration) open() int {
 	next, fewest := -1, math.Inf(1)
 	for _, i := range e.rows {
