@@ -9,8 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// cut is an inequality that every pattern meets in which a need is met: Σ by·x ≥ 1, x = 1 for a
-// candidate that is held back, else 0 (Fischetti and Salazar 2001, capacity constraints).
+// cut is an inequality that holds for every pattern in which a certain need is met: Σ by·x ≥ 1,
+// where x is 1 for a suppressed candidate, else 0 (Fischetti and Salazar 2001, capacity
+// constraints).
 type cut struct {
 	at   []int32 // candidates
 	by   []float64
@@ -24,11 +25,12 @@ func (c *cut) of(x []float64) (sum float64) {
 	return sum
 }
 
-// attacks is the linear programs of intruders where everything is hidden that may be.
+// attacks holds the linear programs of intruders for the set in which all candidates
+// are hidden.
 type attacks struct {
 	q         audit.Question
 	knower    []int32
-	candidate []int32 // of a cell: its number among the candidates, -1 for none
+	candidate []int32 // of a cell: its index in the candidates, -1 if it is none
 	parts     []audit.Component
 	partOf    []int32
 	column    []int32
@@ -55,9 +57,9 @@ func newAttacks(q audit.Question, status []tables.Status, candidates, knower []i
 	return a, err
 }
 
-// separate looks whether a need is met against a knower (-1: an outsider) where candidates are
-// held back to the extent of x, and returns a cut that x breaks where it is not. reached lists the
-// cells that a table changes which meets it.
+// separate checks whether a need is met against a knower (-1: an outsider) if candidates are
+// suppressed to the extent x. If it is not, separate returns a cut that x violates, nil if it
+// finds none. If it is, reached lists the cells that a table which meets the need changes.
 func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *cut, reached []int32, err error) {
 	part := a.partOf[n.cell]
 	if part < 0 {
@@ -71,7 +73,7 @@ func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *c
 	for k, cell := range p.Cells {
 		share := a.share(cell, knower, x)
 		low, high := p.Low[k], p.High[k]
-		if !whole { // no more than asked can go through a cell, as a rule
+		if !whole { // usually no cell has to deviate by more than the required amount
 			low, high = max(low, -n.amount), min(high, n.amount)
 		}
 		if share == 0 {
@@ -113,7 +115,8 @@ func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *c
 	return c, nil, nil
 }
 
-// share is to what extent a cell is unknown: a primary one wholly, one that the knower knows not.
+// share returns to what extent, 0 to 1, a cell is unknown: 1 for a primary cell, x for a
+// candidate, 0 for a cell that the knower knows.
 func (a *attacks) share(cell, knower int32, x []float64) float64 {
 	switch i := a.candidate[cell]; {
 	case knower >= 0 && a.knower[cell] == knower:
@@ -127,13 +130,14 @@ func (a *attacks) share(cell, knower int32, x []float64) float64 {
 	}
 }
 
-// cut is what multipliers of the sums say of a need. For any of them the deviation of the cell is
-// Σ w·z, w = the unit of the cell plus the rows times y, for every table that agrees with the sums,
-// and no z is beyond what the shuttle leaves where everything is hidden. So the ends that are
-// hidden must make up what is asked; more than that none of them can.
+// cut returns the inequality that follows from multipliers y of the sums for a need. For every
+// table that agrees with the sums, and for all multipliers, the deviation of the cell is Σ w·z,
+// where w is the unit vector of the cell plus the rows times y. No z exceeds the shuttle's ends
+// with all candidates hidden. So the ends of the hidden cells together must reach the required
+// amount. A single coefficient is limited to 1. cut returns nil if the inequality excludes nothing.
 func (a *attacks) cut(p *audit.Component, j int, sign, amount float64, knower int32, s *lp.System, y []float64) *cut {
 	scale, exact := 1.0, make([]float64, len(y))
-	for _, try := range [2]float64{1, 60} { // whole numbers are exact
+	for _, try := range [2]float64{1, 60} { // whole numbers avoid rounding errors
 		whole := true
 		for i, v := range y {
 			exact[i] = math.Round(v * try)
@@ -145,7 +149,7 @@ func (a *attacks) cut(p *audit.Component, j int, sign, amount float64, knower in
 	}
 	w := s.Combine(exact)
 	w[j] += sign * scale
-	if !a.q.Counts { // a table may miss it by rounding
+	if !a.q.Counts { // a table may miss the amount by a rounding error
 		amount -= 2e-3 + 1e-12*amount
 	}
 	least := scale * amount

@@ -1,11 +1,11 @@
-// Package suppress chooses which cells of a set of tables to hold back beside those
-// that may not be published, so that what an intruder can infer of each of these
-// reaches as far as its rule asks.
+// Package suppress chooses the secondary suppressions of a set of tables: further cells
+// that are suppressed, so that the interval that an intruder can infer for each primary
+// cell is as wide as its rule requires.
 //
-// The search begins with everything held back and publishes cells, the dearest
-// first, as long as every primary cell keeps its range. "Keeps its range" can only be
-// lost by publishing more, so cells are tried in batches that are halved where one
-// fails: the result is that of trying them one by one. A trial costs little because
-// each end of a range is remembered with a table that shows it (a witness), and only
-// those are sought anew whose witness changes a cell of the batch.
+// The search starts with all candidates suppressed and publishes cells, the most costly
+// first, as long as every primary cell keeps its interval. Publishing more cells can
+// only narrow intervals. Therefore cells are tried in batches, and a batch that fails
+// is halved; the result is the same as with single cells. A trial is cheap: the search
+// stores for each end of an interval a table that proves it (a witness), and searches
+// for a new one only if the witness changes a cell of the batch.
 package suppress

@@ -6,25 +6,26 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// need is one end that a range must reach.
+// need is a requirement on one end of an interval: the cell must be able to deviate by
+// amount, up or down.
 type need struct {
 	cell      int32
 	up        bool
 	amount    float64
-	witnesses []witness // tables that reach it: for every knower one that changes none of her cells
-	changes   int32     // how often these were others before
-	failed    int       // how often they were not found
+	witnesses []witness // tables that meet it: for every knower one that changes none of the knower's cells
+	changes   int32     // number of earlier sets of witnesses
+	failed    int       // number of searches without success
 }
 
-// witness is a table that agrees with what is published: the cells that deviate from their
-// true values, and by how much.
+// witness is a table that agrees with the published cells: the cells that deviate from
+// their true values, and their deviations.
 type witness struct {
 	cells []int32
 	by    []float64
 }
 
-// use says that a need had witnesses that change a cell; it has others where it changed them
-// since.
+// use says that a witness of a need changes a cell. It is out of date if the need's number
+// of changes differs.
 type use struct{ need, changes int32 }
 
 // engine keeps a set of hidden cells in which every need is met.
@@ -33,36 +34,36 @@ type engine struct {
 	needs  []need
 	layout layout
 	hidden int
-	usedBy [][]use // of a cell that may be published: the needs whose witness changes it, and some whose witness did
+	usedBy [][]use // of a cell that may be published: the needs whose witness changes it, and some outdated ones
 	may    []bool  // cells that may be published
 
-	knower  []int32           // of a cell: who knows its value, -1 for nobody; nil for none at all
+	knower  []int32           // of a cell: the respondent who knows its value, -1 for none; nil if there are no knowers
 	knownBy map[int32][]int32 // the cells that a knower knows
 
-	until time.Time // when to be content with what was published until then; zero: never
-	short bool      // that was so
+	until time.Time // end of the search for cells to publish; zero: no limit
+	short bool      // the time limit ended the search
 
-	left   int64 // work that is left for programs over large components, where the answer may be no
-	search int   // partial tables to look at for a whole one
+	left   int64 // remaining work for programs over large components in trials
+	search int   // partial tables in a search for a table of whole numbers
 
 	Trials, Programs int
 }
 
-// layout is the components of the cells that were hidden when it was made.
+// layout holds the components of the cells that were hidden at its creation.
 type layout struct {
 	parts  []audit.Component
 	partOf []int32 // of a cell, -1 outside
 	column []int32
 	open   int
-	huge   bool // some component is
+	huge   bool // at least one component is huge
 }
 
-// newEngine hides cells level by level, until every need can be met: what is hidden in
-// q already, then the first level, then the second and so on. A need that one level
-// meets is content with it; once most needs are met, of the levels that follow only
-// those cells stay hidden that the witnesses of the others change. unmet lists the
-// needs that no level meets; the engine goes on without them. open returns the cells
-// of the levels that are hidden.
+// newEngine hides cells level by level until every need can be met: first only the
+// cells that are hidden in q, then also those of the first level, of the second level,
+// and so on. A need keeps the witnesses of the first level that meets it. Once most
+// needs are met, only those cells of further levels stay hidden that the witnesses of
+// the remaining needs change. unmet lists the needs that no level meets; the engine
+// continues without them. open lists the hidden cells of the levels.
 func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32) (e *engine, open []int32, unmet []need, err error) {
 	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knower: knower, knownBy: map[int32][]int32{}, left: programWork}
 	for c, k := range knower {
@@ -82,7 +83,7 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 	for i := range waiting {
 		waiting[i] = int32(i)
 	}
-	var tentative []int32 // hidden for the sake of few needs
+	var tentative []int32 // hidden for few needs only
 	for l := 0; l <= len(levels) && len(waiting) > 0; l++ {
 		if l > 0 {
 			e.hide(levels[l-1], true)
@@ -102,7 +103,7 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 			return nil, nil, nil, err
 		}
 	}
-	if err := q.Stopped(); err != nil { // what was not met may have been stopped
+	if err := q.Stopped(); err != nil { // Stop may have ended the searches for unmet needs
 		return nil, nil, nil, err
 	}
 	for _, i := range waiting {
@@ -114,8 +115,8 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32)
 	return e, open, unmet, err
 }
 
-// reachAll looks for a table of each need of a list, and returns those that none was found
-// for, in the list's own memory.
+// reachAll searches for witnesses of each need of a list and returns the needs without
+// one. It reuses the memory of the list.
 func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
 	if e.search != searchLast && len(waiting) > manyNeeds && !e.someReached(waiting) {
 		return waiting, nil
@@ -134,10 +135,12 @@ func (e *engine) reachAll(waiting []int32) (still []int32, err error) {
 	return still, nil
 }
 
-// manyNeeds is the number of needs from which a level is tried by some of them first.
+// manyNeeds is the number of needs above which a level is first tried with a sample of
+// them.
 const manyNeeds = 5000
 
-// someReached reports whether tables are found for a quarter of some needs, evenly apart.
+// someReached reports whether at least a quarter of a sample of 64 evenly spaced needs is
+// met.
 func (e *engine) someReached(waiting []int32) bool {
 	const some = 64
 	reached := 0
@@ -149,8 +152,8 @@ func (e *engine) someReached(waiting []int32) bool {
 	return 4*reached >= some
 }
 
-// settle publishes those of the cells that no need has come to use, returns the others, and
-// counts what is hidden.
+// settle publishes the tentative cells that no need uses, returns the others, and counts
+// the hidden cells.
 func (e *engine) settle(tentative []int32) (used []int32) {
 	for _, c := range tentative {
 		if len(e.usersOf(c)) > 0 {
@@ -168,10 +171,11 @@ func (e *engine) settle(tentative []int32) (used []int32) {
 	return used
 }
 
-// fewNeeds is the share, one in so many, of needs that no longer count as most.
+// fewNeeds: if at most one in fewNeeds needs is unmet, further levels are hidden
+// tentatively.
 const fewNeeds = 20
 
-// split makes the components of what is hidden now.
+// split returns the components of the cells that are hidden now.
 func (e *engine) split() (layout, error) {
 	parts, _, err := audit.Components(e.q)
 	l := layout{parts: parts, partOf: make([]int32, len(e.q.Value)), column: make([]int32, len(e.q.Value))}
@@ -203,7 +207,7 @@ func (e *engine) hide(cells []int32, hidden bool) {
 	}
 }
 
-// each does something to the columns of cells.
+// each calls do for the component and the column of each of the cells that has one.
 func (e *engine) each(cells []int32, do func(*audit.Component, int) error) error {
 	for _, c := range cells {
 		if p := e.layout.partOf[c]; p >= 0 {

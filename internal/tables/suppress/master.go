@@ -7,14 +7,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// node is a part of the search: candidates that are held back for certain, and such as are
-// published for certain.
+// node is a node of the search tree: some candidates are fixed as suppressed, others as
+// published.
 type node struct {
-	fixed map[int32]bool // held back or published
-	bound float64        // no pattern of it costs less
+	fixed map[int32]bool // true: suppressed, false: published
+	bound float64        // lower bound of the cost of its patterns
 }
 
-// with is the node with one candidate more.
+// with returns the node with one more fixed candidate.
 func (n *node) with(i int32, held bool, bound float64) *node {
 	m := &node{fixed: make(map[int32]bool, len(n.fixed)+1), bound: bound}
 	for k, v := range n.fixed {
@@ -24,9 +24,9 @@ func (n *node) with(i int32, held bool, bound float64) *node {
 	return m
 }
 
-// start is a pattern of a node that meets all cuts: the best one known, with what the node holds
-// back, or everything but what it publishes. ok is false where that breaks one: then so does
-// every pattern of the node.
+// start returns a pattern of a node that satisfies all cuts: the best known pattern plus the
+// node's suppressed candidates, or else all candidates except the node's published ones. ok is
+// false if the latter violates a cut; then every pattern of the node does.
 func (o *optimum) start(n *node) (x []float64, ok bool) {
 	x = make([]float64, len(o.candidates))
 	ok = true
@@ -56,8 +56,8 @@ func (o *optimum) start(n *node) (x []float64, ok bool) {
 	return x, true
 }
 
-// relax finds the cheapest x of a node between 0 and 1 that meets all cuts, and what no pattern
-// of it costs less than. nil: there is none.
+// relax returns the cheapest x of a node, between 0 and 1, that satisfies all cuts, and a lower
+// bound of the cost of the node's patterns. x is nil if there is none.
 func (o *optimum) relax(n *node) (x []float64, bound float64, err error) {
 	x, ok := o.start(n)
 	if !ok {
@@ -103,8 +103,9 @@ func (o *optimum) relax(n *node) (x []float64, bound float64, err error) {
 	return x, o.below(n, s, s.Multipliers(terms)), nil
 }
 
-// below is what no x of a node costs less than, by any multipliers of the cuts that are not
-// negative: Σ y, and of each candidate what its cost less the cuts times y is at least.
+// below returns a lower bound of the cost of every x of a node, from any nonnegative
+// multipliers y of the cuts: Σ y plus, for each candidate, the minimum over its possible x
+// of its reduced cost (its cost minus the cuts times y) times x.
 func (o *optimum) below(n *node, s *lp.System, y []float64) (bound float64) {
 	for k := range y {
 		y[k] = max(y[k], 0)
@@ -122,7 +123,7 @@ func (o *optimum) below(n *node, s *lp.System, y []float64) (bound float64) {
 		}
 	}
 	bound -= 1e-9 * (1 + math.Abs(bound))
-	if o.whole { // so does what is cheapest
+	if o.whole { // the cheapest pattern has a whole cost
 		bound = math.Ceil(bound - 1e-6)
 	}
 	return bound

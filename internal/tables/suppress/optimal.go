@@ -11,27 +11,28 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Optimum is what a search for the cheapest pattern has proven.
+// Optimum is the result of a search for the cheapest pattern.
 type Optimum struct {
-	Cost    float64 // of the cells held back for others
-	AtLeast float64 // what no pattern costs less than that protects all
-	Nodes   int     // parts of the search
+	Cost    float64 // cost of the secondary suppressions
+	AtLeast float64 // lower bound of the cost of every pattern that protects all primary cells
+	Nodes   int     // nodes of the search tree
 	Cuts    int     // inequalities found
 }
 
 // Proven reports whether no pattern is cheaper.
 func (o *Optimum) Proven() bool { return o.Cost <= o.AtLeast+1e-6*(1+math.Abs(o.AtLeast)) }
 
-// MaxOptimal is the number of cells of a set up to which the cheapest pattern is looked for.
+// MaxOptimal is the largest number of cells of a set for the search for the cheapest
+// pattern.
 const MaxOptimal = 3000
 
-// optimalWork is the work of a search for the cheapest pattern, the same on every machine: some
-// ten seconds.
+// optimalWork is the limit of the work of a search for the cheapest pattern: some ten seconds,
+// but the same work on every machine.
 const optimalWork = 6_000_000_000
 
-// optimum looks for the cheapest pattern by branch and cut (Fischetti and Salazar 2001): the
-// cheapest x that meets all inequalities found so far, then more of these from the attacks of
-// intruders that x does not withstand, until there are none; then by halves.
+// optimum searches for the cheapest pattern by branch and cut (Fischetti and Salazar 2001).
+// It computes the cheapest x that satisfies all cuts found so far and adds cuts from the
+// attacks that x does not resist, until there are none. Then it branches on a candidate.
 type optimum struct {
 	*attacks
 	primary    *primary.Result
@@ -43,13 +44,14 @@ type optimum struct {
 	cuts       []cut
 	best       []bool // by candidate
 	least      float64
-	frozen     float64 // the bound when a pattern was refused without a proof; +Inf: none was
+	frozen     float64 // the bound at which a pattern was rejected without a proof; +Inf if none was
 	limit      int64
 	until      time.Time
 	result     Optimum
 }
 
-// improve looks for a cheaper pattern than the one in q.Hidden, and returns the cheapest.
+// improve searches for a cheaper pattern than the one in q.Hidden and returns the hidden
+// cells of the cheapest one found.
 func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) ([]bool, *Optimum, error) {
 	s, err := o.optimum(q, p, until)
 	if err != nil {
@@ -62,7 +64,7 @@ func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) (
 	return s.hidden(s.best), &s.result, nil
 }
 
-// optimum is a search that begins with the pattern in q.Hidden.
+// optimum returns a search that starts with the pattern in q.Hidden.
 func (o Options) optimum(q audit.Question, p *primary.Result, until time.Time) (*optimum, error) {
 	s := &optimum{primary: p, options: o, needs: needsOf(p), frozen: math.Inf(1), whole: true, until: until, limit: cmp.Or(o.Work, optimalWork)}
 	for cell := range q.Value {
@@ -82,7 +84,7 @@ func (o Options) optimum(q audit.Question, p *primary.Result, until time.Time) (
 	return s, err
 }
 
-// hidden is the pattern of candidates.
+// hidden returns the hidden cells of a pattern of suppressed candidates.
 func (o *optimum) hidden(held []bool) []bool {
 	hidden := make([]bool, len(o.q.Value))
 	for c, s := range o.primary.Status {
@@ -94,12 +96,12 @@ func (o *optimum) hidden(held []bool) []bool {
 	return hidden
 }
 
-// over reports whether the search has done its work.
+// over reports whether the search has reached its limit of work or time.
 func (o *optimum) over() bool {
 	return o.work >= o.limit || !o.until.IsZero() && !time.Now().Before(o.until)
 }
 
-// better is below what a pattern must cost to be worth finding.
+// better returns the greatest cost of a pattern that improves on the best one.
 func (o *optimum) better() float64 {
 	if o.whole {
 		return o.least - 1 + 1e-6
@@ -109,7 +111,7 @@ func (o *optimum) better() float64 {
 
 func (o *optimum) search() error {
 	open := []*node{{bound: 0}}
-	bound := func() float64 { // of what is open
+	bound := func() float64 { // lower bound over the open nodes
 		b := o.least
 		for _, n := range open {
 			b = min(b, n.bound)
@@ -133,7 +135,7 @@ func (o *optimum) search() error {
 			return err
 		}
 		if x != nil && o.over() {
-			break // it stays open
+			break // the node stays open
 		}
 		open = slices.Delete(open, k, k+1)
 		if x == nil || n.bound > o.better() {
@@ -146,7 +148,7 @@ func (o *optimum) search() error {
 	return o.q.Stopped()
 }
 
-// undecided is the candidate that is the nearest to a half.
+// undecided returns the candidate whose x is nearest to ½.
 func undecided(x []float64) (at int32) {
 	least := 2.0
 	for i, v := range x {
@@ -157,8 +159,8 @@ func undecided(x []float64) (at int32) {
 	return at
 }
 
-// tighten adds cuts until x of a node breaks none; nil where there is nothing left in it to look
-// for.
+// tighten adds cuts until x of a node violates none. It returns nil if the node cannot contain a
+// better pattern.
 func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error) {
 	for round := 0; ; round++ {
 		x, below, err := o.relax(n)
@@ -194,7 +196,8 @@ func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error
 		if ok, err := o.accept(x); err != nil || ok {
 			return nil, err
 		}
-		// Linear programs show that it protects, and no tables of whole numbers were found that do.
+		// The linear programs say that the pattern protects, but no tables of whole numbers prove
+		// it.
 		o.frozen = min(o.frozen, bound())
 		c := cut{}
 		for i, v := range x {
@@ -209,10 +212,11 @@ func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error
 	}
 }
 
-// roundsBetween is the number of rounds after which a pattern is tried that x suggests.
+// roundsBetween is the number of rounds between two calls of guided.
 const roundsBetween = 8
 
-// broken returns inequalities that x breaks, the cells of one need after the other's.
+// broken returns cuts that x violates, at most one for each need against outsiders or
+// else against one of the knowers.
 func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
 	for i := range o.needs {
 		n := &o.needs[i]
@@ -252,7 +256,8 @@ func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
 	return more, nil
 }
 
-// forget drops cuts that were far from tight for long: they come again when they are broken.
+// forget drops cuts that were not tight for more than 20 rounds: they are found again if x
+// violates them.
 func (o *optimum) forget(x []float64) {
 	o.cuts = slices.DeleteFunc(o.cuts, func(c cut) bool { return c.idle > 20 })
 	for k := range o.cuts {
@@ -267,7 +272,8 @@ func isWhole(x []float64) bool {
 	return !slices.ContainsFunc(x, func(v float64) bool { return math.Abs(v-math.Round(v)) > 1e-6 })
 }
 
-// accept takes the pattern of x where all needs are met in it.
+// accept takes over the pattern of x if it meets all needs, and reports whether it
+// does.
 func (o *optimum) accept(x []float64) (bool, error) {
 	held, cost := make([]bool, len(x)), 0.0
 	for i, v := range x {
@@ -291,8 +297,8 @@ func (o *optimum) take(held []bool, cost float64) {
 	}
 }
 
-// guided looks for a pattern as Protect does, where those candidates are published first that x
-// holds back the least.
+// guided searches for a pattern in the same way as Protect, but publishes first the candidates
+// with the smallest x.
 func (o *optimum) guided(x []float64) error {
 	q := o.q
 	q.Hidden = o.hidden(make([]bool, len(x)))

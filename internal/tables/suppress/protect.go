@@ -12,11 +12,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Cost is what it costs to hold a cell back.
+// Cost is the cost function of a suppressed cell.
 type Cost uint8
 
-// Unit: one a cell, the least cells are held back. Value: its value, the least of
-// what is tabulated is. Log: in between, the logarithm of 1 + the value.
+// Unit: 1 per cell, to minimise the number of suppressed cells. Value: the absolute
+// value of the cell, to minimise the suppressed total. Log: log(1 + absolute value), a
+// compromise.
 const (
 	Unit Cost = iota
 	Value
@@ -26,49 +27,51 @@ const (
 // Options of a suppression.
 type Options struct {
 	Cost  Cost
-	Own   []float64 // costs of each cell, in place of Cost; nil for none
-	Zeros bool      // cells of value 0 may be held back as well
+	Own   []float64 // cost of each cell, in place of Cost; nil: use Cost
+	Zeros bool      // cells of value 0 may be suppressed as well
 
 	// Knower names, for each cell, the respondent who knows its value exactly, as a sole
-	// contributor does (tables.SoleContributors); -1 where there is none. Primary cells
-	// are protected against each of them as well, to whom her own cells are published;
-	// not those that are her own. nil: against outsiders alone.
+	// contributor does (tables.SoleContributors); -1 if there is none. Primary cells are
+	// protected also against each of these respondents, who see their own cells as
+	// published; a respondent's own cells are not protected against this respondent.
+	// nil: against outsiders only.
 	Knower []int32
 
-	// Patience is how long to look for cells to publish after all; 0: until there is
-	// none. What was not tried until then stays held back, which protects no less.
+	// Patience is the time limit of the search for cells to publish; 0: no limit. Cells
+	// that were not tried within the limit stay suppressed; this does not reduce the
+	// protection.
 	Patience time.Duration
 
-	// Optimal looks for the cheapest pattern, and proves how far from it the one is that it finds:
-	// of small sets (MaxOptimal). Work limits that search, as that of lp.System; 0: some ten
+	// Optimal requests a search for the cheapest pattern, with a lower bound of its cost, for
+	// small sets (MaxOptimal). Work limits this search, in units of lp.System.Work; 0: some ten
 	// seconds.
 	Optimal bool
 	Work    int64
 }
 
-// Pattern is a choice of cells to hold back, audited.
+// Pattern is a choice of suppressed cells with its audit.
 type Pattern struct {
 	Status  []tables.Status
-	Primary int // cells held back for themselves
-	Second  int // and for others
+	Primary int // number of primary suppressions
+	Second  int // number of secondary suppressions
 	Ranges  *audit.Ranges
 	Verdict audit.Verdict
 
-	// Insiders lists what respondents could infer too closely; nil where they were not
-	// asked for.
+	// Insiders lists the primary cells that respondents can infer too closely; nil if
+	// Options.Knower is nil.
 	Insiders []audit.Insider
 
-	Optimum *Optimum // what was proven; nil where that was not asked for
+	Optimum *Optimum // nil unless Options.Optimal
 
-	Short bool // Patience ended the search: cells may be held back that need not be
+	Short bool // Patience ended the search: some cells may be suppressed without need
 
-	Trials, Programs int // batches tried, linear programs of the search
+	Trials, Programs int // batches tried and linear programs solved in the search
 }
 
-// Protect finds a pattern and audits it. q.Hidden is overwritten with the cells held
-// back. It is a problem when a cell cannot be protected even with everything held
-// back that may be: such cells are all named. Whoever publishes looks at the Verdict
-// first.
+// Protect finds a pattern and audits it. It overwrites q.Hidden with the suppressed
+// cells. It returns a problem for each cell for which it finds no protection even with
+// all candidates suppressed, and the error of q.Stop or of the solver. The caller must
+// check the Verdict before publishing.
 func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Problems, error) {
 	var candidates []int32
 	for cell := range q.Value {
@@ -106,7 +109,8 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	return pattern, nil, nil
 }
 
-// improve puts the cheapest pattern that is found in place of that of an engine.
+// improve replaces the pattern in q.Hidden by the cheapest one found and returns an
+// engine for it.
 func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *engine) (*engine, error) {
 	hidden, found, err := o.improve(q, p, e.until)
 	if err != nil {
@@ -123,14 +127,14 @@ func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *en
 	return e, nil
 }
 
-// may reports whether a cell that is no primary one may be held back.
+// may reports whether a cell is a candidate for secondary suppression.
 func (o Options) may(q audit.Question, p *primary.Result, cell int) bool {
 	return p.Status[cell] == tables.Free && (p.Published == nil || !p.Published[cell]) && (o.Zeros || q.Value[cell] != 0)
 }
 
-// lines counts, for every cell, the sums it is in that have a primary cell, those
-// with a single one twice: such a sum needs another hidden cell whatever else is done,
-// and a cell that serves two or three sums at once saves others.
+// lines returns, for every cell, the number of its sums that have a primary cell. A sum
+// with only one primary cell counts single times, because it needs another hidden cell
+// in any case. A cell that serves several sums at once saves other cells.
 func lines(q audit.Question, p *primary.Result, single int) []int {
 	score := make([]int, len(q.Value))
 	for i := range q.Set.Sums() {
@@ -160,9 +164,9 @@ func lines(q audit.Question, p *primary.Result, single int) []int {
 	return score
 }
 
-// order sorts cells as they are to be published: the dearest first, where each sum
-// that a cell serves halves its cost; of the same cost the largest, which are missed
-// most.
+// order sorts cells in the order of publication: the most costly first, where each sum
+// that a cell serves halves its cost. Among cells of equal cost the largest comes
+// first.
 func (o Options) order(q audit.Question, score []int, cells []int32) {
 	key := make(map[int32]float64, len(cells))
 	for _, c := range cells {
@@ -173,7 +177,7 @@ func (o Options) order(q audit.Question, score []int, cells []int32) {
 	})
 }
 
-// CostOf is what it costs to hold a cell back.
+// CostOf returns the cost of suppressing cell c.
 func (o Options) CostOf(q audit.Question, c int32) float64 {
 	v := math.Abs(q.Value[c])
 	switch {
@@ -222,7 +226,7 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 	return problems
 }
 
-// audit computes what can be inferred of the pattern in q.Hidden.
+// audit sets the statuses and audits the pattern in q.Hidden.
 func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower []int32) (err error) {
 	pt.Status = slices.Clone(p.Status)
 	pt.Primary, pt.Second = 0, 0
@@ -239,7 +243,7 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 		return err
 	}
 	e.search = searchLast
-	for i := range e.needs { // what the audit's own vertices do not show
+	for i := range e.needs { // the ends that the audit's own vertices do not prove
 		n := &e.needs[i]
 		x := q.Value[n.cell]
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
@@ -255,7 +259,7 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 			}
 		}
 	}
-	if err := q.Stopped(); err != nil { // what was not shown may have been stopped
+	if err := q.Stopped(); err != nil { // Stop may have ended the searches for tables
 		return err
 	}
 	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knower == nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // publish publishes as many of the cells as the needs allow, in their order, and
-// returns those that stay hidden: all at once where that goes, else half by half. When
-// the time is over what was not tried stays hidden.
+// returns those that stay hidden. It tries all at once and, if this fails, each half.
+// Cells that were not tried within the time limit stay hidden.
 func (e *engine) publish(cells []int32) (kept []int32, err error) {
 	if len(cells) == 0 {
 		return nil, nil
@@ -34,9 +34,9 @@ func (e *engine) publish(cells []int32) (kept []int32, err error) {
 	return append(first, second...), err
 }
 
-// try publishes a batch if every need can still be met; else nothing of it. A large
-// batch is tried in a layout of its own, which is small, a small one in the present
-// layout, where its cells are fixed.
+// try publishes a batch if every need can still be met, else no cell of it, and reports
+// whether it did. It tries a large batch in a new, small layout, and a small batch in
+// the present layout with the cells of the batch fixed.
 func (e *engine) try(cells []int32) (ok bool, err error) {
 	before := e.layout
 	apart := e.hidden-len(cells) < before.open*2/3
@@ -68,8 +68,9 @@ func (e *engine) try(cells []int32) (ok bool, err error) {
 	return false, e.each(cells, func(p *audit.Component, j int) error { return p.Free(e.q, j) })
 }
 
-// renew finds new witnesses for needs. Those that were found stay where others are
-// missing: what is good for a batch is good for its parts.
+// renew searches for new witnesses of the needs and reports whether all were found.
+// Witnesses that were found are kept even if others are missing, because they are also
+// valid for every part of the batch.
 func (e *engine) renew(needs []int32, batch int) bool {
 	ok, missing := true, 0
 	for _, i := range needs {
@@ -86,10 +87,11 @@ func (e *engine) renew(needs []int32, batch int) bool {
 	return ok
 }
 
-// lookAhead is the size from which a batch that has failed goes on looking for
-// witnesses of the other needs: that so few of them change its cells pays later.
+// lookAhead is the size from which renew continues with the other needs after a batch
+// has failed: the new witnesses do not change the cells of the batch and so save work
+// for its parts.
 const lookAhead = 64
 
-// enoughMissing is how many needs without a witness end the look at a batch in a huge
-// component.
+// enoughMissing is the number of needs without a witness after which renew gives up a
+// batch if a component is huge.
 const enoughMissing = 16

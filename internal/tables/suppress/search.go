@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// How many partial tables are looked at for a whole one: before a linear program, by
-// mending and by enumeration; in a trial, where to hold a cell back too many does little
-// harm; and where all that may be hidden is.
+// Numbers of partial tables in a search for a table of whole numbers: before a linear
+// program, by Quick (also in huge components) and by enumeration; in a trial, where one
+// suppression too many does little harm; and when all candidates are hidden.
 const (
 	searchQuick = 30
 	searchHuge  = 100
@@ -20,9 +20,9 @@ const (
 	searchLast  = 50_000
 )
 
-// table looks for a table that reaches a need. Most questions whose answer is no are answered
-// by the shuttle. A linear program takes as long as its component is large: in a large one few
-// steps of enumeration come before, and programs over the neighbourhood of the cell.
+// table searches for a table that meets a need. The shuttle rejects most needs that cannot be
+// met. The time of a linear program grows with its component; in a large component, a few
+// steps of enumeration and programs over the neighbourhood of the cell come first.
 func (e *engine) table(n *need) (witness, bool) {
 	part := e.layout.partOf[n.cell]
 	if part < 0 {
@@ -50,7 +50,8 @@ func (e *engine) table(n *need) (witness, bool) {
 	return e.program(n, p, j, d)
 }
 
-// near looks for a table that cells around the one change.
+// near searches for a table in which only cells near column j deviate. excluded reports
+// that the shuttle proves that there is no table at all.
 func (e *engine) near(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
 	if e.q.Counts && !p.Huge() {
 		return nil, nil, false
@@ -63,10 +64,11 @@ func (e *engine) near(p *audit.Component, j int, d float64) (columns []int32, by
 	return columns, by, false
 }
 
-// nearColumns is how many cells around one are changed at most.
+// nearColumns is the greatest number of cells in such a neighbourhood.
 const nearColumns = 300
 
-// program looks for a table that reaches a need by a linear program over its component.
+// program searches for a table that meets a need by a linear program over its
+// component.
 func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witness, ok bool) {
 	s, err := p.Program()
 	if err != nil {
@@ -97,7 +99,7 @@ func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witne
 		return witness{}, false
 	}
 	z := s.Point()
-	if e.q.Counts && !whole(z) { // beyond two dimensions a vertex may be no table of counts
+	if e.q.Counts && !whole(z) { // with more than two dimensions a vertex need not be a table of whole numbers
 		columns, by := p.FewChanges(j, d, e.search)
 		return tableOf(p, columns, by)
 	}
@@ -109,9 +111,10 @@ func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witne
 	return w, true
 }
 
-// fewChanges looks for a table that few cells change, by whole units; excluded: there is none
-// at all. In a huge component, where a linear program would take seconds, most of what is there
-// is a cell with all of its totals, and a trial is content with a short look.
+// fewChanges searches for a table in which few cells deviate, by whole units. excluded reports
+// that there is no table at all. In a huge component, where a linear program would take
+// seconds, most tables that it finds change an inner cell with all of its totals, and a trial
+// only makes a short search.
 func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int32, by []float64, excluded bool) {
 	if !p.Huge() && e.q.Counts {
 		if columns, by, excluded = p.Quick(j, d, searchQuick); columns == nil && !excluded {
@@ -128,18 +131,19 @@ func (e *engine) fewChanges(p *audit.Component, j int, d float64) (columns []int
 	return columns, by, excluded
 }
 
-// largeComponent is the number of cells from which a linear program takes longer than a
-// search that looks at a few sums.
+// largeComponent is the number of cells above which a linear program over counts takes
+// longer than a search over a few sums.
 const largeComponent = 1000
 
-// largeValues is the same of values.
+// largeValues is the same number for values.
 const largeValues = 400
 
-// programWork is the work of a search in programs over large components, where it may leave
-// questions without an answer: some seconds.
+// programWork is the limit of the work of programs over large components in trials, some
+// seconds; beyond it a need counts as not met.
 const programWork = 500_000_000
 
-// tableOf is the witness of columns of a component, where there are any.
+// tableOf converts columns of a component to a witness, false if columns is nil. It
+// overwrites columns with the cells.
 func tableOf(p *audit.Component, columns []int32, by []float64) (witness, bool) {
 	for k, c := range columns {
 		columns[k] = p.Cells[c]

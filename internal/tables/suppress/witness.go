@@ -8,10 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// reach looks for the witnesses of need i in the present layout: one, and for every
-// knower who knows a cell that this one changes another one that changes none of
-// hers, since she is not misled by the first. Nobody is to be misled about her own
-// cell.
+// reach searches for the witnesses of need i in the present layout. It needs one
+// witness and, for every respondent who knows a cell that this witness changes, a
+// further witness that changes none of the respondent's cells. A respondent's own cell
+// needs no protection against this respondent. It reports whether all were found.
 func (e *engine) reach(i int32) ([]witness, bool) {
 	n := &e.needs[i]
 	if n.amount <= 0 {
@@ -41,15 +41,16 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 	return found, true
 }
 
-// strange reports whether a table changes a cell that k knows: she sees that it is
-// not the true one.
+// strange reports whether a table changes a cell that respondent k knows, so that k can
+// see that it is not the true table.
 func (e *engine) strange(w witness, k int32) bool {
 	return slices.ContainsFunc(w.cells, func(c int32) bool { return e.knower[c] == k })
 }
 
-// tableWithout looks for a table that reaches a need and leaves cells as they are.
+// tableWithout searches for a table that meets a need and does not change the given
+// cells.
 func (e *engine) tableWithout(n *need, cells []int32) (witness, bool) {
-	var open []int32 // hidden and not fixed by the trial under way
+	var open []int32 // hidden and not fixed by the present trial
 	for _, c := range cells {
 		if e.layout.partOf[c] >= 0 && e.q.Hidden[c] {
 			open = append(open, c)
@@ -65,8 +66,8 @@ func (e *engine) tableWithout(n *need, cells []int32) (witness, bool) {
 	return w, ok
 }
 
-// mirrored turns the witness of the other end of a range, where all of its deviations may as well
-// have the other sign, into one of need i.
+// mirrored converts the witness of the other end of the interval to a witness of need i, if all
+// of its deviations can have the opposite sign.
 func (e *engine) mirrored(i int32) (witness, bool) {
 	n, other := &e.needs[i], i^1
 	if e.q.Counts || int(other) >= len(e.needs) || e.needs[other].cell != n.cell || len(e.needs[other].witnesses) == 0 {
@@ -78,7 +79,7 @@ func (e *engine) mirrored(i int32) (witness, bool) {
 		return witness{}, false
 	}
 	by := n.amount / -math.Abs(w.by[at])
-	if by < -1-1e-9 { // what is rounding would grow as well
+	if by < -1-1e-9 { // scaling up would enlarge rounding errors
 		return witness{}, false
 	}
 	turned := witness{w.cells, make([]float64, len(w.by))}
@@ -90,7 +91,8 @@ func (e *engine) mirrored(i int32) (witness, bool) {
 	return turned, true
 }
 
-// shows returns the first witness of a need, if it has any that is still one.
+// shows returns the first witness of a need, if it has one that still agrees with the
+// published cells.
 func (e *engine) shows(n *need) (witness, bool) {
 	if len(n.witnesses) == 0 {
 		return witness{}, false
@@ -104,7 +106,7 @@ func (e *engine) shows(n *need) (witness, bool) {
 	return w, true
 }
 
-// users lists the needs whose witness changes one of the cells, those that have
+// users returns the needs whose witnesses change one of the cells, those that have
 // failed most often first.
 func (e *engine) users(cells []int32) []int32 {
 	var users []int32
@@ -119,13 +121,13 @@ func (e *engine) users(cells []int32) []int32 {
 	return slices.Compact(users)
 }
 
-// usersOf lists the uses of a cell, and drops those of witnesses that are no longer.
+// usersOf returns the uses of a cell and drops the outdated ones.
 func (e *engine) usersOf(c int32) []use {
 	e.usedBy[c] = slices.DeleteFunc(e.usedBy[c], func(u use) bool { return e.needs[u.need].changes != u.changes })
 	return e.usedBy[c]
 }
 
-// remember makes ws the witnesses of need i, in place of those that it had.
+// remember replaces the witnesses of need i by ws.
 func (e *engine) remember(i int32, ws []witness) {
 	n := &e.needs[i]
 	n.witnesses = ws
@@ -135,7 +137,7 @@ func (e *engine) remember(i int32, ws []witness) {
 			if !e.may[c] {
 				continue
 			}
-			if u := e.usedBy[c]; len(u) == cap(u) { // before there is more room those go that are no longer
+			if u := e.usedBy[c]; len(u) == cap(u) { // drop outdated uses before the list grows
 				e.usersOf(c)
 			}
 			e.usedBy[c] = append(e.usedBy[c], use{i, n.changes})
