@@ -1,7 +1,8 @@
-// Package attack puts the intruders of internal/intruder together: what someone who
-// knows some columns of the original finds in a release, how much of it can be
-// computed back, and what the masking has cost, as one result with the names of the
-// program's contract. It computes on columns in memory and reads nothing.
+// Package attack runs the intruders of internal/intruder on a release and collects
+// their results: what an intruder who knows some columns of the original finds, how
+// much of the original can be computed back, and the information loss of the masking.
+// The result has the names of the program's contract. The package computes on columns
+// in memory and does no I/O except WriteRecords.
 package attack
 
 import (
@@ -16,30 +17,30 @@ import (
 // Schema names the format of an attack's JSON.
 const Schema = "sdlfilter.attack/1"
 
-// Data are an original and its release in memory, a record at the same index on
+// Data holds an original and its release in memory, with a record at the same index on
 // both sides.
 type Data struct {
-	// Numeric are the numeric columns that are measured; Linked says which of them
-	// an intruder knows, by index.
+	// Numeric are the numeric columns to measure. Linked holds the indices of those
+	// that an intruder knows.
 	Numeric []NumericColumn
 	Linked  []int
 	// Categorical are the keys whose combinations are counted. Linkage by Gower's
-	// distance compares them too.
+	// distance also compares them.
 	Categorical []CategoricalColumn
-	Sensitive   []CategoricalColumn // whose l-diversity is measured
-	Weights     []float64           // of sampling, by record; nil: none
-	Household   []int32             // by record, −1 where it is not known; nil: none
-	// Earlier are earlier releases of Numeric, each with a slice for every column.
+	Sensitive   []CategoricalColumn // columns whose l-diversity is measured
+	Weights     []float64           // sampling weights, by record; nil: none
+	Household   []int32             // by record, −1 if unknown; nil: none
+	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
-	// Records is how many records the release has of which these are a sample; 0:
-	// these are all.
+	// Records is the number of records of the release if the data are a sample of it;
+	// 0: the data are the whole release.
 	Records int64
-	// Places are the records' places in the file, from 0, where some of it were left
-	// out; nil: their indexes.
+	// Places holds the records' positions in the file, from 0, if the data omit some
+	// records; nil: the positions are the indices.
 	Places []int
 }
 
-// place is where the record of an index is in the file.
+// place returns the position in the file of record i.
 func (d *Data) place(i int) int {
 	if d.Places == nil {
 		return i
@@ -47,48 +48,48 @@ func (d *Data) place(i int) int {
 	return d.Places[i]
 }
 
-// NumericColumn is a numeric column on both sides, NaN where a value is missing.
-// Grid is the step of its values, 10^−decimals; 0 where it is not known.
+// NumericColumn is a numeric column before and after masking, NaN if a value is
+// missing. Grid is the step of its values, 10^−decimals; 0 if unknown.
 type NumericColumn struct {
 	Name               string
 	Grid               float64
 	Original, Released []float64
 }
 
-// CategoricalColumn is a column of codes from 0, the same on both sides, −1 where a
-// value is missing. Released is nil where the release has the original's values.
+// CategoricalColumn is a column of codes from 0, the same codes on both sides, −1 if a
+// value is missing. Released is nil if the release has the original values.
 type CategoricalColumn struct {
 	Name               string
 	Original, Released []int32
-	// Code returns the code of a category by its text, false where no record has it; nil
-	// where texts are not known.
+	// Code returns the code of a category from its text, false if no record has it; nil
+	// if the texts are unknown.
 	Code func(text string) (int32, bool)
 }
 
-// Options say what is asked. A nil part is left out.
+// Options select the parts of an attack. A nil part is not computed.
 type Options struct {
-	// Targets is how many respondents are sought by linkage and by the Bayesian
-	// intruder, spread evenly over the records; 0: all.
+	// Targets is the number of respondents that linkage and the Bayesian intruder
+	// search for, evenly spaced over the records; 0: all.
 	Targets    int
 	Linkage    *Linkage
 	Bayes      *intruder.Options
 	Uniqueness *uniqueness.Options
 	Intervals  []float64 // widths of interval disclosure, in SDs
 	Loss       *loss.Options
-	Categories bool // what masks have taken from the categorical columns, where they have changed any
-	Averaging  bool // with Data.Earlier
+	Categories bool // information loss of the categorical columns, if masks have changed any
+	Averaging  bool // averaging attack; needs Data.Earlier
 	Inversion  *Inversion
-	Attribute  *Attribute // what synthetic columns tell of the records that their models learnt from
+	Attribute  *Attribute // disclosure by synthetic columns about the records that their models were fitted to
 }
 
-// Linkage says how records are linked by distance.
+// Linkage holds the parameters of linkage by distance.
 type Linkage struct {
 	Distance   linkage.Distance
 	Covariance linkage.Covariance
 	OneToOne   bool
 }
 
-// Inversion is what an intruder knows who inverts the masks.
+// Inversion holds the knowledge of an intruder who inverts the masks.
 type Inversion struct {
 	Masks []transform.Spec
 	Known inversion.Published

@@ -10,15 +10,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 )
 
-// Attribute asks what a release that was drawn from models tells of the records that the
-// models learnt from, beyond what it tells of those that were set aside.
+// Attribute requests a measure of what a release that was drawn from models discloses
+// about the records that the models were fitted to, beyond what it discloses about
+// records that were set aside (held out).
 type Attribute struct {
-	Within float64 // of how many SDs of the original column a guessed number is right
+	Within float64 // a guessed number is correct within this number of SDs of the original column
 	Of     []Secret
 }
 
-// Secret is a column that the intruder guesses: numbers, or codes of categories, NaN where a value is missing,
-// and of each record whether it was set aside.
+// Secret is a column that the intruder guesses: numbers, or codes of categories, NaN if a value is missing.
+// HeldOut says for each record whether it was set aside.
 type Secret struct {
 	Name               string
 	Original, Released []float64
@@ -26,35 +27,38 @@ type Secret struct {
 	HeldOut            []bool
 }
 
-// Disclosure is what is guessed of synthetic columns, in the form of "attribute" in the program's output.
+// Disclosure holds the results of guessing synthetic columns, in the form of "attribute" in the program's
+// output.
 type Disclosure struct {
 	Within  float64         `json:"within" doc:"a guessed number is right within so many SDs of the original column; a category where it is the same"`
 	Columns []GuessedColumn `json:"columns" doc:"the synthetic columns, in the order of the masks"`
 }
 
-// GuessedColumn says how often the value at the nearest released record is that of a target: Giomi, Boenisch,
-// Wehmeyer and Tasnádi (2023), section 4.3, whose control records are those that were set aside.
+// GuessedColumn measures how often the value of the nearest released record is that of the target: Giomi,
+// Boenisch, Wehmeyer and Tasnádi (2023), section 4.3. Their control records are the records that were set
+// aside.
 type GuessedColumn struct {
 	Name    string  `json:"name"`
 	Learnt  Guesses `json:"learnt" doc:"of records that the models were fitted to"`
 	HeldOut Guesses `json:"held_out" doc:"of records that were set aside, of which the release tells only what it tells of anybody"`
-	// Excess is the difference of the shares and StdError its standard error, with one right and one wrong
-	// guess more on either side (Agresti and Caffo 2000), which a few records of none right need.
+	// Excess is the difference of the shares of correct guesses and StdError its standard error, with one
+	// correct and one wrong guess added on each side (Agresti and Caffo 2000), so that they are usable for
+	// few records or without any correct guess.
 	Excess   float64 `json:"excess" doc:"share of right guesses of the records learnt from less that of those set aside, with one right and one wrong guess added to each (Agresti and Caffo 2000)"`
 	StdError float64 `json:"std_error" doc:"standard error of the excess"`
 	Most     float64 `json:"most" doc:"what the excess may be: its value and two standard errors, from 0 to 1; 1 where fewer than 10 records are on either side; a gate judges it"`
 }
 
-// Guesses are some targets, and how many of their values were guessed.
+// Guesses counts targets and those whose value was guessed correctly.
 type Guesses struct {
 	Targets int     `json:"targets"`
 	Right   float64 `json:"right" doc:"targets whose value is that of the released record nearest by the other keys, ties sharing the credit"`
 }
 
-// leastGuessed is of how many records values must be guessed on either side to tell anything.
+// leastGuessed is the least number of targets on each side for a usable result.
 const leastGuessed = 10
 
-// disclosed sets what follows from the guesses.
+// disclosed computes Excess, StdError and Most from the guesses.
 func (c *GuessedColumn) disclosed() {
 	share := func(g Guesses) (p, variance float64) {
 		n := float64(g.Targets) + 2
@@ -70,7 +74,7 @@ func (c *GuessedColumn) disclosed() {
 	}
 }
 
-// Most is the greatest excess that may be, of all columns.
+// Most returns the greatest Most of all columns.
 func (d *Disclosure) Most() (most float64) {
 	for _, c := range d.Columns {
 		most = max(most, c.Most)
@@ -78,7 +82,8 @@ func (d *Disclosure) Most() (most float64) {
 	return most
 }
 
-// check demands columns, each with as many records as the data have and with a key to guess it by.
+// check returns an error unless there are columns, each with the n records of the data and with at
+// least one other key to guess it by.
 func (o *Attribute) check(d *Data, n int) error {
 	if !(o.Within >= 0) || math.IsInf(o.Within, 1) {
 		return fmt.Errorf("attribute: within must be at least 0 and finite, got %v", o.Within)
@@ -98,7 +103,8 @@ func (o *Attribute) check(d *Data, n int) error {
 	return nil
 }
 
-// keysBut are all keys but the column of a name, of the original and of the release.
+// keysBut returns all keys except the column with the given name, of the original and
+// of the release.
 func (d *Data) keysBut(name string) (original, released linkage.Keys) {
 	for _, j := range d.Linked {
 		if c := &d.Numeric[j]; c.Name != name {
@@ -113,7 +119,7 @@ func (d *Data) keysBut(name string) (original, released linkage.Keys) {
 	return original, released
 }
 
-// only are the keys of some records.
+// only returns the keys of the given records.
 func only(k linkage.Keys, records []int32) (some linkage.Keys) {
 	for _, c := range k.Numeric {
 		some.Numeric = append(some.Numeric, at(c, records))
@@ -132,8 +138,9 @@ func at[T any](column []T, records []int32) []T {
 	return list
 }
 
-// attribute guesses each secret column of records that were learnt from and of records that were
-// not, at most Targets of either, spread evenly over those that have a value.
+// attribute guesses each secret column for records that the models were fitted to and for
+// records that were set aside, at most Targets of each, evenly spaced over those that have a
+// value.
 func (a *attack) attribute(ctx context.Context) error {
 	r := &Disclosure{Within: a.o.Attribute.Within}
 	for i := range a.o.Attribute.Of {
@@ -165,7 +172,8 @@ func (a *attack) attribute(ctx context.Context) error {
 	return nil
 }
 
-// spread takes at most n of a list, each from the middle of its stretch; 0: all.
+// spread returns at most n elements of a list, from the middles of n equal stretches;
+// all if n is 0.
 func spread(list []int32, n int) []int32 {
 	if n <= 0 || n >= len(list) {
 		return list
@@ -177,7 +185,8 @@ func spread(list []int32, n int) []int32 {
 	return some
 }
 
-// guess counts the records whose value is within near of that at the nearest released record.
+// guess counts the records whose value differs by at most near from the value of the nearest
+// released record; tied records share the credit.
 func (a *attack) guess(ctx context.Context, s *Secret, records []int32, near float64, to *Guesses) error {
 	to.Targets = len(records)
 	if len(records) == 0 {

@@ -10,13 +10,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 )
 
-// checker collects what does not fit.
+// checker checks names and lengths of columns.
 type checker struct {
 	n     int // records, −1 before the first column
 	names []string
 }
 
-// length demands as many records as the columns before have.
+// length returns an error unless the column has as many records as the columns before
+// it.
 func (c *checker) length(what string, got int) error {
 	if c.n < 0 {
 		c.n = got
@@ -27,7 +28,7 @@ func (c *checker) length(what string, got int) error {
 	return nil
 }
 
-// named demands a name that no column of the list has before.
+// named returns an error if a name is empty or already used in the list.
 func (c *checker) named(list string, i int, name string) error {
 	if name == "" || slices.Contains(c.names, name) {
 		return fmt.Errorf("%s[%d]: must have a name of its own, got %s", list, i, strconv.Quote(name))
@@ -36,7 +37,7 @@ func (c *checker) named(list string, i int, name string) error {
 	return nil
 }
 
-// columns checks those that are numbers and those that are codes.
+// columns checks the numeric, categorical and sensitive columns.
 func (c *checker) columns(d *Data) error {
 	for i, column := range d.Numeric {
 		at := "numeric column " + strconv.Quote(column.Name)
@@ -63,7 +64,7 @@ func (c *checker) columns(d *Data) error {
 	return nil
 }
 
-// check returns the number of records, or says what does not fit.
+// check returns the number of records, or an error if the data do not fit together.
 func (d *Data) check() (n int, err error) {
 	c := checker{n: -1}
 	if err := c.columns(d); err != nil {
@@ -101,7 +102,7 @@ func (d *Data) check() (n int, err error) {
 	return n, err
 }
 
-// check says which columns a part lacks.
+// check returns an error if a part lacks columns that it needs.
 func (o *Options) check(d *Data) error {
 	switch {
 	case o.Targets < 0:

@@ -13,10 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// MarshalJSON implements json.Marshaler. The measures' own types hold plain
-// numbers, of which a few may overflow (a relative change of a value next to 0), and
-// encoding/json refuses those: so every number is written as an assess.Float is.
-// Lists that are empty are [].
+// MarshalJSON implements json.Marshaler. The types of the measures hold plain numbers.
+// A few of these may be infinite (a relative change of a value near 0), which
+// encoding/json rejects; so every number is written like an assess.Float. Empty lists
+// are written as [].
 func (r Result) MarshalJSON() ([]byte, error) {
 	r.Schema = Schema
 	type plain Result
@@ -27,7 +27,8 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode writes a value as encoding/json does, apart from numbers and empty lists.
+// encode writes a value in the same way as encoding/json, except for numbers and empty
+// lists.
 func encode(b *bytes.Buffer, v reflect.Value) error {
 	switch v.Interface().(type) {
 	case json.Marshaler, encoding.TextMarshaler:
@@ -67,7 +68,7 @@ func encode(b *bytes.Buffer, v reflect.Value) error {
 	}
 }
 
-// members writes a struct, members of embedded structs among its own.
+// members writes a struct, with the fields of embedded structs among its own fields.
 func members(b *bytes.Buffer, v reflect.Value) error {
 	b.WriteByte('{')
 	first := true
@@ -99,7 +100,7 @@ func members(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// empty is what omitempty leaves out.
+// empty reports whether omitempty omits a value.
 func empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Array:
@@ -134,7 +135,7 @@ func entries(b *bytes.Buffer, v reflect.Value) error {
 	return nil
 }
 
-// other writes what encoding/json writes, < and > as they are.
+// other writes a value with encoding/json, without escaping < and >.
 func other(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)

@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// WriteRecords writes a CSV for the steward with one row a record of d, which r was
-// computed on: record is its place in the file from 0, as in r's lists; f_k and F_k, risk,
-// household_risk, suda2 (the score) and dis are of uniqueness; linked is the share of
-// the record's credit as a target of linkage, 1 where it is found for certain;
-// posterior and rank are what the Bayesian intruder gives to the target's own
-// record. Columns of parts that were not asked for are left out, fields of records
-// that were no target are empty. No value of a respondent is written. It returns an
-// error where r is not of d, or w's.
+// WriteRecords writes a CSV for the data steward with one row per record of d. r must be
+// the result of an attack on d. The columns are: record, the position in the file from 0,
+// as in r's lists; f_k, F_k, risk, household_risk, suda2 (the score) and dis from
+// uniqueness; linked, the probability that linkage finds the record as a target, 1 if it
+// is certain; posterior and rank, those of the target's own record for the Bayesian
+// intruder. Columns of parts that were not requested are omitted. Fields of records that
+// were not targets are empty. No value of a respondent is written. It returns an error if
+// r does not belong to d, or the error of w.
 func WriteRecords(w io.Writer, r *Result, d Data) error {
 	n, err := d.check()
 	if err != nil {
@@ -49,7 +49,7 @@ func WriteRecords(w io.Writer, r *Result, d Data) error {
 	return nil
 }
 
-// measured is how many records the attack was computed on.
+// measured returns the number of records that the attack was computed on.
 func (r *Result) measured() int64 {
 	if r.Sampled > 0 {
 		return int64(r.Sampled)
@@ -59,7 +59,7 @@ func (r *Result) measured() int64 {
 
 type recordColumn struct {
 	name   string
-	values []float64 // by record, NaN where there is nothing to say
+	values []float64 // by record, NaN for an empty field
 }
 
 func (r *Result) columns(n int) (list []recordColumn) {
@@ -86,7 +86,8 @@ func (r *Result) columns(n int) (list []recordColumn) {
 	return list
 }
 
-// spread gives the records their values as targets.
+// spread returns by record the values of the targets, NaN for a record that was not a
+// target.
 func (r *Result) spread(n int, of func(target int) float64) []float64 {
 	values := make([]float64, n)
 	for i := range values {

@@ -13,34 +13,35 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
-// Result is what an attack has found, in the form of the program's JSON. A part
-// that was not asked for is nil. Its lists name records by their index from 0,
-// never by a value; it is confidential all the same.
+// Result holds the findings of an attack, in the form of the program's JSON. A part
+// that was not requested is nil. Its lists identify records by their index from 0,
+// never by a value; the result is confidential nevertheless.
 type Result struct {
 	Schema  string `json:"schema" doc:"what this object is"`
 	Targets int    `json:"targets" doc:"respondents sought by linkage and by the Bayesian intruder"`
 	Records int64  `json:"records" doc:"records of the release"`
-	// Sampled is how many of the release's records the attack was computed on; 0
-	// where it was all of them. The intruder of a sample seeks among its records
-	// only, so that linkage and posterior are at least what they are in the whole.
+	// Sampled is the number of the release's records that the attack was computed on; 0
+	// if it was all of them. On a sample the intruder searches among its records only,
+	// so that linkage and posterior are at least as great as on the whole release.
 	Sampled int `json:"sampled,omitempty" doc:"records of the release that the attack was computed on; absent where it was all of them"`
-	// Verdict is there in the account of an attack alone; within a report the report
-	// has one.
+	// Verdict is set only if the attack is reported alone; a report has its own
+	// verdict.
 	Verdict *headline.Headline `json:"verdict,omitempty" doc:"the worst that was found, and the figures that decide; absent within a report, which has one of its own"`
 	Keys    []string           `json:"keys" doc:"numeric columns that the intruder knows"`
-	// Categorical are the columns that linkage by Gower's distance compares beside Keys.
+	// Categorical are the columns that linkage by Gower's distance compares in addition
+	// to Keys.
 	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares beside keys"`
 
-	// Weighted says that the individual risks rest on weights; without any, the
-	// records are taken for the whole population.
+	// Weighted is true if the individual risks use weights; without weights, the
+	// records are taken as the whole population.
 	Weighted bool `json:"weighted,omitempty" doc:"weights say how many of the population each record stands for; without them the records are taken for the whole population"`
 
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`
 	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
-	// Interval is the share of records that are disclosed within so many SDs of the
-	// released column (loss.Interval.Risk), by width; IntervalSound the same in SDs of
-	// the original, without what was suppressed (loss.Interval.Sound).
+	// Interval is, by width in SDs of the released column, the share of disclosed
+	// records (loss.Interval.Risk). IntervalSound is the same in SDs of the original
+	// column, without suppressed cells (loss.Interval.Sound).
 	Interval      map[string]float64     `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
 	IntervalSound map[string]float64     `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
 	Utility       *loss.Utility          `json:"utility,omitempty" doc:"what the masking has cost"`
@@ -54,13 +55,13 @@ type Result struct {
 	chosen []int32 // record of each target, ascending
 }
 
-// Averaging says what the mean of this release and earlier ones gives away. The
-// first of the releases is this one, then Data.Earlier in their order.
+// Averaging measures what the mean of this release and earlier ones discloses. The
+// first release is this one, followed by Data.Earlier in their order.
 type Averaging struct {
 	Releases int              `json:"releases" doc:"this one, which is the first, and the earlier ones"`
 	Columns  []AveragedColumn `json:"columns"`
-	// Linkage compares this release alone with the means, by the linked keys; absent
-	// where linkage was not asked for.
+	// Linkage compares linkage to this release alone with linkage to the means, by the
+	// linked keys; absent if linkage was not requested.
 	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty" doc:"of this release alone and of the means"`
 }
 
@@ -70,8 +71,9 @@ type AveragedColumn struct {
 	linkage.AveragedColumn
 }
 
-// measureOf returns each measure about the respondents, by its name, from a result; false:
-// the attack did not measure it. A measure that is not in the map is never measured.
+// measureOf holds, by the name of each measure about the respondents, a function that
+// takes the measure from a result; it returns false if the attack did not compute the
+// measure. Other measures are never computed.
 var measureOf = map[string]func(*Result) (float64, bool){
 	"max_linked": func(r *Result) (float64, bool) {
 		if r.Linkage == nil {
@@ -144,7 +146,8 @@ var measureOf = map[string]func(*Result) (float64, bool){
 	},
 }
 
-// ofCategories is a measure of what masks have taken from categorical keys.
+// ofCategories returns the function of measureOf for a measure of the information loss
+// of categorical keys.
 func ofCategories(of func(*loss.Categories) float64) func(*Result) (float64, bool) {
 	return func(r *Result) (float64, bool) {
 		if r.Categories == nil {
@@ -154,11 +157,12 @@ func ofCategories(of func(*loss.Categories) float64) func(*Result) (float64, boo
 	}
 }
 
-// Identity is what the gate judges the release by; what was not asked for is NaN or
-// nil. Of a sample they are the sample's: Linked is at least the release's but for
-// chance; CorrectLinks and Inverted count among the targets and the sample only; and
-// MinK and MaxIndividualRisk miss a rare respondent who was not drawn, so that a rule
-// about them wants the keys of all records.
+// Identity returns the measures that the gate compares with its limits; measures that
+// were not requested are NaN or nil. On a sample they describe the sample. Linked is
+// then at least that of the release, except for chance. CorrectLinks and Inverted count
+// only among the targets and the sample. MinK and MaxIndividualRisk do not see a rare
+// respondent who is not in the sample, so a rule about them needs the keys of all
+// records.
 func (r *Result) Identity() *assess.Identity {
 	id := assess.Unmeasured()
 	id.Sampled = r.Sampled > 0
@@ -166,7 +170,7 @@ func (r *Result) Identity() *assess.Identity {
 		m := &assess.RespondentMeasures[i]
 		take := measureOf[m.Name]
 		if take == nil || id.Sampled && !m.FromSample {
-			continue // not measured: a rule about it does not hold
+			continue // not measured: a rule about it is not satisfied
 		}
 		if v, measured := take(r); measured {
 			*m.ValueIn(id) = assess.Float(v)
@@ -189,7 +193,8 @@ func (r *Result) Identity() *assess.Identity {
 	return id
 }
 
-// recovered counts the values that inversions which fail their column have found.
+// recovered returns the number of values that were recovered by inversions that fail
+// their column.
 func (r *Result) recovered() (n int64) {
 	for _, c := range r.Inversion.Columns {
 		if !c.Passed {
@@ -197,12 +202,13 @@ func (r *Result) recovered() (n int64) {
 		}
 	}
 	for _, c := range r.Inversion.Categories {
-		n += int64(c.Recovered) // 0 where it passed
+		n += int64(c.Recovered) // 0 if it passed
 	}
 	return n
 }
 
-// undone names the inversion that recovered the most, and the mask that it undoes.
+// undone returns the name of the inversion that recovered the most values, and of the
+// mask that it inverts.
 func undone(c *inversion.ColumnResult) string {
 	s := "by " + strings.ReplaceAll(string(c.By), "_", " ")
 	for _, i := range c.Inversions {

@@ -15,19 +15,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Run computes the parts of an attack that o asks for, one after another, each on
-// all processors. It returns an error where the data do not fit each other, where a
-// part lacks its columns, and what a part returns, named by the part.
+// Run computes the parts of an attack that o requests, one after another, each on all
+// processors. It returns an error if the data do not fit together, if a part lacks
+// columns, if a part fails (with the name of the part), or if ctx ends.
 //
-// Targets are o.Targets records in the middle of as many equal stretches of the
-// file. Linkage and the Bayesian intruder know the linked numeric columns, Gower's
-// distance the categorical ones too. Uniqueness is counted on the released codes.
-// Where d is a sample of the release, each of its records stands for Records/n: their
-// weights, 1 where none are given, are multiplied by that, so that F_k estimates the
-// population of the release; f_k is counted within the sample. Intervals and loss are
-// of all numeric columns, inversion of those that a mask names. A column whose grid is
-// not known (0) counts as computed back where it is to within 2⁻²⁰ of its original
-// SD, half as much to either side.
+// Targets are the o.Targets records in the middle of as many equal stretches of the
+// file. Linkage and the Bayesian intruder use the linked numeric columns; Gower's
+// distance also uses the categorical ones. Uniqueness is computed on the released
+// codes. If d is a sample of the release, each of its records represents Records/n
+// records: the weights (1 if none are given) are multiplied by this factor, so that F_k
+// estimates the population of the release; f_k is counted within the sample. Intervals
+// and loss use all numeric columns, inversion those that a mask names. For a column
+// with unknown grid (0) a value counts as recovered if it is within an interval of
+// width 2⁻²⁰ of the original SD, centred on the original value.
 func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 	n, err := d.check()
 	if err != nil {
@@ -89,7 +89,7 @@ type attack struct {
 	r *Result
 }
 
-// choose takes the targets, each from the middle of its stretch of the records.
+// choose selects the targets, each from the middle of its stretch of the records.
 func (a *attack) choose() {
 	targets := a.o.Targets
 	if targets <= 0 || targets > a.n {
@@ -105,7 +105,7 @@ func (a *attack) choose() {
 // all reports whether every record is a target.
 func (a *attack) all() bool { return a.r.Targets == a.n }
 
-// linked are the linked keys of targets and release.
+// linked returns the linked keys of the targets and of the release.
 func (a *attack) linked() (targets, released [][]float64) {
 	for _, j := range a.d.Linked {
 		c := &a.d.Numeric[j]
@@ -115,7 +115,7 @@ func (a *attack) linked() (targets, released [][]float64) {
 	return targets, released
 }
 
-// pick takes the targets' values of a column.
+// pick returns the targets' values of a column.
 func pick[T any](a *attack, column []T) []T {
 	if a.all() {
 		return column
@@ -127,7 +127,7 @@ func pick[T any](a *attack, column []T) []T {
 	return values
 }
 
-// keys are what records are linked by, and how.
+// keys returns the keys of targets and release, and the options of linkage.
 func (a *attack) keys() (targets, released linkage.Keys, o linkage.Options) {
 	targets.Numeric, released.Numeric = a.linked()
 	o = linkage.Options{Distance: a.o.Linkage.Distance, Covariance: a.o.Linkage.Covariance}
@@ -188,7 +188,7 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	return err
 }
 
-// codes are released columns.
+// codes returns the released codes of the columns.
 func codes(columns []CategoricalColumn) []uniqueness.Column {
 	var list []uniqueness.Column
 	for i := range columns {
@@ -221,7 +221,7 @@ func (a *attack) utility(ctx context.Context) (err error) {
 	return err
 }
 
-// masked are the categorical columns of which the release has others than the original.
+// masked returns the categorical columns that masks have changed.
 func (a *attack) masked() (list []loss.CategoryPair) {
 	for _, c := range a.d.Categorical {
 		if c.Released != nil {
@@ -234,7 +234,7 @@ func (a *attack) masked() (list []loss.CategoryPair) {
 func (a *attack) categories(context.Context) (err error) {
 	a.r.Categories, err = loss.CategoriesOf(a.masked())
 	if err != nil || a.r.Sampled > 0 {
-		return err // who is unique among few may not be among all
+		return err // a record that is unique in a sample need not be unique among all records
 	}
 	var original, released [][]int32
 	for i := range a.d.Categorical {
@@ -245,8 +245,8 @@ func (a *attack) categories(context.Context) (err error) {
 	return err
 }
 
-// averaging compares the means of all columns with the original on all records, and
-// links the targets to the means by the linked keys.
+// averaging compares the means of all columns with the original on all records and, if
+// linkage is requested, links the targets to the means by the linked keys.
 func (a *attack) averaging(ctx context.Context) error {
 	p := a.pair()
 	releases := []linkage.Keys{{Numeric: p.Released}}
@@ -288,7 +288,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		known.N = int(a.r.Records)
 	}
 	named, read := namedBy(masks)
-	// Who can have been swapped is known from the whole release only.
+	// The records that can have been swapped are known only from the whole release.
 	whole := a.r.Sampled == 0
 	for i := range a.d.Numeric {
 		c := &a.d.Numeric[i]
@@ -333,7 +333,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	return nil
 }
 
-// namedBy are the columns that masks change, and those that they only read.
+// namedBy returns the columns that masks change, and those that they only read.
 func namedBy(masks []transform.Spec) (named, read map[string]bool) {
 	named, read = map[string]bool{}, map[string]bool{}
 	for _, m := range masks {
@@ -349,12 +349,13 @@ func namedBy(masks []transform.Spec) (named, read map[string]bool) {
 	return named, read
 }
 
-// isCategory reports whether a numeric column is a categorical key that is masked.
+// isCategory reports whether a column is also a masked categorical key.
 func (a *attack) isCategory(name string) bool {
 	return slices.ContainsFunc(a.d.Categorical, func(c CategoricalColumn) bool { return c.Name == name && c.Released != nil && c.Code != nil })
 }
 
-// changed are the categorical keys that masks change, whose categories' texts are known.
+// changed returns the categorical keys that masks change and whose category texts are
+// known.
 func (a *attack) changed() (list []inversion.CategoryColumn) {
 	for _, c := range a.d.Categorical {
 		if c.Released != nil && c.Code != nil {
@@ -364,7 +365,7 @@ func (a *attack) changed() (list []inversion.CategoryColumn) {
 	return list
 }
 
-// originals are the original's codes of the categorical keys.
+// originals returns the original codes of the categorical keys, by name.
 func (a *attack) originals() map[string][]int32 {
 	keys := map[string][]int32{}
 	for _, c := range a.d.Categorical {
@@ -373,8 +374,8 @@ func (a *attack) originals() map[string][]int32 {
 	return keys
 }
 
-// fine is the distance within which a value of a column without a grid counts as
-// found: 2⁻²⁰ of the SD, of the mean where nothing varies, of 1 where that is 0.
+// fine returns the grid of a column with unknown grid: 2⁻²⁰ of the SD, of the absolute
+// mean if the SD is 0, or of 1 if both are 0.
 func fine(values []float64) float64 {
 	m := loss.MomentsOf(values)
 	for _, size := range []*float64{m.SD, m.Mean} {
@@ -388,7 +389,7 @@ func fine(values []float64) float64 {
 	return math.Ldexp(1, -20)
 }
 
-// released are the codes in the release.
+// released returns the codes in the release.
 func (c *CategoricalColumn) released() []int32 {
 	if c.Released == nil {
 		return c.Original

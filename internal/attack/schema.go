@@ -50,7 +50,8 @@ func JSONSchema() ([]byte, error) {
 	return append(out, '\n'), nil
 }
 
-// schemaName tells types of one name apart: the parts' results are all called Result.
+// schemaName returns a distinct name for each type, because the results of all parts
+// are called Result.
 func schemaName(t reflect.Type) string {
 	folder := path.Base(t.PkgPath())
 	if folder == "." || folder == "attack" || t.Name() == "" {

@@ -1,7 +1,7 @@
-// Package message says what a format of messages is: how the values of a
-// topic's messages become blocks of columns, and released columns values again.
-// Each format has a folder of its own below this one. Nothing here knows a
-// broker: connectors/kafka moves the messages, a format reads and writes them.
+// Package message defines the interfaces of a message format: it decodes the values of
+// a topic's messages into blocks of columns and encodes released columns as values.
+// Each format is in a subfolder. The package does not use a broker: connectors/kafka
+// transports the messages, a format decodes and encodes them.
 package message
 
 import (
@@ -18,10 +18,10 @@ import (
 type Config interface {
 	// Check reports what is wrong with the parameters, without the network.
 	Check() check.Problems
-	// Reader learns the columns of the topics' messages.
+	// Reader determines the columns of the topics' messages.
 	Reader(ctx context.Context, r Request) (Reader, error)
-	// Writer prepares values of the released columns for one topic; a format with
-	// a registry registers the released schema there.
+	// Writer returns an encoder of the released columns for one topic. A format with a
+	// schema registry registers the released schema there.
 	Writer(ctx context.Context, r WriteRequest) (Writer, error)
 }
 
@@ -29,24 +29,24 @@ type Config interface {
 // is seen.
 type Column = connectors.DeclaredColumn
 
-// Request is what a reader is told of the run.
+// Request holds the parameters of the run for a reader.
 type Request struct {
 	Topics       []string // of the source
-	Columns      []Column // that are listed
-	DropUnlisted bool     // false: a field that is not listed is an *UnlistedError
-	// Plain says that the release goes where JSON text is no value: a format that
-	// would hand out its columns as JSON hands out plain strings.
+	Columns      []Column // the listed columns
+	DropUnlisted bool     // false: a field that is not listed causes an *UnlistedError
+	// Plain is true if the sink does not support JSON text as a value. A format that
+	// otherwise returns columns as JSON then returns plain strings.
 	Plain    bool
 	Registry *registry.Client
 }
 
 // Reader knows the messages' columns.
 type Reader interface {
-	// Schema are the columns; a format without schemas of its own has the listed
+	// Schema returns the columns; for a format without schemas these are the listed
 	// ones.
 	Schema() *microdata.Schema
-	// Decoder prepares a pass. carry asks for Block.Carried, from which a writer
-	// of the same format takes untouched columns as the bytes they are.
+	// Decoder returns a decoder for one pass. carry requests Block.Carried, from which
+	// a writer of the same format copies unchanged columns as bytes.
 	Decoder(layout *microdata.Layout, carry bool) (Decoder, error)
 }
 
@@ -54,13 +54,13 @@ type Reader interface {
 type Decoder interface {
 	// Decode resets b and fills it with the records of a run of messages: Stream,
 	// Scope, First, Places, N, one column for each Want of the layout, Carried
-	// where the decoder carries, Rejects for records that are malformed or whose
-	// wanted value cannot be represented (all records of a malformed message, at
-	// least one; a value that is nil or empty is malformed). Safe for concurrent
-	// use on different blocks. b may refer to the run's memory until it is Reset.
+	// if the decoder carries, Rejects for records that are malformed or whose wanted
+	// value cannot be represented (all records of a malformed message, at least one; a
+	// value that is nil or empty is malformed). It is safe for concurrent use on
+	// different blocks. b may refer to the run's memory until it is Reset.
 	//
-	// An error ends the stream before anything of the run is released: an
-	// *UnlistedError, or a registry that does not answer.
+	// An error ends the stream before any record of the run is released. It is an
+	// *UnlistedError, or the error of a registry that does not respond.
 	Decode(ctx context.Context, b *microdata.Block, run *Run) error
 }
 
@@ -72,40 +72,40 @@ type Run struct {
 	Values  [][]byte
 }
 
-// RowBits is how many bits of a place number the records of one message, in a
-// format whose messages hold several: place = offset << RowBits | row. In the
-// others place is the offset.
+// RowBits is the number of bits of a place for the record's row within its message, in
+// formats with several records per message: place = offset << RowBits | row. In other
+// formats the place is the offset.
 const RowBits = 20
 
-// WriteRequest is what a writer is told of the run.
+// WriteRequest holds the parameters of the run for a writer.
 type WriteRequest struct {
 	Topic    string // of the sink
 	Layout   *microdata.Layout
-	Reader   Reader // of the source, nil where that is no topic
+	Reader   Reader // of the source, nil if the source is not a topic
 	Registry *registry.Client
 }
 
-// Writer makes values of released columns.
+// Writer encodes released columns as values of messages.
 type Writer interface {
-	// Encode makes the messages of a block, without its rejected records. Safe for
-	// concurrent use. What it returns is fresh memory: a producer holds on to it.
+	// Encode returns the messages of a block without its rejected records. It is safe
+	// for concurrent use. The result is newly allocated, because a producer keeps it.
 	Encode(ctx context.Context, b *microdata.Block) (Released, error)
-	// Carries reports whether the writer takes untouched columns as the bytes that
-	// a block of this reader carries.
+	// Carries reports whether the writer copies unchanged columns from the bytes that a
+	// block of this reader carries.
 	Carries() bool
 }
 
-// Released are the messages made of a block, in order.
+// Released holds the encoded messages of a block, in order.
 type Released struct {
 	Values [][]byte
 	// Source[k] is the message of the run (index in Run.Values) that value k comes
-	// from, ascending, for the key, headers and timestamp. Where the source is no
-	// topic it is the index of the record.
+	// from, ascending, for the key, headers and timestamp. If the source is not a
+	// topic, it is the index of the record.
 	Source []int32
 }
 
-// UnlistedError says that messages have a field that the configuration does not
-// list while unlisted is fail. Names are those of a schema or of members, never
+// UnlistedError reports that messages have fields that the configuration does not list,
+// with unlisted set to fail. Names are names of schema fields or JSON members, never
 // values.
 type UnlistedError struct {
 	Stream string // "topic survey" or "topic survey, partition 3, offset 17"

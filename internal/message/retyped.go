@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// CheckTypes refuses a release in which a mask has given a column another type, for writers
-// whose released schema is that of the messages that come in.
+// CheckTypes returns an error if a mask changes the type of a column. It is for writers
+// that release with the schema of the incoming messages.
 func CheckTypes(l *microdata.Layout) error {
 	for _, o := range l.Release {
 		if of := l.Schema.Fields[o.Source].Type; o.Masked && !arrow.TypeEqual(o.Field.Type, of) {
