@@ -1,8 +1,8 @@
 package lp
 
-// Begin makes the columns of a list, one for each row, the basis; where one of them depends on
-// the others its place stays with an artificial variable. A problem whose rows each have a column
-// of their own begins well with these.
+// Begin makes the given columns, one for each row, the basis. If a column depends linearly on the
+// others, an artificial variable takes its place. It gives a good start to problems in which each
+// row has a column of its own.
 func (s *System) Begin(columns []int) {
 	for j := range s.place {
 		s.place[j] = -1
@@ -13,9 +13,9 @@ func (s *System) Begin(columns []int) {
 	s.factorise()
 }
 
-// Multipliers returns, for the terms of an objective, one number for each row: those of the
-// present basis, at an optimum the dual solution. What is concluded with Combine holds for any
-// numbers, by weak duality; these are the ones that say most.
+// Multipliers returns, for the terms of an objective, the multiplier of each row at the
+// present basis; at an optimum this is the dual solution. By weak duality, bounds from Combine
+// are valid for all multipliers; these give the best bound.
 func (s *System) Multipliers(terms []Term) []float64 {
 	for _, t := range terms {
 		if p := s.place[t.Column]; p >= 0 {
@@ -27,7 +27,7 @@ func (s *System) Multipliers(terms []Term) []float64 {
 	return append([]float64(nil), s.y...)
 }
 
-// Combine adds up the rows, each times its number, and returns the sums by column.
+// Combine returns, by column, the sum of the rows, each times its multiplier.
 func (s *System) Combine(y []float64) []float64 {
 	sums := make([]float64, s.a.columns)
 	for i, v := range y {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// smallestPivot is the least absolute value that divides. The entries of a table
-// are ±1, and so are nearly all pivots.
+// smallestPivot is the least absolute value of a pivot. The entries of a table are ±1,
+// and so are nearly all pivots.
 const smallestPivot = 1e-8
 
-// factors is B = L U times the product of the updates since. Pivot k stands in
-// row pivotRow[k] and in position pivotPlace[k] of the basis.
+// factors holds the factorisation of the basis: B = L U times the later updates. Pivot
+// k is in row pivotRow[k] and in position pivotPlace[k] of the basis.
 type factors struct {
 	m                    int
 	pivotRow, pivotPlace []int32
@@ -19,15 +19,15 @@ type factors struct {
 	lowerStart, upperStart []int32 // column k of L and of U, without diagonals
 	lowerRow, upperRow     []int32 // rows of the matrix
 	lower, upper           []float64
-	eliminating            []int32 // the k whose column of L is not empty
+	eliminating            []int32 // the pivots k with a nonempty column of L
 
-	// U once more, by rows: row pivotRow[k] is at acrossStart[k]:acrossStart[k+1].
+	// U by rows: row pivotRow[k] is at acrossStart[k]:acrossStart[k+1].
 	acrossStart, acrossPlace []int32
 	across                   []float64
 
 	updates []update
 
-	eliminated int64 // entries that the last factorisation looked at
+	eliminated int64 // entries that the last factorisation processed
 	updated    int64 // entries of the updates
 
 	// Buffers of factorise.
@@ -40,8 +40,8 @@ type factors struct {
 	mark                 []bool
 }
 
-// update says that the basis took in, at place, the column whose solution is
-// (row, value), pivot at place itself.
+// update records that a column entered the basis at place. (row, value) is the solution
+// B x = column outside place, pivot its value at place.
 type update struct {
 	place int32
 	pivot float64
@@ -57,9 +57,9 @@ func newFactors(m int) *factors {
 	}
 }
 
-// factorise factors the columns of basis. Where they are dependent, the columns
-// that could not be pivoted are replaced by unit columns of the rows left over;
-// dropped gets their places.
+// factorise factors the columns of basis. If they are linearly dependent, it replaces
+// the columns without a pivot by unit columns of the remaining rows and returns their
+// places in dropped.
 func (f *factors) factorise(a *Matrix, basis []int32) (dropped []int32) {
 	f.updates, f.eliminated, f.updated = f.updates[:0], 0, 0
 	f.lowerStart, f.upperStart = append(f.lowerStart[:0], 0), append(f.upperStart[:0], 0)
@@ -95,8 +95,8 @@ func (f *factors) factorise(a *Matrix, basis []int32) (dropped []int32) {
 	return dropped
 }
 
-// transpose writes U by rows: most prices are of one cell, and its few steps through
-// U are then all there is to do.
+// transpose stores U by rows: most objectives have a single cell, and then only the few
+// rows that it reaches need processing.
 func (f *factors) transpose() {
 	start := append(f.acrossStart[:0], make([]int32, f.m+1)...)
 	for _, r := range f.upperRow {
@@ -118,9 +118,9 @@ func (f *factors) transpose() {
 	f.acrossStart, f.touched = start, next[:0]
 }
 
-// peel orders the places: columns with one entry in the rows that are left, then
-// rows with one column left, then the nucleus by the number of entries. It
-// returns the pivot rows of the first two kinds.
+// peel orders the places of the basis: first columns with one entry in the remaining
+// rows, then rows with one remaining column, then the other columns (the nucleus) by
+// their number of entries. It returns the pivot rows of the first two groups.
 func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 	var unit unitColumn
 	for i := range f.rowHead {
@@ -165,7 +165,7 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 	return pinned
 }
 
-// singleColumns takes columns with one entry in the rows that are left.
+// singleColumns takes the columns with one entry in the remaining rows.
 func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
 	var unit unitColumn
 	queue := f.stack[:0]
@@ -197,7 +197,7 @@ func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace [
 	return queue
 }
 
-// singleRows takes rows with one entry in the places that are left.
+// singleRows takes the rows with one entry in the remaining places.
 func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
 	var unit unitColumn
 	for r := range f.m {
@@ -234,8 +234,8 @@ func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPla
 	return queue
 }
 
-// nucleus appends what is left to the order, by the number of entries: a counting
-// sort, so that the order is the same on every machine.
+// nucleus appends the remaining columns to the order, by their number of entries, with
+// a counting sort, so that the order is the same on every machine.
 func (f *factors) nucleus(a *Matrix, basis []int32, taken []bool) {
 	most := 0
 	for place := range f.m {
@@ -252,9 +252,9 @@ func (f *factors) nucleus(a *Matrix, basis []int32, taken []bool) {
 	}
 }
 
-// eliminate makes column k of L and U out of column j of the matrix, with the
-// pivot in row want, or where want is negative in the row of the greatest value.
-// It reports false, and changes nothing, where no pivot is great enough.
+// eliminate computes column k of L and U from column j of the matrix. The pivot is in
+// row want or, if want is negative, in the row of the greatest absolute value. If no
+// pivot is large enough, it returns false and changes nothing.
 func (f *factors) eliminate(a *Matrix, j, place, k, want int32) bool {
 	var unit unitColumn
 	rows, values := a.column(int(j), &unit)

@@ -21,8 +21,9 @@ type Matrix struct {
 	byRow    []float64
 }
 
-// NewMatrix makes a matrix of as many columns as given out of its rows. Entries
-// of one column in one row are added up. A column outside 0:columns is an error.
+// NewMatrix returns the matrix with the given rows and number of columns. It adds
+// entries of the same row and column. It returns an error for a column outside 0 to
+// columns−1.
 func NewMatrix(columns int, rows [][]Entry) (*Matrix, error) {
 	a := &Matrix{rows: len(rows), columns: columns}
 	a.rowStart = make([]int32, 1, len(rows)+1)
@@ -67,8 +68,8 @@ func (a *Matrix) transpose() {
 	}
 }
 
-// column returns the rows and values of column j; a j behind the last column is
-// the unit column of row j - columns.
+// column returns the rows and values of column j; for j ≥ columns it is the unit column
+// of row j - columns.
 func (a *Matrix) column(j int, unit *unitColumn) ([]int32, []float64) {
 	if j >= a.columns {
 		unit.row[0], unit.value[0] = int32(j-a.columns), 1

@@ -3,9 +3,9 @@ package lp
 import "math"
 
 const (
-	tieBreak      = 1e-9 // reduced costs within this of 0 are none
-	updatesAtMost = 64   // before the basis is factorised anew
-	stepsBetween  = 64   // two questions whether to stop
+	tieBreak      = 1e-9 // reduced costs up to this size count as 0
+	updatesAtMost = 64   // greatest number of updates before a new factorisation
+	stepsBetween  = 64   // steps between two calls of Stop
 )
 
 // Term is one summand of an objective.
@@ -14,9 +14,10 @@ type Term struct {
 	Weight float64
 }
 
-// Maximize moves the point, from where it stands, to one where column j is
-// greatest, or to the first where it reaches enough. It returns the value of
-// column j. The error is ErrStalled, with the value attained until then.
+// Maximize moves the present point to one with the greatest value of column j, or to
+// the first one where it reaches enough. It returns this value, +Inf if there is no
+// greatest one. The error is ErrStalled, with the value reached until then, or that of
+// Stop.
 func (s *System) Maximize(j int, enough float64) (float64, error) {
 	v, err := s.minimize([]Term{{j, -1}}, -enough)
 	return -v, err
@@ -27,15 +28,15 @@ func (s *System) Minimize(j int, enough float64) (float64, error) {
 	return s.minimize([]Term{{j, 1}}, enough)
 }
 
-// MinimizeSum moves the point to one where the sum of the terms is least. It
-// returns the sum; -Inf where it has no least value.
+// MinimizeSum moves the present point to one with the least sum of the terms. It
+// returns the sum, -Inf if it has no least value. The errors are those of Maximize.
 func (s *System) MinimizeSum(terms []Term) (float64, error) {
 	return s.minimize(terms, math.Inf(-1))
 }
 
-// minimize runs the simplex until no reduced cost is left or the objective is at
-// or below enough, then checks the point against the matrix. Where rounding has
-// led it astray it begins once more, from 0 and new factors.
+// minimize runs the simplex until the point is optimal or the objective is at or below
+// enough, then checks the point against the matrix. If the point is infeasible because
+// of rounding errors, it starts again from 0 with new factors, at most twice.
 func (s *System) minimize(terms []Term, enough float64) (float64, error) {
 	s.keptLow, s.keptHigh = append(s.keptLow[:0], s.Low...), append(s.keptHigh[:0], s.High...)
 	for attempt := 0; ; attempt++ {
@@ -86,7 +87,7 @@ func (s *System) descend(terms []Term, enough float64) (unbounded bool, err erro
 			if s.fresh || s.astray < tieBreak {
 				return false, nil
 			}
-			s.factorise() // say "optimal" on good factors only
+			s.factorise() // report an optimum only with accurate factors
 			continue
 		}
 		room := math.Inf(1)
@@ -108,8 +109,9 @@ func (s *System) descend(terms []Term, enough float64) (unbounded bool, err erro
 	return false, ErrStalled
 }
 
-// price returns the column to enter and its reduced cost: the greatest one, or
-// by Bland's rule that of the least column, which cannot cycle. -1 at an optimum.
+// price returns the column to enter and its reduced cost: the greatest one or, by
+// Bland's rule, which cannot cycle, the one of the lowest column. The column is -1 at
+// an optimum.
 func (s *System) price(terms []Term) (int, float64) {
 	inBasis := false
 	for _, t := range terms {
@@ -166,10 +168,10 @@ func (s *System) touch(j int32, d float64) {
 	s.reduced[j] += d
 }
 
-// move lets column j go in a direction (1 or -1) until it meets a bound of its
-// own or of a variable of the basis, which then leaves, but not beyond room. It
-// returns the length; again says that the pivot was poor and that the basis was
-// factorised anew instead.
+// move changes column j in a direction (1 or -1) until it reaches its own bound or a
+// basic variable reaches a bound and leaves the basis, but by at most room. It returns
+// the length. again reports that the pivot was too small and that move factorised the
+// basis instead.
 func (s *System) move(j int, direction, room float64) (length float64, again bool) {
 	alpha := s.solution(j)
 	leaving, length := s.ratio(alpha, direction)
@@ -209,7 +211,7 @@ func (s *System) move(j int, direction, room float64) (length float64, again boo
 	return length, false
 }
 
-// solution solves B α = A_j into byPlace and lists what is not zero.
+// solution solves B α = A_j, writes α to byPlace and lists its nonzero places.
 func (s *System) solution(j int) []float64 {
 	for p := s.a.columnStart[j]; p < s.a.columnStart[j+1]; p++ {
 		s.rows[s.a.rowOf[p]] = s.a.byColumn[p]
@@ -236,9 +238,9 @@ func (s *System) wipe() {
 	}
 }
 
-// ratio returns the place that blocks first and the length until then. Of those
-// that block together it takes the greatest pivot, then an artificial variable,
-// then the least variable.
+// ratio returns the place of the basic variable that reaches a bound first, and the
+// length of the step. Among ties it prefers the greatest pivot, then an artificial
+// variable, then the variable with the lowest index.
 func (s *System) ratio(alpha []float64, direction float64) (leaving int, length float64) {
 	leaving, length = -1, math.Inf(1)
 	for _, p := range s.nonzero {
@@ -271,7 +273,8 @@ func (s *System) leavesBefore(p, q int32, alpha []float64) bool {
 	return s.basis[p] > s.basis[q] == (int(s.basis[p]) >= s.a.columns)
 }
 
-// shift moves column j by d, and the basis with it, and notes what was attained.
+// shift changes column j by d and the basic variables accordingly, and updates Low and
+// High.
 func (s *System) shift(j int, d float64) {
 	if d == 0 {
 		return
@@ -291,8 +294,8 @@ func (s *System) note(j int32) {
 	}
 }
 
-// exchange puts column j in place of the variable that blocked, which is set to
-// the bound it met.
+// exchange replaces the leaving variable by column j in the basis and sets the leaving
+// variable to the bound that it reached.
 func (s *System) exchange(j, leaving int, direction float64) {
 	out := s.basis[leaving]
 	if direction*s.byPlace[leaving] > 0 {

@@ -1,7 +1,7 @@
 package lp
 
-// forward solves B x = w. w is by rows and is left zero; x is by places of the
-// basis and must come in zero.
+// forward solves B x = w. w is by rows and is 0 afterwards; x is by places of the basis
+// and must be 0 before the call.
 func (f *factors) forward(w, x []float64) {
 	for _, k := range f.eliminating {
 		if t := w[f.pivotRow[k]]; t != 0 {
@@ -37,12 +37,12 @@ func (f *factors) forward(w, x []float64) {
 	}
 }
 
-// size is about how many entries a solution looks at, at most.
+// size returns roughly the greatest number of entries that a solution processes.
 func (f *factors) size() int64 {
 	return int64(f.m) + int64(len(f.lower)) + int64(len(f.upper)) + f.updated
 }
 
-// backward solves Bᵀ y = c. c is by places and is left zero; y is by rows and is
+// backward solves Bᵀ y = c. c is by places and is 0 afterwards; y is by rows and is
 // overwritten.
 func (f *factors) backward(c, y []float64) {
 	for i := len(f.updates) - 1; i >= 0; i-- {
@@ -79,7 +79,7 @@ func (f *factors) backward(c, y []float64) {
 	}
 }
 
-// replace records that the column whose solution is x came in at place.
+// replace records that the column with solution x entered the basis at place.
 func (f *factors) replace(place int32, x []float64, nonzero []int32) {
 	u := update{place: place, pivot: x[place]}
 	if n := len(f.updates); n < cap(f.updates) { // reuse the buffers of an earlier round

@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// ErrStalled says that an optimum was not found within the limit of steps or of work. What
-// was attained until then is still feasible.
+// ErrStalled reports that no optimum was found within the limit of steps or of work. The
+// point reached until then is feasible.
 var ErrStalled = errors.New("linear program: no optimum within the limit of steps")
 
-// System is the set { z : A z = 0, l ≤ z ≤ u } with a point of it, at first 0.
-// It is not safe for use by several goroutines.
+// System is the set { z : A z = 0, l ≤ z ≤ u } with a present point, initially 0. It is
+// not safe for use by several goroutines.
 type System struct {
 	a            *Matrix
 	lower, upper []float64 // of the columns, then of the artificial ones: 0
@@ -22,31 +22,31 @@ type System struct {
 	place  []int32 // place of a variable, -1 outside the basis
 	f      *factors
 	fresh  bool    // factorised since the last update
-	astray float64 // greatest reduced cost of a basic column at the last pricing: 0 but for rounding
+	astray float64 // greatest reduced cost of a basic column at the last pricing: 0 up to rounding
 
-	// Low and High are the least and the greatest value that each column has had
-	// at any point since the last call of Forget: points of the set attain them.
+	// Low and High are the least and the greatest value of each column at all points so
+	// far. Points of the set attain them.
 	Low, High []float64
 
-	// ToVertex lets Maximize and Minimize stop at the first vertex that has enough,
-	// and not on the way to it: vertices are whole numbers more often than points
-	// between them.
+	// ToVertex makes Maximize and Minimize stop at the first vertex that reaches
+	// enough, and not on an edge before it, because vertices are whole numbers more
+	// often than other points.
 	ToVertex bool
 
-	// Stop, where there is one, is asked now and then; its error ends the problem under
-	// way. What was attained until then is still feasible.
+	// Stop, if not nil, is called regularly. If it returns an error, the present
+	// problem ends with this error; the point reached until then is feasible.
 	Stop func() error
 
-	// Work is about how many entries of the matrix and its factors were looked at since the
-	// system was made: the same on every machine, as time is not. A problem during which it
-	// passes Limit, unless that is 0, ends with ErrStalled.
+	// Work is roughly the number of entries of the matrix and its factors that were
+	// processed since New. Unlike time, it is the same on every machine. A problem ends
+	// with ErrStalled if Work exceeds Limit; 0: no limit.
 	Work, Limit int64
 
-	keptLow, keptHigh []float64 // Low and High before the problem under way
+	keptLow, keptHigh []float64 // Low and High before the present problem
 
 	bland bool // the present steps follow Bland's rule
-	steps int  // of the problem under way
-	Total int  // steps since the system was made
+	steps int  // of the present problem
+	Total int  // steps since New
 
 	rows, byPlace []float64 // zero between uses
 	y             []float64
@@ -56,8 +56,9 @@ type System struct {
 	seen          []bool
 }
 
-// New returns the system of a matrix and bounds of its columns, at 0. A lower
-// bound above 0 or an upper one below is an error; infinite bounds are allowed.
+// New returns the system of a matrix and bounds of its columns, with the point 0. It
+// returns an error if a lower bound is above 0 or an upper bound below 0; infinite
+// bounds are allowed.
 func New(a *Matrix, lower, upper []float64) (*System, error) {
 	n, m := a.columns, a.rows
 	if len(lower) != n || len(upper) != n {
@@ -92,8 +93,8 @@ func New(a *Matrix, lower, upper []float64) (*System, error) {
 	return s, nil
 }
 
-// SetBounds changes the bounds of column j, which must hold 0 between them. The
-// point goes back to 0 where it is no longer inside.
+// SetBounds changes the bounds of column j. It returns an error if 0 is not between
+// them. If the present point violates the new bounds, it is reset to 0.
 func (s *System) SetBounds(j int, lower, upper float64) error {
 	if !(lower <= 0 && upper >= 0) {
 		return fmt.Errorf("column %d: the bounds do not hold 0 between them", j)
@@ -105,18 +106,18 @@ func (s *System) SetBounds(j int, lower, upper float64) error {
 	return nil
 }
 
-// Reset puts the point back to 0. The basis stays.
+// Reset sets the point to 0 and keeps the basis.
 func (s *System) Reset() { clear(s.z) }
 
-// Point returns the present point; it changes with the next problem.
+// Point returns the present point, without a copy; the next problem changes it.
 func (s *System) Point() []float64 { return s.z[:s.a.columns] }
 
-// Tolerance is the largest error of a sum or of a bound that is taken for none.
+// Tolerance returns the largest error of a sum or of a bound that counts as 0.
 func (s *System) Tolerance() float64 { return s.tolerance }
 
-// factorise factors the basis anew and computes its values from the others, which
-// takes away what rounding has added up to. A column that turns out dependent
-// leaves the basis and keeps its value.
+// factorise factors the basis and computes the basic variables from the others, which
+// removes accumulated rounding errors. A linearly dependent column leaves the basis and
+// keeps its value.
 func (s *System) factorise() {
 	before := append([]int32(nil), s.basis...)
 	dropped := s.f.factorise(s.a, s.basis)

@@ -1,7 +1,7 @@
 // Package perturb changes counts by the cell-key method (Fraser and Wooton 2005; Thompson,
-// Broadfoot and Elazar 2013): every record has a key that only the release key leads to,
-// the key of a cell is the sum of those of its records, and it decides the cell's change.
-// The same contributors get the same change wherever and whenever they are counted, so
-// that nothing is gained by asking twice; keys add up over parts of the records in any
-// order.
+// Broadfoot and Elazar 2013): every record has a key that is derived from the secret
+// release key, the key of a cell is the sum of the keys of its records, and it determines
+// the change of the cell. A cell with the same contributors always gets the same change,
+// so that repeated queries disclose nothing more. Keys can be added over parts of the
+// records in any order.
 package perturb

@@ -7,35 +7,36 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Noise says how counts are changed.
+// Noise holds the parameters of the changes of counts.
 type Noise struct {
 	Max      int     // the greatest change, up or down
 	Variance float64 // of the change of every count but 0
-	Least    int     // the least count above 0 that is published; 0 and 1: every one is
+	Least    int     // the least count above 0 that is published; 0 and 1: every count
 }
 
 // largestMax keeps a table of changes small.
 const largestMax = 1000
 
-// Table is how every count is changed: of all distributions that change a count by no
-// more than Max, make it neither less than 0 nor one between 0 and Least, keep its
-// expectation and have the Variance, the one of the greatest entropy (Giessing 2016,
-// "Computational issues in the design of transition probabilities and disclosure risk
-// estimation for additive noise", PSD 2016). A count of 0 stays 0.
+// Table holds the distribution of the change of every count. It is the distribution
+// with the greatest entropy among those that change a count by at most Max, give
+// neither a count below 0 nor one between 0 and Least, keep the expectation and have
+// the given Variance (Giessing 2016, "Computational issues in the design of transition
+// probabilities and disclosure risk estimation for additive noise", PSD 2016). A count
+// of 0 stays 0.
 type Table struct {
 	noise Noise
-	rows  []row // of each count; the last is that of all greater ones
+	rows  []row // by count; the last row is for all greater counts
 }
 
 // row is the distribution of the changes of one count.
 type row struct {
 	change []int64
 	p      []float64
-	upTo   []uint64 // the draws of a change are those below, and not below that of the one before
+	upTo   []uint64 // a change has the draws below this and not below the previous one
 }
 
-// NewTable computes the changes. It is a problem when there is no distribution of the
-// variance asked for.
+// NewTable computes the distributions. It returns problems if a parameter is out of
+// range or if no distribution has the requested variance.
 func NewTable(n Noise) (*Table, check.Problems) {
 	var problems check.Problems
 	if n.Max < 1 || n.Max > largestMax {
@@ -70,10 +71,10 @@ func NewTable(n Noise) (*Table, check.Problems) {
 	return t, nil
 }
 
-// certain is the row of a count that stays.
+// certain returns the row of a count that does not change.
 func certain() row { return row{[]int64{0}, []float64{1}, []uint64{math.MaxUint64}} }
 
-// support lists the changes that a count may have.
+// support returns the possible changes of a count.
 func (n Noise) support(count int) (changes []int64) {
 	for v := -n.Max; v <= n.Max; v++ {
 		if to := count + v; to == 0 || to >= n.Least {
@@ -83,9 +84,10 @@ func (n Noise) support(count int) (changes []int64) {
 	return changes
 }
 
-// between returns the greatest of the least variances of a count and the least of the
-// greatest: a distribution over two points on either side of 0 has −a·b, the least one
-// over the points next to 0, the greatest one over the points furthest from it.
+// between returns the range of the variance that is possible for every count: the
+// maximum over the counts of the least variance and the minimum of the greatest. A
+// distribution with mean 0 over two points a < 0 < b has variance −a·b. It is least for
+// the points nearest to 0 and greatest for the points furthest from 0.
 func (n Noise) between(problems *check.Problems) (least, most float64) {
 	most = math.Inf(1)
 	for count := 1; count <= n.Max+n.Least; count++ {
@@ -103,8 +105,9 @@ func (n Noise) between(problems *check.Problems) (least, most float64) {
 	return least, most
 }
 
-// row is the distribution of greatest entropy: p(v) ∝ exp(a v + b v²), with a and b where
-// the mean is 0 and the variance is as asked, found by Newton's method on the convex dual.
+// row returns the distribution with the greatest entropy, p(v) ∝ exp(a v + b v²), with a
+// and b such that the mean is 0 and the variance is as requested. They are computed by
+// Newton's method on the convex dual. It returns false if they are not found.
 func (n Noise) row(count int) (row, bool) {
 	changes := n.support(count)
 	p := make([]float64, len(changes))
@@ -170,9 +173,10 @@ func moments(changes []int64, p []float64) (mean, variance float64) {
 	return mean, variance - mean*mean
 }
 
-// finished cuts the draws into those of each change, in units of 2⁻³²: the last bits of
-// an exponential, which may differ between machines, then decide nothing. The
-// probabilities become those of the draws; a change that none of them gives has 0.
+// finished divides the range of the draws among the changes, in units of 2⁻³², so that
+// the last bits of an exponential, which may differ between machines, have no effect.
+// The probabilities become those of the draws; a change without draws has probability
+// 0.
 func finished(changes []int64, p []float64) row {
 	r := row{change: changes, p: make([]float64, len(p)), upTo: make([]uint64, len(p))}
 	sum, before := 0.0, uint64(0)
@@ -194,7 +198,7 @@ const parts = 1 << 32
 
 func (t *Table) of(count int64) *row { return &t.rows[min(count, int64(len(t.rows)-1))] }
 
-// Perturb returns a count (not below 0) as its draw changes it.
+// Perturb returns a count (at least 0) after the change that its draw determines.
 func (t *Table) Perturb(count int64, draw uint64) int64 {
 	r := t.of(count)
 	for i, end := range r.upTo {
@@ -205,8 +209,8 @@ func (t *Table) Perturb(count int64, draw uint64) int64 {
 	return count
 }
 
-// Likelihood returns, for every true count that may be published as the given one, the
-// probability of that: p[0] is that of the count first. None is outside.
+// Likelihood returns, for every true count, the probability that it is published as the
+// given one: p[0] is the probability for the count first. For all other counts it is 0.
 func (t *Table) Likelihood(published int64) (first int64, p []float64) {
 	d := int64(t.noise.Max)
 	first = -1

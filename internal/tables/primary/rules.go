@@ -10,21 +10,21 @@ import (
 )
 
 // Rule is one rule of sensitivity; exactly one of its fields is set. Cells without
-// contributors break none. In what follows X is the total of a cell, x₁ ≥ x₂ ≥ …
-// its contributions, all without their signs where the tabulation says so.
+// contributors violate none. Below, X is the total of a cell and x₁ ≥ x₂ ≥ … are its
+// contributions, in absolute values if the tabulation has them so.
 type Rule struct {
-	// Threshold: fewer contributors than this are too few.
+	// Threshold is the least number of contributors of a safe cell.
 	Threshold int
-	// PPercent: the second largest contributor must not come nearer than p percent
-	// to the largest: X − x₁ − x₂ ≥ (p/100) x₁.
+	// PPercent: the second largest contributor must not be able to estimate the largest
+	// contribution to within less than p percent: X − x₁ − x₂ ≥ (p/100) x₁.
 	PPercent float64
-	// PQ is the same where everybody knows everybody to within q percent already:
-	// (q/100) (X − x₁ − x₂) ≥ (p/100) x₁.
+	// PQ is the same if everybody already knows the contributions of all others to
+	// within q percent: (q/100) (X − x₁ − x₂) ≥ (p/100) x₁.
 	PQ *PQ
-	// Dominance: the n largest must not make up more than k percent of X.
+	// Dominance: the n largest contributions must not exceed k percent of X.
 	Dominance *Dominance
-	// Request: a contributor who has asked for protection must not make up more
-	// than this percentage of X.
+	// Request: the contribution of a contributor who requested protection must not
+	// exceed this percentage of X.
 	Request float64
 }
 
@@ -37,18 +37,18 @@ type Dominance struct {
 	K float64
 }
 
-// Zeros says what cells of value 0 that have contributors are.
+// Zeros says whether cells of value 0 with contributors are safe.
 type Zeros uint8
 
-// A value of 0 says of each contributor that it adds nothing, where none can be
-// negative: that may be everybody's knowledge, or a disclosure.
+// If contributions cannot be negative, a value of 0 shows that every contribution is 0.
+// This may be public knowledge or a disclosure.
 const (
 	ZerosSafe Zeros = iota
 	ZerosUnsafe
 )
 
 // Interval is the protection that rules without a formula of their own (Threshold,
-// Request, zeros, the list) ask for: the greater of both.
+// Request, zeros, the list) require: the greater of its two parts.
 type Interval struct {
 	Absolute float64 // in units of the table
 	Percent  float64 // of the value
@@ -66,38 +66,39 @@ type Options struct {
 type Listed struct {
 	Cell int
 	As   As
-	Up   float64 // for Unsafe: protection asked for, in units; 0: by the Interval
+	Up   float64 // for Unsafe: required protection, in units; 0: that of the Interval
 	Down float64
 	Line int
 }
 
-// As is what an entry of the list says of a cell.
+// As is the status that an entry of the list gives to a cell.
 type As uint8
 
-// Safe and Unsafe outweigh the rules; a Published cell is safe and is never held
-// back for others either. An entry that does not say what it is is unsafe.
+// Safe and Unsafe take precedence over the rules. A Published cell is safe and is not a
+// candidate for secondary suppression. An entry without a status is unsafe.
 const (
 	Unsafe As = iota
 	Safe
 	Published
 )
 
-// Result is what the rules say of a set: arrays with one element a cell.
+// Result holds the results of the rules for a set: arrays with one element per cell.
 type Result struct {
 	Status    []tables.Status // Free, Empty or Primary
-	Up, Down  []float64       // of primary cells: how far above and below the value what is inferred must reach, in units
-	Rule      []int16         // the first rule that a primary cell breaks; or ByZero, ByList
-	Published []bool          // never to be held back; nil where the list says so of none
+	Up, Down  []float64       // of primary cells: how far above and below the value the inferred interval must reach, in units
+	Rule      []int16         // the first rule that a primary cell violates, or ByZero or ByList
+	Published []bool          // must not be suppressed; nil if there are none
 }
 
-// What else makes a cell primary than a rule.
+// Values of Result.Rule for cells that are primary for another reason than a rule, and
+// for other cells (None).
 const (
 	ByZero = -1
 	ByList = -2
 	None   = -3
 )
 
-// Most returns how many of the largest contributions the rules look at.
+// Most returns the number of largest contributions that the rules use.
 func Most(rules []Rule) int {
 	most := 0
 	for _, r := range rules {
@@ -111,7 +112,7 @@ func Most(rules []Rule) int {
 	return most
 }
 
-// Check reports what is wrong with the options for a table of counts or of values.
+// Check returns the problems of the options for a table of counts or of values.
 func (o Options) Check(counts bool) check.Problems {
 	var problems check.Problems
 	for i, r := range o.Rules {
@@ -158,9 +159,10 @@ func (o Options) Check(counts bool) check.Problems {
 	return problems
 }
 
-// Apply applies the rules to the cells. Beside what Check finds it is a problem
-// when there are negative contributions and rules that compare contributions, when
-// the cells keep too few of the largest, when the list says two things of a cell.
+// Apply applies the rules to the cells. It returns the problems of Check, and problems
+// if there are negative contributions and rules that compare contributions, if the
+// cells keep too few of the largest contributions, or if the list has two statuses for
+// a cell.
 func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 	problems := o.Check(c.Counts)
 	if Most(o.Rules) > c.Most {
@@ -199,8 +201,8 @@ func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 	return r, problems
 }
 
-// at is the protection asked for around a value; otherwise stands in for its
-// absolute part where no interval is given.
+// at returns the protection required around a value; without an interval it returns
+// otherwise.
 func (i *Interval) at(value, otherwise float64) float64 {
 	if i == nil {
 		return otherwise
@@ -217,8 +219,9 @@ func (r *Result) primary(cell, rule int, up float64) {
 	r.Down[cell] = r.Up[cell]
 }
 
-// bound lets a protection be whole units, at least one, for else the cell could be
-// computed, and below reach no further than values go.
+// bound rounds the protection of a cell up to whole units, at least one, because
+// otherwise the cell could be computed. Without negative contributions it limits the
+// lower protection to the value of the cell.
 func (r *Result) bound(c *tables.Cells, cell int) {
 	r.Up[cell], r.Down[cell] = max(math.Ceil(r.Up[cell]), 1), max(math.Ceil(r.Down[cell]), 1)
 	if c.Negative == nil {
@@ -226,10 +229,10 @@ func (r *Result) bound(c *tables.Cells, cell int) {
 	}
 }
 
-// broken returns whether a cell breaks the rule and the protection that it then
-// asks for: the least by which the upper end of what is inferred must exceed X for
-// the rule to hold at that end (Hundepool et al., Statistical Disclosure Control,
-// 2012, §4.2.2: upper protection levels).
+// broken returns whether a cell violates the rule and the protection that it then
+// requires: the least amount by which the upper end of the inferred interval must
+// exceed X so that the rule holds at that end (Hundepool et al., Statistical Disclosure
+// Control, 2012, §4.2.2: upper protection levels).
 func (r Rule) broken(c *tables.Cells, cell int, interval *Interval) (up float64, broken bool) {
 	x := c.Value[cell]
 	total := x

@@ -1,6 +1,6 @@
-// Package sampling says what is known of a count of which a sample was published: each
-// record was drawn with the same probability, whatever the others (Duncan, Fienberg,
-// Krishnan, Padman and Roehrig 2001, section 3).
+// Package sampling computes what is known of a count of which a sample was published.
+// Each record was drawn with the same probability, independently of the others (Duncan,
+// Fienberg, Krishnan, Padman and Roehrig 2001, section 3).
 package sampling
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// MostOneIn is the greatest number of records of which one is drawn.
+// MostOneIn is the greatest oneIn: one record in oneIn is drawn.
 const MostOneIn = 1000
 
-// Check says what is wrong with how many records one is drawn of: at least 2, so that
-// nobody can be sure of more than half of what she believes.
+// Check returns a problem unless oneIn is between 2 and MostOneIn: at least 2, so that
+// no belief in a count can exceed ½.
 func Check(oneIn int) (problems check.Problems) {
 	if oneIn < 2 || oneIn > MostOneIn {
 		problems.Addf("one_in", "must be between 2 and %d, got %d", MostOneIn, oneIn)
@@ -21,20 +21,20 @@ func Check(oneIn int) (problems check.Problems) {
 	return problems
 }
 
-// Drawn reports whether a record with a draw, uniform over 64 bits, is in the sample of one in
-// so many. Who is in a smaller sample is in every larger one.
+// Drawn reports whether a record with the given draw, uniform over 64 bits, is in the sample
+// of one in oneIn. A record in a smaller sample is also in every larger one.
 func Drawn(draw uint64, oneIn int) bool { return draw < math.MaxUint64/uint64(oneIn) }
 
-// Belief is what is believed of a count by who knows how many of its records were drawn and
-// takes every count for as likely as any other beforehand: p[0] is the probability of the
-// count first; counts that have next to none are left out.
-// It is a negative binomial distribution,
+// Belief returns the posterior distribution of a count given the number of its drawn
+// records and a uniform prior: p[0] is the probability of the count first. Counts with a
+// negligible probability are omitted. It is a negative binomial distribution,
 //
 //	P(n) = C(n, drawn) f^(drawn+1) (1−f)^(n−drawn),  f = 1/oneIn.
 //
-// No count has more than f of it, nor of what is left of it to who knows that there are at least
-// as many as she knows of: its hazard grows up to f. Nor is a count more probable to who
-// knows of some records whether they were drawn, since the others have such a distribution.
+// No count has a probability above f. This also holds for somebody who knows a lower bound of
+// the count, because the hazard of the distribution grows up to f, and for somebody who knows of
+// some records whether they were drawn, because the number of the other records has a
+// distribution of the same form.
 func Belief(drawn int64, oneIn int) (first int64, p []float64) {
 	f := 1 / float64(oneIn)
 	mode := drawn * int64(oneIn) // of equals the greater one
