@@ -1,6 +1,7 @@
-// Package exchange publishes tables of counts in which records have changed places, so
-// that the counts by one variable, and those by all others together, stay as they are:
-// tables drawn anew from all that have these margins, and Markov perturbation of squares
-// of four cells (Duncan, Fienberg, Krishnan, Padman and Roehrig 2001, section 3). It gives
-// what an intruder believes of a count afterwards, who knows the method.
+// Package exchange publishes tables of counts in which records have moved between cells,
+// such that the counts by one variable and the counts by all other variables together do
+// not change. The methods are simulation from all tables with these margins, swapping of
+// records between rows, and Markov perturbation of squares of four cells (Duncan,
+// Fienberg, Krishnan, Padman and Roehrig 2001, section 3). The package also computes the
+// belief in a count of an intruder who knows the method.
 package exchange

@@ -3,22 +3,22 @@ package exchange
 import "github.com/sdlfilter/sdlfilter/internal/tables"
 
 // Frame is a table as rows, the leaves of one variable, and columns, the combinations of
-// leaves of all others. Every cell of it is the sum of the inner cells where some rows
-// meet some columns.
+// leaves of all others. Every cell of the table is the sum of the inner cells in some
+// rows and some columns.
 type Frame struct {
 	Set      *tables.Set
 	table    int
 	variable int
 
 	dimensions []*tables.Dimension
-	place      []int       // of a cell of the set: where it stands in the table
+	place      []int       // of a cell of the set: its place in the table
 	rows       []int       // nodes of the leaves of the variable
-	columns    [][]int     // of a column: the nodes of its leaves; of the variable itself 0
-	above      [][][]int32 // of a variable and a node that is a leaf: all nodes that it is under, itself with them
+	columns    [][]int     // of a column: the nodes of its leaves; 0 for the variable of the rows
+	above      [][][]int32 // of a variable and a leaf: all nodes above the leaf, and the leaf itself
 }
 
-// NewFrame puts a table of a set, which must have all variables of the set, into rows by
-// the given one of its dimensions.
+// NewFrame returns the frame of a table of a set, with the given dimension as rows. The
+// table must have all variables of the set.
 func NewFrame(set *tables.Set, table, variable int) *Frame {
 	f := &Frame{Set: set, table: table, variable: variable, dimensions: set.Tables[table].Dimensions, place: make([]int, set.Cells())}
 	size := 1
@@ -56,7 +56,7 @@ func NewFrame(set *tables.Set, table, variable int) *Frame {
 	return f
 }
 
-// Variables are the names of the dimensions, in their order.
+// Variables returns the names of the dimensions, in their order.
 func (f *Frame) Variables() []string {
 	names := make([]string, len(f.dimensions))
 	for k, d := range f.dimensions {
@@ -65,7 +65,7 @@ func (f *Frame) Variables() []string {
 	return names
 }
 
-// at is the cell at some nodes, of the variable the given one.
+// at returns the cell at the given nodes, with node of for the variable of the rows.
 func (f *Frame) at(nodes []int, of int) int32 {
 	place := 0
 	for k, d := range f.dimensions {
@@ -80,7 +80,7 @@ func (f *Frame) at(nodes []int, of int) int32 {
 
 func (f *Frame) inner(row, column int) int32 { return f.at(f.columns[column], f.rows[row]) }
 
-// nodes are those of a cell.
+// nodes returns the nodes of a cell.
 func (f *Frame) nodes(cell int32) []int {
 	nodes := make([]int, len(f.dimensions))
 	for k, rest := len(nodes)-1, f.place[cell]; k >= 0; k-- {
@@ -97,17 +97,17 @@ func (f *Frame) Margins(cell int32) (rows, columns int32) {
 	return f.at(make([]int, len(nodes)), nodes[f.variable]), f.at(nodes, 0)
 }
 
-// Kept reports whether a cell is a margin, and so keeps its value in every table that this
-// package makes.
+// Kept reports whether a cell is a margin, whose value is the same in every table that
+// this package publishes.
 func (f *Frame) Kept(cell int32) bool {
 	rows, columns := f.Margins(cell)
 	return cell == rows || cell == columns
 }
 
-// split says of a cell which rows and which columns it is the sum over.
+// split reports over which rows and which columns a cell is the sum.
 func (f *Frame) split(cell int32) (rows, columns []bool) {
 	nodes := f.nodes(cell)
-	of := make([][]bool, len(nodes)) // of a variable and a node: a leaf under the cell's node
+	of := make([][]bool, len(nodes)) // of a variable and a node: it is a leaf under the cell's node
 	for k, d := range f.dimensions {
 		of[k] = make([]bool, len(d.Codes))
 		for _, leaf := range d.Leaves(nodes[k]) {
@@ -127,7 +127,7 @@ func (f *Frame) split(cell int32) (rows, columns []bool) {
 	return rows, columns
 }
 
-// matrix are the inner counts.
+// matrix returns the inner counts.
 func (f *Frame) matrix(value []float64) [][]int64 {
 	m := make([][]int64, len(f.rows))
 	for i := range m {
@@ -139,8 +139,8 @@ func (f *Frame) matrix(value []float64) [][]int64 {
 	return m
 }
 
-// addUp is the value of every cell where the inner ones are those of m, and before they
-// were those of value.
+// addUp returns the value of every cell if the inner counts change from those in value
+// to those in m.
 func (f *Frame) addUp(value []float64, m [][]int64) []float64 {
 	published := append([]float64(nil), value...)
 	for i, row := range m {
@@ -154,7 +154,7 @@ func (f *Frame) addUp(value []float64, m [][]int64) []float64 {
 	return published
 }
 
-// add adds to an inner cell and to all that it is a part of.
+// add adds d to an inner cell and to all totals above it.
 func (f *Frame) add(value []float64, row, column int, d float64) {
 	places := []int{0}
 	for k, dimension := range f.dimensions {

@@ -5,24 +5,26 @@ import (
 	"math/rand/v2"
 )
 
-// law is what becomes of the first count of a square of four cells,
+// law is the distribution of the new first count of a square of four cells,
 //
 //	a b
 //	c d
 //
-// of which the margins stay: a can be anything from low = max(0, a−d) to
-// high = a + min(b, c). Of the a − low records that can leave it and of the high − a that
-// can enter it each of the fewer moves with probability theta, and each of the others with
-// the probability with which as many are expected to move: every count keeps its
-// expectation. Where all of the first column can move this is the law of Duncan et al.
-// (2001), section 4, M = c + Bin(ω − c, 1−θ) + Bin(…, θr/(1−r)); elsewhere theirs, whose r
-// is the share of the whole column, does not keep the expectation.
+// with fixed margins: a can become any count from low = max(0, a−d) to high = a + min(b,
+// c). There are a − low records that can leave the count and high − a that can enter it.
+// Each record of the smaller group moves with probability theta. Each record of the other
+// group moves with the probability for which both groups have the same expected number of
+// moves, so that every count keeps its expectation. If all records of the first column can
+// move, this is the distribution of Duncan et al. (2001), section 4, M = c + Bin(ω − c,
+// 1−θ) + Bin(…, θr/(1−r)). In other cases their formula, whose r is the share of the whole
+// column, does not keep the expectation.
 type law struct {
 	low, high int64
 	theta     float64
 }
 
-// chances returns the probabilities with which a record leaves and enters the first count.
+// chances returns the probabilities that a record leaves and that a record enters the
+// first count.
 func (l law) chances(count int64) (leave, enter float64) {
 	out, in := float64(count-l.low), float64(l.high-count)
 	switch {
@@ -34,7 +36,7 @@ func (l law) chances(count int64) (leave, enter float64) {
 	return l.theta * in / out, l.theta
 }
 
-// draw returns what becomes of a count.
+// draw returns the new count.
 func (l law) draw(count int64, draws *rand.Rand) int64 {
 	leave, enter := l.chances(count)
 	to := count
@@ -68,18 +70,17 @@ func (l law) likelihood(count, published int64) float64 {
 	return p
 }
 
-// belief is what somebody believes of the count who knows what was published of it and
-// takes every count from least to most for as likely as any other beforehand: p[0] is the
-// probability of the count first. Counts so far off that they have none to speak of are
-// left out.
+// belief returns the posterior distribution of the count given the published count and a
+// uniform prior from least to most: p[0] is the probability of the count first. Counts
+// with a negligible probability are omitted.
 func (l law) belief(published, least, most int64) (first int64, p []float64) {
 	least, most = max(least, l.low), min(most, l.high)
 	return believed(published, least, most, func(count int64) float64 { return l.likelihood(count, published) })
 }
 
-// believed makes a distribution over the counts from least to most from their weights, which
-// must have one peak: p[0] is the probability of the count first. The search for the peak
-// begins at start. Counts with a negligible probability are left out.
+// believed returns the distribution over the counts from least to most that is proportional
+// to their weights, which must be unimodal: p[0] is the probability of the count first. The
+// search for the mode starts at start. Counts with a negligible probability are omitted.
 func believed(start, least, most int64, weight func(count int64) float64) (first int64, p []float64) {
 	top := 0.0
 	walk := func(from, step int64) (list []float64) {
@@ -103,7 +104,7 @@ func believed(start, least, most int64, weight func(count int64) float64) (first
 	for _, q := range p {
 		sum += q
 	}
-	if sum == 0 { // what was published is next to impossible: nothing else is known to be possible
+	if sum == 0 { // the published count is almost impossible, so no other count is known to be possible
 		return start, []float64{1}
 	}
 	first = start - int64(len(down))
@@ -119,7 +120,8 @@ func believed(start, least, most int64, weight func(count int64) float64) (first
 	return first, p
 }
 
-// binomial is the probability of k of n where each comes with probability p.
+// binomial returns the probability of k successes in n trials with success probability
+// p.
 func binomial(k, n int64, p float64) float64 {
 	switch {
 	case p == 0:

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// square is four inner cells, where two rows meet two columns.
+// square holds the four inner cells of two rows and two columns.
 type square struct {
 	rows, columns [2]int
 	law           law
@@ -14,7 +14,7 @@ type square struct {
 	margins       [3]int64
 }
 
-// counts are those of the square where the first is the given one, in the order a, b, c, d.
+// counts returns the counts a, b, c, d of the square for the given first count.
 func (s *square) counts(first int64) [4]int64 {
 	row, column, all := s.margins[0], s.margins[1], s.margins[2]
 	return [4]int64{first, row - first, column - first, all - row - column + first}
@@ -25,18 +25,19 @@ type Perturbed struct {
 	frame     *Frame
 	value     []float64
 	squares   [][]square  // of a pass
-	of        [][][]int32 // of a pass, a row and a column: the square that the inner cell is in, −1 for none
+	of        [][][]int32 // of a pass, a row and a column: the square of the inner cell, −1 for none
 	Published []float64
 }
 
 // Perturb moves records within squares of four inner cells, two rows by two columns, so
 // that all counts keep their expectation and both margins their value (Markov perturbation:
-// Duncan and Fienberg 1999; Duncan et al. 2001, section 3). A pass has squares without a
-// cell in common; the largest row goes with the smallest, the next with the next, and so do
-// columns: what a small count can become depends on how many there are beside it, and
-// margins are published anyway. Where rows or columns are odd in number, one is left out,
-// another one in a further pass, so that every inner cell is in a square of at least one
-// pass. draws gives those of a square, by its four cells and the pass.
+// Duncan and Fienberg 1999; Duncan et al. 2001, section 3). The squares of a pass have no
+// cell in common. The largest row is paired with the smallest, the second largest with the
+// second smallest, and so on, and columns likewise, because the range of a small count
+// depends on the counts beside it. This uses only margins, which are published in any case.
+// If the number of rows or columns is odd, one is omitted, and another one in a further
+// pass, so that every inner cell is in a square of at least one pass. draws returns the
+// source of draws of a square, given its four cells and the pass.
 func (f *Frame) Perturb(value []float64, theta float64, draws func(cells [4]int32, pass int) *rand.Rand) *Perturbed {
 	p := &Perturbed{frame: f, value: value}
 	m := f.matrix(value)
@@ -82,7 +83,8 @@ func (s *square) move(m [][]int64, theta float64, draws func() *rand.Rand) {
 	}
 }
 
-// ordered are numbers by their size, the largest first, of equals the first.
+// ordered returns the numbers 0 to n−1 sorted by size, the largest first; equal sizes
+// keep their order.
 func ordered(n int, size func(int) float64) []int {
 	list := make([]int, n)
 	for i := range list {
@@ -92,8 +94,9 @@ func ordered(n int, size func(int) float64) []int {
 	return list
 }
 
-// pairs pairs the first with the last, the second with the last but one, and so on. If their
-// number is odd one is left out, in the first passes the middle one, the first and the last.
+// pairs pairs the first with the last, the second with the last but one, and so on. If the
+// number is odd, one is omitted: the middle one in pass 0, the first in pass 1, the last in
+// pass 2.
 func pairs(order []int, pass int) (list [][2]int) {
 	if n := len(order); n%2 == 1 {
 		out := [...]int{n / 2, 0, n - 1}[pass]
@@ -105,18 +108,20 @@ func pairs(order []int, pass int) (list [][2]int) {
 	return list
 }
 
-// mostSquares is how many squares a belief of a total is made of.
+// mostSquares is the greatest number of squares that a belief in a total takes into
+// account.
 const mostSquares = 20
 
-// Count is a count of a perturbed table with what its published value depends on.
+// Count is a count of a perturbed table with the squares that its published value
+// depends on.
 type Count struct {
 	value         int64
 	rows, columns []bool
 	squares       []*square
-	signs         []int64 // of the change of the count where the first one of the square grows
+	signs         []int64 // sign of the change of the count if the first count of the square grows
 }
 
-// Count looks a count up.
+// Count returns the count of a cell with its squares.
 func (p *Perturbed) Count(cell int32) *Count {
 	c := &Count{value: int64(p.value[cell])}
 	c.rows, c.columns = p.frame.split(cell)
@@ -139,7 +144,7 @@ func (p *Perturbed) Count(cell int32) *Count {
 	return c
 }
 
-// only is the place of the only true one; −1 where there are several.
+// only returns the index of the only true element; −1 if there are several.
 func only(list []bool) int {
 	first := slices.Index(list, true)
 	if slices.Contains(list[first+1:], true) {
@@ -148,7 +153,8 @@ func only(list []bool) int {
 	return first
 }
 
-// add adds a square if exactly one of its counts is a part, and that can change.
+// add adds a square if it can change the count, that is if exactly one of its rows and
+// one of its columns belong to the count and its first count can change.
 func (c *Count) add(s *square) {
 	row, column := c.rows[s.rows[0]], c.columns[s.columns[0]]
 	if s.law.low == s.law.high || row == c.rows[s.rows[1]] || column == c.columns[s.columns[1]] {
@@ -161,16 +167,19 @@ func (c *Count) add(s *square) {
 	c.squares, c.signs = append(c.squares, s), append(c.signs, sign)
 }
 
-// Belief is what is believed of the count by who knows the published table, the squares
-// and theta, and takes all counts that a square leaves for equally likely before it: p[0]
-// is the probability of the count first. Where the count was in squares of several passes
-// it is the first one that could change it, and he is told what the others did; where it has
-// parts in more than 20 squares, what became of it in those beyond. Who is not told knows less.
+// Belief returns the posterior distribution of the count for an intruder who knows the
+// published table, the squares and theta, with a uniform prior over the counts that are
+// possible in each square: p[0] is the probability of the count first. If the count was in
+// squares of several passes, only the first pass that could change it is used, and the intruder
+// is assumed to know the changes of the other passes. If the count has parts in more than 20
+// squares, the intruder is assumed to know the changes of the further squares. Without this
+// assumption the intruder knows less.
 func (c *Count) Belief() (first int64, belief []float64) { return c.belief(-1, 0) }
 
-// Respondents calls add with the beliefs of those who know more of the count than
-// outsiders do: one for every cell of its squares in which there is a record, hers. Who is
-// alone in the count is not asked.
+// Respondents calls add with the beliefs of respondents, who know more about the count
+// than outsiders: one belief for every cell of its squares with at least one record, for
+// the respondent of such a record. A respondent who is the only one in the count is
+// omitted.
 func (c *Count) Respondents(add func(first int64, belief []float64)) {
 	for k, s := range c.squares {
 		for i, n := range s.counts(s.before) {
@@ -182,8 +191,8 @@ func (c *Count) Respondents(add func(first int64, belief []float64)) {
 	}
 }
 
-// belief is that of a respondent in one of the four cells of a square; of nobody where
-// the square is −1.
+// belief returns the belief of a respondent in one of the four cells of a square; that
+// of an outsider if square is −1.
 func (c *Count) belief(square, cell int) (first int64, belief []float64) {
 	first, belief = c.value, []float64{1}
 	for k, s := range c.squares {

@@ -3,11 +3,11 @@ package exchange
 import "math/rand/v2"
 
 // Simulate draws a table from the exact distribution under independence of rows and
-// columns given both margins, in which a table has a probability in proportion to
-// 1/∏ n_ij! (Fienberg, Makov and Steele 1998; Duncan et al. 2001, section 3): the records
-// of every column are dealt to the rows in random order. It needs no Markov chain, and so
-// no time to come near that distribution. The inner counts of value do not matter beside
-// their margins, so that who knows these learns nothing more from the table.
+// columns given both margins, in which the probability of a table is proportional to 1/∏
+// n_ij! (Fienberg, Makov and Steele 1998; Duncan et al. 2001, section 3): the records of
+// every column are assigned to the rows in random order. It needs no Markov chain and so
+// no burn-in. The result depends on value only through its margins, so that the table
+// discloses nothing more to somebody who knows the margins.
 func (f *Frame) Simulate(value []float64, draws *rand.Rand) []float64 {
 	m := f.matrix(value)
 	total := 0
@@ -41,8 +41,8 @@ func (f *Frame) Possible(value []float64, cell int32) (low, high int64) {
 	return max(0, a+b-f.Records(value)), min(a, b)
 }
 
-// PossibleTo returns the bounds for a respondent who knows where she herself is: in the rows
-// of the cell or not, in its columns or not.
+// PossibleTo returns the bounds for a respondent who knows the place of the own record: in
+// the rows of the cell or not, in its columns or not.
 func (f *Frame) PossibleTo(value []float64, cell int32, inRows, inColumns bool) (low, high int64) {
 	r, c := int64(0), int64(0)
 	if inRows {
@@ -56,7 +56,7 @@ func (f *Frame) PossibleTo(value []float64, cell int32, inRows, inColumns bool) 
 	return max(0, a+b-(f.Records(value)-1)) + own, min(a, b) + own
 }
 
-// Records is how many there are.
+// Records returns the number of records.
 func (f *Frame) Records(value []float64) int64 {
 	return int64(value[f.at(make([]int, len(f.dimensions)), 0)])
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// trade is a pair of rows whose records exchange their columns, among some columns, which
-// all keep their number of records in both rows together.
+// trade is a pair of rows that exchange records within some columns. Each column keeps
+// its number of records in both rows together.
 type trade struct {
 	rows    [2]int
 	columns []int
-	each    int64 // how many records of each row are exchanged for as many of the other
+	each    int64 // number of records of each row that are exchanged
 	size    [2]int64
 }
 
@@ -20,19 +20,19 @@ type Swapped struct {
 	frame     *Frame
 	value     []float64
 	trades    [][]trade   // of a pass
-	matrices  [][][]int64 // inner counts before a pass, and after the last one
+	matrices  [][][]int64 // inner counts before each pass and after the last one
 	Published []float64
 }
 
 // Swap exchanges records between pairs of rows (Dalenius and Reiss 1982; Duncan et al. 2001,
-// section 3): rate of the records of the smaller row, rounded up, drawn without
-// replacement, for as many of the other. match marks the dimensions, other than that of the
-// rows, in which both records of an exchange are alike: columns of other codes in them are
-// swapped apart, so that the counts by rows and these dimensions together stay, as do those
-// by all columns. Within the columns that are swapped together rows are paired with the next
-// one in size, rows without a record left out, since the size of a row is published anyway. Where they are odd in number, a second
-// pass pairs them otherwise, so that each of them is in a pair. draws gives those of a
-// trade, by its inner cells and the pass.
+// section 3): the share rate of the records of the smaller row, rounded up and drawn without replacement, for
+// the same number of records of the other row. match marks the dimensions, other than that of the rows, in
+// which both records of an exchange have the same codes: columns with different codes in them form separate
+// strata, so that the counts by rows and these dimensions together do not change, and neither do the counts
+// by all columns. Within a stratum each row is paired with the next one in size, without the rows that have
+// no record; this uses only row sizes, which are published in any case. If their number is odd, a second pass
+// pairs them differently, so that each of them is in a pair. draws returns the source of draws of a trade,
+// given its inner cells and the pass.
 func (f *Frame) Swap(value []float64, rate float64, match []bool, draws func(cells []int32, pass int) *rand.Rand) *Swapped {
 	s := &Swapped{frame: f, value: value}
 	m := f.matrix(value)
@@ -78,7 +78,7 @@ func sum(row []int64, columns []int) (n int64) {
 	return n
 }
 
-// strata are the columns that are alike in all marked dimensions.
+// strata returns the groups of columns with the same codes in all marked dimensions.
 func (f *Frame) strata(match []bool) (list [][]int) {
 	alike := func(a, b []int) bool {
 		for k := range a {
@@ -99,8 +99,9 @@ func (f *Frame) strata(match []bool) (list [][]int) {
 	return list
 }
 
-// neighbours pairs the rows that have records in some columns, the largest with the next one
-// and so on; in a second pass, if one was left over, the second with the third and so on.
+// neighbours pairs the rows that have records in the given columns: the largest with the
+// second, the third with the fourth, and so on. The second pass, if one row was left over,
+// pairs the second with the third, and so on.
 func neighbours(m [][]int64, columns []int, pass int) (pairs [][2]int) {
 	all := ordered(len(m), func(i int) float64 { return float64(sum(m[i], columns)) })
 	rows := slices.DeleteFunc(all, func(i int) bool { return sum(m[i], columns) == 0 })
@@ -115,7 +116,7 @@ func neighbours(m [][]int64, columns []int, pass int) (pairs [][2]int) {
 
 // exchange draws the records and exchanges them.
 func (t *trade) exchange(m [][]int64, draws *rand.Rand) {
-	var leaving [2][]int64 // of a row: how many of each column leave it
+	var leaving [2][]int64 // of a row: number of records of each column that leave it
 	for side, row := range t.rows {
 		deck := make([]int32, 0, t.size[side])
 		for k, j := range t.columns {
@@ -137,9 +138,9 @@ func (t *trade) exchange(m [][]int64, draws *rand.Rand) {
 	}
 }
 
-// KeptBeside reports whether a cell keeps its value when records swap that are alike in the
-// marked dimensions: it is a sum over all rows, or over all codes of the dimensions that are
-// not marked.
+// KeptBeside reports whether swapping within the marked dimensions keeps the value of a
+// cell: whether it is a sum over all rows, or over all codes of each dimension that is not
+// marked.
 func (f *Frame) KeptBeside(cell int32, match []bool) bool {
 	nodes := f.nodes(cell)
 	if nodes[f.variable] == 0 {
@@ -153,19 +154,20 @@ func (f *Frame) KeptBeside(cell int32, match []bool) bool {
 	return true
 }
 
-// SwappedCount is a count of a swapped table with what its published value depends on.
+// SwappedCount is a count of a swapped table with the trades that its published value
+// depends on.
 type SwappedCount struct {
 	value int64
 	parts []part
 }
 
-// part is what one trade did to a count: its value before and after the trade.
+// part is the effect of one trade on a count: its value before and after the trade.
 type part struct {
 	swapLaw
 	before, after int64
 }
 
-// Count looks a count up.
+// Count returns the count of a cell with its trades.
 func (s *Swapped) Count(cell int32) *SwappedCount {
 	c := &SwappedCount{value: int64(s.value[cell])}
 	rows, columns := s.frame.split(cell)
@@ -202,29 +204,32 @@ func (s *Swapped) Count(cell int32) *SwappedCount {
 	return c
 }
 
-// Prior is what somebody believes of a count before it is published.
+// Prior is the prior distribution of a count.
 type Prior uint8
 
-// Both leave to the rest of the table what it is under independence of rows and columns
-// given their totals.
+// Under both priors the rest of the table is distributed as under independence of rows
+// and columns given their totals.
 const (
-	Even        Prior = iota // every count that these totals leave is as likely as any other
-	Independent              // the count, too, is what it is under independence
+	Even        Prior = iota // uniform over the counts that are possible with these totals
+	Independent              // the count, too, is distributed as under independence
 )
 
-// Belief is what is believed of the count by who knows the published table, which rows were
-// paired and the rate: p[0] is the probability of the count first. It depends on no other
-// count of the table than the two totals of its trade. For a swap from one table to another is as
-// likely as one back where tables are weighed by their probability under independence, by which
-// what is published is all that tells of the count. Where the count has parts in trades of several
-// passes it is the first pass that could change it, and he is told what the others did, and
-// of parts in more than 20 trades those beyond. Who is not told knows less.
+// Belief returns the posterior distribution of the count for an intruder who knows the published
+// table, the pairs of rows and the rate: p[0] is the probability of the count first. Besides the
+// published count it depends only on the two totals of the count's trade: with tables weighted by
+// their probability under independence, a swap from one table to another is as likely as the
+// reverse swap, so that no other published count carries information on the count. If the count
+// has parts in trades of several passes, only the first pass that could change it is used, and the
+// intruder is assumed to know the changes of the other passes, and those of trades beyond 20.
+// Without this assumption the intruder knows less.
 func (c *SwappedCount) Belief(p Prior) (first int64, belief []float64) { return c.belief(p, -1, -1) }
 
-// Respondents calls add with the beliefs of those who know more of the count than outsiders
-// do: one for each of the four places, in the count's row or the other one and in its columns
-// or the others, of its trades in which there is a record, hers. Who is alone in the count is
-// not asked. Other counts may tell her whether her own record was exchanged; that is left out.
+// Respondents calls add with the beliefs of respondents, who know more about the count than
+// outsiders. Each trade has four places: in the count's row or the other row, and in its
+// columns or the other columns. There is one belief for each place with at least one record,
+// for the respondent of such a record. A respondent who is the only one in the count is
+// omitted. Other counts may show a respondent whether the own record was exchanged; this is
+// not taken into account.
 func (c *SwappedCount) Respondents(p Prior, add func(first int64, belief []float64)) {
 	for k, t := range c.parts {
 		for place, n := range [4]int64{t.before, t.inside - t.before, t.both - t.before, t.outside - t.both + t.before} {
@@ -235,7 +240,8 @@ func (c *SwappedCount) Respondents(p Prior, add func(first int64, belief []float
 	}
 }
 
-// belief is that of a respondent at a place of a trade; of nobody where the trade is −1.
+// belief returns the belief of a respondent at a place of a trade; that of an outsider
+// if trade is −1.
 func (c *SwappedCount) belief(prior Prior, trade, place int) (first int64, belief []float64) {
 	first, belief = c.value, []float64{1}
 	for k, t := range c.parts {

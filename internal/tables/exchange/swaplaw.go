@@ -2,38 +2,38 @@ package exchange
 
 import "math"
 
-// swapLaw is what becomes of a count within one row where as many records of this row, drawn
-// without replacement, are exchanged for as many of another row: as many leave it as are of
-// it among the ones, and as many enter it as are of its columns among the others, both of
-// hypergeometric distributions that do not depend on each other.
+// swapLaw is the distribution of the new value of a count within one row after a trade: each
+// records of this row, drawn without replacement, are exchanged for each records of another
+// row. The numbers of records that leave and that enter the count are independent and have
+// hypergeometric distributions.
 type swapLaw struct {
-	inside, outside int64 // records of the row, and of the other
-	each            int64 // how many are exchanged
-	both            int64 // records of the count's columns in both rows, which is public: it stays
+	inside, outside int64 // records of the row and of the other row
+	each            int64 // number of exchanged records of each row
+	both            int64 // records of the count's columns in both rows; public, because it does not change
 }
 
-// ends are the least and the greatest count that the totals leave.
+// ends returns the least and the greatest count that are possible with the totals.
 func (l swapLaw) ends() (low, high int64) { return max(0, l.both-l.outside), min(l.both, l.inside) }
 
 // likelihood is the probability that a count becomes the published one.
 func (l swapLaw) likelihood(count, published int64) (p float64) {
 	low, high := middle(l.inside, count, l.each)
-	from, to := middle(l.outside, l.both-count, l.each) // of those that enter
+	from, to := middle(l.outside, l.both-count, l.each) // ends of the number that enters
 	for leave := max(low, from+count-published); leave <= min(high, to+count-published); leave++ {
 		p += hypergeometric(l.inside, count, l.each, leave) * hypergeometric(l.outside, l.both-count, l.each, published-count+leave)
 	}
 	return p
 }
 
-// expected is what a count becomes on average.
+// expected returns the expected new value of a count.
 func (l swapLaw) expected(count float64) float64 {
 	return count - count*float64(l.each)/float64(l.inside) + (float64(l.both)-count)*float64(l.each)/float64(l.outside)
 }
 
-// belief is what is believed of the count by who knows what it became: p[0] is the probability of
-// the count first; counts that have none to speak of are left out. place is where a respondent is
-// who believes it: 0 in the row and in the columns of the count, 1 in the row alone, 2 in the
-// columns alone, 3 in neither, and nobody for −1.
+// belief returns the posterior distribution of the count given its new value: p[0] is the
+// probability of the count first; counts with a negligible probability are omitted. place is the
+// place of the respondent who holds this belief: 0 in the row and in the columns of the count, 1
+// in the row only, 2 in the columns only, 3 in neither; −1 for an outsider.
 func (l swapLaw) belief(published int64, prior Prior, place int) (first int64, p []float64) {
 	least, most := l.ends()
 	switch place {
@@ -54,8 +54,9 @@ func (l swapLaw) belief(published int64, prior Prior, place int) (first int64, p
 		}
 		return believed(start, least, most, func(count int64) float64 { return l.likelihood(count, published) })
 	}
-	// From one table to another is as likely as back where each has its weight under independence,
-	// 1/∏ n!; one with one record less at her place has as many times that as there are records.
+	// With weights under independence, 1/∏ n!, a swap from one table to another is as likely as
+	// the reverse swap. If the record of a respondent is known, the weight is multiplied by the
+	// number of records at its place.
 	return believed(int64(math.Round(l.expected(float64(published)))), least, most, func(count int64) float64 {
 		w := l.likelihood(published, count)
 		if place >= 0 {
@@ -65,8 +66,9 @@ func (l swapLaw) belief(published int64, prior Prior, place int) (first int64, p
 	})
 }
 
-// middle are the ends of all but a share of less than 1e-30 of a hypergeometric distribution
-// (Bernstein's inequality, which also holds for draws without replacement).
+// middle returns an interval that contains all of a hypergeometric distribution except a
+// share of less than 1e-30 (Bernstein's inequality, which also holds for draws without
+// replacement).
 func middle(all, marked, drawn int64) (low, high int64) {
 	share := float64(marked) / float64(all)
 	mean, sd := share*float64(drawn), math.Sqrt(share*(1-share)*float64(min(drawn, all-drawn)))
@@ -74,7 +76,8 @@ func middle(all, marked, drawn int64) (low, high int64) {
 	return max(0, drawn-(all-marked), int64(mean-reach)), min(marked, drawn, int64(mean+reach)+1)
 }
 
-// hypergeometric is the probability that k of the drawn ones of all are marked.
+// hypergeometric returns the probability that k of drawn records are marked, of all
+// records of which marked ones are marked.
 func hypergeometric(all, marked, drawn, k int64) float64 {
 	if k < max(0, drawn-(all-marked)) || k > min(marked, drawn) {
 		return 0

@@ -1,18 +1,18 @@
-// Package jj reads and writes tables with their sums in the format JJ, in which τ-ARGUS hands
-// cells to its programs of secondary suppression, and these hand back which are held back
-// (writeJJFormat of sdcTable; JJFormat.cpp of τ-ARGUS). In text: a 0; the number of cells; a
-// line of each
+// Package jj reads and writes tables with their sums in the format JJ, in which τ-ARGUS
+// passes cells to its programs for secondary suppression, which return the suppressed cells
+// (writeJJFormat of sdcTable; JJFormat.cpp of τ-ARGUS). It is a text file with a 0, the
+// number of cells, one line per cell
 //
 //	number value cost status lower upper LPL UPL SPL
 //
-// numbers, from 0 on and in order where it is written here, status s (may be held back), z (may not), u (unsafe) or m (held back for
-// others), what everybody knows of the value beforehand, and the protection levels, how
-// far below and above the value what is inferred must reach, and how far apart its ends; the
-// number of sums; a line of each
+// with the number (when written here, from 0 in order), the status s (may be suppressed), z (may not be
+// suppressed), u (unsafe) or m (secondary suppression), the bounds of the value that everybody knows
+// beforehand, and the protection levels: how far below and above the value the inferred interval must reach,
+// and how wide it must be. Then follow the number of sums and one line per sum
 //
 //	0 4 : 0 (-1) 1 (1) 2 (1) 3 (1)
 //
-// with how many cells it has, its total and its parts.
+// with its number of cells, its total and its parts.
 package jj
 
 import (
@@ -34,7 +34,8 @@ const (
 	Secondary = 'm' // held back for others
 )
 
-// Cell is one cell; its number in a table is its place there, whatever it was in a file.
+// Cell is one cell. Its number in a table is its index there, independent of its number
+// in a file.
 type Cell struct {
 	Value, Cost  float64
 	Status       byte
@@ -43,7 +44,7 @@ type Cell struct {
 	Sliding      float64
 }
 
-// Held reports whether a cell is held back.
+// Held reports whether a cell is suppressed.
 func (c *Cell) Held() bool { return c.Status == Unsafe || c.Status == Secondary }
 
 // Sum says that a cell is the sum of others.
@@ -52,14 +53,14 @@ type Sum struct {
 	Parts []int32
 }
 
-// Table is cells and their sums.
+// Table holds cells and their sums.
 type Table struct {
 	Cells []Cell
 	Sums  []Sum
 }
 
-// Write writes a table, values with as many decimals and protection levels with three more, as
-// τ-ARGUS does.
+// Write writes a table: values with the given number of decimals and protection levels with
+// three more, as τ-ARGUS does. It returns the error of out.
 func (t *Table) Write(out io.Writer, decimals int) error {
 	w := bufio.NewWriter(out)
 	number := func(v float64, more int) string { return strconv.FormatFloat(v, 'f', decimals+more, 64) }
@@ -79,13 +80,13 @@ func (t *Table) Write(out io.Writer, decimals int) error {
 	return w.Flush()
 }
 
-// MaxCells is the most cells and sums that are read.
+// MaxCells is the largest number of cells, and of sums, that Read accepts.
 const MaxCells = 1 << 30
 
-// mostWrong is how many lines are named.
+// mostWrong is the greatest number of problems that are listed.
 const mostWrong = 10
 
-// reader is a file while it is read.
+// reader is the state while a file is read.
 type reader struct {
 	in       *bufio.Reader
 	line     int
@@ -95,9 +96,9 @@ type reader struct {
 	more     int
 }
 
-// Read reads a table. Everything that is wrong is returned at once, by line, the first lines of
-// it, and no value with it. Cells and sums may stand in any order, and so may the cells of a sum;
-// cells may have any numbers from 0 on.
+// Read reads a table. It returns all problems at once, by line, at most the first mostWrong and
+// the number of the others; they contain no values. Cells and sums may be in any order, and so
+// may the cells of a sum. Cells may have any distinct numbers from 0.
 func Read(in io.Reader) (*Table, check.Problems) {
 	r := &reader{in: bufio.NewReader(in), table: &Table{}, places: map[int]int32{}}
 	if kind, ok := r.next(); !ok || kind != "0" {
@@ -137,7 +138,7 @@ func (r *reader) wrong(format string, args ...any) {
 	r.problems.Addf(strconv.Itoa(max(r.line, 1)), format, args...)
 }
 
-// next is the next line that is not empty; false at the end.
+// next returns the next line that is not empty; false at the end.
 func (r *reader) next() (string, bool) {
 	for {
 		text, err := r.in.ReadString('\n')
@@ -153,7 +154,7 @@ func (r *reader) next() (string, bool) {
 	}
 }
 
-// need is a line that must be there; what says of what.
+// need returns the next line, which must exist; what names its content in the problem.
 func (r *reader) need(what string) (string, bool) {
 	text, ok := r.next()
 	if !ok {
@@ -176,7 +177,7 @@ func (r *reader) count(of string) (int, bool) {
 	return n, true
 }
 
-// cell reads cell i; false where the file ends.
+// cell reads cell i; it returns false at the end of the file.
 func (r *reader) cell(i int) bool {
 	text, ok := r.need(fmt.Sprintf("%d cells", i+1))
 	if !ok {
@@ -210,7 +211,7 @@ func (r *reader) cell(i int) bool {
 	return true
 }
 
-// sum reads a sum; false where the file ends.
+// sum reads a sum; it returns false at the end of the file.
 func (r *reader) sum() bool {
 	text, ok := r.need("another sum")
 	if !ok {

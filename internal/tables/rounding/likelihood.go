@@ -1,17 +1,18 @@
 package rounding
 
-// Likelihood gives, for every true count that may be published as the given one, the
-// probability of that: p[0] is that of the count first. No other count may be.
+// Likelihood returns, for every true count, the probability that it is published as the
+// given one, up to a common factor: p[0] is that of the count first. For all other
+// counts it is 0.
 type Likelihood func(published int64) (first int64, p []float64)
 
-// OfNearest is that of Nearest.
+// OfNearest returns the likelihood of Nearest.
 func OfNearest(base int64) Likelihood {
 	return func(published int64) (int64, []float64) {
 		return alike(published-base/2, published+(base-1)/2)
 	}
 }
 
-// OfRandom is that of Random.
+// OfRandom returns the likelihood of Random.
 func OfRandom(base int64) Likelihood {
 	return func(published int64) (first int64, p []float64) {
 		first = max(0, published-base+1)
@@ -22,13 +23,14 @@ func OfRandom(base int64) Likelihood {
 	}
 }
 
-// OfControlled is that of Controlled: which of its two neighbours a count becomes is not
-// known to whom the other counts are not.
+// OfControlled returns the likelihood of Controlled for an intruder who does not know
+// the other counts and so does not know to which of its two neighbours a count is
+// rounded.
 func OfControlled(base int64) Likelihood {
 	return func(published int64) (int64, []float64) { return alike(published-base+1, published+base-1) }
 }
 
-// OfSmall is that of an inner count of Small.
+// OfSmall returns the likelihood of Small for an inner count.
 func OfSmall(base int64) Likelihood {
 	return func(published int64) (int64, []float64) {
 		switch published {
@@ -41,7 +43,7 @@ func OfSmall(base int64) Likelihood {
 	}
 }
 
-// alike gives the counts from first to last the same likelihood.
+// alike returns the same likelihood for all counts from first to last.
 func alike(first, last int64) (int64, []float64) {
 	first = max(first, 0)
 	p := make([]float64, last-first+1)

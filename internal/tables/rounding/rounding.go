@@ -1,6 +1,7 @@
-// Package rounding publishes counts as multiples of a base: each to the nearest one, each
-// at random without a bias, all together so that totals stay sums and each goes to one of
-// its two neighbours (controlled), or the small ones alone, all totals made anew.
+// Package rounding publishes counts as multiples of a base: each to the nearest one
+// (Nearest); each at random without a bias (Random); all together such that totals remain
+// sums and each count goes to one of its two neighbours (Controlled); or small counts
+// only, with all totals recomputed (Small).
 package rounding
 
 import (
@@ -13,12 +14,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// Nearest is the multiple of base nearest to a count, the greater one of two.
+// Nearest returns the multiple of base nearest to a count, the greater one if two are
+// equally near.
 func Nearest(count, base int64) int64 { return (count + base/2) / base * base }
 
-// Random is the multiple of base above a count with the probability of its distance from
-// the one below, by a draw that is uniform over 64 bits: its expectation is the count. A
-// multiple stays.
+// Random returns the multiple of base above a count with probability (count − multiple
+// below)/base, else the multiple below, so that the expectation is the count. draw is
+// uniform over 64 bits. A multiple does not change.
 func Random(count, base int64, draw uint64) int64 {
 	rest := count % base
 	if below, _ := bits.Mul64(draw, uint64(base)); int64(below) < rest {
@@ -27,16 +29,16 @@ func Random(count, base int64, draw uint64) int64 {
 	return count - rest
 }
 
-// ErrNone says that no controlled rounding was found: beyond two dimensions, or over
-// hierarchies of several variables, there need not be one.
+// ErrNone reports that no controlled rounding was found. With more than two dimensions,
+// or with hierarchies of several variables, there need not be one.
 var ErrNone = errors.New("no controlled rounding was found")
 
-// Controlled rounds all counts of q at once to one of the two multiples of base next to
-// each, a multiple to itself, so that every sum holds, at the least sum of all changes
-// without their signs (Cox 1982; Duncan et al. 2001, §4, table 2). In two dimensions, one
-// of which may be a hierarchy, the vertices of the linear program are such roundings; in
-// others the one that is found need not be, and ErrNone is returned. q.Hidden and the
-// bounds of q are not looked at.
+// Controlled rounds every count of q to one of the two multiples of base next to it, a
+// multiple to itself, such that every sum holds and the sum of the absolute changes is
+// least (Cox 1982; Duncan et al. 2001, §4, table 2). In two dimensions, one of which may
+// be a hierarchy, the vertices of the linear program are such roundings; in other tables
+// the vertex that is found need not be one, and ErrNone is returned. Controlled ignores
+// q.Hidden and the bounds of q.
 func Controlled(q audit.Question, base int64) ([]float64, error) {
 	n := len(q.Value)
 	b := float64(base)
@@ -49,7 +51,7 @@ func Controlled(q audit.Question, base int64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(known) > 0 { // no deviation at all agrees with the sums
+	if len(known) > 0 { // no change of these counts agrees with the sums
 		return nil, ErrNone
 	}
 	rounded := append([]float64(nil), q.Value...)
@@ -66,11 +68,11 @@ func Controlled(q audit.Question, base int64) ([]float64, error) {
 	return rounded, nil
 }
 
-// cheapest returns the changes of a component that add up to the least, without their
-// signs; ErrNone where one of them leads to no multiple. Between its ends the change of a
-// count costs as much as the way is long. A second summand lets no two roundings cost the
-// same, since the program stays where it is if nothing is gained; by another one it goes
-// on where that was not enough.
+// cheapest returns the changes of a component with the least sum of absolute changes, or
+// ErrNone if one of them does not lead to a multiple. The cost of a change is linear
+// between the two neighbours of the count. A small second summand makes the costs of all
+// roundings different, because the program does not move if it gains nothing; further
+// attempts use other summands.
 func cheapest(q audit.Question, p *audit.Component, b float64) ([]float64, error) {
 	s, err := p.Program()
 	if err != nil {
@@ -100,9 +102,9 @@ func cheapest(q audit.Question, p *audit.Component, b float64) ([]float64, error
 	return nil, ErrNone
 }
 
-// attempts is how often another second summand is tried.
+// attempts is the number of second summands to try.
 const attempts = 10
 
-// apart is far below the 1/base by which the costs of two roundings differ, and far
-// above what the program takes for none.
+// apart is the size of the second summand: far below 1/base, by which the costs of two
+// roundings differ, and far above the tolerance of the program.
 const apart = 1e-6

@@ -6,12 +6,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// Small changes the inner counts below base alone, each to 0 or to base, and adds up all
-// totals anew, which are then sums but no multiples (Langsrud and Heldal 2018, "An
-// algorithm for small count rounding of tabular data", PSD 2018). Which way a count goes
-// is chosen so that the squares of the changes of all totals add up to little: one after
-// another, then turned as long as that makes it less. inner says which cells are no sums;
-// every other one must be a sum of them.
+// Small changes only the inner counts below base, each to 0 or to base, and recomputes
+// all totals, which are then sums but need not be multiples (Langsrud and Heldal 2018,
+// "An algorithm for small count rounding of tabular data", PSD 2018). It chooses between
+// 0 and base to make the sum of the squared changes of all totals small: first one count
+// after another, then by reversing single choices while this reduces the sum. inner marks
+// the cells that are not sums; every other cell must be a sum of them.
 func Small(set *tables.Set, value []float64, inner []bool, base int64) []float64 {
 	b := float64(base)
 	s := small{above: make([][]int32, len(value)), up: make([][]int32, len(value)), change: make([]float64, len(value))}

@@ -1,6 +1,7 @@
-// Package tablerisk measures what a released table leaves of a cell: the distribution
-// over its value that an intruder holds after the release, and the disclosure risk
-// 1/entropy of it (Duncan, Fienberg, Krishnan, Padman and Roehrig 2001, §§2 and 5).
+// Package tablerisk measures the disclosure risk of a cell after the release of a
+// table: the posterior distribution of its value for an intruder, and the risk
+// 1/entropy of this distribution (Duncan, Fienberg, Krishnan, Padman and Roehrig 2001,
+// §§2 and 5).
 package tablerisk
 
 import (
@@ -8,11 +9,12 @@ import (
 	"math"
 )
 
-// ErrImpossible says that no value with a prior above 0 agrees with what was released.
+// ErrImpossible reports that no value with a prior above 0 agrees with the release.
 var ErrImpossible = errors.New("table risk: no value agrees with the release")
 
-// Posterior is Bayes' theorem over the values 0, 1, 2, …: prior and likelihood by
-// value, of the same length, not negative. ErrImpossible where nothing is left.
+// Posterior applies Bayes' theorem over the values 0, 1, 2, …: prior and likelihood are
+// by value, of the same length, and not negative. It returns ErrImpossible if all
+// products are 0.
 func Posterior(prior, likelihood []float64) ([]float64, error) {
 	p := make([]float64, len(prior))
 	sum := 0.0
@@ -29,7 +31,7 @@ func Posterior(prior, likelihood []float64) ([]float64, error) {
 	return p, nil
 }
 
-// Risk is 1/entropy of a distribution, in natural logarithms (§2): +Inf where one
+// Risk returns 1/entropy of a distribution, in natural logarithms (§2): +Inf if one
 // value is certain.
 func Risk(p []float64) float64 {
 	entropy := 0.0
@@ -44,9 +46,9 @@ func Risk(p []float64) float64 {
 	return 1 / entropy
 }
 
-// RangeRisk is the risk 1/entropy, and the expected squared error, of the belief that a
-// value is any whole number from low to high with the same probability: 0 and +Inf where
-// there is no end.
+// RangeRisk returns the risk 1/entropy and the expected squared error of the uniform
+// distribution over the whole numbers from low to high: 0 and +Inf if an end is
+// infinite.
 func RangeRisk(low, high, truth float64) (risk, square float64) {
 	n := high - low + 1
 	d := (low+high)/2 - truth
