@@ -1,6 +1,7 @@
-// Package tablemap is the R-U confidentiality map of tables (Duncan, Fienberg, Krishnan,
-// Padman and Roehrig 2001, §5): disclosure risk and data utility of every way to protect
-// them that was tried, which of these the gate admits, and which one is recommended. It
-// has no value and no code of a cell; it is confidential all the same, since risk and
-// error tell how near an intruder comes.
+// Package tablemap defines the R-U confidentiality map of tables (Duncan, Fienberg,
+// Krishnan, Padman and Roehrig 2001, §5): disclosure risk and data utility of every
+// method of protection that was tried, whether the gate admits it, and which one is
+// recommended. A map contains no value and no code of a cell. It is confidential
+// nevertheless, because risk and error show how accurately an intruder can estimate a
+// cell.
 package tablemap

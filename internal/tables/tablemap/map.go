@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// Schema names the form of map.json of tables.
+// Schema names the format of map.json of tables.
 const Schema = "sdlfilter.tables.map/1"
 
 // Map is the R-U map of the tables of one value. R is in 1/nat, U in 1/(unit of the
@@ -23,41 +23,44 @@ type Map struct {
 	Schema      string       `json:"schema"`
 	Name        string       `json:"name"`
 	Version     string       `json:"version"`
-	Tables      []string     `json:"tables"`          // those that are mapped
-	Value       string       `json:"value,omitempty"` // the column; none: counts
+	Tables      []string     `json:"tables"`          // names of the mapped tables
+	Value       string       `json:"value,omitempty"` // the column; empty: counts
 	Records     int64        `json:"records"`
 	Cells       int          `json:"cells"`
-	Rules       []string     `json:"rules"`       // what the gate's configuration asks of these tables, in words
+	Rules       []string     `json:"rules"`       // the gate's rules for these tables, in words
 	MaxRisk     assess.Float `json:"max_risk"`    // the least limit among them; Infinity: none
 	MinUtility  assess.Float `json:"min_utility"` // the greatest limit; 0: none
 	Points      []Point      `json:"points"`
-	Left        []string     `json:"left_out"` // what was not tried, and why
+	Left        []string     `json:"left_out"` // settings that were not tried, with reasons
 	Recommended *int         `json:"recommended"`
-	Reason      string       `json:"reason,omitempty"` // what prevents a recommendation
+	Reason      string       `json:"reason,omitempty"` // why there is no recommendation
 }
 
-// Point is one way to protect the tables, protected and audited as a run does it.
+// Point is one method to protect the tables with its results; protection and audit are
+// the same as in a run.
 type Point struct {
 	Method     string       `json:"method"`     // suppress, round: random, …
-	Setting    string       `json:"setting"`    // as the configuration has it
-	Configured bool         `json:"configured"` // as the tables are protected now
-	Unsafe     int          `json:"unsafe"`     // cells, of all tables
+	Setting    string       `json:"setting"`    // in the form of the configuration
+	Configured bool         `json:"configured"` // the present configuration of the tables
+	Unsafe     int          `json:"unsafe"`     // number of unsafe cells of all tables
 	HeldBack   int          `json:"held_back"`
 	Efficiency assess.Float `json:"efficiency"`             // share of the cells with contributors that are published with their value
-	R          assess.Float `json:"R"`                      // greatest 1/entropy of what an intruder believes of an unsafe cell
-	Error      assess.Float `json:"expected_squared_error"` // least one of that belief
+	R          assess.Float `json:"R"`                      // greatest 1/entropy of an intruder's belief in an unsafe cell
+	Error      assess.Float `json:"expected_squared_error"` // least one of these beliefs
 	U          assess.Float `json:"U"`                      // 1/mean squared error of the cells with contributors
 	Admissible bool         `json:"admissible"`             // whether the gate would publish
-	Broken     []string     `json:"broken"`                 // rules that do not hold, in words
-	CutShort   bool         `json:"cut_short,omitempty"`    // patience ended the search; another run may hold other cells back
-	Impossible string       `json:"impossible,omitempty"`   // why the tables cannot be protected so
+	Broken     []string     `json:"broken"`                 // violated rules, in words
+	CutShort   bool         `json:"cut_short,omitempty"`    // patience ended the search; another run may suppress other cells
+	Impossible string       `json:"impossible,omitempty"`   // why the tables cannot be protected with this method
 }
 
-// Recommend chooses the admissible point of greatest utility, among equals that of the
-// least risk (Duncan et al. 2001, §2: "the data disseminator … seek to maximize data
-// utility" subject to a tolerable risk). others is what the gate does not admit of tables
-// that the map does not vary; limited says that the gate limits what can be inferred, and
-// not only that nothing can be computed.
+// Recommend chooses the admissible point with the greatest utility, among equal ones the
+// one with the least risk (Duncan et al. 2001, §2: "the data disseminator … seek to
+// maximize data utility" subject to a tolerable risk). others lists the violated rules
+// of tables that the map does not vary; if there are any, nothing is recommended.
+// limited says that the gate limits the risk of inference, and does not only exclude
+// exact computation; otherwise nothing is recommended either. A point whose search
+// patience has ended is not recommended.
 func (m *Map) Recommend(limited bool, others []string) {
 	m.Recommended, m.Reason = nil, ""
 	switch {
@@ -90,7 +93,8 @@ func (m *Map) Recommend(limited bool, others []string) {
 	}
 }
 
-// prevents says which rules hold at no point, or that none holds together with the others.
+// prevents returns the reason in words: the rules that no point satisfies, or that no
+// point satisfies all rules together.
 func (m *Map) prevents() string {
 	possible, broken := 0, map[string]int{}
 	for i := range m.Points {
@@ -121,7 +125,7 @@ func (m *Map) prevents() string {
 	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible, strings.Join(some, "; "))
 }
 
-// Methods are the methods of the points, in their order.
+// Methods returns the methods of the points, in order of first occurrence.
 func (m *Map) Methods() (list []string) {
 	for i := range m.Points {
 		if !slices.Contains(list, m.Points[i].Method) {
@@ -166,8 +170,8 @@ func WriteJSON(w io.Writer, m *Map) error {
 	return nil
 }
 
-// WriteCSV writes map.csv, one row a point. Infinite values are Infinity; of what is
-// impossible there are no numbers.
+// WriteCSV writes map.csv, one row per point. Infinite values are written as Infinity;
+// rows of impossible points have no numbers.
 func WriteCSV(w io.Writer, m *Map) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"method", "setting", "unsafe", "held_back", "efficiency", "R", "expected_squared_error", "U", "admissible", "recommended", "broken", "impossible"}}
@@ -188,7 +192,7 @@ func WriteCSV(w io.Writer, m *Map) error {
 	return nil
 }
 
-// plain is a number for programs.
+// plain formats a number for programs.
 func plain(f assess.Float) string {
 	switch v := float64(f); {
 	case math.IsInf(v, 1):

@@ -18,7 +18,7 @@ var pageTemplate string
 
 var page = template.Must(template.New("map").Funcs(template.FuncMap{"join": strings.Join}).Parse(pageTemplate))
 
-// pageView is what the page of a map shows.
+// pageView holds the data of the page of a map.
 type pageView struct {
 	*Map
 	Title, Basis string
@@ -34,7 +34,7 @@ type pageRow struct {
 	Recommended                 bool
 }
 
-// WriteHTML writes map.html, one page that asks for nothing elsewhere.
+// WriteHTML writes map.html, a single page without external resources.
 func WriteHTML(w io.Writer, m *Map) error {
 	v := pageView{Map: m, Title: "R-U map of " + strings.Join(m.Tables, ", "), Basis: m.basis(), Style: template.CSS(figure.Style())}
 	v.Figure = template.HTML(figure.TableMapSVG(m.picture(), figure.SVGOptions{Width: 960, Height: 560, ID: "map", Still: true}))
@@ -59,7 +59,7 @@ func WriteHTML(w io.Writer, m *Map) error {
 	return err
 }
 
-// picture is the map as the package figure draws it.
+// picture converts the map to the form that package figure draws.
 func (m *Map) picture() figure.TableMap {
 	f := figure.TableMap{Title: "R-U confidentiality map of " + strings.Join(m.Tables, ", "), MaxRisk: float64(m.MaxRisk), MinUtility: float64(m.MinUtility), Groups: m.Methods()}
 	for i := range m.Points {

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
-// Summary writes the map for a person at a terminal of a width (0: 100 columns), with
-// ANSI colours or, without, in ASCII.
+// Summary writes the map as text for a terminal of the given width (0: 100 columns),
+// with ANSI colours or, without colours, in ASCII.
 func Summary(w io.Writer, m *Map, color bool, width int) error {
 	t := &lines{figure.NewTerminal(color, width)}
 	t.Line("")
@@ -34,11 +34,11 @@ func Summary(w io.Writer, m *Map, color bool, width int) error {
 	return err
 }
 
-// lines is what is written.
+// lines collects the text.
 type lines struct{ figure.Terminal }
 
-// points writes a line for each point. Where there is little room, the error and the share
-// of cells with their value are left out.
+// points writes a line for each point. On a narrow terminal it omits the error and the
+// share of cells with their value.
 func (t *lines) points(m *Map) {
 	wide := t.Width >= 90
 	row := func(mark, setting, r, square, u, same string) string {
@@ -80,10 +80,10 @@ const (
 	gate   = 8
 )
 
-// pretty is a number for people.
+// pretty formats a number for people.
 func pretty(v float64) string { return figure.Plain(v, figure.RiskDigits) }
 
-// basis says what was mapped.
+// basis describes in words what was mapped.
 func (m *Map) basis() string {
 	what := "counts"
 	if m.Value != "" {

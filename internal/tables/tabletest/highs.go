@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// program is what interop/highs.py reads: a set of tables as it is published. A null
-// bound is infinite.
+// program is the input of interop/highs.py: a published set of tables. A null bound is
+// infinite.
 type program struct {
 	Value  []float64  `json:"value"`
 	Hidden []bool     `json:"hidden"`
@@ -24,10 +24,10 @@ type program struct {
 	Cells  []int32    `json:"cells"`
 }
 
-// HiGHS asks another solver for the ranges of cells, over the whole set at once: no
-// component, no shuttle, no row of ours left out. It skips the test where
-// SDLFILTER_HIGHS does not name a Python that has highspy (scripts/test-interop.sh
-// installs one).
+// HiGHS computes the ranges of cells with another solver, over the whole set at once:
+// without components, without the shuttle and with all rows. It skips the test if
+// SDLFILTER_HIGHS does not name a Python with highspy (scripts/test-interop.sh installs
+// one).
 func HiGHS(t testing.TB, questions []audit.Question, cells [][]int32) (low, high [][]float64) {
 	t.Helper()
 	python := os.Getenv("SDLFILTER_HIGHS")

@@ -1,5 +1,6 @@
-// Package tabletest has small tables and, by brute force that shares no code with
-// what it checks, every table of whole numbers that agrees with what is published.
+// Package tabletest provides small tables for tests, and enumerates all tables of whole
+// numbers that agree with the published cells, by brute force that shares no code with
+// what it checks.
 package tabletest
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// Dimension makes a dimension; a problem ends the test.
+// Dimension returns a dimension; a problem ends the test.
 func Dimension(t testing.TB, name string, h ...tables.Hierarchy) *tables.Dimension {
 	t.Helper()
 	d, problems := tables.NewDimension(name, "", h...)
@@ -23,7 +24,7 @@ func Dimension(t testing.TB, name string, h ...tables.Hierarchy) *tables.Dimensi
 	return d
 }
 
-// Flat makes a dimension of the codes 1 to n and their total.
+// Flat returns a dimension of the codes 1 to n and their total.
 func Flat(t testing.TB, name string, n int) *tables.Dimension {
 	var codes []string
 	for i := range n {
@@ -32,7 +33,7 @@ func Flat(t testing.TB, name string, n int) *tables.Dimension {
 	return Dimension(t, name, tables.Flat("", codes))
 }
 
-// Set puts tables together; a problem ends the test.
+// Set returns the set of the tables; a problem ends the test.
 func Set(t testing.TB, ts ...tables.Table) *tables.Set {
 	t.Helper()
 	set, problems := tables.NewSet(ts...)
@@ -42,7 +43,8 @@ func Set(t testing.TB, ts ...tables.Table) *tables.Set {
 	return set
 }
 
-// leavesOf lists, for every cell, the inner cells it is the sum of, by codes alone.
+// leavesOf returns, for every cell, the inner cells whose sum it is, from the codes
+// only.
 func leavesOf(set *tables.Set) (inner []int, of [][]int) {
 	of = make([][]int, set.Cells())
 	for at := range set.Cells() {
@@ -77,9 +79,8 @@ func leavesOf(set *tables.Set) (inner []int, of [][]int) {
 	return inner, of
 }
 
-// Enumerated goes through all tables of whole numbers that agree with what is
-// published, and returns the least and greatest value of each cell, and every one
-// that it takes.
+// Enumerated enumerates all tables of whole numbers that agree with the published
+// cells, and returns the least and the greatest value of each cell, and all its values.
 func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
 	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)), fixed: make([][]int, len(q.Value))}
 	e.inner, e.of = leavesOf(q.Set)
@@ -99,19 +100,19 @@ func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool
 	return e.low, e.high, e.taken
 }
 
-// enumeration goes through the tables that agree with what is published.
+// enumeration enumerates the tables that agree with the published cells.
 type enumeration struct {
 	q         audit.Question
 	inner     []int     // inner cells
 	of        [][]int   // inner cells of a cell
 	last      []int     // the last inner cell of a cell
 	fixed     [][]int   // published cells of an inner cell
-	x         []float64 // of inner cells: the table at hand
+	x         []float64 // of inner cells: the present table
 	low, high []float64
 	taken     []map[float64]bool
 }
 
-// fill gives the inner cells from the i-th on every value that they can have.
+// fill assigns every possible value to the inner cells from the i-th on.
 func (e *enumeration) fill(i int) {
 	if i == len(e.inner) {
 		e.take()
@@ -132,8 +133,8 @@ func (e *enumeration) fill(i int) {
 	}
 }
 
-// agrees reports whether the published cells that an inner cell is part of can still be
-// reached.
+// agrees reports whether the published cells above an inner cell can still have their
+// values.
 func (e *enumeration) agrees(inner int) bool {
 	for _, c := range e.fixed[inner] {
 		sum := 0.0
@@ -149,7 +150,7 @@ func (e *enumeration) agrees(inner int) bool {
 	return true
 }
 
-// take enters the values of the table at hand.
+// take records the values of the present table.
 func (e *enumeration) take() {
 	for c, leaves := range e.of {
 		sum := 0.0
@@ -161,7 +162,8 @@ func (e *enumeration) take() {
 	}
 }
 
-// Random makes a small table of counts and hides cells at random, never the total.
+// Random returns a small table of counts with randomly hidden cells, but never the
+// total.
 func Random(t testing.TB, rng *rand.Rand, set *tables.Set, most int, share float64) audit.Question {
 	inner, of := leavesOf(set)
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Hidden: make([]bool, set.Cells()), Counts: true}

@@ -13,33 +13,33 @@ import (
 
 // Options of a tabulation.
 type Options struct {
-	Decimals int      // of values: each weighted contribution is rounded to them, then added up exactly
-	Counts   bool     // the value is 1 a record
-	Most     int      // how many of the largest contributions to keep: as many as the rules need
-	Absolute bool     // rules look at contributions without their signs
-	Keys     bool     // records have keys, which are added up
-	Samples  *Samples // those that are drawn of the records, which have draws; nil: none
-	Holdings bool     // contributors are holdings: what one adds to a cell counts as one contribution
+	Decimals int      // decimals of values: each weighted contribution is rounded to them, then summed exactly
+	Counts   bool     // the value is 1 per record
+	Most     int      // number of largest contributions to keep, as many as the rules need
+	Absolute bool     // rules use absolute contributions
+	Keys     bool     // records have keys, which are summed by cell
+	Samples  *Samples // samples of the records, which then must have draws; nil: none
+	Holdings bool     // contributors are holdings: all that a holding adds to a cell is one contribution
 
-	MaxEntries int // most base cells, or pairs of base cell and holding; 0: 50 million
+	MaxEntries int // greatest number of base cells, or of pairs of base cell and holding; 0: 50 million
 }
 
-// Samples are those that are drawn: one record in each of so many.
+// Samples specifies samples of the records: sample i has one record in OneIn[i].
 type Samples struct{ OneIn []int }
 
-// Records is a run of records by columns.
+// Records is a batch of records by columns.
 type Records struct {
-	Codes   [][]int32 // of each variable (see Accumulator.Variables) the leaf, -1 where the code is unknown or missing
+	Codes   [][]int32 // by variable (see Accumulator.Variables) the leaf, -1 if the code is unknown or missing
 	Values  []float64 // nil for counts
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
 	Keys    []uint64  // of each record; nil without
 	Draws   []uint64  // of each record, uniform over 64 bits; nil without samples
-	Unknown []bool    // records that nothing identifies, which have no key; nil: none
-	Request []bool    // who has asked for protection; nil: nobody. A holding has where one of its records has
+	Unknown []bool    // records without identity, which have no key; nil: none
+	Request []bool    // respondents who requested protection; nil: none. A holding requests it if one of its records does
 }
 
-// Accumulator holds what has been tabulated so far. The zero value is of no use.
+// Accumulator holds the state of a tabulation. The zero value is not usable; see New.
 type Accumulator struct {
 	set       *tables.Set
 	options   Options
@@ -48,18 +48,18 @@ type Accumulator struct {
 	leaf      [][]int32 // of a variable: node → number among its leaves
 	nodes     [][]int32 // of a variable: number among its leaves → node
 
-	index   map[uint64]int32 // base cell → entry, where there are too many for dense
+	index   map[uint64]int32 // base cell → entry, if there are too many base cells for dense
 	dense   []int32
 	entries []entry
 	largest []tables.Contribution
-	sampled []int64 // of an entry and a sample: how many records
+	sampled []int64 // by entry and sample: number of records
 
 	holding map[string]int32
 	holders []string
 	shares  map[share]total
 
 	refused Refused
-	unknown []int64 // of a variable: records with a code that it does not have, or none
+	unknown []int64 // by variable: number of records with an unknown or a missing code
 }
 
 type entry struct {
@@ -67,7 +67,7 @@ type entry struct {
 	records, negative int64
 	units, gross      int64
 	keys              uint64
-	requested         int64 // 1 + the largest contribution of who has asked, 0 for none
+	requested         int64 // 1 + the largest contribution of a respondent who requested protection, 0 if none did
 	overflow          bool
 }
 
@@ -83,14 +83,14 @@ type total struct {
 
 // Refused counts records that were not tabulated, by reason.
 type Refused struct {
-	Code   int64 // a code that no hierarchy has, or none
-	Value  int64 // no number
-	Weight int64 // below 1, or no number
-	Holder int64 // no holding
-	Nobody int64 // no identity, where records have keys
+	Code   int64 // unknown or missing code
+	Value  int64 // value is not a number
+	Weight int64 // weight is below 1 or not a number
+	Holder int64 // missing holding
+	Nobody int64 // no identity, although records must have keys
 }
 
-// New returns an accumulator for a set.
+// New returns an empty accumulator for a set, or problems of the options.
 func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	var problems check.Problems
 	if o.Decimals < 0 || o.Decimals > 9 {
@@ -132,26 +132,26 @@ func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	return a, nil
 }
 
-// Variables returns the variables in the order in which Records has their codes.
+// Variables returns the variables in the order of Records.Codes.
 func (a *Accumulator) Variables() []*tables.Dimension { return a.variables }
 
-// Refused returns how many records were not tabulated, and why.
+// Refused returns the numbers of records that were not tabulated, by reason.
 func (a *Accumulator) Refused() Refused { return a.refused }
 
-// Unknown returns, for every variable, how many records had a code that it does not
-// have, or none. A record can be counted at several variables.
+// Unknown returns, for every variable, the number of records with an unknown or a
+// missing code. A record can be counted for several variables.
 func (a *Accumulator) Unknown() []int64 { return a.unknown }
 
-// ErrTooMany says that MaxEntries was exceeded.
+// ErrTooMany reports that MaxEntries was exceeded.
 var ErrTooMany = errors.New("tabulation: too many combinations of leaves or holdings")
 
-// ErrTooLarge says that a value or a sum has more than 53 bits in its units.
+// ErrTooLarge reports that a value or a sum has more than 53 bits in its units.
 var ErrTooLarge = errors.New("tabulation: a value is too large for its decimals")
 
-// largestUnits is where float64 stops holding every whole number.
+// largestUnits is the limit up to which float64 represents every whole number.
 const largestUnits = 1 << 53
 
-// Add tabulates records. On an error the accumulator is of no further use.
+// Add tabulates records. After an error the accumulator must not be used.
 func (a *Accumulator) Add(r Records) error {
 	if len(r.Codes) != len(a.variables) {
 		return fmt.Errorf("tabulation: codes of %d variables, want %d", len(r.Codes), len(a.variables))
@@ -180,7 +180,7 @@ func (a *Accumulator) Add(r Records) error {
 	return nil
 }
 
-// unplaced counts a record that has no place in the tables.
+// unplaced counts a record with an unknown or a missing code.
 func (a *Accumulator) unplaced(codes [][]int32, i int) {
 	a.refused.Code++
 	for v := range codes {
@@ -190,7 +190,7 @@ func (a *Accumulator) unplaced(codes [][]int32, i int) {
 	}
 }
 
-// contribution is what a record adds to its place.
+// contribution is the contribution of one record.
 type contribution struct {
 	value, weight float64
 	holder        string
@@ -199,8 +199,8 @@ type contribution struct {
 	requested     bool
 }
 
-// contribution reads record i; one that cannot be tabulated is counted by what it lacks, and
-// false is returned.
+// contribution reads record i. If the record cannot be tabulated, it counts the record by
+// reason and returns false.
 func (a *Accumulator) contribution(r *Records, i int) (one contribution, ok bool) {
 	one = contribution{value: 1, weight: 1, requested: r.Request != nil && r.Request[i]}
 	if !a.options.Counts {
@@ -307,7 +307,8 @@ func (a *Accumulator) holder(name string) int32 {
 	return h
 }
 
-// entry returns the number of a base cell's entry, made where it is not there.
+// entry returns the index of a base cell's entry, which it creates if necessary. It
+// returns ErrTooMany above MaxEntries.
 func (a *Accumulator) entry(key uint64) (int32, error) {
 	var e int32
 	if a.dense != nil {
@@ -339,7 +340,8 @@ func (a *Accumulator) entry(key uint64) (int32, error) {
 	return e, nil
 }
 
-// Merge adds what another accumulator of the same set and options holds.
+// Merge adds the contents of another accumulator. It returns an error unless both have
+// the same set and options.
 func (a *Accumulator) Merge(b *Accumulator) error {
 	if a.set != b.set || a.options != b.options {
 		return errors.New("tabulation: accumulators of different tables do not merge")

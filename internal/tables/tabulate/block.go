@@ -8,23 +8,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Columns says which columns of a block hold what: the codes of every variable,
-// in the order of Accumulator.Variables, and what else the options need. A column
-// that is not needed is negative. Value and Weight must be held as numbers.
+// Columns holds indices of columns of a block: those with the codes of the variables,
+// in the order of Accumulator.Variables, and the others that the options need. The
+// index of a column that is not needed is negative. The columns Value and Weight must
+// be numeric.
 type Columns struct {
 	Variables              []int
 	Value, Weight, Holding int
-	Request                int // who has asked for protection: true, yes, y, 1 or t
+	Request                int // column of respondents who requested protection: true, yes, y, 1 or t
 
-	// Digests and Key give the keys of the records of a block, where the options ask for
-	// them: a digest of what identifies each, the zero one where nothing does, and its key.
+	// Digests and Key compute the keys of the records of a block, if the options require
+	// keys: Digests the digest of each record's identity, zero if it has none, and Key the
+	// key of a digest.
 	Digests func(*microdata.Block) []microdata.Digest
 	Key     func(microdata.Digest) uint64
-	Draw    func(microdata.Digest) uint64 // the draw of a record, where samples are asked for
+	Draw    func(microdata.Digest) uint64 // the draw of a record, if the options require samples
 }
 
-// AddBlock tabulates what a block releases: the released form of each column, and
-// no record that was rejected.
+// AddBlock tabulates the released form of the columns of a block, without the rejected
+// records. Its errors are those of Add.
 func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 	keep := make([]int, 0, b.N)
 	for i := range b.N {
@@ -93,7 +95,7 @@ func numbers(v microdata.Vector, keep []int) []float64 {
 	return out
 }
 
-// codes looks up the leaf of each record; a code that is a total is none.
+// codes returns the leaf of each record; -1 if the code is unknown or that of a total.
 func codes(c *microdata.Column, d *tables.Dimension, keep []int) []int32 {
 	words := WordsOf(c)
 	leaf := make([]int32, len(words.Texts))

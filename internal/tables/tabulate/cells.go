@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// Cells adds up to every cell of the set what its leaves hold.
+// Cells returns the cells of the set, each the sum over its leaves.
 func (a *Accumulator) Cells() (*tables.Cells, error) {
 	c := tables.NewCells(a.set, a.options.Decimals, a.options.Most)
 	c.Counts, c.Absolute = a.options.Counts, a.options.Absolute
@@ -60,18 +60,18 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 	return c, nil
 }
 
-// sums are whole numbers of units, by cell.
+// sums holds sums by cell, in whole units.
 type sums struct {
 	units, gross []int64 // values, and their absolute values
-	negative     []int64 // how many are below 0
-	requested    []int64 // one more than the greatest for which protection was requested; 0: for none
+	negative     []int64 // number of contributions below 0
+	requested    []int64 // 1 + the greatest contribution for which protection was requested; 0: none
 }
 
 func newSums(cells int) *sums {
 	return &sums{make([]int64, cells), make([]int64, cells), make([]int64, cells), make([]int64, cells)}
 }
 
-// into writes the sums as values of cells; what is 0 in all of them is left out.
+// into writes the sums to cells; arrays that would be 0 in all cells remain nil.
 func (s *sums) into(c *tables.Cells) {
 	anyNegative, anyRequested := false, false
 	for i := range s.units {
@@ -94,7 +94,8 @@ func (s *sums) into(c *tables.Cells) {
 	}
 }
 
-// byHolding counts, in every cell, each holding once, with all that it adds there.
+// byHolding counts each holding once in every cell, with the sum of its contributions
+// there.
 func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []int64) {
 	type line struct {
 		share
@@ -133,7 +134,7 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 	}
 }
 
-// walk visits the cells above a base cell, each once.
+// walk visits each cell above a base cell once.
 type walk struct {
 	a      *Accumulator
 	tables []tableWalk
@@ -155,7 +156,7 @@ func newWalk(a *Accumulator) *walk {
 			v := slices.IndexFunc(a.variables, func(o *tables.Dimension) bool { return o.Name == d.Name })
 			up := make([][]int32, len(a.nodes[v]))
 			for i, n := range a.nodes[v] {
-				leaf, _ := d.Node(a.variables[v].Codes[n]) // the same leaves in all tables: NewSet has seen to it
+				leaf, _ := d.Node(a.variables[v].Codes[n]) // NewSet ensures the same leaves in all tables
 				for node := range d.Codes {
 					if _, found := slices.BinarySearch(d.Leaves(node), int32(leaf)); found {
 						up[i] = append(up[i], int32(node))

@@ -1,13 +1,14 @@
 package tabulate
 
-// coincidence is how many records must agree, beside the first of each code, before it is
-// taken for no chance that the codes of one variable tell those of another one.
+// coincidence is the number of records that must agree, besides the first record of each
+// code, before a dependence between the codes of two variables counts as not due to
+// chance.
 const coincidence = 20
 
-// Determined lists pairs of variables, by their places in Variables, of which no table
-// has both: in all records the code of the second tells that of the first, which has
-// several. Cells of the first are then sums of cells of the second, although no sum of
-// the set says so.
+// Determined returns pairs of variables, by their indices in Variables, that no table
+// has together, and for which in all records the code of the second variable determines
+// that of the first, which has several codes. Cells of the first variable are then sums
+// of cells of the second, although these are not among the sums of the set.
 func (a *Accumulator) Determined() (pairs [][2]int) {
 	for first := range a.variables {
 		for second := range a.variables {
@@ -19,7 +20,7 @@ func (a *Accumulator) Determined() (pairs [][2]int) {
 	return pairs
 }
 
-// crossed reports whether a table has both variables: what adds up there is known.
+// crossed reports whether a table has both variables; their sums are then known.
 func (a *Accumulator) crossed(first, second int) bool {
 	for _, t := range a.set.Tables {
 		n := 0
@@ -36,7 +37,7 @@ func (a *Accumulator) crossed(first, second int) bool {
 }
 
 func (a *Accumulator) determines(by, what int) bool {
-	leafSeen := make([]uint64, len(a.nodes[by])) // 1 + the leaf; 0 for not seen
+	leafSeen := make([]uint64, len(a.nodes[by])) // 1 + the leaf; 0: not seen yet
 	seen, several := uint64(0), false
 	agreed := int64(0)
 	for i := range a.entries {

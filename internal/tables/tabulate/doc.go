@@ -1,4 +1,5 @@
 // Package tabulate fills a set of tables from blocks of microdata. An accumulator
-// takes blocks in any order and merges with others: all sums are of whole numbers,
-// so that the cells are the same to the bit however the records were split.
+// accepts blocks in any order and can be merged with others. All sums are over whole
+// numbers, so that the cells are the same to the bit for every partition of the
+// records.
 package tabulate

@@ -11,15 +11,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Words are the different texts of a column of a block, which are few where it holds the
-// codes of a variable. A text can be in the list that no record has. The texts are those of the
-// block, and must be copied where they are kept longer.
+// Words holds the distinct texts of a column of a block; a column of codes has few. The list
+// may contain a text that no record has. The texts refer to the memory of the block and must be
+// copied to be kept longer.
 type Words struct {
 	Texts  []string
-	Places []int32 // of every record: where its text is in Texts, -1 for null
+	Places []int32 // by record: index of its text in Texts, -1 for null
 }
 
-// WordsOf lists the texts of what is released of a column, as Texts reads them.
+// WordsOf returns the texts of the released form of a column, as Texts reads them.
 func WordsOf(c *microdata.Column) Words {
 	switch a := c.OutArray().(type) {
 	case *array.Dictionary:
@@ -61,8 +61,9 @@ func wordsOfDictionary(a *array.Dictionary) Words {
 	return w
 }
 
-// wordsOfStrings looks each text up among those that came before. Codes mostly differ in
-// length or at their ends: what was last found under those is compared first.
+// wordsOfStrings looks up each text among the earlier ones. Codes mostly differ in their
+// lengths or at their ends, so the last text in the slot for this length and these ends
+// is compared first.
 func wordsOfStrings(n int, valid func(int) bool, value func(int) string, clean bool) Words {
 	w := Words{Places: make([]int32, n)}
 	places := map[string]int32{}
@@ -84,7 +85,7 @@ func wordsOfStrings(n int, valid func(int) bool, value func(int) string, clean b
 	return w
 }
 
-// wordsOfNumbers makes text of each different number once, told by its bits.
+// wordsOfNumbers formats each distinct number once; numbers are compared by their bits.
 func wordsOfNumbers(n int, valid func(int) bool, bits func(int) uint64, text func(int) (string, bool)) Words {
 	w := Words{Places: make([]int32, n)}
 	of, places := map[uint64]int32{}, map[string]int32{}
@@ -105,7 +106,7 @@ func wordsOfNumbers(n int, valid func(int) bool, bits func(int) uint64, text fun
 	return w
 }
 
-// place returns the place of a text, which is added where it is new.
+// place returns the index of a text, which it adds if it is new.
 func (w *Words) place(places map[string]int32, s string) int32 {
 	k, known := places[s]
 	if !known {
@@ -116,7 +117,8 @@ func (w *Words) place(places map[string]int32, s string) int32 {
 	return k
 }
 
-// Texts reads a column as text: numbers in their shortest form; false for null.
+// Texts returns a function that reads a row of a column as text: numbers in their
+// shortest form; false for null.
 func Texts(c *microdata.Column) func(row int) (string, bool) {
 	a := c.OutArray()
 	if a == nil {
