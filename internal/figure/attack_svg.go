@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// RankBar says how many targets have their true record at a rank.
+// RankBar is the number of targets whose true record has a certain rank.
 type RankBar struct {
 	Rank    string  // "1", …, "10", "beyond"
-	Targets float64 // a fraction where records tie
-	Share   float64 // of the targets that have a record
-	Note    string  // what more there is to say, such as the posterior
+	Targets float64 // a fraction if records tie
+	Share   float64 // as a share of the targets that have a record
+	Note    string  // further text, such as the posterior
 }
 
-// RanksSVG draws the ranks of the targets' true records as bars, the first rank
-// apart from the others: there the intruder is right. It returns nil where there is
+// RanksSVG draws the ranks of the targets' true records as bars. The first rank, at
+// which the intruder is correct, has a style of its own. It returns nil if there is
 // nothing to draw.
 func RanksSVG(bars []RankBar, o SVGOptions) []byte {
 	most, widest := 0.0, 0
@@ -80,7 +80,7 @@ func (b RankBar) detail() string {
 	return s
 }
 
-// Amount writes a count that is a fraction where records share it: 1,057 or 12.3.
+// Amount formats a count, which is a fraction if records share it: 1,057 or 12.3.
 func Amount(v float64) string {
 	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 		return Count(int64(v))
@@ -91,7 +91,7 @@ func Amount(v float64) string {
 	return trimZeros(Pretty(v, RiskDigits))
 }
 
-// trimZeros takes the zeros off the end of a fraction.
+// trimZeros removes trailing zeros of a fraction.
 func trimZeros(s string) string {
 	if !strings.Contains(s, ".") || strings.Contains(s, "×") {
 		return s
@@ -99,23 +99,24 @@ func trimZeros(s string) string {
 	return strings.TrimRight(strings.TrimRight(s, "0"), ".")
 }
 
-// digitsTo is how many significant digits v has down to so many decimals.
+// digitsTo returns the number of significant digits of v with the given number of
+// decimals, at least 1.
 func digitsTo(v float64, decimals int) int {
 	return max(1, int(math.Floor(math.Log10(math.Abs(v))))+1+decimals)
 }
 
-// LinkCurve is how an intruder fares as the posterior from which records are linked
-// rises.
+// LinkCurve holds the intruder's results as a function of the threshold of the
+// posterior above which records are linked.
 type LinkCurve struct {
 	Points []LinkPoint // by threshold, ascending
 	Chosen LinkPoint   // at the intruder's own threshold
-	Linked bool        // a link is made there
+	Linked bool        // at least one link is made there
 }
 
-// LinkPoint is what an intruder gets right at a threshold.
+// LinkPoint holds the intruder's results at one threshold.
 type LinkPoint struct {
 	Threshold         float64
-	Precision, Recall float64 // of the links; of the targets that have a record
+	Precision, Recall float64 // correct links as a share of the links, and of the targets that have a record
 	Correct           float64
 	Links             int
 }
@@ -133,7 +134,7 @@ func (p LinkPoint) text() string {
 		Amount(p.Correct), Count(int64(p.Links))+links)
 }
 
-// drawable leaves out what has no place on the axes.
+// drawable omits points that cannot be drawn on the axes.
 func (c LinkCurve) drawable() LinkCurve {
 	points := c.Points
 	c.Points = nil
@@ -148,9 +149,9 @@ func (c LinkCurve) drawable() LinkCurve {
 	return c
 }
 
-// longest is the end of the axis of recall.
+// longest returns the upper end of the recall axis.
 func (c *LinkCurve) longest() float64 {
-	// Where few are found, the curve would stand in a corner of an axis up to 100 %.
+	// With low recall the curve would be in a corner of an axis up to 100 %.
 	most := c.Chosen.Recall
 	for _, p := range c.Points {
 		most = math.Max(most, p.Recall)
@@ -163,9 +164,9 @@ func (c *LinkCurve) longest() float64 {
 	return 1
 }
 
-// PrecisionRecallSVG draws the curve: recall to the right, precision upwards, a mark
-// at each tenth of the threshold, the chosen one ringed. It returns nil where there
-// is nothing to draw.
+// PrecisionRecallSVG draws the curve: recall to the right, precision upwards, with a
+// mark at each tenth of the threshold and a ring around the chosen one. It returns nil
+// if there is nothing to draw.
 func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 	c = c.drawable()
 	if len(c.Points) == 0 && !c.Linked {
@@ -210,7 +211,7 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 	d.WriteString(`<g class="c1">`)
 	fmt.Fprintf(&d, `<path class="series d0" d="%s"/>%s`, path.String(), dots.String())
 	for i, p := range c.Points {
-		// A tenth is a stop for the keyboard; the ones between would be too many.
+		// Only marks at tenths get the keyboard focus; all marks would be too many.
 		tenth := math.Abs(10*p.Threshold-math.Round(10*p.Threshold)) < 1e-9
 		if tenth && !(c.Linked && math.Abs(p.Threshold-c.Chosen.Threshold) < 1e-9) || i == len(c.Points)-1 && !tenth {
 			d.linkPoint(p, x(p.Recall), y(p.Precision), false, width)
@@ -246,8 +247,8 @@ func (d *drawing) linkPoint(p LinkPoint, x, y float64, chosen bool, width float6
 	d.WriteString("</g>")
 }
 
-// chosenLabel names the chosen threshold where the curve, which falls, leaves room:
-// above it to the right or below it to the left.
+// chosenLabel labels the chosen threshold where the falling curve leaves room: above it
+// on the right or below it on the left.
 func (d *drawing) chosenLabel(p LinkPoint, x, y, left, right, top, bottom float64) {
 	s := "chosen, t = " + Trimmed(p.Threshold)
 	room := 18 + 6.9*float64(len([]rune(s)))

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Writing writes a number for people with so many more digits than usual, and returns
-// what the text says as a number.
+// Writing formats a number for people with the given number of additional digits, and
+// returns the text and the number that the text represents.
 type Writing func(v float64, more int) (text string, says float64)
 
-// mostMore digits tell any two doubles apart.
+// mostMore is a number of digits that distinguishes any two doubles.
 const mostMore = 17
 
-// Beside writes what was found and the limit that it is held against, with as many
-// digits as it takes for the texts to stand to each other as the numbers do: 5.04 % is
-// not within a limit of 5 %, so it may not read 5.0 % beside it.
+// Beside formats a value and the limit that it is compared with, with enough digits for
+// the two texts to compare in the same way as the numbers: 5.04 % exceeds a limit of 5
+// %, so it must not be shown as 5.0 % beside it.
 func Beside(found, limit float64, value, bound Writing) (text, rule string) {
 	for more := 0; ; more++ {
 		a, x := value(found, more)
@@ -27,14 +27,14 @@ func Beside(found, limit float64, value, bound Writing) (text, rule string) {
 	}
 }
 
-// Estimated is Pretty with n significant digits.
+// Estimated returns a Writing that uses Pretty with n significant digits.
 func Estimated(n int) Writing {
 	return func(v float64, more int) (string, float64) {
 		return Pretty(v, n+more), says(Plain(v, n+more), v)
 	}
 }
 
-// Counted is Amount, and Pretty where that does not tell.
+// Counted formats a count with Amount, or with Pretty if more digits are needed.
 func Counted(v float64, more int) (string, float64) {
 	if more == 0 {
 		text := Amount(v)
@@ -43,10 +43,10 @@ func Counted(v float64, more int) (string, float64) {
 	return Estimated(RiskDigits)(v, more)
 }
 
-// Stated is a number as whoever stated it wrote it, of whatever length.
+// Stated formats a number from a configuration with all digits that were written there.
 func Stated(v float64, _ int) (string, float64) { return statedText(v), v }
 
-// StatedShare is a share as whoever stated it would write it in per cent.
+// StatedShare formats a share from a configuration in per cent, with all its digits.
 func StatedShare(v float64, _ int) (string, float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Pretty(v, Digits), v
@@ -55,7 +55,7 @@ func StatedShare(v float64, _ int) (string, float64) {
 }
 
 func statedText(v float64) string {
-	const digits = 15 // as many as a decimal keeps in a double: 7 %, not 7.000000000000001 %
+	const digits = 15 // the digits of a decimal that a double preserves: 7 %, not 7.000000000000001 %
 	if math.IsNaN(v) || math.IsInf(v, 0) || v == 0 {
 		return Pretty(v, Digits)
 	}
@@ -68,11 +68,13 @@ func statedText(v float64) string {
 	return mantissa
 }
 
-// Risking is a share of which more is worse: it is rounded up, to one decimal of a per
-// cent, or to two digits where that is more, and none and all have no decimals.
+// Risking formats a share of which a greater value is worse. It rounds up, to one
+// decimal of a per cent, or to two significant digits if that is more precise; 0 and 1
+// have no decimals.
 func Risking(v float64, more int) (string, float64) { return roundedShare(v, more, math.Ceil) }
 
-// Remaining is a share of which less is worse: it is rounded down, else as Risking.
+// Remaining formats a share of which a smaller value is worse. It rounds down,
+// otherwise like Risking.
 func Remaining(v float64, more int) (string, float64) { return roundedShare(v, more, math.Floor) }
 
 func roundedShare(v float64, more int, round func(float64) float64) (string, float64) {
@@ -91,7 +93,7 @@ func roundedShare(v float64, more int, round func(float64) float64) (string, flo
 	}
 	unit := math.Pow10(decimals + 2)
 	n := math.Round(v * unit)
-	if math.Abs(n/unit-v) > 1e-15*math.Abs(v) { // else it is that decimal, as near as a double can be
+	if math.Abs(n/unit-v) > 1e-15*math.Abs(v) { // otherwise v is the double nearest to this decimal
 		n = round(v * unit)
 	}
 	if math.Abs(v) < 1e-5 {
@@ -104,7 +106,8 @@ func roundedShare(v float64, more int, round func(float64) float64) (string, flo
 	return strings.ReplaceAll(s, "-", "−") + "\u00a0%", n / unit
 }
 
-// says is the number in a text without its thousands, or v where there is none.
+// says returns the number that a text represents, without thousands separators, or v if
+// the text is not a number.
 func says(text string, v float64) float64 {
 	mantissa, power, raised := strings.Cut(strings.ReplaceAll(text, ",", ""), "×10")
 	if raised {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unbounded says whether a mark of the map has an infinite R, which has a lane
-// above the plot.
+// unbounded reports whether a mark of the map has an infinite R, which is drawn in a
+// lane above the plot.
 func (m *RUMap) unbounded() bool {
 	for _, p := range m.Points {
 		if math.IsInf(p.R, 1) {
@@ -36,8 +36,8 @@ func (f *ruFrame) curves() {
 	}
 }
 
-// polyline is the path of a curve. What leaves the plot by more than a decade is
-// left out: one more on either side, so that the curve meets the frame.
+// polyline returns the path of a curve. Points more than one decade outside the plot
+// are omitted; the decade on either side is kept so that the curve reaches the frame.
 func (f *ruFrame) polyline(c RUCurve) *outline {
 	line, begin := new(outline), true
 	for i, r := range c.R {
@@ -56,8 +56,8 @@ func (f *ruFrame) polyline(c RUCurve) *outline {
 	return line
 }
 
-// settings draws the marks of each choice of parameters, the recommended one
-// last, so that it lies above the others.
+// settings draws the marks of each choice of parameters, the recommended one last, so
+// that it is on top.
 func (f *ruFrame) settings() {
 	for _, s := range f.m.Settings {
 		if !s.Recommended {
@@ -115,7 +115,7 @@ func (f *ruFrame) setting(s RUSetting) {
 	f.close()
 }
 
-// markText is a mark's numbers in words.
+// markText returns a mark's numbers as text.
 func (f *ruFrame) markText(k RUMark) string {
 	s := k.Label + ": R = " + Pretty(k.R, RiskDigits)
 	if k.RSE > 0 && !math.IsInf(k.RSE, 0) {
@@ -166,8 +166,8 @@ func (f *ruFrame) mark(s RUSetting, k RUMark, x float64) {
 	f.close()
 }
 
-// recommendation labels the recommended setting at the head of its guide line, on
-// the side that has more room: curves are low there.
+// recommendation labels the recommended setting at the top of its guide line, on the
+// side that has more room, because the curves are low there.
 func (f *ruFrame) recommendation(s RUSetting, x float64) {
 	anchor, at, room := "end", x-8, x-f.left
 	if x < (f.left+f.right)/2 {
@@ -185,12 +185,12 @@ func (f *ruFrame) recommendation(s RUSetting, x float64) {
 		}
 		f.text(class, anchor, at, y+15*float64(i), Cut(l, longest))
 		if f.panel {
-			return // where there is no room for more, and the page says it above
+			return // a panel has no room for more; the page has this text above the picture
 		}
 	}
 }
 
-// keys are the legend's entries for curves and settings.
+// keys returns the legend's entries for curves and settings.
 func (f *ruFrame) keys() []legendItem {
 	var items []legendItem
 	for _, k := range f.m.Key {
@@ -212,7 +212,7 @@ func (f *ruFrame) keys() []legendItem {
 	return append(items, f.signs()...)
 }
 
-// signs are the legend's entries for what marks of settings look like.
+// signs returns the legend's entries for the appearance of the settings' marks.
 func (f *ruFrame) signs() []legendItem {
 	var items []legendItem
 	hollow, bars, picked, unjudged := false, false, false, false

@@ -1,5 +1,5 @@
-// Package figure shows results to people: numbers as text, words within a
-// terminal's width, and pictures: the R-U confidentiality map and histograms as
-// SVG, and the same pictures as PNG. It computes no statistics; the report, the
-// map and the live page draw with it, so that they look alike.
+// Package figure presents results to people: it formats numbers and text for terminals,
+// and draws pictures such as the R-U confidentiality map and histograms as SVG and PNG.
+// It computes no statistics. The report, the map and the live page all use it, so that
+// they look alike.
 package figure

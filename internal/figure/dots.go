@@ -19,16 +19,16 @@ type dotFrame struct {
 
 // Geometry of a dot plot, in units.
 const (
-	dotRow   = 18.0 // from line to line
-	dotApart = 7.0  // more, from target to target
-	dotTop   = 70.0 // of the plot
+	dotRow   = 18.0 // distance between lines
+	dotApart = 7.0  // additional distance between targets
+	dotTop   = 70.0 // top of the plot
 )
 
-// RiskDotsSVG draws the risks of a map whose points share one utility: a line for
-// each target and state of knowledge, R to the right on a log scale, with the gate's
-// limit on that very line. It stands beside the map, where the marks of one release
-// lie one above the other. It returns nil where there is nothing to draw; the height
-// follows from the points.
+// RiskDotsSVG draws the risks of a map whose points share one utility: a line for each
+// target and state of knowledge, R to the right on a log scale, with the gate's limit
+// on the same line. It complements the map, where the marks of one release are in one
+// vertical line. The height depends on the number of points. It returns nil if there is
+// nothing to draw.
 func RiskDotsSVG(m RUMap, o SVGOptions) []byte {
 	if o.Width == 0 {
 		o.Width = 520
@@ -41,7 +41,7 @@ func RiskDotsSVG(m RUMap, o SVGOptions) []byte {
 	points := byTarget(m.Points)
 	f := &dotFrame{m: m, o: o, slim: o.Width < narrow}
 	for i := range m.Points {
-		m.Points[i].Trail = nil // which the axis of a map has room for
+		m.Points[i].Trail = nil // trails are drawn on maps only
 	}
 	f.lo, f.hi = m.rangeR()
 	names := 0
@@ -76,8 +76,8 @@ func RiskDotsSVG(m RUMap, o SVGOptions) []byte {
 	return []byte(f.String())
 }
 
-// byTarget brings together the points of a target, targets in the order in which
-// they first come.
+// byTarget groups the points by target, in the order of the first occurrence of the
+// targets.
 func byTarget(points []RUPoint) []RUPoint {
 	var order []string
 	for _, p := range points {
@@ -116,7 +116,7 @@ func (f *dotFrame) x(r float64) float64 {
 	return f.left + (f.right-f.left)*(exponent-float64(f.lo))/float64(f.hi-f.lo)
 }
 
-// end is the right end of the plot, with the lane of infinite R.
+// end returns the right end of the plot, including the lane of infinite R.
 func (f *dotFrame) end() float64 {
 	if f.lane != 0 {
 		return f.lane + 10
@@ -153,7 +153,8 @@ func (f *dotFrame) axis(top, bottom float64) {
 	f.text("axis", "end", f.end(), bottom+34, risk+" →")
 }
 
-// limit is the greatest R that the gate admits of a point.
+// limit returns the greatest R that the gate admits for a point; ok is false if there
+// is no limit.
 func (m *RUMap) limit(p RUPoint) (limit float64, ok bool) {
 	limit = math.Inf(1)
 	for _, l := range m.Lines {
@@ -203,7 +204,7 @@ func (f *dotFrame) row(p RUPoint, y float64, first bool) {
 	f.close()
 }
 
-// key names the shapes and the gate's line.
+// key draws the legend of the shapes and of the gate's line.
 func (f *dotFrame) key(points []RUPoint, y float64) {
 	x := 6.0
 	entry := func(draw func(x, y float64), text string) {

@@ -8,14 +8,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// drawnShare is the share of respondents whose bins a histogram shows on its
-// axis: the few in long tails would squeeze all others into a corner. They are
-// named below it and listed in the table.
+// drawnShare is the least share of respondents whose bins a histogram shows on its
+// axis, because the few respondents in long tails would compress all other bins into a
+// corner. Undrawn bins are named below the histogram and listed in the table.
 const drawnShare = 0.98
 
 // HistogramSVG draws the original distribution as filled bars and the released
-// one as an outline over them, by density, since bins differ in width. It
-// returns nil where there is nothing to draw.
+// one as an outline over them, by density, because bins differ in width. It returns nil
+// if there is nothing to draw.
 func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	h := c.Histogram
 	if !DrawableHistogram(h) {
@@ -77,7 +77,7 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	return []byte(d.String())
 }
 
-// DrawableHistogram says whether the parts of a histogram fit one another.
+// DrawableHistogram reports whether the parts of a histogram are consistent.
 func DrawableHistogram(h *assess.Histogram) bool {
 	if h == nil || len(h.Original) == 0 || len(h.Released) != len(h.Original) || len(h.Edges) != len(h.Original)+1 {
 		return false
@@ -97,7 +97,7 @@ func sum(counts []int) (total int) {
 	return total
 }
 
-// densities are shares of respondents per unit of the column.
+// densities returns the shares of respondents per unit of the column.
 func densities(h *assess.Histogram, counts []int) []float64 {
 	total := math.Max(1, float64(sum(counts)))
 	out := make([]float64, len(counts))
@@ -107,9 +107,9 @@ func densities(h *assess.Histogram, counts []int) []float64 {
 	return out
 }
 
-// drawnBins returns the bins [from, to) to draw: outer bins are left out while
-// they hold no more than the undrawn share on either side of the masking, the
-// wider first since these squeeze the rest most.
+// drawnBins returns the bins [from, to) to draw. It omits outer bins while they contain
+// at most the undrawn share both before and after masking, the wider bin first, because
+// it compresses the other bins most.
 func drawnBins(h *assess.Histogram) (from, to int) {
 	from, to = 0, len(h.Original)
 	budget := func(counts []int) int { return int((1 - drawnShare) * float64(sum(counts))) }
@@ -120,7 +120,8 @@ func drawnBins(h *assess.Histogram) (from, to int) {
 		if width(to-1) >= width(from) {
 			i = to - 1
 		}
-		// A bin no wider than a twentieth of what is drawn squeezes nothing.
+		// A bin narrower than a twentieth of the drawn range does not compress the
+		// others.
 		if h.Original[i] > before || h.Released[i] > after || width(i) < float64(h.Edges[to]-h.Edges[from])/20 {
 			break
 		}
@@ -134,8 +135,8 @@ func drawnBins(h *assess.Histogram) (from, to int) {
 	return from, to
 }
 
-// Undrawn says which bins HistogramSVG leaves out, with their counts; "" where
-// it draws all.
+// Undrawn returns text that names the bins that HistogramSVG omits, with their counts;
+// "" if it draws all.
 func Undrawn(h *assess.Histogram) string {
 	from, to := drawnBins(h)
 	var left []string
@@ -163,7 +164,7 @@ func roundTicks(lo, hi float64, n int) []float64 {
 	var ticks []float64
 	for k := math.Ceil(lo/step - 1e-9); k*step <= hi+step*1e-9; k++ {
 		ticks = append(ticks, k*step)
-		if len(ticks) > 50 { // a range without a scale of its own, such as 1e300 to 1e300+ε
+		if len(ticks) > 50 { // the range is too narrow for its magnitude, such as 1e300 to 1e300+ε
 			break
 		}
 	}

@@ -40,7 +40,8 @@ func (f *ruFrame) legendItems() []legendItem {
 // rowHeight is the height of a row of a legend.
 const rowHeight = 20.0
 
-// legendPlaces gives the x and row of each entry, filling rows of a width in order.
+// legendPlaces returns the x and the row of each entry. It fills rows of the given
+// width in order.
 func legendPlaces(items []legendItem, width float64) (xs []float64, rows []int) {
 	x, row := 0.0, 0
 	limit := width - 8

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// paint is a colour: "" where nothing is said, none, currentColor, or the name of one
-// of the palette.
+// paint is a colour: "" for unspecified, none, currentColor, or the name of a colour of
+// the palette.
 type paint string
 
 const (
@@ -18,16 +18,16 @@ const (
 	current paint = "currentColor"
 )
 
-// look is what a class says of its elements. Zero fields say nothing.
+// look is the style that a class gives to its elements. Zero fields specify nothing.
 type look struct {
 	fill, stroke, colour       paint
 	fillOpacity, strokeOpacity float64
 	width                      float64   // of the stroke
 	dashes                     []float64 // lengths above 0
-	solid                      bool      // no dashes, whatever is around says
+	solid                      bool      // no dashes, independent of the surrounding elements
 	weight                     int       // of the font
-	behind                     bool      // the stroke lies behind the fill: a rim about letters
-	css                        string    // what a browser needs besides
+	behind                     bool      // the stroke is behind the fill: a rim around letters
+	css                        string    // further CSS that a browser needs
 }
 
 // rule is the look of the elements that have all classes of on and are within
@@ -46,7 +46,8 @@ func rimmed(l look) look {
 	return l
 }
 
-// palette are the figures' colours on white paper; figure.css has those for dark.
+// palette holds the figures' colours on white paper; figure.css has those for dark
+// mode.
 var palette = []struct {
 	name paint
 	rgb  uint32
@@ -57,9 +58,9 @@ var palette = []struct {
 	{"c1", 0x0064a8}, {"c2", 0xb84a00}, {"c3", 0x7a4fc0}, {"c4", 0x8a6a00}, {"c5", 0xb8307c}, {"c6", 0x00808f}, {"c7", 0x56606a}, {"c8", 0x7c3f20},
 }
 
-// rules are the looks of what stands in a picture, in ascending precedence: the
-// style sheet of SVG and the raster's are this one list. What only a reader at a
-// screen sees is in figure.css.
+// rules holds the looks of the elements of a picture, in ascending precedence. The
+// style sheet of SVG and the raster both use this list. Styles that are needed on a
+// screen only are in figure.css.
 var rules = []rule{
 	{on: "paper", look: look{fill: "paper"}},
 	{on: "plot", look: look{fill: "plot"}},
@@ -113,11 +114,11 @@ var rules = []rule{
 //go:embed figure.css
 var screenCSS string
 
-// figureCSS is the whole style sheet.
+// figureCSS is the complete style sheet.
 var figureCSS = styleSheet()
 
-// Style returns the style sheet of the figures in a page, which takes light
-// and dark from the reader's preference.
+// Style returns the style sheet of the figures in a page. It uses light or dark colours
+// according to the reader's preference.
 func Style() string { return figureCSS }
 
 func styleSheet() string {
@@ -141,7 +142,7 @@ func styleSheet() string {
 	return b.String()
 }
 
-// declarations are the look as CSS.
+// declarations returns the look as CSS.
 func (l *look) declarations() string {
 	var list []string
 	say := func(property, value string) { list = append(list, property+":"+value) }
@@ -180,7 +181,7 @@ func (l *look) declarations() string {
 	return strings.Join(list, ";")
 }
 
-// style is how an element is painted.
+// style holds the properties with which an element is painted.
 type style struct {
 	fill, stroke, current      color.NRGBA
 	fillCurrent, strokeCurrent bool // the paint is currentColor
@@ -191,10 +192,11 @@ type style struct {
 	bold, strokeFirst          bool
 }
 
-// initial is the style of a picture before any rule: SVG's own, and figure.css's font.
+// initial is the style of a picture before any rule: the defaults of SVG, and the font
+// of figure.css.
 var initial = style{fill: color.NRGBA{A: 255}, current: color.NRGBA{A: 255}, fillOpacity: 1, strokeOpacity: 1, strokeWidth: 1, size: 12}
 
-// with adds a look to a style.
+// with returns the style after the look is applied.
 func (s style) with(l *look) style {
 	set := func(p paint, c *color.NRGBA, asCurrent *bool) {
 		switch p {
@@ -226,7 +228,7 @@ func (s style) with(l *look) style {
 	return s
 }
 
-// colourOf is a colour of the palette; none, and what is not in it, is transparent.
+// colourOf returns a colour of the palette; none and unknown names are transparent.
 func colourOf(p paint) (c color.NRGBA) {
 	for _, entry := range palette {
 		if entry.name == p {
@@ -236,8 +238,8 @@ func colourOf(p paint) (c color.NRGBA) {
 	return c
 }
 
-// styled is the style of an element within others. All properties are such as SVG
-// hands down to children, whose currentColor is that of their own.
+// styled returns the style of an element within others. All properties are inherited,
+// as in SVG; currentColor is that of the element itself.
 func styled(around style, name string, classes []string, open [][]string) style {
 	s := around
 	if name == "text" {

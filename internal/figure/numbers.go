@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Significant Digits that people are shown: of moments and utility, and of
-// risks, whose Monte-Carlo error leaves no more.
+// Significant digits in text for people: of moments and utility, and of risks, whose
+// Monte-Carlo error does not justify more.
 const (
 	Digits     = 4
 	RiskDigits = 3
 )
 
-// Count writes a whole number with thousands separated: 28,155.
+// Count formats a whole number with thousands separators: 28,155.
 func Count(n int64) string {
 	return separated(strconv.FormatInt(n, 10))
 }
 
-// separated puts commas between the thousands of a decimal number.
+// separated inserts commas as thousands separators in a decimal number.
 func separated(s string) string {
 	sign := ""
 	if strings.HasPrefix(s, "-") {
@@ -40,8 +40,8 @@ func separated(s string) string {
 	return b.String()
 }
 
-// Plain writes v for a terminal with n significant Digits: 603.7, 18,777.2,
-// 4.02e-05, infinite, –.
+// Plain formats v for a terminal with n significant digits: 603.7, 18,777.2, 4.02e-05,
+// infinite, –.
 func Plain(v float64, n int) string {
 	switch {
 	case math.IsNaN(v):
@@ -53,17 +53,19 @@ func Plain(v float64, n int) string {
 	case v == 0:
 		return "0"
 	}
-	// The exponent after rounding to n Digits: 9999.7 has that of 10,000.
+	// The exponent after rounding to n digits: 9999.7 has that of 10,000.
 	s := strconv.FormatFloat(v, 'e', n-1, 64)
 	exponent, err := strconv.Atoi(s[strings.IndexByte(s, 'e')+1:])
 	if err != nil || exponent < -3 || exponent >= 9 {
 		return s
 	}
-	// Whole Digits are never rounded away: 18,777 rather than 18,780.
+	// Digits before the decimal point are never rounded away: 18,777 rather than
+	// 18,780.
 	return separated(strconv.FormatFloat(v, 'f', max(0, n-1-exponent), 64))
 }
 
-// Pretty is Plain for a page: a true minus sign and 4.02×10⁻⁵.
+// Pretty formats like Plain, but for a page: with a typographic minus sign and
+// 4.02×10⁻⁵.
 func Pretty(v float64, n int) string {
 	if math.IsInf(v, 0) {
 		return strings.Replace(Plain(v, n), "infinite", "∞", 1)
@@ -75,7 +77,7 @@ func Pretty(v float64, n int) string {
 	return strings.ReplaceAll(s, "-", "−")
 }
 
-// Raised writes the powers of ten within a sentence as Pretty does: R of max at most
+// Raised formats the powers of ten within a sentence like Pretty: R of max at most
 // 4×10⁻⁵.
 func Raised(sentence string) string {
 	return powers.ReplaceAllStringFunc(sentence, func(s string) string {
@@ -84,10 +86,10 @@ func Raised(sentence string) string {
 	})
 }
 
-// powers are numbers such as 4.02e-05.
+// powers matches numbers such as 4.02e-05.
 var powers = regexp.MustCompile(`\b\d+(\.\d+)?e[+-]\d{2,3}\b`)
 
-// Trimmed is Pretty without zeros at the end of a fraction, for values that are
+// Trimmed formats like Pretty without trailing zeros of a fraction, for values that are
 // not estimates: 50, not 50.00.
 func Trimmed(v float64) string {
 	s := Pretty(v, Digits)
@@ -104,7 +106,7 @@ func Trimmed(v float64) string {
 var superscripts = strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
 	"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹", "-", "⁻")
 
-// superscript writes an exponent such as "-05" raised, without padding.
+// superscript formats an exponent such as "-05" as superscript, without padding.
 func superscript(exponent string) string {
 	n, err := strconv.Atoi(exponent)
 	if err != nil {
@@ -113,7 +115,7 @@ func superscript(exponent string) string {
 	return superscripts.Replace(strconv.Itoa(n))
 }
 
-// Percent writes a share: 0.8891 is "88.9 %", with a no-break space.
+// Percent formats a share: 0.8891 is "88.9 %", with a no-break space.
 func Percent(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return Pretty(v, Digits)
@@ -125,7 +127,7 @@ func Percent(v float64) string {
 	return strings.ReplaceAll(s, "-", "−") + "\u00a0%"
 }
 
-// RiskUnit is the unit of R and U, 1/(unit)², or "" where the column has none.
+// RiskUnit returns the unit of R and U, 1/(unit)², or "" if the column has no unit.
 func RiskUnit(unit string) string {
 	switch {
 	case unit == "":

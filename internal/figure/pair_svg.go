@@ -8,9 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 )
 
-// DensitySVG draws original against released values as cells, the darker the more
-// records each holds, with the line on which nothing would have changed. It returns
-// nil where there is nothing to draw.
+// DensitySVG draws original against released values as cells, darker with more records,
+// and the line of unchanged values. It returns nil if there is nothing to draw.
 func DensitySVG(p picture.Pair, width int) []byte {
 	d := p.Density
 	if d == nil || d.Drawn == 0 {
@@ -51,7 +50,7 @@ func DensitySVG(p picture.Pair, width int) []byte {
 	return []byte(s.String())
 }
 
-// shade is the opacity of a cell, by the logarithm of its records.
+// shade returns the opacity of a cell, by the logarithm of its number of records.
 func shade(n, most int) float64 {
 	if most <= picture.Least {
 		return 0.85
@@ -66,7 +65,7 @@ func inUnit(unit string) string {
 	return ", " + Cut(unit, longestWord)
 }
 
-// inside is the anchor of a text that is to stay between two edges.
+// inside returns the anchor of a text such that the text stays between two edges.
 func inside(x, left, right float64) string {
 	switch {
 	case x < left+16:
@@ -77,8 +76,8 @@ func inside(x, left, right float64) string {
 	return "middle"
 }
 
-// DistributionSVG draws the share of records below each value, before and after. It
-// returns nil where there is nothing to draw.
+// DistributionSVG draws the share of records below each value, before and after
+// masking. It returns nil if there is nothing to draw.
 func DistributionSVG(p picture.Pair, width int) []byte {
 	d := p.Distribution
 	if d == nil || len(d.At) < 2 {
@@ -127,7 +126,7 @@ func DistributionSVG(p picture.Pair, width int) []byte {
 	return []byte(s.String())
 }
 
-// begin writes the head of a picture with its words for who does not see it.
+// begin writes the head of a picture, with its description for screen readers.
 func (d *drawing) begin(class string, width, height float64, title string) {
 	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure %s" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`,
 		class, at(width), at(height), at(width), at(height), escaped(title))
@@ -138,10 +137,11 @@ type Bar struct {
 	Label  string
 	Length float64 // 0 to 1
 	Text   string  // beside the bar
-	Strong bool    // it is what the picture is about
+	Strong bool    // emphasised, the subject of the picture
 }
 
-// Part is the length of a bar whose longest is of most; 0 where there is none.
+// Part returns the length of a bar, 0 to 1, if the longest bar has the value most; 0 if
+// most is not above 0.
 func Part(v, most float64) float64 {
 	if !(most > 0) {
 		return 0
@@ -149,8 +149,8 @@ func Part(v, most float64) float64 {
 	return v / most
 }
 
-// BarsSVG draws rows of bars with their numbers beside them. head is over the labels.
-// It returns nil where there are none.
+// BarsSVG draws rows of bars with their numbers beside them. head is the heading of the
+// labels. It returns nil if there are no bars.
 func BarsSVG(title, head, what string, bars []Bar, width int) []byte {
 	if len(bars) == 0 {
 		return nil

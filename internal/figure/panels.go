@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// RUMapsSVG draws maps of one column in one picture: one as RUMapSVG does, several as
-// panels with the same axes and one legend, each under its own title. SVGOptions.Height
-// is that of one map; panels have what they need.
+// RUMapsSVG draws maps of one column in one picture: a single map like RUMapSVG,
+// several as panels with the same axes and one legend, each with its own title.
+// SVGOptions.Height is the height of a single map; that of panels is computed.
 func RUMapsSVG(maps []RUMap, o SVGOptions) []byte {
 	d := new(drawing)
 	layOut(d, maps, o).draw()
 	return []byte(d.String())
 }
 
-// WriteRUMapsPNG draws the same picture in pixels, as a file of its own in the light
-// colours, with scale pixels to the SVG's unit. It returns an error for more than 64
-// million pixels.
+// WriteRUMapsPNG writes the same picture as PNG, in light colours, with scale pixels
+// per unit of the SVG. It returns an error for more than 64 million pixels, or that of
+// w.
 func WriteRUMapsPNG(w io.Writer, maps []RUMap, o SVGOptions, scale float64) error {
 	o.Standalone = true
 	d := new(drawing)
@@ -37,7 +37,7 @@ const (
 	panelWidth = 340.0 // the least
 	panelGap   = 24.0
 	panelTitle = 22.0 // height of a title
-	panelPlot  = 0.6  // height of a plot against the width of its panel
+	panelPlot  = 0.6  // height of a plot as a share of the width of its panel
 )
 
 // panels is the layout of a picture of maps.
@@ -45,7 +45,7 @@ type panels struct {
 	*drawing
 	o      SVGOptions
 	frames []*ruFrame
-	places []point // of the frames; nil: one map, which fills the picture
+	places []point // of the frames; nil: a single map that fills the picture
 	legend []legendItem
 	foot   float64 // y of the legend
 }
@@ -88,7 +88,7 @@ func layOut(d *drawing, maps []RUMap, o SVGOptions) *panels {
 	return p
 }
 
-// share gives all frames the same axes.
+// share sets the same axes for all frames.
 func (p *panels) share() {
 	lo, hi, most, lane := math.MaxInt, math.MinInt, 0.0, 0.0
 	for _, f := range p.frames {
@@ -127,8 +127,8 @@ func (p *panels) draw() {
 	}
 }
 
-// reached is the class of a mark, which a pointer and the keyboard reach where there
-// are any.
+// reached returns the class of a mark that a pointer and the keyboard can select,
+// unless the picture is for print.
 func (f *ruFrame) reached(class string) string {
 	if f.o.Still {
 		return class

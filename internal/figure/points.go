@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// trails draws where each point was before, from snapshot to snapshot, as a line
-// through small dots up to where it is.
+// trails draws the earlier places of each point, from snapshot to snapshot, as a line
+// through small dots to its present place.
 func (f *ruFrame) trails() {
 	for _, p := range f.m.Points {
 		var way outline
@@ -23,7 +23,7 @@ func (f *ruFrame) trails() {
 			begin = false
 		}
 		for _, t := range p.Trail {
-			// A place without a finite R is in another lane: the line starts anew after it.
+			// A place with an infinite R is in another lane: a new line starts after it.
 			if !t.drawable() || math.IsInf(t.R, 1) {
 				begin = true
 				continue
@@ -46,18 +46,18 @@ func (f *ruFrame) trails() {
 	}
 }
 
-// labelled is how many marks at one utility have labels of their own where a dot plot
-// beside the map names them all: more would be a stack at one place.
+// labelled is the greatest number of points at one utility that have labels if a dot
+// plot beside the map names all points; more labels would be stacked at one place.
 const labelled = 8
 
-// labelsLeft says whether the points' labels stand left of them, where there is more
-// room, or right of them.
+// labelsLeft reports whether the points' labels are on the left of the points, which is
+// so if there is more room there.
 func (f *ruFrame) labelsLeft() bool {
 	least, most := f.extent()
 	return least-f.left >= f.right-most
 }
 
-// extent is where the leftmost and the rightmost of the points are.
+// extent returns the x of the leftmost and of the rightmost point.
 func (f *ruFrame) extent() (least, most float64) {
 	if len(f.m.Points) == 0 {
 		return f.right, f.right
@@ -69,8 +69,8 @@ func (f *ruFrame) extent() (least, most float64) {
 	return least, most
 }
 
-// points draws the marks and, in one column beside them all, their labels in the
-// marks' order: so no leader meets another or a label.
+// points draws the marks and, in one column beside all of them, their labels in the
+// same order, so that no leader crosses another one or a label.
 func (f *ruFrame) points() {
 	points, labels := f.sortedPoints(), f.captions().points
 	for i, p := range points {
@@ -81,7 +81,7 @@ func (f *ruFrame) points() {
 	}
 }
 
-// sortedPoints are the points from the top of the map downwards.
+// sortedPoints returns the points from the top of the map downwards.
 func (f *ruFrame) sortedPoints() []RUPoint {
 	points := append([]RUPoint(nil), f.m.Points...)
 	sort.SliceStable(points, func(i, j int) bool { return points[i].R > points[j].R })
@@ -93,18 +93,18 @@ type caption struct {
 	text   string
 	anchor string
 	x, y   float64
-	bend   float64 // of a point's: x where its leader leaves the mark's height
+	bend   float64 // of a point's caption: x at which its leader leaves the height of the mark
 }
 
-// captions are the labels of a map's points and thresholds, in the order of
+// captions holds the labels of a map's points and thresholds, in the order of
 // sortedPoints and sortedLines.
 type captions struct{ points, limits []caption }
 
 func (f *ruFrame) captions() captions {
 	lines := f.sortedLines()
 	c := captions{f.pointLabels(), make([]caption, len(lines))}
-	// The labels of the thresholds stand where the points are not: at the left end of
-	// their lines, or at the right where the points' labels go there.
+	// The labels of the thresholds are at the end of their lines where the points are
+	// not, on the side of the points' labels.
 	anchor, x := "start", f.left+6
 	if !f.labelsLeft() {
 		anchor, x = "end", f.right-6
@@ -128,10 +128,11 @@ func (f *ruFrame) captions() captions {
 	for i := range c.limits {
 		apart = append(apart, &c.limits[i])
 	}
-	// The line at the foot belongs to the label of the least efficiency.
+	// The lowest line is reserved for the label of the least efficiency.
 	low := f.bottom - 24
 	if room < widest+8 {
-		// They would meet the points' labels: all go into one column, in their order.
+		// They would overlap the points' labels, so all are arranged in one column, in
+		// their order.
 		apart = append(apart, c.labelled()...)
 	} else {
 		settle(c.labelled(), 17, f.top+14, low-2)
@@ -140,7 +141,7 @@ func (f *ruFrame) captions() captions {
 	return c
 }
 
-// labelled are the points' labels that say something.
+// labelled returns the points' labels that have text.
 func (c *captions) labelled() (list []*caption) {
 	for i := range c.points {
 		if c.points[i].text != "" {
@@ -150,7 +151,7 @@ func (c *captions) labelled() (list []*caption) {
 	return list
 }
 
-// settle moves captions apart.
+// settle moves captions apart to at least gap, within [lo, hi].
 func settle(list []*caption, gap, lo, hi float64) {
 	sort.SliceStable(list, func(i, j int) bool { return list[i].y < list[j].y })
 	want := make([]float64, len(list))
@@ -162,7 +163,7 @@ func settle(list []*caption, gap, lo, hi float64) {
 	}
 }
 
-// pointLabels are the labels of the points, each at the height of its mark.
+// pointLabels returns the labels of the points, each at the height of its mark.
 func (f *ruFrame) pointLabels() []caption {
 	points := f.sortedPoints()
 	list := make([]caption, len(points))
@@ -177,7 +178,7 @@ func (f *ruFrame) pointLabels() []caption {
 		leader = 36
 	}
 	if f.o.Beside && room < leader+40 {
-		return list // marks from end to end: the dot plot names them
+		return list // the marks fill the whole width; the dot plot names them
 	}
 	for i, p := range points {
 		if !f.named(points, i) {
@@ -195,9 +196,9 @@ func (f *ruFrame) pointLabels() []caption {
 	return list
 }
 
-// named says whether the i-th point has a label: all have where no dot plot stands
-// beside the map. Where one does, none on a slim map has, and of many those alone that
-// fail, and the greatest and the least risk.
+// named reports whether the i-th point has a label. Without a dot plot beside the map
+// all points have one. With a dot plot, no point of a slim map has one, and of more
+// than labelled points only failed ones and those with the greatest and the least risk.
 func (f *ruFrame) named(points []RUPoint, i int) bool {
 	switch {
 	case !f.o.Beside:
@@ -256,7 +257,7 @@ func (f *ruFrame) point(p RUPoint, label caption) {
 	f.close()
 }
 
-// detail is the line above the map that shows while a mark has the focus.
+// detail draws the line above the map that is shown while a mark has the focus.
 func (f *ruFrame) detail(p RUPoint, known string) {
 	target, knowledge := Cut(p.Target, longestWord), Cut(p.Knowledge, longestWord)
 	s := fmt.Sprintf("%s, %s: R = %s, %s", target, knowledge, Pretty(p.R, RiskDigits), known)

@@ -47,7 +47,8 @@ func (p *path) rect(x, y, w, h float64) {
 	p.close()
 }
 
-// circleSides makes a circle of the radii of marks smooth at four pixels a unit.
+// circleSides is the number of sides with which circles of the size of marks look
+// smooth at four pixels per unit.
 const circleSides = 48
 
 func (p *path) circle(x, y, r float64) {
@@ -62,7 +63,7 @@ func (p *path) circle(x, y, r float64) {
 	p.close()
 }
 
-// onto is the path in pixels, moved to an origin first.
+// onto returns the path in pixels, after a shift to an origin.
 func (p path) onto(origin point, scale float64) path {
 	out := make(path, len(p))
 	for i, l := range p {
@@ -76,8 +77,8 @@ func (p path) onto(origin point, scale float64) path {
 
 func ceil(v float64) int { return int(math.Ceil(v)) }
 
-// stroked is the outline of a path's lines, of round joins and flat ends. Its
-// pieces overlap and all turn the same way, so that filling unites them.
+// stroked returns the outline of a path's lines, with round joins and flat ends. Its
+// pieces overlap and have the same orientation, so that filling unites them.
 func (p path) stroked(width float64, dashes []float64) path {
 	var out path
 	for _, l := range p {
@@ -115,7 +116,7 @@ func (p *path) stroke(l polyline, half float64) {
 	}
 }
 
-// join is a disc that turns the way of the segments beside it.
+// join adds a disc with the same orientation as the segments beside it.
 func (p *path) join(c point, r float64) {
 	const sides = 12
 	for i := range sides {
@@ -169,8 +170,8 @@ func (l polyline) dashed(dashes []float64) []polyline {
 	return out
 }
 
-// raster is a picture in pixels under way. Its elements are styled by their classes
-// and by those of the groups around them.
+// raster is a picture in pixels that is being drawn. Its elements are styled by their
+// classes and by those of the surrounding groups.
 type raster struct {
 	*image.RGBA
 	rasteriser vector.Rasterizer
@@ -185,11 +186,11 @@ type group struct {
 	origin  point
 }
 
-// mostPixels bounds the memory of a raster.
+// mostPixels is the greatest number of pixels of a raster, to limit its memory.
 const mostPixels = 64 << 20
 
-// newRaster is an empty picture of width × height units, scale pixels to each. It is
-// an error where it would have less than one pixel or more than 64 million.
+// newRaster returns an empty picture of width × height units with scale pixels per
+// unit. It returns an error for less than one pixel or more than 64 million.
 func newRaster(width, height, scale float64) (*raster, error) {
 	w, h := width*scale, height*scale
 	if !(w >= 1 && h >= 1 && w*h <= mostPixels) {
@@ -207,7 +208,7 @@ func (r *raster) encode(w io.Writer) error {
 
 func (r *raster) inner() *group { return &r.groups[len(r.groups)-1] }
 
-// style is that of an element of the innermost group.
+// style returns the style of an element of the innermost group.
 func (r *raster) style(name, class string) style {
 	open := make([][]string, len(r.groups))
 	for i := range r.groups {
@@ -229,7 +230,7 @@ func (r *raster) origin(x, y float64) {
 	g.origin.y += y
 }
 
-// draw paints an element, of which a clip leaves what is within it.
+// draw paints an element, limited to clip if it is not nil.
 func (r *raster) draw(name, class string, p path, clip *area) {
 	r.paint(p, r.style(name, class), clip)
 }
@@ -263,7 +264,7 @@ func (r *raster) paint(p path, s style, clip *area) {
 	stroke()
 }
 
-// fill paints what a path encloses, within clip.
+// fill paints the interior of a path, within clip.
 func (r *raster) fill(p path, paint color.NRGBA, opacity float64, clip image.Rectangle) {
 	paint.A = uint8(float64(paint.A)*opacity + 0.5)
 	if paint.A == 0 || len(p) == 0 {
@@ -276,9 +277,9 @@ func (r *raster) fill(p path, paint color.NRGBA, opacity float64, clip image.Rec
 			hi.x, hi.y = math.Max(hi.x, q.x), math.Max(hi.y, q.y)
 		}
 	}
-	// The rasteriser works on the part of the picture that the path covers: its cost
-	// is that of its area. Places far beyond the picture are cut to it first, since
-	// a picture holds nothing of them.
+	// The rasteriser works on the part of the picture that the path covers, because its
+	// cost is proportional to the area. Coordinates far outside the picture are limited
+	// first, because nothing of them is visible.
 	far := func(v float64) int { return int(math.Max(-1e6, math.Min(1e6, v))) }
 	box := image.Rect(far(math.Floor(lo.x)), far(math.Floor(lo.y)), far(math.Ceil(hi.x))+1, far(math.Ceil(hi.y))+1).Intersect(clip)
 	if box.Empty() {
@@ -299,30 +300,31 @@ func (r *raster) fill(p path, paint color.NRGBA, opacity float64, clip image.Rec
 	r.rasteriser.Draw(r.RGBA, box, image.NewUniform(paint), image.Point{})
 }
 
-// The fonts of rasters. Go's cover the exponents, signs and arrows of the figures.
+// The fonts of rasters. The Go fonts have the exponents, signs and arrows of the
+// figures.
 var fonts = sync.OnceValue(func() (pair [2]*sfnt.Font) {
 	for i, ttf := range [][]byte{goregular.TTF, gobold.TTF} {
 		f, err := sfnt.Parse(ttf)
 		if err != nil {
-			panic("figure: " + err.Error()) // a font of the program itself
+			panic("figure: " + err.Error()) // the font is part of the program
 		}
 		pair[i] = f
 	}
 	return pair
 })
 
-// textPath is the outline of a text. A character that the font does not have is
+// textPath returns the outline of a text. A character that the font does not have is
 // shown as the font's box.
 func textPath(text, anchor string, x, y float64, s style) path {
 	f := fonts()[0]
 	if s.bold {
 		f = fonts()[1]
 	}
-	// Outlines are taken at 64 times their size and divided, so that the fixed-point
-	// numbers of fonts round nothing that shows.
+	// Outlines are computed at 64 times their size and divided, so that rounding in the
+	// fixed-point numbers of fonts is not visible.
 	const fine = 64
-	// Go's letters are wider than those of the fonts that the figures' layout is
-	// measured for.
+	// The letters of the Go fonts are wider than those of the fonts for which the
+	// figures are laid out.
 	const narrower = 0.89
 	size := fixed.Int26_6(s.size * narrower * 64 * fine)
 	var b sfnt.Buffer
@@ -374,6 +376,5 @@ func textPath(text, anchor string, x, y float64, s style) path {
 	return p
 }
 
-// stand puts characters that the fonts have in the place of those that they have
-// not.
+// stand replaces characters that the fonts do not have by ones that they have.
 var stand = strings.NewReplacer("✗", "×", "✓", "√", "\u00a0", " ", "\u2009", " ", "\u2068", "", "\u2069", "")

@@ -9,45 +9,46 @@ import (
 // against data utility, as efficiency U/U₀ (Duncan, Keller-McNulty and Stokes
 // 2004, section III).
 type RUMap struct {
-	Title  string // of one panel of several
+	Title  string // title of a panel
 	Column string
 	Unit   string // of the column; R is in 1/unit²
-	// Risk and Utility are what the axes are called where R is no 1/error², so that there is no
-	// error to show beside it; "" otherwise.
+	// Risk and Utility are the names of the axes if R is not 1/error², so that there is no
+	// corresponding error to show; "" otherwise.
 	Risk, Utility string
 	Points        []RUPoint
 	Lines         []RULine
-	// MinEfficiency is the least admissible efficiency; 0 where no rule sets one.
+	// MinEfficiency is the least admissible efficiency; 0 if no rule sets one.
 	MinEfficiency float64
 	Curves        []RUCurve
 	Settings      []RUSetting
-	Key           []RUKey // legend of Curves and Settings; nil: that of the reference curves alone
+	Key           []RUKey // legend of Curves and Settings; nil: that of the reference curves only
 }
 
 // RUPoint is one target under one knowledge state.
 type RUPoint struct {
 	Target, Knowledge string
 	Efficiency        float64
-	R                 float64 // +Inf where the snooper's error is 0
-	Failed            bool    // a gate rule on this very target and knowledge does not hold
-	// Trail is where the point was before, the oldest place first; empty for one release.
+	R                 float64 // +Inf if the snooper's error is 0
+	Failed            bool    // the point violates a gate rule on this target and knowledge
+	// Trail holds the earlier places of the point, the oldest first; empty for one
+	// release.
 	Trail []RUPlace
 }
 
 // RUPlace is a place on the map.
 type RUPlace struct{ Efficiency, R float64 }
 
-// drawable says whether a place is one on axes of which that of R is logarithmic.
+// drawable reports whether a place can be drawn on the axes; that of R is logarithmic.
 func (p RUPlace) drawable() bool { return p.R > 0 && !math.IsNaN(p.Efficiency) }
 
 // RULine is a threshold of the gate: the greatest admissible R of a target under
-// a knowledge state, or of all of them where a word is empty.
+// a knowledge state, or of all of them if the word is empty.
 type RULine struct {
 	Target, Knowledge string
 	R                 float64
 }
 
-// RUCurve is (efficiency, R) as a parameter of a mask runs over its range. The
+// RUCurve is the curve of (efficiency, R) over the range of a parameter of a mask. The
 // line is interrupted where R is not finite.
 type RUCurve struct {
 	Label      string
@@ -56,8 +57,8 @@ type RUCurve struct {
 	Style      RUStyle // zero: a faint reference line
 }
 
-// RUStyle tells series apart: colour, dashes and, by the state of knowledge, the
-// shape of the marks.
+// RUStyle distinguishes series by colour, dashes and, according to the state of
+// knowledge, the shape of the marks.
 type RUStyle struct {
 	Colour    int // 1 to Colours; 0: that of a reference line
 	Dash      int // 0 to Dashes − 1; 0: solid
@@ -65,23 +66,23 @@ type RUStyle struct {
 	Weight    RUWeight
 }
 
-// RUWeight says how much a line stands out.
+// RUWeight is the emphasis of a line.
 type RUWeight int
 
 // Weights of lines.
 const (
 	Ordinary RUWeight = iota
 	Thin              // one of many in the background
-	Strong            // that one of the many that matters
+	Strong            // the important one among the many
 )
 
-// Numbers of colours and of dash patterns that a map tells series apart by.
+// Numbers of colours and of dash patterns with which a map distinguishes series.
 const (
 	Colours = 8
 	Dashes  = 5
 )
 
-// class is the style's classes in figure.css.
+// class returns the style's classes in figure.css.
 func (s RUStyle) class() string {
 	class := fmt.Sprintf("c%d d%d", (max(s.Colour, 1)-1)%Colours+1, max(s.Dash, 0)%Dashes)
 	switch s.Weight {
@@ -104,11 +105,11 @@ type RUKey struct {
 // knowledge state at one efficiency.
 type RUSetting struct {
 	Name         string // "configured, noise.sd 35 % of SD"
-	Note         string // what more there is to say of it, such as which rules do not hold
+	Note         string // further text, such as the violated rules
 	Efficiency   float64
 	EfficiencySE float64 // 0 or NaN: no bar
 	Admissible   bool
-	Unjudged     bool // admissible by the rules that could be judged, and some could not
+	Unjudged     bool // admissible by the rules that could be evaluated, but some could not
 	Recommended  bool
 	Marks        []RUMark
 }
@@ -119,11 +120,11 @@ type RUMark struct {
 	Style RUStyle
 	R     float64
 	RSE   float64 // 0 or NaN: no bar
-	Worst bool    // that one which stands for the setting where one line must do
+	Worst bool    // the mark that represents the setting if there is only one line
 }
 
-// drawable leaves out what has no place on a log axis: points without a positive
-// R, and thresholds that demand nothing or are no number.
+// drawable returns the map without what cannot be drawn on a log axis: points without a
+// positive R, and thresholds that exclude nothing or are not numbers.
 func (m RUMap) drawable() RUMap {
 	points, lines := m.Points, m.Lines
 	m.Points, m.Lines = nil, nil
@@ -157,7 +158,8 @@ func (m RUMap) drawable() RUMap {
 	return m
 }
 
-// AdmissibleR is the R at or below which every threshold line is respected.
+// AdmissibleR returns the greatest R that satisfies all thresholds; ok is false if
+// there are none.
 func (m *RUMap) AdmissibleR() (limit float64, ok bool) {
 	limit = math.Inf(1)
 	for _, l := range m.Lines {
@@ -192,7 +194,7 @@ func (m *RUMap) rangeR() (lo, hi int) {
 	if least > most {
 		return -1, 1
 	}
-	// A little air beyond the outermost, so that a mark never sits on the frame.
+	// Some space beyond the outermost marks, so that no mark is on the frame.
 	lo, hi = int(math.Floor(least-0.1)), int(math.Ceil(most+0.1))
 	if hi-lo < 2 {
 		lo--
@@ -200,8 +202,8 @@ func (m *RUMap) rangeR() (lo, hi int) {
 	return lo, hi
 }
 
-// rangeU returns the upper end of the efficiency axis: 1, or more where a mask
-// shrinks the variance.
+// rangeU returns the upper end of the efficiency axis: 1, or more if a mask reduces the
+// variance.
 func (m *RUMap) rangeU() float64 {
 	top := 1.0
 	see := func(efficiency float64) {
@@ -218,6 +220,7 @@ func (m *RUMap) rangeU() float64 {
 	for _, s := range m.Settings {
 		see(s.Efficiency)
 	}
-	// Beyond a few times U₀ the axis would squeeze all else; such points sit on its end.
+	// Points far above U₀ would compress all others on the axis; such points are drawn
+	// at its end.
 	return math.Min(math.Ceil(top*10)/10, 3)
 }

@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// SVGOptions say how a map is drawn. Zero sizes stand for 720 × 480.
+// SVGOptions are the options of a drawing. Zero sizes of a map stand for 720 × 480.
 type SVGOptions struct {
 	Width, Height int
 	ID            string // prefix of element ids, unique within a page
-	// Standalone makes a file of its own: with its styles, and nothing that
-	// needs a pointer or a keyboard.
+	// Standalone makes a separate file: with its styles, and without elements that need
+	// a pointer or a keyboard.
 	Standalone bool
-	// Still leaves out what needs a pointer or a keyboard: for print.
+	// Still omits elements that need a pointer or a keyboard: for print.
 	Still bool
-	// Beside says that a dot plot beside the map names its marks (RiskDotsSVG), so that
-	// of many at one utility only a few need labels.
+	// Beside is true if a dot plot beside the map names its marks (RiskDotsSVG), so
+	// that only a few of many marks at one utility need labels.
 	Beside bool
 }
 
@@ -30,7 +30,7 @@ const narrow = 520
 // ruFrame is the geometry of one map.
 type ruFrame struct {
 	*drawing
-	panel                    bool // one of several in a picture, which has one legend
+	panel                    bool // one of several maps in a picture with one legend
 	m                        RUMap
 	o                        SVGOptions
 	left, right, top, bottom float64 // of the plot
@@ -40,10 +40,10 @@ type ruFrame struct {
 	slim                     bool
 }
 
-// RUMapSVG draws the map: efficiency to the right, R upwards on a log scale with
-// the error it means in the column's unit on the other side, one mark for each
-// target and knowledge state, the gate's thresholds, and the region admissible
-// to all of them shaded.
+// RUMapSVG draws the map: efficiency to the right, R upwards on a log scale with the
+// corresponding error in the column's unit on the other side, one mark for each target
+// and knowledge state, the gate's thresholds, and the region that satisfies all of them
+// shaded.
 func RUMapSVG(m RUMap, o SVGOptions) []byte { return RUMapsSVG([]RUMap{m}, o) }
 
 func (o *SVGOptions) fill() {
@@ -59,7 +59,8 @@ func (o *SVGOptions) fill() {
 	o.Still = o.Still || o.Standalone
 }
 
-// newRUFrame is the frame of a map, one of several of a picture or the only one.
+// newRUFrame returns the frame of a map, either one of several (panel) or the only one
+// of a picture.
 func newRUFrame(d *drawing, m RUMap, o SVGOptions, panel bool) *ruFrame {
 	m = m.drawable()
 	m.Unit = Isolated(Cut(m.Unit, longestWord))
@@ -73,9 +74,9 @@ func newRUFrame(d *drawing, m RUMap, o SVGOptions, panel bool) *ruFrame {
 	f.top = 54
 	switch {
 	case o.Still:
-		f.top = 34 // without the line for what has the focus
+		f.top = 34 // without the line for the mark that has the focus
 	case len(m.Settings) > 0:
-		f.top = 74 // with a second one for the mark
+		f.top = 74 // with a second line for that mark
 	}
 	f.bottom = float64(o.Height) - 48
 	if !panel {
@@ -87,7 +88,7 @@ func newRUFrame(d *drawing, m RUMap, o SVGOptions, panel bool) *ruFrame {
 	return f
 }
 
-// draw draws all but the head of the picture, the legend and its end.
+// draw draws everything except the head, the legend and the end of the picture.
 func (f *ruFrame) draw() {
 	f.define(f.plot())
 	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
@@ -111,7 +112,7 @@ func (f *ruFrame) y(r float64) float64 {
 	return f.height(min(max(math.Log10(r), float64(f.lo)), float64(f.hi)))
 }
 
-// height is the place of a power of ten of R, also beyond the plot.
+// height returns the y of a power of ten of R, also outside the plot.
 func (f *ruFrame) height(exponent float64) float64 {
 	top := f.top
 	if f.lane != 0 {
@@ -120,7 +121,7 @@ func (f *ruFrame) height(exponent float64) float64 {
 	return f.bottom - (f.bottom-top)*(exponent-float64(f.lo))/float64(f.hi-f.lo)
 }
 
-// plot is the area of the curves.
+// plot returns the area of the curves.
 func (f *ruFrame) plot() area {
 	return area{f.o.ID + "-clip", f.left, f.top, f.right - f.left, f.bottom - f.top}
 }
@@ -185,11 +186,11 @@ func (f *ruFrame) axes() {
 	f.text("axis", "end", f.right, f.bottom+38, utility)
 }
 
-// power is 10 to a whole number.
+// power formats 10 to a whole exponent.
 func power(exponent int) string { return "10" + superscripts.Replace(strconv.Itoa(exponent)) }
 
 // errorTicks are values of √(1/R) of the form 1, 2 or 5 times a power of ten
-// within the map; fewer where they would crowd.
+// within the map, fewer if they would be too dense.
 func (f *ruFrame) errorTicks() []float64 {
 	least, most := -float64(f.hi)/2, -float64(f.lo)/2
 	steps := []float64{1, 2, 5}
@@ -230,7 +231,7 @@ func (f *ruFrame) thresholds() {
 	}
 }
 
-// sortedLines are the thresholds from the top of the map downwards.
+// sortedLines returns the thresholds from the top of the map downwards.
 func (f *ruFrame) sortedLines() []RULine {
 	lines := append([]RULine(nil), f.m.Lines...)
 	sort.SliceStable(lines, func(i, j int) bool { return lines[i].R > lines[j].R })
@@ -244,7 +245,7 @@ func (f *ruFrame) limitText(l RULine) string {
 	return l.Subject() + " ≤ " + Pretty(l.R, RiskDigits)
 }
 
-// Subject names the targets and knowledge states that a threshold is for.
+// Subject returns the targets and knowledge states of a threshold as text.
 func (l RULine) Subject() string {
 	s := Cut(l.Target, longestWord)
 	if s == "" {

@@ -2,20 +2,21 @@ package figure
 
 import "math"
 
-// Share is a share of which more is worse, as Risking writes it: 0.25 %, 4.9 %, 100 %.
+// Share formats a share of which a greater value is worse, like Risking: 0.25 %, 4.9 %,
+// 100 %.
 func Share(v float64) string {
 	text, _ := Risking(v, 0)
 	return text
 }
 
-// LeftOf is what is left of the unmasked data, as Remaining writes it.
+// LeftOf formats what remains of the unmasked data, as a share, like Remaining.
 func LeftOf(v float64) string {
 	text, _ := Remaining(v, 0)
 	return text
 }
 
-// Portion is a share that is neither good nor bad, to the nearest; it has the digits of
-// Share.
+// Portion formats a share that is neither good nor bad: rounded to the nearest, with
+// the digits of Share.
 func Portion(v float64) string {
 	text, _ := roundedShare(v, 0, math.Round)
 	return text

@@ -9,19 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// drawing is a picture under way. It writes SVG and, where it has a raster, paints
-// the same elements on it, so that a file in pixels is the picture of its SVG and no
-// SVG is read again. Strings are escaped, coordinates have one decimal.
+// drawing is a picture that is being drawn. It writes SVG and, if it has a raster,
+// paints the same elements on it, so that a PNG file shows the same picture as the SVG
+// without parsing the SVG. Strings are escaped; coordinates have one decimal.
 //
-// What goes past the methods straight into the builder is in the SVG alone: the head
-// and the end, and what only a reader at a screen has use for.
+// Text that is written directly to the builder, without these methods, is in the SVG
+// only: the head and the end, and elements that are useful on a screen only.
 type drawing struct {
 	strings.Builder
 	pixels *raster
 }
 
-// written is a text without the characters that XML has no form for, which a column's
-// name may hold: they become question marks.
+// written replaces characters that XML cannot represent, which a column's name may
+// contain, by question marks.
 func written(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == utf8.RuneError || c == 0xfffe || c == 0xffff {
@@ -31,15 +31,15 @@ func written(s string) string {
 	}, s)
 }
 
-// escaped is a text as XML holds it.
+// escaped returns a text escaped for XML.
 func escaped(s string) string { return html.EscapeString(written(s)) }
 
-// at writes a coordinate.
+// at formats a coordinate.
 func at(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// placed is the coordinate that at writes, for the raster.
+// placed returns the coordinate as at rounds it, for the raster.
 func placed(v float64) float64 {
 	w, err := strconv.ParseFloat(strconv.FormatFloat(v, 'f', 1, 64), 64)
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *drawing) text(class, anchor string, x, y float64, s string) {
 	}
 }
 
-// outline is a run of lines, for the SVG and for the raster.
+// outline is a sequence of lines, for the SVG and for the raster.
 type outline struct {
 	data  strings.Builder
 	lines path
@@ -108,7 +108,7 @@ func (o *outline) close() {
 
 func (o *outline) empty() bool { return len(o.lines) == 0 }
 
-// polygon is a closed outline through x, y, x, y and so on.
+// polygon returns the closed outline through the points x, y, x, y and so on.
 func polygon(places ...float64) *outline {
 	o := new(outline)
 	for i := 0; i+1 < len(places); i += 2 {
@@ -129,7 +129,7 @@ func (d *drawing) path(class string, o *outline) {
 	}
 }
 
-// clipped is a path of which only what is within an area shows, with a title.
+// clipped draws a path with a title, of which only the part within an area is visible.
 func (d *drawing) clipped(class string, o *outline, a area, title string) {
 	fmt.Fprintf(d, `<path class="%s" clip-path="url(#%s)" d="%s"><title>%s</title></path>`, class, escaped(a.id), o.data.String(), escaped(title))
 	if d.pixels != nil {
@@ -155,7 +155,7 @@ func (d *drawing) open(class, attributes string) {
 	}
 }
 
-// shift begins a group that lies elsewhere.
+// shift begins a group that is translated by (x, y).
 func (d *drawing) shift(x, y float64) {
 	fmt.Fprintf(d, `<g transform="translate(%s %s)">`, at(x), at(y))
 	if d.pixels != nil {
@@ -179,12 +179,12 @@ func classed(class string) string {
 	return ` class="` + class + `"`
 }
 
-// hint says, above a picture, how its numbers are come by.
+// hint writes above a picture how to see its numbers.
 func (d *drawing) hint() {
 	d.text("hint", "start", 4, 18, "Point at a mark, or tab to it, for its numbers.")
 }
 
-// marker draws a point whose shape tells the knowledge state without colour.
+// marker draws a point whose shape shows the knowledge state without colour.
 func (d *drawing) marker(knowledge string, x, y, r float64) {
 	d.shape("mark "+KnowledgeClass(knowledge), knowledge, x, y, r)
 }
@@ -201,7 +201,7 @@ func (d *drawing) shape(class, knowledge string, x, y, r float64) {
 	}
 }
 
-// KnowledgeClass maps a knowledge state to a style class; any other word has none.
+// KnowledgeClass returns the style class of a knowledge state; other words have none.
 func KnowledgeClass(knowledge string) string {
 	switch knowledge {
 	case "index", "position", "mean":
@@ -210,14 +210,15 @@ func KnowledgeClass(knowledge string) string {
 	return "k-other"
 }
 
-// pixels is the area in whole pixels.
+// pixels returns the area in whole pixels.
 func (a *area) pixels(origin point, scale float64) image.Rectangle {
 	x, y := (placed(a.x)+origin.x)*scale, (placed(a.y)+origin.y)*scale
 	return image.Rect(int(x), int(y), ceil(x+placed(a.w)*scale), ceil(y+placed(a.h)*scale))
 }
 
 // spread moves positions, sorted ascending, apart to at least gap and keeps them
-// within [lo, hi] where there is room, moving none more than it must in order.
+// within [lo, hi] if there is room. It keeps their order and moves them as little as
+// necessary.
 func spread(want []float64, gap, lo, hi float64) []float64 {
 	got := append([]float64(nil), want...)
 	if len(got) == 0 {
@@ -226,7 +227,8 @@ func spread(want []float64, gap, lo, hi float64) []float64 {
 	if room := hi - lo; gap*float64(len(got)-1) > room {
 		gap = room / float64(len(got)-1)
 	}
-	// Blocks of touching labels, each centred on the mean of what its members want.
+	// Blocks of adjacent labels, each centred on the mean of the positions that its
+	// members want.
 	type block struct {
 		sum  float64 // of the starts that its members want
 		n    int

@@ -11,13 +11,13 @@ import (
 // protect them.
 type TableMap struct {
 	Title      string
-	Groups     []string // methods, which colours and shapes tell apart
+	Groups     []string // methods, distinguished by colours and shapes
 	Points     []TablePoint
 	MaxRisk    float64 // greatest admissible R; +Inf: no limit
 	MinUtility float64 // least admissible U; 0: no limit
 }
 
-// TablePoint is one of them; R and U may be 0 and +Inf.
+// TablePoint is one method of protection; R and U may be 0 and +Inf.
 type TablePoint struct {
 	Group                   int
 	Text                    string
@@ -32,7 +32,8 @@ func TableMapSVG(m TableMap, o SVGOptions) []byte {
 	return []byte(f.String())
 }
 
-// WriteTableMapPNG draws the same in pixels, with scale pixels to the SVG's unit.
+// WriteTableMapPNG writes the same picture as PNG, with scale pixels per unit of the
+// SVG.
 func WriteTableMapPNG(w io.Writer, m TableMap, o SVGOptions, scale float64) error {
 	o.Standalone = true
 	f := newTableFrame(new(drawing), m, o)
@@ -53,7 +54,7 @@ type tableFrame struct {
 	r, u                     logScale
 }
 
-// logScale is an axis in decades with a lane for 0 and one for +Inf where they are needed.
+// logScale is an axis in decades, with a lane for 0 and one for +Inf if they are needed.
 type logScale struct {
 	lo, hi             int
 	zero, infinite     bool
@@ -76,7 +77,8 @@ func newTableFrame(d *drawing, m TableMap, o SVGOptions) *tableFrame {
 	return f
 }
 
-// newLogScale covers the values that have a place on it; lanes are for those of marked.
+// newLogScale returns a scale that covers all finite values above 0, with lanes for the
+// values 0 and +Inf of marked.
 func newLogScale(values []float64, from, to float64, marked []float64) logScale {
 	s := logScale{lo: math.MaxInt, hi: math.MinInt, from: from, to: to}
 	for _, v := range values {
@@ -113,7 +115,7 @@ func (s *logScale) at(v float64) float64 {
 	return s.from + (s.to-s.from)*(math.Log10(v)-float64(s.lo))/float64(s.hi-s.lo)
 }
 
-// ticks are the decades, fewer where there are many.
+// ticks returns the decades, or fewer if there are many.
 func (s *logScale) ticks() (list []int) {
 	for d := s.lo; d <= s.hi; d += (s.hi-s.lo)/9 + 1 {
 		list = append(list, d)
@@ -131,7 +133,7 @@ func (f *tableFrame) draw() {
 	f.rect("plot", f.left, f.top, f.right-f.left, f.bottom-f.top)
 	f.axes()
 	f.limits()
-	for _, last := range []bool{false, true} { // the recommended one on top
+	for _, last := range []bool{false, true} { // the recommended point on top
 		for _, p := range f.m.Points {
 			if p.Recommended == last {
 				f.point(p)
@@ -145,7 +147,7 @@ func (f *tableFrame) draw() {
 	}
 }
 
-// limits shades what both limits admit.
+// limits shades the region that both limits admit.
 func (f *tableFrame) limits() {
 	risk, utility := !math.IsInf(f.m.MaxRisk, 1), f.m.MinUtility > 0
 	if !risk && !utility {
@@ -225,7 +227,7 @@ func (f *tableFrame) point(p TablePoint) {
 	f.close()
 }
 
-// mark is a method's shape: full where the gate admits it.
+// mark draws the shape of a method: filled if the gate admits the point.
 func (f *tableFrame) mark(group int, admissible bool, x, y float64) {
 	class := "hollow"
 	if admissible {

@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Printable replaces what could steer a terminal: a column's name may hold
-// escape sequences. A no-break space, which our own numbers have, becomes a space.
+// Printable replaces characters that could control a terminal, because a column's name
+// may contain escape sequences. A no-break space, which formatted numbers contain,
+// becomes a space.
 func Printable(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c == '\u00a0' {
@@ -21,22 +22,23 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Terminal collects what is written for a person at a terminal: lines of at most
-// Width cells, with ANSI colours and a few signs where Color is set, and in our own
-// words ASCII where it is not.
+// Terminal collects text for a terminal: lines of at most Width cells, with ANSI
+// colours and a few special characters if Color is set; otherwise the program's own
+// text is ASCII.
 type Terminal struct {
 	strings.Builder
 	Color bool
 	Width int
 }
 
-// The width of a terminal that does not tell it, and the least that tables fit in.
+// The width of a terminal of unknown width, and the least width for tables.
 const (
 	defaultWidth = 100
 	leastWidth   = 60
 )
 
-// NewTerminal is a terminal of a width; 0 stands for 100, and less than 60 for 60.
+// NewTerminal returns a terminal of the given width; 0 stands for 100, and less than 60
+// for 60.
 func NewTerminal(color bool, width int) Terminal {
 	if width <= 0 {
 		width = defaultWidth
@@ -44,7 +46,7 @@ func NewTerminal(color bool, width int) Terminal {
 	return Terminal{Color: color, Width: max(width, leastWidth)}
 }
 
-// Line writes a line, without spaces at its end.
+// Line writes a line without trailing spaces.
 func (t *Terminal) Line(text string) {
 	t.WriteString(strings.TrimRight(text, " "))
 	t.WriteByte('\n')
@@ -58,7 +60,7 @@ func (t *Terminal) Paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Words are a text of ours for this terminal: ASCII where it has no colours.
+// Words converts text of the program for this terminal: to ASCII if it has no colours.
 func (t *Terminal) Words(s string) string {
 	s = strings.ReplaceAll(s, "\u00a0", " ")
 	if t.Color {
@@ -71,18 +73,20 @@ var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite",
 	"√", "root ", "×", "x", "·", "*", "¼", "1/4", "✓", "ok:", "✗", "no:",
 	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
 
-// Cut shortens a text of ours to a width, with a mark that this terminal has.
+// Cut shortens text of the program to a width, with an ellipsis that this terminal can
+// show.
 func (t *Terminal) Cut(s string, width int) string { return t.Words(Cut(t.Words(s), width)) }
 
-// Wrapped writes a text of ours below another, indented, with ANSI attributes or "".
+// Wrapped writes text of the program in indented lines, with the ANSI attributes code
+// or "".
 func (t *Terminal) Wrapped(indent, code, text string) {
 	for _, l := range Wrap(t.Words(text), t.Width-len(indent)) {
 		t.Line(indent + t.Paint(code, l))
 	}
 }
 
-// Cells is the width of s on a terminal, where East Asian characters and most
-// pictographs take two cells and combining marks and those of direction none.
+// Cells returns the width of s on a terminal: East Asian characters and most
+// pictographs take two cells, combining marks and direction marks none.
 func Cells(s string) (n int) {
 	for _, c := range s {
 		switch {
@@ -97,8 +101,8 @@ func Cells(s string) (n int) {
 	return n
 }
 
-// Isolated sets a name that holds letters written from right to left apart from the
-// text around it, which they would reorder: U+2068 and U+2069 about it (Unicode UAX 9).
+// Isolated encloses a name that contains right-to-left letters in U+2068 and U+2069
+// (Unicode UAX 9), so that the name does not reorder the text around it.
 func Isolated(s string) string {
 	if strings.ContainsFunc(s, func(c rune) bool {
 		return unicode.In(c, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic, unicode.Adlam)
@@ -128,13 +132,13 @@ func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", int(math.Max(0, float64(width-Cells(s)))))
 }
 
-// Left sets s at the right end of width cells.
+// Left fills s with spaces on the left to width cells.
 func Left(s string, width int) string {
 	return strings.Repeat(" ", int(math.Max(0, float64(width-Cells(s))))) + s
 }
 
-// Wrap breaks text at spaces into lines of at most width cells; a word that is
-// longer is broken where it must be.
+// Wrap breaks text at spaces into lines of at most width cells; a longer word is broken
+// at the width.
 func Wrap(text string, width int) []string {
 	var lines []string
 	line := ""

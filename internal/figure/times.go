@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// TimePanel is one quantity over time.
+// TimePanel is the panel of one quantity over time.
 type TimePanel struct {
 	Title  string
 	Unit   string
-	Log    bool // on a log scale, where all values are above 0
+	Log    bool // on a log scale, if all values are above 0
 	Share  bool // in per cent, on an axis from 0 to 100 %
 	Points []TimePoint
 }
 
-// TimePoint is a value at a time. NaN and infinite values interrupt the line, as does a
-// point that Begins: what was between it and the last one is not known.
+// TimePoint is a value at a time. NaN and infinite values interrupt the line, and so
+// does a point with Begins, because the values between it and the previous point are
+// unknown.
 type TimePoint struct {
 	At     time.Time
 	Value  float64
 	Begins bool
 }
 
-// TimesSVG draws quantities over the same stretch of time, one below the other or, where
-// there is room, side by side. It returns nil where no panel has a point.
+// TimesSVG draws quantities over the same period, one below the other or, if there is
+// room, side by side. It returns nil if no panel has a point.
 func TimesSVG(list []TimePanel, o SVGOptions) []byte {
 	from, to := time.Time{}, time.Time{}
 	for _, p := range list {
@@ -69,7 +70,7 @@ type timeFrame struct {
 	p                        TimePanel
 	from, to                 time.Time
 	left, right, top, bottom float64
-	lo, hi                   float64 // of the axis; exponents where it is logarithmic
+	lo, hi                   float64 // ends of the axis; exponents if it is logarithmic
 }
 
 func (f *timeFrame) draw() {
@@ -101,7 +102,7 @@ func (f *timeFrame) draw() {
 	f.close()
 }
 
-// drawable says whether a value has a place on the axis.
+// drawable reports whether a value can be drawn on the axis.
 func (f *timeFrame) drawable(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!f.p.Log || v > 0)
 }
@@ -159,7 +160,7 @@ func (f *timeFrame) y(v float64) float64 {
 	return f.bottom - (f.bottom-f.top)*(math.Min(math.Max(v, f.lo), f.hi)-f.lo)/(f.hi-f.lo)
 }
 
-// curve joins the points; one that stands alone is a dot.
+// curve connects the points; an isolated point is drawn as a dot.
 func (f *timeFrame) curve() {
 	var line outline
 	alone := -1
