@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
 
-// DefaultRecords is how many records a message has at most where the source is
-// no topic: small enough for a broker's usual limit of 1 MB.
+// DefaultRecords is the greatest number of records of a message if the source is not a
+// topic. It is small enough for a broker's usual limit of 1 MB.
 const DefaultRecords = 1000
 
 // Config is the format's configuration.
@@ -20,8 +20,8 @@ type Config struct {
 
 var _ message.Config = (*Config)(nil)
 
-// Check implements message.Config. That a source's schema is there is checked
-// by Reader: a sink needs none.
+// Check implements message.Config. Reader checks that a source has a schema; a sink
+// needs none.
 func (c *Config) Check() check.Problems {
 	var ps check.Problems
 	if c.Compression != "" {
@@ -33,7 +33,7 @@ func (c *Config) Check() check.Problems {
 	return ps
 }
 
-// CheckSource reports what is wrong where the format is a source's.
+// CheckSource returns the problems if the format is that of a source.
 func (c *Config) CheckSource() check.Problems {
 	ps := c.Check()
 	if c.Schema == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// maxRows is how many records a message may have: their numbers are part of
+// maxRows is the greatest number of records of a message: their row numbers are part of
 // their places.
 const maxRows = 1 << message.RowBits
 
@@ -31,15 +31,15 @@ type decoder struct {
 	needed []bool // by field: looked at
 }
 
-// part is what became of a message.
+// part is the result of reading a message.
 type part struct {
 	value          *arrowipc.Value
 	places         []int // of the reader's columns in the value
-	rows           int   // 1 where it is malformed
+	rows           int   // 1 if it is malformed
 	column, reason string
 }
 
-// carried is what a block keeps of its messages: Block.Carried.
+// carried is the data of Block.Carried: what a block keeps of its messages.
 type carried struct {
 	messages []carriedMessage
 }
@@ -49,8 +49,8 @@ type carriedMessage struct {
 	batches []carriedBatch
 }
 
-// carriedBatch is a record batch; columns are by place in Layout.Release, nil
-// where the block has them decoded.
+// carriedBatch is a record batch; columns are by index in Layout.Release, nil if the
+// block has the column decoded.
 type carriedBatch struct {
 	rows    int
 	columns []arrow.Array
@@ -102,7 +102,7 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 	return nil
 }
 
-// message reads one message. The error is unlisted.
+// message reads one message. Its error is of type unlisted.
 func (d *decoder) message(p *part, value []byte) error {
 	p.rows = 1
 	if len(value) == 0 {
@@ -152,7 +152,7 @@ func hasNulls(a arrow.Array) bool {
 	return a.NullN() > 0
 }
 
-// column puts together what the messages have in a column.
+// column concatenates the values that the messages have in a column.
 func (d *decoder) column(b *microdata.Block, c *microdata.Column, parts []part, w microdata.Want) error {
 	f := d.schema.Fields[w.Field]
 	var arrays []arrow.Array
@@ -196,7 +196,7 @@ func (d *decoder) column(b *microdata.Block, c *microdata.Column, parts []part, 
 	return nil
 }
 
-// carries keeps the messages' batches for a writer of this format.
+// carries returns the messages' batches for a writer of this format.
 func (d *decoder) carries(parts []part) *carried {
 	c := &carried{messages: make([]carriedMessage, 0, len(parts))}
 	at := 0

@@ -50,9 +50,9 @@ func newReader(path string, r message.Request) (*reader, error) {
 // Schema implements message.Reader.
 func (r *reader) Schema() *microdata.Schema { return r.schema }
 
-// MessageOf returns for each record of a block of this reader the index of its
-// message in the run: a message has several records here, which a writer of
-// another format needs to know for Released.Source.
+// MessageOf returns for each record of a block of this reader the index of its message
+// in the run. A message can have several records, and a writer of another format needs
+// this index for Released.Source.
 func (r *reader) MessageOf(b *microdata.Block) []int32 {
 	of := make([]int32, b.N)
 	at := int32(0)
@@ -93,18 +93,18 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 	return d, nil
 }
 
-// misfit says why a message's schema is not that of the reader. Its text names
-// columns of the reader's own schema alone.
+// misfit is the reason why a message's schema does not match that of the reader. Its
+// text names only columns of the reader's schema.
 type misfit struct{ column, reason string }
 
 func (m *misfit) Error() string { return m.reason }
 
 var errTwice = &misfit{reason: "has two columns of one name"}
 
-// match holds the schema of a message against the reader's and returns the place
-// that each of the reader's columns has in it, -1 where it has none, which is
-// allowed where it is neither listed nor needed. The error is a *misfit, or names
-// the columns that are unlisted.
+// match compares the schema of a message with the reader's and returns the index of
+// each of the reader's columns in the message, -1 if it has none; this is allowed if
+// the column is neither listed nor needed. The error is a *misfit, or an unlisted with
+// the names of the unlisted columns.
 func (r *reader) match(s *arrow.Schema, needed []bool) ([]int, error) {
 	places := make([]int, len(r.schema.Fields))
 	for i := range places {
@@ -137,13 +137,13 @@ func (r *reader) match(s *arrow.Schema, needed []bool) ([]int, error) {
 	return places, nil
 }
 
-// unlisted are the names of a message's columns that the reader does not know.
+// unlisted holds the names of a message's columns that the reader does not know.
 type unlisted []string
 
 func (unlisted) Error() string { return "columns that are not listed" }
 
-// reasonOf splits an error of match or arrowipc.ReadValue into what a reject
-// says.
+// reasonOf splits an error of match or arrowipc.ReadValue into the column and the
+// reason of a reject.
 func reasonOf(err error) (column, reason string) {
 	var m *misfit
 	if errors.As(err, &m) {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// writer makes a message of each message of the source; where the source is no
-// topic, of each run of so many records.
+// writer writes one message for each message of the source or, if the source is not a
+// topic, for each batch of up to records records.
 type writer struct {
 	layout  *microdata.Layout
 	ours    bool // the source is of this format
@@ -47,7 +47,7 @@ func newWriter(c *Config, r message.WriteRequest) (*writer, error) {
 // Carries implements message.Writer.
 func (w *writer) Carries() bool { return w.ours }
 
-// batch is a run of a block's rows that becomes a record batch.
+// batch is a range of a block's rows that becomes a record batch.
 type batch struct {
 	from, to int
 	columns  []arrow.Array // that are carried, by place in the release
@@ -64,7 +64,7 @@ func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Releas
 	add := func(source int, batches []batch) error {
 		first, last := batches[0].from, batches[len(batches)-1].to
 		if kept(last) == kept(first) {
-			return nil // nothing of it leaves
+			return nil // none of its records is released
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Releas
 	return out, w.messages(b, kept, add)
 }
 
-// messages calls add with the rows of each message to be.
+// messages calls add with the rows of each message to write.
 func (w *writer) messages(b *microdata.Block, kept func(int) int, add func(source int, batches []batch) error) error {
 	if c, ok := b.Carried.(*carried); ok && w.ours {
 		return carriedMessages(c, add)
@@ -109,7 +109,8 @@ func (w *writer) messages(b *microdata.Block, kept func(int) int, add func(sourc
 	return nil
 }
 
-// carriedMessages gives each message of the source its own, with its own batches.
+// carriedMessages calls add once for each well-formed message of the source, with its
+// batches.
 func carriedMessages(c *carried, add func(source int, batches []batch) error) error {
 	for i, m := range c.messages {
 		var batches []batch
@@ -128,7 +129,8 @@ func carriedMessages(c *carried, add func(source int, batches []batch) error) er
 	return nil
 }
 
-// filled makes messages of as many records as one holds, of a source that has none.
+// filled forms messages of up to the greatest number of records, for a source without
+// messages.
 func (w *writer) filled(b *microdata.Block, kept func(int) int, add func(source int, batches []batch) error) error {
 	for from := 0; from < b.N; {
 		to := from
@@ -136,7 +138,7 @@ func (w *writer) filled(b *microdata.Block, kept func(int) int, add func(source 
 			to++
 		}
 		for from < to && kept(from+1) == kept(from) {
-			from++ // the message is that of its first record that leaves
+			from++ // the source of the message is its first released record
 		}
 		if from < to {
 			if err := add(from, []batch{{from: from, to: to}}); err != nil {
@@ -148,7 +150,8 @@ func (w *writer) filled(b *microdata.Block, kept func(int) int, add func(source 
 	return nil
 }
 
-// keptBefore returns a function that tells how many records before row i leave.
+// keptBefore returns a function that returns the number of released records before row
+// i.
 func keptBefore(b *microdata.Block) func(i int) int {
 	if b.Whole() {
 		return func(i int) int { return i }
@@ -163,8 +166,8 @@ func keptBefore(b *microdata.Block) func(i int) int {
 	return func(i int) int { return before[i] }
 }
 
-// numbers returns the numeric columns as they leave, without rejected records,
-// by place in the release.
+// numbers returns the released numeric columns, without rejected records, by index in
+// the release.
 func (w *writer) numbers(b *microdata.Block) []arrow.Array {
 	out := make([]arrow.Array, len(w.layout.Release))
 	for i, o := range w.layout.Release {
@@ -175,7 +178,7 @@ func (w *writer) numbers(b *microdata.Block) []arrow.Array {
 	return out
 }
 
-// parts says what the columns of a batch are.
+// parts returns the columns of a batch.
 func (w *writer) parts(b *microdata.Block, t batch, numbers []arrow.Array, kept func(int) int) ([]arrowipc.Part, error) {
 	parts := make([]arrowipc.Part, len(w.layout.Release))
 	for i, o := range w.layout.Release {

@@ -15,9 +15,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// nearest returns the float64 nearest to a number that none is exactly.
+// nearest returns the float64 nearest to a number that no float64 equals.
 func nearest(number string) float64 {
-	// The error says that the value overflows; it is then infinite.
+	// The error means an overflow; the value is then infinite.
 	x, _ := strconv.ParseFloat(number, 64)
 	return x
 }
@@ -55,7 +55,7 @@ func (d *columnDecoder) array() arrow.Array {
 			if !ok {
 				return decimal128.Num{}, false
 			}
-			if u.IsInt64() { // by far the most, and FitsInPrecision wants a big number for the others
+			if u.IsInt64() { // the usual case; for other values FitsInPrecision needs a big number
 				x := decimal128.FromI64(u.Int64())
 				return x, x.FitsInPrecision(t.Precision)
 			}
@@ -84,7 +84,7 @@ func (d *columnDecoder) array() arrow.Array {
 	return d.nested()
 }
 
-// float reads a number as a float64, int and long promoted.
+// float reads a number as a float64; int and long are converted.
 func float(n *node, v []byte, from int) float64 {
 	switch n.kind {
 	case kindFloat:
@@ -97,7 +97,7 @@ func float(n *node, v []byte, from int) float64 {
 }
 
 // unscaled reads a decimal's integer: two's complement, most significant byte
-// first, here of at most 256 bits besides leading bytes that say nothing.
+// first, here of at most 256 bits besides redundant leading bytes.
 func unscaled(n *node, v []byte, from int) (*big.Int, bool) {
 	var b []byte
 	if n.kind == kindFixed {
@@ -122,8 +122,8 @@ func unscaled(n *node, v []byte, from int) (*big.Int, bool) {
 	return u, true
 }
 
-// fixed makes an array of values of one size; read says whether the column's
-// type holds the value.
+// fixed returns an array of values of one size; read reports whether the column's type
+// can hold the value.
 func fixed[T any](d *columnDecoder, read func(row int, c *cell, v []byte, from int) (T, bool)) arrow.Array {
 	out := make([]T, d.block.N)
 	valid := newValidity(d.block.N)
@@ -144,7 +144,7 @@ func fixed[T any](d *columnDecoder, read func(row int, c *cell, v []byte, from i
 	return valid.array(d.field.Type, raw)
 }
 
-// validity is Arrow's bitmap of the values that are not null.
+// validity is an Arrow bitmap of the values that are not null.
 type validity struct {
 	bits  []byte
 	n     int
@@ -159,13 +159,13 @@ func newValidity(n int) *validity {
 	return v
 }
 
-// clear makes value i null; it is called at most once for each.
+// clear makes value i null; it must be called at most once for each i.
 func (v *validity) clear(i int) {
 	v.bits[i>>3] &^= 1 << (i & 7)
 	v.nulls++
 }
 
-// array makes an array of a bitmap and the buffers that follow it.
+// array returns an array of the bitmap and the buffers that follow it.
 func (v *validity) array(t arrow.DataType, raw ...[]byte) arrow.Array {
 	buffers := make([]*memory.Buffer, 1, len(raw)+1)
 	if v.nulls > 0 {
@@ -197,7 +197,7 @@ func (d *columnDecoder) fixedBytes(t *arrow.FixedSizeBinaryType) arrow.Array {
 	return valid.array(t, out)
 }
 
-// texts makes an array of strings or bytes.
+// texts returns an array of strings or bytes.
 func (d *columnDecoder) texts(text bool) arrow.Array {
 	n := d.block.N
 	offsets := make([]int32, n+1)

@@ -10,11 +10,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// cell says where a column's values are in records of one schema, and how they
-// are written there.
+// cell describes where a column's values are in records of one schema, and how they are
+// encoded.
 type cell struct {
-	field  int   // of the record; -1: the schema has none, the values are null
-	node   *node // of values other than null
+	field  int   // index in the record; -1: the schema has no such field, the values are null
+	node   *node // type of the values other than null
 	null   int   // number of the null branch, -1: none
 	branch int   // number of the values' branch, -1: no union
 	unfit  string
@@ -33,8 +33,8 @@ func newCell(w *written, column int, f microdata.Field) cell {
 	return c
 }
 
-// readable reports whether values of type n can be read as a column of type
-// want, or those of them that it can hold.
+// readable reports whether a column of type want can hold values of type n, or at least
+// some of them.
 func readable(n *node, want arrow.DataType) bool {
 	if n.kind == kindNull || arrow.TypeEqual(n.arrow, want) {
 		return true
@@ -54,7 +54,7 @@ func readable(n *node, want arrow.DataType) bool {
 	return false
 }
 
-// at returns where row's value begins and ends; from is -1 where it is null.
+// at returns the begin and the end of row's value; from is -1 if it is null.
 func (c *cell) at(r *rows, row int) (from, to int) {
 	e := r.ends[r.starts[row]+c.field:]
 	from, to = int(e[0]), int(e[1])
@@ -88,8 +88,8 @@ func (d *columnDecoder) reject(row int, reason string) {
 	d.block.Reject(row, d.field.Name, reason)
 }
 
-// each calls value for every record that has one, and null for the others.
-// Records whose schema has another type for the column are rejected.
+// each calls value for every record with a value, and null for the others. It rejects
+// records whose schema has an incompatible type for the column.
 func (d *columnDecoder) each(value func(row int, c *cell, v []byte, from, to int), null func(row int)) {
 	for row, p := range d.rows.plans {
 		if p == nil {
@@ -113,7 +113,7 @@ func (d *columnDecoder) each(value func(row int, c *cell, v []byte, from, to int
 	}
 }
 
-// numbers decodes into the form that masks compute with.
+// numbers decodes into the form that masks use.
 func (d *columnDecoder) numbers(out *microdata.Column, measured bool) {
 	if _, ok := d.field.Type.(arrow.DecimalType); ok {
 		d.decimalNumbers(out, measured)
@@ -175,10 +175,10 @@ func (d *columnDecoder) numbers(out *microdata.Column, measured bool) {
 	}
 }
 
-// narrows reports whether a float32 holds x.
+// narrows reports whether a float32 represents x exactly.
 func narrows(x float64) bool { return float64(float32(x)) == x || math.IsNaN(x) }
 
-// decimalNumbers decodes decimals, of which a float64 may hold too few digits.
+// decimalNumbers decodes decimals, which a float64 may not represent exactly.
 func (d *columnDecoder) decimalNumbers(out *microdata.Column, measured bool) {
 	a := d.array()
 	defer a.Release()

@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// composer writes records of any source: its schema is made of the released
-// columns' types.
+// composer writes records of any source, with a schema that is derived from the
+// released columns' types.
 type composer struct {
 	layout  *microdata.Layout
 	header  []byte
@@ -83,7 +83,7 @@ func (c *composer) Encode(ctx context.Context, b *microdata.Block) (message.Rele
 	return res, nil
 }
 
-// composedField is a field of a schema that is made here.
+// composedField is a field of a derived schema.
 type composedField struct {
 	Name    string           `json:"name"`
 	Type    any              `json:"type"`
@@ -93,8 +93,8 @@ type composedField struct {
 
 type object map[string]any
 
-// composedSchema makes the schema of released columns: a record that is named
-// after the topic.
+// composedSchema returns the schema of released columns: a record that is named after
+// the topic.
 func composedSchema(topic string, s *microdata.Schema) (string, error) {
 	record := avroName(topic)
 	fields, err := composeFields(record, arrowFields(s))
@@ -118,7 +118,7 @@ func arrowFields(s *microdata.Schema) []arrow.Field {
 }
 
 // composeFields names the fields: Avro allows letters, digits and underscores.
-// Another name is changed, and kept as the field's doc.
+// Other names are changed, and the original name is kept as the field's doc.
 func composeFields(record string, columns []arrow.Field) ([]composedField, error) {
 	taken := make(map[string]string)
 	fields := make([]composedField, len(columns))
@@ -135,8 +135,8 @@ func composeFields(record string, columns []arrow.Field) ([]composedField, error
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
-		// Masks may make any column null, and a file's column may have nulls
-		// though its schema says otherwise.
+		// Masks may set any column to null, and a file's column may have nulls even if
+		// its schema excludes them.
 		f.Type = nullableType(t)
 		null := json.RawMessage("null")
 		f.Default = &null
@@ -155,7 +155,7 @@ func nullableType(t any) any {
 	return []any{"null", t}
 }
 
-// avroName makes a name that Avro allows.
+// avroName converts a name to one that Avro allows.
 func avroName(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -176,8 +176,7 @@ func avroName(s string) string {
 	return b.String()
 }
 
-// composeType returns the Avro type of an Arrow type; named types are called
-// name.
+// composeType returns the Avro type of an Arrow type; a named type gets the given name.
 func composeType(name string, t arrow.DataType) (any, error) {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
@@ -194,7 +193,7 @@ func composeType(name string, t arrow.DataType) (any, error) {
 	return structuredType(name, t)
 }
 
-// plainType is Avro's type for numbers, texts and bytes; nil for another type.
+// plainType returns the Avro type for numbers, texts and bytes; nil for other types.
 func plainType(t arrow.DataType) any {
 	switch t.(type) {
 	case *arrow.NullType:
@@ -219,7 +218,7 @@ func plainType(t arrow.DataType) any {
 	return nil
 }
 
-// timeType is Avro's type for dates, times and moments; nil for another type.
+// timeType returns the Avro type for dates, times and timestamps; nil for other types.
 func timeType(t arrow.DataType) any {
 	logical := func(base, as string) any { return object{"type": base, "logicalType": as} }
 	switch t := t.(type) {
@@ -245,7 +244,7 @@ func timeType(t arrow.DataType) any {
 	return nil
 }
 
-// structuredType is Avro's type for what has a name, a size or parts.
+// structuredType returns the Avro type for types with a name, a size or parts.
 func structuredType(name string, t arrow.DataType) (any, error) {
 	switch t := t.(type) {
 	case *arrow.FixedSizeBinaryType:

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
 
-// Config is the format's configuration. It has no parameters: the registry says
-// what there is to know.
+// Config is the format's configuration. It has no parameters, because the registry
+// provides the schemas.
 type Config struct{}
 
 // Check implements message.Config.

@@ -21,20 +21,21 @@ type decoder struct {
 	spare sync.Pool
 }
 
-// plan says how the fields of one schema become the wanted columns.
+// plan describes how the fields of one schema are decoded to the wanted columns.
 type plan struct {
 	written *written
 	nodes   []*node
 	cells   []cell // by want
 }
 
-// rows is where the fields of a run's records lie. It is what a block carries.
+// rows holds the positions of the fields of a run's records. It is the data of
+// Block.Carried.
 type rows struct {
 	reader *reader
 	values [][]byte
 	plans  []*plan  // by row; nil: rejected
 	starts []int    // by row, in ends
-	ends   []uint32 // of a row: where its first field begins, and where each field ends
+	ends   []uint32 // of a row: begin of its first field, and end of each field
 }
 
 // Decoder implements message.Reader.
@@ -83,8 +84,8 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 	return nil
 }
 
-// take returns memory for the spans of a run: what the block carried before,
-// since it is about to be emptied, or what an earlier run has left.
+// take returns memory for the spans of a run: that of the block's previous data, which
+// is no longer needed, or that of an earlier run.
 func (d *decoder) take(b *microdata.Block) *rows {
 	if old, ok := b.Carried.(*rows); ok {
 		return old
@@ -100,14 +101,14 @@ func (d *decoder) give(at *rows) {
 	d.spare.Put(at)
 }
 
-// Reasons for which records are rejected. None holds a value.
+// Reasons for rejecting records. None contains a value.
 const (
 	notFramed = "is not in the frame of a schema registry: a zero byte and four of the schema's number must come first"
 	malformed = "is not what its schema says: it is truncated, or a length or a number in it is malformed"
 	trailing  = "has bytes after the end of the record"
 )
 
-// walk finds the fields of every record.
+// walk finds the positions of the fields of every record.
 func (d *decoder) walk(ctx context.Context, b *microdata.Block, run *message.Run, at *rows) error {
 	at.reader, at.values = d.reader, run.Values
 	at.plans, at.starts, at.ends = at.plans[:0], at.starts[:0], at.ends[:0]
@@ -166,7 +167,7 @@ func (d *decoder) walk(ctx context.Context, b *microdata.Block, run *message.Run
 	return nil
 }
 
-// plan returns how messages of a schema are decoded.
+// plan returns the plan for messages of a schema.
 func (d *decoder) plan(w *written) *plan {
 	if p, ok := d.plans.Load(w); ok {
 		return p.(*plan)

@@ -1,20 +1,19 @@
-// Package avro reads and writes messages of Avro in the frame of a schema
-// registry: a zero byte, the number of the schema that the message was written
-// with, the record's binary form.
+// Package avro reads and writes Avro messages with the header of a schema registry: a
+// zero byte, the number of the schema that the message was written with, and the
+// record's binary form.
 //
 // The columns are the top-level fields of the latest schema of each topic's
-// subject at the start. Every message may have been written with another
-// schema. For each of them the fields are matched to the columns, by name or by
-// an alias that the latest schema gives, and found by walking the bytes;
-// wanted ones are decoded, numbers being promoted where the types differ
-// (int, long, float, double; back again where the value allows it). A column
-// that a message's schema lacks is null, also where the latest schema has a
-// default: nobody gave that answer.
+// subject at the start. Each message may have been written with another schema. For
+// each schema the fields are matched to the columns, by name or by an alias of the
+// latest schema. The fields are found by walking the bytes, and the wanted ones are
+// decoded. If the types differ, numbers are promoted (int, long, float, double), or
+// demoted if the value allows it. A column that a message's schema lacks is null, even
+// if the latest schema has a default, because no respondent gave this answer.
 //
 // Released to Avro again, a message keeps its schema without the fields that
 // are withheld or not listed: the bytes of the fields that no mask touches are
-// copied, masked values are written in the field's own type. Where a masked
-// value does not fit that schema (a swap put a null or a new symbol there, or
-// the schema lacks the field), the record is written with a wider one, in which
-// every masked column is present, of the latest type, and nullable.
+// copied, masked values are written in the field's own type. If a masked value does not
+// fit this schema (for example, a swap put a null or a new symbol there, or the schema
+// lacks the field), the record is written with a wider schema, in which every masked
+// column is present, has the latest type and is nullable.
 package avro

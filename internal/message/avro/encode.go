@@ -12,10 +12,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/float16"
 )
 
-// source is a released column of a block, as it is encoded.
+// source is a released column of a block in the form for encoding.
 type source struct {
 	array arrow.Array
-	i32   []int32 // of the types that masks change most, else nil
+	i32   []int32 // for the types that masks change most often, else nil
 	i64   []int64
 	f32   []float32
 	f64   []float64
@@ -39,12 +39,12 @@ func newSource(a arrow.Array) source {
 
 func (s *source) null(i int) bool { return s.nulls && isNull(s.array, i) }
 
-// target is a field's type, as values are encoded in it.
+// target is a field's type in the form for encoding.
 type target struct {
-	node   *node // the field's, which may be a union
+	node   *node // the field's type, which may be a union
 	value  *node
-	null   []byte // the null branch, nil: there is none
-	branch []byte // the values' branch
+	null   []byte // the encoded null branch; nil if there is none
+	branch []byte // the encoded branch of the values
 }
 
 func newTarget(n *node) target {
@@ -57,7 +57,7 @@ func newTarget(n *node) target {
 		t.branch = appendLong(nil, int64(branch))
 	}
 	if v.kind == kindNull {
-		t.null = t.branch // a null has no bytes but its branch's
+		t.null = t.branch // a null consists of its branch's bytes only
 		if t.null == nil {
 			t.null = []byte{}
 		}
@@ -95,7 +95,7 @@ func (t *target) append(dst []byte, s *source, i int) (_ []byte, ok bool) {
 	return appendArrow(dst, t.value, s.array, i)
 }
 
-// isNull reports a null, in a dictionary or a union too.
+// isNull reports whether value i is null, also in a dictionary or a union.
 func isNull(a arrow.Array, i int) bool {
 	if a.IsNull(i) || a.DataType().ID() == arrow.NULL {
 		return true
@@ -113,8 +113,7 @@ func isNull(a arrow.Array, i int) bool {
 	return false
 }
 
-// appendArrow appends value i of any array in type n; ok is false where n cannot
-// hold it.
+// appendArrow appends value i of any array in type n; ok is false if n cannot hold it.
 func appendArrow(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) {
 	switch u := a.(type) {
 	case *array.Dictionary:
@@ -156,8 +155,8 @@ func appendArrow(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) 
 	return appendNumber(dst, n, a, i)
 }
 
-// appendNumber writes a truth value, an integer or a floating-point number; false where
-// the array has none that the node takes.
+// appendNumber appends a boolean, an integer or a floating-point number; ok is false if
+// n cannot hold the value.
 func appendNumber(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) {
 	switch n.kind {
 	case kindBoolean:
@@ -190,7 +189,7 @@ func appendNumber(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool)
 	return dst, false
 }
 
-// appendBranch appends a value of a union, of the first branch that holds it.
+// appendBranch appends a value of a union, in the first branch that can hold it.
 func appendBranch(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) {
 	if n.kind != kindUnion {
 		return appendArrow(dst, n, a, i)
@@ -213,8 +212,8 @@ func appendBranch(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool)
 	return dst, false
 }
 
-// integer reads an integer, or a date or time in the unit that the schema made
-// of its type has (columnType).
+// integer reads an integer, or a date or time in the unit of the schema derived from
+// its type (columnType).
 func integer(a arrow.Array, i int) (int64, bool) {
 	switch a := a.(type) {
 	case *array.Int8:
@@ -296,7 +295,7 @@ func appendText(dst []byte, n *node, a arrow.Array, i int) (_ []byte, ok bool) {
 }
 
 // appendUnscaled appends a decimal's integer in two's complement, most
-// significant byte first: as few bytes as hold it, or all of a fixed.
+// significant byte first: the fewest possible bytes, or all bytes of a fixed.
 func appendUnscaled(dst []byte, n *node, u *big.Int) (_ []byte, ok bool) {
 	sign, magnitude := byte(0), u
 	if u.Sign() < 0 {

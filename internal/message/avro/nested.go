@@ -11,8 +11,8 @@ import (
 )
 
 // appendValue appends the value at v[at], of type n and found well-formed by
-// skip, to a builder of n's Arrow type. fault says what part of it Arrow cannot
-// hold; there is a null in its place then.
+// skip, to a builder of n's Arrow type. fault names a part that Arrow cannot hold,
+// which is replaced by null.
 func appendValue(b array.Builder, n *node, v []byte, at int) (next int, fault string) {
 	end := n.skip(v, at, 0)
 	switch n.kind {
@@ -138,7 +138,8 @@ func appendScalar(b array.Builder, n *node, v []byte, at, end int) (fault string
 	return ""
 }
 
-// appendDecimal puts a decimal that the builder's precision holds, and says whether it does.
+// appendDecimal appends a decimal if the builder's precision can hold it, and reports
+// whether it can.
 func appendDecimal(b array.Builder, n *node, v []byte, at int) bool {
 	u, ok := unscaled(n, v, at)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// reader knows the columns, and how the fields of each schema that messages
-// were written with are matched to them.
+// reader holds the columns, and the matching of the fields of each schema that messages
+// were written with.
 type reader struct {
 	client       *registry.Client
 	dropUnlisted bool
@@ -27,10 +27,10 @@ type reader struct {
 	latest       []*written // of the topics, without repetition
 	subjects     []string   // of the topics
 
-	known sync.Map // schema number → *written, or the *schemaError that says why it is of no use
+	known sync.Map // schema number → *written, or the *schemaError with the reason why it is not usable
 }
 
-// startField is what the schemas at the start say of a column.
+// startField is the definition of a column in the schemas at the start.
 type startField struct {
 	definition avro.SchemaField
 	node       *node
@@ -41,12 +41,12 @@ type startField struct {
 type written struct {
 	id       uint32
 	record   *record
-	column   []int // of each field; -1: it is not listed
-	field    []int // of each column; -1: the schema has none
+	column   []int // by field; -1: not listed
+	field    []int // by column; -1: the schema has no such field
 	unlisted []string
 }
 
-// newReader learns the columns of the topics.
+// newReader determines the columns of the topics.
 func newReader(ctx context.Context, req message.Request) (*reader, error) {
 	r := &reader{client: req.Registry, dropUnlisted: req.DropUnlisted, columns: map[string]int{}, aliases: map[string]int{}}
 	listed := make(map[string]bool, len(req.Columns))
@@ -79,7 +79,7 @@ func newReader(ctx context.Context, req message.Request) (*reader, error) {
 		r.listed = append(r.listed, listed[f.definition.Name])
 		for _, alias := range f.definition.Aliases {
 			if other, taken := r.aliases[alias]; taken && other != i {
-				i = -1 // two columns claim it: it is neither
+				i = -1 // two columns have this alias, so it is used for neither
 			}
 			r.aliases[alias] = i
 			i = r.columns[f.definition.Name]
@@ -94,7 +94,7 @@ func newReader(ctx context.Context, req message.Request) (*reader, error) {
 	return r, nil
 }
 
-// add takes up the fields of a topic's latest schema.
+// add adds the fields of a topic's latest schema.
 func (r *reader) add(topic string, rec *record, first bool) error {
 	here := make(map[int]bool)
 	for i, f := range rec.node.fields {
@@ -123,7 +123,7 @@ func (r *reader) add(topic string, rec *record, first bool) error {
 	return nil
 }
 
-// match finds the columns of a schema's fields.
+// match matches the fields of a schema to the columns.
 func (r *reader) match(id uint32, rec *record) *written {
 	w := &written{id: id, record: rec, column: make([]int, len(rec.node.fields)), field: make([]int, len(r.fields))}
 	for k := range w.field {
@@ -136,7 +136,7 @@ func (r *reader) match(id uint32, rec *record) *written {
 		}
 	}
 	for i, f := range rec.node.fields {
-		// A field of an earlier name, where the schema has none of the later.
+		// A field with an earlier name, if the schema has none with the present name.
 		if k, ok := r.aliases[f.name]; ok && w.column[i] < 0 && k >= 0 && w.field[k] < 0 {
 			w.column[i], w.field[k] = k, i
 		}
@@ -152,8 +152,8 @@ func (r *reader) match(id uint32, rec *record) *written {
 // Schema implements message.Reader.
 func (r *reader) Schema() *microdata.Schema { return &r.schema }
 
-// lookup returns the schema of a number. A *schemaError says that messages of it
-// are malformed; another error that the registry does not answer.
+// lookup returns the schema of a number. A *schemaError means that messages of this
+// schema are malformed; any other error that the registry does not answer.
 func (r *reader) lookup(ctx context.Context, id uint32) (*written, error) {
 	if known, ok := r.known.Load(id); ok {
 		if w, ok := known.(*written); ok {
@@ -163,7 +163,7 @@ func (r *reader) lookup(ctx context.Context, id uint32) (*written, error) {
 	}
 	s, err := r.client.ByID(ctx, id)
 	if registry.IsNotFound(err) {
-		return nil, errUnknown // not for ever: the registry may learn of it
+		return nil, errUnknown // not cached: the registry may get this schema later
 	}
 	if err != nil {
 		return nil, err

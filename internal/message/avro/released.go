@@ -11,23 +11,24 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// release says how records of one schema become records of the released one.
+// release describes how records of one schema are converted to records of the released
+// one.
 type release struct {
-	header []byte // frame with the released schema's number
+	header []byte // header with the released schema's number
 	steps  []step
-	absent []int // masked outputs, in Layout.Release, that the released schema has no field for
+	absent []int // masked outputs, in Layout.Release, without a field in the released schema
 }
 
-// step copies fields that follow one another, or puts a masked value.
+// step copies consecutive fields, or writes a masked value.
 type step struct {
-	from, to int // fields of the source's record, where output is -1
+	from, to int // fields of the source's record, if output is -1
 	output   int // in Layout.Release
 	target   target
 }
 
-// releaseOf makes the released schema of one that messages were written with:
-// it without the fields that do not leave. Where wide is true every masked
-// column has a field, of the latest schema's type and nullable.
+// releaseOf returns the released form of a schema that messages were written with: the
+// schema without the fields that are not released. If wide is true, every masked column
+// has a field, with the latest schema's type and nullable.
 func (s *splicer) releaseOf(ctx context.Context, w *written, wide bool) (*release, error) {
 	root := *w.record.root
 	rel, fields, puts := s.steps(w, wide)
@@ -57,8 +58,8 @@ func (s *splicer) releaseOf(ctx context.Context, w *written, wide bool) (*releas
 // put is a step that writes a masked value, and its field in the released schema.
 type put struct{ step, field int }
 
-// steps are what is copied and what is put in place of masked values, and the fields of
-// the schema that follows from it.
+// steps returns the steps that copy fields and write masked values, and the fields of
+// the resulting schema.
 func (s *splicer) steps(w *written, wide bool) (rel *release, fields []avro.SchemaField, puts []put) {
 	rel = &release{}
 	left := make(map[int]bool) // outputs that the schema has
@@ -104,8 +105,8 @@ func (s *splicer) steps(w *written, wide bool) (rel *release, fields []avro.Sche
 	return rel, fields, puts
 }
 
-// unchanged checks that the copied fields have the types that their bytes were
-// written with: of two types of one name a schema can define one alone.
+// unchanged returns an error unless the copied fields have the types that their bytes
+// were written with: a schema can define only one of two types with the same name.
 func (s *splicer) unchanged(w *written, rec *record) error {
 	now := make(map[string]*node, len(rec.node.fields))
 	for _, f := range rec.node.fields {
@@ -123,7 +124,7 @@ func (s *splicer) unchanged(w *written, rec *record) error {
 	return nil
 }
 
-// same reports whether values of two types are written alike.
+// same reports whether values of two types are encoded in the same way.
 func same(a, b *node, seen map[[2]*node]bool) bool {
 	pair := [2]*node{a, b}
 	if a == b || seen[pair] {
@@ -149,10 +150,10 @@ func same(a, b *node, seen map[[2]*node]bool) bool {
 	return true
 }
 
-// retyped gives a masked field the type that its column has, where messages were
-// written with another: a masked value is one of the column's type.
+// retyped returns a masked field with the type of its column, if messages were written
+// with another type, because a masked value has the column's type.
 func retyped(f, start avro.SchemaField, wide bool) avro.SchemaField {
-	f.Props = nil // of the old type: a logical type may stand there
+	f.Props = nil // these belong to the old type, for example a logical type
 	if wide {
 		wider := nullableField(start)
 		f.Type, f.Default, f.HasDefault = wider.Type, nil, true
@@ -176,7 +177,7 @@ func retyped(f, start avro.SchemaField, wide bool) avro.SchemaField {
 	return f
 }
 
-// valueType is a field's type without null.
+// valueType returns a field's type without null.
 func valueType(t avro.SchemaNode) avro.SchemaNode {
 	if t.Type != "union" {
 		return t
@@ -189,7 +190,7 @@ func valueType(t avro.SchemaNode) avro.SchemaNode {
 	return t
 }
 
-// nullableField is f as ["null", T], null by default.
+// nullableField returns f with the type ["null", T] and default null.
 func nullableField(f avro.SchemaField) avro.SchemaField {
 	f.Type = avro.SchemaNode{Type: "union", Branches: []avro.SchemaNode{{Type: "null"}, valueType(f.Type)}}
 	f.Default, f.HasDefault = nil, true

@@ -37,7 +37,7 @@ var primitives = map[string]kind{
 	"double": kindDouble, "bytes": kindBytes, "string": kindString,
 }
 
-// node is a type of a schema, as its values are walked. A type that contains
+// node is a type of a schema in the form for walking its values. A type that contains
 // itself is a cycle of nodes.
 type node struct {
 	kind     kind
@@ -49,8 +49,8 @@ type node struct {
 	elem     *node // of an array's items, of a map's values
 	branches []*node
 	fields   []member
-	arrow    arrow.DataType // of the values, nulls of a union apart
-	weight   int            // how many types arrow is made of
+	arrow    arrow.DataType // of the values, apart from the nulls of a union
+	weight   int            // number of types in arrow
 }
 
 type member struct {
@@ -58,9 +58,9 @@ type member struct {
 	node *node
 }
 
-// value is the type of a field's values other than null. A field of exactly
-// one such type, in a union or not, is held as that type; null and branch are
-// the union's numbers of the two, -1 where there is none.
+// value returns the type of a field's values other than null. A field with exactly one
+// such type, in a union or not, is decoded as that type. null and branch are the
+// numbers of the two branches in the union, -1 if there is none.
 func (n *node) value() (v *node, null, branch int) {
 	if n.kind != kindUnion {
 		return n, -1, -1
@@ -71,13 +71,13 @@ func (n *node) value() (v *node, null, branch int) {
 		case b.kind == kindNull:
 			null = i
 		case branch >= 0:
-			return n, -1, -1 // a union of several
+			return n, -1, -1 // a union of several types
 		default:
 			branch = i
 		}
 	}
 	if branch < 0 {
-		return n.branches[null], -1, null // a union of null alone
+		return n.branches[null], -1, null // a union of null only
 	}
 	return n.branches[branch], null, branch
 }
@@ -95,14 +95,14 @@ func (n *node) nullable() bool {
 	return false
 }
 
-// schemaError is what makes a schema of no use here; it says nothing of values.
+// schemaError is the reason why a schema is not usable; it contains no values.
 type schemaError struct{ reason string }
 
 func (e *schemaError) Error() string { return e.reason }
 
 func unusable(format string, args ...any) error {
 	reason := []rune(fmt.Sprintf(format, args...))
-	const most = 400 // what the library says may quote the schema
+	const most = 400 // the message of the library may quote the schema
 	if len(reason) > most {
 		reason = append(reason[:most], '…')
 	}
@@ -111,12 +111,12 @@ func unusable(format string, args ...any) error {
 
 // record is a parsed schema whose type is a record.
 type record struct {
-	root *avro.SchemaNode // which needs no other schema
+	root *avro.SchemaNode // self-contained
 	node *node
 }
 
-// parse reads a schema of the registry and what it refers to. A *schemaError
-// says that it is of no use; another error is the registry's.
+// parse reads a schema of the registry and the schemas that it refers to. A
+// *schemaError means that it is not usable; any other error is the registry's.
 func parse(ctx context.Context, client *registry.Client, s registry.Schema) (*record, error) {
 	if s.Type != registry.Avro {
 		return nil, unusable("its schema must be of type AVRO, and is of type %s", s.Type)
@@ -144,7 +144,8 @@ func parse(ctx context.Context, client *registry.Client, s registry.Schema) (*re
 
 // newRecord compiles a parsed schema.
 func newRecord(parsed *avro.Schema) (*record, error) {
-	// A schema made of the tree holds the definitions of all that it refers to.
+	// A schema built from the tree contains the definitions of all types that it refers
+	// to.
 	whole, err := parsed.Root().Schema()
 	if err != nil {
 		return nil, unusable("its schema is not valid: %v", err)
@@ -172,14 +173,14 @@ func newRecord(parsed *avro.Schema) (*record, error) {
 	return &record{root: root, node: n}, nil
 }
 
-// compiler makes nodes of a schema's tree.
+// compiler converts a schema's tree to nodes.
 type compiler struct {
 	named map[string]*node
 	all   []*node
 	open  map[*node]bool // by describe
 }
 
-// maxNodes bounds the types of a schema.
+// maxNodes is the greatest number of types of a schema.
 const maxNodes = 20000
 
 var errTooManyTypes = &schemaError{fmt.Sprintf("its schema must not have more than %d types, each counted as often as it stands inside others", maxNodes)}
@@ -229,8 +230,8 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 	return n, nil
 }
 
-// define gives a type its name, before what it holds, which may name it. It returns the
-// namespace that holds within it.
+// define registers the name of a type before its parts are compiled, because these may
+// refer to it. It returns the namespace of the type's parts.
 func (c *compiler) define(n *node, s *avro.SchemaNode, namespace string) string {
 	name := s.Name
 	if name != "" && !strings.Contains(name, ".") && s.Namespace != "" {
@@ -268,7 +269,7 @@ func (c *compiler) branches(n *node, s *avro.SchemaNode, namespace string) error
 	return nil
 }
 
-// reference returns the type that a name stands for.
+// reference returns the type with a name.
 func (c *compiler) reference(s *avro.SchemaNode, namespace string) (*node, error) {
 	for _, name := range []string{namespace + "." + s.Type, s.Type} {
 		if other := c.named[name]; other != nil {
@@ -280,8 +281,8 @@ func (c *compiler) reference(s *avro.SchemaNode, namespace string) (*node, error
 
 const endless = 1 << 30
 
-// measure finds the fewest bytes of each type, from the bottom up until nothing
-// changes: types may contain themselves.
+// measure computes the least number of bytes of each type. It iterates until nothing
+// changes, because types may contain themselves.
 func (c *compiler) measure() error {
 	for _, n := range c.all {
 		n.min = endless

@@ -14,14 +14,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// splicer writes records that came from messages of this format: carried bytes
-// with masked values between them.
+// splicer writes records from messages of this format: it copies the carried bytes and
+// inserts masked values.
 type splicer struct {
 	reader         *reader
 	client         *registry.Client
 	topic, subject string
 	layout         *microdata.Layout
-	outputs        []int // of each column of the source, in Layout.Release; -1: it does not leave
+	outputs        []int // by column of the source, index in Layout.Release; -1: not released
 
 	mu       sync.RWMutex
 	releases map[form]*release
@@ -32,9 +32,9 @@ type form struct {
 	wide    bool
 }
 
-// newSplicer prepares a writer. Where the source has one schema its released
-// form is registered at once, so that what the registry says against it is said
-// before anything is read.
+// newSplicer returns a writer. If the source has one schema, it registers the released
+// form at once, so that an error of the registry is reported before any message is
+// read.
 func newSplicer(ctx context.Context, from *reader, r message.WriteRequest) (*splicer, error) {
 	s := &splicer{
 		reader: from, client: r.Registry, topic: r.Topic, subject: r.Registry.Subject(r.Topic), layout: r.Layout,
@@ -63,7 +63,7 @@ func newSplicer(ctx context.Context, from *reader, r message.WriteRequest) (*spl
 // Carries implements message.Writer.
 func (s *splicer) Carries() bool { return true }
 
-// release returns the released form of a schema, registered once.
+// release returns the released form of a schema, which it registers once.
 func (s *splicer) release(ctx context.Context, f form) (*release, error) {
 	s.mu.RLock()
 	rel := s.releases[f]
@@ -140,11 +140,11 @@ func (s *splicer) Encode(ctx context.Context, b *microdata.Block) (message.Relea
 	return res, nil
 }
 
-// perMasked is by how many bytes a number may be longer than it was.
+// perMasked is the greatest number of bytes by which a number can become longer.
 const perMasked = 10
 
-// append appends the message of a record. fault is the output, in
-// Layout.Release, whose value the schema cannot hold, else -1.
+// append appends the message of a record. fault is the index in Layout.Release of an
+// output whose value the schema cannot hold, else -1.
 func (r *release) append(dst []byte, at *rows, masked []source, row int) (_ []byte, fault int) {
 	for _, o := range r.absent {
 		if !masked[o].null(row) {
@@ -167,8 +167,8 @@ func (r *release) append(dst []byte, at *rows, masked []source, row int) (_ []by
 	return dst, -1
 }
 
-// released returns a column as it leaves, of the released type, with a value for
-// each record of the block.
+// released returns a released column, with the released type and a value for each
+// record of the block.
 func released(b *microdata.Block, layout *microdata.Layout, out microdata.Output) arrow.Array {
 	c := &b.Columns[out.Column]
 	if layout.Read[out.Column].As == microdata.Array {

@@ -7,9 +7,9 @@ import (
 	avro "github.com/twmb/avro"
 )
 
-// simple returns the Arrow type of a type that is not nested, nil for the
-// others. A logical type that Avro does not allow on the type is ignored, as the
-// specification has it.
+// simple returns the Arrow type of a type that is not nested, nil for other types. A
+// logical type that Avro does not allow for the type is ignored, as the specification
+// requires.
 func simple(n *node, s *avro.SchemaNode) arrow.DataType {
 	utc := func(u arrow.TimeUnit) arrow.DataType { return &arrow.TimestampType{Unit: u, TimeZone: "UTC"} }
 	local := func(u arrow.TimeUnit) arrow.DataType { return &arrow.TimestampType{Unit: u} }
@@ -67,8 +67,8 @@ func simple(n *node, s *avro.SchemaNode) arrow.DataType {
 	return nil
 }
 
-// decimalType returns the Arrow type of a decimal, nil where s is none or has
-// more digits than Arrow's have: it is then bytes.
+// decimalType returns the Arrow type of a decimal. It returns nil if s is not a decimal
+// or has more digits than Arrow supports; the column is then bytes.
 func decimalType(s *avro.SchemaNode) arrow.DecimalType {
 	if s.LogicalType != "decimal" || s.Precision < 1 || s.Scale < 0 || s.Scale > s.Precision {
 		return nil
@@ -84,15 +84,14 @@ func decimalType(s *avro.SchemaNode) arrow.DecimalType {
 }
 
 // fitsFixed reports whether all values of a decimal fit in size bytes, as the
-// specification demands.
+// specification requires.
 func fitsFixed(d arrow.DecimalType, size int) bool {
 	limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.GetPrecision())), nil)
 	return limit.Sub(limit, big.NewInt(1)).BitLen() < 8*size
 }
 
-// describe sets the Arrow types of nested types. Where a type contains itself it
-// is cut, its second occurrence being null; such a column is carried or withheld,
-// never decoded.
+// describe sets the Arrow types of nested types. If a type contains itself, its second
+// occurrence is replaced by null; such a column is copied or withheld, never decoded.
 func (c *compiler) describe(n *node) arrow.DataType {
 	if n.arrow != nil {
 		n.weight = max(n.weight, 1)

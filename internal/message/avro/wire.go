@@ -2,12 +2,12 @@ package avro
 
 import "math"
 
-// maxDepth bounds how deep values may be nested in one another.
+// maxDepth is the greatest nesting depth of values.
 const maxDepth = 64
 
-// long reads a zigzag varint of up to 64 bits; next is -1 where it is malformed. One
-// that is longer than its number needs is: no writer makes it, other readers refuse an
-// int of more than 5 bytes, and how long it is could tell something.
+// long reads a zigzag varint of up to 64 bits; next is -1 if it is malformed. A varint
+// that is longer than necessary counts as malformed: no writer produces it, other
+// readers reject an int of more than 5 bytes, and its length could carry information.
 func long(b []byte, at int) (v int64, next int) {
 	if at < len(b) && b[at] < 0x80 {
 		u := b[at]
@@ -42,8 +42,8 @@ func appendLong(dst []byte, v int64) []byte {
 	return append(dst, byte(u))
 }
 
-// span reads the length of a string or of bytes, and returns where they begin
-// and end; from is -1 where the length is malformed or beyond b.
+// span reads the length of a string or of bytes and returns their begin and end; from
+// is -1 if the length is malformed or exceeds b.
 func span(b []byte, at int) (from, to int) {
 	n, at := long(b, at)
 	if at < 0 || n < 0 || n > int64(len(b)-at) {
@@ -52,8 +52,8 @@ func span(b []byte, at int) (from, to int) {
 	return at, at + int(n)
 }
 
-// skip returns where the value of type n that begins at b[at] ends, -1 where
-// it is malformed. Its time is bounded by the bytes that it passes.
+// skip returns the end of the value of type n that begins at b[at], -1 if it is
+// malformed. Its time is limited by the number of bytes that it passes.
 func (n *node) skip(b []byte, at, depth int) int {
 	switch n.kind {
 	case kindNull:
@@ -95,7 +95,7 @@ func (n *node) skip(b []byte, at, depth int) int {
 		return n.branches[v].skip(b, at, depth+1)
 	case kindRecord:
 		if n.min == 0 {
-			return at // all its values are empty, however many they are
+			return at // its values have no bytes, for any number of fields
 		}
 		if depth == maxDepth {
 			return -1
@@ -130,7 +130,7 @@ func (n *node) skipBlocks(b []byte, at, depth int) int {
 		}
 		at = next
 		if n.least() == 0 {
-			continue // such items have no bytes
+			continue // these items have no bytes
 		}
 		for range count {
 			if n.kind == kindMap {
@@ -148,7 +148,7 @@ func (n *node) skipBlocks(b []byte, at, depth int) int {
 	}
 }
 
-// least is the fewest bytes that an item of an array or map has.
+// least returns the least number of bytes of an item of an array or map.
 func (n *node) least() int {
 	if n.kind == kindMap {
 		return n.elem.min + 1
@@ -156,13 +156,13 @@ func (n *node) least() int {
 	return n.elem.min
 }
 
-// maxEmpty bounds the items of a block that have no bytes each, of which a few
-// bytes could announce any number.
+// maxEmpty is the greatest number of items without bytes in a block, because a few
+// bytes could announce any number of them.
 const maxEmpty = 64
 
-// block reads the head of a block of items: how many (0: the last block), where
-// they must end (-1: not said), and where they begin; next is -1 where the head
-// is malformed or announces more than can follow.
+// block reads the head of a block of items: their number (0: the last block), their end
+// (-1: not given) and their begin; next is -1 if the head is malformed or announces
+// more items than can follow.
 func (n *node) block(b []byte, at int) (count, end, next int) {
 	c, at := long(b, at)
 	if at < 0 {

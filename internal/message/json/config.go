@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
 
-// Config is the format's configuration: there is nothing to be said.
+// Config is the format's configuration. It has no parameters.
 type Config struct{}
 
 // Check implements message.Config.

@@ -1,20 +1,20 @@
-// Package json reads and writes messages that are JSON objects (RFC 8259), one a
-// message, over as many lines as it likes.
+// Package json reads and writes messages that are JSON objects (RFC 8259), one per
+// message, on any number of lines.
 //
-// JSON has no schema: the listed columns are it. A column is a member, or by a
-// dotted path a member of a nested object; what lies below a listed member
-// belongs to it. A column that masks compute with, or of which decimals are
-// given, is float64. One that identifies the respondent is a dense union of
-// string, number, boolean and decimal (integers that no float64 is), so that its
-// digest is that of the same value in a file with types. Every other column is
-// JSON text, as it came. Null and missing are null.
+// JSON has no schema; the listed columns replace it. A column is a member or, with a
+// dotted path, a member of a nested object; everything below a listed member belongs to
+// it. A column that masks compute with, or for which decimals are configured, is
+// float64. A column that identifies the respondent is a dense union of string, number,
+// boolean and decimal (integers that float64 cannot represent), so that its digest
+// equals that of the same value in a typed file. Every other column is unchanged JSON
+// text. Null and missing are null.
 //
-// From JSON to JSON a message stays as it came, white space included: values of
-// masked columns are replaced in their place, members that are not released are
-// cut out with their comma. From other formats columns with dotted names become
-// nested objects.
+// From JSON to JSON a message does not change otherwise, including its white space:
+// values of masked columns are replaced in place, and members that are not released are
+// removed with their comma. From other formats, columns with dotted names become nested
+// objects.
 //
-// A message is rejected that is no object of valid JSON in UTF-8, that has a
-// listed member twice, an object or array where the column has single values, or
-// a value in a decoded number column that no float64 can be.
+// A message is rejected if it is not an object of valid JSON in UTF-8, if it has a
+// listed member twice, if it has an object or array in a column of single values, or if
+// a decoded number column has a value that cannot be a float64.
 package json

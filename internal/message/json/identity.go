@@ -21,7 +21,7 @@ const (
 	kindDecimal // integers that a float64 would change
 )
 
-// maxDigits is how many digits an identifying integer can have.
+// maxDigits is the greatest number of digits of an identifying integer.
 const maxDigits = 76
 
 var (
@@ -40,7 +40,7 @@ const (
 	tooLong       = "an integer of more than 76 digits"
 )
 
-// identity gathers the values of an identity column.
+// identity collects the values of an identity column.
 type identity struct {
 	kinds   []arrow.UnionTypeCode
 	at      []int32
@@ -74,7 +74,7 @@ func identities(b *microdata.Block, c *members.Records, i int, name string) arro
 	return v.array()
 }
 
-// next is the place of a value in its child.
+// next sets the kind of the next value and its index in its child.
 func (v *identity) next(kind arrow.UnionTypeCode, at int) {
 	v.kinds, v.at = append(v.kinds, kind), append(v.at, int32(at))
 }
@@ -85,7 +85,8 @@ func (v *identity) null() {
 	v.nulls++
 }
 
-// append appends a valid JSON value; where it cannot, nothing, and says why.
+// append appends a valid JSON value. If it cannot, it appends nothing and returns the
+// reason.
 func (v *identity) append(p []byte) (reason string) {
 	if members.IsNull(p) {
 		v.null()

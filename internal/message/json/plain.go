@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/members"
 )
 
-// plainText turns JSON text into strings: a JSON string into what it says, any
-// other value into its text, null into null.
+// plainText converts JSON text to strings: a JSON string to its content, any other
+// value to its text, null to null.
 func plainText(text arrow.Array) arrow.Array {
 	from := text.(*array.String)
 	b := array.NewStringBuilder(memory.DefaultAllocator)

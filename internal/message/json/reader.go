@@ -37,7 +37,7 @@ func newReader(r message.Request) (*reader, error) {
 	return d, nil
 }
 
-// add makes the member of a dotted path the next column.
+// add adds the member of a dotted path as the next column.
 func (d *reader) add(path string, text bool) error {
 	in, rest, inside := members.Root, path, true
 	for {
@@ -83,7 +83,7 @@ type decoder struct {
 	plan   *members.Plan
 }
 
-// noValue is the reason for which a message is rejected that holds nothing.
+// noValue is the reason for rejecting an empty message.
 const noValue = "no value (a tombstone)"
 
 // partition is the part of Block.Stream that is the partition's number.

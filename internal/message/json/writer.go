@@ -19,7 +19,7 @@ func (w *writer) Carries() bool { return w.carries }
 
 var cellsPool = sync.Pool{New: func() any { return new(members.Cells) }}
 
-// Encode implements message.Writer. All values lie in one piece of memory.
+// Encode implements message.Writer. All values share one piece of memory.
 func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Released, error) {
 	if err := ctx.Err(); err != nil {
 		return message.Released{}, err
@@ -41,7 +41,7 @@ func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Releas
 		}
 		from := len(buf)
 		buf = w.members.Append(buf, c, r)
-		// Where buf has outgrown its memory, values before stay in the old one.
+		// If buf has been reallocated, earlier values remain in the old memory.
 		out.Values = append(out.Values, buf[from:len(buf):len(buf)])
 		out.Source = append(out.Source, int32(r))
 	}

@@ -20,11 +20,11 @@ const (
 	reasonUTF8  = "holds text that is not valid UTF-8"
 )
 
-// values are those of a slot in the records from ≤ r < to, all of one writer's
-// schema.
+// values holds the values of a slot in the records from ≤ r < to, all of the same
+// writer's schema.
 type values struct {
 	from, to int
-	field    *field // nil: the schema lacks it, or the records are malformed
+	field    *field // nil: the schema lacks the field, or the records are malformed
 	raw      []uint64
 	state    []uint8
 }
@@ -35,12 +35,13 @@ func (v *values) value(r int) (raw uint64, ok bool) {
 	case present:
 		return v.raw[r], true
 	case absent:
-		return 0, !v.field.presence // zero of every class; no bytes
+		return 0, !v.field.presence // zero for every class; no bytes
 	}
 	return 0, false
 }
 
-// each calls f with the records' values, stretch by stretch of one schema.
+// each calls f with the records' values, once for each stretch of records with the same
+// schema.
 func (c *carried) each(slot, n int, f func(v *values)) {
 	raw, state := c.raw[slot*n:][:n], c.state[slot*n:][:n]
 	for from := 0; from < n; {
@@ -75,7 +76,7 @@ func (d *decoder) numbers(b *microdata.Block, col *microdata.Column, c *carried,
 	out := col.Alloc(b.N, false)
 	null := func(r int) {
 		if out.Valid == nil {
-			out = col.Alloc(b.N, true) // the same values, and now a bitmap
+			out = col.Alloc(b.N, true) // the same values, with a bitmap added
 		}
 		out.Valid.Clear(r)
 		out.Values[r] = 0
@@ -147,7 +148,7 @@ func (d *decoder) array(b *microdata.Block, col *microdata.Column, c *carried, s
 	col.Array = build.NewArray()
 }
 
-// reserveText makes room for the bytes of a slot where it holds text.
+// reserveText reserves memory for the bytes of a slot if it holds text.
 func (c *carried) reserveText(build array.Builder, slot, n int) {
 	var reserve func(int)
 	switch build := build.(type) {
@@ -172,7 +173,7 @@ func (c *carried) reserveText(build array.Builder, slot, n int) {
 	reserve(size)
 }
 
-// appendValue appends the value of record r, or returns why it cannot be had.
+// appendValue appends the value of record r, or returns the reason why it cannot.
 func (c *carried) appendValue(build array.Builder, f *field, r int, raw uint64) (reason string) {
 	switch from := classOf(f.kind); from {
 	case classEnum:
@@ -192,7 +193,8 @@ func (c *carried) appendValue(build array.Builder, f *field, r int, raw uint64) 
 	return ""
 }
 
-// enumName returns the name of an enum's number, which an open enum may lack.
+// enumName returns the name of an enum's number. An open enum may have numbers without
+// names.
 func enumName(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber) string {
 	if v := e.Values().ByNumber(n); v != nil {
 		return string(v.Name())
@@ -200,8 +202,8 @@ func enumName(e protoreflect.EnumDescriptor, n protoreflect.EnumNumber) string {
 	return strconv.Itoa(int(n))
 }
 
-// appendNumber appends a value of a class to a builder of numbers or bools, and
-// returns a reason where it does not fit.
+// appendNumber appends a value of a class to a builder of numbers or bools, or returns
+// the reason if it does not fit.
 func appendNumber(build array.Builder, from class, raw uint64) string {
 	signed, unsigned := int64(raw), raw
 	small := from == classUint && raw > math.MaxInt64 // beyond int64
@@ -245,7 +247,7 @@ func appendNumber(build array.Builder, from class, raw uint64) string {
 	return ""
 }
 
-// floatOf returns a value of a class as a float64; ok is false where that is not
+// floatOf returns a value of a class as a float64; ok is false if the result is not
 // exact.
 func floatOf(from class, raw uint64) (x float64, ok bool) {
 	switch from {

@@ -16,12 +16,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// composer makes messages of columns that come from another format.
+// composer writes messages from columns of another format.
 type composer struct {
 	layout *microdata.Layout
-	reader message.Reader // nil where the source is no topic
+	reader message.Reader // nil if the source is not a topic
 	frame  []byte
-	fields []composed // by place in the release
+	fields []composed // by index in the release
 }
 
 type composed struct {
@@ -29,7 +29,7 @@ type composed struct {
 	presence bool
 }
 
-// severalRecords is a reader whose messages have several records each.
+// severalRecords is a reader whose messages can have several records.
 type severalRecords interface {
 	MessageOf(b *microdata.Block) []int32
 }
@@ -52,7 +52,7 @@ func newComposer(ctx context.Context, c *Config, r message.WriteRequest) (*compo
 	return w, nil
 }
 
-// describe makes the schema: proto3, the columns in the order of the release.
+// describe returns the schema: proto3, with the columns in the order of the release.
 func (w *composer) describe(name, topic string) (*descriptorpb.FileDescriptorProto, error) {
 	if name == "" {
 		name = messageName(topic)
@@ -69,7 +69,7 @@ func (w *composer) describe(name, topic string) (*descriptorpb.FileDescriptorPro
 		if err != nil {
 			return nil, err
 		}
-		// Names that differ in case or underscores alone are one in JSON.
+		// Names that differ only in case or underscores are equal in JSON.
 		field, json := fieldName(o.Field.Name), ""
 		for k := 2; ; k++ {
 			if json = jsonName(field); !taken[json] {
@@ -90,8 +90,8 @@ func (w *composer) describe(name, topic string) (*descriptorpb.FileDescriptorPro
 	return file, nil
 }
 
-// numberAt returns the number of the i-th field; some are kept for Protobuf's own
-// use.
+// numberAt returns the number of the i-th field. It skips the numbers that Protobuf
+// reserves.
 func numberAt(i int) int32 {
 	n := int32(i + 1)
 	if n >= int32(protowire.FirstReservedNumber) {
@@ -100,8 +100,8 @@ func numberAt(i int) int32 {
 	return n
 }
 
-// kindOf returns the kind of field that a column's values are written to.
-// Decimals, dates and times are written as text, which is exact.
+// kindOf returns the kind of field for a column's values. Decimals, dates and times are
+// written as text, which is exact.
 func kindOf(f microdata.Field) (protoreflect.Kind, error) {
 	switch f.Type.ID() {
 	case arrow.BOOL:
@@ -127,7 +127,7 @@ func kindOf(f microdata.Field) (protoreflect.Kind, error) {
 	return 0, fmt.Errorf("column %s is %s, which cannot be released to Protobuf from another format; list it as an identifier, or convert it before", f.Name, microdata.TypeName(f.Type))
 }
 
-// messageName makes the name of a message type of a topic's: survey-masked
+// messageName converts the name of a topic to that of a message type: survey-masked
 // becomes SurveyMasked.
 func messageName(topic string) string {
 	var b strings.Builder
@@ -153,7 +153,7 @@ func messageName(topic string) string {
 	return b.String()
 }
 
-// fieldName makes a field's name of a column's.
+// fieldName converts the name of a column to that of a field.
 func fieldName(column string) string {
 	b := []byte(column)
 	for i, c := range b {
@@ -167,7 +167,7 @@ func fieldName(column string) string {
 	return string(b)
 }
 
-// jsonName is what JSON names a field, in lower case.
+// jsonName returns the JSON name of a field, in lower case.
 func jsonName(field string) string { return strings.ToLower(strings.ReplaceAll(field, "_", "")) }
 
 // Carries implements message.Writer.
@@ -222,8 +222,7 @@ func (w *composer) Encode(ctx context.Context, b *microdata.Block) (message.Rele
 	return out, nil
 }
 
-// columns returns the released columns; numbers that are written as text are
-// arrays.
+// columns returns the released columns; numbers that are written as text are in arrays.
 func (w *composer) columns(b *microdata.Block) ([]outColumn, error) {
 	out := columnsOf(w.layout, b)
 	for i, o := range w.layout.Release {

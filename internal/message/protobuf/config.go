@@ -39,8 +39,9 @@ func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader,
 	return newReader(ctx, c, r)
 }
 
-// Writer implements message.Config: it registers the released forms of the
-// newest schemas; those of others follow when a message of theirs comes.
+// Writer implements message.Config: it registers the released forms of the newest
+// schemas. Those of other schemas are registered when a message with such a schema
+// arrives.
 func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Writer, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]

@@ -18,7 +18,7 @@ type decoder struct {
 	*reader
 	layout *microdata.Layout
 	carry  bool
-	slots  []int // by column: where it is decoded, -1: not
+	slots  []int // by column: slot in which it is decoded; -1: not decoded
 	wanted []int // column by slot
 
 	mu    sync.Mutex
@@ -28,31 +28,31 @@ type decoder struct {
 // States of a slot of a record.
 const (
 	absent  = iota // not in the message
-	present        // its value is in raw
+	present        // the value is in raw
 	lacking        // the writer's schema does not have the field, or the record is malformed
 )
 
-// edit is a place of a message where what leaves differs from what came.
+// edit is a place of a message where the released message differs from the original.
 type edit struct {
 	start, end uint32
-	to         int32 // the masked field (index in plan.masked) that is written there, or one of the following
+	to         int32 // the masked field (index in plan.masked) that is written there, or one of the constants below
 }
 
 const (
 	toNothing = -1
-	toClean   = -2 // what leaves of a nested message
+	toClean   = -2 // the released part of a nested message
 )
 
-// carried is what a block keeps of its messages: Block.Carried.
+// carried is the data of Block.Carried: what a block keeps of its messages.
 type carried struct {
 	values [][]byte
-	plans  []*plan  // by record; nil where it is malformed
-	starts []uint32 // where the message begins in its value, behind the frame
-	last   []uint32 // where the edits of each record end
+	plans  []*plan  // by record; nil if it is malformed
+	starts []uint32 // begin of the message in its value, after the header
+	last   []uint32 // end of the edits of each record
 	edits  []edit
 	raw    []uint64 // of slot s and record r at s*records + r
 	state  []uint8
-	stamps []int32 // by field, and behind them by oneof: the last record, from 1, that had it
+	stamps []int32 // by field, and then by oneof: the last record, from 1, that had it
 }
 
 var carriedPool = sync.Pool{New: func() any { return new(carried) }}
@@ -63,7 +63,7 @@ func (c *carried) release() {
 	carriedPool.Put(c)
 }
 
-// sized returns s with n elements of any value.
+// sized returns s with n elements of unspecified values.
 func sized[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -71,7 +71,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// maxValue bounds a message: places in it have 32 bits.
+// maxValue is the greatest length of a message: positions in it have 32 bits.
 const maxValue = math.MaxInt32
 
 // Decode implements message.Decoder.
@@ -106,10 +106,10 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 	return nil
 }
 
-// messages walks over the messages of a run.
+// messages scans the messages of a run.
 func (d *decoder) messages(ctx context.Context, b *microdata.Block, c *carried, run *message.Run) error {
 	n := len(run.Values)
-	var frame []byte // of the message before
+	var frame []byte // of the previous message
 	var p *plan
 	var buf [maxNesting]int
 	for r, v := range run.Values {
@@ -170,7 +170,7 @@ func (d *decoder) frame(ctx context.Context, topic string, v []byte, buf []int) 
 	return p, frame, reason, err
 }
 
-// record walks over a message, which begins at a place of its value.
+// record scans a message, which begins at position at of its value.
 func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (column, reason string) {
 	stamp := int32(r + 1)
 	for slot, f := range p.slots {
@@ -187,7 +187,7 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 		}
 		at = w.end
 		f := p.field(w.number)
-		if f == nil { // the writer's schema does not have it: nobody knows what it is
+		if f == nil { // the writer's schema does not have the field, so its meaning is unknown
 			c.cut(r, w.start, w.end)
 			continue
 		}
@@ -217,8 +217,8 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 	return "", ""
 }
 
-// editLacking notes, at the end of a message, the masked fields that it lacks: a mask
-// may give them a value.
+// editLacking adds edits at the end of a message for the masked fields that it lacks,
+// because a mask may give them a value.
 func (c *carried) editLacking(p *plan, at int, stamp int32) {
 	for i, f := range p.masked {
 		if f.id < 0 || c.stamps[f.id] != stamp {
@@ -227,15 +227,15 @@ func (c *carried) editLacking(p *plan, at int, stamp int32) {
 	}
 }
 
-// scanned is a field as it lies in a message.
+// scanned is a field in a message.
 type scanned struct {
 	number     protowire.Number
 	typ        protowire.Type
-	value      uint64 // of a number; of bytes: where they begin and end
+	value      uint64 // value of a number; begin and end of bytes
 	start, end int    // with its tag
 }
 
-// scan reads the field at v[at]; ok is false where there is none that is whole.
+// scan reads the field at v[at]; ok is false if it is malformed or truncated.
 func scan(v []byte, at int) (w scanned, ok bool) {
 	w.start = at
 	tag, size := uint64(v[at]), 1
@@ -279,8 +279,8 @@ func scan(v []byte, at int) (w scanned, ok bool) {
 	return w, size >= 0
 }
 
-// once returns the reason where a field must not be there again: it is, or another one
-// of its oneof is. Messages that come twice are merged.
+// once returns a reason if a field, or another one of its oneof, occurs again in a
+// message although it must not. Repeated occurrences of a nested message are merged.
 func (c *carried) once(p *plan, f *field, stamp int32) (reason string) {
 	if c.stamps[f.id] == stamp {
 		if f.wire != protowire.StartGroupType && f.kind != protoreflect.MessageKind {
@@ -298,8 +298,8 @@ func (c *carried) once(p *plan, f *field, stamp int32) (reason string) {
 	return ""
 }
 
-// edit notes what becomes of a field in the release; false where a message in it cannot
-// be read.
+// edit adds the edits of a field for the release; it returns false if a message in the
+// field cannot be read.
 func (c *carried) edit(f *field, r int, v []byte, w scanned) bool {
 	switch {
 	case !f.keep:
@@ -317,7 +317,7 @@ func (c *carried) edit(f *field, r int, v []byte, w scanned) bool {
 	return true
 }
 
-// cut leaves out a stretch of record r.
+// cut adds an edit that omits a part of record r.
 func (c *carried) cut(r, start, end int) {
 	k := len(c.edits) - 1
 	own := r == 0 || k >= int(c.last[r-1])
@@ -334,7 +334,7 @@ func nestedOf(number protowire.Number, typ protowire.Type, v []byte, start, end 
 	return inner(number, typ, v[start+size:end])
 }
 
-// normal returns a number as its class holds it.
+// normal returns a number in the representation of its class.
 func normal(k protoreflect.Kind, v uint64) uint64 {
 	switch k {
 	case protoreflect.BoolKind:

@@ -5,11 +5,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// knownFields are the fields that message types had in the newest schemas at the start: the
-// only ones that nested messages may hold when they are released.
+// knownFields holds the fields of message types in the newest schemas at the start.
+// Released nested messages may contain only these.
 type knownFields map[protoreflect.FullName]map[protoreflect.FieldNumber]protoreflect.Name
 
-// add notes the types that a field's messages hold.
+// add adds the message types that a field contains.
 func (k knownFields) add(f protoreflect.FieldDescriptor) {
 	m := f.Message()
 	if m == nil {
@@ -31,31 +31,31 @@ func (k knownFields) add(f protoreflect.FieldDescriptor) {
 	}
 }
 
-// has reports whether a field of a nested message may leave.
+// has reports whether a field of a nested message may be released.
 func (k knownFields) has(f protoreflect.FieldDescriptor) bool {
 	name, ok := k[f.ContainingMessage().FullName()][f.Number()]
 	return ok && name == f.Name()
 }
 
-// node is a type of nested messages: what of them leaves.
+// node is a type of nested messages, with the fields that are released.
 type node struct {
 	fields map[protowire.Number]*subfield
 }
 
 type subfield struct {
 	wire     protowire.Type
-	packable bool // may also come packed
+	packable bool // may also be packed
 	child    *node
 }
 
-// tree makes the nodes of the types that a released field of a writer's schema
-// reaches. extra is told the fields that do not leave.
+// tree builds the nodes of the types that a released field of a writer's schema
+// contains. It passes the fields that are not released to extra.
 type tree struct {
 	known knownFields
 	nodes map[protoreflect.FullName]*node
 	extra func(protoreflect.FieldDescriptor)
 	top   protoreflect.FullName                   // the type of the topic's messages
-	own   func(protoreflect.FieldDescriptor) bool // which of its fields leave where it is nested
+	own   func(protoreflect.FieldDescriptor) bool // reports which of its fields are released if it is nested
 }
 
 func (t *tree) node(m protoreflect.MessageDescriptor) *node {
@@ -102,20 +102,20 @@ func packable(f protoreflect.FieldDescriptor) bool {
 	return f.IsList() && w != protowire.BytesType && w != protowire.StartGroupType
 }
 
-// finding is what a look into a nested message shows.
+// finding is the result of inspecting a nested message.
 type finding uint8
 
 const (
 	clean  finding = iota
-	dirty          // it has fields that do not leave
+	dirty          // it has fields that are not released
 	broken         // it is malformed
 )
 
-// maxDepth bounds how deep messages are nested in one another, as the usual
-// readers of Protobuf do.
+// maxDepth is the greatest nesting depth of messages, the same as in the usual readers
+// of Protobuf.
 const maxDepth = 100
 
-// inspect looks into a nested message.
+// inspect checks a nested message.
 func (n *node) inspect(p []byte, depth int) finding {
 	if depth > maxDepth {
 		return broken
@@ -152,8 +152,7 @@ func (n *node) inspect(p []byte, depth int) finding {
 	return found
 }
 
-// inner returns the message in a field's value, which ConsumeFieldValue has
-// passed.
+// inner returns the message in a field's value, which ConsumeFieldValue has accepted.
 func inner(num protowire.Number, typ protowire.Type, value []byte) []byte {
 	if typ == protowire.StartGroupType {
 		v, _ := protowire.ConsumeGroup(num, value)
@@ -163,8 +162,8 @@ func inner(num protowire.Number, typ protowire.Type, value []byte) []byte {
 	return v
 }
 
-// appendClean appends what leaves of a nested message, which inspect has found
-// not to be broken.
+// appendClean appends the released part of a nested message. inspect must not have
+// found the message broken.
 func (n *node) appendClean(dst, p []byte) []byte {
 	for len(p) > 0 {
 		num, typ, size := protowire.ConsumeTag(p)
@@ -184,7 +183,7 @@ func (n *node) appendClean(dst, p []byte) []byte {
 	return dst
 }
 
-// appendField appends a field that holds what leaves of a nested message.
+// appendField appends a field with the released part of a nested message.
 func (n *node) appendField(dst []byte, num protowire.Number, typ protowire.Type, p []byte) []byte {
 	dst = protowire.AppendTag(dst, num, typ)
 	if typ == protowire.StartGroupType {

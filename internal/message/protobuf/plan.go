@@ -13,37 +13,37 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// field is a field of a writer's schema, and what becomes of it.
+// field is a field of a writer's schema, with its treatment.
 type field struct {
 	number   protowire.Number
 	kind     protoreflect.Kind
 	wire     protowire.Type
 	list     bool // repeated, or a map
 	packable bool
-	id       int   // among the plan's fields
-	slot     int   // where it is decoded; -1: not
-	out      int   // place in Layout.Release where a mask may change it, else -1
-	mask     int   // its place among the masked ones, where out ≥ 0
-	keep     bool  // it leaves
-	oneof    int   // index of its oneof, -1 where it is in none
-	presence bool  // its absence is no value, rather than its zero
-	node     *node // what leaves of its messages, nil where it holds none
+	id       int   // index among the plan's fields
+	slot     int   // slot in which it is decoded; -1: not decoded
+	out      int   // index in Layout.Release if a mask may change it, else -1
+	mask     int   // index among the masked fields, if out ≥ 0
+	keep     bool  // it is released
+	oneof    int   // index of its oneof, -1 if it has none
+	presence bool  // absent means null, not zero
+	node     *node // the released part of its messages, nil if it has none
 	desc     protoreflect.FieldDescriptor
 }
 
-// plan is what becomes of the messages of one type of one writer's schema.
+// plan is the treatment of the messages of one type of one writer's schema.
 type plan struct {
 	schema   *schema
 	message  protoreflect.MessageDescriptor
-	dense    []*field // by number, where that is small
+	dense    []*field // by number, for small numbers
 	sparse   map[protowire.Number]*field
 	fields   int
 	oneofs   int
-	slots    []*field // by slot; nil where the schema lacks the column
-	masked   []*field // that a mask may change; also those that the released schema adds
-	required []*field // that leave
+	slots    []*field // by slot; nil if the schema lacks the column
+	masked   []*field // fields that a mask may change, including those that the released schema adds
+	required []*field // required fields that are released
 	cut      map[protoreflect.FullName]map[protoreflect.FieldNumber]bool
-	mismatch misfit // why no message of this schema can be read, zero where they can
+	mismatch misfit // the reason why messages of this schema cannot be read, zero if they can
 	unlisted []string
 }
 
@@ -61,10 +61,10 @@ func (p *plan) field(n protowire.Number) *field {
 type planKey struct {
 	topic   string
 	id      uint32
-	indexes string // as they stand in the frame
+	indexes string // as in the header
 }
 
-// reasons for whole messages.
+// Reasons for rejecting whole messages.
 const (
 	reasonEmpty    = "the message has no value"
 	reasonFrame    = "the message is not in the frame of a schema registry"
@@ -79,8 +79,8 @@ const (
 	reasonNested   = "what it holds is not well-formed Protobuf, or not of its schema"
 )
 
-// planFor returns the plan for messages of a frame, or the reason why they cannot
-// be read. An error is the registry's.
+// planFor returns the plan for messages with a header, or the reason why they cannot be
+// read. An error is that of the registry.
 func (d *decoder) planFor(ctx context.Context, key planKey, indexes []int) (*plan, string, error) {
 	d.mu.Lock()
 	p := d.plans[key]
@@ -112,20 +112,20 @@ func (d *decoder) planFor(ctx context.Context, key planKey, indexes []int) (*pla
 	if first := d.plans[key]; first != nil {
 		return first, "", nil
 	}
-	d.plans[key] = p // there are no more of them than message types in schemas
+	d.plans[key] = p // the number of plans is limited by that of the schemas' message types
 	return p, "", nil
 }
 
-// planner makes the plan for a message type of a writer's schema.
+// planner builds the plan for a message type of a writer's schema.
 type planner struct {
 	*plan
 	d        *decoder
-	releases map[int]int // place in the release by column
+	releases map[int]int // index in the release by column
 	nested   *tree
-	within   string // the field whose nested messages are looked into
+	within   string // the field whose nested messages are being planned
 }
 
-// plan makes the plan for a message type of a writer's schema.
+// plan returns the plan for a message type of a writer's schema.
 func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
 	p := &planner{d: d, releases: map[int]int{}, plan: &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
 		cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}}
@@ -146,7 +146,7 @@ func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
 	return p.plan
 }
 
-// withhold notes a field that the released schema does not have.
+// withhold adds a field to those that the released schema does not have.
 func (p *planner) withhold(f protoreflect.FieldDescriptor) {
 	in := f.ContainingMessage().FullName()
 	if p.cut[in] == nil {
@@ -155,16 +155,15 @@ func (p *planner) withhold(f protoreflect.FieldDescriptor) {
 	p.cut[in][f.Number()] = true
 }
 
-// own reports whether a field leaves where messages of the topic's type are nested in
-// one: no more of them leaves than of the outermost, and nothing that a mask would have
-// to change.
+// own reports whether a field is released in a nested message of the topic's own type:
+// only if it is released in the outermost message and no mask would have to change it.
 func (p *planner) own(f protoreflect.FieldDescriptor) bool {
 	column, ok := p.d.index[string(f.Name())]
 	place, released := p.releases[column]
 	return ok && released && !p.d.layout.Release[place].Masked
 }
 
-// add plans what becomes of the i-th field.
+// add plans the treatment of the i-th field.
 func (p *planner) add(i int, fd protoreflect.FieldDescriptor) {
 	d := p.d
 	f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(), packable: packable(fd),
@@ -196,7 +195,7 @@ func (p *planner) add(i int, fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// release plans a field that leaves, as the output of that place.
+// release plans a released field as the output with index place.
 func (p *planner) release(f *field, column, place int) {
 	f.keep = true
 	if f.desc.Cardinality() == protoreflect.Required {
@@ -215,8 +214,8 @@ func (p *planner) release(f *field, column, place int) {
 	}
 }
 
-// addLacking plans the masked columns that the schema lacks: one may still get a value,
-// from another record, and the released schema has it.
+// addLacking plans the masked columns that the schema lacks. Such a column may get a
+// value from another record, so the released schema has it.
 func (p *planner) addLacking(m protoreflect.MessageDescriptor) {
 	d := p.d
 	for i, o := range d.layout.Release {
@@ -255,8 +254,8 @@ func (p *plan) put(f *field) {
 	p.sparse[f.number] = f
 }
 
-// convertible reports whether the values of a writer's field can be those of a
-// column: numbers are held against the column's range one by one.
+// convertible reports whether the values of a writer's field can be converted to those
+// of a column. The range of numbers is checked separately for each value.
 func convertible(from, to protoreflect.FieldDescriptor) bool {
 	if from.IsList() || from.IsMap() || classOf(from.Kind()) == classNested {
 		return false
@@ -273,12 +272,12 @@ func convertible(from, to protoreflect.FieldDescriptor) bool {
 	return false
 }
 
-// unlistedAt is the error that ends a stream.
+// unlistedAt returns the error that ends a stream.
 func (p *plan) unlistedAt(run *message.Run, i int) error {
 	return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Names: p.unlisted}
 }
 
-// class is how a kind's values are held while a block is decoded.
+// class is the representation of a kind's values while a block is decoded.
 type class uint8
 
 const (

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// reader knows the columns from the newest schema of each topic.
+// reader holds the columns of the newest schema of each topic.
 type reader struct {
 	registry     *registry.Client
 	schema       *microdata.Schema
@@ -27,11 +27,11 @@ type reader struct {
 	known        knownFields
 
 	mu      sync.Mutex
-	schemas map[uint32]*schema // those that were met
-	bad     map[uint32]error   // and those that are none of this format
+	schemas map[uint32]*schema // schemas by number, as far as they have occurred
+	bad     map[uint32]error   // numbers of schemas that are not of this format
 }
 
-// topic is what a topic's messages are.
+// topic describes a topic's messages.
 type topic struct {
 	latest  *schema
 	message protoreflect.MessageDescriptor
@@ -104,8 +104,8 @@ func (r *reader) add(name string, m protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// typeOf returns the type of a column. Nested ones are opaque: a nested type
-// says that the column can be released as it is, or withheld.
+// typeOf returns the type of a column. Nested columns are opaque: they can only be
+// released unchanged or withheld.
 func typeOf(f protoreflect.FieldDescriptor) arrow.DataType {
 	var t arrow.DataType
 	switch f.Kind() {
@@ -151,7 +151,8 @@ func (r *reader) byID(ctx context.Context, id uint32) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Compiled twice where two workers meet it at once; they then agree on one.
+	// Two workers may compile the same schema at the same time; both then use the same
+	// result.
 	s, err = compile(ctx, r.registry, found)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,9 +170,9 @@ func (r *reader) byID(ctx context.Context, id uint32) (*schema, error) {
 	return s, nil
 }
 
-// Decoder implements message.Reader. It is an error if a column is wanted in a
-// form it does not have: nested ones cannot be decoded, and where a mask may
-// change it, a column is one field that is neither repeated nor of a oneof.
+// Decoder implements message.Reader. It returns an error if a column cannot be decoded
+// in the wanted form: nested columns cannot be decoded, and a column that a mask may
+// change must be a single field that is neither repeated nor in a oneof.
 func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
 	d := &decoder{reader: r, layout: layout, carry: carry, slots: make([]int, len(r.fields)), plans: map[planKey]*plan{}}
 	for i := range d.slots {
@@ -202,8 +203,8 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 // name returns a column's name.
 func (r *reader) name(column int) string { return r.schema.Fields[column].Name }
 
-// expects reports whether messages of a type may be in a topic. A topic that was
-// not there at the start may have those of any other.
+// expects reports whether a topic may have messages of a type. A topic that did not
+// exist at the start may have the types of all other topics.
 func (r *reader) expects(name string, m protoreflect.FullName) bool {
 	if t, ok := r.topics[name]; ok {
 		return t.message.FullName() == m

@@ -15,15 +15,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// pruning makes the released schema of a writer's one.
+// pruning derives the released schema from a writer's schema.
 type pruning struct {
 	plan  *plan
-	types map[protoreflect.FullName]bool // messages and enums that the release refers to
-	files map[string]bool                // of those
+	types map[protoreflect.FullName]bool // messages and enums that the released schema refers to
+	files map[string]bool                // files of these types
 }
 
-// releasedSchema returns the released schema of a plan, of which kinds are those
-// of the columns, and the message's place in it.
+// releasedSchema returns the released schema of a plan, with the columns' kinds for
+// masked fields: its text, its message type and its imports.
 func releasedSchema(p *plan, kind func(f *field) protoreflect.FieldDescriptor) (text string, message protoreflect.MessageDescriptor, imports []string, err error) {
 	pr := &pruning{plan: p, types: map[protoreflect.FullName]bool{}, files: map[string]bool{}}
 	if err := pr.reach(p.message); err != nil {
@@ -47,8 +47,7 @@ func releasedSchema(p *plan, kind func(f *field) protoreflect.FieldDescriptor) (
 	return text, message, file.Dependency, err
 }
 
-// printed builds a file whose imports are those of another one, and returns its
-// text.
+// printed builds a file with the imports of another file, and returns it and its text.
 func printed(file *descriptorpb.FileDescriptorProto, from protoreflect.FileDescriptor) (protoreflect.FileDescriptor, string, error) {
 	imports := &protoregistry.Files{}
 	if from != nil {
@@ -81,7 +80,7 @@ func register(files *protoregistry.Files, imports protoreflect.FileImports) erro
 	return nil
 }
 
-// standard returns features without those of languages.
+// standard returns the features without those of single languages.
 func standard(f *descriptorpb.FeatureSet) *descriptorpb.FeatureSet {
 	if f == nil {
 		return nil
@@ -90,7 +89,7 @@ func standard(f *descriptorpb.FeatureSet) *descriptorpb.FeatureSet {
 		Utf8Validation: f.Utf8Validation, MessageEncoding: f.MessageEncoding, JsonFormat: f.JsonFormat}
 }
 
-// reach notes a message type and what its released fields refer to.
+// reach adds a message type and the types that its released fields refer to.
 func (pr *pruning) reach(m protoreflect.MessageDescriptor) error {
 	if pr.types[m.FullName()] {
 		return nil
@@ -118,7 +117,7 @@ func (pr *pruning) reach(m protoreflect.MessageDescriptor) error {
 	return nil
 }
 
-// imports returns those that the release needs.
+// imports returns the paths that the released schema needs.
 func (pr *pruning) imports(paths []string) (kept []string) {
 	all := pr.plan.schema.file.Imports()
 	for i := range all.Len() {
@@ -129,8 +128,8 @@ func (pr *pruning) imports(paths []string) (kept []string) {
 	return kept
 }
 
-// offers reports whether a file, or one that it imports for others, has a type
-// that the release refers to.
+// offers reports whether a file, or one of its public imports, has a type that the
+// released schema refers to.
 func (pr *pruning) offers(f protoreflect.FileDescriptor) bool {
 	if pr.files[f.Path()] {
 		return true
@@ -176,7 +175,7 @@ func (pr *pruning) masked(file *descriptorpb.FileDescriptorProto, kind func(f *f
 	}
 }
 
-// messages prunes message types, those in them included.
+// messages prunes message types, including nested ones.
 func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protoreflect.FullName) (kept []*descriptorpb.DescriptorProto) {
 	for _, m := range list {
 		name := within.Append(protoreflect.Name(m.GetName()))
@@ -193,7 +192,7 @@ func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protore
 			if len(m.NestedType)+len(m.EnumType) == 0 {
 				continue
 			}
-			m.Field, m.OneofDecl, m.ReservedName, m.ReservedRange = nil, nil, nil, nil // it only holds others
+			m.Field, m.OneofDecl, m.ReservedName, m.ReservedRange = nil, nil, nil, nil // it only contains other types
 		}
 		pr.fields(m, pr.plan.cut[name])
 		kept = append(kept, m)
@@ -201,9 +200,9 @@ func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protore
 	return kept
 }
 
-// fields takes the fields that do not leave out of a message type, and reserves
-// their numbers. Their names are not said: a reader of the release is not told what
-// is withheld.
+// fields removes the fields that are not released from a message type and reserves
+// their numbers. It does not reserve their names, so that readers of the release do not
+// learn what is withheld.
 func (pr *pruning) fields(m *descriptorpb.DescriptorProto, cut map[protoreflect.FieldNumber]bool) {
 	var kept []*descriptorpb.FieldDescriptorProto
 	used := make([]bool, len(m.OneofDecl))
@@ -263,9 +262,9 @@ func (pr *pruning) enums(list []*descriptorpb.EnumDescriptorProto, within protor
 	return kept
 }
 
-// references returns what the released schema refers to. In another registry than
-// the source's the references are registered under the subjects that they have
-// there.
+// references returns the references of the released schema. In a registry other than
+// the source's, it registers them under the subjects that they have in the source's
+// registry.
 func (w *writer) references(ctx context.Context, s *schema, imports []string) ([]registry.Reference, error) {
 	var out []registry.Reference
 	for _, ref := range s.References {

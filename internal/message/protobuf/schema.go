@@ -23,8 +23,8 @@ type schema struct {
 // mainFile is the name under which a schema is compiled; no import has it.
 const mainFile = "sdlfilter-schema.proto"
 
-// builtin are the imports that registries know without a reference, beside those
-// of google/protobuf, which the compiler knows.
+// builtin holds the imports that registries accept without a reference, besides those
+// of google/protobuf, which the compiler has.
 var builtin = map[string]string{
 	"confluent/meta.proto": `syntax = "proto3";
 package confluent;
@@ -50,16 +50,16 @@ message Decimal {
 `,
 }
 
-// errSchema says that a schema is not one of this format; it is final for that
-// schema, and no fault of the registry's.
+// errSchema reports that a schema is not of this format. It is final for this schema,
+// and not an error of the registry.
 type errSchema struct{ text string }
 
 func (e *errSchema) Error() string { return e.text }
 
 func unusable(format string, args ...any) error { return &errSchema{fmt.Sprintf(format, args...)} }
 
-// compile compiles a schema of the registry. The error is an *errSchema or the
-// registry's.
+// compile compiles a schema of the registry. The error is an *errSchema or that of the
+// registry.
 func compile(ctx context.Context, client *registry.Client, s registry.Schema) (*schema, error) {
 	if s.Type != registry.Protobuf {
 		return nil, unusable("schema %d is of type %s, and not %s", s.ID, s.Type, registry.Protobuf)
@@ -115,11 +115,11 @@ func compileText(ctx context.Context, text string, imported func(path string) (s
 	return files[0], nil
 }
 
-// maxNesting bounds how deep message types are nested in one another.
+// maxNesting is the greatest nesting depth of message types.
 const maxNesting = 32
 
-// messageAt returns the message type that the indexes of a frame name, nil where
-// there is none.
+// messageAt returns the message type with the indexes of a header, nil if there is
+// none.
 func messageAt(file protoreflect.FileDescriptor, indexes []int) protoreflect.MessageDescriptor {
 	var m protoreflect.MessageDescriptor
 	in := file.Messages()
@@ -144,8 +144,8 @@ func indexesOf(m protoreflect.MessageDescriptor) []int {
 	}
 }
 
-// findMessage returns a message type by its full name, the first one where the
-// name is "".
+// findMessage returns a message type by its full name, or the first one if the name is
+// "".
 func findMessage(file protoreflect.FileDescriptor, name string) (protoreflect.MessageDescriptor, error) {
 	if name == "" {
 		if file.Messages().Len() == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// writer makes messages of those of a reader of this format.
+// writer writes messages from those of a reader of this format.
 type writer struct {
 	reader   *reader
 	registry *registry.Client
@@ -53,8 +53,8 @@ func newWriter(ctx context.Context, r message.WriteRequest, src *reader) (*write
 // Carries implements message.Writer.
 func (w *writer) Carries() bool { return true }
 
-// frame returns the frame of released messages of a plan; it registers their
-// schema where that has not been done.
+// frame returns the header of released messages of a plan. It registers their schema if
+// this has not been done.
 func (w *writer) frame(ctx context.Context, p *plan) ([]byte, error) {
 	key := frameKey{p.schema.ID, p.message.FullName()}
 	w.mu.Lock()
@@ -98,7 +98,7 @@ func (w *writer) Encode(ctx context.Context, b *microdata.Block) (message.Releas
 	for _, v := range c.values {
 		size += len(v)
 	}
-	size += b.N * (8 + 12*len(w.layout.Release)) // frames, and numbers that take more bytes than they did
+	size += b.N * (8 + 12*len(w.layout.Release)) // headers, and numbers that can become longer
 	out := message.Released{Values: make([][]byte, 0, kept), Source: make([]int32, 0, kept)}
 	columns := columnsOf(w.layout, b)
 	buf := make([]byte, 0, size)
@@ -149,7 +149,7 @@ type outColumn struct {
 	numbers bool
 	vector  microdata.Vector
 	array   arrow.Array
-	lo, hi  float64 // what integers can hold
+	lo, hi  float64 // range of the integer type
 }
 
 func columnsOf(l *microdata.Layout, b *microdata.Block) []outColumn {
@@ -161,7 +161,7 @@ func columnsOf(l *microdata.Layout, b *microdata.Block) []outColumn {
 		if out[i].numbers = l.Read[o.Column].As == microdata.Numbers; out[i].numbers {
 			out[i].vector = b.Columns[o.Column].Out()
 			if out[i].lo, out[i].hi = o.Field.Range(); o.Field.Type.ID() == arrow.FLOAT64 || o.Field.Type.ID() == arrow.FLOAT32 {
-				out[i].lo, out[i].hi = math.Inf(-1), math.Inf(1) // as masks have fitted them
+				out[i].lo, out[i].hi = math.Inf(-1), math.Inf(1) // masks have already limited them
 			}
 		} else {
 			out[i].array = b.Columns[o.Column].OutArray()
@@ -170,8 +170,8 @@ func columnsOf(l *microdata.Layout, b *microdata.Block) []outColumn {
 	return out
 }
 
-// masked appends the value of a masked field in row r; nothing for null, and for
-// a zero that its absence says.
+// masked appends the value of a masked field in row r; nothing for null, and for a zero
+// that is represented by absence.
 func (w *writer) masked(dst []byte, f *field, c *outColumn, r int) ([]byte, error) {
 	to := w.reader.fields[w.layout.Release[f.out].Source]
 	if c.numbers {
@@ -203,7 +203,7 @@ func numberOf(e protoreflect.EnumDescriptor, name protoreflect.Name) (protorefle
 	if v := e.Values().ByName(name); v != nil {
 		return v.Number(), true
 	}
-	n, err := strconv.ParseInt(string(name), 10, 32) // of an open enum, without a name
+	n, err := strconv.ParseInt(string(name), 10, 32) // a number without a name, of an open enum
 	return protoreflect.EnumNumber(n), err == nil
 }
 
@@ -228,8 +228,8 @@ func appendFixed64(dst []byte, n protowire.Number, presence bool, v uint64) []by
 	return binary.LittleEndian.AppendUint64(protowire.AppendTag(dst, n, protowire.Fixed64Type), v)
 }
 
-// appendFloat appends a number in a field of a kind, whose range it is in; NaN,
-// which integers do not have, is null.
+// appendFloat appends a number in a field of a kind; the number must be in its range.
+// NaN in an integer field is written as null.
 func appendFloat(dst []byte, n protowire.Number, k protoreflect.Kind, presence bool, x float64) []byte {
 	switch k {
 	case protoreflect.DoubleKind:
@@ -243,8 +243,8 @@ func appendFloat(dst []byte, n protowire.Number, k protoreflect.Kind, presence b
 	return appendInteger(dst, n, k, presence, int64(math.RoundToEven(x)))
 }
 
-// appendInteger appends an integer in a field of a kind; of an unsigned kind of 64
-// bits it has the same bits.
+// appendInteger appends an integer in a field of a kind; for unsigned kinds of 64 bits,
+// i holds the same bits.
 func appendInteger(dst []byte, n protowire.Number, k protoreflect.Kind, presence bool, i int64) []byte {
 	switch k {
 	case protoreflect.Sint32Kind, protoreflect.Sint64Kind:
@@ -257,7 +257,7 @@ func appendInteger(dst []byte, n protowire.Number, k protoreflect.Kind, presence
 	return appendVarint(dst, n, presence, uint64(i))
 }
 
-// appendValue appends row r of an array, which is not null, in a field of a kind.
+// appendValue appends row r of an array, which must not be null, in a field of a kind.
 func appendValue(dst []byte, n protowire.Number, k protoreflect.Kind, presence bool, a arrow.Array, r int) ([]byte, error) {
 	switch a := a.(type) {
 	case *array.String:

@@ -25,8 +25,8 @@ const (
 
 // Schema is a schema as the registry keeps it.
 type Schema struct {
-	ID         uint32 // the number in the frame of messages
-	Version    int    // within its subject; 0 where it was asked for by ID
+	ID         uint32 // the number in the header of messages
+	Version    int    // within its subject; 0 if it was requested by ID
 	Type       string // Avro, Protobuf or another of the registry's
 	Text       string
 	References []Reference
@@ -40,10 +40,10 @@ type Reference struct {
 	Version int
 }
 
-// Client asks a schema registry, and remembers what it answered. It is safe for
-// concurrent use. Requests that fail for want of an answer are repeated, with
-// growing pauses, until Config.Patience has passed or ctx is done; what comes
-// back then is an *Error, or wraps the context's.
+// Client queries a schema registry and caches its answers. It is safe for concurrent
+// use. Requests without an answer are repeated, with growing pauses, until
+// Config.Patience has passed or ctx is done; the error is then an *Error, or wraps that
+// of the context.
 type Client struct {
 	config             Config
 	username, password string
@@ -58,10 +58,12 @@ type Client struct {
 
 type registration struct{ subject, typ, text, references string }
 
-// requestTimeout bounds one request; a registry answers in milliseconds.
+// requestTimeout is the timeout of one request; a registry usually answers in
+// milliseconds.
 const requestTimeout = 10 * time.Second
 
-// maxAnswer bounds an answer, in bytes. Registries refuse schemas above 1 MB.
+// maxAnswer is the greatest length of an answer, in bytes. Registries reject schemas
+// above 1 MB.
 const maxAnswer = 16 << 20
 
 var (
@@ -69,8 +71,9 @@ var (
 	errNoAnswer = errors.New("the answer holds nothing that was asked for")
 )
 
-// New prepares a client; it reads the password and the certificates, and does
-// not use the network.
+// New returns a client. It reads the password and the certificates but does not use the
+// network. It returns an error if the configuration is not valid or a file cannot be
+// read.
 func New(c *Config) (*Client, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, fmt.Errorf("schema registry: %w", ps[0])
@@ -115,7 +118,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Subject returns the subject of a topic's values.
 func (c *Client) Subject(topic string) string { return c.config.SubjectOf(topic) }
 
-// Latest returns a subject's newest schema, asking each time.
+// Latest returns a subject's newest schema. It queries the registry at each call.
 func (c *Client) Latest(ctx context.Context, subject string) (Schema, error) {
 	var answer sr.SubjectSchema
 	err := c.ask(ctx, "read the latest schema of subject "+subject, func(ctx context.Context) (err error) {
@@ -125,9 +128,9 @@ func (c *Client) Latest(ctx context.Context, subject string) (Schema, error) {
 	return schemaOf(answer), err
 }
 
-// ByID returns the schema of a number, which never changes: it is asked for
-// once, however many callers want it. That there is none is remembered for some
-// seconds only, because registries copy their content with a delay.
+// ByID returns the schema with a number. Since it never changes, the client requests it
+// once for all callers. The answer that there is none is cached for some seconds only,
+// because registries replicate their content with a delay.
 func (c *Client) ByID(ctx context.Context, id uint32) (Schema, error) {
 	return c.byID.get(ctx, id, func(ctx context.Context) (Schema, error) {
 		var answer sr.Schema
@@ -139,9 +142,9 @@ func (c *Client) ByID(ctx context.Context, id uint32) (Schema, error) {
 	})
 }
 
-// Resolve returns what s refers to, directly or by way of others, each once and
-// before what refers to it; the Name of a result's reference is where in the
-// referring schema's terms it is found.
+// Resolve returns the schemas that s refers to, directly or indirectly, each once and
+// before the schemas that refer to it. The Name of a result is the one that the
+// referring schema uses.
 func (c *Client) Resolve(ctx context.Context, s Schema) ([]Resolved, error) {
 	var out []Resolved
 	done := make(map[Reference]bool)
@@ -194,8 +197,8 @@ func (c *Client) version(ctx context.Context, r Reference) (Schema, error) {
 	})
 }
 
-// Register makes s (Type, Text, References) a version of the subject, unless it
-// is one already, and returns its number. It asks once for each schema and
+// Register registers s (Type, Text, References) as a version of the subject, unless it
+// is one already, and returns its number. It sends one request for each schema and
 // subject. An *Error of kind Incompatible is final.
 func (c *Client) Register(ctx context.Context, subject string, s Schema) (uint32, error) {
 	key := registration{subject, s.Type, s.Text, fmt.Sprint(s.References)}
@@ -219,7 +222,8 @@ func (c *Client) Register(ctx context.Context, subject string, s Schema) (uint32
 	})
 }
 
-// given finds JSON that is no schema, which sr takes for an empty one.
+// given returns an error for JSON that is not a schema, which sr reads as an empty
+// schema.
 func given(s sr.Schema, err error) error {
 	if err == nil && s.Schema == "" {
 		return errNoAnswer
@@ -240,7 +244,7 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// ask repeats a request until it is answered.
+// ask repeats a request until it is answered or the patience has passed.
 func (c *Client) ask(ctx context.Context, doing string, request func(context.Context) error) error {
 	until := time.Now().Add(c.patience)
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -252,7 +256,8 @@ func (c *Client) ask(ctx context.Context, doing string, request func(context.Con
 			return fmt.Errorf("schema registry: %s: %w", doing, context.Cause(ctx))
 		}
 		e := c.classify(doing, err)
-		// Instances that lost the registry together must not return together.
+		// The random pause prevents instances that lost the registry at the same time
+		// from returning at the same time.
 		wait := pause/2 + rand.N(pause)
 		if !e.Retriable() || time.Now().Add(wait).After(until) {
 			return e
@@ -267,7 +272,7 @@ func (c *Client) ask(ctx context.Context, doing string, request func(context.Con
 	}
 }
 
-// bounded bounds the answers that are read into memory.
+// bounded limits the length of the answers that are read into memory.
 type bounded struct{ *http.Transport }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {

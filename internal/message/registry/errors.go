@@ -17,27 +17,27 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 )
 
-// Kind says what went wrong between the program and a registry.
+// Kind is the kind of an error between the program and a registry.
 type Kind uint8
 
 const (
-	Unavailable  Kind = iota // no connection, no answer in time, 408, 429, 5xx: may pass
-	Unauthorized             // 401: user or password
+	Unavailable  Kind = iota // no connection, timeout, 408, 429, 5xx: may be temporary
+	Unauthorized             // 401: wrong user or password
 	Forbidden                // 403: a right is missing
 	NotFound                 // 404: no such subject, version or schema
 	Incompatible             // 409: the subject's earlier schemas forbid this one
-	Invalid                  // another answer of 4xx: the registry does not take the schema or the request
+	Invalid                  // another answer of 4xx: the registry does not accept the schema or the request
 	Untrusted                // the server's certificate, or no TLS where TLS was expected
-	Unreadable               // an answer that is none of a schema registry
+	Unreadable               // the answer is not that of a schema registry
 )
 
-// Error is what a registry answered, or that it did not. It names the subject
-// or the schema's number, never a secret.
+// Error is an error answer of a registry, or the lack of an answer. It names the
+// subject or the schema's number, never a secret.
 type Error struct {
 	Kind   Kind
 	Doing  string // "read the latest schema of subject survey-value"
-	Status int    // of HTTP; 0 where there was no answer
-	Reason string // what must hold, and what was said
+	Status int    // of HTTP; 0 if there was no answer
+	Reason string // what must hold, and the registry's message
 }
 
 func (e *Error) Error() string { return "schema registry: " + e.Doing + ": " + e.Reason }
@@ -45,21 +45,21 @@ func (e *Error) Error() string { return "schema registry: " + e.Doing + ": " + e
 // Retriable reports whether the same request may succeed later.
 func (e *Error) Retriable() bool { return e.Kind == Unavailable }
 
-// IsNotFound reports whether err says that a subject, version or schema does
-// not exist.
+// IsNotFound reports whether err means that a subject, version or schema does not
+// exist.
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == NotFound
 }
 
-// IsRetriable reports whether err says that a registry did not answer, which
-// may pass.
+// IsRetriable reports whether err means that a registry did not answer, which may be
+// temporary.
 func IsRetriable(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Retriable()
 }
 
-// classify makes an *Error of what sr says.
+// classify converts an error of sr to an *Error.
 func (c *Client) classify(doing string, err error) *Error {
 	e := &Error{Doing: doing}
 	var answer *sr.ResponseError
@@ -121,8 +121,8 @@ func (c *Client) classify(doing string, err error) *Error {
 	return e
 }
 
-// clean bounds what a server said, to one line without control characters, and
-// without the password should the server repeat it.
+// clean shortens a server's message to one line without control characters, and removes
+// the password in case the server repeats it.
 func (c *Client) clean(s string) string {
 	if c.password != "" {
 		s = strings.ReplaceAll(s, base64.StdEncoding.EncodeToString([]byte(c.username+":"+c.password)), "[secret]")

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// absence is how long it is remembered that there is nothing.
+// absence is the time for which the answer that an object does not exist is cached.
 const absence = 5 * time.Second
 
-// maxAbsent bounds how many absences are remembered: whoever writes messages
-// chooses the numbers that are asked for.
+// maxAbsent is the greatest number of cached absences, because the writers of messages
+// choose the numbers that are requested.
 const maxAbsent = 4096
 
-// flights remembers answers that never change, and has concurrent callers who
-// want the same wait for one request. The zero value is ready for use.
+// flights caches answers that never change, and makes concurrent callers with the same
+// key wait for one request. The zero value is ready for use.
 type flights[K comparable, V any] struct {
 	mu      sync.Mutex
 	answers map[K]V
@@ -33,8 +33,8 @@ type flight[V any] struct {
 	err  error
 }
 
-// get returns the answer for k, from ask where it is not known. A caller whose
-// predecessor gave up because of its own context asks anew.
+// get returns the answer for k, from ask if it is not cached. If the caller that sent
+// the request gave up because of its own context, a waiting caller sends a new request.
 func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) (V, error)) (V, error) {
 	for {
 		f.mu.Lock()
@@ -91,8 +91,8 @@ func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) 
 	}
 }
 
-// isAnswer tells what a registry said, or that it stayed silent for as long as
-// there was patience, from a caller that gave up.
+// isAnswer reports whether err is an answer of the registry, or its silence until the
+// patience had passed, and not the end of a caller's context.
 func isAnswer(err error) bool {
 	_, ok := err.(*Error)
 	return ok

@@ -11,8 +11,8 @@ func AppendHeader(dst []byte, id uint32) []byte {
 	return append(dst, 0, byte(id>>24), byte(id>>16), byte(id>>8), byte(id))
 }
 
-// Header splits a message's value into its schema's number and what follows
-// the header; ok is false where the value has no such header.
+// Header splits a message's value into its schema's number and the rest after the
+// header; ok is false if the value has no such header.
 func Header(value []byte) (id uint32, rest []byte, ok bool) {
 	if len(value) < HeaderSize || value[0] != 0 {
 		return 0, nil, false
@@ -21,8 +21,8 @@ func Header(value []byte) (id uint32, rest []byte, ok bool) {
 }
 
 // AppendIndexes appends the message indexes that follow the header of a
-// Protobuf message: which of the schema's messages it is, from the outermost to
-// the nested one. The first message, [0], is the single byte 0.
+// Protobuf message: the indexes of its message type in the schema, from the outermost
+// to the nested one. The first message, [0], is the single byte 0.
 func AppendIndexes(dst []byte, indexes []int) []byte {
 	if len(indexes) == 1 && indexes[0] == 0 {
 		return append(dst, 0)
@@ -34,9 +34,9 @@ func AppendIndexes(dst []byte, indexes []int) []byte {
 	return dst
 }
 
-// Indexes splits what follows the header of a Protobuf message into its
-// message indexes, appended to buf, and the message. ok is false where they are
-// malformed or more than most.
+// Indexes splits the rest after the header of a Protobuf message into its message
+// indexes, appended to buf, and the message. ok is false if there are malformed indexes
+// or more than most.
 func Indexes(rest []byte, buf []int, most int) (indexes []int, message []byte, ok bool) {
 	n, size := binary.Varint(rest)
 	if size <= 0 || n < 0 || n > int64(most) {
@@ -57,5 +57,5 @@ func Indexes(rest []byte, buf []int, most int) (indexes []int, message []byte, o
 	return buf, rest, true
 }
 
-// maxIndex is the greatest place of a message in its file or parent.
+// maxIndex is the greatest index of a message type in its file or parent.
 const maxIndex = 1 << 20

@@ -1,6 +1,6 @@
-// Package registry is the client of a schema registry that speaks Confluent's
-// API, and the frame that its users put around a message: a zero byte and the
-// schema's number. registrytest holds a registry for tests.
+// Package registry is a client of schema registries with Confluent's API, and reads and
+// writes the header of messages: a zero byte and the schema's number. registrytest is a
+// registry for tests.
 package registry
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// Config says where the registry is.
+// Config is the configuration of a registry's client.
 type Config struct {
 	URL      string              `yaml:"url" required:"true" doc:"the registry's address: http://127.0.0.1:8081"`
 	Username string              `yaml:"username" doc:"the user's name, where the registry asks for one"`
@@ -29,7 +29,7 @@ const (
 	defaultPatience = 30 * time.Second
 )
 
-// Check reports what is wrong with the parameters, without the network.
+// Check returns the problems of the parameters, without the network.
 func (c *Config) Check() check.Problems {
 	var ps check.Problems
 	u, err := url.Parse(c.URL)
@@ -37,9 +37,9 @@ func (c *Config) Check() check.Problems {
 	case c.URL == "":
 		ps.Addf("url", "must be given, such as http://127.0.0.1:8081")
 	case err != nil:
-		// The cause quotes the address, in which a password may stand.
+		// The cause quotes the address, which may contain a password.
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081")
-	case u.User != nil, strings.Contains(c.URL, "@"): // what lacks the scheme is not taken apart
+	case u.User != nil, strings.Contains(c.URL, "@"): // an address without a scheme is not parsed into its parts
 		ps.Addf("url", "must not hold a user's name or password; they belong into username and password")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081 or https://registry.example.org, got %q", c.URL)
