@@ -30,8 +30,9 @@ func noisyRelease(seed uint64, n, targets, keys int, phi, sigma float64) Problem
 	return p
 }
 
-// 1,000 targets against 1,000,000 records on four keys. Noise of 20 % leaves few
-// records to be weighed for each target; noise as large as the data leaves most.
+// 1,000 targets against 1,000,000 records on four keys. With noise of 20 % few records
+// have a relevant density for each target; with noise as large as the data most records
+// have.
 func BenchmarkPosterior(b *testing.B) {
 	for _, c := range []struct {
 		name  string

@@ -44,14 +44,15 @@ func TestClosedFormIsTheIntegralOverTheta(t *testing.T) {
 	} {
 		got, want := exactDensity(c.x0, c.z, c.phi, c.sigma), integrated(c.x0, c.z, c.phi, c.sigma)
 		// 24 panels of 40 points on an analytic integrand: 1e-12 is far above their error
-		// and what ±12 SD leave out.
+		// and the part outside ±12 SD.
 		if !(math.Abs(got/want-1) <= 1e-10) {
 			t.Errorf("%+v: closed form %g, integral %g", c, got, want)
 		}
 	}
 }
 
-// docs/methods.md, section 6, leaves the sign of θ out; where it is certain the two forms agree.
+// The form in docs/methods.md, section 6, ignores the sign of θ; where the sign is certain the
+// two forms agree.
 func TestClosedFormIsMethods(t *testing.T) {
 	x0, z, phi, sigma := 92.0, 95.0, 0.2/6, 0.6
 	v := x0*x0*phi*phi + sigma*sigma
@@ -179,7 +180,7 @@ func TestQuadratureAgainstAFineGrid(t *testing.T) {
 			return exactDensity(c.x0, c.z, math.Sqrt(p), math.Sqrt(s))
 		})
 		got, difference := mixtureDensity(t, c.key, c.x0, c.z, c.inverse)
-		// What is stated as the error bound must hold, and be worth stating.
+		// The stated error bound must hold and must be small.
 		if err := math.Abs(math.Log(got / want)); err > math.Max(difference, 2e-9) || difference > 1e-5 {
 			t.Errorf("%s: density %g, fine grid %g: error %g, stated %g", c.name, got, want, err, difference)
 		}

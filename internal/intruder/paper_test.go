@@ -9,10 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/papers"
 )
 
-// Mean correct links of 100 in scenarios of tables 2 and 3 of Trottini et al. (2004), as
-// docs/methods.md, section 6, has them from simulations of its own. Both are means of runs; with
-// our M runs' standard error s the tolerance is 4.5·√2·s (as if theirs were of M runs
-// too, false-reject rate 7e-6) and half a unit of the last digit given there.
+// Mean correct links of 100 in scenarios of tables 2 and 3 of Trottini et al. (2004), as given
+// in docs/methods.md, section 6, from separate simulations. Both are means of runs; with our M
+// runs' standard error s the tolerance is 4.5·√2·s (as if the values there were also means of
+// M runs, false-reject rate 7e-6) plus half a unit of the last digit given there.
 func TestTrottini2004(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -79,8 +79,8 @@ func TestTiesShare(t *testing.T) {
 	near(t, "correct", r.Correct, 1./3, 1e-15)
 }
 
-// Neither bias nor noise: an exact copy is found with certainty, and where there is
-// none the nearest record is.
+// Neither bias nor noise: an exact copy is found with certainty and, if there is none,
+// the nearest record.
 func TestNoMaskIsALimit(t *testing.T) {
 	p := Problem{Targets: [][]float64{{10, 20, 0}}, Released: [][]float64{{10, 20.01, 19.5, 0}}, Truth: []int32{0, 1, 3}}
 	for _, key := range []Key{{}, {Phi: 1e-200}, {Sigma: 1e-200}} {
@@ -92,7 +92,8 @@ func TestNoMaskIsALimit(t *testing.T) {
 }
 
 // A million records, most of them thousands of standard deviations away, two keys: the
-// densities run from e^-1e12 to 1 and the posterior is as it is without them.
+// densities range from e^-1e12 to 1 and the posterior is the same as without these
+// records.
 func TestNoUnderflow(t *testing.T) {
 	const n = 1_000_000
 	z := [][]float64{make([]float64, n), make([]float64, n)}
@@ -180,7 +181,7 @@ func TestGoroutinesAndOrder(t *testing.T) {
 	}
 }
 
-// Every model against its definition: all densities by the slow way, normalised.
+// Every model against its definition: all densities computed directly and normalised.
 func TestAgainstDefinition(t *testing.T) {
 	p := noisyRelease(5, 60, 20, 2, 0.02, 0.3)
 	keys := []Key{{Phi: 0.05, Sigma: 0.3}, {Phi: 0.1, Sigma: 0.2}}
@@ -245,7 +246,7 @@ func TestCorrelatedAgainstMonteCarlo(t *testing.T) {
 	near(t, "ratio of densities", got, ratio, 4.5*se)
 }
 
-// A key that nobody has must leave the posterior as it is without the key, in any unit.
+// A key that no record has must not change the posterior, in any unit.
 func TestMissingKeyDropsOut(t *testing.T) {
 	p := noisyRelease(8, 50, 10, 2, 0.02, 0.3)
 	for name, o := range everyModel() {
@@ -287,11 +288,11 @@ func TestMissingKeyDropsOut(t *testing.T) {
 	}
 }
 
-// Population 10 times the release: of people drawn from the whole population the
-// intruder expects nine tenths to be outside, and he is right about it where the
-// release is normal, as he takes it to be. 800 people, 720 of them outside: the SD of
-// the expected number is below that of 800 independent draws, 8.5, and the release's own
-// mean and SD, of 80 records, vary: 6 of those.
+// Population 10 times the release: of targets drawn from the whole population the
+// intruder expects nine tenths to be outside, and this is correct if the release is
+// normal, as the model assumes. 800 people, 720 of them outside: the SD of the expected
+// number is below that of 800 independent draws, 8.5, and the release's own mean and SD,
+// of 80 records, vary: 6 of those.
 func TestOutside(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	const n, people = 80, 800
@@ -324,8 +325,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// Where the model is true, the intruder's own expectation of correct links is right:
-// 400 targets, so within 4.5·√(400·¼) = 45 of the correct ones.
+// If the model is true, the intruder's expected number of correct links is right: 400
+// targets, so within 4.5·√(400·¼) = 45 of the correct ones.
 func TestCalibrated(t *testing.T) {
 	p := noisyRelease(12, 400, 400, 2, 0.01, 0.1)
 	r := run(t, p, Options{Keys: []Key{{Phi: 0.01, Sigma: 0.1}}})
@@ -337,7 +338,8 @@ func TestCalibrated(t *testing.T) {
 
 // With many units whose records are hard to mistake the intruder learns φ and σ: the
 // mean of n squared normal deviations has a relative SD of √(2/n), 0.1 at n = 200, on
-// variances; 4.5 of them, and what EM takes from wrong links. Without units he has the prior.
+// variances; the tolerance is 4.5 of them plus the effect of wrong links in EM. Without units
+// the posterior is the prior.
 func TestAuxiliaryUnits(t *testing.T) {
 	p := noisyRelease(13, 400, 210, 3, 0, 0.02)
 	q := Problem{Truth: p.Truth[:10], Released: p.Released}

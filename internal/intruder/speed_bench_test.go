@@ -14,8 +14,8 @@ var (
 )
 
 // What `make bench-attack` measures, with the memory that it takes beside the data:
-// the posterior of every released record for each target, on four keys. Noise of
-// 20 % of the keys' SD leaves few records to be weighed, noise of 100 % most.
+// the posterior of every released record for each target, on four keys. With noise of
+// 20 % of the keys' SD few records have a relevant density, with noise of 100 % most.
 func BenchmarkSpeed(b *testing.B) {
 	for _, c := range []struct {
 		name  string

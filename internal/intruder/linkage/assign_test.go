@@ -43,8 +43,8 @@ func TestAssign(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// By weak duality no assignment costs less than Σu + Σv, with v ≤ 0 where
-			// columns are left over, and 0 on these.
+			// By weak duality no assignment costs less than Σu + Σv, with v ≤ 0 if some
+			// columns remain unassigned, and v = 0 for these.
 			lower := 0.0
 			for i := range rows {
 				u := math.Inf(1)
@@ -100,11 +100,13 @@ func TestOneToOneByHand(t *testing.T) {
 		o                 Options
 		correct           float64
 	}{
-		// Targets 0 and 1 want record 0; both get their own at cost 0+3 against 1+4.
+		// Record 0 is the nearest of targets 0 and 1; both get their own record at cost
+		// 0+3 against 1+4.
 		"conflict": {numeric([]float64{0, 1}), numeric([]float64{0, 4}), Options{}, 2},
 		// Record 1 is the nearest of both.
 		"one nearest of two": {numeric([]float64{9, 9.5}), numeric([]float64{8, 9.4}), Options{}, 2},
-		// Three equal records: any of the six orders is as good, a third each.
+		// Three equal records: all six assignments are equally good, 1/3 for each
+		// target.
 		"equal records": {numeric([]float64{1, 2, 3}), numeric([]float64{2, 2, 2}), Options{Distance: Gower}, 1},
 		// Two groups of microaggregation, of 2 and 3 records: 2·½ + 3·⅓.
 		"groups": {numeric([]float64{1, 2, 7, 8, 9}), numeric([]float64{1.5, 1.5, 8, 8, 8}), Options{}, 2},

@@ -68,10 +68,10 @@ func released(t *testing.T, key byte, identity bool, order []int, columns [2][]f
 	return r
 }
 
-// With k releases under keys of their own, or under one key that draws by the
-// place while the file's order changes, the mean's error is λ²/k. The squared
-// error of one record has a relative SD of √2, so that the mean of n = 4000 is
-// within 5·√(2/4000) = 11 %. With identity there is nothing to gain.
+// If k releases have different keys, or one key with draws by place while the order of
+// the file changes, the mean squared error of the mean is λ²/k. The squared error of
+// one record has a relative SD of √2, so that the mean of n = 4000 is within
+// 5·√(2/4000) = 11 %. With identity the mean gains nothing.
 func TestAveragingOfReleases(t *testing.T) {
 	const n, k, lambda = 4000, 8, 30.0
 	random := rand.New(rand.NewPCG(13, 14))
@@ -141,9 +141,10 @@ func TestAveragingOfReleases(t *testing.T) {
 				}
 				return
 			}
-			// In two keys the records among which the own one is hidden are as many as
-			// the noise's area, λ²/k: k times as many targets are found, while these
-			// are few. Numbers found are binomial, of variance at most their mean.
+			// With two keys the number of records near a target is proportional to the
+			// area of the noise, λ²/k: so k times as many targets are found, as long as
+			// these are few. The numbers found are binomial, with a variance of at most
+			// their mean.
 			found, alone := averaged.ExpectedCorrect, single.ExpectedCorrect
 			if !(found > 2*alone && math.Abs(found-k*alone) < 5*math.Sqrt(found+k*k*alone)) {
 				t.Errorf("linkage finds %v in one release and %v in the mean of %d", alone, found, k)
@@ -152,8 +153,8 @@ func TestAveragingOfReleases(t *testing.T) {
 	}
 }
 
-// What all releases have in common no mean takes away: they are made of one
-// masked file with noise of their own. Here 20² of 20² + 10² stay.
+// The mean does not reduce an error that all releases share: here they are derived from
+// one masked file, each with its own noise. Of 20² + 10² the part 20² remains.
 func TestAveragingLeavesWhatReleasesShare(t *testing.T) {
 	const n, k = 4000, 10
 	random := rand.New(rand.NewPCG(15, 16))

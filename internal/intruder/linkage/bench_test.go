@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// noisy has n records of p keys with distributions as surveys have them, and the
-// first m as targets; the release has noise of the given share of the SD.
+// noisy returns n records of p keys with distributions as in surveys, and the first m
+// as targets; the release has noise of the given share of the SD.
 func noisy(n, m, p int, noise float64) (targets, released Keys) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range p {
@@ -61,7 +61,7 @@ func benchmarkNearest(b *testing.B, m method) {
 	}
 }
 
-// Where trees are said to fail: many keys, and noise that leaves little to find.
+// The hardest case for trees: many keys, and noise with which few targets are found.
 func BenchmarkNearest10k12Keys(b *testing.B) {
 	for _, c := range methods {
 		b.Run(c.name+"/noise10", func(b *testing.B) { benchmarkLink(b, 10_000, 10_000, 12, 0.1, Options{method: c.method}) })

@@ -39,7 +39,7 @@ func FuzzMethodsAgree(f *testing.F) {
 		for i := range o.Truth {
 			o.Truth[i] = int32(i) - 1
 		}
-		// A key of one value alone has no spread to measure by, and is refused.
+		// A key with a single value has no spread as a unit, and is rejected.
 		if s, err := newSpace(targets, released, &o); err != nil || s.width() == 0 {
 			return
 		}

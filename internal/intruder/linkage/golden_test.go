@@ -13,10 +13,10 @@ func columnsOf(t *testing.T, file string) [][]float64 {
 	return columns
 }
 
-// The CASC census set with 10 % noise: all keys at once find 1,057 of 1,080 one to
-// one by Gower's distance, over the range of both files, which is what sdcMicro's
-// recordLinkage computes. The nearest record alone is the own one of 978, and of
-// 1,007 in standardised keys.
+// The CASC census set with 10 % noise: with all keys, one-to-one linkage by Gower's
+// distance over the range of both files, which sdcMicro's recordLinkage computes, finds
+// 1,057 of 1,080. The nearest record is the own one for 978 targets, and for 1,007 with
+// standardised keys.
 func TestLinkageOfCASC(t *testing.T) {
 	targets, released := numeric(columnsOf(t, "p01_casc_additive10_orig.csv")...), numeric(columnsOf(t, "p01_casc_additive10_masked.csv")...)
 	for _, c := range []struct {
@@ -38,8 +38,8 @@ func TestLinkageOfCASC(t *testing.T) {
 // recordLinkage of the microaggregated Tarragona set: the total distance of the
 // assignment and the number of candidates at the least distance. Its count of
 // correct matches, 577 of 834, is of an assignment that breaks ties by the order of
-// the file, in which every record stands where its original does: of three equal
-// records it takes the own one. Ties that share the credit leave less.
+// the file, in which every record has the same place as its original: of three equal
+// records it takes the own one. With shared credit for ties the count is lower.
 func TestLinkageOfTarragona(t *testing.T) {
 	targets, released := numeric(columnsOf(t, "p05_tarragona_mdav3_orig.csv")...), numeric(columnsOf(t, "p05_tarragona_mdav3_masked.csv")...)
 	matches := columnsOf(t, "k01_linkage_tarragona_mdav3_gower_matches.csv")

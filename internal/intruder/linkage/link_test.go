@@ -150,7 +150,8 @@ func continuous(random *rand.Rand, n, p int) Keys {
 	return k
 }
 
-// Tree and blocks against a look at every pair through the definition of a sum, to the bit.
+// Tree and blocks against a comparison of every pair with the definition of a sum, to the
+// bit.
 func TestMethodsAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for name, c := range map[string]struct {
@@ -358,7 +359,7 @@ func TestMahalanobisOfSingularMatrices(t *testing.T) {
 	if two.ExpectedCorrect != three.ExpectedCorrect {
 		t.Errorf("the sum of two keys as a third: %v correct instead of %v", three.ExpectedCorrect, two.ExpectedCorrect)
 	}
-	// A key that is not masked finds everyone, whatever noise the other has.
+	// A key that is not masked finds all targets, for any noise of the other key.
 	o.Covariance = OfDifferences
 	if r := link(t, targets, numeric(targets.Numeric[0], released.Numeric[1]), o); r.ExpectedCorrect != 200 {
 		t.Errorf("an unmasked key finds %v of 200", r.ExpectedCorrect)
@@ -368,8 +369,8 @@ func TestMahalanobisOfSingularMatrices(t *testing.T) {
 	}
 }
 
-// Swapping exchanges values of near ranks, and a change of unit or a monotone
-// recoding hides nothing from ranks.
+// Swapping exchanges values of near ranks, and a change of unit or a monotone recoding
+// does not change ranks.
 func TestRanksOfRecodedData(t *testing.T) {
 	targets, released := noisy(500, 500, 3, 0)
 	for _, column := range released.Numeric {
@@ -385,8 +386,8 @@ func TestRanksOfRecodedData(t *testing.T) {
 	}
 }
 
-// A key that no target has tells nobody by ranks: it is left out, first or last, and
-// the distance by the others is the one without it.
+// A key that no target has cannot be used for ranks: it is omitted, first or last, and
+// the distance is the one of the other keys.
 func TestRanksAmongNobody(t *testing.T) {
 	none, x, y := []float64{missing, missing, missing}, []float64{1, 2, 4}, []float64{5, 1, 3}
 	want := link(t, numeric(x), numeric(x), Options{Distance: Ranks, Ranked: true})
@@ -459,9 +460,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Records that lack a key are no nearer to anyone for it: where a tenth of each key
-// is missing, the targets and records that have both are linked as they are without
-// gaps. Leaving the key out of the sum would have found hardly anybody.
+// Records that lack a key are not nearer to targets because of this: if a tenth of each
+// key is missing, the targets and records that have both keys are linked as without
+// gaps. With the key omitted from the sum, almost no target would be found.
 func TestIncompleteRecordsHideNobody(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 9))
 	const n = 3000
@@ -491,8 +492,9 @@ func TestIncompleteRecordsHideNobody(t *testing.T) {
 				after += gaps.Linked[i]
 			}
 		}
-		// A fifth fewer records to be confused with: a little more is found, never less
-		// but for the incomplete records that come near by chance.
+		// There are a fifth fewer complete records to confuse a target with, so
+		// slightly more targets are found; fewer only if incomplete records are near by
+		// chance.
 		if before < 50 || after < 0.95*before || after > 1.4*before {
 			t.Errorf("%v: %v of the complete records are found, %v without gaps", distance, after, before)
 		}

@@ -7,7 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// The nearest record is the one that an independent script finds by looking at all.
+// The nearest record is the one that an independent script finds by comparing all
+// records.
 func TestReferenceLinkage(t *testing.T) {
 	ref := golden.ReadReference(t)
 	var original, masked [][]float64
@@ -21,7 +22,8 @@ func TestReferenceLinkage(t *testing.T) {
 	}
 }
 
-// The one-to-one assignment is as short as the one that the script finds in another way.
+// The one-to-one assignment has the same total distance as the one that the script finds
+// with another method.
 func TestReferenceAssignment(t *testing.T) {
 	ref := golden.ReadReference(t)
 	var original, masked [][]float64

@@ -13,7 +13,8 @@ func categoriesNear(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// By hand: four categories alike joined to two lose one bit; a third of the records changed.
+// By hand: four equally frequent categories joined to two lose one bit; a third of the
+// records changed.
 func TestCategoriesByHand(t *testing.T) {
 	r, err := CategoriesOf([]CategoryPair{
 		{"joined", []int32{0, 1, 2, 3, 0, 1, 2, 3}, []int32{4, 4, 5, 5, 4, 4, 5, 5}},
@@ -47,9 +48,9 @@ func TestCategoriesByHand(t *testing.T) {
 	}
 }
 
-// Fresh draws from what the original shows give pMSE its expectation. The mean over m = 400 trials of a sum that is
-// χ²(k − 1) but for terms of order 1/n has a relative standard error of √(2/((k−1)·m)),
-// here 2.4 %; four of them are allowed, and 2 % for the small cells.
+// Independent draws from the distribution of the original have the expected pMSE. The mean over m = 400
+// trials of a sum that is χ²(k − 1), up to terms of order 1/n, has a relative standard error of
+// √(2/((k−1)·m)), here 2.4 %; four of them are allowed, and 2 % for the small cells.
 func TestCategoriesOfFreshDraws(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	const n, k, trials = 2000, 10, 400

@@ -40,8 +40,8 @@ func TestChangeByHand(t *testing.T) {
 	}
 }
 
-// Damage to zeros is not seen by IL1; RelativeChange sees it, and a suppressed
-// column is not taken for an untouched one.
+// IL1 does not see damage to zeros; Change.Relative does, and a suppressed column does
+// not count as unchanged.
 func TestChangeOfZerosAndSuppression(t *testing.T) {
 	zeros := changeOf([]float64{0, 0, 5, 0}, []float64{9, 0, 5, -1}, 2.5)
 	if zeros.IL1 != 0 || zeros.Relative != 0.5 || zeros.Cells.ZerosMoved != 2 {
@@ -131,7 +131,7 @@ func TestStructureByHand(t *testing.T) {
 	if s.Covariance.Entries != 3 || s.Correlation.Entries != 1 {
 		t.Errorf("%+v", s)
 	}
-	// The third column is twice the first: one eigenvalue is 0 but for rounding.
+	// The third column is twice the first: one eigenvalue is 0 up to rounding.
 	s, err = StructureOf(t.Context(), Pair{[]string{"a", "b", "c"}, x, y}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +204,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// What is said does not depend on the number of processors, and JSON has the
-// names of the contract and no number that JSON cannot hold.
+// Results do not depend on the number of processors, and the JSON has the names of the
+// contract and only numbers that JSON can represent.
 func TestMeasureIsReproducible(t *testing.T) {
 	p := randomPair(3000, 4, 0.5)
 	p.Released[2][7] = nan
@@ -292,10 +292,11 @@ func BenchmarkMeasure(b *testing.B) {
 	}
 }
 
-// What the words about pMSE say: noise that doubles the variance and moves no mean is not seen by it, and is by the distance
-// of distributions; a shift of the mean by half an SD is seen. With n = 4,000 pMSE of equal means is about 1/(8·2n)
-// = 1.6e-5 times a χ² of one degree of freedom, above 30 with a probability of 4e-8; KS of N(0, 1) and N(0, 2) is 0.083, less 0.03 at
-// most by chance; of a shift by ½, Σ(p̂ − ½)²/N is about (½/4)² = 0.0156 less its curvature.
+// As documented for pMSE: it does not see noise that doubles the variance and moves no mean, but the distance
+// of distributions does; it sees a shift of the mean by half an SD. With n = 4,000 pMSE of equal means is
+// about 1/(8·2n) = 1.6e-5 times a χ² of one degree of freedom, above 30 with a probability of 4e-8; KS of
+// N(0, 1) and N(0, 2) is 0.083, less 0.03 at most by chance; of a shift by ½, Σ(p̂ − ½)²/N is about (½/4)² =
+// 0.0156 less its curvature.
 func TestWhatPropensityDoesNotSee(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 9))
 	n := 4000

@@ -30,10 +30,10 @@ func TestPropensityByHand(t *testing.T) {
 	}
 }
 
-// Suppression tells the sides apart, though every value that is left is right.
-// With 400 of 2000 released values missing and none of the originals, the term for
-// missing values separates those 400, so the regression has a ridge; pMSE must lie
-// near what the shares give: p̂ = 1 for these, 1600/3600 for all others.
+// Suppression distinguishes the sides, although every remaining value is correct. With
+// 400 of 2000 released values missing and none of the originals, the term for missing
+// values separates those 400, so the regression has a ridge; pMSE must lie near what
+// the shares give: p̂ = 1 for these, 1600/3600 for all others.
 func TestPropensitySeesSuppression(t *testing.T) {
 	const n, gone = 2000, 400
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -57,8 +57,8 @@ func TestPropensitySeesSuppression(t *testing.T) {
 	}
 }
 
-// Two sides that a threshold separates have no maximum; with the ridge pMSE comes
-// near its bound of 1/4.
+// If a threshold separates the two sides, the likelihood has no maximum; with the
+// ridge, pMSE is near its bound of 1/4.
 func TestPropensityOfSeparatedSides(t *testing.T) {
 	p := randomPair(400, 2, 0)
 	for i := range p.Released[0] {
@@ -74,8 +74,8 @@ func TestPropensityOfSeparatedSides(t *testing.T) {
 	}
 }
 
-// Interactions see what main effects do not: a swap leaves each column its
-// values, and breaks the correlation.
+// Interactions detect what main effects do not: a swap keeps the values of each column
+// but destroys the correlation.
 func TestPropensityInteractions(t *testing.T) {
 	p := randomPair(4000, 3, 0)
 	b := append([]float64{}, p.Released[1]...)

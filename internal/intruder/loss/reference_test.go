@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// Every measure is what an independent script makes of the same data, gaps on
-// either side included.
+// Every measure agrees with that of an independent script on the same data, with gaps
+// on both sides.
 func TestReferenceMeasures(t *testing.T) {
 	ref := golden.ReadReference(t)
 	p := Pair{Names: []string{"income", "spending", "savings", "hours"}}

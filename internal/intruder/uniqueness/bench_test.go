@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// benchmarkData are a million records with four keys of together 1.2 million possible
-// tuples, or with codes too large for a table, a share of them missing.
+// benchmarkData returns a million records with four keys with 1.2 million possible
+// tuples, or with codes too large for a table; a share of the codes is missing.
 func benchmarkData(stretch int32, missing float64) Data {
 	data := randomData(rand.New(rand.NewPCG(11, 12)), 1_000_000, []int{2, 100, 60, 100}, missing)
 	for _, key := range data.Keys {

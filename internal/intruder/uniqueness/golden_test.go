@@ -29,8 +29,8 @@ func columnsOf(data map[string][]float64, names ...string) []Column {
 	return columns
 }
 
-// near says whether got agrees with want to 1e-9, relative to the larger of |want| and
-// floor.
+// near reports whether got agrees with want to 1e-9, relative to the larger of |want|
+// and floor.
 func near(got, want, floor float64) bool {
 	return math.Abs(got-want) <= 1e-9*max(math.Abs(want), floor)
 }
@@ -96,7 +96,7 @@ func TestGoldenFrequenciesAndRisk(t *testing.T) {
 			if r.SampleUniques != totals.N1 || r.Violations[2] != totals.Viol2 || r.Violations[3] != totals.Viol3 || r.Violations[5] != totals.Viol5 {
 				t.Errorf("uniques %d, violations %v, want %+v", r.SampleUniques, r.Violations, totals)
 			}
-			// Where 1 < f < 2 the package has no formula and says 0.
+			// For 1 < f < 2 sdcMicro has no formula and returns 0.
 			undefined := 0.0
 			for i, f := range want["fk"] {
 				if f > 1 && f < 2 {
@@ -116,9 +116,9 @@ func TestGoldenFrequenciesAndRisk(t *testing.T) {
 			exact := measure(t, data, o)
 			compared := 0
 			for i, f := range want["fk"] {
-				// The package's alternating sum of f − 2 terms loses about f·log10(1/p)
-				// digits to (p/q)^f against the sum; above f = 10 or for fractions it is
-				// no reference.
+				// sdcMicro's alternating sum of f − 2 terms loses about f·log10(1/p)
+				// digits to (p/q)^f relative to the sum; above f = 10 or for fractional
+				// f it cannot serve as a reference.
 				if f == math.Trunc(f) && f <= 10 {
 					compared++
 					if !near(exact.Risk[i], want["risk_exact"][i], 0) {

@@ -109,7 +109,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// Records that miss keys, counted one by one by the rule of Options.Alpha.
+// Records that lack keys, counted one by one by the rule of Options.Alpha.
 func bruteFrequencies(data Data, alpha float64) (f, F []float64) {
 	n := len(data.Keys[0].Codes)
 	f, F = make([]float64, n), make([]float64, n)
@@ -140,7 +140,8 @@ func bruteFrequencies(data Data, alpha float64) (f, F []float64) {
 	return f, F
 }
 
-// randomData are n records with keys of the given cardinalities, a share of them missing.
+// randomData returns n records with keys of the given cardinalities, a share of them
+// missing.
 func randomData(random *rand.Rand, n int, cards []int, missing float64) Data {
 	var data Data
 	for j, card := range cards {
@@ -203,7 +204,7 @@ func TestProperties(t *testing.T) {
 			}
 		}
 
-		// The table of combinations says what each would say alone.
+		// The table of combinations agrees with each combination measured alone.
 		for _, c := range r.Combinations {
 			var alone Data
 			for _, key := range data.Keys {
@@ -216,7 +217,7 @@ func TestProperties(t *testing.T) {
 			}
 		}
 
-		// A further record lowers nobody's f or F.
+		// A further record lowers the f or F of no record.
 		more := data
 		more.Household, more.Sensitive = nil, nil
 		more.Keys = slices.Clone(data.Keys)
@@ -333,8 +334,8 @@ func TestRecursiveLevelIsStrict(t *testing.T) {
 	}
 }
 
-// Given that u is missing, s has two values; given u = 0, s is not known. Given s, u has
-// one value or none. In the second file what is known of one has always two values.
+// Given that u is missing, s has two values; given u = 0, s is missing. Given s, u has
+// one value or none. In the second file each column has two values given the other one.
 func TestLDiversityOfSeveralWithMissing(t *testing.T) {
 	d := measure(t, Data{Keys: []Column{{"k", make([]int32, 4)}}, Sensitive: []Column{
 		{"s", []int32{0, 1, -1, -1}}, {"u", []int32{-1, -1, 0, 0}}}}, Options{RecursiveC: 3}).LDiversityMulti

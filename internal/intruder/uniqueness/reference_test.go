@@ -58,8 +58,9 @@ func TestReferenceFrequencies(t *testing.T) {
 	}
 }
 
-// TestReferenceSUDA2: scores by either weighing of sizes, down to all keys and to fewer,
-// with complete keys and with gaps; what each key contributes; and the DIS scores.
+// TestReferenceSUDA2: scores with both weightings of sizes, for sets of up to all keys
+// and of fewer, with complete keys and with gaps; the contribution of each key; and the
+// DIS scores.
 func TestReferenceSUDA2(t *testing.T) {
 	ref := golden.ReadReference(t)
 	check := func(keys map[string]golden.Values, cases map[string]golden.SUDA2, dis bool) {

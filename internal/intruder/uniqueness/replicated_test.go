@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// By definition, record by record: a unique one is at any place, the last too, and what
-// several released records have counts once.
+// By definition, record by record: a unique record can be at any place, also the last,
+// and a combination that several released records have counts once.
 func TestReplicatedUniques(t *testing.T) {
 	for _, c := range []struct {
 		name               string

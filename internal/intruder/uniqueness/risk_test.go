@@ -98,9 +98,9 @@ func TestIndividualRiskAgainstBigFloat(t *testing.T) {
 	}
 }
 
-// For f that are no whole numbers, against the integral p·∫ e^(−f·x)/(p + q·e^(−x)) dx
-// over x = −ln u > 0 by the trapezoidal rule after x = e^(y − e^(−y)), under which the
-// integrand falls off double exponentially and the rule converges geometrically.
+// For fractional f, against the integral p·∫ e^(−f·x)/(p + q·e^(−x)) dx over x = −ln u
+// > 0 by the trapezoidal rule after x = e^(y − e^(−y)), under which the integrand falls
+// off double exponentially and the rule converges geometrically.
 func TestIndividualRiskOfFractions(t *testing.T) {
 	integral := func(f, p float64) float64 {
 		const h = 1. / 256
@@ -123,8 +123,8 @@ func TestIndividualRiskOfFractions(t *testing.T) {
 	}
 }
 
-// The closed forms, and what every risk must fulfil: between p/f, since E(1/F) ≥
-// 1/E(F) = p/f, and 1/f; falling in f, rising in p.
+// The closed forms, and conditions that every risk must satisfy: between p/f, since
+// E(1/F) ≥ 1/E(F) = p/f, and 1/f; falling in f, rising in p.
 func TestIndividualRiskProperties(t *testing.T) {
 	closed := []struct{ f, p, want float64 }{
 		{1, 0.5, math.Ln2},

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// bruteMSUs are the minimal sample uniques of each record, as sets of keys, by looking
-// at all sets and all pairs of records.
+// bruteMSUs returns the minimal sample uniques of each record, as sets of keys, by
+// checking all sets and all pairs of records.
 func bruteMSUs(keys []Column, maxSize int) [][]uint64 {
 	n := len(keys[0].Codes)
 	msus := make([][]uint64, n)
@@ -52,7 +52,7 @@ func bruteMSUs(keys []Column, maxSize int) [][]uint64 {
 	return msus
 }
 
-// searchMSUs are the same sets, as the search finds them.
+// searchMSUs returns the same sets, as found by the search.
 func searchMSUs(t *testing.T, keys []Column, maxSize, workers int) [][]uint64 {
 	t.Helper()
 	g := &grouper{}
@@ -102,7 +102,7 @@ func TestMSUsAgainstAllSubsets(t *testing.T) {
 	}
 }
 
-// As many keys as there are bits: record 1 is alone on the last, record 2 on the
+// As many keys as bits of a word: record 1 is unique on the last key, record 2 on the
 // first, record 0 on both together.
 func TestMSUsOf64Keys(t *testing.T) {
 	var keys []Column
@@ -169,8 +169,8 @@ func TestSizeWeights(t *testing.T) {
 	}
 }
 
-// One unique with score s and n₂ pairs: all of the odds fall on it, 2n₂(1 − π)/π,
-// whatever its score; two uniques share them by score^Q.
+// One unique with score s and n₂ pairs: it gets all of the odds, 2n₂(1 − π)/π, for
+// every score; two uniques share them by score^Q.
 func TestDISScores(t *testing.T) {
 	odds := disOdds([]int64{1, 2, 2, 3, 1}, 0.1)
 	if !(math.Abs(odds-36) <= 1e-12) {

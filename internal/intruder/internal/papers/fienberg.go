@@ -12,16 +12,17 @@ import (
 // (1997), section 4.1, all of them released.
 const FienbergUnits = 662
 
-// Fienberg is one of their four scenarios: the four keys of 662 simulated respondents,
-// the intruder's values of them with bias or noise or both, every one in turn.
+// Fienberg is one of the paper's four scenarios: the four keys of 662 simulated
+// respondents, each of whom is attacked with intruder's values that carry bias or noise
+// or both.
 type Fienberg struct {
 	Bias  float64 // SD of θ, 0.1732 in section 4.1; 0: none
 	Noise bool
 	// PriorOfSD reads the gamma prior of φ in table 4.2, whose mean of 0.08 is a sixth
-	// of the range of θ, as that of the standard deviation of θ. Else it is that of the
-	// variance, as the paper's formula has it.
+	// of the range of θ, as the prior of the standard deviation of θ. Otherwise it is
+	// the prior of the variance, as in the paper's formula.
 	PriorOfSD bool
-	// Targets is how many of the respondents are attacked, the first ones; 0: all.
+	// Targets is the number of respondents that are attacked, the first ones; 0: all.
 	Targets int
 }
 
@@ -37,7 +38,7 @@ var (
 
 // Respondents draws the released keys: sums of five-point items with N(0, ½), ages with
 // N(0, 4), incomes in brackets of 10,000 with a uniform part, and the 38 % of 80,000 and
-// more as 60,000 + 25,000·t(8), t conditioned on being there.
+// more as 60,000 + 25,000·t(8), t conditional on a value in this range.
 func Respondents(rng *rand.Rand) [][]float64 {
 	z := make([][]float64, 4)
 	for j := range z {
@@ -60,8 +61,8 @@ func Respondents(rng *rand.Rand) [][]float64 {
 	return z
 }
 
-// upperT8 is a draw of Student's t with 8 degrees of freedom given that it is at least
-// 0.8, where 60,000 + 25,000·t reaches 80,000.
+// upperT8 returns a draw of Student's t with 8 degrees of freedom, conditional on at
+// least 0.8, where 60,000 + 25,000·t reaches 80,000.
 func upperT8(rng *rand.Rand) float64 {
 	for {
 		chi := 0.0

@@ -11,7 +11,7 @@ import (
 )
 
 // Trottini is one of the 36 scenarios of Trottini et al. (2004), section 5: 100 units,
-// one key, every unit the target in turn, t = 0.
+// one key, every unit a target, t = 0.
 type Trottini struct {
 	Data   int     // 1: about N(92, 3.5²), 2: about N(90, 20²), read off table 1
 	Phi    float64 // SD of the bias

@@ -1,6 +1,6 @@
-// Package registrytest is a schema registry for tests, in the test's own
-// process and without storage: subjects, versions, numbers, references,
-// passwords, incompatible schemas and failures to order. It is for tests only.
+// Package registrytest is a schema registry for tests, in the test's process and
+// without storage. It has subjects, versions, numbers, references, passwords,
+// incompatible schemas and failures on request. It is for tests only.
 package registrytest
 
 import (
@@ -32,18 +32,18 @@ type Registry struct {
 	mu                 sync.Mutex
 	username, password string
 	incompatible       map[string]bool
-	failing            int // requests that are still to fail; negative: all
+	failing            int // number of further requests that fail; negative: all
 	status             int // of failing requests; 0: the connection is cut
 	requests           []string
 }
 
-// New starts a registry, which ends with the test.
+// New starts a registry, which is closed at the end of the test.
 func New(tb testing.TB) *Registry {
 	tb.Helper()
 	return prepare().start(tb, (*httptest.Server).Start)
 }
 
-// NewTLS starts a registry that speaks TLS with a certificate of its own.
+// NewTLS starts a registry that uses TLS with its own certificate.
 func NewTLS(tb testing.TB) *Registry {
 	tb.Helper()
 	return prepare().start(tb, (*httptest.Server).StartTLS)
@@ -53,7 +53,7 @@ func prepare() *Registry {
 	return &Registry{fake: srfake.NewRegistry(), incompatible: make(map[string]bool)}
 }
 
-// start serves r, with a log of its own: a client that hangs up is no news.
+// start serves r with a separate log, so that disconnecting clients are not reported.
 func (r *Registry) start(tb testing.TB, begin func(*httptest.Server)) *Registry {
 	r.server = httptest.NewUnstartedServer(r)
 	r.server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -63,18 +63,18 @@ func (r *Registry) start(tb testing.TB, begin func(*httptest.Server)) *Registry 
 	return r
 }
 
-// Close ends the registry before the test does: it does not answer any more.
+// Close closes the registry before the end of the test: it no longer answers.
 func (r *Registry) Close() { r.server.Close() }
 
 // Server is the HTTP server behind it, for its certificate.
 func (r *Registry) Server() *httptest.Server { return r.server }
 
-// Config is a configuration that reaches the registry, with little patience.
+// Config returns a configuration for the registry with a short patience.
 func (r *Registry) Config() *registry.Config {
 	return &registry.Config{URL: r.URL, Patience: connectors.Duration(2 * time.Second)}
 }
 
-// Client is a client of the registry, closed with the test.
+// Client returns a client of the registry, which is closed at the end of the test.
 func (r *Registry) Client(tb testing.TB) *registry.Client {
 	tb.Helper()
 	c, err := registry.New(r.Config())
@@ -85,7 +85,7 @@ func (r *Registry) Client(tb testing.TB) *registry.Client {
 	return c
 }
 
-// Register makes a schema the subject's newest version and returns its number.
+// Register registers a schema as the subject's newest version and returns its number.
 func (r *Registry) Register(tb testing.TB, subject, typ, text string, references ...registry.Reference) uint32 {
 	tb.Helper()
 	s := sr.Schema{Schema: text}
@@ -102,21 +102,21 @@ func (r *Registry) Register(tb testing.TB, subject, typ, text string, references
 	return uint32(id)
 }
 
-// Text returns the text of version n (from 1) of a subject; ok is false where
-// there is none.
+// Text returns the text of version n (from 1) of a subject; ok is false if there is
+// none.
 func (r *Registry) Text(subject string, version int) (text string, ok bool) {
 	s, ok := r.fake.GetSchema(subject, version)
 	return s.Schema.Schema, ok
 }
 
-// Authenticate has the registry ask for a user and a password.
+// Authenticate makes the registry require a user and a password.
 func (r *Registry) Authenticate(username, password string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.username, r.password = username, password
 }
 
-// Incompatible has the registry answer every new schema of the subject with
+// Incompatible makes the registry answer every new schema of the subject with status
 // 409.
 func (r *Registry) Incompatible(subject string) {
 	r.mu.Lock()
@@ -124,8 +124,9 @@ func (r *Registry) Incompatible(subject string) {
 	r.incompatible[subject] = true
 }
 
-// Fail has the next n requests (all, where n is negative) answered with an HTTP
-// status, or cut off without an answer where status is 0. Fail(0, 0) ends it.
+// Fail makes the registry answer the next n requests (all if n is negative) with an
+// HTTP status, or close the connection without an answer if status is 0. Fail(0, 0)
+// ends this.
 func (r *Registry) Fail(n, status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
