@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// elements are the start tags of a figure.
+// elements returns the start tags of a figure.
 func elements(t *testing.T, svg []byte) (all []xml.StartElement) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(string(svg)))
@@ -42,8 +42,8 @@ func length(t *testing.T, e xml.StartElement, name string) float64 {
 	return v
 }
 
-// TestRanks: bars are as long as their counts are great, each is a stop for the
-// keyboard, and the first stands apart.
+// TestRanks: the length of bars is proportional to their counts, each bar can get the
+// keyboard focus, and the first has a style of its own.
 func TestRanks(t *testing.T) {
 	bars := []RankBar{{Rank: "1", Targets: 40, Share: 0.4}, {Rank: "2", Targets: 10.5, Share: 0.105}, {Rank: "beyond", Targets: 0}}
 	svg := RanksSVG(bars, SVGOptions{Width: 540})
@@ -75,7 +75,7 @@ func TestRanks(t *testing.T) {
 }
 
 // TestPrecisionRecall: the curve goes through its points, the axis of recall fits
-// them, and the chosen threshold is ringed where it lies.
+// them, and the ring is at the chosen threshold.
 func TestPrecisionRecall(t *testing.T) {
 	c := LinkCurve{Linked: true, Chosen: LinkPoint{Threshold: 0.25, Precision: 0.5, Recall: 0.04, Correct: 4, Links: 8}}
 	for i := range 40 {

@@ -46,8 +46,8 @@ func TestStated(t *testing.T) {
 	}
 }
 
-// TestBeside: what is beyond a limit by however little is not written as the limit, nor
-// is what is within it.
+// TestBeside: a value that differs from a limit, by any amount and in either direction,
+// is not formatted like the limit.
 func TestBeside(t *testing.T) {
 	for _, c := range []struct {
 		found, limit float64
@@ -74,8 +74,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBesideAnything: for numbers of all sizes, many a hair apart, the texts read back as
-// numbers stand to each other as the numbers do.
+// TestBesideAnything: for numbers of all sizes, many of them almost equal, the texts read
+// as numbers compare in the same way as the numbers.
 func TestBesideAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func(text string) float64 {

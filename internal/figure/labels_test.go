@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// box is the ink of a text: letters of 5.6 units on average are about 9 high.
+// box is the area of a text: letters are on average 5.6 units wide and about 9 high.
 type box struct {
 	text           string
 	x0, x1, y0, y1 float64
@@ -17,7 +17,7 @@ type box struct {
 
 func (b box) meets(o box) bool { return b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1 }
 
-// crosses says whether a segment enters the box.
+// crosses reports whether a segment enters the box.
 func (b box) crosses(x0, y0, x1, y1 float64) bool {
 	for i := range 401 {
 		t := float64(i) / 400
@@ -47,8 +47,9 @@ func boxes(t *testing.T, svg string) (list []box) {
 	return list
 }
 
-// TestLabelsKeepClear: whatever the points, no label meets another or a threshold's, no
-// leader crosses one or another leader, and none leaves the picture.
+// TestLabelsKeepClear: for any points, no label overlaps another one or that of a
+// threshold, no leader crosses a label or another leader, and all stay inside the
+// picture.
 func TestLabelsKeepClear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 4))
 	targets := []string{"typical", "min", "p01", "p10", "p25", "p50", "p75", "p90", "p99", "max"}
@@ -100,8 +101,8 @@ func TestLabelsKeepClear(t *testing.T) {
 	}
 }
 
-// TestDots: a line for each target and state of knowledge, brought together by target,
-// the gate's line where that very risk has its limit, and what fails is said.
+// TestDots: there is a line for each target and state of knowledge, grouped by target,
+// with the gate's line at the limit of the same risk, and failures are stated.
 func TestDots(t *testing.T) {
 	m := RUMap{Column: "wage", Unit: "USD", Lines: []RULine{{"max", "index", 1e-3}, {"max", "", 1e-2}, {"", "position", 1e-4}},
 		Points: []RUPoint{{Target: "max", Knowledge: "index", R: 1e-2, Failed: true}, {Target: "p99", Knowledge: "index", R: 1e-3},
@@ -139,8 +140,8 @@ func TestDots(t *testing.T) {
 	}
 }
 
-// TestPanelsShareAxesAndLegend: several maps stand side by side with the same axes and
-// one legend, and a file in pixels is as large as its SVG.
+// TestPanelsShareAxesAndLegend: several maps are side by side with the same axes and
+// one legend, and the PNG has the size of the SVG.
 func TestPanelsShareAxesAndLegend(t *testing.T) {
 	a, b := sampleMap(), sampleMap()
 	a.Title, b.Title = "first", "second"

@@ -46,8 +46,8 @@ func pngOf(t *testing.T, m RUMap, scale float64) image.Image {
 	return img
 }
 
-// TestPNGIsThePictureOfTheSVG: where the SVG says that a thing is, its colour is in
-// the raster.
+// TestPNGIsThePictureOfTheSVG: at the place of each element of the SVG the raster has
+// its colour.
 func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 	const scale = 2
 	svg := string(RUMapSVG(sampleMap(), SVGOptions{Standalone: true}))
@@ -97,7 +97,7 @@ func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 	if n := len(sampleMap().Settings); curve < n {
 		t.Errorf("%d of %d marks of the curve have its colour", curve, n)
 	}
-	// The ink of every text lies beside its anchor, and is as high as its letters are: a
+	// The ink of every text is beside its anchor, and has the height of its letters: a
 	// capital of the 12 units that the SVG is set in has 7 to 9.
 	texts := regexp.MustCompile(`<text class="[^"]*" text-anchor="(\w+)" x="([\d.]+)" y="([\d.]+)">`).FindAllStringSubmatch(svg, -1)
 	if len(texts) < 20 {
@@ -156,7 +156,7 @@ func parse(t *testing.T, s string) float64 {
 	return v
 }
 
-// TestEveryClassHasAStyle: a class that no rule knows would be drawn black in both
+// TestEveryClassHasAStyle: a class without a rule would be drawn black in both
 // pictures.
 func TestEveryClassHasAStyle(t *testing.T) {
 	known := map[string]bool{"figure": true, "ru": true, "pt": true, "setting": true, "at": true, "d0": true, "tick": true, "legend": true}
@@ -183,8 +183,8 @@ func TestEveryClassHasAStyle(t *testing.T) {
 	}
 }
 
-// TestGroupsHandDownTheirLook: classes of a group colour what is in it and nothing
-// after it, whatever the depth.
+// TestGroupsHandDownTheirLook: classes of a group apply to its contents and not to
+// later elements, at any depth.
 func TestGroupsHandDownTheirLook(t *testing.T) {
 	r, err := newRaster(100, 100, 1)
 	if err != nil {

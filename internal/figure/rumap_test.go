@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// TestTrail: earlier places are within the axes, joined in their order up to the
-// point, and a place without a finite R interrupts the line.
+// TestTrail: earlier places are within the axes and connected in order up to the point,
+// and a place with an infinite R interrupts the line.
 func TestTrail(t *testing.T) {
 	m := RUMap{Points: []RUPoint{{Target: "max", Knowledge: "index", Efficiency: 0.8, R: 1e-4,
 		Trail: []RUPlace{{0.6, 1e-9}, {0.7, math.Inf(1)}, {0.7, 1e-5}, {math.NaN(), 1e-5}, {1.35, 2e-5}}}}}
@@ -51,8 +51,8 @@ func TestTrail(t *testing.T) {
 	}
 }
 
-// TestSpread: labels keep their order, their distance and the frame, and stay
-// where they want to be if there is room.
+// TestSpread: labels keep their order and their distance, stay inside the frame, and
+// stay at their wanted place if there is room.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 2000 {
@@ -87,8 +87,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestFiguresOfAnything: whatever the numbers, a figure is well-formed and every
-// coordinate is finite.
+// TestFiguresOfAnything: for any numbers a figure is well-formed and every coordinate
+// is finite.
 func TestFiguresOfAnything(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	values := []float64{0, 1, -1, 1e-300, 1e300, 4e-5, inf, -inf, nan}

@@ -19,8 +19,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestIsolated: a name in letters from right to left does not reorder what is around
-// it, takes no more room for that, and another name stays as it is.
+// TestIsolated: a name in right-to-left letters does not reorder the text around it and
+// takes no additional cells; other names do not change.
 func TestIsolated(t *testing.T) {
 	for in, want := range map[string]string{"wage": "wage", "收入": "收入", "שכר": "\u2068שכר\u2069", "دخل 2": "\u2068دخل 2\u2069", "": ""} {
 		got := Isolated(in)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTimes: values stand at their times and heights, and nothing is drawn between two
-// points of which it is not known what was between them.
+// TestTimes: values are at their times and heights, and nothing is drawn between two
+// points if the values between them are unknown.
 func TestTimes(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 11, 22, 8, 0, s, 0, time.UTC) }
 	p := TimePanel{Title: "risk", Unit: "USD", Log: true, Points: []TimePoint{
