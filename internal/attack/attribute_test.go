@@ -15,7 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// guessed is what is told of one secret column, by one numeric key and one categorical one.
+// guessed returns the result for one secret column, with one numeric and one categorical
+// key.
 func guessed(t *testing.T, d attack.Data, targets int, s attack.Secret) attack.GuessedColumn {
 	t.Helper()
 	r := run(t, d, attack.Options{Targets: targets, Attribute: &attack.Attribute{Within: 0.05, Of: []attack.Secret{s}}})
@@ -150,10 +151,10 @@ func drawnBy(t *testing.T, m transform.Synthesise, columns ...[]float64) (out []
 	return out, held
 }
 
-// A synthesiser that leaks is seen: plain draws from leaves of one record by the key, and whole records
-// copied from those that it learnt from. What the masks draw is not: by regressions nothing but
-// chance, within five standard errors; from leaves of 10 with noise beside it a record's own value comes once in
-// ten, and within a twentieth of an SD of it some half of that.
+// The measure detects a synthesiser that leaks: direct draws from leaves of one record by the key, and whole
+// records copied from the training data. It does not detect a leak in the draws of the masks: with
+// regressions nothing but chance, within five standard errors; from leaves of 10 with noise beside it a
+// record's own value comes once in ten, and within a twentieth of an SD of it some half of that.
 func TestAttributeSeesALeak(t *testing.T) {
 	const n, share = 4000, 0.3
 	key, secret, category, group := secretData(n)
@@ -179,7 +180,7 @@ func TestAttributeSeesALeak(t *testing.T) {
 			}
 		}
 	}
-	// The leaks: what is learnt from stands in the release at the nearest key.
+	// The leaks: the training values are in the release at the nearest key.
 	_, held := drawnBy(t, transform.Synthesise{Columns: []string{"secret"}, HeldOut: &yes}, secret)
 	var learnt []int
 	for i := range n {

@@ -57,7 +57,7 @@ func respondents(n int) attack.Data {
 }
 
 // masked releases the numeric columns through the program's own chain of masks, under
-// the key that the seed makes. Decimals are those of the grids.
+// the key that is derived from the seed. Decimals are those of the grids.
 func masked(tb testing.TB, d attack.Data, seed byte, masks ...transform.Spec) attack.Data {
 	tb.Helper()
 	secret := []byte("a key of thirty-two bytes, fixed")
@@ -91,8 +91,8 @@ func noise(share float64, columns ...string) transform.Spec {
 	return transform.Spec{Params: &transform.Noise{Columns: columns, SD: &transform.Amount{Value: share, Relative: true}}}
 }
 
-// everything asks for all parts but averaging; sigma is what the Bayesian intruder
-// believes the noise of each key to be.
+// everything requests all parts except averaging; sigma is the noise of each key that
+// the Bayesian intruder assumes.
 func everything(masks []transform.Spec, sigma ...float64) attack.Options {
 	u := uniqueness.DefaultOptions()
 	keys := make([]intruder.Key, len(sigma))
@@ -117,8 +117,8 @@ func run(tb testing.TB, d attack.Data, o attack.Options) *attack.Result {
 	return r
 }
 
-// few are four respondents whom every figure can be computed of by hand: the second
-// and the third have each other's value.
+// few returns four respondents for whom every figure can be computed by hand: the
+// second and the third have each other's value.
 func few() (attack.Data, attack.Options) {
 	d := attack.Data{
 		Numeric:     []attack.NumericColumn{{Name: "a", Grid: 1, Original: []float64{1, 2, 3, 10}, Released: []float64{1, 3, 2, 10}}},

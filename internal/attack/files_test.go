@@ -40,7 +40,7 @@ func object(t *testing.T, text []byte) map[string]any {
 	return v
 }
 
-// mixed asks of made-up respondents, masked a little, for everything there is.
+// mixed runs an attack with all parts on artificial, slightly masked respondents.
 func mixed(t *testing.T) (attack.Data, attack.Options) {
 	masks := noise(0.2, "wage", "education")
 	plain := respondents(300)
@@ -57,7 +57,7 @@ func mixed(t *testing.T) (attack.Data, attack.Options) {
 	return d, o
 }
 
-// TestContract: the members that the program promises are where it promises them.
+// TestContract: the members of the program's contract are in their documented places.
 func TestContract(t *testing.T) {
 	d, o := mixed(t)
 	v := object(t, jsonOf(t, run(t, d, o)))
@@ -96,7 +96,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// parts are the members that a part of the options makes.
+// parts holds the members that each part of the options produces.
 var parts = map[string]func(to *attack.Options, of attack.Options){
 	"linkage":                 func(to *attack.Options, of attack.Options) { to.Linkage = of.Linkage },
 	"bayes":                   func(to *attack.Options, of attack.Options) { to.Bayes = of.Bayes },
@@ -107,8 +107,9 @@ var parts = map[string]func(to *attack.Options, of attack.Options){
 	"inversion":               func(to *attack.Options, of attack.Options) { to.Inversion = of.Inversion },
 }
 
-// TestPartsStandAlone: each part can be asked for alone, says what it says beside the
-// others, and the others are absent; the gate has only its own measure of it.
+// TestPartsStandAlone: each part can be requested alone and has the same results as
+// together with the others, which are then absent; the gate gets only the measure of
+// this part.
 func TestPartsStandAlone(t *testing.T) {
 	d, o := few()
 	all := object(t, jsonOf(t, run(t, d, o)))
@@ -216,8 +217,8 @@ func TestAttacksFollowTheSchema(t *testing.T) {
 	}
 }
 
-// broken is a result with what is infinite or not a number: a value next to 0 whose
-// relative change overflows, and a column that is missing throughout.
+// broken returns a result with values that are infinite or not a number: a value next
+// to 0 whose relative change overflows, and a column that is missing throughout.
 func broken(t *testing.T) *attack.Result {
 	d, o := few()
 	nan := math.NaN()
@@ -250,8 +251,8 @@ func TestInfiniteNumbersAreWords(t *testing.T) {
 	}
 }
 
-// TestJSONIsThatOfTheTypes: where all numbers are finite the encoder of this package
-// writes what encoding/json writes, apart from lists that are empty.
+// TestJSONIsThatOfTheTypes: if all numbers are finite, the encoder of this package
+// writes the same as encoding/json, except for empty lists.
 func TestJSONIsThatOfTheTypes(t *testing.T) {
 	d, o := mixed(t)
 	r := run(t, d, o)

@@ -14,7 +14,8 @@ import (
 )
 
 // TestEveryMeasureIsFound: each measure that a rule can limit comes from its part of
-// the attack, is not measured without it, and of a sample only where that tells.
+// the attack, is not measured without it, and is measured on a sample only if a sample
+// can measure it.
 func TestEveryMeasureIsFound(t *testing.T) {
 	if len(measureOf) != len(assess.RespondentMeasures) {
 		t.Errorf("%d measures are taken, the table has %d", len(measureOf), len(assess.RespondentMeasures))
@@ -38,7 +39,7 @@ func TestEveryMeasureIsFound(t *testing.T) {
 	}
 }
 
-// fill gives a result the part of an attack.
+// fill adds a part of an attack to a result.
 func fill(r *Result, part string) {
 	switch part {
 	case "linkage":
@@ -60,7 +61,7 @@ func fill(r *Result, part string) {
 	}
 }
 
-// loosest is the rule about a measure that tolerates most.
+// loosest returns the most tolerant rule about a measure.
 func loosest(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
 	var r assess.Rule
 	v := reflect.ValueOf(&r).Elem()
@@ -82,9 +83,10 @@ func loosest(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
 	return r
 }
 
-// TestNothingIsSaid: a measure that the table has and the attack does not take is not
-// measured, whatever else was found, and its rule does not hold, in whatever place it
-// stands; a measure that does not say that a sample tells it is not measured of one.
+// TestNothingIsSaid: a measure of the table that the attack does not compute is not
+// measured, independent of the other results, and its rule is not satisfied, at any
+// place in the list; a measure that is not marked as measurable from a sample is not
+// measured on one.
 func TestNothingIsSaid(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]

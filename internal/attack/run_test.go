@@ -31,7 +31,8 @@ func TestFewByHand(t *testing.T) {
 	if r.Targets != 4 || r.Records != 4 || r.Sampled != 0 || strings.Join(r.Keys, ",") != "a" {
 		t.Fatalf("targets %d, records %d, sampled %d, keys %v", r.Targets, r.Records, r.Sampled, r.Keys)
 	}
-	// 1 and 10 are found, 2 and 3 are taken for each other, one by one and all at once.
+	// 1 and 10 are found; 2 and 3 are confused with each other, one by one and all at
+	// once.
 	near(t, "linked", r.Linkage.ExpectedCorrect, 2)
 	near(t, "share", r.Linkage.CorrectShare, 0.5)
 	near(t, "one to one", *r.Linkage.OneToOneCorrect, 2)
@@ -82,8 +83,8 @@ func TestFewByHand(t *testing.T) {
 	}
 }
 
-// TestUnmaskedIsFound: linkage finds everyone who is the only one with his keys, and
-// shares the credit among the others; what no mask touches is computed back.
+// TestUnmaskedIsFound: linkage finds every record with unique keys and shares the
+// credit among the others; columns that no mask changes are computed back.
 func TestUnmaskedIsFound(t *testing.T) {
 	d := respondents(1500)
 	masks := []transform.Spec{noise(0, "wage")}
@@ -118,8 +119,8 @@ func TestUnmaskedIsFound(t *testing.T) {
 	}
 }
 
-// TestMasksHideRespondents: with noise of a whole SD on three keys hardly anyone is
-// found, though more than by guessing, and nothing is computed back.
+// TestMasksHideRespondents: with noise of one SD on three keys few respondents are
+// found, but more than by guessing, and nothing is computed back.
 func TestMasksHideRespondents(t *testing.T) {
 	masks := []transform.Spec{noise(1, "wage", "education", "experience")}
 	d := masked(t, respondents(1500), 1, masks...)
@@ -240,8 +241,9 @@ func TestSampleEstimatesThePopulation(t *testing.T) {
 	}
 }
 
-// TestInversionGetsItsColumns: those that a mask names, with what a swap compares
-// beside them; without a grid, a value is found to within 2⁻²⁰ of the SD.
+// TestInversionGetsItsColumns: the inversion gets the columns that a mask names and
+// those that a swap compares; without a grid, a value is found to within 2⁻²⁰ of the
+// SD.
 func TestInversionGetsItsColumns(t *testing.T) {
 	d := respondents(600)
 	d.Numeric[0].Grid = 0
@@ -289,7 +291,8 @@ func TestInversionGetsItsColumns(t *testing.T) {
 	if got := unswapped(run(t, d, o)); alone == 0 || got != alone {
 		t.Errorf("%d records cannot have been swapped, %d are alone with their keys", got, alone)
 	}
-	// In a sample partners are missing that the release has: nobody is known.
+	// A sample lacks possible partners of the release: no record is known to be
+	// unswapped.
 	d.Records = 6000
 	if got := unswapped(run(t, d, o)); got != 0 {
 		t.Errorf("sample: %d records are said not to have been swapped", got)
@@ -301,7 +304,8 @@ func TestInversionGetsItsColumns(t *testing.T) {
 	near(t, "grid of a constant", run(t, d, o).Inversion.Columns[0].Grid, 1.0/(1<<20))
 }
 
-// TestErrors say where, what must hold and what was found, and hold no value.
+// TestErrors: errors say where, what must hold and what was found, and contain no
+// value.
 func TestErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*attack.Data, *attack.Options)

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Every list of masks that leaves values where they are, or nearly, is caught.
+// Every list of masks that leaves values unchanged, or nearly so, fails.
 func TestWeakMasksFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		column string // put first
@@ -59,7 +59,8 @@ func TestWeakMasksFail(t *testing.T) {
 	}
 }
 
-// Masks that rest on their draws pass, with their parameters and moments known.
+// Masks whose protection depends on their draws pass, even if their parameters and
+// moments are known.
 func TestSoundMasksPass(t *testing.T) {
 	for name, c := range map[string]struct {
 		column string
@@ -101,9 +102,9 @@ func TestSoundMasksPass(t *testing.T) {
 	}
 }
 
-// Luck on a coarse grid is counted, and is what the masks' probabilities say:
-// noise of one year leaves P(|N(0, 1)| < 1/2) = 0.3829 of the values, within three
-// SDs of a share of 28,155 (0.009).
+// Values that are unchanged by chance on a coarse grid are counted, and agree with the
+// masks' probabilities: noise of one year leaves P(|N(0, 1)| < 1/2) = 0.3829 of the
+// values, within three SDs of a share of 28,155 (0.009).
 func TestLuckIsWhatTheNoiseLeaves(t *testing.T) {
 	f := census(t)
 	r := attack(t, []field{f[1]}, noiseOf("education", "1", ""))
@@ -114,7 +115,7 @@ func TestLuckIsWhatTheNoiseLeaves(t *testing.T) {
 	if share := float64(v.Recovered) / float64(v.Claims); !(math.Abs(share-0.3829) <= 0.009) {
 		t.Errorf("share %v", share)
 	}
-	// A release that was not noised, under the same masks, is no luck.
+	// A release without noise, under the same masks, is not due to chance.
 	c := Column{"education", 1, f[1].values, f[1].values}
 	masks := []transform.Spec{noiseOf("education", "1", "")}
 	got, err := Attack(t.Context(), masks, Published{}, Release{Columns: []Column{c}}, Options{})
@@ -126,8 +127,8 @@ func TestLuckIsWhatTheNoiseLeaves(t *testing.T) {
 	}
 }
 
-// What is certain is right: claims of certainty 1 are recovered one and all, and
-// those of a lower bound at least as often (less 5 SDs).
+// Certain claims are correct: all claims of certainty 1 are recovered, and those with a
+// lower bound at least as often as the bound says (minus 5 SDs).
 func TestCertaintyHolds(t *testing.T) {
 	for name, s := range map[string]transform.Spec{
 		"unique, window":  swapOf(0.9, "unique", "window"),
@@ -161,8 +162,8 @@ func TestCertaintyHolds(t *testing.T) {
 	}
 }
 
-// Who cannot have been swapped follows from keys that are left as they are. With
-// the keys masked afterwards only the rate is known.
+// The records that cannot have been swapped follow from keys that are not masked. If
+// the keys are masked afterwards, only the rate is known.
 func TestUnswappedFollowsFromKeys(t *testing.T) {
 	masks := []transform.Spec{swapOf(1, "unique", "dataset")}
 	out := mask(t, census(t), 0, masks)
@@ -202,8 +203,8 @@ func TestUnswappedFollowsFromKeys(t *testing.T) {
 	}
 }
 
-// A release of another program that shifted, scaled or reflected its columns comes
-// back from published moments, and not without them.
+// A release of another program that shifted, scaled or reflected its columns is
+// recovered from published moments, but not without them.
 func TestAffineReleases(t *testing.T) {
 	x := census(t)[0].values
 	s := sideOf(x)
@@ -244,7 +245,7 @@ func TestAffineReleases(t *testing.T) {
 	}
 }
 
-// Noise that is recentred afterwards is noise still.
+// Noise that is recentred afterwards is still noise.
 func TestRecentredNoisePasses(t *testing.T) {
 	masks := []transform.Spec{noiseOf("wage", "35%", "")}
 	out := mask(t, census(t)[:1], 0, masks)
@@ -288,8 +289,8 @@ func TestHeapByMoments(t *testing.T) {
 	}
 }
 
-// A heap hides what lies beyond the bound, unless the published extreme says that
-// nothing does, or most of the heap is the bound itself.
+// A heap hides values beyond the bound, unless the published extreme shows that there
+// are none, or most values of the heap are the bound itself.
 func TestHeaps(t *testing.T) {
 	f := census(t)[:1]
 	masks := []transform.Spec{clipOf("wage", ptr(50.0), nil, "")}
@@ -303,8 +304,8 @@ func TestHeaps(t *testing.T) {
 	if c := r.Columns[0]; c.By != Identity || c.Share != 1 {
 		t.Errorf("%+v", c)
 	}
-	// Of 9,000 values 4,000 are 0 and the others far from it, so noise carries half of
-	// the zeros and nobody else below 0: the heap is the zeros.
+	// Of 9,000 values 4,000 are 0 and the others are far from 0, so noise moves half of
+	// the zeros, and no other values, below 0: the heap consists of zeros.
 	x := make([]float64, 9000)
 	for i := range x {
 		if i >= 4000 {
@@ -319,7 +320,7 @@ func TestHeaps(t *testing.T) {
 	if !c.Passed {
 		t.Errorf("%+v", c)
 	}
-	// A bias does not move a zero.
+	// A bias does not change a zero.
 	if c = attack(t, []field{{"wage", 0, x}}, biasOf("wage", 0.2)); c.Passed || c.By != SmallBias || c.Recovered < 4000 || c.Recovered > 4020 {
 		t.Errorf("%+v", c)
 	}
@@ -345,14 +346,15 @@ func TestRoundingAlone(t *testing.T) {
 	if r.Passed || r.By != Rounding {
 		t.Errorf("%+v", r)
 	}
-	// Noise before the rounding makes luck of it.
+	// With noise before the rounding, values are recovered by chance only.
 	r = attack(t, []field{{"wage", 0, x}}, noiseOf("wage", "10", ""), roundTo("wage", 5))
 	if !r.Passed {
 		t.Errorf("%+v", r)
 	}
 }
 
-// A column of one value is guessed, not inverted; missing values are not claimed.
+// A column with one value is guessed, not inverted; there are no claims for missing
+// values.
 func TestGuessAndMissing(t *testing.T) {
 	nan := math.NaN()
 	same := Column{"a", 1, []float64{7, 7, 7, 7}, []float64{7, 7, 7, 7}}

@@ -28,11 +28,11 @@ func categoriesOf(t *testing.T, masks []transform.Params, columns ...CategoryCol
 	return list
 }
 
-// The posterior against draws: of 400,000 records of skew frequencies, masked in the
-// plainest way, the share of the original's categories among those that are released alike.
-// A share has a standard error of at most √(¼/n) of n records released so; the frequencies
-// that are computed back add as much again times the inverse's greatest entry, here below 2:
-// 6 standard errors are allowed.
+// The posterior against draws: 400,000 records with skew frequencies are masked directly,
+// and the shares of the original categories are counted among the records with the same
+// released category. A share over n such records has a standard error of at most √(¼/n); the
+// estimated prior frequencies add the same amount times the greatest entry of the inverse,
+// here below 2. 6 standard errors are allowed.
 func TestPosteriorAgainstDraws(t *testing.T) {
 	third := 1.0 / 3
 	for name, m := range map[string]map[string]map[string]float64{
@@ -62,8 +62,8 @@ func TestPosteriorAgainstDraws(t *testing.T) {
 		}
 		r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: m}}, CategoryColumn{"v", x, y, letters})[0]
 		if name == "of no use" {
-			// Three categories cannot be told apart: nobody learns more of them than from a
-			// guess among equals, but d stays what it is.
+			// Three categories are indistinguishable: the release gives no more than a
+			// guess among equal ones, but d does not change.
 			if *r.Posterior < 1-1e-9 || r.Passed || r.By != Bayes || r.Recovered != of[3] || r.Certain != of[3] {
 				t.Errorf("%s: %+v", name, r)
 			}
@@ -78,8 +78,8 @@ func TestPosteriorAgainstDraws(t *testing.T) {
 	}
 }
 
-// Bayes' rule by hand, and a prior whose inverse is none: the release has fewer of a
-// category than the matrix makes of none.
+// Bayes' rule by hand, and a release for which n·P⁻¹ is not a distribution: it has
+// fewer records of a category than the matrix produces without any original one.
 func TestPosteriorByHand(t *testing.T) {
 	p := [][]float64{{0.8, 0.2}, {0.4, 0.6}}
 	// π = n·P⁻¹ with n = (0.6, 0.4), P⁻¹ = 2.5·(0.6 −0.2; −0.4 0.8): (0.5, 0.5).
@@ -105,7 +105,7 @@ func TestPosteriorByHand(t *testing.T) {
 	}
 }
 
-// Nothing is drawn: all is computed back, whatever stands beside it in the list.
+// Nothing is drawn: all values are computed back, independent of the other masks in the list.
 func TestKeepOneIsComputedBack(t *testing.T) {
 	one, part := 1.0, 0.5
 	x := []int32{0, 0, 1, -1, 1, 2}
@@ -124,8 +124,8 @@ func TestKeepOneIsComputedBack(t *testing.T) {
 	}
 }
 
-// A recoding that joins nothing is undone; one that joins tells as much as its most
-// frequent category.
+// A recoding that joins no categories is inverted; for one that joins categories the
+// posterior is the share of its most frequent category.
 func TestRecodingsComputedBack(t *testing.T) {
 	m := &transform.Recode{Columns: []string{"v"}, Map: map[string]string{"a": "x"}}
 	x := []int32{0, 0, 0, 1, 2, 2, 2, 2}
@@ -150,8 +150,8 @@ func TestRecodingsComputedBack(t *testing.T) {
 	}
 }
 
-// The values that are left for hidden cells, against trying every record of every value by
-// brute force; and by hand.
+// The remaining values of hidden cells, against a brute-force trial of every value for
+// every record; and by hand.
 func TestMinimalityAgainstBruteForce(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 15))
 	found := 0
@@ -194,7 +194,7 @@ func TestMinimalityAgainstBruteForce(t *testing.T) {
 	}
 }
 
-// leftFor are, for each column, the values that a record's cell may have had.
+// leftFor returns, for each column, the values that a record's cell may have had.
 func leftFor(columns []CategoryColumn, k, record int) (left [3]map[int32]bool) {
 	for j := range left {
 		left[j] = map[int32]bool{}
@@ -222,7 +222,8 @@ func leftFor(columns []CategoryColumn, k, record int) (left [3]map[int32]bool) {
 }
 
 func TestMinimalityByHand(t *testing.T) {
-	// Two sexes in a region: the three women keep theirs, so the hidden one is a man.
+	// Two sexes in a region: the three women are published, so the hidden cell is a
+	// man's.
 	sex := CategoryColumn{"sex", []int32{0, 0, 0, 1, 1, 1, 1}, []int32{0, 0, 0, -1, 1, 1, 1}, letters}
 	region := CategoryColumn{"region", []int32{0, 0, 0, 0, 1, 1, 1}, []int32{0, 0, 0, 0, 1, 1, 1}, letters}
 	k := 3
@@ -234,7 +235,7 @@ func TestMinimalityByHand(t *testing.T) {
 	if r := list[1]; !r.Passed || r.Hidden != 0 {
 		t.Errorf("no region is hidden: %+v", r)
 	}
-	// The other key is not known, or the records are a sample: nothing follows.
+	// The other key is unknown, or the records are a sample: no value follows.
 	if r := categoriesOf(t, []transform.Params{m}, sex)[0]; !r.Passed || r.Claims != 0 {
 		t.Errorf("without the region: %+v", r)
 	}
@@ -244,10 +245,11 @@ func TestMinimalityByHand(t *testing.T) {
 	}
 }
 
-// Where frequencies were counted in strata the posterior is that of the stratum which tells
-// most, here against draws of the two-stage procedure by its definition: a first draw by the
-// matrix, and a second one among those of the stratum that became the same, one for each
-// record. A share of n records has a standard error of at most √(¼/n); 6 of them are allowed.
+// If frequencies were counted in strata, the posterior is the greatest one of all strata. It
+// is compared with draws of the two-stage procedure by its definition: a first draw by the
+// matrix, and then for each record a second draw among the records of the stratum with the
+// same first draw. A share of n records has a standard error of at most √(¼/n); 6 of them are
+// allowed.
 func TestPosteriorInStrata(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 4))
 	const n, keep = 400_000, 0.6
@@ -289,7 +291,7 @@ func TestPosteriorInStrata(t *testing.T) {
 	if _, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"t": s}, true); err == nil || !strings.Contains(err.Error(), `strata of "s", which is no categorical key`) {
 		t.Errorf("without the stratum: %v", err)
 	}
-	// A stratum of one category is released as it is.
+	// A stratum with one category is released unchanged.
 	alone := CategoryColumn{"v", []int32{0, 0, 1, 2, 1}, []int32{0, 0, 2, 1, 1}, letters}
 	for _, other := range []*string{nil, ptrTo("b")} {
 		m.Other = other
@@ -301,7 +303,8 @@ func TestPosteriorInStrata(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	// What is not listed counts as the other category: then there are two in the first stratum.
+	// Categories that are not listed count as the other category: then the first stratum has
+	// two.
 	unlisted := CategoryColumn{"v", []int32{0, 3}, []int32{0, 1}, letters}
 	list, err = Categories(context.Background(), masks, []CategoryColumn{unlisted}, map[string][]int32{"s": {0, 0}}, true)
 	if err != nil || !list[0].Passed || !(*list[0].Posterior < 0.9) {

@@ -50,7 +50,7 @@ var cps = sync.OnceValues(func() ([]field, error) {
 
 func ptr[T any](v T) *T { return &v }
 
-// field is a column of a test on its way through the masks.
+// field is a column of a test that passes through the masks.
 type field struct {
 	name     string
 	decimals int
@@ -114,7 +114,7 @@ func mask(tb testing.TB, columns []field, window int, masks []transform.Spec) []
 	return out
 }
 
-// told publishes mean and SD of all columns.
+// told returns the published mean and SD of all columns.
 func told(columns []Column) Published {
 	p := Published{Moments: map[string]Moments{}}
 	for _, c := range columns {

@@ -6,8 +6,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// An intruder computes from the released values how far a correlation lets them be exchanged: the values of a heap are
-// certain with the same probability as if that share of the records were given, and less so with a smaller correlation.
+// An intruder computes from the released values how far a correlation allows them to be exchanged: the values
+// of a heap are certain with the same probability as with the corresponding share of the records as
+// parameter, and with a smaller probability for a smaller correlation.
 func TestRankWindowOfACorrelation(t *testing.T) {
 	y := make([]float64, 1000) // 300 zeros, then 700 values up to 700
 	for i := 300; i < len(y); i++ {

@@ -30,8 +30,8 @@ func inversionOf(c ColumnResult, kind Kind) *Inversion {
 	return nil
 }
 
-// A group whose mean is a published extreme is known whole; other groups are not, though
-// equal values leave as they are there too.
+// All values of a group whose mean is a published extreme are known; those of other
+// groups are not, although equal values are also released unchanged there.
 func TestGroupAtAnExtreme(t *testing.T) {
 	k := 3
 	micro := &transform.Microaggregate{Columns: []string{"a"}, K: &k, Method: "univariate"}
@@ -51,8 +51,8 @@ func TestGroupAtAnExtreme(t *testing.T) {
 	}
 }
 
-// A heap of equal values that is wider than the window of ranks is known, in as much as
-// few of it can have come from outside.
+// A heap of equal values that is wider than the window of ranks is known to the extent
+// that few of its values can have come from outside.
 func TestHeapUnderRankSwapping(t *testing.T) {
 	var x, y []float64
 	for i := range 1000 { // 600 zeros
@@ -74,8 +74,8 @@ func TestHeapUnderRankSwapping(t *testing.T) {
 	}
 }
 
-// Of what is shuffled or drawn anew nothing is known for sure, and what is the same is so by
-// luck; the two are masks that the intruder knows, and no error.
+// For shuffled or synthetic values nothing is certain, and equal values are equal by chance.
+// Both masks are known to the intruder and cause no error.
 func TestNothingIsKnownOfShuffledOrSyntheticValues(t *testing.T) {
 	var x, shuffled, drawn []float64
 	for i := range 1000 {
