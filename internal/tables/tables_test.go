@@ -187,7 +187,7 @@ func TestLinkedTablesShareCells(t *testing.T) {
 	}
 }
 
-// Names that only together read alike are different cells.
+// Codes whose concatenations are equal are different cells.
 func TestCellsOfUnluckyNamesStayApart(t *testing.T) {
 	a := flat(t, "a", "1|1:b=1:1", "2")
 	b := flat(t, "b", "1", "2")
@@ -223,8 +223,8 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 	}
 }
 
-// Every sum of a set of any hierarchies holds for cells added up from random
-// leaves, and a single value that is off by one is noticed by each sum it is in.
+// Every sum of a set of any hierarchies holds for cells that are sums of random leaves,
+// and a single value that is wrong by one is reported by each of its sums.
 func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	x, _ := NewDimension("x", "", edges("a<N", "b<N", "c<S", "d<S", "e<S1", "S1<S"), edges("a<u", "c<u", "e<u", "b<v", "d<v"))
@@ -331,8 +331,9 @@ func FuzzHierarchies(f *testing.F) {
 	})
 }
 
-// One respondent alone in a leaf, its level and a margin is one knower; two who are
-// alone in different leaves are two; where two are together nobody knows.
+// A respondent who is alone in a leaf, in its level and in a margin is one knower; two
+// respondents who are alone in different leaves are two knowers; a cell with two
+// respondents has none.
 func TestSoleContributorsOfNestedCells(t *testing.T) {
 	h, _ := NewDimension("h", "", edges("a<A", "b<A", "c<B", "d<B"))
 	set, _ := NewSet(Table{"t", []*Dimension{h}})

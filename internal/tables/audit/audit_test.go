@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Bounds against every table there is: outside Low and High is none; both ends of
-// what was shown are in one; along lines and in two flat dimensions, where vertices
-// are whole, all four coincide.
+// Bounds against all possible tables: no table has values outside Low and High; tables
+// attain both ends of the shown interval; along lines and in two flat dimensions, where
+// vertices are whole, all four bounds coincide.
 func TestRangesAgainstEveryTable(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(7, uint64(len(name))))
@@ -52,7 +52,8 @@ func TestRangesAgainstEveryTable(t *testing.T) {
 	}
 }
 
-// searched holds the search for one whole table against what every table says.
+// searched compares the search for a table of whole numbers with the enumeration of all
+// tables.
 func searched(t *testing.T, q audit.Question, taken []map[float64]bool) {
 	t.Helper()
 	parts, known, err := audit.Components(q)
@@ -75,8 +76,8 @@ func searched(t *testing.T, q audit.Question, taken []map[float64]bool) {
 	}
 }
 
-// audit.Judge against every table there is: a primary cell is called safe if and only if
-// tables at both ends of its protection exist.
+// audit.Judge against all possible tables: a primary cell is reported as safe if and
+// only if tables at both ends of its protection exist.
 func TestVerdictAgainstEveryTable(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(8, uint64(len(name))))
@@ -212,8 +213,8 @@ func TestAuditNeverNamesValues(t *testing.T) {
 	}
 }
 
-// A table that is shown must be one: what changes published cells, does not add up,
-// passes a bound or is not whole is refused, and shows nothing.
+// Show accepts valid tables only: a table that changes published cells, does not add
+// up, exceeds a bound or is not whole is rejected and has no effect.
 func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	q := audit.Question{Set: set, Value: []float64{10, 4, 6, 3, 1, 2, 7, 3, 4}, Hidden: make([]bool, 9), Counts: true}
@@ -244,8 +245,8 @@ func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 }
 
 // Cells of 10^12 beside cells of a few units: in two dimensions every vertex is whole,
-// so whatever is off a whole number, in a cell or in a sum, is an error of rounding;
-// it must stay far below the unit that a small cell's protection may be.
+// so every deviation from a whole number, in a cell or in a sum, is a rounding error.
+// It must be far below one unit, the least protection of a small cell.
 func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 9), tabletest.Flat(t, "b", 9)}})
@@ -287,7 +288,8 @@ func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 	}
 }
 
-// A large cell whose range falls short by a few units is narrow, not protected.
+// A large cell whose interval is too narrow by a few units is reported as narrow, not
+// as protected.
 func TestALargeCellIsNotProtectedByItsSize(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2)}})
 	q := audit.Question{Set: set, Value: []float64{1e12 + 600, 1e12, 600}, Hidden: []bool{false, true, true}}

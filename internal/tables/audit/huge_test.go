@@ -12,8 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Where components count as huge no range is narrower than what every table leaves, every
-// unsafe cell that is called safe is, and all but a few that are safe are called so.
+// If components count as huge, no interval is narrower than that of all possible tables,
+// every unsafe cell that is reported as safe is safe, and almost all safe cells are
+// reported as safe.
 func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(12, uint64(len(name))))
@@ -75,7 +76,7 @@ func asked(rng *rand.Rand, q audit.Question) *primary.Result {
 	return p
 }
 
-// askAll asks of every unsafe cell for all that a range leaves of it.
+// askAll requires for every unsafe cell the protection of its whole interval.
 func askAll(q audit.Question, r *audit.Ranges, p *primary.Result) {
 	for c, s := range p.Status {
 		if s == tables.Primary && r.High[c] < 1e9 {
@@ -84,7 +85,7 @@ func askAll(q audit.Question, r *audit.Ranges, p *primary.Result) {
 	}
 }
 
-// Of values the verdict is that of the ranges, though no range is computed.
+// For values the verdict is that of the intervals, although no interval is computed.
 func TestHugeComponentsOfValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 1))
 	safe, unsafe := 0, 0
@@ -130,7 +131,8 @@ func TestHugeComponentsOfValues(t *testing.T) {
 	}
 }
 
-// What Upward finds is a table, while some cells are fixed and again after they are free.
+// The result of Upward is a valid table, while some cells are fixed and again after they
+// are freed.
 func TestUpwardIsATable(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(14, uint64(len(name))))

@@ -15,9 +15,10 @@ func cuboid(t *testing.T) *tables.Set {
 	return tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 4), tabletest.Flat(t, "b", 5), tabletest.Flat(t, "c", 4)}})
 }
 
-// What is found near a column is a table that reaches as far as asked and changes no more than
-// so many columns, none of them fixed; where the neighbourhood may grow to all of the component
-// it is found wherever the range of the cell, by programs over all of it, reaches so far.
+// The result of Near is a table in which the column deviates as far as required and at most the
+// given number of columns change, none of them fixed. If the neighbourhood may grow to the
+// whole component, Near finds a table whenever the interval of the cell, by programs over the
+// whole component, is wide enough.
 func TestNearAgainstRanges(t *testing.T) {
 	rng, set := rand.New(rand.NewPCG(16, 1)), cuboid(t)
 	found, none, few := 0, 0, 0
@@ -75,7 +76,8 @@ func TestNearAgainstRanges(t *testing.T) {
 	}
 }
 
-// checkReached holds deviations against the sums and bounds of a table, and column j against d.
+// checkReached checks deviations against the sums and bounds of a table, and column j against
+// d.
 func checkReached(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32, by []float64) {
 	t.Helper()
 	cells, reached := make([]int32, len(columns)), 0.0
@@ -92,7 +94,7 @@ func checkReached(t *testing.T, q audit.Question, p *audit.Component, j int32, d
 	}
 }
 
-// Of counts only tables of whole numbers are found.
+// For counts only tables of whole numbers are found.
 func TestNearOfCounts(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(17, uint64(len(name))))
@@ -126,8 +128,9 @@ func TestNearOfCounts(t *testing.T) {
 	}
 }
 
-// With little work for large components an audit says less and nothing wrong: no range is
-// narrower than with all of it, none that is shown is wider, and what is left is counted.
+// With a small limit of work for large components an audit gives weaker but correct
+// results: no interval is narrower than without the limit, no shown interval is wider,
+// and unsolved ends are counted.
 func TestAuditsWithLittleWork(t *testing.T) {
 	rng, set := rand.New(rand.NewPCG(18, 1)), cuboid(t)
 	wider, left := 0, 0

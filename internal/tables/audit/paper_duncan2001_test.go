@@ -12,8 +12,8 @@ import (
 
 // Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), "Disclosure Limitation
 // Methods and Information Loss for Tabular Data", table 1 and §4. The inner cells are
-// not legible in our copy, the margins are; bounds follow from the margins alone, so
-// any table that has them stands for it.
+// not legible in the available copy, but the margins are. Bounds follow from the
+// margins alone, so any table with these margins can be used.
 var (
 	marginIJ = [][]float64{{3, 87, 68, 72}, {5, 8, 80, 4}, {3, 4, 7, 107}, {64, 6, 56, 7}}
 	marginJK = [][]float64{{5, 2, 68}, {10, 10, 85}, {69, 81, 61}, {7, 132, 51}}
@@ -84,9 +84,9 @@ func TestBoundsOfTheThirdMargin(t *testing.T) {
 	}
 }
 
-// §4: all three two-way margins published. Bounds by hand computation of an earlier
-// program and by integer programming (HiGHS); (1,3,3) has the linear bound 13.5 that
-// no table of counts attains: the greatest is 13.
+// §4: all three two-way margins published. Bounds are from an earlier program and from
+// integer programming (HiGHS). (1,3,3) has the linear bound 13.5, which no table of
+// counts attains: the greatest value is 13.
 func TestBoundsFromAllTwoWayMargins(t *testing.T) {
 	q := paperTable(t)
 	r, err := audit.Audit(q)

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Against every table there is, while some cells are fixed and again after they are free:
-// a deviation that is excluded is in none, and what is found quickly is one.
+// Against all possible tables, while some cells are fixed and again after they are freed:
+// no table has an excluded deviation, and every result of Quick is a table.
 func TestQuickAgainstEveryTable(t *testing.T) {
 	for name, set := range tabletest.Small(t) {
 		rng := rand.New(rand.NewPCG(9, uint64(len(name))))
@@ -72,7 +72,7 @@ func TestQuickAgainstEveryTable(t *testing.T) {
 	}
 }
 
-// checkChanges holds deviations against the sums and the bounds of a table.
+// checkChanges checks deviations against the sums and the bounds of a table.
 func checkChanges(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32, by []float64) {
 	t.Helper()
 	cells, reached := make([]int32, len(columns)), d == 0
@@ -86,8 +86,8 @@ func checkChanges(t *testing.T, q audit.Question, p *audit.Component, j int32, d
 	}
 }
 
-// Of values no deviation is excluded that a linear program attains, be they as large as
-// rounding lets them.
+// For values no deviation is excluded that a linear program attains, up to the largest
+// deviations that rounding allows.
 func TestExcludedValuesAreBeyondTheRange(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 1))
 	excluded, kept := 0, 0

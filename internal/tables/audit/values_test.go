@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// The possible values of every cell against every table there is: of small tables all are
-// found, and none that cannot be.
+// The possible values of every cell against all possible tables: for small tables all
+// possible values are found, and no impossible ones.
 func TestPossibleValuesAgainstEveryTable(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
@@ -55,7 +55,7 @@ func TestPossibleValuesAgainstEveryTable(t *testing.T) {
 	}
 }
 
-// everyValue goes through all tables within the bounds of all cells.
+// everyValue enumerates all tables within the bounds of all cells.
 func everyValue(q audit.Question) []map[float64]bool {
 	taken := make([]map[float64]bool, len(q.Value))
 	for c := range taken {

@@ -29,7 +29,7 @@ func cross(t *testing.T, sizes []int, inner []int64) crossed {
 	return c
 }
 
-// total adds inner counts up to all cells.
+// total computes all cells from the inner counts.
 func (c crossed) total(inner []int64) []float64 {
 	d := c.set.Tables[0].Dimensions
 	value := make([]float64, c.set.Cells())
@@ -89,9 +89,9 @@ var examples = []struct {
 	{[]int{2, 2}, []int64{1, 2, 1, 0}},
 }
 
-// Every table with the margins is drawn as often as the exact distribution has it: 20,000 draws,
-// of a share p five standard errors, √(p(1−p)/20,000), of which one in 1.7 million is missed;
-// the draws are fixed.
+// Every table with the margins is drawn as often as in the exact distribution: 20,000 draws,
+// with a tolerance for a share p of five standard errors, √(p(1−p)/20,000), which one in 1.7
+// million exceeds; the draws are fixed.
 func TestSimulatedTablesHaveTheExactDistribution(t *testing.T) {
 	const draws = 20_000
 	for _, e := range examples {
@@ -182,8 +182,8 @@ func TestPossibleCounts(t *testing.T) {
 	}
 }
 
-// chance is the probability that a count becomes another, summed over all ways in which its
-// records can leave and others enter.
+// chance returns the probability that a count becomes another one, summed over all ways in
+// which its records can leave and others enter.
 func chance(low, high, count, to int64, theta float64) (p float64) {
 	out, in := count-low, high-count
 	leave, enter := 0.0, 0.0
@@ -262,8 +262,8 @@ func TestLawOfASquare(t *testing.T) {
 	}
 }
 
-// Where all of the first column can move, and no more than half of it is in the first row, the
-// law is that of the paper.
+// If all of the first column can move, and at most half of it is in the first row, the
+// distribution is that of the paper.
 func TestLawOfThePaper(t *testing.T) {
 	const row, column, total, theta = 30, 18, 115, 0.2
 	p := rumap.Perturbation{Row: row, Column: column, Total: total, Theta: theta}
@@ -280,7 +280,8 @@ func TestLawOfThePaper(t *testing.T) {
 	}
 }
 
-// A belief far from all that has a likelihood to speak of is cut, and adds up.
+// A belief is cut where the likelihood is negligible, and its probabilities add up to
+// 1.
 func TestBeliefInALargeSquare(t *testing.T) {
 	first, belief := law{0, 1_000_000, 0.5}.belief(2, 0, 1_000_000)
 	sum := 0.0

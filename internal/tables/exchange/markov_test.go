@@ -86,8 +86,8 @@ func TestCountsKeepTheirExpectation(t *testing.T) {
 	}
 }
 
-// What is believed of every count, by outsiders and by respondents, is what Bayes' theorem gives
-// over all tables that the squares leave, each with the chances of every square.
+// The belief in every count, of outsiders and of respondents, agrees with Bayes' theorem over
+// all tables that are possible with the squares, each with the probabilities of every square.
 func TestBeliefs(t *testing.T) {
 	for _, e := range []struct {
 		sizes []int
@@ -142,8 +142,8 @@ func depends(c *Count, own, columns int) bool {
 	})
 }
 
-// agreeing lists all tables of which every square of a pass has the margins that it had, with the
-// probability of becoming what the pass made of them.
+// agreeing returns all tables in which every square of a pass has its margins, with the
+// probability of becoming the result of the pass.
 func agreeing(f *Frame, p *Perturbed, pass int) (list [][]int64, chances []float64) {
 	columns := len(f.columns)
 	after := make([]int64, len(f.rows)*columns)
@@ -185,9 +185,9 @@ func agreeing(f *Frame, p *Perturbed, pass int) (list [][]int64, chances []float
 	return list, chances
 }
 
-// Where there are several passes, the belief is that after the first one that could change the
-// count, to who is told what all others did: before it the count was not changed, or by as much
-// as he knows.
+// With several passes, the belief is that after the first pass that could change the count, for
+// an intruder who knows the changes of all others: before this pass the count was unchanged, or
+// changed by a known amount.
 func TestBeliefsAfterSeveralPasses(t *testing.T) {
 	for _, e := range []struct {
 		sizes []int

@@ -14,8 +14,9 @@ func keyedBy(seed uint64) func([]int32, int) *rand.Rand {
 	}
 }
 
-// kernel are the tables of two rows that a swap of so many records makes of one, with their
-// probabilities: all choices of records, one by one, of either row.
+// kernel returns the tables of two rows that a swap of the given number of records can
+// produce from one table, with their probabilities: all choices of records, one by one, of
+// either row.
 func kernel(inner []int64, each int) map[string]float64 {
 	columns := len(inner) / 2
 	subsets := func(row []int64) (list [][]int64) {
@@ -70,8 +71,8 @@ var swaps = []struct {
 	{[]int64{1, 3, 4, 2}, 0.4, 2}, {[]int64{2, 1, 3, 1, 2, 2}, 0.5, 3}, {[]int64{0, 2, 3, 3, 1, 0}, 0.3, 2}, {[]int64{1, 2, 1, 0, 2, 1, 3, 1}, 0.25, 1}, {[]int64{2, 1, 1, 2}, 1, 3},
 }
 
-// What is published has the distribution of all choices of records: 20,000 draws, five standard
-// errors of each share; the draws are fixed.
+// The published table has the distribution of all choices of records: 20,000 draws, five
+// standard errors of each share; the draws are fixed.
 func TestSwappedTablesHaveTheirDistribution(t *testing.T) {
 	const draws = 20_000
 	for _, e := range swaps {
@@ -99,9 +100,9 @@ func TestSwappedTablesHaveTheirDistribution(t *testing.T) {
 	}
 }
 
-// What is believed of every count is what Bayes' theorem gives over all tables with the totals,
-// each with its chance of becoming the whole published table, under either prior; of respondents,
-// of becoming one with this count.
+// The belief in every count agrees with Bayes' theorem over all tables with the totals, each with
+// its probability of becoming the whole published table, under both priors; for respondents, of
+// becoming a table with this count.
 func TestBeliefsAfterASwap(t *testing.T) {
 	for _, e := range swaps {
 		c := cross(t, []int{2, len(e.inner) / 2}, e.inner)
@@ -233,8 +234,8 @@ func TestSwapsKeepTheirTotals(t *testing.T) {
 	}
 }
 
-// However many rows there are, each with records that another one has is in a trade, and who is
-// told what the other trades of a second pass did believes the truth possible.
+// For any number of rows, each row with records is in a trade if there is another one, and for
+// an intruder who knows the other trades of a second pass the truth is possible.
 func TestEveryRowIsInATrade(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 16))
 	for rows := 2; rows <= 7; rows++ {
@@ -264,9 +265,9 @@ func TestEveryRowIsInATrade(t *testing.T) {
 	}
 }
 
-// Of rows that are exchanged as a whole a large count is known, wherever it went. Where few of
-// many move, the belief under independence has the mean and the variance of a swap back: those that
-// leave and those that enter, each hypergeometric, to 1e-6 of it.
+// If rows are exchanged as a whole, a large count is known, wherever it moved. If few of many
+// records move, the belief under independence has the mean and the variance of a reverse swap:
+// those that leave and those that enter, each hypergeometric, to 1e-6 of it.
 func TestLargeSwaps(t *testing.T) {
 	whole := swapLaw{inside: 5000, outside: 5000, each: 5000, both: 900}
 	if first, p := whole.belief(100, Even, -1); first != 800 || len(p) != 1 {

@@ -23,8 +23,8 @@ func handTable() *Table {
 	return t
 }
 
-// A file written by hand is read, and written again to the byte, in whatever order sums have
-// their cells and with whatever spaces.
+// A file written by hand is read and written again to the byte, for any order of the cells
+// in sums and for any spaces.
 func TestHandWrittenFile(t *testing.T) {
 	want := handTable()
 	for name, text := range map[string]string{
@@ -61,7 +61,7 @@ func TestNumbersOfAnyOrder(t *testing.T) {
 	}
 }
 
-// What is wrong is named by its line, all of it, and no number of a cell's fields with it.
+// All problems are reported with their lines, and without the values of a cell's fields.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{hand, "", "1: must be 0, the first line"},
@@ -115,7 +115,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Whatever is read is written so that it is read again as it was.
+// Every table that is read is written such that reading it again gives the same table.
 func FuzzRead(f *testing.F) {
 	f.Add(hand)
 	f.Add("0\n1\n0 1 1 s 0 2 0 0 0\n0\n")

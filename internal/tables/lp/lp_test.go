@@ -66,8 +66,8 @@ func checkRanges(t *testing.T, p problem) {
 	}
 }
 
-// dualBound is a lower bound of the sum of terms that holds for any prices of the
-// rows (weak duality), so it proves an optimum whatever the simplex did.
+// dualBound returns a lower bound of the sum of terms that is valid for any prices of
+// the rows (weak duality), so it proves an optimum independent of the simplex.
 func dualBound(s *System, terms []Term) float64 {
 	s.factorise()
 	reduced := make([]float64, s.a.columns)
@@ -265,8 +265,9 @@ func TestEntriesOfOneColumnAddUp(t *testing.T) {
 	}
 }
 
-// A point that rounding has led astray is noticed by the matrix itself, and the
-// problem is solved again from 0; nothing that was no point of the set is noted.
+// A point that is infeasible because of rounding is detected with the matrix itself,
+// and the problem is solved again from 0; Low and High do not include points outside
+// the set.
 func TestAPointGoneAstrayIsNoticed(t *testing.T) {
 	dense := lines(4, 4)
 	p := around(rand.New(rand.NewPCG(13, 14)), dense, 16)
@@ -335,8 +336,9 @@ func TestBealesExampleEnds(t *testing.T) {
 	}
 }
 
-// A problem that passes its limit of work says so, at a point of the set; with more it ends
-// where it would have without one, and the work is the same every time.
+// A problem that exceeds its limit of work reports this, at a point of the set; with a
+// greater limit it ends at the same point as without one, and the work is the same every
+// time.
 func TestLimitOfWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 1))
 	stalled, eliminated := 0, int64(0)

@@ -19,8 +19,9 @@ func keys(t *testing.T, last byte) *Keys {
 	return NewKeys(k)
 }
 
-// Keys of records and draws of cells are functions of the release key alone, have nothing
-// in common with each other, and half of their bits change with a bit of what they are of.
+// Keys of records and draws of cells depend on the release key and their argument only,
+// are independent of each other, and half of their bits change with one bit of the
+// argument.
 func TestKeys(t *testing.T) {
 	a, again, b := keys(t, 1), keys(t, 1), keys(t, 2)
 	differ, n := 0, 0

@@ -39,8 +39,8 @@ func TestPaperTable2(t *testing.T) {
 	}
 }
 
-// Controlled rounding against every rounding there is: additive, to a neighbour, at the
-// least sum of changes; in three dimensions either that or none at all.
+// Controlled rounding against all possible roundings: additive, to a neighbour, with
+// the least sum of changes; in three dimensions either this or no rounding.
 func TestControlledAgainstEveryRounding(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2"} {
@@ -83,7 +83,7 @@ func TestControlledAgainstEveryRounding(t *testing.T) {
 	}
 }
 
-// everyRounding goes through all roundings of the inner cells, and returns the least sum of
+// everyRounding enumerates all roundings of the inner cells, and returns the least sum of
 // changes of those whose sums are neighbours of the totals; +Inf where there are none.
 func everyRounding(q audit.Question, base float64) float64 {
 	var inner []int

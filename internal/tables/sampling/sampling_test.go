@@ -42,8 +42,8 @@ func TestBelief(t *testing.T) {
 	}
 }
 
-// Who knows that there are at least so many, herself and others, is of no count surer than one in
-// so many either, while the belief has a share of a billionth beyond.
+// For a respondent who knows a lower bound of the count, no count has a probability above one in
+// oneIn either, as long as the belief has a share of a billionth above the bound.
 func TestNobodyIsSurer(t *testing.T) {
 	for _, oneIn := range []int{2, 5} {
 		for drawn := range int64(30) {

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Where components count as huge, and most questions are left without an answer, all needs
-// are met, by every table there is; what is refused is so as elsewhere, since everything is
-// asked before. Less is published than elsewhere, but not nothing.
+// If components count as huge, and most questions have no answer, all needs are met,
+// according to all possible tables. The same cells are reported as unprotectable as
+// otherwise, because all searches are made before. Fewer cells are published, but some are.
 func TestPatternsOfHugeComponents(t *testing.T) {
 	sets := tabletest.Small(t)
 	second, secondElsewhere := 0, 0

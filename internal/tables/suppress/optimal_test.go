@@ -70,9 +70,9 @@ func TestOptimaOfTheTestProblems(t *testing.T) {
 	}
 }
 
-// The cheapest pattern against every pattern and, of each, every table there is, against
-// outsiders and against respondents, with costs of all kinds: none that protects is cheaper than
-// is said to be the least, and what is proven costs as much as the cheapest.
+// The cheapest pattern against all patterns and, for each, all possible tables, against
+// outsiders and against respondents, with costs of all kinds: no pattern that protects is
+// cheaper than the lower bound, and a proven pattern costs as much as the cheapest.
 func TestOptimaAgainstEveryPattern(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {

@@ -94,10 +94,9 @@ func met(q audit.Question, p *primary.Result) (all bool, of map[int]bool) {
 	return all, of
 }
 
-// Patterns against every table there is: all needs are met; publishing any single
-// secondary cell more would break one; and where it is said that a cell cannot be
-// protected, that is so even with everything held back that may be, of this cell and
-// of no other.
+// Patterns against all possible tables: all needs are met; to publish any further
+// secondary cell would violate one; and a cell is reported as unprotectable if and only
+// if it cannot be protected even with all candidates suppressed.
 func TestPatternsAgainstEveryTable(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
@@ -248,7 +247,8 @@ func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
 	}
 }
 
-// One cell of a line alone is known from the total: a second one must go with it.
+// A single suppressed cell of a line follows from the total: a second one must be
+// suppressed as well.
 func TestALineNeedsASecondCell(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 4)}})
 	q, p := fill(set, []float64{1, 7, 3, 9}, 1)
@@ -261,7 +261,7 @@ func TestALineNeedsASecondCell(t *testing.T) {
 
 // Respondents who know their own cell, against every table there is: with that cell
 // published as well, every other primary cell keeps its range; and some patterns that
-// outsiders leave alone do not stand this.
+// are safe against outsiders are not safe against respondents.
 func TestPatternsAgainstRespondents(t *testing.T) {
 	sets := tabletest.Small(t)
 	total := 0
@@ -336,8 +336,8 @@ func withstands(q audit.Question, p *primary.Result, knowers []int32) bool {
 	return true
 }
 
-// sdcTable issue 135: two rows of five, 1 1 7 1 0 | 1 0 0 2 8. Held back alone, the
-// ones reveal each other to their contributors.
+// sdcTable issue 135: two rows of five, 1 1 7 1 0 | 1 0 0 2 8. If only the ones are
+// suppressed, their contributors can compute each other's cell.
 func TestSingletonsDoNotRevealEachOther(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 5)}})
 	q, p := fill(set, []float64{1, 1, 7, 1, 0, 1, 0, 0, 2, 8}, 1)
@@ -404,8 +404,8 @@ func TestSearchStops(t *testing.T) {
 	}
 }
 
-// With no time to look for cells to publish after all more are held back, and each
-// primary cell keeps its range.
+// Without time to search for cells to publish, more cells are suppressed, and each
+// primary cell keeps its interval.
 func TestPatienceProtectsNoLess(t *testing.T) {
 	q, p := load(t, "2d50", 3)
 	pattern := protect(t, q, p, Options{Patience: 1})

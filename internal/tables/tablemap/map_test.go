@@ -31,8 +31,8 @@ func sample() *Map {
 	}
 }
 
-// The admissible point of greatest utility is recommended, of equals that of less risk,
-// and none that another run may not give again.
+// The admissible point with the greatest utility is recommended, among equal ones the
+// one with less risk, and no point that another run may not reproduce.
 func TestRecommend(t *testing.T) {
 	m := sample()
 	m.Recommend(true, nil)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Table 4: what the snooper believes of the cell beforehand.
+// Table 4: the snooper's prior distribution of the cell.
 var prior = []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01, 0, 0, 0, 0, 0, 0}
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
@@ -25,7 +25,7 @@ var table3 = map[float64][16]float64{
 	0.2:  {0, .0088, .1655, .4382, .2708, .1121, .0380, .0114, .0032, .0008, .0002},
 }
 
-// between is the likelihood of a release which says that the value is one from low to high.
+// between returns the likelihood of a release that gives the value as one from low to high.
 func between(low, high int) []float64 {
 	l := make([]float64, len(prior))
 	for v := low; v <= high; v++ {
