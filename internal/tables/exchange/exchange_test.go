@@ -132,8 +132,8 @@ func TestSimulatedTablesHaveTheExactDistribution(t *testing.T) {
 	}
 }
 
-// What the margins leave to a cell, also to who knows where she is herself, is what the tables
-// that have them take, each value between the ends.
+// The bounds of a cell from the margins, also for a respondent who knows the own place, are
+// attained by tables with these margins, and so is each value between them.
 func TestPossibleCounts(t *testing.T) {
 	for _, e := range examples {
 		c := cross(t, e.sizes, e.inner)
