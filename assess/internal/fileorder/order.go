@@ -83,8 +83,8 @@ func (l *orderLevel) keeps(k stretchKey) bool {
 // Add takes in the pairs of a block that have both values, rejected records left
 // out.
 func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector, keep microdata.Bitmap) {
-	whole := cell.AllSet(keep, 0, b.N) && cell.AllSet(x.Valid, 0, b.N) && cell.AllSet(y.Valid, 0, b.N)
-	marked := false // the block's pairs, once they are asked for
+	p := &blockPairs{Block: b, x: x, y: y, keep: keep}
+	p.whole = cell.AllSet(keep, 0, b.N) && cell.AllSet(x.Valid, 0, b.N) && cell.AllSet(y.Valid, 0, b.N)
 	for l := range o.levels {
 		level := &o.levels[l]
 		shift := l * orderBits
@@ -99,37 +99,55 @@ func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector,
 			if !known {
 				bins = o.stretch(int(min(stretchLength, (b.Place(end-1)>>shift)-(b.Place(i)>>shift)+1)))
 			}
-			for i < end {
-				r := recordsOfBin(b, i, end, shift)
-				if whole && r.to < end && r.to-r.from > 1 {
-					s := recordsOfBin(b, r.to, end, shift)
-					if one, two, ok := binsOfWhole(x.Values, y.Values, r, s); ok {
-						bins = level.put(level.put(bins, r.bin, one), s.bin, two)
-						i = s.to
-						continue
-					}
-				}
-				one, ok := orderBin{}, false
-				if whole {
-					one, ok = binOfWhole(x.Values[i:r.to], y.Values[i:r.to])
-				}
-				if !ok {
-					if !marked {
-						o.marks, marked = pairs(b.N, x, y, keep, o.marks), true
-					}
-					one = binOf(x.Values, y.Values, o.marks, i, r.to)
-				}
-				i = r.to
-				if one.n > 0 {
-					bins = level.put(bins, r.bin, one)
-				}
-			}
-			if len(bins) > 0 {
+			if bins = o.fill(level, bins, p, i, end, shift); len(bins) > 0 {
 				level.stretches[key] = bins
 			}
+			i = end
 		}
 	}
 	o.settle()
+}
+
+// blockPairs is a block whose pairs are being taken in.
+type blockPairs struct {
+	*microdata.Block
+	x, y   microdata.Vector
+	keep   microdata.Bitmap
+	whole  bool // all records have both values and are kept
+	marked bool // the pairs that are there have been marked
+}
+
+// fill adds the records from i on, up to end, to the bins of their stretch, and returns the bins.
+func (o *Order) fill(level *orderLevel, bins []orderBin, p *blockPairs, i, end, shift int) []orderBin {
+	for i < end {
+		r := recordsOfBin(p.Block, i, end, shift)
+		if p.whole && r.to < end && r.to-r.from > 1 {
+			s := recordsOfBin(p.Block, r.to, end, shift)
+			if one, two, ok := binsOfWhole(p.x.Values, p.y.Values, r, s); ok {
+				bins = level.put(level.put(bins, r.bin, one), s.bin, two)
+				i = s.to
+				continue
+			}
+		}
+		if one := o.bin(p, r); one.n > 0 {
+			bins = level.put(bins, r.bin, one)
+		}
+		i = r.to
+	}
+	return bins
+}
+
+// bin sums the pairs of the records of one bin.
+func (o *Order) bin(p *blockPairs, r records) orderBin {
+	if p.whole {
+		if one, ok := binOfWhole(p.x.Values[r.from:r.to], p.y.Values[r.from:r.to]); ok {
+			return one
+		}
+	}
+	if !p.marked {
+		o.marks, p.marked = pairs(p.N, p.x, p.y, p.keep, o.marks), true
+	}
+	return binOf(p.x.Values, p.y.Values, o.marks, r.from, r.to)
 }
 
 // stretch returns an empty stretch, most often with room for so many bins.
