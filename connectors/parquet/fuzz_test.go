@@ -45,7 +45,7 @@ func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 		return nil, ft, err
 	}
 	s := sk.(*sink)
-	s.stream = 0
+	s.stream, s.writing = 0, nil // each row group is written at once
 	meta, err := s.metadata()
 	if err != nil {
 		return nil, ft, err

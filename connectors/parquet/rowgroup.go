@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -229,8 +230,9 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 		return nil
 	}
 	if !s.splits() {
+		err := s.written()
 		s.spool.keep(g)
-		return nil
+		return err
 	}
 	err := s.flush(ctx)
 	s.group = s.pending(g.group)
@@ -254,17 +256,46 @@ func (s *sink) splits() bool {
 	return len(s.leaves) > wideLeaves
 }
 
-// flush writes the pending row group, if there is one with records.
+// flush writes the pending row group, if there is one with records; or has it written while the
+// next one comes, and the errors of that are those of written.
 func (s *sink) flush(ctx context.Context) error {
 	g := s.group
 	s.group = nil
 	if g == nil || g.rows == 0 {
 		return nil
 	}
+	if err := s.written(); err != nil {
+		return err
+	}
 	copies, err := s.carry(ctx, g)
 	if err != nil {
 		return err
 	}
+	if s.writing == nil {
+		return s.writeGroup(ctx, g, copies)
+	}
+	// It goes on beyond the call that ctx is for, until it is done or the release is abandoned.
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.writing.Go(func() error {
+		defer bug.Guard()
+		return s.writeGroup(ctx, g, copies)
+	})
+	return nil
+}
+
+// written waits until the last row group that was flushed is written. Until then the file, the
+// stream that it is of and the spool belong to its writing.
+func (s *sink) written() error {
+	if s.stop == nil {
+		return nil
+	}
+	err := s.writing.Wait()
+	s.stop()
+	return err
+}
+
+// writeGroup writes the pages of a complete row group, those of carried columns from copies.
+func (s *sink) writeGroup(ctx context.Context, g *pendingGroup, copies []*inspection) error {
 	rg := rowGroup{NumRows: g.rows, FileOffset: some(s.out.at), Ordinal: some(int16(len(s.out.meta.RowGroups)))}
 	if len(s.out.meta.RowGroups) > 1<<15-1 {
 		rg.Ordinal = thrift.Null[int16]{}

@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
@@ -49,10 +50,13 @@ type sink struct {
 	out    *output
 	group  *pendingGroup
 	spool  spool
+
+	writing *errgroup.Group // of the last row group that was flushed; nil: it is written at once
+	stop    context.CancelFunc
 }
 
 func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
-	s := &sink{cfg: *c, stream: -1, streams: len(plan.Source.Streams())}
+	s := &sink{cfg: *c, stream: -1, streams: len(plan.Source.Streams()), writing: new(errgroup.Group)}
 	if s.source, _ = plan.Source.(*source); s.source != nil && s.source.part != nil {
 		s.stream, s.streams = s.source.part.Stream-1, s.source.part.Stream+1
 	}
@@ -299,6 +303,9 @@ func (s *sink) advance(stream int) error {
 				return err
 			}
 		}
+		if err := s.written(); err != nil {
+			return err
+		}
 		if s.out != nil && s.dir != nil {
 			if err := s.out.finish(); err != nil {
 				return err
@@ -371,6 +378,9 @@ func (s *sink) Finish(ctx context.Context) error {
 	if err := s.flush(ctx); err != nil {
 		return err
 	}
+	if err := s.written(); err != nil {
+		return err
+	}
 	err := errors.Join(s.out.finish(), s.spool.close())
 	s.out = nil
 	if err == nil && s.dir != nil {
@@ -408,6 +418,10 @@ func (s *sink) Hold() (json.RawMessage, error) {
 
 // Abort removes what has no name yet.
 func (s *sink) Abort() error {
+	if s.stop != nil {
+		s.stop()
+	}
+	_ = s.written() // its error was that of the call before, or is of no more interest
 	err := s.spool.close()
 	if s.out != nil {
 		err = errors.Join(err, s.out.abandon())

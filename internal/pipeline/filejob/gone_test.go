@@ -285,20 +285,31 @@ func TestSnapshotsByTheClock(t *testing.T) {
 	}
 }
 
-// unreadable is a sink whose release cannot be read again.
-type unreadable struct{ connectors.Sink }
+// unreadable is a sink whose release cannot be read again, or that cannot finish.
+type unreadable struct {
+	connectors.Sink
+	full error
+}
+
+func (u unreadable) Finish(context.Context) error { return u.full }
 
 func (unreadable) Content(context.Context) (*publish.Content, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// A release that cannot be read again has no report; numbers are shown in the digits of their
+// A release that cannot be completed or read again has no report; numbers are shown in the digits of their
 // type.
 func TestReleasesAreRead(t *testing.T) {
-	wait, stop := (&run{sink: unreadable{}}).digest(t.Context())
-	defer stop()
-	if content, err := wait(); content != nil || !errors.Is(err, errors.ErrUnsupported) || !strings.HasPrefix(err.Error(), "sink: ") {
-		t.Errorf("%v, %v", content, err)
+	full := errors.New("no space left")
+	for _, c := range []struct {
+		sink unreadable
+		want error
+	}{{unreadable{}, errors.ErrUnsupported}, {unreadable{full: full}, full}} {
+		wait, stop := (&run{sink: c.sink}).complete(t.Context())
+		if content, err := wait(); content != nil || !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "sink: ") {
+			t.Errorf("%v, %v, want %v", content, err, c.want)
+		}
+		stop()
 	}
 	v := microdata.Vector{Values: []float64{float64(float32(0.1)), math.MaxFloat32}}
 	for want, f := range map[string]arrow.DataType{"0.1": arrow.PrimitiveTypes.Float32, "0.10000000149011612": arrow.PrimitiveTypes.Float64} {

@@ -137,16 +137,13 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 	if err := r.noteInRelease(ctx); err != nil {
 		return nil, nil, fmt.Errorf("quarantine: %w", err)
 	}
-	if err := r.sink.Finish(ctx); err != nil {
-		return nil, nil, fmt.Errorf("sink: %w", err)
-	}
-	digested, stop := r.digest(ctx)
+	completed, stop := r.complete(ctx)
 	defer stop()
-	rep, err := r.judged(ctx)
-	if err != nil {
-		return nil, nil, err
+	rep, unjudged := r.judged(ctx)
+	content, err := completed()
+	if err == nil {
+		err = unjudged
 	}
-	content, err := digested()
 	return rep, content, err
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// digest reads the finished release in the background. wait returns the result, nil if the
-// release is not files; stop ends it if nobody waits.
-func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
+// complete has the sink finish, and digests what it has written, while the release is measured:
+// what it writes last, and waits for, is the disk's. wait returns what the files hold; stop ends
+// it, and waits too.
+func (r *run) complete(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var content *publish.Content
 	var err error
@@ -23,7 +24,9 @@ func (r *run) digest(ctx context.Context) (wait func() (*publish.Content, error)
 	go func() {
 		defer close(done)
 		defer bug.Guard()
-		content, err = abilities.ContentOf(ctx, r.sink)
+		if err = r.sink.Finish(ctx); err == nil {
+			content, err = abilities.ContentOf(ctx, r.sink)
+		}
 	}()
 	wait = func() (*publish.Content, error) {
 		<-done
