@@ -13,41 +13,71 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
-// expect prepares the expectations under the laws of the masks, for columns that have one, if
-// there are more records than a replicate has. law returns the law of a column; nil if there
-// is none.
-func (r *reckoning) expect(law func(column string) Law) {
-	r.expected = map[int]*expectation.Expectation{}
-	if law == nil {
-		return
-	}
-	var columns []int
-	var laws []Law
+// foreseen is the number of columns whose expectations are in memory at once, with values of
+// every record of the sample.
+const foreseen = 8
+
+// columnLaw is the law of a masked column.
+type columnLaw struct {
+	column int
+	law    Law
+}
+
+// laws are those of the masked columns that have one; law returns that of a column, nil if there is
+// none.
+func (r *reckoning) laws(law func(column string) Law) (list []columnLaw) {
 	for c, column := range r.a.opts.Columns {
-		if !column.Masked {
+		if !column.Masked || law == nil {
 			continue
 		}
 		if l := law(column.Name); l != nil {
-			columns, laws = append(columns, c), append(laws, l)
+			list = append(list, columnLaw{c, l})
 		}
 	}
+	return list
+}
+
+// foresee makes the expectations under the laws of the masks and places their targets, some columns
+// at a time, on all cores. It is for columns of more records than a replicate has.
+func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
+	r.expected, r.ranks = map[int]*expectation.Expectation{}, map[int][]ranks{}
 	if r.spectra == nil {
 		r.spectra = make([]*tally.Spectrum, len(r.a.opts.Columns))
 	}
-	found := make([]*expectation.Expectation, len(columns))
-	onCores(len(columns), func(i int) {
-		c := columns[i]
+	for part := range slices.Chunk(laws, foreseen) {
+		if err := r.place(ctx, r.expect(part)); err != nil {
+			return err
+		}
+		for _, l := range part {
+			if e := r.expected[l.column]; e != nil {
+				e.Settle()
+			}
+			if !r.candidate { // else other masks are tried on the same columns
+				r.spectra[l.column] = nil
+			}
+		}
+	}
+	return nil
+}
+
+// expect makes the expectations of some columns, and returns the columns that have values.
+func (r *reckoning) expect(laws []columnLaw) (columns []int) {
+	found := make([]*expectation.Expectation, len(laws))
+	onCores(len(laws), func(i int) {
+		c := laws[i].column
 		unit := unitOf(r.data.Original(c))
 		if s := r.spectrumOf(c, unit); s.Total >= 1 {
-			found[i] = expectation.New(laws[i], s, *r.a.original.At(c, c))
+			found[i] = expectation.New(laws[i].law, s, *r.a.original.At(c, c))
 			found[i].Unit = unit
 		}
 	})
-	for i, c := range columns {
-		if found[i] != nil {
-			r.expected[c] = found[i]
+	for i, e := range found {
+		if e != nil {
+			columns = append(columns, laws[i].column)
+			r.expected[laws[i].column] = e
 		}
 	}
+	return columns
 }
 
 // unitOf returns the last decimal that values show, 0 where they show none.
@@ -76,16 +106,11 @@ func (r *reckoning) spectrumOf(c int, unit float64) *tally.Spectrum {
 	return s
 }
 
-// place finds the targets of every expectation and the distribution of their order statistics,
-// on all cores.
-func (r *reckoning) place(ctx context.Context) error {
-	r.ranks = map[int][]ranks{}
-	var columns []int
-	for c := range r.a.opts.Columns {
-		if r.expected[c] != nil {
-			columns = append(columns, c)
-			r.ranks[c] = make([]ranks, len(r.a.targets))
-		}
+// place finds the targets of the expectations of columns, and the distribution of their order
+// statistics.
+func (r *reckoning) place(ctx context.Context, columns []int) error {
+	for _, c := range columns {
+		r.ranks[c] = make([]ranks, len(r.a.targets))
 	}
 	onCores(len(columns), func(i int) { r.seek(columns[i]) })
 	onCores(len(columns)*len(r.a.targets), func(i int) {
@@ -121,7 +146,7 @@ func (r *reckoning) seek(c int) {
 func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	s, y := &r.a.columns[c], r.a.released.At(c, c)
 	population := e.X.Cii / e.X.N
-	sampled := e.Of.Sampled()
+	sampled := e.Sampled
 	var list []Risk
 	add := func(target, knowledge string, realised, square, noise float64, sampled, safe bool) {
 		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), R: Float(estimate.Risk(square)),

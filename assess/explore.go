@@ -196,13 +196,16 @@ func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Ex
 	if !r.partial || e.Law == nil {
 		return nil, nil
 	}
-	defer func() { r.expected = nil }()
-	r.expect(func(column string) Law { return e.Law(point, column) })
-	if len(r.expected) < len(r.targets) {
+	laws := r.laws(func(column string) Law { return e.Law(point, column) })
+	if len(laws) < len(r.targets) {
 		return nil, nil
 	}
-	if err := r.place(ctx); err != nil {
+	defer func() { r.expected = nil }()
+	if err := r.foresee(ctx, laws); err != nil {
 		return nil, err
+	}
+	if len(r.expected) < len(r.targets) {
+		return nil, nil
 	}
 	var list []Explored
 	for c, column := range r.a.opts.Columns {

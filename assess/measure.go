@@ -69,8 +69,7 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		return ctx.Err()
 	}
 	if r.partial {
-		r.expect(o.Law)
-		if err := r.place(ctx); err != nil {
+		if err := r.foresee(ctx, r.laws(o.Law)); err != nil {
 			return err
 		}
 	}

@@ -27,7 +27,7 @@ func (r *reckoning) utility(c int) Utility {
 	if e := r.expected[c]; e != nil {
 		u.U, u.Bias = Float(estimate.Risk(e.Error)), Float(e.Bias)
 		u.SE = Float(estimate.StandardError(float64(u.U), e.ErrorNoise))
-		u.Sampled = e.Of.Sampled()
+		u.Sampled = e.Sampled
 		u.gate(&e.X, e.Variance, e.Bias)
 		u.setEfficiency()
 		return u

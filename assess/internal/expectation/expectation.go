@@ -40,13 +40,14 @@ type Expectation struct {
 	clusters            *clusters
 	step, least, utmost float64
 	Unit                float64 // of the decimals that the originals show, 0 where they show none
+	Sampled             bool    // the spectrum is that of a sample
 }
 
 // New sums up what a law makes of the originals, of which s is the spectrum and x the moments.
 func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	k := len(s.X)
 	all := make([]float64, 4*k)
-	e := &Expectation{law: law, Of: s, X: x, shift: all[:k:k], square: all[k : 2*k : 2*k], low: all[2*k : 3*k : 3*k], high: all[3*k:]}
+	e := &Expectation{law: law, Of: s, X: x, Sampled: s.Sampled(), shift: all[:k:k], square: all[k : 2*k : 2*k], low: all[2*k : 3*k : 3*k], high: all[3*k:]}
 	e.least, e.utmost, e.step = law.Support()
 	mean, n := x.Mi, s.Total
 	var shift, square, cross, spread float64
@@ -66,7 +67,7 @@ func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 		e.Variance = 0 // what rounding left of a column that masks make constant
 	}
 	e.Error = e.Variance/n + e.Bias*e.Bias
-	if s.Sampled() {
+	if e.Sampled {
 		e.BiasNoise = s.SampleVariance(func(i int) float64 { return e.shift[i] }) / (n * n)
 		e.TypicalNoise = s.SampleVariance(func(i int) float64 { return e.square[i] }) / (n * n)
 		e.ErrorNoise = s.SampleVariance(func(i int) float64 {
@@ -75,6 +76,13 @@ func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 		})
 	}
 	return e
+}
+
+// Settle gives the memory back of all that is kept for each atom. ByMean and ByIndex may be asked
+// after it, Seek and ByPosition not.
+func (e *Expectation) Settle() {
+	e.Of, e.clusters = nil, nil
+	e.shift, e.square, e.low, e.high = nil, nil, nil, nil
 }
 
 // ByMean is E(τ − ȳ)², of which τ is known with the variance given.

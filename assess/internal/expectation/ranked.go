@@ -340,11 +340,11 @@ func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	d := e.ranked(q.rank, q.Tau)
 	bias := d.mean - q.Tau
 	square = bias*bias + d.variance
-	if q.Exact && !e.Of.Sampled() {
+	if q.Exact && !e.Sampled {
 		return square, 0, false
 	}
 	var ofPlace float64 // variance of the mean of y_(k) less τ
-	if e.Of.Sampled() {
+	if e.Sampled {
 		perReleased, perOriginal := 0.0, 0.0 // by how much a record more moves y_(k) and τ
 		if d.slope > 0 {
 			perReleased = 1 / d.slope
