@@ -73,6 +73,11 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 // numbers looks numbers up. bad is true where some of the dictionary could not be represented.
 func (d *dictionary) numbers(l *leaf, out []float64, index []uint32) (bad bool) {
 	d.converted.Do(func() {
+		if v := d.values(); l.phys == format.Double { // whose values are read only
+			v.align(l)
+			d.floats = words[float64](v.data)[:d.n]
+			return
+		}
 		d.floats = make([]float64, d.n)
 		d.bad = convert(d.floats, d.values(), l, 0)
 	})
