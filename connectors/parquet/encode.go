@@ -39,6 +39,15 @@ type localDictionary struct {
 	scale   float64 // of numbers, the power of ten that makes them whole
 	data    []byte
 	offsets []uint32
+	buffers [2][]byte // of index and data; nil: they are no buffers
+}
+
+// free gives the memory back; the dictionary is not used any more.
+func (d *localDictionary) free() {
+	for _, b := range d.buffers {
+		putBuffer(b)
+	}
+	*d = localDictionary{}
 }
 
 // values are the distinct ones.
@@ -301,6 +310,7 @@ type chunkDictionary struct {
 	index   map[string]int32
 	numbers numberTable // instead, where the values are numbers
 	plain   []byte      // the values as the dictionary page has them
+	remap   []int32     // of a page's dictionary to this one
 	most    int         // bytes that it may have; 0: maxDictionary
 	full    bool
 	used    bool
@@ -343,7 +353,7 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 		return nil
 	}
 	p.local = nil
-	body := local.levels
+	defer local.free()
 	remap, ok := d.textsAt(local)
 	if local.width > 0 {
 		remap, ok = d.numbersAt(local, &p.stats)
@@ -358,12 +368,15 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	p.encoding = format.RLEDictionary
 	// Width 1 serves a dictionary of one value too: some readers take no 0.
 	width := max(levelWidth32(d.size()-1), 1)
-	b, err := (&rle.Encoding{BitWidth: width}).EncodeInt32(nil, local.index)
+	scratch := getBuffer(4*len(local.index) + 64)
+	defer putBuffer(scratch)
+	b, err := (&rle.Encoding{BitWidth: width}).EncodeInt32(scratch[:0], local.index)
 	if err != nil {
 		return err
 	}
-	body = append(append(body, byte(width)), b...)
-	return pe.finish(p, body)
+	body := getBuffer(len(local.levels) + 1 + len(b))
+	defer putBuffer(body)
+	return pe.finish(p, append(append(append(body[:0], local.levels...), byte(width)), b...))
 }
 
 // unindexed makes a page with a local dictionary one with the values themselves.
@@ -386,6 +399,8 @@ func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
 	if !d.used {
 		return nil, nil
 	}
+	putBuffer(d.numbers.buffer)
+	d.numbers = numberTable{n: d.numbers.n}
 	p := &encodedPage{encoding: format.Plain}
 	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)), DictionaryPage: some(format.DictionaryPageHeader{
 		NumValues: int32(d.size()), Encoding: format.Plain,

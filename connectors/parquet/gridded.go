@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -32,33 +33,43 @@ func griddedDictionary(xs []float64, lo, hi float64) *localDictionary {
 	defer putBuffer(buf)
 	clear(buf)
 	table := words[uint32](buf) // number in the dictionary + 1
-	d := &localDictionary{index: make([]int32, len(xs)), width: 8, scale: scale}
-	var distinct []float64
+	d := &localDictionary{width: 8, scale: scale, buffers: [2][]byte{getBuffer(4 * len(xs)), getBuffer(8 * (len(xs)/2 + 1))}}
+	if !d.find(xs, table, int64(first)) {
+		d.free()
+		return nil
+	}
+	return d
+}
+
+// find takes the numbers in by a table of places for them; ok is false where one is none of that
+// scale, or too many differ.
+func (d *localDictionary) find(xs []float64, table []uint32, first int64) (ok bool) {
+	index, distinct := words[int32](d.buffers[0])[:len(xs)], words[float64](d.buffers[1])[:0]
 	for i, x := range xs {
-		k := math.RoundToEven(x * scale)
-		at := uint64(int64(k) - int64(first))
+		k := math.RoundToEven(x * d.scale)
+		at := uint64(int64(k) - first)
 		if at >= uint64(len(table)) {
-			return nil // no number
+			return false // no number
 		}
 		n := table[at]
 		if n == 0 {
 			// An eighth of the values tells most pages that a dictionary is nothing for.
 			if early := len(xs) / 8; len(distinct) > len(xs)/2 || i >= early && i < early+early/8 && len(distinct) > i/8*7 {
-				return nil
+				return false
 			}
-			if x != x || !sameBits(k/scale, x) {
-				return nil
+			if x != x || !sameBits(k/d.scale, x) {
+				return false
 			}
 			distinct = append(distinct, x)
 			n = uint32(len(distinct))
 			table[at] = n
 		} else if !sameBits(distinct[n-1], x) {
-			return nil
+			return false
 		}
-		d.index[i] = int32(n - 1)
+		index[i] = int32(n - 1)
 	}
-	d.data = raw(distinct)
-	return d
+	d.index, d.data = index, raw(distinct)
+	return true
 }
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
@@ -93,6 +104,7 @@ type numberTable struct {
 	scale  float64
 	first  int64
 	places []uint32 // number in the dictionary + 1
+	buffer []byte   // of places
 	n      int
 }
 
@@ -116,11 +128,14 @@ func (t *numberTable) cover(scale, lo, hi float64) (ok bool) {
 		return false
 	}
 	if n := int(to - from); n > len(t.places) {
-		places := make([]uint32, n)
+		buffer := getBuffer(4 * n)
+		clear(buffer)
+		places := words[uint32](buffer)
 		if len(t.places) > 0 {
 			copy(places[t.first-int64(from):], t.places)
+			putBuffer(t.buffer)
 		}
-		t.first, t.places = int64(from), places
+		t.first, t.places, t.buffer = int64(from), places, buffer
 	}
 	return true
 }
@@ -145,7 +160,8 @@ func (d *chunkDictionary) numbersAt(local *localDictionary, s *pageStats) (at []
 	if len(d.plain)+8*missing > maxDictionary {
 		return nil, false
 	}
-	at = make([]int32, len(xs))
+	at = slices.Grow(d.remap[:0], len(xs))[:len(xs)]
+	d.remap = at
 	for k, x := range xs {
 		place := t.place(x)
 		if *place == 0 {
