@@ -158,10 +158,10 @@ func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, err
 		_, err := new(bytestreamsplit.Encoding).EncodeFloat(dst[at:at:len(dst)], words[float32](v.data))
 		return format.ByteStreamSplit, dst, err
 	case l.phys == format.Int32:
-		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, words[int32](v.data))
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt32(dst[len(dst):], words[int32](v.data)) // where there is room
 		return format.DeltaBinaryPacked, append(dst, b...), err
 	case l.phys == format.Int64:
-		b, err := new(delta.BinaryPackedEncoding).EncodeInt64(nil, words[int64](v.data))
+		b, err := new(delta.BinaryPackedEncoding).EncodeInt64(dst[len(dst):], words[int64](v.data)) // where there is room
 		return format.DeltaBinaryPacked, append(dst, b...), err
 	}
 	return format.Plain, append(dst, v.data...), nil

@@ -27,7 +27,7 @@ func present(n int) []uint8 {
 var errRange = errors.New("a released value lies outside the range of the column's type")
 
 // numberValues makes a leaf's stored values of released numbers: of rows from
-// `from`, n of them, or of the rows in keep where it is not nil.
+// `from`, n of them, or of the rows in keep where it is not nil. Whoever is done with them frees them.
 func numberValues(l *leaf, vec microdata.Vector, from, n int, keep []int32) (*values, error) {
 	xs, valid := vec.Values[from:from+n], vec.Valid
 	v := &values{n: n}
@@ -44,7 +44,7 @@ func numberValues(l *leaf, vec microdata.Vector, from, n int, keep []int32) (*va
 		}
 	case valid != nil:
 		all := xs
-		xs, v.def = make([]float64, n), make([]uint8, n)
+		xs, v.def = words[float64](v.scratch(8 * n)), v.scratch(n)
 		xs = xs[:gatherNumbers(xs, all, valid, from)]
 		levelsOfBits(v.def, valid, from)
 	}
@@ -68,7 +68,7 @@ func storeNumbers(l *leaf, v *values, xs []float64) error {
 		return nil
 	}
 	if l.phys == format.Float {
-		v.data = make([]byte, 4*len(xs))
+		v.data = v.scratch(4 * len(xs))
 		out := words[float32](v.data)
 		for i, x := range xs {
 			out[i] = float32(x)
@@ -80,7 +80,7 @@ func storeNumbers(l *leaf, v *values, xs []float64) error {
 		scale = t.GetScale()
 	}
 	lo, hi := (microdata.Field{Type: l.typ}).Range()
-	v.data = make([]byte, len(xs)*l.width)
+	v.data = v.scratch(len(xs) * l.width)
 	switch {
 	case scale == 0 && l.phys == format.Int64:
 		return storeWhole(words[int64](v.data), xs, lo, hi)

@@ -252,6 +252,7 @@ func (s *sink) encodePart(b *microdata.Block, sp span, at int) (encodedPart, err
 		}
 		for k, v := range vs {
 			p, err := col.pages[k].page(v, part.kept)
+			v.free()
 			if err != nil {
 				return part, fmt.Errorf("column %s: %w", col.Field.Name, err)
 			}
