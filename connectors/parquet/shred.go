@@ -44,7 +44,7 @@ func numberValues(l *leaf, vec microdata.Vector, from, n int, keep []int32) (*va
 		}
 	case valid != nil:
 		all := xs
-		xs, v.def = words[float64](v.scratch(8 * n)), v.scratch(n)
+		xs, v.def = words[float64](v.scratch(8*n)), v.scratch(n)
 		xs = xs[:gatherNumbers(xs, all, valid, from)]
 		levelsOfBits(v.def, valid, from)
 	}
