@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ import (
 type pkg struct {
 	Dir, ImportPath string
 	GoFiles         []string
+	Imports         []string
 	TestGoFiles     []string
 	XTestGoFiles    []string
 	DepOnly         bool
@@ -37,10 +39,10 @@ type pkg struct {
 	failures int // of the check of types without the generated files; −1: not known
 }
 
-// load reads the packages that match patterns of the go command, with spaces between. Those without tests
-// are left in: no test reaches their mutants.
+// load reads the packages that match patterns of the go command, with spaces between. Those that serve tests alone,
+// as they import testing, are left out. Those without tests are left in: no test reaches their mutants.
 func load(ctx context.Context, pattern string) ([]*pkg, error) {
-	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,TestGoFiles,XTestGoFiles,DepOnly,Export,Module", "-export", "-deps"}, strings.Fields(pattern)...)
+	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,Imports,TestGoFiles,XTestGoFiles,DepOnly,Export,Module", "-export", "-deps"}, strings.Fields(pattern)...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
@@ -57,7 +59,7 @@ func load(ctx context.Context, pattern string) ([]*pkg, error) {
 			return nil, err
 		}
 		exports[p.ImportPath] = p.Export
-		if !p.DepOnly {
+		if !p.DepOnly && !slices.Contains(p.Imports, "testing") {
 			packages = append(packages, p)
 		}
 	}
