@@ -171,6 +171,15 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	if err != nil || rep.Records.Read != 400 {
 		t.Errorf("the records so far: %v, %+v", err, rep.Records)
 	}
+	// What a transaction holds that is open is not measured: it may never leave.
+	if n := rep.Columns[0].Original.N; n != 0 {
+		t.Errorf("%d values of an open transaction are measured", n)
+	}
+	b.ledgers[part(0)].commit()
+	b.feed(1, 30)
+	if rep, err = b.wholeReport(t.Context()); err != nil || rep.Columns[0].Original.N != 400 {
+		t.Errorf("%v, %+v, want 400 values", err, rep.Columns)
+	}
 }
 
 // Wherever the measures of a stream are told to end, whoever takes them says so and keeps

@@ -317,10 +317,15 @@ type streamReader struct{ *kafka.Stream }
 
 func (r streamReader) Next(ctx context.Context) (connectors.Raw, error) {
 	raw, err := r.Stream.Next(ctx)
-	if err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
-		err = interruptionOf(err)
+	return raw, whileReading(ctx, err)
+}
+
+// whileReading is interruptionOf an error of a read, unless the source or the stream has ended.
+func whileReading(ctx context.Context, err error) error {
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return err
 	}
-	return raw, err
+	return interruptionOf(err)
 }
 
 func (r streamReader) Close() error { return nil }

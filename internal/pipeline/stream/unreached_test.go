@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -217,6 +218,24 @@ func TestWhatIsWaitedOut(t *testing.T) {
 	} {
 		if got := passing(c.err); got != c.passes {
 			t.Errorf("%s: passing %v, want %v: %v", what, got, c.passes, c.err)
+		}
+	}
+	// A source's end is none, nor is what comes of the stream's own.
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for what, c := range map[string]struct {
+		ctx    context.Context
+		err    error
+		passes bool
+	}{
+		"nothing":          {t.Context(), nil, false},
+		"the end":          {t.Context(), io.EOF, false},
+		"the connection":   {t.Context(), broken, true},
+		"final":            {t.Context(), final, false},
+		"after the stream": {ended, broken, false},
+	} {
+		if got := whileReading(c.ctx, c.err); passing(got) != c.passes || !errors.Is(got, c.err) {
+			t.Errorf("%s, while reading: %v, want one that passes: %v", what, got, c.passes)
 		}
 	}
 	if interruptionOf(nil) != nil {
