@@ -201,6 +201,10 @@ func TestValuesAreSettled(t *testing.T) {
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)
 	}
+	seen := new(Progress)
+	if err := pl.settleValues(t.Context(), seen); err != nil || seen.Phase() != "survey" || seen.Records() != 500 {
+		t.Errorf("%v, %s of %d records", err, seen.Phase(), seen.Records())
+	}
 	sorted := pl.Sorted()
 	if len(sorted) != 2 || !slices.Equal(sorted["wage"], wages) || len(sorted["debt"]) == 0 || sorted["debt"][0] != 501 || !slices.IsSorted(sorted["debt"]) {
 		t.Errorf("%d values of wage, want %d; debt %v …", len(sorted["wage"]), len(wages), sorted["debt"][:min(3, len(sorted["debt"]))])

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // A point is given to an intruder where the gate judges what he finds, or where losses or what synthetic
@@ -34,6 +35,29 @@ func TestWhatPointsAreAskedFor(t *testing.T) {
 		got := [5]bool{inverts(p), judgesIntruder(p), measuresLoss(p), attributes(p), wantsIntruder(p)}
 		if want := [5]bool{c.inverts, c.judges, c.loses, c.guesses, c.judges || c.loses || c.guesses}; got != want {
 			t.Errorf("%s: inverts, judges, measures losses, guesses, wants: %v, want %v", what, got, want)
+		}
+	}
+}
+
+// Of a mask that mixes records a map tries all of them, else as many as the configuration says.
+func TestPointsAreTriedOnASample(t *testing.T) {
+	p := &config.Pipeline{}
+	p.Assess.Sample = 700
+	for mixes, want := range map[bool]int{true: -1, false: 700} {
+		if got := (&grid{config: p, mixes: mixes}).sample(); got != want {
+			t.Errorf("masks mix records %v: a sample of %d, want %d", mixes, got, want)
+		}
+	}
+}
+
+// Pairs that cannot be counted are an error, not a map without them.
+func TestPairsThatCannotBeCounted(t *testing.T) {
+	p := &config.Pipeline{Map: &config.Map{Categories: []string{"job"}}}
+	for what, twice := range map[string][]assess.Column{"no column": nil, "one column twice": {{Name: "wage"}, {Name: "wage"}}} {
+		g := &grid{config: p, whole: p, plan: &pipeline.Plan{}}
+		g.plan.Assessed = twice
+		if err := g.wantPairs(); err == nil || g.pairs != nil {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func TestRiskIsInTheUnitOfValues(t *testing.T) {
 // What a point of a map is measured by is every cell of its tables, one that two of them have
 // once: how many are unsafe, held back, and of those with contributors published as they are.
 func TestPointsAreMeasuredByTheirCells(t *testing.T) {
-	_, p := protectedOf(t, shopsIn(t), shopTables)
+	r, p := protectedOf(t, shopsIn(t), shopTables)
 	unsafe, held, filled, same := 0, 0, 0, 0
 	for cell, status := range p.status {
 		if status == tables.Primary {
@@ -194,6 +194,9 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	clear(p.cells.Value)
 	if p.measure(&point); point.Efficiency != 1 {
 		t.Errorf("of nobody %v", point.Efficiency)
+	}
+	if e := p.tableReport(0, &r.config.Tables[0]).Efficiency; e != 1 {
+		t.Errorf("of a table of nobody %v", e)
 	}
 }
 

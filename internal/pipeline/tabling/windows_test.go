@@ -283,6 +283,9 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if n := o.Progress.Records(); n != 10 {
+				t.Errorf("%d records are counted", n)
+			}
 			p := list[0]
 			if published := p.rules.Published != nil && p.rules.Published[p.grand()]; published != windowed {
 				t.Errorf("%s, a window %v: the total may be held back: %v", protect, windowed, !published)

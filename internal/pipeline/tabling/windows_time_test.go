@@ -3,6 +3,7 @@ package tabling
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,6 +31,28 @@ func (w written) Held(context.Context) (list []connectors.HeldPartition, _ error
 		list = append(list, connectors.HeldPartition{Partition: w.at(p), End: int64(len(stamps))})
 	}
 	return list, nil
+}
+
+// silent is a topic that says nothing of itself.
+type silent struct{ written }
+
+func (silent) Held(context.Context) ([]connectors.HeldPartition, error) {
+	return nil, errors.New("no answer")
+}
+
+// A plan that a killed run has left is not gone on with while its topic cannot be asked for, and no new one is made.
+func TestWindowsOfASilentTopic(t *testing.T) {
+	w := &windows{folder: t.TempDir(), source: silent{}}
+	want := "source: no answer"
+	if next, err := w.next(t.Context()); next != nil || err == nil || err.Error() != want {
+		t.Errorf("without a plan: %v, %v", next, err)
+	}
+	if err := (&Window{Schema: WindowSchema, Number: 1, Stretches: []Stretch{{Topic: "in", End: 1}}}).write(planOf(w.folder)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.next(t.Context()); err == nil || err.Error() != want {
+		t.Errorf("with a plan: %v", err)
+	}
 }
 
 func (w written) Since(_ context.Context, at time.Time) (map[connectors.Partition]int64, error) {
