@@ -379,3 +379,34 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 		}
 	}
 }
+
+// The centre of a column is the median of its values, by sorting them; of many it is that of every
+// second, fourth and so on, from the first one. What takes no part is not looked at.
+func TestMiddle(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 15))
+	for _, n := range []int{0, 1, 2, 3, 125, 126, 127, 250, 251, 252, 253, 1000, 5000} {
+		w := &displacing{}
+		var x, all []float64
+		for len(all) < n {
+			v, here := r.NormFloat64(), r.IntN(4) > 0
+			if x, w.here = append(x, v), append(w.here, here); here {
+				all = append(all, v)
+			}
+		}
+		every := 1
+		for n > 125*every {
+			every *= 2
+		}
+		var some []float64
+		for i := 0; i < n; i += every {
+			some = append(some, all[i])
+		}
+		want := 0.0
+		if slices.Sort(some); n > 0 {
+			want = some[len(some)/2]
+		}
+		if got := w.middle(x); got != want {
+			t.Errorf("of %d values: %v, want %v", n, got, want)
+		}
+	}
+}

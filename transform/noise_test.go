@@ -225,6 +225,20 @@ func TestFastRounding(t *testing.T) {
 			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
 		}
 	}
+	// Indexes on both sides of what can be rounded the fast way, times next to nothing.
+	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
+		bias := &biasColumn{grid: decimalGrid(1), phi: phi}
+		for i := range x {
+			x[i] = (fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
+			e[i] = r.NormFloat64()
+		}
+		bias.multiply(got, x, e, changed)
+		for i := range x {
+			if want := bias.product(x[i], 1+float64(phi*e[i])); got[i] != want {
+				t.Fatalf("φ %v: %v·%v: got %v, want %v", phi, x[i], 1+phi*e[i], got[i], want)
+			}
+		}
+	}
 }
 
 // With mode redraw the released values have the distribution of x + ε given

@@ -170,6 +170,8 @@ func TestRecodeTable(t *testing.T) {
 	for text, says := range map[string]string{
 		"":                              "must begin with the line from,to",
 		"a,b\nx,y\n":                    "must begin with the line from,to",
+		"from,b\nx,y\n":                 "must begin with the line from,to",
+		"a,to\nx,y\n":                   "must begin with the line from,to",
 		"from,to\nx\n":                  "line 2: must have two fields",
 		"from,to\nx,y\nz,y\nx,w\n":      `line 4: "x" becomes "w" here and "y" in line 2`,
 		"from,to\n\"x,y\n":              "line 2",

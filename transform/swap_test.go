@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -278,6 +279,19 @@ func TestSwapDataset(t *testing.T) {
 		if moved < n/10 || across < moved/2 {
 			t.Errorf("%s: %d exchanged, %d across blocks", policy, moved, across)
 		}
+	}
+}
+
+// On one core the pairs of a whole file are those on several.
+func TestSwapDatasetOnOneCore(t *testing.T) {
+	columns := swapData(2000, 3, 100, 4)
+	on := func(cores int) []float64 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		return whole(t, chain(t, testSetup(t, columns...), mask(swapMask("random", "dataset", 0.7))), 2000, columns...)[0]
+	}
+	one := on(1)
+	if slices.Equal(one, columns[0].values) || !slices.Equal(one, on(4)) {
+		t.Error("on one core other values are exchanged than on four, or none")
 	}
 }
 

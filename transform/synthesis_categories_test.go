@@ -372,3 +372,35 @@ func TestLogisticOfRareCategories(t *testing.T) {
 		}
 	}
 }
+
+// A system with a solution is solved; an unknown of which the others leave nothing is 0, the first,
+// the last or one between.
+func TestSolvePositive(t *testing.T) {
+	for at := range 4 {
+		a, b := make([][]float64, 4), make([]float64, 4)
+		want := []float64{3, -1, 4, 2}
+		for i := range a {
+			for k := range i + 1 {
+				v := 1 / float64(1+i+k)
+				if i == k {
+					v++
+				}
+				if i == at || k == at {
+					v = 0
+				}
+				a[i] = append(a[i], v)
+			}
+		}
+		want[at] = 0
+		for i := range a {
+			for k := range a {
+				b[i] += a[max(i, k)][min(i, k)] * want[k]
+			}
+		}
+		for i, got := range solvePositive(a, b) {
+			if !(math.Abs(got-want[i]) <= 1e-12) {
+				t.Errorf("unknown %d is %v, want %v, where nothing is left of %d", i, got, want[i], at)
+			}
+		}
+	}
+}

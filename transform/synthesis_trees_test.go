@@ -332,3 +332,31 @@ func TestTreesTakeMissingValues(t *testing.T) {
 		t.Errorf("a leaf of %d records, want %d", len(got), node.to-node.from)
 	}
 }
+
+// What the smoothed bootstrap needs of a leaf, by definition, of other records beside it; far from 0
+// the spread is as exact as near it.
+func TestSmoothingOfALeaf(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 15))
+	y := make([]float64, 60)
+	var leaf []int32
+	for i := range y {
+		if y[i] = 3 * r.NormFloat64(); i%3 > 0 {
+			leaf = append(leaf, int32(i))
+		}
+	}
+	n := float64(len(leaf))
+	want := math.Sqrt(impurity(y, leaf, false) / n)
+	for _, far := range []float64{0, -7, 1e9} {
+		for i := range y {
+			y[i] += far
+		}
+		mean := 0.0
+		for _, r := range leaf {
+			mean += y[r] / n
+		}
+		s := smoothingOf(y, leaf)
+		if !(math.Abs(s.sd/want-1) <= 1e-6) || s.mean != mean || s.width != bandwidth(len(leaf)) {
+			t.Errorf("%v from 0: %+v, want the mean %v and the SD %v", far, s, mean, want)
+		}
+	}
+}

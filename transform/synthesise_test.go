@@ -286,3 +286,30 @@ func numbers(columns [][]float64) []predictor {
 	}
 	return list
 }
+
+// What the normal method makes of a column without others, by the words of its records: the mean and
+// the SD of the data, one draw for the mean, by the first record's word, and one for each value.
+func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
+	const n = 40
+	r := rand.New(rand.NewPCG(5, 15))
+	g := &gathered{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n), make([]uint64, n)}, strata: make([]int32, n), columns: []*column{{}}}
+	for i := range n {
+		g.values[0][i] = 50 + 7*r.NormFloat64()
+		g.words[0][i], g.words[1][i] = r.Uint64(), r.Uint64()
+	}
+	original := [][]float64{slices.Clone(g.values[0])}
+	mean, sd := 0.0, deviation(original[0])
+	for _, x := range original[0] {
+		mean += x / n
+	}
+	s := &synthesis{normal: true, categories: []bool{false}}
+	if err := s.column(g, original, rowsUpTo(n), 0); err != nil {
+		t.Fatal(err)
+	}
+	shift := normalOf(g.words[0][0]) / math.Sqrt(n)
+	for i, got := range g.values[0] {
+		if want := mean + sd*(shift+normalOf(g.words[1][i])); !(math.Abs(got-want) <= 1e-9) {
+			t.Fatalf("record %d: %v, want %v", i, got, want)
+		}
+	}
+}
