@@ -105,6 +105,13 @@ func TestRiskOfCopies(t *testing.T) {
 	if part := risks(m, 2001, 150); !(math.Abs(float64(all["typical index"].R/part["typical index"].R)-1) <= 0.25) {
 		t.Errorf("typical by index: R is %v of all, %v of a sample", all["typical index"].R, part["typical index"].R)
 	}
+	// Of the mean of all values a half is left of what is drawn apart with two copies, and a fifth with five; but
+	// for one of 2001, as a variance has one replicate less.
+	byMean := func(list map[string]Risk) float64 { return 1 / float64(list["typical mean"].R) }
+	two := risks(2, 2001, -1)
+	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) || !(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
+		t.Errorf("typical by mean: E(τ − τ̂)² is %v of one copy, %v of two, %v of %d", byMean(one), byMean(two), byMean(all), m)
+	}
 	// Without replicates: the most that it can be.
 	for name, r := range risks(m, 0, -1) {
 		if r.R != m*r.RealisedR || !r.Approximate || r.Errs != ErrsSafe {

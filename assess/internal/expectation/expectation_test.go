@@ -187,3 +187,72 @@ func TestVarianceThatRoundingLeaves(t *testing.T) {
 		}
 	}
 }
+
+// y of one record has the law's own distribution, whatever its moments are taken about.
+func TestRankedOfOneRecord(t *testing.T) {
+	law := slanted{0.25, 0.7}
+	for _, tau := range []float64{-2, 0, 4, 5.5} {
+		d := expected([]float64{4}, law).ranked(1, tau)
+		if !(math.Abs(d.mean-5) <= 1e-3) || !(math.Abs(d.variance/0.49-1) <= 0.01) || !(math.Abs(d.middle-5) <= 1e-6) {
+			t.Errorf("about %v: mean %v, variance %v, median %v, want 5, 0.49 and 5", tau, d.mean, d.variance, d.middle)
+		}
+	}
+}
+
+// rare is y ~ N(0, 1) for x = 0, and for another x one that hardly ever is greater, but then by far.
+type rare struct{ slanted }
+
+func (rare) of(x float64) (mean, sd float64) {
+	if x == 0 {
+		return 0, 1
+	}
+	return -3.5e6, 1e6
+}
+
+func (l rare) Moments(x float64) (shift, square float64) {
+	m, sd := l.of(x)
+	return m - x, (m-x)*(m-x) + sd*sd
+}
+
+func (l rare) Below(x, t float64) float64 {
+	m, sd := l.of(x)
+	return 0.5 * math.Erfc((m-t)/sd/math.Sqrt2)
+}
+
+func (l rare) BelowEach(x []float64) func(t float64, p []float64) {
+	return func(t float64, p []float64) {
+		for i, v := range x {
+			p[i] = l.Below(v, t)
+		}
+	}
+}
+
+func (l rare) Reach(x float64) (low, high float64) {
+	m, sd := l.of(x)
+	return m - 8*sd, m + 8*sd
+}
+
+// Where nearly all of a distribution lies in the first of many cells, that one is halved: the moments
+// of the greatest of two values are those of 1 − F, summed in small steps.
+func TestRankedOfAHeapAtOneEnd(t *testing.T) {
+	law := rare{}
+	var mean, square float64
+	sum := func(from, to, step float64) {
+		for y := from + step/2; y < to; y += step {
+			above := -math.Expm1(math.Log(law.Below(0, y)) + math.Log(law.Below(1, y)))
+			if y < 0 {
+				above-- // −F
+			}
+			mean += above * step
+			square += 2 * y * above * step
+		}
+	}
+	sum(-12, 12, 1e-3)
+	sum(12, 4.5e6, 12)
+	d := expected([]float64{0, 1}, law).ranked(2, 0)
+	// Cells are halved until width²/12, by their mass, is less than a thousandth of the square: the mean may be off by
+	// half a width, and the square by some thousandths.
+	if got := d.variance + d.mean*d.mean; !(math.Abs(got/square-1) <= 0.01) || !(math.Abs(d.mean-mean) <= math.Sqrt(3e-3*square)) {
+		t.Errorf("mean %v, square %v, want %v and %v", d.mean, got, mean, square)
+	}
+}

@@ -241,3 +241,30 @@ func TestRunCancelsMasks(t *testing.T) {
 		t.Errorf("ended with %v, want that of the context", err)
 	}
 }
+
+// What two replicates do to the same records is of those that have a value in both, and in the data.
+func TestPairsOfReplicates(t *testing.T) {
+	null := math.NaN()
+	x := []float64{1, 2, 3, 4, 5}
+	first, second := []float64{3, null, 4, 4, 6}, []float64{2, 3, null, 7, 8}
+	valid := microdata.NewBitmap(5, nil)
+	valid.Clear(3)
+	for _, c := range []struct {
+		valid microdata.Bitmap
+		want  float64
+	}{{nil, (2*1 + 0*3 + 1*3) / 3.0}, {valid, (2*1 + 1*3) / 2.0}} {
+		r := &replicator{questions: []Question{{}, {Between: true}}}
+		var a Answer
+		for k, q := range r.questions {
+			r.second = false
+			r.pair(k, &a, x, first, c.valid)
+			if !math.IsNaN(a.Between) {
+				t.Errorf("of one replicate: %v", a.Between)
+			}
+			r.second = true
+			if r.pair(k, &a, x, second, c.valid); q.Between && a.Between != c.want || !q.Between && !math.IsNaN(a.Between) {
+				t.Errorf("of two, asked for %v: %v, want %v", q.Between, a.Between, c.want)
+			}
+		}
+	}
+}

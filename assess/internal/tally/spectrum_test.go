@@ -268,8 +268,8 @@ func TestLocated(t *testing.T) {
 		}
 	}
 	for _, k := range []int{0, 40_001} {
-		if v, _, _, known := a.Located(k, sample, 0); known || v == v {
-			t.Errorf("number %d of 40,000: %v", k, v)
+		if v, width, count, known := a.Located(k, sample, 0); known || v == v || width != 0 || count != 0 {
+			t.Errorf("number %d of 40,000: %v, width %v, %v records", k, v, width, count)
 		}
 	}
 	if _, _, _, known := a.Located(9000, x, 0); known {

@@ -68,6 +68,9 @@ func TestTallyKnowsItsLimits(t *testing.T) {
 	if v, ok := a.OrderStatistic(5000, x[:1000]); ok {
 		t.Errorf("got %v from one bin", v)
 	}
+	if v, width, count, known := a.Located(5000, x[:1000], 0); !math.IsNaN(v) || width != 0 || count != 0 || known {
+		t.Errorf("in one bin: %v, width %v, %v records, known %v", v, width, count, known)
+	}
 	for _, k := range []int{0, 10_001} {
 		if v, ok := a.OrderStatistic(k, x); ok || !math.IsNaN(v) {
 			t.Errorf("k = %d: got %v", k, v)
