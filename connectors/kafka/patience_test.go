@@ -112,6 +112,10 @@ func TestStreamHears(t *testing.T) {
 	if err := s.hear(ctx, false); !errors.As(err, &final) {
 		t.Errorf("nobody is there: %v", err)
 	}
+	// The shortest patience is one, too.
+	if err := s.hear(WithPatience(context.Background(), 1), false); !errors.As(err, &final) {
+		t.Errorf("after a nanosecond: %v", err)
+	}
 }
 
 // What the client says at each of its tries is said once a minute, each of its own.

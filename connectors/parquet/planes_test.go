@@ -225,6 +225,26 @@ func TestEntropy(t *testing.T) {
 	}
 }
 
+// A constant plane beside one of noise has no entropy: it takes a block of a few bytes and is no
+// reason against codes. Of a sample every strip has its place, the first and the last.
+func TestProbe(t *testing.T) {
+	const n = 4 * leastPlane
+	planes := make([]byte, 2*n)
+	planeKinds["noise"](rand.New(rand.NewPCG(9, 9)), planes[:n])
+	planeKinds["constant"](nil, planes[n:])
+	var found [2]plane
+	if !probe(found[:], planes, n) || found[0].code || !found[1].code {
+		t.Errorf("noise is worth codes: %v, a constant: %v", found[0].code, found[1].code)
+	}
+	size := 0
+	for _, c := range found[1].counts {
+		size += int(c)
+	}
+	if size != strips*stripBytes || int(found[1].counts[0x40]) != size {
+		t.Errorf("a sample of %d bytes, %d of them the constant, want %d", size, found[1].counts[0x40], strips*stripBytes)
+	}
+}
+
 func FuzzPlaneFrame(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, uint16(3000), uint8(3), uint16(5))
 	f.Add(binary.LittleEndian.AppendUint64(nil, 0x4059_0000_0000_0001), uint16(1024), uint8(7), uint16(0))
