@@ -6,29 +6,29 @@ package assess
 // min_rmse: 5000} means that no target of wage may be known to better than 5,000.
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
-	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; all where left out"`
-	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; all where left out" enum:"mean,index,position,order"`
+	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; by default all"`
+	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; by default all" enum:"mean,index,position,order"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
-	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance below that of the original does not count as utility"`
-	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; it takes the place of what the masks' own law explains"`
+	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance smaller than that of the original does not count as utility"`
+	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; replaces the limit that follows from the law of the masks"`
 
 	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
-	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links rightly; needs assess.intruder.bayes"`
+	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links correctly; needs assess.intruder.bayes"`
 	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
 	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
 
-	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or not the original one, of the key with the greatest share; needs assess.intruder.uniqueness"`
-	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known, of the key with the greatest share; needs assess.intruder.uniqueness"`
+	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or differs from the original one; the key with the greatest share decides; needs assess.intruder.uniqueness"`
+	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known; the key with the greatest share decides; needs assess.intruder.uniqueness"`
 	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, of an original category of a key, for an intruder who knows the released category and the masks that recode or randomise the key; needs assess.intruder.inversion"`
-	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, 0 to 0.25, where no combination is on both sides; needs assess.intruder.uniqueness"`
+	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, from 0 to 0.25 (no combination occurs in both the original and the release); needs assess.intruder.uniqueness"`
 
-	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"greatest share of the combinations of categorical keys that one record alone has, 0 to 1, that stand in the release; needs assess.intruder.uniqueness and all records in the sample"`
+	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"of the combinations of categorical keys that only one original record has, the greatest share, 0 to 1, that occur in the release; needs assess.intruder.uniqueness and all records in the sample"`
 
-	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance of a numeric column's original and released distribution, 0 to 1, of all numeric columns; needs assess.intruder.utility"`
-	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap of the confidence intervals of a regression before and after masking, 0 to 1, of all regressions; needs assess.intruder.utility.regressions and all records in the sample"`
+	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance, 0 to 1, between the original and the released distribution of a numeric column; the column with the greatest distance decides; needs assess.intruder.utility"`
+	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap, 0 to 1, of the confidence intervals of a regression before and after masking; the regression with the least overlap decides; needs assess.intruder.utility.regressions and all records in the sample"`
 
-	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"how much more often, 0 to 1, values of synthetic columns may be guessed correctly for records that the models were fitted to than for held-out ones (difference of the shares, plus two standard errors); needs assess.intruder.attribute and all records in the sample"`
+	MaxAttributeDisclosure *float64 `yaml:"max_attribute_disclosure" share:"whole" doc:"greatest difference, 0 to 1, between the share of values of synthetic columns that are guessed correctly for records to which the models were fitted and the share for held-out records (plus two standard errors); needs assess.intruder.attribute and all records in the sample"`
 }
 
 // Verdict is the gate's result for a release.
@@ -51,5 +51,5 @@ type RuleVerdict struct {
 	Passed    bool   `json:"passed"`
 	Limit     Float  `json:"limit"`
 	Found     Float  `json:"found"`
-	Advice    string `json:"advice,omitempty" doc:"what would have to change"`
+	Advice    string `json:"advice,omitempty" doc:"what to change so that the rule holds"`
 }

@@ -91,7 +91,7 @@ var specType = reflect.TypeFor[transform.Spec]()
 // that may stand beside the kind or among the parameters.
 func maskMembers(d *form.Dialect) []form.Member {
 	name := form.Member{
-		Name: "name", Doc: "the mask's name, for messages and the map; also what its random draws depend on",
+		Name: "name", Doc: "the mask's name, for messages and the map; the mask's random draws depend on it",
 		Form: d.Of(reflect.TypeFor[string]()),
 		Bind: func(spec reflect.Value) reflect.Value { return spec.FieldByName("Name") },
 		Peek: func(spec reflect.Value) (reflect.Value, bool) {

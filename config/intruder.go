@@ -9,21 +9,21 @@ import (
 // sample. With keys and no attack named it stands for linkage by the numeric keys and
 // uniqueness of the others; which of the two are possible depends on the data.
 type Intruder struct {
-	Targets     int                 `yaml:"targets" default:"1000" doc:"respondents of the keyed sample that are sought by linkage and by the Bayesian intruder, spread evenly over it"`
+	Targets     int                 `yaml:"targets" default:"1000" doc:"number of respondents that linkage and the Bayesian intruder try to find, spread evenly over the keyed sample"`
 	Categorical []string            `yaml:"categorical" doc:"numeric keys whose values are categories: they are counted, not linked; text columns are counted anyway"`
 	Linkage     *IntruderLinkage    `yaml:"linkage" doc:"link each target to the released record that is nearest by the numeric keys"`
 	Bayes       *IntruderBayes      `yaml:"bayes" doc:"the Bayesian intruder of Trottini et al. (2004), who knows how the masks work: the posterior of every released record"`
 	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the categorical keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
-	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05; what it finds falls with every further column, also where linkage finds nearly everyone"`
-	Utility     *IntruderUtility    `yaml:"utility" doc:"what masking has cost beside U: IL1s, moments, eigenvalues, distances of distributions"`
-	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns by the nearest released record, of records that their models were fitted to and of those that held_out sets aside"`
-	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; a value that is computed back fails the release, under any rules"`
+	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05. The measure decreases with each additional column, even if linkage finds nearly everyone"`
+	Utility     *IntruderUtility    `yaml:"utility" doc:"information loss that U does not measure: IL1s, moments, eigenvalues, distances of distributions"`
+	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns from the nearest released record: for records to which the models were fitted, and for records that held_out sets aside"`
+	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; if a value can be computed back, the release fails, whatever the rules"`
 }
 
 // IntruderLinkage says how records are linked by distance.
 type IntruderLinkage struct {
-	Distance string `yaml:"distance" default:"standardised" enum:"standardised,mahalanobis,gower,ranks" doc:"standardised: numeric keys in standard deviations (default); mahalanobis: in the covariance of what the masks did; gower: numeric and categorical keys; ranks: places in order, for swapped values"`
-	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a record of its own at the least sum of distances: the worst case; needs sample of at most 5000"`
+	Distance string `yaml:"distance" default:"standardised" enum:"standardised,mahalanobis,gower,ranks" doc:"the distance. standardised (default): numeric keys in standard deviations; mahalanobis: by the covariance of the changes that the masks made; gower: numeric and categorical keys; ranks: ranks of the values, for swapped values"`
+	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a different record, so that the sum of distances is least: the worst case; needs a sample of at most 5000"`
 }
 
 // What the Bayesian intruder knows of the masks.
@@ -34,43 +34,43 @@ const (
 
 // IntruderBayes says what the Bayesian intruder knows and does.
 type IntruderBayes struct {
-	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"d1: the standard deviations of bias and noise (default); d2: prior distributions of their squares alone"`
+	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"what the intruder knows. d1 (default): the standard deviations of bias and noise; d2: only prior distributions of their squares"`
 	Threshold  float64            `yaml:"threshold" default:"0" share:"whole" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
-	Population int                `yaml:"population" doc:"people of whom the respondents are a sample: a target may then not be in the release at all; by default everyone is"`
-	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default what the masks of the key make of it"`
-	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in its unit; by default what the masks of the key make of it"`
+	Population int                `yaml:"population" doc:"size of the population of which the respondents are a sample: a target may then be absent from the release; by default every target is in it"`
+	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default computed from the masks of the key"`
+	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in the key's unit; by default computed from the masks of the key"`
 	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; by default around 0.5/6, as in Trottini et al. (2004), section 5"`
-	SigmaPrior *IntruderPrior     `yaml:"sigma_prior" doc:"for d2, the inverse-gamma prior of the square of sigma, for every key, each in its unit; by default around a sixth of the released key's range, as in Trottini et al. (2004), section 5"`
+	SigmaPrior *IntruderPrior     `yaml:"sigma_prior" doc:"for d2, the inverse-gamma prior of the square of sigma, for every key, in the key's unit; by default around a sixth of the released key's range, as in Trottini et al. (2004), section 5"`
 }
 
 // IntruderPrior is an inverse-gamma distribution of a variance, of mean
 // Scale/(Shape − 1).
 type IntruderPrior struct {
-	Shape float64 `yaml:"shape" required:"true" doc:"the shape, 0.5 to 1000000; the greater, the surer the intruder"`
+	Shape float64 `yaml:"shape" required:"true" doc:"the shape, 0.5 to 1000000; a greater shape means a more certain intruder"`
 	Scale float64 `yaml:"scale" required:"true" doc:"the scale, greater than 0: the prior's mean is scale/(shape - 1)"`
 }
 
 // IntruderUniqueness says what is measured on combinations of categorical keys.
 type IntruderUniqueness struct {
 	Weight      string   `yaml:"weight" doc:"the column of sampling weights, from which frequencies in the population are estimated; may be an identifier; by default the respondents are the population"`
-	Household   string   `yaml:"household" doc:"the column that is equal for the respondents of a household, for the risk that one of them is found; may be an identifier"`
-	Sensitive   []string `yaml:"sensitive" doc:"columns whose l-diversity among records of equal keys is measured"`
+	Household   string   `yaml:"household" doc:"the column with the household of each respondent, for the risk that a member of the household is found; may be an identifier"`
+	Sensitive   []string `yaml:"sensitive" doc:"columns whose l-diversity among records with equal keys is measured"`
 	Alpha       float64  `yaml:"alpha" default:"1" doc:"the weight with which a missing value matches another value, 0 to 1"`
-	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"the k of k-anonymity for which violations are counted"`
+	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"values of k for which violations of k-anonymity are counted"`
 	SUDA2       bool     `yaml:"suda2" default:"true" doc:"scores of special uniques: how few keys make a record unique, and in how many ways"`
-	Approximate bool     `yaml:"approximate" default:"true" doc:"individual risk by the formula of the established package, as other tools compute it; false: exactly"`
+	Approximate bool     `yaml:"approximate" default:"true" doc:"true: compute the individual risk by the approximate formula that other tools use; false: compute it exactly"`
 }
 
 // IntruderAttribute says how values of synthetic columns are guessed.
 type IntruderAttribute struct {
-	Within float64 `yaml:"within" default:"0.05" doc:"a guessed number is right within so many standard deviations of the original column"`
+	Within float64 `yaml:"within" default:"0.05" doc:"a guessed number is correct if it is within this many standard deviations of the original column"`
 }
 
 // IntruderUtility says which measures of utility are taken beyond those that
 // need no choice.
 type IntruderUtility struct {
-	Propensity  bool                 `yaml:"propensity" default:"false" doc:"how well original and released records can be told apart by a logistic regression on the values: pMSE, which sees shifts of means and no change of spread"`
-	Regressions []IntruderRegression `yaml:"regressions" doc:"linear regressions that data users would do: the overlap of their confidence intervals before and after"`
+	Propensity  bool                 `yaml:"propensity" default:"false" doc:"measure how well a logistic regression on the values distinguishes released from original records: pMSE, which detects shifts of means but no change of spread"`
+	Regressions []IntruderRegression `yaml:"regressions" doc:"linear regressions that data users would fit, to measure the overlap of the confidence intervals before and after masking"`
 }
 
 // IntruderRegression is a linear regression that data users would do.

@@ -15,13 +15,13 @@ import (
 
 // Map says what an R-U confidentiality map runs over. A run ignores it.
 type Map struct {
-	Column     string     `yaml:"column" doc:"the column whose risk and utility are mapped; may be left out where one numeric column is masked"`
-	Categories []string   `yaml:"categories" doc:"instead of column: categorical keys that are masked; utility is then the information about the original categories in the released ones, in bits, and risk is the probability that a record is found by its categorical keys"`
-	Vary       Axes       `yaml:"vary" doc:"parameters that run over a range, by path: masks.1.noise.sd; they hold for the configured masks and for every strategy that has such a mask there"`
-	Strategies []Strategy `yaml:"strategies" doc:"other lists of masks that are compared with the configured ones"`
-	By         []string   `yaml:"by" doc:"columns that risk and utility are also given by, one group of records for each combination of their values"`
+	Column     string     `yaml:"column" doc:"the column whose risk and utility are mapped; may be left out if only one numeric column is masked"`
+	Categories []string   `yaml:"categories" doc:"instead of column: masked categorical keys; utility is then the information that the released categories contain about the original ones, in bits, and risk is the probability that a record is found by its categorical keys"`
+	Vary       Axes       `yaml:"vary" doc:"parameters that vary over a range, by path: masks.1.noise.sd; they vary in the configured masks and in every strategy that has such a mask at this place"`
+	Strategies []Strategy `yaml:"strategies" doc:"other lists of masks to compare with the configured one"`
+	By         []string   `yaml:"by" doc:"columns by which the records are grouped: risk and utility are also reported for each combination of their values"`
 	Search     bool       `yaml:"search" default:"false" doc:"find the boundary of what the gate's rules allow by bisection, to 1 % of the parameter, instead of a grid"`
-	Margin     float64    `yaml:"margin" default:"0" doc:"by how many Monte-Carlo standard errors of R a rule must hold at a point for the point to be admissible; 0 (default): as estimated"`
+	Margin     float64    `yaml:"margin" default:"0" doc:"a point is admissible if the rules hold by this many Monte-Carlo standard errors of R; 0 (default): the estimate itself is compared"`
 }
 
 // Axes are the parameters that run over a range, in the order of the file.
@@ -30,17 +30,17 @@ type Axes []Axis
 // Axis is one parameter and its range, both ends included.
 type Axis struct {
 	Path  string           `yaml:",name"` // as it is written: masks.1.noise.sd or masks[1].noise.sd
-	From  transform.Amount `yaml:"from" required:"true" doc:"the least value, a number or, where the parameter takes one, a percentage"`
-	To    transform.Amount `yaml:"to" required:"true" doc:"the greatest value, written as from is"`
-	Steps int              `yaml:"steps" default:"20" doc:"points on the axis, 2 to 1000, both ends included; a parameter that is a whole number has no more than there are whole numbers between them"`
-	Scale string           `yaml:"scale" default:"linear" enum:"linear,log,variance" doc:"equal steps of the parameter (linear, default), of its logarithm, or of its square (variance)"`
+	From  transform.Amount `yaml:"from" required:"true" doc:"the least value: a number or, if the parameter allows it, a percentage"`
+	To    transform.Amount `yaml:"to" required:"true" doc:"the greatest value, written in the same way as from"`
+	Steps int              `yaml:"steps" default:"20" doc:"number of points on the axis, 2 to 1000, both ends included; for a parameter that is a whole number, at most the number of whole numbers in the range"`
+	Scale string           `yaml:"scale" default:"linear" enum:"linear,log,variance" doc:"the axis has equal steps of the parameter (linear, default), of its logarithm (log), or of its square (variance)"`
 }
 
 // Strategy is a list of masks that is compared with the configured ones.
 type Strategy struct {
 	Name  string           `yaml:"name" required:"true" doc:"the strategy's name on the map"`
 	Masks []transform.Spec `yaml:"masks" required:"true" doc:"the masks, in the order in which they apply"`
-	Vary  Axes             `yaml:"vary" doc:"the parameters of these masks that run over a range, instead of the map's: masks.0.swap.rate; {}: none"`
+	Vary  Axes             `yaml:"vary" doc:"the parameters of these masks that vary over a range, instead of the map's: masks.0.swap.rate; {}: none"`
 }
 
 // How the points of an axis lie.

@@ -19,21 +19,21 @@ type Pipeline struct {
 	Version    int              `yaml:"version" required:"true" doc:"version of this format; 1"`
 	Name       string           `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
 	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is stored: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
-	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked alike in every release made with this key; by default a record's place in its file is its identity"`
+	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked in the same way in every release made with this key; by default a record is identified by its place in its file"`
 	Source     Source           `yaml:"source" required:"true" doc:"the source; exactly one"`
-	Place      *Place           `yaml:"place" doc:"the columns that hold the place of a record in the whole, where the source is one of several parts of it; by default a record's place is that in its file"` // nil where none is given
+	Place      *Place           `yaml:"place" doc:"the columns that hold a record's place in the whole dataset, if the source is one of several parts of it; by default a record's place is its place in its file"` // nil where none is given
 	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; without place and identity it is refused, because the first records of all parts would share their noise. false: this run masks the whole dataset, and standard input without place and identity causes no warning"`
 	Columns    Columns          `yaml:"columns" required:"true" doc:"the columns that may be released, and what they are, by name; nothing else leaves"`
-	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what becomes of a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
+	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what happens to a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
 	Profile    string           `yaml:"profile" doc:"a file made by sdlfilter profile: the standard deviations that percentages refer to and the decimals of columns, for sources that can be read only once"`
 	Masks      []transform.Spec `yaml:"masks" doc:"the masks, in the order in which they apply"`
 	Window     Window           `yaml:"window" doc:"the stretch of records within which swap seeks partners"`
 	Sink       Sink             `yaml:"sink" required:"true" doc:"the sink; exactly one"`
 	Assess     Assess           `yaml:"assess" doc:"how risk and utility are measured"`
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
-	Quarantine Quarantine       `yaml:"quarantine" doc:"where places and reasons of records that could not be masked are written; never a value"`
+	Quarantine Quarantine       `yaml:"quarantine" doc:"where the places of records that could not be masked are written, with the reasons; values are never written"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
-	Map        *Map             `yaml:"map" doc:"what the R-U confidentiality map of sdlfilter map runs over; a run ignores it"` // nil where none is given
+	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"` // nil where none is given
 
 	// Warnings are what the user should know although it is no error: an environment variable that
 	// looks like a setting and is none, a pipeline without masks.
@@ -51,8 +51,8 @@ type Column struct {
 	Name     string         `yaml:",name"`
 	Role     microdata.Role `yaml:"role" required:"true" enum:"sensitive,key,other,identifier" doc:"sensitive: what a snooper is after; key: what a snooper may know from elsewhere; other: released, neither of these; identifier: never released, must exist"`
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
-	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default read off the data"`
-	Unmasked bool           `yaml:"unmasked" doc:"of a sensitive column: it may leave as it is. Without it a sensitive column that no mask changes, or only masks that leave every value as it is, is an error"`
+	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default taken from the data"`
+	Unmasked bool           `yaml:"unmasked" doc:"for a sensitive column: the column may be released as it is. Without this, it is an error if no mask changes the values of a sensitive column"`
 }
 
 // Columns are the listed columns in the order of the file.
@@ -80,19 +80,19 @@ func (cs Columns) Names() []string {
 // Window is the stretch of records within which swap seeks partners.
 type Window struct {
 	Records int      `yaml:"records" default:"65536" doc:"records in a window, 2 to 16777216; windows are cut at multiples of this, so a result does not depend on how the data are stored"`
-	Linger  Duration `yaml:"linger" doc:"with a kafka source, how long an incomplete window waits for further records; 5s by default where a swap within windows is on a stream"`
+	Linger  Duration `yaml:"linger" doc:"with a kafka source, how long an incomplete window waits for further records; 5s by default if a stream has a swap within windows"`
 }
 
 // Assess says how risk and utility are measured.
 type Assess struct {
 	Every      Every    `yaml:"every" doc:"how often a snapshot of the measures is emitted during the run; by default never"`
 	Emit       []Emit   `yaml:"emit" doc:"where snapshots go"`
-	Replicates int      `yaml:"replicates" default:"200" doc:"independent replicates of the masking, M, that expected risk and utility are averaged over; 0: measure the release alone"`
+	Replicates int      `yaml:"replicates" default:"200" doc:"number of independent replicates of the masking, M, over which risk and utility are averaged; 0: measure the release only"`
 	Targets    []string `yaml:"targets" default:"[min, p01, p10, p90, p99, max]" doc:"order statistics that a snooper is after: min, max, and percentiles p01 to p99, also p99.5"`
-	Sample     Sample   `yaml:"sample" default:"100000" doc:"pairs of original and released records in the keyed sample that percentiles and replicates are computed from, or all"`
-	Keys       []string `yaml:"keys" doc:"columns that an intruder may know of a respondent: numeric ones are linked, the others (and those that intruder.categorical lists) are counted; by default, of a file job, the columns whose role is key"`
+	Sample     Sample   `yaml:"sample" default:"100000" doc:"size of the keyed sample of pairs of original and released records, from which percentiles and replicates are computed; all: every pair"`
+	Keys       []string `yaml:"keys" doc:"columns whose values an intruder may know about a respondent: numeric columns are linked, the others (and those listed in intruder.categorical) are counted; by default, in a file job, the columns whose role is key"`
 	// Intruder is nil where the file says nothing of it; see AttacksRelease.
-	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; with keys and no part named: linkage by the numeric keys, uniqueness on the others"`
+	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; if keys are given and no measure is chosen: linkage by the numeric keys, uniqueness of the other keys"`
 
 	roleKeys []string // the columns with role: key, where they stand for Keys; not part of the text
 }
@@ -100,31 +100,31 @@ type Assess struct {
 // Every is how often a snapshot is emitted: by records, by time, or whichever
 // comes first. Zero is never.
 type Every struct {
-	Records  int      `yaml:"records" doc:"a snapshot each time that so many records have been masked"`
-	Interval Duration `yaml:"interval" doc:"a snapshot each time that so much time has passed: 30s"`
+	Records  int      `yaml:"records" doc:"emit a snapshot each time this many records have been masked"`
+	Interval Duration `yaml:"interval" doc:"emit a snapshot each time this much time has passed: 30s"`
 }
 
 // Emit is one place that snapshots go to; exactly one field is not empty.
 type Emit struct {
-	JSONL string     `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner alone"`
+	JSONL string     `yaml:"jsonl" choice:"true" doc:"a file of JSON lines, readable by its owner only"`
 	Log   string     `yaml:"log" choice:"true" enum:"debug,info" doc:"the program's log, at the given level"`
-	Kafka *EmitTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; on a stream in the same transaction as the records"`
+	Kafka *EmitTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; a stream writes it in the same transaction as the records"`
 }
 
 // EmitTopic is a topic that snapshots go to.
 type EmitTopic struct {
-	Topic string `yaml:"topic" required:"true" doc:"the topic's name; who may read it sees the confidential measures"`
+	Topic string `yaml:"topic" required:"true" doc:"the topic's name; everyone who may read the topic sees the confidential measures"`
 }
 
 // Gate is what must hold for the release to be published.
 type Gate struct {
-	OnFail string        `yaml:"on_fail" enum:"withhold,stop,hold,alert" doc:"what becomes of a release that breaks a rule; a file job: withhold (its only choice); a stream: stop (default; nothing of the open transaction is released), hold (masked records go to the topic that hold names until the rules hold again) or alert"`
-	Hold   *HoldTopic    `yaml:"hold" doc:"for on_fail: hold, the restricted topic that takes the masked records meanwhile"`
+	OnFail string        `yaml:"on_fail" enum:"withhold,stop,hold,alert" doc:"what happens to a release that breaks a rule. In a file job: withhold (the only choice). In a stream: stop (default; nothing of the open transaction is released), hold (masked records go to the topic given in hold until the rules hold again) or alert"`
+	Hold   *HoldTopic    `yaml:"hold" doc:"for on_fail: hold, the restricted topic that receives the masked records meanwhile"`
 	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
 
-	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original where that is more than the masks' own law explains; without it such a release is refused. A rule with max_unchanged says it for one column"`
+	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original even if the law of the masks explains fewer; without it such a release is refused. A rule with max_unchanged sets this share for one column"`
 
-	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"of a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
+	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"in a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 
 	given bool // whether the file has one
 }
@@ -149,8 +149,8 @@ type HoldTopic struct {
 // Quarantine says where records that could not be masked are noted; at most one
 // field is not empty.
 type Quarantine struct {
-	JSONL string           `yaml:"jsonl" choice:"true" doc:"a file of JSON lines with the place and the reason of each record, readable by its owner alone"`
-	Kafka *QuarantineTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; on a stream in the same transaction as the records"`
+	JSONL string           `yaml:"jsonl" choice:"true" doc:"a file of JSON lines with the place and the reason for each record, readable by its owner only"`
+	Kafka *QuarantineTopic `yaml:"kafka" choice:"true" doc:"a topic, on the sink's brokers or, if the sink is not kafka, on the source's; a stream writes it in the same transaction as the records"`
 }
 
 // QuarantineTopic is a topic that places and reasons go to.
@@ -160,11 +160,11 @@ type QuarantineTopic struct {
 
 // Report names the files of the report.
 type Report struct {
-	JSON    string   `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json with what publish allows"`
-	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner alone; beside it appears .public.html with what publish allows"`
-	Board   string   `yaml:"board" doc:"one page (HTML) for the release board, to be printed on A4 or letter and signed, readable by its owner alone: verdict, figures, rules, what was done, what remains, digest of the release"`
-	Map     string   `yaml:"map" doc:"a map.json that sdlfilter map --out has made: the HTML report draws its strategies as curves behind the release's points"`
-	Publish []string `yaml:"publish" doc:"names of the masks' parameters that are published for data users: sd, rate, …"`
+	JSON    string   `yaml:"json" doc:"the report for programs, readable by its owner only; a public report, .public.json, with what publish allows, is written beside it"`
+	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner only; a public report, .public.html, with what publish allows, is written beside it"`
+	Board   string   `yaml:"board" doc:"one page (HTML) for the release board, to be printed on A4 or letter and signed, readable by its owner only: verdict, figures, rules, what was done, what remains, digest of the release"`
+	Map     string   `yaml:"map" doc:"a map.json made by sdlfilter map --out: the HTML report draws the map's strategies as curves behind the release's points"`
+	Publish []string `yaml:"publish" doc:"names of mask parameters that are published for data users: sd, rate, …"`
 }
 
 // Duration is a length of time, written as 30s, 1m30s, 500ms.

@@ -9,8 +9,8 @@ import (
 // Place names the columns that hold the places of records: whole numbers from 0, different for
 // any two records. They are released only if they are listed.
 type Place struct {
-	Stream string `yaml:"stream" doc:"the column of the number of the part or file of the whole that a record is of; by default all records are of one"`
-	Record string `yaml:"record" required:"true" doc:"the column of the record's number in that part or file"`
+	Stream string `yaml:"stream" doc:"the column with the number of the part or file that a record comes from; by default all records come from one"`
+	Record string `yaml:"record" required:"true" doc:"the column with the record's number in that part or file"`
 }
 
 // Has reports whether a column holds places; of no place, none does.

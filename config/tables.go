@@ -17,7 +17,7 @@ type Source struct {
 type Sink struct {
 	Kind   string
 	Config connectors.SinkConfig
-	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records stay in their order; shuffled: a keyed order of its own, into one file, in which nothing of the source's order is left. All columns are then decoded and written anew, by way of temporary files beside the release"`
+	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records keep the order of the source; shuffled: records are written to one file in a random order, drawn with the release key, that shows nothing of the source's order. All columns are then decoded and encoded again, through temporary files beside the release"`
 }
 
 // Shuffled reports whether the release has its records in an order of its own.

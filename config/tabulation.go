@@ -19,21 +19,21 @@ import (
 type Tabulation struct {
 	Version     int           `yaml:"version" required:"true" doc:"version of this format; 1"`
 	Name        string        `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
-	Source      Source        `yaml:"source" doc:"the records, files of any format; exactly one"`
-	Window      *TableWindow  `yaml:"window" doc:"with a pipeline that reads topics: tables of one stretch of the records after another, each made when the stretch is complete"`
-	Pipeline    string        `yaml:"pipeline" doc:"in place of source: a pipeline's configuration; what its masks release of its source is tabulated"`
-	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and rounding at random: the same key gives the same contributors the same change in every release"`
-	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the same; with pipeline those of its own"`
-	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and what one adds to a cell is one contribution"`
-	Request     string        `yaml:"request" doc:"the column (true, yes, 1) that says that a respondent has asked for protection, for the rule request"`
-	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what becomes of a record with a code that the hierarchy does not have, or without a code, a value, a weight of at least 1 or a holding: fail (default) ends the run, drop leaves it out of all tables and counts it"`
+	Source      Source        `yaml:"source" doc:"the files with the records, of any format; exactly one"`
+	Window      *TableWindow  `yaml:"window" doc:"with a pipeline that reads topics: the records are divided into windows, and each window gets tables of its own as soon as it is complete"`
+	Pipeline    string        `yaml:"pipeline" doc:"instead of source: the configuration of a pipeline; the tables are made from the records that its masks release"`
+	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
+	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
+	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
+	Request     string        `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
+	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
-	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; those of one value that share cells are protected together"`
+	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
-	Gate        TableGate     `yaml:"gate" doc:"what must hold for the tables to be published; that nothing is disclosed and that every range is as wide as its rule asks always does"`
-	Sink        Sink          `yaml:"sink" required:"true" doc:"the public tables, one row a cell: table, codes, value, status; exactly one"`
-	SDMX        *SDMX         `yaml:"sdmx" doc:"the public tables as SDMX-CSV 2.0, for sink csv: with the structure that they are of, and codes of status"`
-	Report      TabulationOut `yaml:"report" doc:"notes about the tables"`
+	Gate        TableGate     `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
+	Sink        Sink          `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
+	SDMX        *SDMX         `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
+	Report      TabulationOut `yaml:"report" doc:"reports about the tables"`
 
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`
@@ -47,13 +47,13 @@ type Tabulation struct {
 // the ways may be given: each is a hierarchy over the same codes.
 type Variable struct {
 	Name    string   `yaml:",name"`
-	Column  string   `yaml:"column"  doc:"the column of the source that holds the codes; by default the last of columns, else the one that has the variable's name"`
-	Columns []string `yaml:"columns" doc:"columns of codes, the widest level first: a record's codes in them are one way from the top down"`
-	Prefix  []int    `yaml:"prefix" doc:"lengths, in characters, of the beginnings of a code that are the codes above it: [1, 2, 4]"`
-	Codes   []string `yaml:"codes" doc:"all codes, where they are not to be read off the records; they add up to the total alone"`
-	File    string   `yaml:"file" doc:"a file with the hierarchy: .csv with columns child and parent (empty: the total), else one code a line, each level further down begun with one @ more"`
-	Files   []string `yaml:"files" doc:"several such files: several hierarchies of the same codes"`
-	Total   string   `yaml:"total" default:"total" doc:"the code of the total of all"`
+	Column  string   `yaml:"column"  doc:"the column of the source that holds the codes; by default the last one in columns or, without columns, the column with the variable's name"`
+	Columns []string `yaml:"columns" doc:"columns of codes, one per level, the broadest level first: each code belongs to the code in the column before"`
+	Prefix  []int    `yaml:"prefix" doc:"the codes above a code are its prefixes of these lengths, in characters: [1, 2, 4]"`
+	Codes   []string `yaml:"codes" doc:"all codes, if they are not to be taken from the records; the only sum is the total"`
+	File    string   `yaml:"file" doc:"a file with the hierarchy: a .csv file with the columns child and parent (empty: the total); any other file has one code per line, with one more @ at its start for each level further down"`
+	Files   []string `yaml:"files" doc:"several such files, each with another hierarchy of the same codes"`
+	Total   string   `yaml:"total" default:"total" doc:"the code of the total"`
 }
 
 // FromFile reports whether the codes are given, so that the records are not needed to
@@ -83,62 +83,62 @@ func (v *Variable) Leaf() string {
 type Table struct {
 	Name     string    `yaml:"name" required:"true" doc:"the table's name, in the column table of the published file"`
 	Rows     []string  `yaml:"rows" required:"true" doc:"the variables, in the order of the columns of the published file"`
-	Value    string    `yaml:"value" doc:"the numeric column that is added up; without it records are counted"`
+	Value    string    `yaml:"value" doc:"the numeric column that is summed; without it, records are counted"`
 	Weight   string    `yaml:"weight" doc:"the column of sampling weights, each at least 1"`
-	Decimals *int      `yaml:"decimals" doc:"decimals that contributions are rounded to before they are added up, 0 to 9; by default those of the column's type or, of floats, as many as the values have; 0 for counts"`
-	Absolute bool      `yaml:"absolute" doc:"rules use the absolute values of contributions; must be given if some are negative"`
-	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules: a cell that breaks one of them may not be published by itself"`
-	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"of a value: whether a cell of value 0 that has contributors may be published (default safe)"`
-	Interval *Interval `yaml:"interval" doc:"how far the range of what can be inferred must reach above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, 30 % of the value else"`
-	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells that are decided beforehand: a column for each variable, as (safe, unsafe, published), and optionally up and down (protection of an unsafe cell) and cost"`
+	Decimals *int      `yaml:"decimals" doc:"the number of decimals to which contributions are rounded before they are summed, 0 to 9; by default that of the column's type or, for floats, as many as the values have; 0 for counts"`
+	Absolute bool      `yaml:"absolute" doc:"the rules use the absolute values of contributions; required if some contributions are negative"`
+	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules for unsafe cells: a cell that breaks one of them may not be published unprotected"`
+	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"for tables with value: whether a cell with contributors whose value is 0 may be published (safe, default) or not (unsafe)"`
+	Interval *Interval `yaml:"interval" doc:"how far the range that can be inferred must extend above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, otherwise 30 % of the value"`
+	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells whose status is set in advance: a column for each variable, the column as (safe, unsafe or published), and optionally up and down (protection of an unsafe cell) and cost"`
 	Protect  Protect   `yaml:"protect" required:"true" doc:"how unsafe cells are protected; exactly one"`
 }
 
 // Unsafe is one rule; exactly one of its fields is given. X is a cell's total and
 // x₁ ≥ x₂ ≥ … its contributions.
 type Unsafe struct {
-	Threshold int       `yaml:"threshold" choice:"true" doc:"fewer contributors than this, at least 2, are too few"`
+	Threshold int       `yaml:"threshold" choice:"true" doc:"least number of contributors, at least 2; a cell with fewer is unsafe"`
 	PPercent  float64   `yaml:"p_percent" choice:"true" doc:"X − x₁ − x₂ must be at least p percent of x₁"`
-	PQ        []float64 `yaml:"pq" choice:"true" doc:"[p, q] in percent, p < q: the same where everybody knows everybody to within q percent already"`
+	PQ        []float64 `yaml:"pq" choice:"true" doc:"[p, q] in percent, p < q: the same, if everybody already knows each contribution to within q percent"`
 	Dominance []float64 `yaml:"dominance" choice:"true" doc:"[n, k]: the n largest contributors must not make up more than k percent of X"`
 	Request   float64   `yaml:"request" choice:"true" doc:"a contributor who has asked for protection must not make up more than this percentage of X"`
 }
 
 // Interval is the protection of rules without a formula: the greater of both.
 type Interval struct {
-	Absolute float64 `yaml:"absolute" doc:"in the unit of the value"`
-	Percent  float64 `yaml:"percent" doc:"of the value"`
+	Absolute float64 `yaml:"absolute" doc:"distance in the unit of the value"`
+	Percent  float64 `yaml:"percent" doc:"distance in percent of the value"`
 }
 
 // Protect is how the unsafe cells of a table are protected; one field is not nil.
 type Protect struct {
-	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"unsafe cells are held back, and as many others as are needed so that no unsafe cell can be computed or estimated too closely"`
-	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, always in the same way for the same contributors; needs key and identity, and totals are not the sums of the published cells"`
-	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count becomes a multiple of a base, or the small ones become 0 or the base"`
-	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a table is drawn anew from all that have the same counts by one variable and by all others together"`
-	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records change places at random in squares of four cells, so that the counts by one variable and by all others together stay, and every count keeps its expectation; needs key and identity"`
-	Swap     *TableSwap   `yaml:"swap" choice:"true" doc:"records of pairs of codes of one variable exchange all else, a share of them drawn at random, so that the counts by this variable and by all others together stay; needs key and identity"`
-	Sample   *TableSample `yaml:"sample" choice:"true" doc:"the counts of a sample of the records, times one_in; needs key and identity"`
-	None     *NoMethod    `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused where a cell is unsafe"`
+	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"cell suppression: unsafe cells are held back, and as many other cells as are needed so that no unsafe cell can be computed or estimated too closely"`
+	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, always in the same way for the same contributors; needs key and identity. Published totals are not the sums of the published cells"`
+	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count is rounded to a multiple of a base, or only small counts are rounded, to 0 or the base"`
+	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a new table is drawn at random from all tables with the same counts by one variable and the same counts by all other variables together"`
+	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records are exchanged at random in squares of four cells. The counts by one variable and the counts by all other variables together do not change, and neither does the expectation of any count; needs key and identity"`
+	Swap     *TableSwap   `yaml:"swap" choice:"true" doc:"codes of one variable are paired, and a share of the records of each pair, drawn at random, exchange these codes. The counts by this variable and the counts by all other variables together do not change; needs key and identity"`
+	Sample   *TableSample `yaml:"sample" choice:"true" doc:"the counts are those of a random sample of the records, multiplied by one_in; needs key and identity"`
+	None     *NoMethod    `yaml:"none" choice:"true" doc:"nothing is held back: the table is refused if a cell is unsafe"`
 }
 
 // Suppress are the parameters of cell suppression.
 type Suppress struct {
-	Cost        string `yaml:"cost" default:"unit" enum:"unit,value,log" doc:"what it costs to hold a cell back: unit (default) 1 each, value its value, log the logarithm of 1 + its value; the cost column of apriori outweighs it"`
+	Cost        string `yaml:"cost" default:"unit" enum:"unit,value,log" doc:"the cost of holding a cell back: unit (default): 1 for each cell; value: the cell's value; log: the logarithm of 1 + the cell's value. The cost column of apriori takes precedence"`
 	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back to protect others (default never; the audit then assumes that everybody knows this)"`
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents who are alone in a cell, and so know its value; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents who are alone in a cell and so know its value; ignore: protect against outsiders only"`
 
 	Effort   string   `yaml:"effort" default:"usual" enum:"usual,optimal" doc:"usual (default): a quick search for cheap cells to hold back; optimal: also searches for the cheapest ones, in sets of tables with at most 3,000 cells together, and the report says how far from the cheapest the result can be at most"`
-	Patience Duration `yaml:"patience" doc:"how long to search for cells that need not be held back, 30s: cells that were not tried by then stay held back. This protects no less, but another run may hold back other cells; by default without limit"`
+	Patience Duration `yaml:"patience" doc:"time limit of the search for cells that need not be held back, such as 30s. Cells that were not examined by then stay held back: protection is not weaker, but another run may hold back other cells; by default there is no limit"`
 }
 
 // CellKey are the parameters of perturbation by cell keys.
 type CellKey struct {
 	Max      int     `yaml:"max" default:"3" doc:"the greatest change of a count, up or down, at least 1 (default 3)"`
-	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count but 0, which stays 0 (default 1.5)"`
+	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count except 0, which stays 0 (default 1.5)"`
 	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
 
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own part of each count; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }
 
 // Noise are the parameters as the package perturb has them.
@@ -174,25 +174,25 @@ func (p *Protect) Keyed() bool {
 
 // Rounding are the parameters of rounding.
 type Rounding struct {
-	Base int    `yaml:"base" required:"true" doc:"what every published count is a multiple of, at least 2"`
-	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): to one of the two multiples next to it, so that totals stay sums and the changes add up to the least, in two dimensions; small: inner counts below the base become 0 or the base and totals are added up anew, in any number of dimensions; random: up or down without a bias, the same contributors always alike, which needs key and identity; nearest: to the nearest multiple; of the last two totals are not sums"`
+	Base int    `yaml:"base" required:"true" doc:"the base: every published count is a multiple of it; at least 2"`
+	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): each count is rounded to one of the two adjacent multiples, so that totals remain sums and the sum of all changes is as small as possible; for two dimensions. small: inner counts below the base become 0 or the base, and totals are computed from them; for any number of dimensions. random: up or down at random without bias, always in the same way for the same contributors; needs key and identity. nearest: to the nearest multiple. With random and nearest, totals are not the sums of the published counts"`
 
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own part of each count; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }
 
 // Simulate are the parameters of tables that are drawn anew.
 type Simulate struct {
-	Variable string `yaml:"variable" doc:"the variable that records exchange with each other: the counts by it stay, and so do those by all others together; by default the first of rows"`
+	Variable string `yaml:"variable" doc:"the variable whose codes records exchange: the counts by this variable and the counts by all other variables together do not change; by default the first of rows"`
 
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own record; ignore: protect against outsiders only"`
 }
 
 // Markov are the parameters of Markov perturbation.
 type Markov struct {
-	Variable string  `yaml:"variable" doc:"the variable that records exchange with each other: the counts by it stay, and so do those by all others together; by default the first of rows"`
-	Theta    float64 `yaml:"theta" required:"true" doc:"the probability with which a record leaves its cell, where fewer can leave than can enter it, else that of entering; above 0, at most 1"`
+	Variable string  `yaml:"variable" doc:"the variable whose codes records exchange: the counts by this variable and the counts by all other variables together do not change; by default the first of rows"`
+	Theta    float64 `yaml:"theta" required:"true" doc:"the probability that a record leaves its cell, if fewer records can leave the cell than can enter it; otherwise the probability that a record enters it; above 0, at most 1"`
 
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own record; ignore: protect against outsiders only"`
 }
 
 // NoMethod has no parameters.
@@ -200,25 +200,25 @@ type NoMethod struct{}
 
 // TableGate is what must hold for tables to be published.
 type TableGate struct {
-	Rules []TableRule `yaml:"rules" doc:"what must hold; each rule has one limit"`
+	Rules []TableRule `yaml:"rules" doc:"the rules that must hold; each has one limit"`
 }
 
 // TableRule limits one measure of the tables that it names.
 type TableRule struct {
 	Table         string   `yaml:"table" default:"*" doc:"a table's name; * (default) is all"`
 	MaxDisclosed  *int     `yaml:"max_disclosed" choice:"true" doc:"greatest number of unsafe cells whose value can be computed; 0"`
-	MinRange      string   `yaml:"min_range" choice:"true" enum:"rule" doc:"rule: what can be inferred of every unsafe cell reaches as far as its rule asks"`
+	MinRange      string   `yaml:"min_range" choice:"true" enum:"rule" doc:"rule: the range that can be inferred for every unsafe cell is as wide as its rule asks"`
 	MinEfficiency *float64 `yaml:"min_efficiency" choice:"true" share:"whole" doc:"least share of the cells with contributors that are published with their value, 0 to 1"`
-	MaxRisk       *float64 `yaml:"max_risk" choice:"true" doc:"greatest 1/entropy of what an intruder believes of an unsafe cell, above 0: 1/ln 3 = 0.91 is that of three values of the same probability"`
-	MinUtility    *float64 `yaml:"min_utility" choice:"true" doc:"least 1/mean squared error of the cells with contributors, above 0; a cell that is held back is estimated by the middle of its range"`
+	MaxRisk       *float64 `yaml:"max_risk" choice:"true" doc:"greatest value of 1/entropy, where the entropy is that of the distribution that an intruder assigns to the value of an unsafe cell; above 0. Three equally probable values give 1/ln 3 = 0.91"`
+	MinUtility    *float64 `yaml:"min_utility" choice:"true" doc:"least value of 1/(mean squared error) over the cells with contributors, above 0; a cell that is held back is estimated by the middle of its range"`
 }
 
 // TabulationOut names the files that say what was done.
 type TabulationOut struct {
-	JSON  string `yaml:"json" doc:"the report for programs, readable by its owner alone; beside it appears .public.json"`
-	HTML  string `yaml:"html" doc:"the tables as a page, with every value and range, readable only by its owner; beside it appears .public.html, with the published cells"`
-	Cells string `yaml:"cells" doc:"a CSV file with a row a cell, readable by its owner alone: true value, contributors, status, the rule that it breaks, the range asked for and the range that can be inferred"`
-	JJ    string `yaml:"jj" doc:"all cells with their sums in the format JJ, for other tools of cell suppression, readable only by its owner: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
+	JSON  string `yaml:"json" doc:"the report for programs, readable by its owner only; a public report, .public.json, is written beside it"`
+	HTML  string `yaml:"html" doc:"the tables as an HTML page with all values and ranges, readable by its owner only; a page with the published cells, .public.html, is written beside it"`
+	Cells string `yaml:"cells" doc:"a CSV file with one row per cell, readable by its owner only: true value, contributors, status, the rule that the cell breaks, the required range and the range that can be inferred"`
+	JJ    string `yaml:"jj" doc:"all cells and the sums between them in the format JJ, for other cell suppression software, readable by its owner only: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
 }
 
 var tabulationRoot = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Tabulation]()) })

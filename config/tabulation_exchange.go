@@ -10,12 +10,12 @@ import (
 
 // MapSimulate are values of the parameters of Simulate.
 type MapSimulate struct {
-	Variable []string `yaml:"variable" doc:"variables that records exchange; by default the variable of the tables, or else the first of rows"`
+	Variable []string `yaml:"variable" doc:"variables whose codes records exchange; by default the variable of the tables, or else the first of rows"`
 }
 
 // MapMarkov are values of the parameters of Markov.
 type MapMarkov struct {
-	Variable []string  `yaml:"variable" doc:"variables that records exchange; by default the variable of the tables, or else the first of rows"`
+	Variable []string  `yaml:"variable" doc:"variables whose codes records exchange; by default the variable of the tables, or else the first of rows"`
 	Theta    []float64 `yaml:"theta" required:"true" doc:"probabilities of a change, each above 0 and at most 1"`
 }
 

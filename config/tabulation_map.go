@@ -18,15 +18,15 @@ import (
 // ignores it.
 type TableMap struct {
 	Table   string      `yaml:"table" doc:"a table; the compared methods protect it and all tables of the same value. Optional if all tables have one value"`
-	Methods []MapMethod `yaml:"methods" doc:"methods and what their parameters run over, each combination a point; without it all methods that these tables can have, with a few values each"`
+	Methods []MapMethod `yaml:"methods" doc:"methods with the values of their parameters; each combination of values is a point. By default all methods that are possible for these tables, with a few values each"`
 }
 
 // MapMethod is one method with the values of its parameters; one field is not nil.
 type MapMethod struct {
-	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; fields that are not given are those of the tables"`
+	Suppress *MapSuppress `yaml:"suppress" choice:"true" doc:"cell suppression; fields that are not given are taken from the tables"`
 	Round    *MapRound    `yaml:"round" choice:"true" doc:"rounding, of counts"`
 	CellKey  *MapCellKey  `yaml:"cell_key" choice:"true" doc:"perturbation by cell keys, of counts"`
-	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"tables drawn anew, of counts"`
+	Simulate *MapSimulate `yaml:"simulate" choice:"true" doc:"simulated tables, of counts"`
 	Markov   *MapMarkov   `yaml:"markov" choice:"true" doc:"Markov perturbation, of counts"`
 	Swap     *MapSwap     `yaml:"swap" choice:"true" doc:"swapping, of counts"`
 	Sample   *MapSample   `yaml:"sample" choice:"true" doc:"samples of the records, of counts"`
@@ -34,15 +34,15 @@ type MapMethod struct {
 
 // MapSuppress are values of the parameters of Suppress, and of how far ranges must reach.
 type MapSuppress struct {
-	Cost     []string   `yaml:"cost" doc:"of unit, value, log"`
-	Zeros    []string   `yaml:"zeros" doc:"of never, may"`
-	Interval []Interval `yaml:"interval" doc:"intervals of the tables: wider ones than the tables ask for lower the risk and hold more back, narrower ones are left out"`
+	Cost     []string   `yaml:"cost" doc:"any of unit, value, log"`
+	Zeros    []string   `yaml:"zeros" doc:"any of never, may"`
+	Interval []Interval `yaml:"interval" doc:"values of the tables' interval: an interval wider than the tables ask for lowers the risk and holds more cells back; narrower intervals are left out"`
 }
 
 // MapRound are values of the parameters of Rounding.
 type MapRound struct {
 	Base []int    `yaml:"base" required:"true" doc:"bases, each at least 2"`
-	Mode []string `yaml:"mode" doc:"of controlled, small, random, nearest; by default controlled"`
+	Mode []string `yaml:"mode" doc:"any of controlled, small, random, nearest; by default controlled"`
 }
 
 // MapCellKey are values of the parameters of CellKey. A variance that a max does not

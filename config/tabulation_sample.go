@@ -9,12 +9,12 @@ import (
 
 // TableSample are the parameters of a sample of a table's records.
 type TableSample struct {
-	OneIn int `yaml:"one_in" required:"true" doc:"of how many records one is drawn, at least 2: each with probability 1/one_in, whatever the others, under one key the same ones in every table and release"`
+	OneIn int `yaml:"one_in" required:"true" doc:"one record in this many is drawn, at least 2: each record with probability 1/one_in, independently of the others. The same key draws the same records in every table and release"`
 }
 
 // MapSample are values of the parameters of TableSample.
 type MapSample struct {
-	OneIn []int `yaml:"one_in" required:"true" doc:"of how many records one is drawn, each at least 2; at most 20 values"`
+	OneIn []int `yaml:"one_in" required:"true" doc:"values of one_in, each at least 2; at most 20 values"`
 }
 
 // mostSamples bounds how many samples a map draws: each count keeps one number for each.

@@ -8,9 +8,9 @@ import (
 
 // SDMX says of which structure the public tables are, where they are written as SDMX-CSV.
 type SDMX struct {
-	Structure  string `yaml:"structure" required:"true" doc:"the dataflow whose dimensions are the variables, AGENCY:ID(VERSION), as ESTAT:DF_TURNOVER(1.0)"`
-	TimePeriod string `yaml:"time_period" doc:"the period of all observations, such as 2026 or 2026-Q1, in a column TIME_PERIOD; by default there is no such column"`
-	Freq       string `yaml:"freq" doc:"the code of their frequency, such as A or Q, in a column FREQ; by default there is no such column"`
+	Structure  string `yaml:"structure" required:"true" doc:"the dataflow whose dimensions are the variables, as AGENCY:ID(VERSION), for example ESTAT:DF_TURNOVER(1.0)"`
+	TimePeriod string `yaml:"time_period" doc:"the period of all observations, such as 2026 or 2026-Q1, written to a column TIME_PERIOD; by default there is no such column"`
+	Freq       string `yaml:"freq" doc:"the frequency code of all observations, such as A or Q, written to a column FREQ; by default there is no such column"`
 }
 
 var (

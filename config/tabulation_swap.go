@@ -11,17 +11,17 @@ import (
 
 // TableSwap are the parameters of swapping in a table.
 type TableSwap struct {
-	Variable string   `yaml:"variable" doc:"the variable whose codes are paired; records of two paired codes exchange them. The counts by this variable alone do not change, nor the counts by all others together; by default the first of rows"`
-	Match    []string `yaml:"match" doc:"variables in which both records of an exchange are alike: the counts by these and the first one together stay as well"`
-	Rate     float64  `yaml:"rate" required:"true" doc:"the share of the records of the smaller of two codes, within match, that are exchanged for as many of the other; above 0, at most 1"`
+	Variable string   `yaml:"variable" doc:"the variable whose codes are paired; records with paired codes exchange them. The counts by this variable and the counts by all other variables together do not change; by default the first of rows"`
+	Match    []string `yaml:"match" doc:"variables in which both records of an exchange have equal codes: the counts by these variables together with the paired variable do not change either"`
+	Rate     float64  `yaml:"rate" required:"true" doc:"the share of the records of the rarer of two paired codes that are exchanged with as many records of the other code, within equal codes of match; above 0, at most 1"`
 
-	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also against respondents, who know their own record; ignore: against outsiders alone"`
+	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own record; ignore: protect against outsiders only"`
 }
 
 // MapSwap are values of the parameters of TableSwap.
 type MapSwap struct {
 	Variable []string  `yaml:"variable" doc:"variables whose codes are paired; by default the variable of the tables, or else the first of rows"`
-	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange are alike, at every point"`
+	Match    []string  `yaml:"match" doc:"variables in which both records of an exchange have equal codes, at every point"`
 	Rate     []float64 `yaml:"rate" required:"true" doc:"shares of records that are exchanged, each above 0 and at most 1"`
 }
 

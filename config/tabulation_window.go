@@ -16,10 +16,10 @@ const WindowFile = "window.json"
 // TableWindow says how the records of topics are divided into windows, each of which has tables of
 // its own.
 type TableWindow struct {
-	Records  int      `yaml:"records" doc:"how many offsets of the topics make a window, all partitions together; an offset without a record (a marker of a transaction) counts"`
-	Every    Duration `yaml:"every" doc:"instead of records, how long a window is: windows end at multiples of it since 1970-01-01 00:00 UTC, by the timestamps of the records"`
-	Lateness Duration `yaml:"lateness" doc:"with every, how long after its end a window waits for records that come late; later ones are in the next window; 1m by default"`
-	Folder   string   `yaml:"folder" required:"true" doc:"the folder of the windows: each gets a folder in it, window-000001, with all files of its tables. It also holds which records have been counted: name another one for other topics, and do not remove the last window from it"`
+	Records  int      `yaml:"records" doc:"the size of a window in offsets of the topics, over all partitions; an offset without a record (a transaction marker) counts"`
+	Every    Duration `yaml:"every" doc:"instead of records, the length of a window in time: windows end at multiples of this length since 1970-01-01 00:00 UTC, by the timestamps of the records"`
+	Lateness Duration `yaml:"lateness" doc:"with every, how long after its end a window waits for late records; records that come even later are counted in the next window; 1m by default"`
+	Folder   string   `yaml:"folder" required:"true" doc:"the folder of the windows: each window gets a folder in it, such as window-000001, with all files of its tables. The folder also records which records have been counted: use another folder for other topics, and do not remove the last window"`
 }
 
 // InFolder returns the configuration with all files of the tables in another folder. Its SHA256 is that

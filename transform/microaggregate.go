@@ -12,11 +12,11 @@ import (
 // of at least k records that are alike: Defays and Nanopoulos (1993); by MDAV on columns
 // standardised to variance 1, Domingo-Ferrer and Torra (2005), algorithm 1.
 type Microaggregate struct {
-	Columns   []string `yaml:"columns" doc:"the columns to mask; by MDAV records are grouped by all of them together"`
+	Columns   []string `yaml:"columns" doc:"the columns to mask; with mdav, records are grouped by all of them together"`
 	K         *int     `yaml:"k" doc:"k, the least number of records in a group"`
-	Method    string   `yaml:"method" doc:"mdav (default): groups alike in all columns, each taken to variance 1; univariate: each column by itself, in the order of its values" enum:"mdav,univariate"`
-	Aggregate string   `yaml:"aggregate" doc:"mean (default) or median; the median of an odd number of values is one of them, which so leaves as it is" enum:"mean,median"`
-	By        []string `yaml:"by" doc:"strata: groups are formed within equal values of these columns; each needs k records"`
+	Method    string   `yaml:"method" doc:"mdav (default): groups of records that are similar in all columns, each column scaled to variance 1; univariate: separate groups for each column, in the order of its values" enum:"mdav,univariate"`
+	Aggregate string   `yaml:"aggregate" doc:"mean (default) or median; the median of an odd number of values is one of these values, so this value is released unchanged" enum:"mean,median"`
+	By        []string `yaml:"by" doc:"strata: groups are formed among records with equal values of these columns; each stratum needs k records"`
 }
 
 // greatestK bounds k, which a mistaken number of records would exceed.

@@ -51,15 +51,15 @@ var Kinds = []Kind{
 	{"noise", "add ε with mean 0 and standard deviation λ", func() Params { return new(Noise) }},
 	{"truncate", "keep released values within bounds", func() Params { return new(Truncate) }},
 	{"round", "round to decimals or to a base", func() Params { return new(Round) }},
-	{"recode", "join categories to coarser ones, or numbers to intervals", func() Params { return new(Recode) }},
+	{"recode", "replace categories by coarser ones, or numbers by intervals", func() Params { return new(Recode) }},
 	{"topcode", "replace values beyond a bound by the bound, their mean or a label", func() Params { return new(Topcode) }},
-	{"pram", "replace categories by ones drawn from a transition matrix", func() Params { return new(PRAM) }},
-	{"suppress", "set cells of keys missing until every combination of them is that of at least k records", func() Params { return new(Suppress) }},
+	{"pram", "replace categories by others, drawn with a transition matrix", func() Params { return new(PRAM) }},
+	{"suppress", "set cells of the keys missing until at least k records share each combination of the keys", func() Params { return new(Suppress) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
-	{"microaggregate", "replace values by the mean or median of groups of at least k records that are alike", func() Params { return new(Microaggregate) }},
+	{"microaggregate", "replace values by the mean or median of groups of at least k similar records", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
-	{"shuffle", "give values to other records, in the order of draws that follow from columns which stay", func() Params { return new(Shuffle) }},
-	{"synthesise", "replace all values by draws from models of the columns, one given the other", func() Params { return new(Synthesise) }},
+	{"shuffle", "give values to other records, ranked by draws that depend on columns which are not shuffled", func() Params { return new(Shuffle) }},
+	{"synthesise", "replace all values by draws from models of the columns, each conditional on others", func() Params { return new(Synthesise) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's
@@ -106,16 +106,16 @@ type Noise struct {
 	Columns      []string `yaml:"columns" doc:"the columns to mask"`
 	SD           *Amount  `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
 	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
-	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with a variance of their own (unequal variance)"`
-	Correlated   bool     `yaml:"correlated" doc:"the noise of a record has the correlations of the columns, so that the release keeps them; sd is a percentage then"`
+	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with their own variance (unequal variance)"`
+	Correlated   bool     `yaml:"correlated" doc:"the noise of a record is correlated as the columns are, so that the release keeps their correlations; sd must then be a percentage"`
 }
 
 // Tier gives values above a bound a noise variance of λ² times a factor
 // (unequal variance, Duncan et al. 2004, fig. 7). The last tier whose bound
 // lies below the value holds.
 type Tier struct {
-	Above          *float64 `yaml:"above" doc:"the tier holds for values greater than this"`
-	VarianceFactor *float64 `yaml:"variance_factor" doc:"factor of λ²"`
+	Above          *float64 `yaml:"above" doc:"the tier applies to values greater than this"`
+	VarianceFactor *float64 `yaml:"variance_factor" doc:"factor by which λ² is multiplied"`
 }
 
 // Truncate keeps released values within bounds: Duncan et al. (2004), equation
@@ -146,5 +146,5 @@ type Swap struct {
 	Columns   []string `yaml:"columns" doc:"protected variables: the columns whose values are exchanged"`
 	Rate      *float64 `yaml:"rate" share:"whole" doc:"π, the probability that a possible exchange is made"`
 	Policy    string   `yaml:"policy" doc:"unique (default): candidates are unique in keys and attribute; random: every record is a candidate" enum:"unique,random"`
-	Scope     string   `yaml:"scope" doc:"window (default): partners within a window of records; dataset: anywhere, which takes two passes" enum:"window,dataset"`
+	Scope     string   `yaml:"scope" doc:"window (default): partners are in the same window of records; dataset: partners can be anywhere, which takes two passes" enum:"window,dataset"`
 }

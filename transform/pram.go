@@ -15,14 +15,14 @@ import (
 // the post-randomisation method of Gouweleeuw, Kooiman, Willenborg and de Wolf (1998),
 // Journal of Official Statistics 14, 463.
 type PRAM struct {
-	Columns     []string                      `yaml:"columns" doc:"the columns to mask, which share the matrix"`
-	Matrix      map[string]map[string]float64 `yaml:"matrix" doc:"for each category, the probability of each that it is released as; a row sums to 1, and what it leaves out is 0"`
-	Keep        *float64                      `yaml:"keep" share:"whole" doc:"without matrix: the probability that a category is released as it is; the rest is spread evenly over the other categories"`
-	Categories  []string                      `yaml:"categories" doc:"with keep: the categories that there are"`
-	Invariant   bool                          `yaml:"invariant" doc:"make the matrix such that the expected frequencies are those of the original"`
-	Frequencies map[string]float64            `yaml:"frequencies" doc:"with invariant: how often each category is there, in the original, as counts or shares; without it they are counted in a first pass"`
-	By          []string                      `yaml:"by" doc:"with invariant and without frequencies: strata, each with its own frequencies and its own matrix"`
-	Other       *string                       `yaml:"other" doc:"a category that takes values which are not among the categories; without it such a record goes to quarantine"`
+	Columns     []string                      `yaml:"columns" doc:"the columns to mask, all with the same matrix"`
+	Matrix      map[string]map[string]float64 `yaml:"matrix" doc:"the transition matrix: for each category, the probability of each category that may be released instead; each row sums to 1, and a category that is left out has probability 0"`
+	Keep        *float64                      `yaml:"keep" share:"whole" doc:"instead of matrix: the probability that a category is released unchanged; the rest is spread evenly over the other categories"`
+	Categories  []string                      `yaml:"categories" doc:"with keep: all possible categories"`
+	Invariant   bool                          `yaml:"invariant" doc:"adjust the matrix so that the expected frequencies are those of the original"`
+	Frequencies map[string]float64            `yaml:"frequencies" doc:"with invariant: how often each category occurs in the original, as counts or shares; by default counted in a first pass"`
+	By          []string                      `yaml:"by" doc:"with invariant, without frequencies: strata, each with its own frequencies and its own matrix"`
+	Other       *string                       `yaml:"other" doc:"a category that replaces values which are not among the categories; without it such a record goes to quarantine"`
 }
 
 // Check implements Params.

@@ -13,11 +13,11 @@ import (
 // their number, each column by itself: Moore (1996), Controlled data swapping for masking
 // public use microdata sets.
 type RankSwap struct {
-	Columns []string `yaml:"columns" doc:"the columns to mask, each by itself"`
-	P       *float64 `yaml:"p" share:"whole" doc:"values are exchanged with others at most this share of the records away in rank: 5% or 0.05; may be left out with min_correlation"`
+	Columns []string `yaml:"columns" doc:"the columns to mask, each independently of the others"`
+	P       *float64 `yaml:"p" share:"whole" doc:"the ranks of exchanged values differ by at most this share of the number of records: 5% or 0.05; may be left out with min_correlation"`
 	// MinCorrelation bounds the reach by what the exchanges do: see correlatedReach.
-	MinCorrelation *float64 `yaml:"min_correlation" share:"whole" doc:"the least correlation, as expected, between the original and the released values of a column, 0.95 for example: values are exchanged as far away in rank as it allows, and no further than p"`
-	Bottom         *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, get their mean and are not exchanged; default 0"`
+	MinCorrelation *float64 `yaml:"min_correlation" share:"whole" doc:"the least expected correlation between the original and the released values of a column, 0.95 for example: the ranks of exchanged values differ by as much as this allows, and by no more than p"`
+	Bottom         *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, are not exchanged: each gets the mean of these values; default 0"`
 	Top            *float64 `yaml:"top" share:"whole" doc:"the same for the greatest values"`
 }
 

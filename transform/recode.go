@@ -21,13 +21,13 @@ import (
 // value goes up Level steps.
 type Recode struct {
 	Columns   []string          `yaml:"columns" doc:"the columns to mask"`
-	Map       map[string]string `yaml:"map" doc:"the category that each category becomes"`
-	File      string            `yaml:"file" doc:"a CSV file with the columns from and to, in place of map"`
-	Level     *int              `yaml:"level" doc:"how many steps a category goes up where map or file is a hierarchy, each category beside the one above it; 1 by default"`
-	Other     *string           `yaml:"other" doc:"what a value becomes that is not listed, or lies outside of the breaks; without it such a record goes to quarantine"`
-	Breaks    []float64         `yaml:"breaks" doc:"bounds of intervals of numbers, ascending: each interval holds its lower bound, the last its upper one too"`
-	Labels    []string          `yaml:"labels" doc:"what the intervals are called: one fewer than breaks, or one more, with what lies below the first and above the last"`
-	Midpoints bool              `yaml:"midpoints" doc:"release the middle of the interval, a number, in place of a label"`
+	Map       map[string]string `yaml:"map" doc:"the new category for each category"`
+	File      string            `yaml:"file" doc:"a CSV file with the columns from and to, instead of map"`
+	Level     *int              `yaml:"level" doc:"how many steps a category goes up, if map or file is a hierarchy that gives for each category the one above it; 1 by default"`
+	Other     *string           `yaml:"other" doc:"what replaces a value that is not listed or lies outside the breaks; without it such a record goes to quarantine"`
+	Breaks    []float64         `yaml:"breaks" doc:"bounds of intervals of numbers, ascending: each interval includes its lower bound, and the last one also its upper bound"`
+	Labels    []string          `yaml:"labels" doc:"names of the intervals: one fewer than breaks, or one more than breaks, to also name the values below the first break and above the last"`
+	Midpoints bool              `yaml:"midpoints" doc:"release the middle of the interval, a number, instead of a label"`
 
 	Table map[string]string `yaml:"-"` // what ReadTable has read of File
 }

@@ -20,9 +20,9 @@ import (
 // (or place) alone, not on the rate or on its values: a sample of a smaller rate is part of
 // one of a greater rate, and releases of one file under one key do not add up to the file.
 type Sample struct {
-	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability with which a record is released; with rates, that of the strata which they do not list"`
+	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability that a record is released; with rates, the probability for strata that rates does not list"`
 	By    string             `yaml:"by" doc:"the column whose categories are the strata of rates"`
-	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability of each stratum, by category; without rate, a record without a stratum, or with one that is not listed, goes to quarantine"`
+	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability that a record is released, by stratum; without rate, a record that has no stratum, or one that is not listed, goes to quarantine"`
 }
 
 // Check implements Params.

@@ -21,7 +21,7 @@ import (
 // nothing of its own values.
 type Shuffle struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask, together"`
-	On      []string `yaml:"on" doc:"numeric columns that are not shuffled, whose rank correlations with the shuffled ones are kept; without them values are shuffled at random"`
+	On      []string `yaml:"on" doc:"numeric columns that are not shuffled and whose rank correlations with the shuffled columns are kept; without them values are shuffled at random"`
 }
 
 // Check implements Params.

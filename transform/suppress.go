@@ -18,9 +18,9 @@ import (
 // set missing that are enough.
 type Suppress struct {
 	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
-	K          *int               `yaml:"k" doc:"k, the least number of records with a combination of the keys"`
-	Importance map[string]float64 `yaml:"importance" doc:"what a missing cell of a key costs, 1 by default: of each record the cells of least cost are set missing"`
-	Missing    string             `yaml:"missing" doc:"none (default): when records are counted, a missing cell matches no value, so that k holds for any weight (alpha) of missing cells; any: a missing cell matches every value, which needs fewer missing cells and leaves rare records complete if incomplete ones could be the same" enum:"none,any"`
+	K          *int               `yaml:"k" doc:"k, the least number of records that share each combination of the keys"`
+	Importance map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: in each record the cells with the least total cost are set missing"`
+	Missing    string             `yaml:"missing" doc:"none (default): when records are counted, a missing cell matches no value, so that k holds for any weight (alpha) of missing cells; any: a missing cell matches every value, so that fewer cells are set missing and a rare record stays complete if incomplete records could be equal to it" enum:"none,any"`
 	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
 }
 

@@ -21,16 +21,16 @@ import (
 // multinomial logistic regression. By cart both are drawn from the leaves of trees instead. Parameters are estimates, not draws from a posterior,
 // for which Reiter and Kinney (2012) have shown the rule of combination.
 type Synthesise struct {
-	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each is drawn given those before it"`
-	On      []string `yaml:"on" doc:"columns that are not masked, numbers or named in categories, on which all models depend; without them the records are those of no person"`
-	By      []string `yaml:"by" doc:"strata: a model for each combination of values of these columns"`
+	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each column is drawn conditionally on those before it"`
+	On      []string `yaml:"on" doc:"columns that are not masked and on which all models depend: numeric columns, or columns named in categories; without them no synthetic record belongs to a person"`
+	By      []string `yaml:"by" doc:"strata: a separate model is fitted for each combination of values of these columns"`
 	// Categories are numbers or texts.
-	Categories []string `yaml:"categories" doc:"those of columns and on whose numbers or texts are categories: drawn by logistic regression, and one effect for each in the models of others"`
-	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; normal: the same with normal residuals and a mean that is drawn; cart: draws from the leaves of trees, those of numbers smoothed" enum:"parametric,normal,cart"`
+	Categories []string `yaml:"categories" doc:"which of columns and on are categorical (numbers or texts): they are drawn by logistic regression, and each category has one effect in the models of other columns"`
+	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; normal: the same with normal residuals and a mean that is drawn; cart: draws from the leaves of trees, smoothed for numbers" enum:"parametric,normal,cart"`
 	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; by default 10"`
-	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, drawn with the key, that are not used to fit the models, so that assess.intruder.attribute can measure what the release discloses about the others; by default 0"`
-	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each number is a release with draws of its own"`
-	Copies     *int     `yaml:"copies" doc:"the number of synthetic copies that one run releases, from 2, each with draws of its own and in a file of its own: the sink's path has {copy} where its number goes"`
+	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, that are set aside at random, drawn with the key, and not used to fit the models, so that assess.intruder.attribute can measure what the release discloses about the others; by default 0"`
+	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each copy has its own random draws"`
+	Copies     *int     `yaml:"copies" doc:"how many synthetic copies one run releases, from 2, each with its own random draws and in its own file: {copy} in the sink's path stands for the copy's number"`
 }
 
 // greatestCopy bounds the copies of one data set: what m copies average comes near to the

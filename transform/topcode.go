@@ -21,11 +21,11 @@ type Topcode struct {
 	Columns         []string `yaml:"columns" doc:"the columns to mask"`
 	Upper           *float64 `yaml:"upper" doc:"values above this are coded"`
 	Lower           *float64 `yaml:"lower" doc:"values below this are coded"`
-	UpperPercentile *float64 `yaml:"upper_percentile" doc:"in place of upper: the percentile of the original, above 50 and below 100, which takes a first pass"`
-	LowerPercentile *float64 `yaml:"lower_percentile" doc:"in place of lower: the percentile of the original, above 0 and below 50, which takes a first pass"`
-	Replace         string   `yaml:"replace" doc:"bound (default); mean: the mean of the original values beyond the bound, which takes a first pass; label: text, upper_label and lower_label" enum:"bound,mean,label"`
-	UpperLabel      *string  `yaml:"upper_label" doc:"with replace: label, what values above the bound become"`
-	LowerLabel      *string  `yaml:"lower_label" doc:"with replace: label, what values below the bound become"`
+	UpperPercentile *float64 `yaml:"upper_percentile" doc:"instead of upper: a percentile of the original, above 50 and below 100, which takes a first pass"`
+	LowerPercentile *float64 `yaml:"lower_percentile" doc:"instead of lower: a percentile of the original, above 0 and below 50, which takes a first pass"`
+	Replace         string   `yaml:"replace" doc:"what replaces a coded value. bound (default): the bound; mean: the mean of the original values beyond the bound, which takes a first pass; label: the texts upper_label and lower_label" enum:"bound,mean,label"`
+	UpperLabel      *string  `yaml:"upper_label" doc:"with replace: label, the text that replaces values above the bound"`
+	LowerLabel      *string  `yaml:"lower_label" doc:"with replace: label, the text that replaces values below the bound"`
 }
 
 // Check implements Params.

@@ -36,16 +36,16 @@ var extensions = []string{".arrow", ".feather", ".arrows", ".ipc"}
 // SourceConfig reads Arrow IPC.
 type SourceConfig struct {
 	Path   string `yaml:"path" doc:"a file, a folder, a glob, or - for a stream on standard input"`
-	Format string `yaml:"format" doc:"file or stream; by default what each file's first bytes say" enum:"file,stream"`
+	Format string `yaml:"format" doc:"file or stream; by default determined from each file's first bytes" enum:"file,stream"`
 
 	stdin io.Reader // nil: os.Stdin
 }
 
 // SinkConfig writes Arrow IPC.
 type SinkConfig struct {
-	Path        string `yaml:"path" doc:"the file, a folder where the source is a folder, or - for a stream on standard output, which is written when the release is complete"`
-	Format      string `yaml:"format" doc:"file or stream; by default stream for - and names that end in .arrows, else file" enum:"file,stream"`
-	Compression string `yaml:"compression" doc:"of the buffers" enum:"zstd,lz4,none"`
+	Path        string `yaml:"path" doc:"the file, a folder if the source is a folder, or - for a stream on standard output, which is written when the release is complete"`
+	Format      string `yaml:"format" doc:"file or stream; by default stream for - and names that end in .arrows, otherwise file" enum:"file,stream"`
+	Compression string `yaml:"compression" doc:"compression of the buffers" enum:"zstd,lz4,none"`
 
 	stdout io.Writer // nil: os.Stdout
 }

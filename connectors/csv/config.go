@@ -19,13 +19,13 @@ import (
 // SourceConfig describes CSV files to be read.
 type SourceConfig struct {
 	Path      string            `yaml:"path" doc:"a file, a folder, a glob, or - for stdin; .gz and .zst are decompressed"`
-	Delimiter string            `yaml:"delimiter" doc:"what separates fields, one character; default a comma, for .tsv a tab"`
-	Quote     string            `yaml:"quote" doc:"what encloses fields, one character; default a double quote"`
-	Header    *bool             `yaml:"header" doc:"whether the first record names the columns; default true"`
-	Names     []string          `yaml:"names" doc:"the columns' names if there is no header; default c1, c2, …"`
-	Nulls     []string          `yaml:"nulls" doc:"the text, not in quotes, that means a missing value; default the empty field"`
-	NA        []string          `yaml:"na" doc:"the same as nulls, under the name that R uses; the empty field is a missing value too"`
-	Encoding  string            `yaml:"encoding" doc:"the text's character encoding, such as windows-1252 or utf-16; default UTF-8. What is written is UTF-8"`
+	Delimiter string            `yaml:"delimiter" doc:"the character that separates fields; by default a comma, for .tsv a tab"`
+	Quote     string            `yaml:"quote" doc:"the character that encloses quoted fields; by default a double quote"`
+	Header    *bool             `yaml:"header" doc:"whether the first record contains the names of the columns; by default true"`
+	Names     []string          `yaml:"names" doc:"the columns' names if there is no header; by default c1, c2, …"`
+	Nulls     []string          `yaml:"nulls" doc:"texts that mean a missing value if they are not in quotes; by default the empty field"`
+	NA        []string          `yaml:"na" doc:"the same as nulls, under the name that R uses; the empty field is also a missing value"`
+	Encoding  string            `yaml:"encoding" doc:"the text's character encoding, such as windows-1252 or utf-16; by default UTF-8. The output is always UTF-8"`
 	Decimal   string            `yaml:"decimal" doc:"the decimal sign, a point (default) or a comma"`
 	Thousands string            `yaml:"thousands" doc:"the character between groups of three digits; by default digits are not grouped"`
 	Types     map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s)"`
@@ -40,13 +40,13 @@ type SourceConfig struct {
 // SinkConfig describes CSV files to be written.
 type SinkConfig struct {
 	Path        string  `yaml:"path" doc:"a file, a folder, or - for stdout; .gz and .zst are compressed"`
-	Delimiter   string  `yaml:"delimiter" doc:"what separates fields, one character; default as the source has it where that is CSV, else a comma"`
-	Header      *bool   `yaml:"header" doc:"whether the first record names the columns; default as the source has it where that is CSV, else true"`
-	Nulls       *string `yaml:"nulls" doc:"the text for a missing value; by default the first one of a CSV source, else the empty field"`
-	Quoting     string  `yaml:"quoting" doc:"minimal: only where needed (default), untouched fields as they came; all: every field that is not null"`
-	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; default as each record came where the source is CSV, else lf"`
-	Decimal     string  `yaml:"decimal" doc:"the decimal sign, a point or a comma; by default that of a CSV source, else a point"`
-	Compression string  `yaml:"compression" doc:"none, gzip or zstd; default by the path's extension"`
+	Delimiter   string  `yaml:"delimiter" doc:"the character that separates fields; by default that of the source if the source is CSV, otherwise a comma"`
+	Header      *bool   `yaml:"header" doc:"whether the first record contains the names of the columns; by default as in the source if the source is CSV, otherwise true"`
+	Nulls       *string `yaml:"nulls" doc:"the text for a missing value; by default the first text in nulls of a CSV source, otherwise the empty field"`
+	Quoting     string  `yaml:"quoting" doc:"minimal (default): only fields that need quotes, and unchanged fields as in the source; all: every field that is not null"`
+	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; by default as in each record of the source if the source is CSV, otherwise lf"`
+	Decimal     string  `yaml:"decimal" doc:"the decimal sign, a point or a comma; by default that of the source if the source is CSV, otherwise a point"`
+	Compression string  `yaml:"compression" doc:"none, gzip or zstd; by default determined by the path's extension"`
 
 	// Stdout is written for the path -; nil: os.Stdout.
 	Stdout io.Writer `yaml:"-" json:"-"`
@@ -84,7 +84,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if t := c.Thousands; t != "" && (!oneCharacter(t) || strings.ContainsAny(t, "0123456789-+eE\r\n"+string(rune(q)))) {
 		ps.Addf("thousands", "must be one character that is no part of a number, got %q", t)
 	} else if n := c.notation(); t != "" && t == string(rune(n.point)) {
-		ps.Addf("thousands", "must not be what stands before decimals, got %q", t)
+		ps.Addf("thousands", "must not be the decimal sign, got %q", t)
 	}
 	if c.header() && len(c.Names) > 0 {
 		ps.Addf("names", "must be left out where the file has a header (header: false says that it has none)")

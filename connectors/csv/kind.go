@@ -37,10 +37,10 @@ func (c *SourceConfig) tabbed() bool {
 // Options implements connectors.Optioned.
 func (c *SourceConfig) Options() []connectors.Option {
 	return []connectors.Option{
-		{Name: "delimiter", Doc: "what separates fields, one character or tab", Text: &c.Delimiter},
-		{Name: "encoding", Doc: "the text's encoding, such as windows-1252; default UTF-8", Text: &c.Encoding},
-		{Name: "decimal", Doc: "what stands before decimals, a point (default) or a comma", Text: &c.Decimal},
-		{Name: "thousands", Doc: "what stands between groups of three digits", Text: &c.Thousands},
-		{Name: "na", Doc: "what stands for no value besides the empty field", Words: &c.NA},
+		{Name: "delimiter", Doc: "the separator of fields, one character or tab", Text: &c.Delimiter},
+		{Name: "encoding", Doc: "the text's encoding, such as windows-1252; by default UTF-8", Text: &c.Encoding},
+		{Name: "decimal", Doc: "the decimal sign, a point (default) or a comma", Text: &c.Decimal},
+		{Name: "thousands", Doc: "the character between groups of three digits", Text: &c.Thousands},
+		{Name: "na", Doc: "texts that mean a missing value, in addition to the empty field", Words: &c.NA},
 	}
 }

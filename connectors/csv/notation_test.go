@@ -109,8 +109,8 @@ func TestCheckNotation(t *testing.T) {
 	}{
 		{SourceConfig{Path: "a", Decimal: ";"}, `decimal: must be a point or a comma, got ";"`},
 		{SourceConfig{Path: "a", Thousands: ".."}, `thousands: must be one character that is no part of a number, got ".."`},
-		{SourceConfig{Path: "a", Thousands: "."}, `thousands: must not be what stands before decimals, got "."`},
-		{SourceConfig{Path: "a", Decimal: ",", Thousands: ","}, `thousands: must not be what stands before decimals, got ","`},
+		{SourceConfig{Path: "a", Thousands: "."}, `thousands: must not be the decimal sign, got "."`},
+		{SourceConfig{Path: "a", Decimal: ",", Thousands: ","}, `thousands: must not be the decimal sign, got ","`},
 		{SourceConfig{Path: "a", Encoding: "klingon"}, `encoding: must be the name of a character encoding, such as utf-8, windows-1252, iso-8859-15 or utf-16, got "klingon"`},
 		{SourceConfig{Path: "a", Nulls: []string{"x"}, NA: []string{"y"}}, `na: must be left out where nulls is given: they say the same`},
 		{SourceConfig{Path: "a", NA: []string{"a,b"}}, `na[0]: must not hold the delimiter, a quote or a line end`},

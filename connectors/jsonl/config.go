@@ -19,7 +19,7 @@ import (
 // SourceConfig describes JSON Lines files to be read.
 type SourceConfig struct {
 	Path  string            `yaml:"path" doc:"a file, a folder, a glob, or - for stdin; .gz and .zst are decompressed"`
-	Types map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s), or json for a member that is to stay as it is"`
+	Types map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date, timestamp, timestamptz, decimal(p,s), or json for a member that is released as it is"`
 
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
@@ -31,7 +31,7 @@ type SourceConfig struct {
 // SinkConfig describes JSON Lines files to be written.
 type SinkConfig struct {
 	Path        string `yaml:"path" doc:"a file, a folder, or - for stdout; .gz and .zst are compressed"`
-	Compression string `yaml:"compression" doc:"none, gzip or zstd; default by the path's extension"`
+	Compression string `yaml:"compression" doc:"none, gzip or zstd; by default determined by the path's extension"`
 
 	// Stdout is written for the path -; nil: os.Stdout.
 	Stdout io.Writer `yaml:"-" json:"-"`

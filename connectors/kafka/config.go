@@ -16,11 +16,11 @@ import (
 
 // Connection is how brokers are reached.
 type Connection struct {
-	Brokers []string `yaml:"brokers" required:"true" doc:"addresses of some of the brokers, host:port; the others are learnt from them"`
+	Brokers []string `yaml:"brokers" required:"true" doc:"addresses of some of the brokers, host:port; the addresses of the others are obtained from them"`
 	TLS     *TLS     `yaml:"tls" doc:"encrypt the connection; an empty mapping uses the system's certificate authorities"`
-	SASL    *SASL    `yaml:"sasl" doc:"how the program proves who it is"`
+	SASL    *SASL    `yaml:"sasl" doc:"how the program authenticates itself"`
 
-	Patience connectors.Duration `yaml:"patience" doc:"how long brokers that do not answer are waited for, each time, until the run fails: 30s; by default 5m in a file job, 10s in validate --connect, and for ever in a stream"`
+	Patience connectors.Duration `yaml:"patience" doc:"how long to wait, each time, for brokers that do not answer before the run fails: 30s; by default 5m in a file job, 10s in validate --connect, and without limit in a stream"`
 
 	tuning []kgo.Opt // of tests, which wait less long
 }
@@ -64,27 +64,27 @@ func (f *Format) config() message.Config {
 
 // Format is the format of messages; at most one field is not nil.
 type Format struct {
-	JSON     *json.Config     `yaml:"json" choice:"true" doc:"a JSON object a message"`
+	JSON     *json.Config     `yaml:"json" choice:"true" doc:"one JSON object per message"`
 	Avro     *avro.Config     `yaml:"avro" choice:"true" doc:"Avro with a schema registry"`
 	Protobuf *protobuf.Config `yaml:"protobuf" choice:"true" doc:"Protobuf with a schema registry"`
-	Arrow    *arrow.Config    `yaml:"arrow" choice:"true" doc:"an Arrow IPC stream a message, of one record or many"`
+	Arrow    *arrow.Config    `yaml:"arrow" choice:"true" doc:"one Arrow IPC stream per message, with one record or many"`
 }
 
 // Commit says how often a transaction is committed: by time, or by records,
 // whichever comes first.
 type Commit struct {
-	Interval connectors.Duration `yaml:"interval" default:"1s" doc:"a transaction is committed after so much time: 1s; with a window for swapping, its linger where that is longer"`
-	Records  int                 `yaml:"records" default:"500000" doc:"or after so many records, to bound what a crash repeats"`
+	Interval connectors.Duration `yaml:"interval" default:"1s" doc:"a transaction is committed when this much time has passed: 1s; with a window for swapping, the window's linger if that is longer"`
+	Records  int                 `yaml:"records" default:"500000" doc:"or when it has this many records, which limits the work to repeat after a crash"`
 }
 
 // SourceConfig describes topics to be read.
 type SourceConfig struct {
 	Connection `yaml:",inline"`
-	Topics     []string         `yaml:"topics" doc:"the topics to read; or pattern"`
-	Pattern    string           `yaml:"pattern" doc:"a regular expression (RE2) that the names of topics match: ^survey-"`
-	Group      string           `yaml:"group" doc:"the consumer group, which remembers what has been read; by default sdlfilter-NAME with the pipeline's name"`
-	Instance   string           `yaml:"instance" doc:"a name that is this instance's alone within the group, the same after a restart: it then takes up its partitions at once instead of after a timeout"`
-	Start      string           `yaml:"start" default:"earliest" doc:"where to begin where the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z"`
+	Topics     []string         `yaml:"topics" doc:"the topics to read, instead of pattern"`
+	Pattern    string           `yaml:"pattern" doc:"a regular expression (RE2) that the names of the topics match, instead of topics: ^survey-"`
+	Group      string           `yaml:"group" doc:"the consumer group, which stores what has been read; by default sdlfilter-NAME with the pipeline's name"`
+	Instance   string           `yaml:"instance" doc:"a name that no other instance in the group has and that is the same after a restart: the instance then gets its partitions back at once instead of after a timeout"`
+	Start      string           `yaml:"start" default:"earliest" doc:"where to begin if the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z"`
 	Until      string           `yaml:"until" enum:"latest" doc:"latest: read the records that exist at the start, then finish like a file job; by default the stream has no end"`
 	Format     Format           `yaml:"format" doc:"the format of the messages; by default json"`
 	Registry   *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf"`
@@ -97,15 +97,15 @@ type SourceConfig struct {
 // SinkConfig describes the topic that is written.
 type SinkConfig struct {
 	Connection  `yaml:",inline"`
-	Topic       string           `yaml:"topic" required:"true" doc:"the topic to write; {topic} in it stands for the name of the source's topic"`
-	Delivery    string           `yaml:"delivery" default:"exactly_once" enum:"exactly_once,at_least_once" doc:"exactly_once (default): records, quarantine, snapshots and offsets in one transaction; at_least_once: an idempotent producer, which after a crash may release a record a second time, with the same value"`
+	Topic       string           `yaml:"topic" required:"true" doc:"the topic to write to; {topic} in it stands for the name of the source's topic"`
+	Delivery    string           `yaml:"delivery" default:"exactly_once" enum:"exactly_once,at_least_once" doc:"exactly_once (default): records, quarantine, snapshots and offsets are written in one transaction; at_least_once: an idempotent producer, which may release a record a second time after a crash, with the same value"`
 	Key         string           `yaml:"key" default:"drop" doc:"the messages' key: drop (default), pass, hash (keyed with the release key), or the name of a released column"`
 	Headers     string           `yaml:"headers" default:"drop" enum:"drop,pass" doc:"the messages' headers: drop (default) or pass"`
-	Timestamp   string           `yaml:"timestamp" default:"pass" enum:"drop,pass" doc:"the messages' timestamp: pass (default), or drop for the time of the release"`
+	Timestamp   string           `yaml:"timestamp" default:"pass" enum:"drop,pass" doc:"the messages' timestamp: pass (default), or drop, which replaces it by the time of the release"`
 	Compression string           `yaml:"compression" default:"lz4" enum:"none,gzip,snappy,lz4,zstd" doc:"compression of the batches: lz4 (default), none, gzip, snappy, zstd"`
 	Commit      Commit           `yaml:"commit" doc:"how often a transaction is committed"`
-	Format      Format           `yaml:"format" doc:"the format of the messages; by default the source's where that is kafka, else json"`
-	Registry    *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf; by default the source's"`
+	Format      Format           `yaml:"format" doc:"the format of the messages; by default that of the source if the source is kafka, otherwise json"`
+	Registry    *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf; by default that of the source"`
 
 	pipeline string // by SetPipeline, before Create
 }

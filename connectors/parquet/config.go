@@ -32,7 +32,7 @@ var extensions = []string{extension, ".pq"}
 // SourceConfig reads Parquet files.
 type SourceConfig struct {
 	Path         string   `yaml:"path" doc:"a file, a folder or a glob; Hive-style folders (key=value) become columns"`
-	KeepMetadata []string `yaml:"keep_metadata" doc:"further keys of the file's key-value metadata to carry into the release; it is up to you that they hold nothing of a respondent"`
+	KeepMetadata []string `yaml:"keep_metadata" doc:"further keys of the file's key-value metadata to copy to the release; make sure that they contain nothing about a respondent"`
 
 	needed func(stream int) bool // which files are opened beside the first; nil: all
 }
@@ -46,11 +46,11 @@ func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.Sour
 
 // SinkConfig writes Parquet files.
 type SinkConfig struct {
-	Path        string `yaml:"path" doc:"the file; a folder where the source is a folder"`
-	Compression string `yaml:"compression" doc:"codec of the columns that are encoded anew; the source's by default where the source is Parquet, else zstd" enum:"none,snappy,gzip,zstd,lz4,brotli"`
-	Encoding    string `yaml:"encoding" doc:"compact (default): byte streams and differences where they save space; plain: what the oldest readers understand" enum:"compact,plain"`
+	Path        string `yaml:"path" doc:"the file; a folder if the source is a folder"`
+	Compression string `yaml:"compression" doc:"codec of the columns that are encoded again; by default that of the source if the source is Parquet, otherwise zstd" enum:"none,snappy,gzip,zstd,lz4,brotli"`
+	Encoding    string `yaml:"encoding" doc:"compact (default): byte stream split and delta encodings where they save space; plain: encodings that the oldest readers understand" enum:"compact,plain"`
 
-	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the files that are open become complete; whichever comes first"`
+	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the open files are completed; the limit that is reached first applies"`
 
 	// create replaces the file system: in tests of a full disk, and for files that get their names
 	// elsewhere (Content).

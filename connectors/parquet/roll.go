@@ -11,9 +11,9 @@ import (
 // them has that many records or bytes, or so much time has passed since the
 // first record.
 type Roll struct {
-	Records  int                 `yaml:"records" default:"1000000" doc:"complete the files when one of them has so many records: 1000000"`
-	Size     Size                `yaml:"size" default:"128MB" doc:"or when one of them has so many bytes: 128MB; also kB, GB and KiB, MiB, GiB"`
-	Interval connectors.Duration `yaml:"interval" default:"5m" doc:"or after so much time since their first record: 5m; records are visible, and their offsets committed, only then"`
+	Records  int                 `yaml:"records" default:"1000000" doc:"complete the files when one of them has this many records: 1000000"`
+	Size     Size                `yaml:"size" default:"128MB" doc:"or when one of them has this size: 128MB; the units kB, GB, KiB, MiB and GiB are also possible"`
+	Interval connectors.Duration `yaml:"interval" default:"5m" doc:"or when this much time has passed since their first record: 5m. Only when the files are complete are their records visible and the offsets committed"`
 }
 
 // DefaultRoll is what holds where a stream is written and nothing is said.

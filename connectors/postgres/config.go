@@ -20,8 +20,8 @@ var Kind = connectors.Format{
 
 // Connection says how a server is reached.
 type Connection struct {
-	URL      string            `yaml:"url" required:"true" doc:"postgres://USER@HOST:PORT/DATABASE, with the parameters of libpq (?sslmode=verify-full&sslrootcert=ca.pem), without the password; sslmode is require by default, prefer for this machine"`
-	Password connectors.Secret `yaml:"password" doc:"where the password is kept: {env: NAME} or {file: PATH}; by default where libpq has it (PGPASSWORD, the passfile)"`
+	URL      string            `yaml:"url" required:"true" doc:"postgres://USER@HOST:PORT/DATABASE, with the parameters of libpq (?sslmode=verify-full&sslrootcert=ca.pem), without the password; sslmode is require by default, and prefer for a server on this machine"`
+	Password connectors.Secret `yaml:"password" doc:"where the password is kept: {env: NAME} or {file: PATH}; by default where libpq looks for it (PGPASSWORD, the passfile)"`
 
 	application string // by SetPipeline
 }
@@ -29,9 +29,9 @@ type Connection struct {
 // SourceConfig describes what is read.
 type SourceConfig struct {
 	Connection `yaml:",inline"`
-	Table      string   `yaml:"table" doc:"the table or view to read: survey, or public.survey; names as the catalogue has them, in double quotes where one holds a dot; or query"`
+	Table      string   `yaml:"table" doc:"the table or view to read, instead of query: survey, or public.survey; names as in the catalogue, in double quotes if a name contains a dot"`
 	Query      string   `yaml:"query" doc:"a SELECT that gives the records; needs order"`
-	Order      []string `yaml:"order" doc:"the columns whose values, together, no two records share: they are the order in which all passes read; by default the table's primary key"`
+	Order      []string `yaml:"order" doc:"columns whose combination of values is different in every record: all passes read in the order of these columns; by default the table's primary key"`
 }
 
 // SinkConfig describes the table that is written.

@@ -13,9 +13,9 @@ const DefaultRecords = 1000
 
 // Config is the format's configuration.
 type Config struct {
-	Schema      string `yaml:"schema" doc:"of the source: an Arrow IPC file or stream that has the schema of the messages; records in it are not looked at"`
-	Compression string `yaml:"compression" doc:"of the sink: compression of the buffers; none by default, as the broker's client compresses" enum:"none,zstd,lz4"`
-	Records     int    `yaml:"records" doc:"of the sink: the most records a message has where the source is no topic; 1000 by default"`
+	Schema      string `yaml:"schema" doc:"in a source: an Arrow IPC file or stream with the schema of the messages; records in it are ignored"`
+	Compression string `yaml:"compression" doc:"in a sink: compression of the buffers; by default none, because the broker's client compresses" enum:"none,zstd,lz4"`
+	Records     int    `yaml:"records" doc:"in a sink: the greatest number of records in a message, if the source is not a topic; 1000 by default"`
 }
 
 var _ message.Config = (*Config)(nil)

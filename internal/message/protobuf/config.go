@@ -12,7 +12,7 @@ import (
 
 // Config is the format's configuration.
 type Config struct {
-	Message string `yaml:"message" doc:"the full name of the message type; by default the first one of the schema. Of a sink whose source is of another format: the name of the type it makes, by default after the topic"`
+	Message string `yaml:"message" doc:"the full name of the message type; by default the first type of the schema. In a sink whose source has another format: the name of the type that is created, by default derived from the topic's name"`
 }
 
 var _ message.Config = (*Config)(nil)

@@ -17,11 +17,11 @@ import (
 // Config is the configuration of a registry's client.
 type Config struct {
 	URL      string              `yaml:"url" required:"true" doc:"the registry's address: http://127.0.0.1:8081"`
-	Username string              `yaml:"username" doc:"the user's name, where the registry asks for one"`
+	Username string              `yaml:"username" doc:"the user's name, if the registry requires one"`
 	Password connectors.Secret   `yaml:"password" doc:"where the user's password is kept: {env: NAME} or {file: PATH}"`
 	CA       string              `yaml:"ca" doc:"a PEM file of the certificate authorities that are trusted, for an address with https; by default the system's"`
 	Subject  string              `yaml:"subject" default:"{topic}-value" doc:"the subject of a topic's schemas; {topic} in it stands for the topic's name"`
-	Patience connectors.Duration `yaml:"patience" default:"30s" doc:"how long a registry that does not answer is asked again: 30s"`
+	Patience connectors.Duration `yaml:"patience" default:"30s" doc:"how long to ask a registry again if it does not answer: 30s"`
 }
 
 const (
