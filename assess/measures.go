@@ -49,7 +49,7 @@ type Moments struct {
 	N     int64 `json:"n"`
 	Nulls int64 `json:"nulls"`
 	Mean  Float `json:"mean"`
-	SD    Float `json:"sd" doc:"with divisor n−1"`
+	SD    Float `json:"sd" doc:"standard deviation with divisor n−1"`
 	Min   Float `json:"min"`
 	Max   Float `json:"max"`
 }
@@ -60,9 +60,9 @@ type Moments struct {
 // that of the release itself; U0 = n/S_x². SE is the Monte-Carlo standard error
 // of U, NaN where there are not two replicates or U is infinite.
 type Utility struct {
-	U          Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², expected over replicates"`
-	SE         Float `json:"U_se" doc:"Monte-Carlo standard error of U; null where there are not two replicates or U is infinite"`
-	RealisedU  Float `json:"realised_U" doc:"U of the release itself"`
+	U          Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², where E is the expectation over replicates"`
+	SE         Float `json:"U_se" doc:"Monte-Carlo standard error of U; null if there are fewer than two replicates or U is infinite"`
+	RealisedU  Float `json:"realised_U" doc:"U of this release"`
 	U0         Float `json:"U0" doc:"utility of the unmasked data, n/S²"`
 	Efficiency Float `json:"efficiency" doc:"U/U0"`
 	// EfficiencyGate is U0⁻¹/(max(S_x², E S_y²)/n + bias²): what a gate judges. A mask that
@@ -85,13 +85,13 @@ type Utility struct {
 // share of the error (docs/methods.md §9).
 type Risk struct {
 	Target     string `json:"target" doc:"typical, min, p01, …, max"`
-	Knowledge  string `json:"knowledge" doc:"mean, index, position, or order: the records in the order of the source"` // mean, index, position, order
+	Knowledge  string `json:"knowledge" doc:"mean, index, position or order (the snooper knows the order of the records in the source)"` // mean, index, position, order
 	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
-	SE         Float  `json:"R_se" doc:"Monte-Carlo standard error of R; null where there are not two replicates or R is infinite"`
+	SE         Float  `json:"R_se" doc:"Monte-Carlo standard error of R; null if there are fewer than two replicates or R is infinite"`
 	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
-	RealisedR  Float  `json:"realised_R" doc:"R of the release itself"`
-	Replicates int    `json:"replicates" doc:"0 where R is that of the release alone"`
-	Sampled    bool   `json:"sampled" doc:"whether R rests on the keyed sample"`
+	RealisedR  Float  `json:"realised_R" doc:"R of this release"`
+	Replicates int    `json:"replicates" doc:"number of replicates; 0 if R is that of this release alone"`
+	Sampled    bool   `json:"sampled" doc:"whether R is computed from the keyed sample"`
 
 	// Approximate says that R is not known to a stated accuracy, Errs on which side it
 	// may be off.
@@ -109,14 +109,14 @@ type ColumnMeasures struct {
 	MeanSquaredDifference Float   `json:"mean_squared_difference" doc:"mean of (x − y)²"` // mean of (x − y)² over records with both
 	// Of a masked column: released values equal to the original, how many of them
 	// the law of the masks explains, and whether that is too few of them.
-	Unchanged          *int64     `json:"unchanged,omitempty" doc:"released values equal to the original; absent where no mask changes the column"`
+	Unchanged          *int64     `json:"unchanged,omitempty" doc:"number of released values equal to the original; absent if no mask changes the column"`
 	UnchangedExplained *Float     `json:"unchanged_explained,omitempty" doc:"how many of them the law of the masks explains"`
-	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are the original than the law explains"`
+	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are equal to the original than the law of the masks explains"`
 	Utility            Utility    `json:"utility"`
 	Risk               []Risk     `json:"risk"`
 	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records tells
 	Histogram          *Histogram `json:"histogram,omitempty"`
-	Remark             string     `json:"remark,omitempty" doc:"places where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases), and where a clip may disclose an extreme value"`
+	Remark             string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
 }
 
 // Histogram holds the original and released distribution in common bins, from
@@ -163,15 +163,15 @@ type Order struct {
 	// Descents is the share of descents among neighbours with different original
 	// values, ½ in a shuffled file, and Autocorrelation the lag-1 autocorrelation
 	// of the ranks of the original values, 0 there.
-	Descents        Float `json:"descents" doc:"share of descents among neighbours with different original values, 1/2 in a shuffled file"`
+	Descents        Float `json:"descents" doc:"share of descents among neighbouring records with different original values; 1/2 in a shuffled file"`
 	Autocorrelation Float `json:"autocorrelation" doc:"lag-1 autocorrelation of the ranks of the original values, 0 in a shuffled file"`
 	// Departs is true if the source departs from a shuffled file.
-	Departs bool `json:"departs" doc:"whether the source departs from a shuffled file"`
+	Departs bool `json:"departs" doc:"whether the order of the source differs from that of a shuffled file"`
 	// Fit is the fit that is nearest to the original values, if the source departs.
-	Fit string `json:"fit,omitempty" doc:"the fit that comes nearest to the original values"`
+	Fit string `json:"fit,omitempty" doc:"the fit to the order that is nearest to the original values"`
 	// Shuffled says that the release has its records in another order, so that
 	// nothing of this can be seen in it.
-	Shuffled bool `json:"shuffled,omitempty" doc:"whether the release has its records in an order of its own"`
+	Shuffled bool `json:"shuffled,omitempty" doc:"whether the records of the release are in another order than those of the source"`
 }
 
 // Identity holds the measures of identity disclosure for the gate: whether respondents can be

@@ -9,9 +9,9 @@ import (
 
 // Copy is one of several releases that a run has made of the same data.
 type Copy struct {
-	Number   int          `json:"number" doc:"from 1: the number in place of {copy} in the release's path"`
+	Number   int          `json:"number" doc:"number of the copy, from 1, which replaces {copy} in the release's path"`
 	Records  int64        `json:"records" doc:"records released"`
-	Passed   bool         `json:"passed" doc:"whether the gate lets this copy pass; all of them are published or none"`
+	Passed   bool         `json:"passed" doc:"whether this copy passes the gate; either all copies are published or none"`
 	Withheld string       `json:"withheld,omitempty" doc:"which rules do not hold for this copy"`
 	Columns  []CopyColumn `json:"columns" doc:"the measured columns"`
 }

@@ -21,15 +21,15 @@ const SchemaName = "sdlfilter.report/1"
 // it holds extremes and moments of the original data. Public makes what may be
 // handed on.
 type Report struct {
-	Schema       string             `json:"schema" doc:"what this object is"`
+	Schema       string             `json:"schema" doc:"identifies the kind of this object and the version of its format"`
 	Name         string             `json:"name" doc:"name of the pipeline"`
 	Version      string             `json:"version" doc:"version of the program"`
 	Started      time.Time          `json:"started"`
 	Finished     time.Time          `json:"finished"`
 	ConfigSHA256 string             `json:"config_sha256" doc:"SHA-256 of the configuration"`
-	KeyID        string             `json:"key_id" doc:"which key made the release; not the key"`
+	KeyID        string             `json:"key_id" doc:"identifies the key that made the release; it is not the key"`
 	Snapshot     int64              `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"` // k ≥ 1 of a snapshot; 0: the report of a whole run
-	Window       *Window            `json:"window,omitempty" doc:"of a snapshot: the part since the last one"`
+	Window       *Window            `json:"window,omitempty" doc:"in a snapshot: the measures of the records since the last snapshot"`
 	Records      Records            `json:"records"`
 	Columns      Columns            `json:"columns"`
 	Correlation  assess.Correlation `json:"correlation"`
@@ -45,16 +45,16 @@ type Report struct {
 
 	// Copies are there where a run has made several releases, each with draws of its own;
 	// all else is of the first, or of the first that was refused.
-	Copies []Copy `json:"copies,omitempty" doc:"of a run that makes several releases of the same data: each of them. Columns, records and the intruder's results are of the first, or of the first that the gate refuses; R, of what a snooper knows who has all of them"`
+	Copies []Copy `json:"copies,omitempty" doc:"each release of a run that makes several releases of the same data. Columns, records and the intruder's results are those of the first release, or of the first one that the gate refuses; R is the risk from a snooper who has all releases"`
 
 	// Foreign is there where the release was made elsewhere: it was measured, not made.
-	Foreign *Foreign `json:"foreign,omitempty" doc:"the release was made elsewhere: it was measured, and no gate judged it"`
+	Foreign *Foreign `json:"foreign,omitempty" doc:"present if the release was made by other software: it was measured, but no gate judged it"`
 
 	// Verdict is what Headline says when the report is written; nobody else sets it.
-	Verdict *headline.Headline `json:"verdict" doc:"the verdict, and the figures that it rests on, as every view of the report begins"`
+	Verdict *headline.Headline `json:"verdict" doc:"the verdict and its main figures, with which every view of the report begins"`
 
 	// IdentifiedByPlace counts the records whose identity columns were all null or empty.
-	IdentifiedByPlace int64 `json:"identified_by_place,omitempty" doc:"records whose identity columns were all null or empty: their place was their identity"`
+	IdentifiedByPlace int64 `json:"identified_by_place,omitempty" doc:"number of records whose identity columns were all null or empty and that were therefore identified by their place"`
 
 	// Alternatives are maps on data of its columns, whose strategies the page draws
 	// as curves behind the release's points. They are no part of the JSON.
@@ -74,10 +74,10 @@ type Records struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
-	LeftOut     int64 `json:"left_out,omitempty" doc:"records that the sample mask did not draw; absent if there is no such mask"`
+	LeftOut     int64 `json:"left_out,omitempty" doc:"number of records that the sample mask did not draw; absent if there is no sample mask"`
 	// MaxQuarantined is nil where losses are not judged: of streams, snapshots and releases
 	// made elsewhere.
-	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"the share of records in quarantine from above which the release is withheld, stated or by default; absent where losses are not judged"`
+	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"greatest share of records in quarantine, configured or by default: with a greater share the release is withheld; absent if losses are not judged"`
 	// Reasons counts the records in quarantine by "column: reason", or by the reason
 	// alone where a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
@@ -86,7 +86,7 @@ type Records struct {
 
 // Foreign is what is known of a release that any tool made.
 type Foreign struct {
-	Unmatched int64 `json:"unmatched" doc:"original records that have no released one"`
+	Unmatched int64 `json:"unmatched" doc:"number of original records without a released record"`
 }
 
 // Stopped says what a stream that its gate has ended let out. What was committed
@@ -135,10 +135,10 @@ type Columns []assess.ColumnMeasures
 
 // Sampling says what of a report is exact and what rests on a sample.
 type Sampling struct {
-	Pairs      int64    `json:"pairs" doc:"assessed pairs (original, released)"`
-	Sample     int      `json:"sample" doc:"pairs in the keyed sample"`
-	Replicates int      `json:"replicates" doc:"M"` // M; 0: R and U of the release alone
-	Exact      []string `json:"exact"`              // sentences for people
+	Pairs      int64    `json:"pairs" doc:"number of assessed pairs (original, released)"`
+	Sample     int      `json:"sample" doc:"number of pairs in the keyed sample"`
+	Replicates int      `json:"replicates" doc:"number of replicates, M"` // M; 0: R and U of the release alone
+	Exact      []string `json:"exact"`                                    // sentences for people
 	FromSample []string `json:"from_sample"`
 }
 

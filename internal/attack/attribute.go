@@ -30,7 +30,7 @@ type Secret struct {
 // Disclosure holds the results of guessing synthetic columns, in the form of "attribute" in the program's
 // output.
 type Disclosure struct {
-	Within  float64         `json:"within" doc:"a guessed number is right within so many SDs of the original column; a category where it is the same"`
+	Within  float64         `json:"within" doc:"a guessed number is correct if it is within this many SDs of the original column; a category, if it is the same"`
 	Columns []GuessedColumn `json:"columns" doc:"the synthetic columns, in the order of the masks"`
 }
 
@@ -39,20 +39,20 @@ type Disclosure struct {
 // aside.
 type GuessedColumn struct {
 	Name    string  `json:"name"`
-	Learnt  Guesses `json:"learnt" doc:"of records that the models were fitted to"`
-	HeldOut Guesses `json:"held_out" doc:"of records that were set aside, of which the release tells only what it tells of anybody"`
+	Learnt  Guesses `json:"learnt" doc:"guesses for records to which the models were fitted"`
+	HeldOut Guesses `json:"held_out" doc:"guesses for records that were set aside, about which the release discloses no more than about anybody"`
 	// Excess is the difference of the shares of correct guesses and StdError its standard error, with one
 	// correct and one wrong guess added on each side (Agresti and Caffo 2000), so that they are usable for
 	// few records or without any correct guess.
-	Excess   float64 `json:"excess" doc:"share of right guesses of the records learnt from less that of those set aside, with one right and one wrong guess added to each (Agresti and Caffo 2000)"`
+	Excess   float64 `json:"excess" doc:"share of correct guesses for records to which the models were fitted minus the share for records set aside, with one correct and one wrong guess added to each (Agresti and Caffo 2000)"`
 	StdError float64 `json:"std_error" doc:"standard error of the excess"`
-	Most     float64 `json:"most" doc:"what the excess may be: its value and two standard errors, from 0 to 1; 1 where fewer than 10 records are on either side; a gate judges it"`
+	Most     float64 `json:"most" doc:"upper bound of the excess, which the gate judges: excess plus two standard errors, limited to 0 to 1; 1 if either group has fewer than 10 records"`
 }
 
 // Guesses counts targets and those whose value was guessed correctly.
 type Guesses struct {
 	Targets int     `json:"targets"`
-	Right   float64 `json:"right" doc:"targets whose value is that of the released record nearest by the other keys, ties sharing the credit"`
+	Right   float64 `json:"right" doc:"number of targets whose value is that of the released record nearest by the other keys; if m records tie, each counts 1/m"`
 }
 
 // leastGuessed is the least number of targets on each side for a usable result.

@@ -17,24 +17,24 @@ import (
 // that was not requested is nil. Its lists identify records by their index from 0,
 // never by a value; the result is confidential nevertheless.
 type Result struct {
-	Schema  string `json:"schema" doc:"what this object is"`
-	Targets int    `json:"targets" doc:"respondents sought by linkage and by the Bayesian intruder"`
-	Records int64  `json:"records" doc:"records of the release"`
+	Schema  string `json:"schema" doc:"identifies the kind of this object and the version of its format"`
+	Targets int    `json:"targets" doc:"number of respondents that linkage and the Bayesian intruder try to find"`
+	Records int64  `json:"records" doc:"number of records of the release"`
 	// Sampled is the number of the release's records that the attack was computed on; 0
 	// if it was all of them. On a sample the intruder searches among its records only,
 	// so that linkage and posterior are at least as great as on the whole release.
-	Sampled int `json:"sampled,omitempty" doc:"records of the release that the attack was computed on; absent where it was all of them"`
+	Sampled int `json:"sampled,omitempty" doc:"number of released records that the attack used; absent if it used all of them"`
 	// Verdict is set only if the attack is reported alone; a report has its own
 	// verdict.
-	Verdict *headline.Headline `json:"verdict,omitempty" doc:"the worst that was found, and the figures that decide; absent within a report, which has one of its own"`
+	Verdict *headline.Headline `json:"verdict,omitempty" doc:"the worst result and the figures that decide; absent inside a report, which has its own verdict"`
 	Keys    []string           `json:"keys" doc:"numeric columns that the intruder knows"`
 	// Categorical are the columns that linkage by Gower's distance compares in addition
 	// to Keys.
-	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares beside keys"`
+	Categorical []string `json:"categorical,omitempty" doc:"categorical columns that linkage by Gower's distance compares in addition to keys"`
 
 	// Weighted is true if the individual risks use weights; without weights, the
 	// records are taken as the whole population.
-	Weighted bool `json:"weighted,omitempty" doc:"weights say how many of the population each record stands for; without them the records are taken for the whole population"`
+	Weighted bool `json:"weighted,omitempty" doc:"whether weights give the number of persons in the population that each record represents; without weights the records are assumed to be the whole population"`
 
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`
@@ -42,15 +42,15 @@ type Result struct {
 	// Interval is, by width in SDs of the released column, the share of disclosed
 	// records (loss.Interval.Risk). IntervalSound is the same in SDs of the original
 	// column, without suppressed cells (loss.Interval.Sound).
-	Interval      map[string]float64     `json:"interval,omitempty" doc:"share of records with every original value within so many SDs of the released column of the released value, by width; says nothing about identity disclosure"`
-	IntervalSound map[string]float64     `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without what was suppressed"`
-	Utility       *loss.Utility          `json:"utility,omitempty" doc:"what the masking has cost"`
-	Categories    *loss.Categories       `json:"categories,omitempty" doc:"what masks have taken from the categorical keys; absent where none of them is masked"`
-	Replicated    *uniqueness.Replicated `json:"replicated_uniques,omitempty" doc:"records with a combination of categorical keys of their own, and how many of these combinations stand in the release; absent where no key is masked"`
-	Averaging     *Averaging             `json:"averaging,omitempty" doc:"what the mean of several releases gives away"`
-	Inversion     *inversion.Result      `json:"inversion,omitempty" doc:"what is computed back by whoever knows the list of masks and what was published"`
+	Interval      map[string]float64     `json:"interval,omitempty" doc:"share of records whose original values all lie within this many SDs of the released column of the released values, by width; says nothing about identity disclosure"`
+	IntervalSound map[string]float64     `json:"interval_sound,omitempty" doc:"the same in SDs of the original column, without suppressed values"`
+	Utility       *loss.Utility          `json:"utility,omitempty" doc:"information loss by the masking"`
+	Categories    *loss.Categories       `json:"categories,omitempty" doc:"information loss of the categorical keys; absent if no key is masked"`
+	Replicated    *uniqueness.Replicated `json:"replicated_uniques,omitempty" doc:"number of records with a unique combination of categorical keys, and how many of these combinations occur in the release; absent if no key is masked"`
+	Averaging     *Averaging             `json:"averaging,omitempty" doc:"what the mean of several releases discloses"`
+	Inversion     *inversion.Result      `json:"inversion,omitempty" doc:"what an intruder can compute back who knows the list of masks and the published values"`
 
-	Attribute *Disclosure `json:"attribute,omitempty" doc:"what synthetic columns tell of the records that their models were fitted to, beyond what they tell of those that were set aside; at least that where the attack was computed on a sample"`
+	Attribute *Disclosure `json:"attribute,omitempty" doc:"what synthetic columns disclose about the records to which their models were fitted, beyond what they disclose about records set aside; a lower bound if the attack used a sample"`
 
 	chosen []int32 // record of each target, ascending
 }
@@ -58,11 +58,11 @@ type Result struct {
 // Averaging measures what the mean of this release and earlier ones discloses. The
 // first release is this one, followed by Data.Earlier in their order.
 type Averaging struct {
-	Releases int              `json:"releases" doc:"this one, which is the first, and the earlier ones"`
+	Releases int              `json:"releases" doc:"number of releases: this one, which is the first, and the earlier ones"`
 	Columns  []AveragedColumn `json:"columns"`
 	// Linkage compares linkage to this release alone with linkage to the means, by the
 	// linked keys; absent if linkage was not requested.
-	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty" doc:"of this release alone and of the means"`
+	Linkage *linkage.AveragingLinkage `json:"linkage,omitempty" doc:"linkage to this release alone and to the means"`
 }
 
 // AveragedColumn is linkage.AveragedColumn with its column's name.

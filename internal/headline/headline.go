@@ -73,26 +73,26 @@ func (t Tone) Worse(u Tone) Tone {
 
 // Headline is the verdict with its figures.
 type Headline struct {
-	Word    string   `json:"word" doc:"Released, Withheld, Stopped, Gate failed; Measured where nothing was released or judged"`
+	Word    string   `json:"word" doc:"Released, Withheld, Stopped or Gate failed; Measured if nothing was released or judged"`
 	Line    string   `json:"line" doc:"the verdict in a sentence"`
-	Tone    Tone     `json:"tone" doc:"good: what was demanded holds; bad: it does not; amber: it holds and records were lost; neutral: nothing was demanded"`
-	Figures []Figure `json:"figures" doc:"what decides whether the release may leave"`
+	Tone    Tone     `json:"tone" doc:"good: all rules hold; bad: a rule does not hold; amber: all rules hold, but records were lost; neutral: there were no rules"`
+	Figures []Figure `json:"figures" doc:"the figures that decide whether the data may be released"`
 	// Assumptions are what the figures rest on that the data do not show.
-	Assumptions []string `json:"assumptions,omitempty" doc:"what the figures take for granted"`
+	Assumptions []string `json:"assumptions,omitempty" doc:"assumptions of the figures, which the data do not show"`
 }
 
 // Figure is one figure of a headline. What it is about, its number, and how that is
 // written for people.
 type Figure struct {
-	Measure string       `json:"measure" doc:"the limit that a rule can set on it, or known, bias, precision, inversion, lost"`
-	Column  string       `json:"column,omitempty" doc:"the column that it is about; of several the worst"`
-	Label   string       `json:"label" doc:"in words"`
-	Value   assess.Float `json:"value" doc:"null where it was not measured"`
-	Text    string       `json:"text" doc:"the value as people read it, – where it was not measured"`
+	Measure string       `json:"measure" doc:"name of the limit that a rule can set on this figure, or known, bias, precision, inversion, lost"`
+	Column  string       `json:"column,omitempty" doc:"the column of this figure; the worst one if there are several"`
+	Label   string       `json:"label" doc:"the name of the figure, in words"`
+	Value   assess.Float `json:"value" doc:"the value; null if it was not measured"`
+	Text    string       `json:"text" doc:"the value, formatted for people; – if it was not measured"`
 	Unit    string       `json:"unit,omitempty" doc:"what the text counts, or its unit"`
-	Note    string       `json:"note,omitempty" doc:"what it is about, what it rests on, what is not known of it"`
-	Rule    string       `json:"rule,omitempty" doc:"the limit that it is held against, as people read it"`
-	Tone    Tone         `json:"tone" doc:"good: within its rule; bad: beyond it; amber: approximate, or it could not be computed; neutral: no rule is about it"`
+	Note    string       `json:"note,omitempty" doc:"what the figure refers to, how it was computed and what is not known about it"`
+	Rule    string       `json:"rule,omitempty" doc:"the limit with which the value is compared, formatted for people"`
+	Tone    Tone         `json:"tone" doc:"good: its rule holds; bad: its rule does not hold; amber: approximate, or it could not be computed; neutral: it has no rule"`
 }
 
 // Add puts a remark behind a figure's note.

@@ -17,7 +17,7 @@ type RankRow struct {
 	Rank       string  `json:"rank"`       // "1" … "10", ">10"
 	Number     float64 `json:"number"`     // of targets; a fraction where records tie
 	Cumulative float64 `json:"cumulative"` // of targets at this rank or a better one
-	Posterior  Moments `json:"posterior" doc:"of the true record"`
+	Posterior  Moments `json:"posterior" doc:"posterior of the true record"`
 	TopTen     Moments `json:"top_ten" doc:"posterior of the ten best records together"`
 }
 
@@ -27,8 +27,8 @@ type CurvePoint struct {
 	Links     int     `json:"links"`
 	Correct   float64 `json:"correct"`
 	Expected  float64 `json:"expected_correct"`
-	Precision float64 `json:"precision" doc:"correct links over links"`              // Correct/Links
-	Recall    float64 `json:"recall" doc:"correct links over targets with a record"` // Correct/targets that have a record
+	Precision float64 `json:"precision" doc:"correct links divided by links"`              // Correct/Links
+	Recall    float64 `json:"recall" doc:"correct links divided by targets with a record"` // Correct/targets that have a record
 }
 
 // Worst is a target that is easy to find, with the indices of the target and of its
@@ -36,7 +36,7 @@ type CurvePoint struct {
 type Worst struct {
 	Target    int     `json:"target"`
 	Record    int     `json:"record"`
-	Rank      float64 `json:"rank" doc:"the mean of the ranks that tied records share"`
+	Rank      float64 `json:"rank" doc:"rank of the true record; for tied records the mean of their ranks"`
 	Posterior float64 `json:"posterior"`
 }
 
@@ -46,10 +46,10 @@ type Quadrature struct {
 	// LogDensityError bounds the error of the logarithm of one key's density: the
 	// greatest difference between the rule and the same rule with twice the step, plus
 	// the error of the interpolation table if there is one.
-	LogDensityError float64 `json:"log_density_error" doc:"of the logarithm of one key's density"`
+	LogDensityError float64 `json:"log_density_error" doc:"bound of the error of the logarithm of one key's density"`
 	// PosteriorError bounds the relative error of a posterior that follows from
 	// LogDensityError.
-	PosteriorError float64 `json:"posterior_error" doc:"relative, of a posterior"`
+	PosteriorError float64 `json:"posterior_error" doc:"bound of the relative error of a posterior"`
 }
 
 // Learned is what the intruder learns from units whose records are unknown to him.
@@ -73,33 +73,33 @@ type LearnedKey struct {
 // and a link to one of k best records is correct with probability 1/k.
 type Result struct {
 	Knowledge string  `json:"knowledge" doc:"d.1: variances of bias and noise are known; d.2: they have priors"` // "d.1" or "d.2"
-	Threshold float64 `json:"threshold" doc:"a link is made where the greatest posterior exceeds it"`
+	Threshold float64 `json:"threshold" doc:"a link is made if the greatest posterior exceeds this"`
 	// Correct is the number of correct links at the threshold, Links the number of
 	// links.
-	Correct float64 `json:"correct" doc:"correct links, ties sharing the credit"`
-	Links   int     `json:"links" doc:"links made"`
+	Correct float64 `json:"correct" doc:"number of correct links; a tie of m records counts 1/m"`
+	Links   int     `json:"links" doc:"number of links"`
 	// ExpectedCorrect is the number of correct links that the intruder expects: the sum
 	// of the posteriors of the links. It agrees with Correct if the intruder's model is
 	// true.
-	ExpectedCorrect float64 `json:"expected_correct" doc:"what the intruder himself expects to be right of his links"`
+	ExpectedCorrect float64 `json:"expected_correct" doc:"number of correct links that the intruder himself expects"`
 	// PosteriorOfCorrect is the posterior of the true record over the correct links at
 	// the threshold (the figures beside the counts in tables 2 and 3 of Trottini et
 	// al.).
 	PosteriorOfCorrect Moments `json:"posterior_of_correct" doc:"posterior of the true record, over the correct links"`
 	// Rank counts the targets whose record has rank 1, 2, … 10, and a later one.
-	Rank [11]float64 `json:"rank" doc:"targets whose record has rank 1, 2, … 10, and a later one"`
+	Rank [11]float64 `json:"rank" doc:"number of targets whose record has rank 1, 2, … 10, and above 10"`
 
 	Model      Model        `json:"model"`
 	Targets    int          `json:"targets"`
-	WithRecord int          `json:"with_record" doc:"targets whose true record is known"`
+	WithRecord int          `json:"with_record" doc:"number of targets whose true record is known"`
 	Records    int          `json:"records"`
 	Population int          `json:"population"`
-	Outside    float64      `json:"expected_outside" doc:"targets that the intruder expects not to be in the release"` // sum over targets of P(not in the release)
+	Outside    float64      `json:"expected_outside" doc:"number of targets that the intruder expects to be absent from the release"` // sum over targets of P(not in the release)
 	Ranks      []RankRow    `json:"ranks"`
 	Curve      []CurvePoint `json:"curve" doc:"links, precision and recall by threshold"`
 	Worst      []Worst      `json:"worst" doc:"targets most easily found: index among the targets, index of the record, both from 0"`
 	Quadrature *Quadrature  `json:"quadrature,omitempty" doc:"bounds of the error of the integration over priors"`
-	Learned    *Learned     `json:"auxiliary,omitempty" doc:"what the intruder learns from units whose records he does not know"`
+	Learned    *Learned     `json:"auxiliary,omitempty" doc:"what the intruder learns from units without knowing which records are theirs"`
 
 	// PerTarget has one entry per target, in the order of the targets.
 	PerTarget []TargetResult `json:"-"`

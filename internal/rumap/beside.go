@@ -10,8 +10,8 @@ import (
 // Loss is what masking has cost apart from the mean: the same figures as in the report of a release.
 type Loss struct {
 	KS      map[string]assess.Float `json:"ks" doc:"Kolmogorov-Smirnov distance between original and released values, by column"`
-	PMSE    *assess.Float           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
-	Overlap *assess.Float           `json:"overlap,omitempty" doc:"least overlap of the confidence intervals of a regression before and after masking; absent where the sample is not all records"`
+	PMSE    *assess.Float           `json:"pmse,omitempty" doc:"propensity score mean squared error of a logistic regression on the values: 0 if it distinguishes no released record from an original one, 0.25 if it distinguishes all; detects shifts of means and lost values, but no change of spread"`
+	Overlap *assess.Float           `json:"overlap,omitempty" doc:"least overlap of the confidence intervals of a regression before and after masking; absent if the sample does not contain all records"`
 }
 
 // A Beside is a figure of a point apart from R and U, which not every map has.

@@ -11,37 +11,37 @@ const Configured = "configured"
 // Map is an R-U confidentiality map on data. R and U are in 1/(unit of the
 // column)².
 type Map struct {
-	Schema  string `json:"schema" doc:"what this object is"`
+	Schema  string `json:"schema" doc:"identifies the kind of this object and the version of its format"`
 	Name    string `json:"name" doc:"name of the pipeline"`
 	Version string `json:"version" doc:"version of the program"`
 	Column  string `json:"column"`
 	// Categories are the columns of a map of categories, whose U is in bits
 	// and whose R is a probability; Column has their names one after another.
-	Categories []string     `json:"categories,omitempty" doc:"of a map of categories, its columns: U is what their released categories tell of the original's, in bits, and R the probability that a record is found by its categorical keys"`
+	Categories []string     `json:"categories,omitempty" doc:"columns of a map of categories: U is the information that their released categories contain about the original ones, in bits, and R is the probability that a record is found by its categorical keys"`
 	Unit       string       `json:"unit,omitempty"`
-	Replicates int          `json:"replicates" doc:"M, masked replicates of every point"`
-	Records    int64        `json:"records" doc:"records in the data"`
-	Sampled    int          `json:"sampled,omitempty" doc:"records of the keyed sample that replicates were made on; absent where they were made on all"` // records of the keyed sample that replicates were made on; 0: all
-	Groups     []string     `json:"by,omitempty" doc:"columns that R and U are also given by"`
-	Samples    int          `json:"samples,omitempty" doc:"number of different samples that points are of: records, U0 and efficiency are then those of the greatest sample; absent where all points are of the same records"`
-	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"` // n/S² of the original column
-	Axes       []Axis       `json:"axes" doc:"parameters that run over a range"` // in the order of the configuration
-	Rules      []Rule       `json:"rules" doc:"the gate's limits, in its order, and behind them what a run demands by itself"`
-	Margin     float64      `json:"margin,omitempty" doc:"Monte-Carlo standard errors of R that a limit must leave"`
-	Points     []Point      `json:"points" doc:"choices of all parameters"`
+	Replicates int          `json:"replicates" doc:"number of masked replicates of each point, M"`
+	Records    int64        `json:"records" doc:"number of records in the data"`
+	Sampled    int          `json:"sampled,omitempty" doc:"number of records of the keyed sample on which the replicates were made; absent if they were made on all records"` // records of the keyed sample that replicates were made on; 0: all
+	Groups     []string     `json:"by,omitempty" doc:"columns by which the records are grouped: R and U are also given for each group"`
+	Samples    int          `json:"samples,omitempty" doc:"number of different samples among the points: records, U0 and efficiency are then those of the largest sample; absent if all points have the same records"`
+	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"`  // n/S² of the original column
+	Axes       []Axis       `json:"axes" doc:"parameters that vary over a range"` // in the order of the configuration
+	Rules      []Rule       `json:"rules" doc:"the gate's limits, in its order, followed by the conditions that every run requires"`
+	Margin     float64      `json:"margin,omitempty" doc:"number of Monte-Carlo standard errors of R by which a limit must hold"`
+	Points     []Point      `json:"points" doc:"the points, each with a value for every parameter"`
 
 	// Unjudged are the rules that could be judged at no point, in words.
-	Unjudged []string `json:"unjudged,omitempty" doc:"rules, in words, that no point could be held against: nothing is recommended without them"`
+	Unjudged []string `json:"unjudged,omitempty" doc:"rules, in words, that could not be judged at any point: without them no point is recommended"`
 
-	Recommended *Recommended `json:"recommended" doc:"the admissible point of greatest utility; null where there is none"` // nil where no point is admissible
-	Reason      string       `json:"reason,omitempty" doc:"what prevents a recommendation"`                                // what prevents it, where none is
+	Recommended *Recommended `json:"recommended" doc:"the admissible point with the greatest utility; null if there is none"` // nil where no point is admissible
+	Reason      string       `json:"reason,omitempty" doc:"why no point is recommended"`                                      // what prevents it, where none is
 
 	given int // rules of the gate; behind them in Rules is what a run demands by itself
 }
 
 // Axis is one parameter that runs over a range.
 type Axis struct {
-	Path string `json:"path" doc:"place of the parameter in the configuration"` // masks.1.noise.sd
+	Path string `json:"path" doc:"path of the parameter in the configuration"` // masks.1.noise.sd
 	// Relative says that the values are fractions of the column's standard
 	// deviation, or else that they are in the parameter's own unit.
 	Relative bool `json:"relative,omitempty" doc:"whether values are fractions of the column's standard deviation"`
@@ -50,16 +50,16 @@ type Axis struct {
 // Rule is a limit of the gate. An empty Target or Knowledge stands for all of them. A rule
 // about anything but R, RMSE and efficiency has a Measure and its Limit.
 type Rule struct {
-	Column        string        `json:"column,omitempty" doc:"of the rule, where that is not the map's; absent with measures about the respondents"`
-	Target        string        `json:"target,omitempty" doc:"absent: every target"`
-	Knowledge     string        `json:"knowledge,omitempty" doc:"absent: every knowledge state"`
+	Column        string        `json:"column,omitempty" doc:"column of the rule, if it is not the map's; absent for measures about respondents"`
+	Target        string        `json:"target,omitempty" doc:"target of the rule; absent: every target"`
+	Knowledge     string        `json:"knowledge,omitempty" doc:"knowledge state of the rule; absent: every knowledge state"`
 	MaxRisk       *assess.Float `json:"max_risk,omitempty"`
-	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"the same as a greatest R of 1/min_rmse²"` // the same as a greatest R of 1/MinRMSE²
+	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"equivalent to a greatest R of 1/min_rmse²"` // the same as a greatest R of 1/MinRMSE²
 	MinEfficiency *assess.Float `json:"min_efficiency,omitempty"`
 
-	Measure string        `json:"measure,omitempty" doc:"what is limited where that is neither R, RMSE nor efficiency, as in the gate's verdict: max_linked, min_k, max_unchanged, inversion …"`
-	Limit   *assess.Float `json:"limit,omitempty" doc:"the limit on that measure"`
-	Words   string        `json:"words,omitempty" doc:"the rule about that measure in words"`
+	Measure string        `json:"measure,omitempty" doc:"the limited measure, if it is not R, RMSE or efficiency, named as in the gate's verdict: max_linked, min_k, max_unchanged, inversion …"`
+	Limit   *assess.Float `json:"limit,omitempty" doc:"the limit on this measure"`
+	Words   string        `json:"words,omitempty" doc:"the rule about this measure in words"`
 
 	inRun bool // a run demands it by itself and has judged it: points cannot be held against it
 }
@@ -67,8 +67,8 @@ type Rule struct {
 // Point is one choice of all parameters.
 type Point struct {
 	Strategy   string             `json:"strategy" doc:"configured, or the name of a strategy"`
-	Parameters map[string]float64 `json:"parameters" doc:"by path; only those that run over a range"`
-	Records    int64              `json:"records,omitempty" doc:"records that are released, where points are of different samples"`
+	Parameters map[string]float64 `json:"parameters" doc:"values of the parameters that vary over a range, by path"`
+	Records    int64              `json:"records,omitempty" doc:"number of released records, if the points have different samples"`
 	U0         assess.Float       `json:"U0,omitempty" doc:"utility of these records unmasked"`
 	Efficiency assess.Float       `json:"efficiency" doc:"U/U0, with U0 of the map"` // U/U₀
 	// EfficiencyGate is what min_efficiency is held against: assess.Utility has it.
@@ -76,22 +76,22 @@ type Point struct {
 	Sampled        bool         `json:"sampled,omitempty"` // whether U rests on the keyed sample
 	Approximate    bool         `json:"approximate,omitempty"`
 	Errs           string       `json:"errs,omitempty"` // safe or either
-	U              assess.Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², expected over replicates"`
+	U              assess.Float `json:"U" doc:"data utility 1/E(μ̂ − μ)², where E is the expectation over replicates"`
 	USE            assess.Float `json:"U_se" doc:"Monte-Carlo standard error of U"`
 	Bias           assess.Float `json:"bias" doc:"expected shift of the mean"` // E(ȳ) − x̄
-	Admissible     bool         `json:"admissible" doc:"whether every rule holds that could be judged here"`
-	Impossible     string       `json:"impossible,omitempty" doc:"why a mask refuses the records at this point; a point that replicates find so has no figures"`
+	Admissible     bool         `json:"admissible" doc:"whether all rules that could be judged at this point hold"`
+	Impossible     string       `json:"impossible,omitempty" doc:"why a mask cannot be applied to the records at this point; if the replicates find this, the point has no figures"`
 	Unjudged       []string     `json:"unjudged,omitempty" doc:"rules, in words, that could not be judged at this point"`
 	Broken         []Broken     `json:"broken,omitempty" doc:"rules that do not hold"`
 	Risk           []Risk       `json:"risk"`
-	Groups         []Group      `json:"groups,omitempty" doc:"the same by group"`
+	Groups         []Group      `json:"groups,omitempty" doc:"R and U by group"`
 	// Respondents and Unchanged are of one replicate of the sample, as the masks would
 	// release it.
-	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about the respondents that rules limit, by name, of one replicate of the sample; max_attribute_disclosure also where assess.intruder.attribute asks for it"`
-	Loss        *Loss                   `json:"loss,omitempty" doc:"what masking has cost beside the mean, of one replicate of the sample, where assess.intruder.utility asks for it"`
-	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of values that stay as they are, by column that a rule is about, of one replicate of the sample"`
-	Beside      map[string]*Point       `json:"-"`                                                                              // R and U of other columns that rules are about
-	Worst       *Group                  `json:"worst,omitempty" doc:"the group of the greatest R among what the rules protect"` // of the groups, that of the greatest R anywhere among what the rules protect
+	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about respondents that rules limit, by name, from one replicate of the sample; max_attribute_disclosure also if assess.intruder.attribute is configured"`
+	Loss        *Loss                   `json:"loss,omitempty" doc:"information loss that U does not measure, from one replicate of the sample, if assess.intruder.utility is configured"`
+	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of unchanged values, for each column that a rule is about, from one replicate of the sample"`
+	Beside      map[string]*Point       `json:"-"`                                                                                 // R and U of other columns that rules are about
+	Worst       *Group                  `json:"worst,omitempty" doc:"the group with the greatest R of those that the rules limit"` // of the groups, that of the greatest R anywhere among what the rules protect
 }
 
 // Broken says that a rule of Map.Rules does not hold at a point.
@@ -99,9 +99,9 @@ type Broken struct {
 	Rule      int          `json:"rule" doc:"index in rules"` // index in Map.Rules
 	Target    string       `json:"target,omitempty"`
 	Knowledge string       `json:"knowledge,omitempty"`
-	Found     assess.Float `json:"found" doc:"R, RMSE or efficiency, as the rule's limit"`
-	HeldBack  bool         `json:"held_back,omitempty" doc:"it holds on the replicates of the map, not on those held back"`
-	AsRun     bool         `json:"as_run,omitempty" doc:"found when the point was masked and judged as a run would"`
+	Found     assess.Float `json:"found" doc:"the value found for the measure that the rule limits: R, RMSE or efficiency"`
+	HeldBack  bool         `json:"held_back,omitempty" doc:"whether the rule holds on the replicates of the map but not on those held back"`
+	AsRun     bool         `json:"as_run,omitempty" doc:"whether this was found when all records were masked and judged as in a run"`
 }
 
 // Risk is R of one target under one knowledge state.
@@ -131,8 +131,8 @@ func (p *Point) precision() assess.Float {
 
 // Group is one group of records: the values of the columns that Map.Groups names.
 type Group struct {
-	Values     []string     `json:"values" doc:"of the columns in by"`
-	Records    int          `json:"records" doc:"masked in a replicate"`
+	Values     []string     `json:"values" doc:"values of the columns in by"`
+	Records    int          `json:"records" doc:"number of records that are masked in a replicate"`
 	Efficiency assess.Float `json:"efficiency"`
 	Risk       []Risk       `json:"risk"`
 }
@@ -140,13 +140,13 @@ type Group struct {
 // Recommended is the admissible point of greatest utility.
 type Recommended struct {
 	Point   int       `json:"point" doc:"index in points"` // index in Map.Points
-	Binding []Binding `json:"binding" doc:"what keeps the next better point from being admissible"`
+	Binding []Binding `json:"binding" doc:"rules that keep the next better point from being admissible"`
 	// HeldBack says that the rules were also found to hold on so many further
 	// replicates, of which none was used in choosing.
-	HeldBack int `json:"held_back_replicates" doc:"further replicates, not used in choosing, on which the rules were found to hold"`
+	HeldBack int `json:"held_back_replicates" doc:"number of further replicates, not used for the choice, on which the rules hold"`
 	// AsRun says that all records were masked and judged as a run would, and that its
 	// gate passed.
-	AsRun bool `json:"as_run" doc:"whether all records were masked and judged as a run would, and its gate passed"`
+	AsRun bool `json:"as_run" doc:"whether all records were also masked and judged as in a run, and the gate passed"`
 }
 
 // Binding is what binds: a target under a knowledge state, or the efficiency.

@@ -62,30 +62,30 @@ const DefaultConfidence = 0.6827
 
 // Result is the outcome of an attack.
 type Result struct {
-	Passed     bool           `json:"passed" doc:"nothing was computed back"` // every column passed
-	Confidence float64        `json:"confidence" doc:"probability from which a claim is deterministic"`
+	Passed     bool           `json:"passed" doc:"whether no original value could be computed back"` // every column passed
+	Confidence float64        `json:"confidence" doc:"probability from which a claim counts as deterministic"`
 	Columns    []ColumnResult `json:"columns"`
 	// Categories holds the results of the categorical keys that masks change.
-	Categories []CategoryResult `json:"categories,omitempty" doc:"of the categorical keys that masks change"`
+	Categories []CategoryResult `json:"categories,omitempty" doc:"results for the categorical keys that masks change"`
 }
 
 // ColumnResult counts the recovered values of a column.
 type ColumnResult struct {
 	Name    string  `json:"name"`
-	Masked  bool    `json:"masked" doc:"some mask names the column"` // a mask names the column
-	Grid    float64 `json:"grid" doc:"step of the values, in the column's unit; what is found to within half of it is recovered"`
-	Records int     `json:"records" doc:"with an original value"`
+	Masked  bool    `json:"masked" doc:"whether a mask names the column"` // a mask names the column
+	Grid    float64 `json:"grid" doc:"grid step of the values, in the column's unit; a value counts as recovered if it is found to within half a step"`
+	Records int     `json:"records" doc:"number of records with an original value"`
 	// Guess is the share of records that have the most frequent original value:
 	// the success rate of always guessing this value.
-	Guess float64 `json:"guess" doc:"share of the most frequent original value"`
+	Guess float64 `json:"guess" doc:"share of records with the most frequent original value: the success rate of always guessing it"`
 	// Recovered counts the records that were recovered by inversions that fail the
 	// column, each record once. Share is Recovered/Records. BeyondGuess is Share minus
 	// the expected share from guessing with as many claims, at least 0.
-	Recovered   int     `json:"recovered" doc:"records recovered by inversions that fail the column"`
+	Recovered   int     `json:"recovered" doc:"number of records recovered by inversions that fail the column"`
 	Share       float64 `json:"share"`
-	BeyondGuess float64 `json:"beyond_guess" doc:"share less what guessing finds with as many claims"`
+	BeyondGuess float64 `json:"beyond_guess" doc:"share minus the share expected from guessing with as many claims, at least 0"`
 	// By is the inversion that recovered the most records, "" if the column passes.
-	By         Kind        `json:"by" doc:"inversion that recovered the most"`
+	By         Kind        `json:"by" doc:"the inversion that recovered the most records; empty if the column passed"`
 	Passed     bool        `json:"passed"`
 	Inversions []Inversion `json:"inversions"`
 }
@@ -117,16 +117,16 @@ const (
 type Inversion struct {
 	Kind      Kind   `json:"kind"`
 	Mask      string `json:"mask,omitempty"` // label of the mask that it undoes
-	Claims    int    `json:"claims" doc:"values computed"`
-	Recovered int    `json:"recovered" doc:"claims within half a grid step of the original"`
+	Claims    int    `json:"claims" doc:"number of values that the inversion computed"`
+	Recovered int    `json:"recovered" doc:"number of claims within half a grid step of the original"`
 	// Certainty is the least probability, given the masks, with which a claim is
 	// correct; 0 if the masks do not determine it.
-	Certainty float64 `json:"certainty" doc:"least probability, given the masks, with which a claim is right; 0 where they do not tell"`
+	Certainty float64 `json:"certainty" doc:"least probability, given the masks, that a claim is correct; 0 if the masks do not determine it"`
 	// Chance is the greatest share of claims that are correct by chance: because the
 	// masks left the value unchanged, or by guessing.
-	Chance        float64 `json:"chance" doc:"greatest share of claims that luck brings"`
-	Deterministic bool    `json:"deterministic" doc:"the intruder knows that the claims are right"`
-	Fails         bool    `json:"fails" doc:"it fails the column"`
+	Chance        float64 `json:"chance" doc:"greatest share of claims that are correct by chance"`
+	Deterministic bool    `json:"deterministic" doc:"whether the intruder knows that the claims are correct"`
+	Fails         bool    `json:"fails" doc:"whether the column fails because of this inversion"`
 }
 
 // Attack tries every inversion on every column. It returns an error if the masks, the

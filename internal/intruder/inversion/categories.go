@@ -25,29 +25,29 @@ type CategoryColumn struct {
 // infer on the original categories of a column.
 type CategoryResult struct {
 	Name    string `json:"name"`
-	Records int    `json:"records" doc:"with a released category"`
+	Records int    `json:"records" doc:"number of records with a released category"`
 	// Guess is the share of records that have the most frequent original category.
-	Guess float64 `json:"guess" doc:"share of the most frequent original category"`
+	Guess float64 `json:"guess" doc:"share of records with the most frequent original category: the success rate of always guessing it"`
 	// Posterior is the greatest probability of an original category given a released one.
 	// For post-randomisation it is computed by Bayes' rule, with the prior frequencies that
 	// follow from the released frequencies and the matrix. For a recoding it is the share of
 	// the most frequent category among the joined ones, which an intruder may know from
 	// other sources.
-	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability with which a released category tells the original one; absent where no mask of the column recodes or randomises"`
+	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability of an original category, given the released one; absent if no mask recodes or randomises the column"`
 	// Rarest, for post-randomisation only, is the probability that the rarest category
 	// by these frequencies is the original category of a record for which it is
 	// released.
-	Rarest *float64 `json:"posterior_rarest,omitempty" doc:"of post-randomisation: the probability that the rarest category is the original one where it is released"`
+	Rarest *float64 `json:"posterior_rarest,omitempty" doc:"with post-randomisation: the probability that the rarest category is the original one of a record for which it is released"`
 	// Certain counts the records whose original category follows with certainty.
-	Certain int `json:"certain" doc:"records whose original category follows for certain from the released one"`
+	Certain int `json:"certain" doc:"number of records whose original category follows with certainty from the released one"`
 	// Hidden counts the cells that are missing in the release but not in the original.
 	// Claims counts those whose value follows from k and the other records. Recovered
 	// counts the correct claims.
-	Hidden    int `json:"hidden,omitempty" doc:"cells that local suppression set missing"`
-	Claims    int `json:"claims,omitempty" doc:"missing cells of which one value alone makes the combination rare"`
-	Recovered int `json:"recovered" doc:"values computed back by what fails the column"`
+	Hidden    int `json:"hidden,omitempty" doc:"number of cells that are missing in the release but not in the original"`
+	Claims    int `json:"claims,omitempty" doc:"number of missing cells for which only one value makes the combination rare"`
+	Recovered int `json:"recovered" doc:"number of values computed back by the inversion that fails the column"`
 	// By is the inversion that recovered values, "" if the column passes.
-	By     Kind `json:"by" doc:"what computed values back"`
+	By     Kind `json:"by" doc:"the inversion that computed values back; empty if the column passed"`
 	Passed bool `json:"passed"`
 }
 

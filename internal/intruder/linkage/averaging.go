@@ -24,7 +24,7 @@ type Averaging struct {
 type AveragedColumn struct {
 	// Compared is the number of records that have a value in the original and in
 	// every release; the other figures are over these records.
-	Compared int `json:"compared" doc:"records with a value in the original and in every release"`
+	Compared int `json:"compared" doc:"number of records with a value in the original and in every release"`
 	// MSE[j] is the mean squared error of the mean of the first j+1 releases, in
 	// the column's unit squared, and R[j] its reciprocal, the disclosure risk if the
 	// intruder uses the mean as the estimate: Duncan, Keller-McNulty and Stokes (2004).
@@ -33,20 +33,20 @@ type AveragedColumn struct {
 	R   []assess.Float `json:"R" doc:"disclosure risk 1/mse"`
 	// Within is the mean over the records of the variance among releases, divisor
 	// k−1; NaN for a single release.
-	Within assess.Float `json:"within" doc:"mean variance among the releases"`
+	Within assess.Float `json:"within" doc:"mean over the records of the variance between releases"`
 	// Limit estimates the MSE of the mean of infinitely many releases of this kind: the
 	// MSE of k releases minus Within/k, at least 0.
-	Limit assess.Float `json:"limit" doc:"the mse that endless releases would leave"`
+	Limit assess.Float `json:"limit" doc:"estimated mse of the mean of infinitely many releases"`
 	// Equal is true if every compared record has the same value in all releases. The
 	// mean then discloses no more than a single release.
-	Equal bool `json:"equal" doc:"all releases have the same values: their mean gives away nothing more"`
+	Equal bool `json:"equal" doc:"whether all releases have the same values, so that their mean discloses nothing more than one release"`
 }
 
 // AveragingLinkage is the linkage of the originals to the first release and to
 // the means.
 type AveragingLinkage struct {
-	Single   *Result `json:"single" doc:"of this release"`
-	Averaged *Result `json:"averaged" doc:"of the means of the releases"`
+	Single   *Result `json:"single" doc:"linkage to this release"`
+	Averaged *Result `json:"averaged" doc:"linkage to the means of the releases"`
 }
 
 // Average measures the averaging attack on the numeric keys. Record i is the same

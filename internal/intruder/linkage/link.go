@@ -8,15 +8,15 @@ import (
 // Result counts the targets that are linked correctly, in the form of "linkage" in the
 // program's output, and holds the results of each target.
 type Result struct {
-	Distance Distance `json:"distance" doc:"how the nearness of two records is measured"`
+	Distance Distance `json:"distance" doc:"the distance between two records"`
 	// ExpectedCorrect is the expected number of targets that are linked to their own
 	// record, if each target is linked to its nearest record, or to one of its nearest
 	// records at random.
-	ExpectedCorrect float64 `json:"expected_correct" doc:"targets linked to their own record, ties sharing the credit"`
-	CorrectShare    float64 `json:"correct_share" doc:"of the targets"`
+	ExpectedCorrect float64 `json:"expected_correct" doc:"number of targets linked to their own record; a tie of m records counts 1/m"`
+	CorrectShare    float64 `json:"correct_share" doc:"expected_correct as a share of the targets"`
 	// OneToOneCorrect is the same number for the assignment of targets to distinct
 	// records with the least sum of distances; absent if it was not requested.
-	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty" doc:"the same for the optimal assignment of each target to a record of its own"`
+	OneToOneCorrect *float64 `json:"one_to_one_correct,omitempty" doc:"the number if the targets are assigned to different records with the least sum of distances"`
 
 	// Constant holds the indices of the keys, numeric ones first, that are omitted
 	// because no two records differ in them or, for Ranks, because one side has no

@@ -22,12 +22,12 @@ type Categories struct {
 	// p̂ of a combination is the share of released records among its records on both sides
 	// (Woo, Reiter, Oganian & Karr 2009). 0: all combinations have the same frequency on
 	// both sides; ¼: no combination occurs on both sides.
-	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 where combinations are as frequent as they were, a quarter where none of them is on both sides"`
+	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 if all combinations have the same frequency in the original and the release, 0.25 if no combination occurs in both"`
 	// Expected is the mean of PMSE if the released records are independent draws from the
 	// distribution of the original: (k − 1)/(8N), with k combinations and N records on both
 	// sides together (Snoke et al. 2018, section 3.1, with c = ½).
-	Expected     float64 `json:"expected" doc:"what fresh draws from the same distribution would give"`
-	Combinations int     `json:"combinations" doc:"combinations on either side"`
+	Expected     float64 `json:"expected" doc:"expectation of pmse for independent draws from the same distribution"`
+	Combinations int     `json:"combinations" doc:"number of combinations in the original or the release"`
 }
 
 // CategoryLoss is the information loss of one column.
@@ -37,17 +37,17 @@ type CategoryLoss struct {
 	// Changed counts the records whose category differs from the original, including
 	// those whose value was set missing. In a recoded column it counts every record
 	// whose coarser category has another name.
-	Changed int `json:"changed" doc:"records with another category than the original's, or with none in its place"`
-	Missing int `json:"missing" doc:"of these, records whose value was set missing"`
+	Changed int `json:"changed" doc:"number of records whose category differs from the original one or is missing instead of it"`
+	Missing int `json:"missing" doc:"number of these records whose value was set missing"`
 	// Original and Released are the entropies of the categories, in bits: −Σ p·log₂ p.
-	Original float64 `json:"entropy" doc:"entropy of the original's categories, in bits"`
+	Original float64 `json:"entropy" doc:"entropy of the original categories, in bits"`
 	Released float64 `json:"entropy_released" doc:"entropy of the released categories, in bits"`
 	// Lost is the entropy of the original's category given the released one, in bits: the
 	// information on the original that the release does not contain.
-	Lost float64 `json:"entropy_lost" doc:"entropy of the original's category given the released one, in bits: 0 where the one follows from the other"`
+	Lost float64 `json:"entropy_lost" doc:"entropy of the original category given the released one, in bits: 0 if the original category follows from the released one"`
 	// Distance is half the sum over the categories of |p − q|, where p and q are the
 	// category's shares before and after masking. It compares shares, not records.
-	Distance float64 `json:"distance" doc:"half the sum of the differences of the categories' shares: 0 where they are as frequent as they were, 1 where no category is on both sides"`
+	Distance float64 `json:"distance" doc:"half the sum of the absolute differences of the categories' shares: 0 if all categories have the same share in the original and the release, 1 if no category occurs in both"`
 }
 
 // MostChanged returns the greatest share of changed records among the columns.

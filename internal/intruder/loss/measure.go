@@ -104,9 +104,9 @@ type Options struct {
 // cells.
 type Utility struct {
 	IL1s        float64            `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
-	IL1sPerCell float64            `json:"il1s_per_cell" doc:"the same over all cells"`
-	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null where none can be compared"` // nil where no eigenvalue can be compared
-	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score: 0 where a logistic regression on the values tells no released record from an original, 0.25 where it tells each; it sees shifts of means and lost values, no change of spread"`
+	IL1sPerCell float64            `json:"il1s_per_cell" doc:"il1s divided by the number of cells"`
+	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null if no eigenvalue can be compared"` // nil where no eigenvalue can be compared
+	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score mean squared error of a logistic regression on the values: 0 if it distinguishes no released record from an original one, 0.25 if it distinguishes all; detects shifts of means and lost values, but no change of spread"`
 	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // omits columns that have no value on one side
 	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"` // W1, in the column's unit
 
@@ -122,7 +122,7 @@ type ColumnLoss struct {
 	Name     string  `json:"name"`
 	Original Moments `json:"original"`
 	Released Moments `json:"released"`
-	Change   Change  `json:"change" doc:"how far the column's cells have moved"`
+	Change   Change  `json:"change" doc:"size of the changes of the column's cells"`
 }
 
 // Measure computes the information loss of a pair. It returns an error if the pair or

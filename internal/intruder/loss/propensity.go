@@ -34,7 +34,7 @@ type Propensity struct {
 	// Ratio is PMSE/Expected; 1 is the value of independent draws. Masked records are
 	// more similar to their originals than independent draws are, so that small noise
 	// gives less than 1. nil if there is no term besides the intercept.
-	Ratio *float64 `json:"ratio" doc:"pmse over what fresh draws from the same distribution would give"`
+	Ratio *float64 `json:"ratio" doc:"pmse divided by its expectation for independent draws from the same distribution"`
 
 	Terms        int     `json:"terms"`          // k
 	TermsLeftOut int     `json:"terms_left_out"` // constant, or combinations of others

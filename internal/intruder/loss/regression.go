@@ -23,8 +23,8 @@ type Overlap struct {
 	Response     string        `json:"response"`
 	Predictors   []string      `json:"predictors"`
 	Level        float64       `json:"level"`
-	Records      [2]int        `json:"records"`                                  // complete records, original and released
-	Mean         float64       `json:"mean" doc:"of the coefficients' overlaps"` // of the coefficients' overlaps, the intercept's among them
+	Records      [2]int        `json:"records"`                                       // complete records, original and released
+	Mean         float64       `json:"mean" doc:"mean of the coefficients' overlaps"` // of the coefficients' overlaps, the intercept's among them
 	Coefficients []Coefficient `json:"coefficients"`
 	// LeftOut names the predictors that are linear combinations of those before them on
 	// at least one side. They are omitted on both sides, so that the coefficients have

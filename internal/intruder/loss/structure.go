@@ -80,7 +80,7 @@ type Structure struct {
 	// below RankTolerance·e_1 the original does not vary, and a quotient by e_j is only rounding error
 	// (sdcMicro reports 10¹⁴ for collinear columns). These e_j are omitted. nil if none remains.
 	Eigen        *float64 `json:"eigen"`
-	EigenLeftOut int      `json:"eigen_left_out" doc:"eigenvalues that are 0 but for rounding"`
+	EigenLeftOut int      `json:"eigen_left_out" doc:"number of eigenvalues that were left out because they are 0 up to rounding"`
 	Rank         int      `json:"rank"` // number of eigenvalues that are not omitted
 	// LeftOut names columns without variance on one side, or without complete records
 	// in common with another column: they have no correlation.

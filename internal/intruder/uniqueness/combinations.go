@@ -13,7 +13,7 @@ import (
 type Combination struct {
 	Keys []string `json:"keys"`
 	// Uniques is the number of records with f_k < 2 on these keys alone.
-	Uniques int `json:"uniques" doc:"records with a sample frequency below 2 on these keys alone"`
+	Uniques int `json:"uniques" doc:"number of records with a sample frequency below 2 by these keys alone"`
 }
 
 // tabulate counts the sample uniques of all combinations of up to size keys, ordered by

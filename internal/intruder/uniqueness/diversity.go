@@ -12,13 +12,13 @@ import (
 // if no class has a value.
 type Diversity struct {
 	// DistinctMin is the least number of different values in a class.
-	DistinctMin int `json:"distinct_min" doc:"least number of different values in a class of equal keys"`
+	DistinctMin int `json:"distinct_min" doc:"least number of distinct values among records with equal keys"`
 	// EntropyMin is the least effective number of values, exp(entropy).
-	EntropyMin float64 `json:"entropy_min" doc:"least effective number of values, e to the entropy"`
+	EntropyMin float64 `json:"entropy_min" doc:"least effective number of values among records with equal keys: e to the power of the entropy"`
 	// RecursiveMin is the minimum over the classes of the greatest l for which the
 	// class is (c,l)-diverse: its most frequent value occurs less than c times as often
 	// as its values from the l-th most frequent on together.
-	RecursiveMin int `json:"recursive_min" doc:"least l up to which a class is (c,l)-diverse"`
+	RecursiveMin int `json:"recursive_min" doc:"greatest l for which all classes of records with equal keys are (c,l)-diverse"`
 
 	// The measures of each record's class, by record.
 	Distinct  []int32   `json:"-"`

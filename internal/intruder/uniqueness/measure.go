@@ -8,22 +8,22 @@ type Result struct {
 	Keys []string `json:"keys" doc:"categorical columns whose combinations are counted"`
 	// Records is the number of records. MinFrequency is the least f_k: the file is
 	// k-anonymous for every k up to MinFrequency.
-	Records      int     `json:"records" doc:"that frequencies are counted among"`
-	MinFrequency float64 `json:"min_k" doc:"least sample frequency: the file is k-anonymous for k up to it"`
+	Records      int     `json:"records" doc:"number of records among which frequencies are counted"`
+	MinFrequency float64 `json:"min_k" doc:"least sample frequency: the file is k-anonymous for every k up to this value"`
 	// SampleUniques is the number of records with f_k = 1.
-	SampleUniques int `json:"sample_uniques" doc:"records that share their keys with no other"`
+	SampleUniques int `json:"sample_uniques" doc:"number of records whose combination of keys no other record has"`
 	// Violations is the number of records with f_k < k, by k.
-	Violations map[int]int `json:"violations" doc:"records with a sample frequency below k, by k"`
+	Violations map[int]int `json:"violations" doc:"number of records with a sample frequency below k, by k"`
 	// Estimator is the estimator of the individual risk: exact or approx.
-	Estimator string `json:"estimator" doc:"of the individual risk"`
+	Estimator string `json:"estimator" doc:"estimator of the individual risk: exact or approx"`
 	// ExpectedReidentifications is the sum of the individual risks.
 	ExpectedReidentifications float64              `json:"expected_reidentifications" doc:"sum of the individual risks"`
 	MaxIndividualRisk         float64              `json:"max_individual_risk" doc:"greatest probability of re-identification of a record"`
 	Household                 *Household           `json:"household,omitempty" doc:"risk that at least one member of a household is found"`
 	SUDA2                     *SUDA2               `json:"suda2,omitempty" doc:"scores of special uniques"`
-	LDiversity                map[string]Diversity `json:"l_diversity,omitempty" doc:"of each sensitive column"`
-	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"of the sensitive columns together"`
-	Combinations              []Combination        `json:"combinations,omitempty" doc:"records that are unique on these keys alone"`
+	LDiversity                map[string]Diversity `json:"l_diversity,omitempty" doc:"l-diversity of each sensitive column"`
+	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"l-diversity of the sensitive columns together"`
+	Combinations              []Combination        `json:"combinations,omitempty" doc:"records that are unique by some of the keys alone, for each set of keys"`
 
 	// SampleFrequency is f_k and PopulationFrequency F_k; without weights both are the
 	// same slice.
@@ -37,7 +37,7 @@ type Household struct {
 	// ExpectedReidentifications is the sum over records, not over households, of their
 	// households' risks: the expected number of respondents in whose household at least
 	// one member is found.
-	ExpectedReidentifications float64 `json:"expected_reidentifications" doc:"respondents expected to be found or to live with one who is"`
+	ExpectedReidentifications float64 `json:"expected_reidentifications" doc:"expected number of respondents in whose household at least one member is found"`
 	MaxRisk                   float64 `json:"max_risk" doc:"greatest probability that a member of a household is found"`
 
 	Risk []float64 `json:"-"`

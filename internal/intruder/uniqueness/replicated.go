@@ -12,9 +12,9 @@ import (
 // this is correct if the released record is not a random draw. Missing values count as a
 // value of their own.
 type Replicated struct {
-	Uniques  int     `json:"uniques" doc:"records of the original whose combination no other one has"`
-	Standing int     `json:"standing" doc:"those of them whose combination stands in the release"`
-	Share    float64 `json:"share" doc:"standing of uniques, 0 where there are none"`
+	Uniques  int     `json:"uniques" doc:"number of original records whose combination no other original record has"`
+	Standing int     `json:"standing" doc:"number of these records whose combination occurs in the release"`
+	Share    float64 `json:"share" doc:"standing divided by uniques; 0 if there are no uniques"`
 }
 
 // ReplicatedUniques counts the replicated uniques. original and released hold one slice of

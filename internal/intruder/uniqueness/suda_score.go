@@ -67,9 +67,9 @@ type SUDA2 struct {
 	Max  float64 `json:"max"`
 	Mean float64 `json:"mean"`
 	// MaxSize is the largest number of keys that were combined.
-	MaxSize int `json:"max_size" doc:"most keys that were combined"`
+	MaxSize int `json:"max_size" doc:"greatest number of keys that were combined"`
 	// Sizes counts the minimal sample uniques by their number of keys, from 1.
-	Sizes []int64 `json:"msus_by_size" doc:"minimal sample uniques by their number of keys, from 1"`
+	Sizes []int64 `json:"msus_by_size" doc:"number of minimal sample uniques by their number of keys, from 1"`
 	// Contribution is, for each key, the share of the scores' total that comes from
 	// sets with this key. A set counts for each of its keys, so the sum exceeds 1.
 	Contribution map[string]float64 `json:"contribution" doc:"share of the scores that comes from sets with this key"`
