@@ -40,7 +40,7 @@ var fields = []arrow.Field{
 	{Name: "name", Type: arrow.BinaryTypes.String, Nullable: true},
 }
 
-// survey makes a batch of rows from…to: row i earns 100·i.
+// survey returns a batch of the rows from…to; row i has the wage 100·i.
 func survey(t testing.TB, from, to int) arrow.RecordBatch {
 	t.Helper()
 	var wage, age, index, jobs, name []string
@@ -151,8 +151,8 @@ func runOf(values ...[]byte) *message.Run {
 	return run
 }
 
-// Messages of one batch and several come out with wage masked and the rest as it
-// was, message by message, carried or decoded.
+// Messages of one or several batches are released message by message, with wage masked and the other
+// columns unchanged, whether these are carried or decoded.
 func TestRoundTrip(t *testing.T) {
 	for _, carry := range []bool{true, false} {
 		for _, compression := range []string{"", "zstd", "lz4"} {
@@ -192,7 +192,7 @@ func TestRoundTrip(t *testing.T) {
 				v.Values[i]++
 			}
 			b.Reject(1, "wage", "for the test") // in the middle of a message
-			b.Reject(6, "wage", "for the test") // the only one of its message
+			b.Reject(6, "wage", "for the test") // the only record of its message
 			out, err := w.Encode(t.Context(), &b)
 			if err != nil {
 				t.Fatal(err)
@@ -222,7 +222,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// What a message's schema may have otherwise, and what is refused.
+// Which differences a message's schema may have, and which are refused.
 func TestSchemas(t *testing.T) {
 	one := survey(t, 1, 2)
 	with := func(order ...int) []byte {
@@ -292,7 +292,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: released %q", c.name, rows)
 		}
 	}
-	// Where unlisted columns are not dropped they end the stream, wherever they show.
+	// If unlisted columns are not dropped, they end the stream, whether they are in a message or in
+	// the schema file.
 	r := newTestReader(t, message.Request{Columns: listed}, fields...)
 	d, err := r.Decoder(layoutOf(r.Schema(), true), true)
 	if err != nil {
@@ -307,8 +308,8 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// A topic of another format gives a message a record; no topic, a message for
-// every so many records.
+// If the source is a topic of another format, each record becomes one message. If it is not a topic,
+// each message has a fixed number of records.
 func TestOtherSources(t *testing.T) {
 	s := &microdata.Schema{Fields: []microdata.Field{{Name: "wage", Type: arrow.PrimitiveTypes.Int32}, {Name: "city", Type: arrow.BinaryTypes.String, Nullable: true}}}
 	layout := &microdata.Layout{Schema: s, Read: []microdata.Want{{Field: 0}, {Field: 1, As: microdata.Array}},
@@ -352,7 +353,7 @@ func TestOtherSources(t *testing.T) {
 
 type other struct{ message.Reader }
 
-// Integers beyond what float64 holds reject their record, unless they are only
+// A record with an integer that float64 cannot represent is rejected, unless the column is only
 // measured.
 func TestWideIntegers(t *testing.T) {
 	f := arrow.Field{Name: "id", Type: arrow.PrimitiveTypes.Int64, Nullable: true}
@@ -377,7 +378,7 @@ func TestWideIntegers(t *testing.T) {
 	}
 }
 
-// A value that unpacks to far more than its size is refused before it does.
+// A value that decompresses to much more than its size is refused before it is decompressed.
 func TestBombs(t *testing.T) {
 	f := arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int64, Nullable: true}
 	zeros := array.NewInt64Builder(memory.DefaultAllocator)

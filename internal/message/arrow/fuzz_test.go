@@ -13,8 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Whatever the value: a reject or a release, never a panic, and what was
-// released can be read.
+// Every value is rejected or released, without a panic, and every released value can be read.
 func FuzzMessage(f *testing.F) {
 	b := survey(f, 0, 3)
 	f.Add(value(f, b), true)
@@ -59,8 +58,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// A few bytes changed at random, often enough to have met metadata whose
-// vectors claim gigabytes.
+// A few bytes are changed at random, often enough to produce metadata whose vectors claim gigabytes.
 func TestMutations(t *testing.T) {
 	r := newTestReader(t, message.Request{Columns: listed, DropUnlisted: true}, fields...)
 	layout := layoutOf(r.Schema(), true)

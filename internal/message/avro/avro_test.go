@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is a registry with a topic "survey", and what a test does with it.
+// bench is a registry with a topic "survey", with the steps that the tests share.
 type bench struct {
 	t        testing.TB
 	registry *registrytest.Registry
@@ -33,8 +33,8 @@ type bench struct {
 	reader   message.Reader
 }
 
-// start registers a schema as the latest of topic survey and opens a reader
-// that lists every field of it besides those given as unlisted.
+// start registers a schema as the latest of topic survey and opens a reader that lists every field of
+// it except those in unlisted.
 func start(t testing.TB, schema string, drop bool, unlisted ...string) *bench {
 	t.Helper()
 	b := &bench{t: t, registry: registrytest.New(t)}
@@ -73,8 +73,8 @@ func (b *bench) frame(schema string, record map[string]any) []byte {
 	return v
 }
 
-// layout releases the named columns; those that begin with * are masked, as
-// numbers where they are numbers.
+// layout releases the named columns. Those whose names begin with * are masked, as numbers if they are
+// numeric.
 func (b *bench) layout(carry bool, names ...string) *microdata.Layout {
 	schema := b.reader.Schema()
 	l := &microdata.Layout{Schema: schema}
@@ -120,8 +120,8 @@ func (b *bench) tryDecode(l *microdata.Layout, carry bool, values ...[]byte) (*m
 	return &block, d.Decode(context.Background(), &block, run)
 }
 
-// write encodes a block for topic out, and returns the records as the library
-// reads them with the schema that is registered for them.
+// write encodes a block for topic out and returns the records, read by the library with the schema
+// that was registered for them.
 func (b *bench) write(l *microdata.Layout, from message.Reader, block *microdata.Block) []map[string]any {
 	b.t.Helper()
 	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: from, Registry: b.client})
@@ -252,8 +252,8 @@ func plain(v any) any {
 	return v
 }
 
-// Every type comes back as it went: carried, decoded and composed anew, and
-// through the masks' forms.
+// Values of every type are released unchanged: carried, decoded and encoded again, and converted to
+// the forms of masks and back.
 func TestRoundTrip(t *testing.T) {
 	b := start(t, everything, false)
 	var values [][]byte
@@ -319,7 +319,7 @@ func person(fields ...string) string {
 
 func field(name, typ string) string { return fmt.Sprintf(`{"name":%q,"type":%s}`, name, typ) }
 
-// Masked values are written in the field's own type; what is withheld is gone.
+// Masked values are written in the field's own type; withheld fields are removed.
 func TestMaskedValues(t *testing.T) {
 	schema := person(field("name", `"string"`), field("age", `"int"`), field("income", `["double","null"]`), field("town", `"string"`),
 		field("debt", `{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}`), field("id", `"long"`))
@@ -374,7 +374,7 @@ func TestMaskedValues(t *testing.T) {
 	}
 }
 
-// Schemas that came before or after the one at the start.
+// Messages are written with schemas older and newer than the one at the start.
 func TestEvolution(t *testing.T) {
 	now := person(field("age", `"long"`), field("income", `"double"`), `{"name":"town","type":"string","aliases":["city"]}`, field("rooms", `["null","int"]`))
 	b := start(t, now, false)
@@ -404,7 +404,7 @@ func TestEvolution(t *testing.T) {
 		{"age": int64(50), "income": 20.125, "city": "B"},
 		{"age": int64(60), "income": 0.625, "town": nil, "rooms": int32(9)},
 	})
-	// A swap moves values to where a schema has no room for them.
+	// A swap moves values to records whose schema has no field for them.
 	block = b.decode(l, true, values[:3]...)
 	m := block.Columns[2].Mutable()
 	m.Values[0], m.Values[1] = 0, 4
@@ -417,7 +417,7 @@ func TestEvolution(t *testing.T) {
 		{"age": int64(50), "income": 20.0, "city": "B", "rooms": int32(4)},
 		{"age": int64(60), "income": 0.5, "town": nil, "rooms": nil},
 	})
-	// Decoded for another format.
+	// The messages are decoded for another format.
 	l = b.layout(false, "age", "income", "town")
 	block = b.decode(l, false, values...)
 	for i, want := range []string{`[40 50 60 60]`, `[10.25 20 0.5 0.5]`, `["A" "B" (null) "C"]`} {
@@ -427,7 +427,7 @@ func TestEvolution(t *testing.T) {
 	}
 }
 
-// An enum's values that were swapped to a schema without the symbol.
+// Values of an enum are swapped to records whose schema does not have the symbol.
 func TestSwappedEnum(t *testing.T) {
 	enum := func(symbols string) string {
 		return person(field("sex", `{"type":"enum","name":"Sex","symbols":[`+symbols+`]}`), field("town", `"string"`))

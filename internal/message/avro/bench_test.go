@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// 4096 records of 8 fields of which 2 are masked: found, decoded, masked,
-// spliced.
+// 4096 records of 8 fields, of which 2 are masked: these are found, decoded, masked and inserted
+// again.
 func BenchmarkSplice(b *testing.B) {
 	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
 		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`))
@@ -58,7 +58,7 @@ func BenchmarkSplice(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(values)), "ns/record")
 }
 
-// The same records decoded whole, for a sink of another format.
+// The same records, completely decoded for a sink of another format.
 func BenchmarkDecode(b *testing.B) {
 	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
 		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`))
@@ -83,17 +83,17 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(run.Values)), "ns/record")
 }
 
-// What a release of the same records would cost by the library's own decoder and
-// encoder: into a map of values, two of them changed and one removed, and back. It is
-// what decides whether walking the bytes ourselves is worth its code
-// (docs/performance.md).
+// This benchmark measures the release of the same records with the library's own decoder and encoder:
+// into a map of values, of which two are changed and one is removed, and back. The comparison shows
+// whether our own code that walks the bytes is worth keeping (docs/performance.md).
 func BenchmarkLibrarySplice(b *testing.B) { benchmarkLibrary(b, true) }
 
-// The same of decoding alone, without columns made of the values.
+// The same for decoding alone; the values are not collected in columns.
 func BenchmarkLibraryDecode(b *testing.B) { benchmarkLibrary(b, false) }
 
-// The library is fastest into a struct that is known when the program is built, which
-// that of a topic is not: what could be reached at most by making one while it runs.
+// The library is fastest if it decodes into a struct type that is known when the program is built. The
+// type of a topic is not known then, so this measures the best that a struct type created at run time
+// could reach.
 func BenchmarkLibraryDecodeStruct(b *testing.B) {
 	in := avro.MustParse(person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
 		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`)))

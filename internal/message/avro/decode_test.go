@@ -29,7 +29,7 @@ func TestUnlisted(t *testing.T) {
 	if !asUnlisted(err, &unlisted) || !slices.Equal(unlisted.Names, []string{"name", "phone"}) || unlisted.Stream != "topic survey, partition 3, offset 102" {
 		t.Errorf("%v", err)
 	}
-	b.open(true) // the latest is now the one with more fields, all listed
+	b.open(true) // the latest schema is now the one with more fields, and all are listed
 	b.open(true, "name", "phone")
 	l = b.layout(true, "age")
 	sameRecords(t, "dropped", b.write(l, b.reader, b.decode(l, true, b.frame(now, record), b.frame(more, record))), []map[string]any{{"age": int32(3)}, {"age": int32(3)}})
@@ -162,8 +162,8 @@ func TestTopics(t *testing.T) {
 	}
 }
 
-// A schema that refers to others, and to itself; the definition of a type that
-// stays may stand in a field that goes.
+// A schema refers to other schemas and to itself. A type that is released may be defined in a field
+// that is not.
 func TestReferences(t *testing.T) {
 	r := registrytest.New(t)
 	r.Register(t, "town", registry.Avro, `{"type":"record","name":"Town","namespace":"org","fields":[{"name":"zip","type":"string"}]}`)
@@ -194,12 +194,13 @@ func TestReferences(t *testing.T) {
 	got := b.write(l, b.reader, b.decode(l, true, value))
 	sameRecords(t, "released", got, []map[string]any{{"lives": map[string]any{"zip": "12"}, "second": map[string]any{"town": map[string]any{"zip": "34"}}, "age": int32(31)}})
 
-	// A record inside the record has what is withheld of it, and masked.
+	// A record inside the record contains the withheld and the masked fields, so it cannot be
+	// released.
 	l = b.layout(true, "parent", "age")
 	if _, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "people", Layout: l, Reader: b.reader, Registry: b.client}); err == nil || !strings.Contains(err.Error(), "field parent") {
 		t.Errorf("released: %v", err)
 	}
-	// A type that contains itself is carried, not decoded, and not endlessly deep.
+	// A type that contains itself is carried but not decoded, and its depth is limited.
 	l = b.layout(true, b.reader.Schema().Names()...)
 	if got := b.write(l, b.reader, b.decode(l, true, nestedPerson(id, 20))); len(got) != 1 {
 		t.Errorf("%d records", len(got))
@@ -212,11 +213,11 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// nestedPerson is a record of TestReferences within so many others.
+// nestedPerson is a record of TestReferences that is nested depth times.
 func nestedPerson(id uint32, depth int) []byte {
 	v := registry.AppendHeader(nil, id)
 	for range depth {
-		v = append(v, 0, 0, 2) // born and lives without a zip, a parent
+		v = append(v, 0, 0, 2) // born and lives have an empty zip, and there is a parent
 	}
 	v = append(v, 0, 0, 0, 0, 2)
 	return append(v, bytes.Repeat([]byte{0, 2}, depth)...)
@@ -235,15 +236,15 @@ func TestUselessSchemas(t *testing.T) {
 			t.Errorf("%s: %v", text, block.Rejects)
 		}
 	}
-	// A registry that is silent is no fault of the record.
+	// If the registry does not answer, the record is not rejected: the stream ends with an error.
 	b.registry.Fail(-1, 403)
 	if _, err := b.tryDecode(l, true, registry.AppendHeader(nil, 900)); err == nil || !strings.Contains(err.Error(), "offset 100") {
 		t.Errorf("%v", err)
 	}
 }
 
-// Types that double at every level stand for more values than there are bytes,
-// and more columns than anyone has.
+// Types that double at every level describe more values than the message has bytes, and more columns
+// than any dataset has.
 func TestDoublingTypes(t *testing.T) {
 	doubling := func(leaf string) string {
 		text := leaf
@@ -260,7 +261,7 @@ func TestDoublingTypes(t *testing.T) {
 			t.Errorf("taken: %s", leaf)
 		}
 	}
-	// Values without bytes cost no time, at any number that a schema allows.
+	// Values of zero bytes cost no time, however many of them a schema allows.
 	n := &node{kind: kindRecord}
 	for range 30 {
 		n = &node{kind: kindRecord, fields: []member{{"a", n}, {"b", n}}}

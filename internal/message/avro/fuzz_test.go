@@ -20,8 +20,8 @@ func encodePerson(t testing.TB, schema string, i int) []byte {
 	return v
 }
 
-// Hostile bytes are rejected, or they are a record: then the library reads them
-// too, and what is released of them.
+// Arbitrary bytes are rejected unless they are a record. The library must then be able to read them
+// too, and also the record that is released.
 func FuzzDecode(f *testing.F) {
 	schemas := []string{
 		everything,
@@ -46,7 +46,7 @@ func FuzzDecode(f *testing.F) {
 		s.id = latest.ID
 		masked := names(s.bench.reader.Schema(), "age", "i", "l", "d", "dec", "decf", "nd", "s", "e")
 		if i == 1 {
-			masked = []string{"age", "self", "nulls"} // self cannot leave beside a masked age
+			masked = []string{"age", "self", "nulls"} // self cannot be released together with a masked age
 		}
 		s.carried = s.bench.layout(true, masked...)
 		s.whole = s.bench.layout(false, names(s.bench.reader.Schema(), "i", "age")...)
@@ -101,7 +101,7 @@ func FuzzDecode(f *testing.F) {
 		var record any
 		left, err := s.parsed.Decode(body, &record)
 		if err != nil && strings.Contains(err.Error(), "zero-byte items exceeds") {
-			return // a bound of the library's own: it makes something of each null
+			return // a limit of the library, which creates a value for each null
 		}
 		if err != nil || len(left) > 0 {
 			t.Fatalf("taken for a record, while the library says %v, with %d bytes left", err, len(left))
@@ -121,7 +121,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A schema is taken or refused; its types are finite and have a name.
+// A schema is accepted or refused. The types of an accepted schema are finite and have names.
 func FuzzSchema(f *testing.F) {
 	f.Add(everything)
 	f.Add(person(field("self", `["null","Person"]`)))

@@ -26,8 +26,8 @@ const (
 	now    = `{"type":"record","name":"Person","fields":[{"name":"id","type":"long"},{"name":"name","type":"string"},{"name":"wage","type":"double"},{"name":"region","type":["null","string"],"default":null}]}`
 )
 
-// A topic of Avro, written with two schemas, is released as Avro, as JSON, and
-// from JSON as Avro again.
+// A topic of Avro messages that were written with two schemas is released as Avro, as JSON, and from
+// JSON as Avro again.
 func TestStream(t *testing.T) {
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "out", "text", "back", "bad", "bad2", "bad3"))
 	if err != nil {

@@ -54,8 +54,8 @@ func arrayOf(t *testing.T, dt arrow.DataType, text string) arrow.Array {
 	return b.NewArray()
 }
 
-// Columns of any source, of every type that Avro has one for, read back by the
-// library.
+// Columns of a source in another format, of every type that has a counterpart in Avro, are written and
+// read back by the library.
 func TestCompose(t *testing.T) {
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 	union := arrow.DenseUnionOf([]arrow.Field{
@@ -110,7 +110,7 @@ func TestCompose(t *testing.T) {
 				want = append(want, map[string]any{"x": v})
 			}
 			sameRecords(t, "composed", b.write(l, nil, &block), want)
-			// A part of an array is read from its own place.
+			// A slice of an array is read from its offset.
 			block.Reset(0, 0, 2, 1)
 			block.Columns[0].Array = array.NewSlice(test.array, 1, 3)
 			sameRecords(t, "a slice", b.write(l, nil, &block), want[1:])
@@ -149,7 +149,7 @@ func TestWriterErrors(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	block = b.decode(l, true, b.frame(schema, map[string]any{"age": int32(1), "town": "A"}))
-	b.open(false) // columns may have other numbers with another reader
+	b.open(false) // with another reader, columns may have other indexes
 	if _, err := mustWrite(t, b, l).Encode(context.Background(), block); !errors.Is(err, errNotCarried) {
 		t.Errorf("another reader's block: %v", err)
 	}
@@ -167,7 +167,8 @@ func mustWrite(t *testing.T, b *bench, l *microdata.Layout) message.Writer {
 	return w
 }
 
-// A masked null where the schema has none is written with a wider schema.
+// If a mask makes a value null and the schema allows no null there, the record is written with a wider
+// schema.
 func TestNullWhereThereIsNone(t *testing.T) {
 	schema := person(field("age", `"int"`), field("town", `"string"`))
 	b := start(t, schema, false)

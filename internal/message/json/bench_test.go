@@ -29,11 +29,11 @@ func benchmarkJob() job {
 	return job{columns: "id! name! income# wage# age region weight interviewed", decimals: 2}
 }
 
-// One goroutine: two members decoded, two cut out, two written anew.
+// One goroutine: two members are decoded, two are cut out, two are written again.
 func BenchmarkDecodeEncode(b *testing.B) { benchmark(b, benchmarkJob(), true) }
 func BenchmarkDecode(b *testing.B)       { benchmark(b, benchmarkJob(), false) }
 
-// With an identity column besides.
+// The same with an identity column in addition.
 func BenchmarkDecodeIdentity(b *testing.B) {
 	j := benchmarkJob()
 	j.columns = "id!@ name! income# wage# age region weight interviewed"

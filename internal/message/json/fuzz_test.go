@@ -24,9 +24,9 @@ func parse(p []byte) object {
 	return o
 }
 
-// FuzzDecode: what is accepted is an object of valid JSON in UTF-8; what leaves
-// of it is valid and holds every listed member as it came, masked ones apart,
-// and nothing else; where nothing is masked or cut it is the very bytes.
+// FuzzDecode checks that each accepted message is an object of valid JSON in UTF-8. The released
+// message must be valid and contain every listed member unchanged, except the masked ones, and nothing
+// else. If nothing is masked or cut out, it must be the same bytes.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"a":1,"id":"x","p":{"x":2,"s":3},"s":"t","k":true}`, "{\n  \"a\": 1.5e3,\n  \"s\": [1,{\"c\":null}],\r\n  \"k\": \"\\u00e9\\n\\ud83d\\ude00\"\n}\n", `{}`, ` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
@@ -113,7 +113,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzNumbers: a number is released as text that reads back as the same.
+// FuzzNumbers checks that a number is released as text that is read back as the same number.
 func FuzzNumbers(f *testing.F) {
 	for _, x := range []float64{0, math.Copysign(0, -1), 1, -1.005, 0.1, 1e21, 1 << 53, 123456789.125, math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-7} {
 		f.Add(x, 2)
@@ -151,7 +151,7 @@ func FuzzNumbers(f *testing.F) {
 		if x == math.Trunc(x) && math.Abs(x) < 1e21 && strings.ContainsAny(string(out.Values[0][len(`{"a":`):]), ".e") {
 			t.Fatalf("the integer %v becomes %s", x, out.Values[0])
 		}
-		// And this reader reads it as the same, where it takes it.
+		// This reader must also read the same number, if it accepts the text.
 		if err := p.decode(string(out.Values[0])); err != nil {
 			t.Fatal(err)
 		}

@@ -42,13 +42,12 @@ func columns(list string) (out []message.Column) {
 	return out
 }
 
-// job is a pass from JSON to JSON: columns that hold numbers are masked unless
-// fixed says otherwise.
+// job is a pass from JSON to JSON. Columns of numbers are masked unless they are in fixed.
 type job struct {
 	columns  string
 	drop     bool // unlisted members
 	fixed    []string
-	moved    []string // text columns of which the values are moved down by one record
+	moved    []string // text columns whose values are moved down by one record
 	fill     bool     // masked columns without a value get 7
 	decimals int
 	measured bool
@@ -118,7 +117,7 @@ func (p *pass) decode(values ...string) error {
 	return p.decoder.Decode(context.Background(), &p.block, run)
 }
 
-// mask adds 1 to numbers and moves what is to be moved.
+// mask adds 1 to numbers and moves the values of the columns in moved.
 func (p *pass) mask() {
 	for _, o := range p.layout.Release {
 		if !o.Masked {
@@ -187,7 +186,7 @@ func TestCarry(t *testing.T) {
 				want = c.in
 			}
 			p := c.open(t)
-			for range 2 { // the block and what it carries are used again
+			for range 2 { // the block and its carried values are reused
 				if err := p.decode(c.in...); err != nil {
 					t.Fatal(err)
 				}
@@ -256,8 +255,8 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// Half a character at the end of one message and half at the beginning of the
-// next make none.
+// Half of a character at the end of one message and the other half at the beginning of the next
+// message must not become one character.
 func TestSplitCharacter(t *testing.T) {
 	p := job{columns: "a"}.open(t)
 	if err := p.decode("{\"a\":1} \xc3", "\xa9 {\"a\":1}", `{"a":"é"}`); err != nil || len(p.block.Rejects) != 2 || p.block.Rejects[0].Reason != text.NotUTF8 {
@@ -280,7 +279,7 @@ func TestUnlisted(t *testing.T) {
 	for _, c := range []struct {
 		columns string
 		values  []string
-		want    string // "": none
+		want    string // "": no error
 	}{
 		{"a p.x", []string{`{"a":1,"p":{"x":1}}`}, ""},
 		{"a p.x", []string{`{"a":1}`, `{"a":1,"new":"canary"}`}, "topic survey, partition 3, offset 110: fields that are not listed: new;"},
@@ -289,7 +288,7 @@ func TestUnlisted(t *testing.T) {
 		{"p", []string{`{"p":{"x":{"y":1}}}`}, ""},
 		{"a.b", []string{`{"a.b":"canary"}`}, `offset 100: fields that are not listed: "a.b";`},
 		{"a", []string{"{\"x\\u000ay\":1,\"\":2,\"" + strings.Repeat("n", 200) + "\":3}"}, `not listed: "x\ny", "", ` + strings.Repeat("n", 100) + "…;"},
-		// What is no record is no reason to stop.
+		// Unlisted members of a malformed message do not end the stream.
 		{"a", []string{`{"new":"canary","a":1`, `{"new":1,"a":1,"a":2}`}, ""},
 	} {
 		p := job{columns: c.columns}.open(t)
@@ -374,7 +373,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A value identifies as the same value in a file whose columns have types.
+// A value gives the same identity as the equal value in a file whose columns have types.
 func TestDigests(t *testing.T) {
 	key, err := keystream.NewKey([]byte("0123456789abcdefghijklmnopqrstuv"))
 	if err != nil {
@@ -408,7 +407,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// What other formats have becomes JSON that says the same.
+// Values of other formats become JSON with the same meaning.
 func TestFromColumns(t *testing.T) {
 	strs, _, err := array.FromJSON(memory.DefaultAllocator, arrow.BinaryTypes.String, strings.NewReader(`["x\"", null, "z"]`))
 	if err != nil {
@@ -444,7 +443,7 @@ func TestFromColumns(t *testing.T) {
 	}
 }
 
-// Where nothing is carried, JSON text and identities become JSON again.
+// If nothing is carried, JSON text and identities are written as JSON again.
 func TestRows(t *testing.T) {
 	ctx := context.Background()
 	r, err := (&Config{}).Reader(ctx, message.Request{Columns: columns("p.t k@ n# b")})
@@ -482,7 +481,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Blocks are decoded and encoded at once by many.
+// Many goroutines decode and encode blocks at the same time.
 func TestConcurrent(t *testing.T) {
 	shared := job{columns: "a# b", decimals: 2}.open(t)
 	done := make(chan string)

@@ -16,7 +16,7 @@ func protoName(s string) protoreflect.Name { return protoreflect.Name(s) }
 
 const benchmarkSchema = `syntax = "proto3"; message Person { int64 id = 1; string name = 2; double wage = 3; int32 age = 4; string city = 5; string region = 6; double hours = 7; bool employed = 8; }`
 
-// people makes 4096 messages of 8 fields.
+// people returns 4096 messages of 8 fields.
 func people(b *testing.B, in protoreflect.MessageDescriptor) (values [][]byte) {
 	for i := range 4096 {
 		m := dynamicpb.NewMessage(in)
@@ -32,9 +32,9 @@ func people(b *testing.B, in protoreflect.MessageDescriptor) (values [][]byte) {
 	return values
 }
 
-// What the same would cost by the library's own messages: read, two fields changed, two
-// removed, and written. It is what decides whether walking the bytes ourselves is worth
-// its code (docs/performance.md).
+// This benchmark measures the same work with the library's own messages: they are read, two fields are
+// changed, two are removed, and they are written. The comparison shows whether our own code that walks
+// the bytes is worth keeping (docs/performance.md).
 func BenchmarkLibraryMessages(b *testing.B) {
 	in := messageType(b, benchmarkSchema, "Person")
 	values := people(b, in)

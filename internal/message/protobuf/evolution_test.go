@@ -27,8 +27,7 @@ func varintField(n protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), v)
 }
 
-// Messages of older and newer writers in one run, each released by a schema of
-// its own.
+// One run has messages of older and newer writers; each is released with its own schema.
 func TestEvolution(t *testing.T) {
 	const (
 		latest = `syntax = "proto3"; package p; message M { optional int64 wage = 1; string city = 2; Home home = 3; optional sint32 debt = 5; message Home { string street = 1; } }`
@@ -117,8 +116,8 @@ func TestEvolution(t *testing.T) {
 	}
 }
 
-// A message that holds messages of its own type: what is withheld of it is
-// withheld at every depth, and so is what a mask would have to change.
+// A message contains messages of its own type: a withheld field is withheld at every depth, and so is
+// a field that a mask would have to change.
 func TestRecursive(t *testing.T) {
 	s := set(t, `syntax = "proto3"; message Person { string name = 1; double wage = 2; string city = 3; repeated Person children = 4; Other other = 5; message Other { Person boss = 1; } }`,
 		[]message.Column{{Name: "name", Withheld: true}, {Name: "wage", Number: true}, {Name: "city"}, {Name: "children"}, {Name: "other"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
@@ -142,8 +141,7 @@ func TestRecursive(t *testing.T) {
 	}
 }
 
-// Types of other schemas come by reference; in another registry they are
-// registered too.
+// A schema refers to types of other schemas; in another registry, these are registered too.
 func TestReferences(t *testing.T) {
 	const (
 		place   = `syntax = "proto3"; package geo; message Place { double lat = 1; }`
@@ -186,8 +184,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// What proto2 requires is there, or the record is malformed; what leaves by a
-// topic that was not there at the start is of a type of one that was.
+// A record without a required field of proto2 is malformed. Records of a topic that did not exist at
+// the start are released with the type of a topic that did.
 func TestRequired(t *testing.T) {
 	s := set(t, `syntax = "proto2"; message M { required int32 wage = 1; required string name = 2; optional group Home = 3 { optional string street = 4; } extensions 100 to 200; }`,
 		[]message.Column{{Name: "wage", Number: true}, {Name: "name", Withheld: true}, {Name: "home"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
@@ -210,7 +208,7 @@ func TestRequired(t *testing.T) {
 	}
 }
 
-// Workers share a decoder and a writer, and meet new schemas at once.
+// Workers share a decoder and a writer and find new schemas at the same time.
 func TestConcurrent(t *testing.T) {
 	s := set(t, `syntax = "proto3"; message M { double wage = 1; string name = 2; }`, []message.Column{{Name: "wage"}, {Name: "name", Withheld: true}}, true, map[string]microdata.Form{"wage": microdata.Numbers})
 	var values [][]byte

@@ -23,8 +23,9 @@ func jsonArray(t testing.TB, dt arrow.DataType, s string) arrow.Array {
 	return b.NewArray()
 }
 
-// Whatever the message: a reject or a release, never a panic, never a field that
-// the released schema does not have, and what the library reads is read.
+// Every message is rejected or released, without a panic. A released message has no field that the
+// released schema does not have, and it has the same listed fields that the library finds in the
+// original.
 func FuzzMessage(f *testing.F) {
 	s := set(f, person, listed, false, map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array, "colour": microdata.Array})
 	in := messageType(f, person, "survey.Person")
@@ -57,7 +58,7 @@ func FuzzMessage(f *testing.F) {
 		}
 		m := dynamicpb.NewMessage(in)
 		if proto.Unmarshal(p, m) != nil {
-			return // carried text that is no UTF-8
+			return // carried text that is not UTF-8
 		}
 		got := s.released(t, out.Values[0])
 		if len(got.GetUnknown()) > 0 {

@@ -63,7 +63,7 @@ var listed = []message.Column{{Name: "wage", Number: true}, {Name: "age", Number
 	{Name: "marks"}, {Name: "colour"}, {Name: "delta", Number: true}, {Name: "born"}, {Name: "mail"}, {Name: "phone", Withheld: true}, {Name: "former"}, {Name: "secret", Withheld: true},
 	{Name: "code"}, {Name: "rate"}, {Name: "employed"}, {Name: "photo"}}
 
-// setting is a topic survey and what reads and writes it.
+// setting is a topic survey with its reader and writer.
 type setting struct {
 	registry *registrytest.Registry
 	client   *registry.Client
@@ -74,8 +74,9 @@ type setting struct {
 	id       uint32
 }
 
-// masks are the columns that are masked, with the form in which; every other one
-// that is listed and not withheld is released as it is.
+// set registers text as the schema of topic survey and opens a reader and a writer. masks gives the
+// columns to mask and the form of their values; all other listed columns that are not withheld are
+// released unchanged.
 func set(t testing.TB, text string, columns []message.Column, drop bool, masks map[string]microdata.Form) *setting {
 	t.Helper()
 	s := &setting{registry: registrytest.New(t)}
@@ -113,7 +114,7 @@ func (s *setting) open(t testing.TB, columns []message.Column, drop bool, masks 
 	}
 }
 
-// frameOf puts a message in the frame of a schema.
+// frameOf puts the header with the schema's number and the message's indexes before a message.
 func frameOf(id uint32, m []byte, indexes ...int) []byte {
 	if len(indexes) == 0 {
 		indexes = []int{0}
@@ -129,7 +130,7 @@ func runOf(values ...[]byte) *message.Run {
 	return run
 }
 
-// column returns a block's column of a name.
+// column returns the block's column with a name.
 func (s *setting) column(b *microdata.Block, name string) *microdata.Column {
 	for i, w := range s.layout.Read {
 		if s.layout.Schema.Fields[w.Field].Name == name {
@@ -139,7 +140,7 @@ func (s *setting) column(b *microdata.Block, name string) *microdata.Column {
 	panic(name)
 }
 
-// messageType compiles a text and returns one of its types.
+// messageType compiles the text of a schema and returns one of its types.
 func messageType(t testing.TB, text, name string) protoreflect.MessageDescriptor {
 	t.Helper()
 	f, err := compileText(t.Context(), text, func(string) (string, bool) { return "", false })
@@ -153,7 +154,7 @@ func messageType(t testing.TB, text, name string) protoreflect.MessageDescriptor
 	return m
 }
 
-// released reads a released value by the schema that its frame names.
+// released reads a released value with the schema whose number is in its header.
 func (s *setting) released(t testing.TB, v []byte) *dynamicpb.Message {
 	t.Helper()
 	id, rest, ok := registry.Header(v)
@@ -179,8 +180,8 @@ func (s *setting) released(t testing.TB, v []byte) *dynamicpb.Message {
 	return m
 }
 
-// fill gives a message random content; strings hold "canary" where a field is
-// withheld, which the caller decides by name.
+// fill gives a message random content. Strings contain "canary" in fields that are withheld; the
+// caller decides by the name which fields these are.
 func fill(r *rand.Rand, m protoreflect.Message, depth int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -238,8 +239,8 @@ func scalar(r *rand.Rand, f protoreflect.FieldDescriptor) protoreflect.Value {
 	return protoreflect.ValueOfString(s)
 }
 
-// Random messages come out as they went in, masked numbers apart, by the schema
-// that was registered for them, and without a byte of what is withheld.
+// Random messages are released unchanged except for masked numbers, with the schema that was
+// registered for them, and without any byte of the withheld fields.
 func TestRoundTrip(t *testing.T) {
 	for name, text := range map[string]string{
 		"proto3":   person,
@@ -259,7 +260,7 @@ func TestRoundTrip(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// A field that the schema does not have, wherever it stands.
+				// A field that the schema does not have, at any place.
 				stray := protowire.AppendString(protowire.AppendTag(nil, 77, protowire.BytesType), "canary stray")
 				values = append(values, frameOf(s.id, append(stray, p...)))
 				originals = append(originals, m)
@@ -324,7 +325,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// proto2 makes a schema of proto2 of one of proto3.
+// proto2 converts a proto3 schema to proto2.
 func proto2(text string) string {
 	var out []string
 	for _, line := range strings.Split(strings.Replace(text, `"proto3"`, `"proto2"`, 1), "\n") {
@@ -341,7 +342,7 @@ func proto2(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// number is a value in the Go type of a field.
+// number returns a number in the Go type of a field's values.
 func number(f protoreflect.FieldDescriptor, x float64) any {
 	switch f.Kind() {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind:
@@ -356,7 +357,7 @@ func number(f protoreflect.FieldDescriptor, x float64) any {
 	return x
 }
 
-// Columns that a mask moves, in every form.
+// A mask moves the values of columns, in every form.
 func TestArrays(t *testing.T) {
 	s := set(t, person, listed, false, map[string]microdata.Form{"city": microdata.Array, "colour": microdata.Array, "employed": microdata.Array, "photo": microdata.Array, "age": microdata.Array})
 	in := messageType(t, person, "survey.Person")
@@ -368,7 +369,7 @@ func TestArrays(t *testing.T) {
 		m.Set(in.Fields().ByName("employed"), protoreflect.ValueOfBool(i == 1))
 		m.Set(in.Fields().ByName("photo"), protoreflect.ValueOfBytes([]byte{byte(i)}))
 		if i > 0 {
-			m.Set(in.Fields().ByName("age"), protoreflect.ValueOfInt64(int64(i)<<60)) // not computed with
+			m.Set(in.Fields().ByName("age"), protoreflect.ValueOfInt64(int64(i)<<60)) // no mask computes with it
 		}
 		p, err := proto.Marshal(m)
 		if err != nil {
@@ -386,7 +387,7 @@ func TestArrays(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"city", "colour", "employed", "photo", "age"} {
-		c := s.column(&b, name) // each record gets what the next one had
+		c := s.column(&b, name) // each record gets the value of the next one
 		a, err := array.Concatenate([]arrow.Array{array.NewSlice(c.Array, 1, 3), array.NewSlice(c.Array, 0, 1)}, memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
@@ -413,7 +414,7 @@ func TestArrays(t *testing.T) {
 	}
 }
 
-// What makes a record malformed, with which reason, and never with a value.
+// These messages are malformed. Each gets its reason, which never contains a value.
 func TestMalformed(t *testing.T) {
 	s := set(t, person, listed, false, map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array})
 	avro := s.registry.Register(t, "other-value", registry.Avro, `"string"`)
@@ -481,7 +482,7 @@ func TestMalformed(t *testing.T) {
 			}
 		}
 	}
-	// The registry's silence ends the stream.
+	// If the registry does not answer, the stream ends.
 	s.registry.Fail(-1, 500)
 	var e *registry.Error
 	if err := s.decoder.Decode(t.Context(), new(microdata.Block), runOf(frameOf(555, good))); !errors.As(err, &e) {

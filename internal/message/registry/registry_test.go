@@ -47,7 +47,7 @@ func TestSchemas(t *testing.T) {
 	if err != nil || again != id {
 		t.Errorf("registered again: %d, %v, want %d", again, err, id)
 	}
-	if other := r.Client(t); true { // without what c remembers
+	if other := r.Client(t); true { // a client without the cache of c
 		if again, err = other.Register(ctx, "survey-value", registry.Schema{Type: registry.Avro, Text: person}); err != nil || again != id {
 			t.Errorf("registered by another: %d, %v, want %d", again, err, id)
 		}
@@ -135,7 +135,8 @@ func TestByIDAsksOnce(t *testing.T) {
 	}
 }
 
-// A caller that waits for another's request outlives the other.
+// A caller waits for the request of another caller: if the other one is cancelled, the waiting caller
+// sends its own request.
 func TestWaitingCallerAsksAnew(t *testing.T) {
 	r := registrytest.New(t)
 	c := r.Client(t)
@@ -300,8 +301,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// A server that repeats what it was sent does not get the password into an
-// error, nor unbounded text.
+// If a server repeats in its answer what it received, the error contains neither the password nor text
+// of unlimited length.
 func TestServerRepeatsPassword(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(400)
@@ -320,7 +321,7 @@ func TestServerRepeatsPassword(t *testing.T) {
 	}
 }
 
-// An answer without end does not fill memory.
+// An endless answer does not fill the memory.
 func TestEndlessAnswer(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		for chunk := bytes.Repeat([]byte(" "), 1<<16); ; {
@@ -368,7 +369,7 @@ func TestCheck(t *testing.T) {
 	given := connectors.Secret{Env: "P"}
 	for _, test := range []struct {
 		config registry.Config
-		at     string // of the problem; "" where there is none
+		at     string // path of the problem; "" if there is none
 	}{
 		{registry.Config{URL: "http://127.0.0.1:8081"}, ""},
 		{registry.Config{URL: "https://r.example.org/registry", Username: "ann", Password: given}, ""},
