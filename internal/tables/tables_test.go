@@ -91,7 +91,7 @@ func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
 			t.Errorf("%v with lengths %v: no problem", p.codes, p.lengths)
 		}
 	}
-	// A column of identifiers is not told one by one.
+	// The codes of a column of identifiers are counted, not listed in the error.
 	many := []string{"0113", "Miller", "Smithe", "Jo"}
 	if _, problems := FromPrefixes("h", many, []int{2, 4}); len(problems) != 2 || problems[0].Error() != "h: 1 codes of 2 characters: the last level has 4" || problems[1].Error() != "h: 2 codes of 6 characters: the last level has 4" {
 		t.Errorf("codes of other lengths: %v", problems)
@@ -150,11 +150,11 @@ func TestLinkedTablesShareCells(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	// 3·4 cells of ab, 4·3 of bc of which the 4 without c are there already, none new of ba.
+	// ab has 3·4 cells; bc has 4·3, but the 4 without c are cells of ab; ba adds none.
 	if set.Cells() != 12+8 {
 		t.Errorf("%d cells, want 20", set.Cells())
 	}
-	// Lines of ab: 4+3, of bc: 3+4 of which the total of b is there already, of ba: all there.
+	// ab has 4+3 sums; bc has 3+4, but the total of b is a sum of ab; ba adds none.
 	if set.Sums() != 7+6 {
 		t.Errorf("%d sums, want 13", set.Sums())
 	}

@@ -164,7 +164,7 @@ func TestWhatIsKnownBeforehandNarrows(t *testing.T) {
 	inf := math.Inf(1)
 	check("values may be negative", -inf, inf, -inf, inf)
 	q.Lower, q.Upper = nil, nil
-	q.Hidden[0], q.Hidden[2], q.Hidden[6] = true, true, true // nothing above the second row and column
+	q.Hidden[0], q.Hidden[2], q.Hidden[6] = true, true, true // the totals of the second row and column and the grand total are not published
 	check("no total", 0, 30, 0, inf)
 	q.Counts = true
 	check("no total of counts", 0, 30, 0, inf)
@@ -244,15 +244,15 @@ func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 	}
 }
 
-// Cells of 10^12 beside cells of a few units: in two dimensions every vertex is whole,
-// so every deviation from a whole number, in a cell or in a sum, is a rounding error.
-// It must be far below one unit, the least protection of a small cell.
+// The table has cells of 10^12 and cells of a few units. In two dimensions all vertices have whole
+// coordinates, so every deviation from a whole number, in a cell or in a sum, is a rounding error. It
+// must be far below one unit, the least protection of a small cell.
 func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 9), tabletest.Flat(t, "b", 9)}})
 	for range 30 {
 		q := tabletest.Random(t, rng, set, 3, 0)
-		for cell := range q.Value { // inner cells anew, then their sums
+		for cell := range q.Value { // first the inner cells, then their sums
 			if cell/10 > 0 && cell%10 > 0 {
 				q.Value[cell] = math.Floor(math.Pow(10, 12*rng.Float64()*rng.Float64()))
 			} else {

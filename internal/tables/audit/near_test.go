@@ -150,7 +150,7 @@ func TestAuditsWithLittleWork(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range parts { // no program ends, so that all is left to the shuttle
+		for i := range parts { // no linear program ends, so that only the shuttle algorithm gives bounds
 			for j, c := range parts[i].Cells {
 				if r.Low[c] != q.Value[c]+parts[i].Low[j] || r.High[c] != q.Value[c]+parts[i].High[j] {
 					t.Fatalf("%s: %v to %v without any work", set.Name(int(c)), r.Low[c], r.High[c])

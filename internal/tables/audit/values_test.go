@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// The possible values of every cell against all possible tables: for small tables all
+// The possible values of every cell are compared with all possible tables: for small tables all
 // possible values are found, and no impossible ones.
 func TestPossibleValuesAgainstEveryTable(t *testing.T) {
 	sets := tabletest.Small(t)
@@ -21,7 +21,7 @@ func TestPossibleValuesAgainstEveryTable(t *testing.T) {
 			q.Hidden[0] = true
 			q.Lower, q.Upper = make([]float64, len(q.Value)), make([]float64, len(q.Value))
 			wanted := make([]bool, len(q.Value))
-			for c, v := range q.Value { // all cells are published changed by no more than 1 or 2
+			for c, v := range q.Value { // all cells are published with changes of at most 1 or 2
 				y := v + float64(rng.IntN(3)-1)
 				q.Lower[c], q.Upper[c], wanted[c] = max(0, min(v, y-1)), max(v, y+1), true
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// crossed is a table with as many codes a variable, and of its inner counts, the last variable
-// fastest, the values of all cells, added up cell by cell by the codes of their names.
+// crossed is a table and the values of all its cells. cross makes it from the number of codes of each
+// variable and the inner counts (the last variable varies fastest).
 type crossed struct {
 	set   *tables.Set
 	value []float64
@@ -89,8 +89,8 @@ var examples = []struct {
 	{[]int{2, 2}, []int64{1, 2, 1, 0}},
 }
 
-// Every table with the margins is drawn as often as in the exact distribution: 20,000 draws,
-// with a tolerance for a share p of five standard errors, √(p(1−p)/20,000), which one in 1.7
+// Every table with the margins is drawn with its probability in the exact distribution: 20,000 draws,
+// with a tolerance for a share p of five standard errors √(p(1−p)/20,000), which one share in 1.7
 // million exceeds; the draws are fixed.
 func TestSimulatedTablesHaveTheExactDistribution(t *testing.T) {
 	const draws = 20_000
@@ -132,8 +132,8 @@ func TestSimulatedTablesHaveTheExactDistribution(t *testing.T) {
 	}
 }
 
-// The bounds of a cell from the margins, also for a respondent who knows the own place, are
-// attained by tables with these margins, and so is each value between them.
+// The bounds of a cell from the margins are attained by tables with these margins, and so is each
+// value between them; also for a respondent who knows the cell of the own record.
 func TestPossibleCounts(t *testing.T) {
 	for _, e := range examples {
 		c := cross(t, e.sizes, e.inner)
@@ -262,7 +262,7 @@ func TestLawOfASquare(t *testing.T) {
 	}
 }
 
-// If all of the first column can move, and at most half of it is in the first row, the
+// If all records of the first column can move and at most half of them are in the first row, the
 // distribution is that of the paper.
 func TestLawOfThePaper(t *testing.T) {
 	const row, column, total, theta = 30, 18, 115, 0.2

@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// drawn gives every square draws of its own.
+// drawn returns separate draws for every square.
 func drawn(seed uint64) func([4]int32, int) *rand.Rand {
 	return func(cells [4]int32, pass int) *rand.Rand {
 		return rand.New(rand.NewPCG(seed, uint64(cells[0])<<32|uint64(cells[3])<<8|uint64(pass)))
 	}
 }
 
-// Squares of one pass have no cell in common, and every inner cell is in one of some pass.
+// The squares of a pass have no cell in common, and every inner cell is in a square of at least one
+// pass.
 func TestEveryInnerCellIsInASquare(t *testing.T) {
 	for rows := 2; rows <= 7; rows++ {
 		for columns := 2; columns <= 7; columns++ {
@@ -54,8 +55,8 @@ func TestEveryInnerCellIsInASquare(t *testing.T) {
 	}
 }
 
-// Every count keeps its expectation, also where three passes change it: 8,000 draws, five
-// standard errors of the mean of these.
+// The expectation of every count does not change, even if three passes change the count: 8,000 draws,
+// with a tolerance of five standard errors of their mean.
 func TestCountsKeepTheirExpectation(t *testing.T) {
 	const draws = 8_000
 	for _, e := range []struct {
@@ -86,8 +87,8 @@ func TestCountsKeepTheirExpectation(t *testing.T) {
 	}
 }
 
-// The belief in every count, of outsiders and of respondents, agrees with Bayes' theorem over
-// all tables that are possible with the squares, each with the probabilities of every square.
+// The belief about every count, of outsiders and of respondents, agrees with Bayes' theorem over all
+// tables that the squares allow, each with the product of the probabilities of all squares.
 func TestBeliefs(t *testing.T) {
 	for _, e := range []struct {
 		sizes []int
@@ -209,7 +210,7 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 						continue
 					}
 					want = map[int64]float64{}
-					change := 0.0 // of the count by the passes before
+					change := 0.0 // change of the count by the passes before
 					for before := range pass {
 						for i := range p.squares[before] {
 							s := &p.squares[before][i]
@@ -232,7 +233,8 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 	}
 }
 
-// believe is what they give of a cell, to who knows of a record in the inner cell own.
+// believe returns the posterior of a cell over the tables in list, for a respondent who knows of a
+// record in the inner cell own; own is negative for an outsider.
 func believe(c crossed, list [][]int64, chances []float64, cell, own int) map[int64]float64 {
 	b, sum := map[int64]float64{}, 0.0
 	for i, table := range list {

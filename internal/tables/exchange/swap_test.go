@@ -14,9 +14,9 @@ func keyedBy(seed uint64) func([]int32, int) *rand.Rand {
 	}
 }
 
-// kernel returns the tables of two rows that a swap of the given number of records can
-// produce from one table, with their probabilities: all choices of records, one by one, of
-// either row.
+// kernel returns the tables of two rows that a swap of the given number of records can produce from
+// one table, with their probabilities. It enumerates all choices of records in both rows, record by
+// record.
 func kernel(inner []int64, each int) map[string]float64 {
 	columns := len(inner) / 2
 	subsets := func(row []int64) (list [][]int64) {
@@ -71,8 +71,8 @@ var swaps = []struct {
 	{[]int64{1, 3, 4, 2}, 0.4, 2}, {[]int64{2, 1, 3, 1, 2, 2}, 0.5, 3}, {[]int64{0, 2, 3, 3, 1, 0}, 0.3, 2}, {[]int64{1, 2, 1, 0, 2, 1, 3, 1}, 0.25, 1}, {[]int64{2, 1, 1, 2}, 1, 3},
 }
 
-// The published table has the distribution of all choices of records: 20,000 draws, five
-// standard errors of each share; the draws are fixed.
+// The published table has the distribution that follows from all choices of records: 20,000 draws,
+// with a tolerance of five standard errors for each share; the draws are fixed.
 func TestSwappedTablesHaveTheirDistribution(t *testing.T) {
 	const draws = 20_000
 	for _, e := range swaps {
@@ -100,9 +100,9 @@ func TestSwappedTablesHaveTheirDistribution(t *testing.T) {
 	}
 }
 
-// The belief in every count agrees with Bayes' theorem over all tables with the totals, each with
-// its probability of becoming the whole published table, under both priors; for respondents, of
-// becoming a table with this count.
+// The belief about every count agrees with Bayes' theorem over all tables with the totals, under both
+// priors. The likelihood of a table is its probability of becoming the whole published table; for
+// respondents, its probability of becoming a table with this count.
 func TestBeliefsAfterASwap(t *testing.T) {
 	for _, e := range swaps {
 		c := cross(t, []int{2, len(e.inner) / 2}, e.inner)
@@ -113,7 +113,7 @@ func TestBeliefsAfterASwap(t *testing.T) {
 			kernels[i] = kernel(table, e.each)
 		}
 		for cell := range c.value {
-			became := make([]map[int64]float64, len(list)) // of a table, the chances of what the count becomes
+			became := make([]map[int64]float64, len(list)) // for each table, the probabilities of the values that the count can become
 			counts := make([]int64, len(list))
 			for i, table := range list {
 				counts[i], became[i] = int64(c.total(table)[cell]), map[int64]float64{}
@@ -151,7 +151,8 @@ func TestBeliefsAfterASwap(t *testing.T) {
 	}
 }
 
-// respondents holds what they believe against all that they should.
+// respondents compares the beliefs of respondents with those in want: all of them must occur, and no
+// others.
 func respondents(t *testing.T, at string, count *SwappedCount, prior Prior, want []map[int64]float64) {
 	t.Helper()
 	found, told := make([]bool, len(want)), 0
@@ -172,7 +173,8 @@ func respondents(t *testing.T, at string, count *SwappedCount, prior Prior, want
 	}
 }
 
-// bayes is what they give of a count, to who knows of a record in the inner cell own.
+// bayes returns the posterior of a count over the tables in list, for a respondent who knows of a
+// record in the inner cell own; own is negative for an outsider.
 func bayes(list [][]int64, chances []float64, counts []int64, prior Prior, own int) map[int64]float64 {
 	weight, share := make([]float64, len(list)), map[int64]float64{}
 	for i, table := range list {
@@ -200,9 +202,9 @@ func bayes(list [][]int64, chances []float64, counts []int64, prior Prior, own i
 	return b
 }
 
-// The picture of the paper (section 3): three rows by two columns in two layers, swapped between
-// the layers, keep the total of either layer and the table of rows by columns; within rows, also
-// that of rows by layers. Everything adds up, and something is changed.
+// The example of the paper (section 3) has three rows by two columns in two layers. Swaps between the
+// layers keep the total of each layer and the table of rows by columns; swaps within rows also keep
+// the table of rows by layers. All sums hold, and something is changed.
 func TestSwapsKeepTheirTotals(t *testing.T) {
 	inner := []int64{5, 9, 3, 2, 7, 4, 6, 8, 2, 5, 1, 4}
 	c := cross(t, []int{2, 3, 2}, inner) // layer, row, column
@@ -234,8 +236,8 @@ func TestSwapsKeepTheirTotals(t *testing.T) {
 	}
 }
 
-// For any number of rows, each row with records is in a trade if there is another one, and for
-// an intruder who knows the other trades of a second pass the truth is possible.
+// For any number of rows, each row with records takes part in a trade if another row has records too.
+// An intruder who knows the other trades of a second pass considers the true count possible.
 func TestEveryRowIsInATrade(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 16))
 	for rows := 2; rows <= 7; rows++ {
@@ -265,9 +267,9 @@ func TestEveryRowIsInATrade(t *testing.T) {
 	}
 }
 
-// If rows are exchanged as a whole, a large count is known, wherever it moved. If few of many
-// records move, the belief under independence has the mean and the variance of a reverse swap:
-// those that leave and those that enter, each hypergeometric, to 1e-6 of it.
+// If whole rows are exchanged, a large count is known, wherever it moved. If few of many records move,
+// the belief under independence has the mean and the variance of a reverse swap, with a relative error
+// of 1e-6: the records that leave and those that enter are both hypergeometric.
 func TestLargeSwaps(t *testing.T) {
 	whole := swapLaw{inside: 5000, outside: 5000, each: 5000, both: 900}
 	if first, p := whole.belief(100, Even, -1); first != 800 || len(p) != 1 {

@@ -18,8 +18,8 @@ func TestRangesEqualEnumeratedVertices(t *testing.T) {
 	}
 }
 
-// Rows that are no lines of a table: coefficients of any sign and size, rows that
-// repeat others, empty rows and columns.
+// The rows are not lines of a table: coefficients have any sign and size, some rows repeat others, and
+// some rows and columns are empty.
 func TestRangesOfGeneralRowsEqualEnumeratedVertices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -170,8 +170,8 @@ func TestEnoughStopsOnAFeasiblePoint(t *testing.T) {
 	}
 }
 
-// Values as large as turnovers beside ones: errors of rounding must not widen or
-// narrow the range of the small cell.
+// Some values are as large as turnovers, others are 1: rounding errors must not widen or narrow the
+// range of the small cell.
 func TestLargeBesideSmall(t *testing.T) {
 	p := problem{
 		dense: [][]float64{{1, 1, 0, 0}, {0, 0, 1, 1}, {1, 0, 1, 0}, {0, 1, 0, 1}},

@@ -44,9 +44,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The draw that decides whether a record is in a sample is a function of the release key and the
-// record alone, uniform, and has nothing in common with the record's key, of which half of the
-// bits are others.
+// The draw that decides whether a record is in a sample depends on the release key and the record
+// only. It is uniform and independent of the record's key: half of the bits differ.
 func TestDraw(t *testing.T) {
 	a, again, b := keys(t, 1), keys(t, 1), keys(t, 2)
 	differ, ones, n := 0, 0, 0

@@ -16,11 +16,11 @@ func table(t *testing.T, n Noise) *Table {
 	return table
 }
 
-// Every count keeps its expectation, has the variance asked for, and is published as
-// nothing that must not be; the distribution is the one of greatest entropy: of a
-// distribution with a mean and a variance given that is so where, and only where, log p is
-// a polynomial of degree 2 on all that can be (Cover and Thomas 2006, theorem 12.1.1), so
-// that divided differences of third order vanish. Probabilities are in units of 2⁻³².
+// The expectation of every count does not change, the change has the required variance, and no
+// forbidden value is published. The distribution has the greatest entropy. For a distribution with
+// given mean and variance this is equivalent to log p being a polynomial of degree 2 on all possible
+// values (Cover and Thomas 2006, theorem 12.1.1), so that divided differences of third order are 0.
+// Probabilities are in units of 2⁻³².
 func TestChangesAreOfGreatestEntropy(t *testing.T) {
 	for _, n := range []Noise{{1, 0.5, 0}, {2, 1, 1}, {3, 1.5, 0}, {3, 2.9, 0}, {5, 2, 0}, {5, 4, 0}, {4, 2.5, 3}, {6, 4.5, 4}, {10, 6, 0}} {
 		table := table(t, n)
@@ -39,13 +39,14 @@ func TestChangesAreOfGreatestEntropy(t *testing.T) {
 				seen++
 				sum, mean, square = sum+p, mean+p*float64(v), square+p*float64(v*v)
 			}
-			// Rounding to 2⁻³² moves each of at most 21 probabilities by 2⁻³³, 10² times that the square.
+			// Rounding to 2⁻³² changes each of at most 21 probabilities by up to 2⁻³³, and the
+			// variance by up to 10² times this for each.
 			if seen != len(r.change) || !(math.Abs(sum-1) <= 1e-12) || math.Abs(mean) > 1e-7 || !(math.Abs(square-n.Variance) <= 1e-6) {
 				t.Errorf("%+v: count %d: %d changes, sum %v, mean %v, variance %v", n, count, seen, sum, mean, square)
 			}
 			for i := 3; i < len(r.p); i++ {
 				if min(r.p[i-3], r.p[i-2], r.p[i-1], r.p[i]) < 1e-4 {
-					continue // rounding to 2⁻³² is more than 1e-6 of it
+					continue // the rounding error of 2⁻³² is more than 1e-6 of the probability
 				}
 				third := 0.0 // divided difference, by Lagrange's form
 				for a := i - 3; a <= i; a++ {
@@ -65,8 +66,8 @@ func TestChangesAreOfGreatestEntropy(t *testing.T) {
 	}
 }
 
-// Draws give every change as often as its probability says, and the likelihood of what is
-// published is that probability, of every true count.
+// Every change is drawn with its probability, and the likelihood of a published count, given a true
+// count, is this probability.
 func TestDrawsFollowTheTable(t *testing.T) {
 	const n = 200_000
 	for _, noise := range []Noise{{3, 1.5, 0}, {4, 2.5, 3}} {
@@ -84,7 +85,7 @@ func TestDrawsFollowTheTable(t *testing.T) {
 				if i := count - first; i >= 0 && i < int64(len(l)) {
 					p = l[i]
 				}
-				// Five standard deviations of a binomial share: 1 of 2 million is beyond.
+				// Five standard deviations of a binomial share, which 1 share in 2 million exceeds.
 				if !(math.Abs(seen[published]/n-p) <= 5*math.Sqrt(p*(1-p)/n)) {
 					t.Errorf("%+v: %d becomes %d with %v, want %v", noise, count, published, seen[published]/n, p)
 				}
@@ -110,7 +111,7 @@ func TestDrawsFollowTheTable(t *testing.T) {
 	}
 }
 
-// The ends of the draws belong to the first and the last change.
+// The least and the greatest draw give the first and the last change.
 func TestEndsOfTheDraws(t *testing.T) {
 	table := table(t, Noise{2, 1, 0})
 	if table.Perturb(9, 0) != 7 || table.Perturb(9, math.MaxUint64) != 11 {

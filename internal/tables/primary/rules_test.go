@@ -100,8 +100,8 @@ func TestCountsAskForTheThreshold(t *testing.T) {
 	}
 }
 
-// The protection of each rule is the least at which the rule holds when the total
-// that an intruder infers is taken for the total: by definition, not by formula.
+// The protection of each rule is the least change of the total at which the rule holds for the changed
+// total. The test computes it by this definition, not by the formula.
 func TestProtectionIsWhereTheRuleHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	fired := 0

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Table 1, IJ+, and table 2 of Duncan et al. 2001: its controlled rounding to base 3, the
-// changes of which add up to 20 with those of the margins.
+// Table 1, IJ+, and table 2 of Duncan et al. 2001, which is its controlled rounding to base 3: the
+// changes of all cells, margins included, add up to 20.
 func TestPaperTable2(t *testing.T) {
 	inner := [][]float64{{3, 87, 68, 72}, {5, 8, 80, 4}, {3, 4, 7, 107}, {64, 6, 56, 7}}
 	set := tabletest.Set(t, tables.Table{Name: "IJ", Dimensions: []*tables.Dimension{tabletest.Flat(t, "I", 4), tabletest.Flat(t, "J", 4)}})
@@ -39,8 +39,9 @@ func TestPaperTable2(t *testing.T) {
 	}
 }
 
-// Controlled rounding against all possible roundings: additive, to a neighbour, with
-// the least sum of changes; in three dimensions either this or no rounding.
+// Controlled rounding is compared with all possible roundings: it is additive, rounds to an adjacent
+// multiple, and has the least sum of changes. In three dimensions the result is such a rounding or
+// none.
 func TestControlledAgainstEveryRounding(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2"} {
@@ -83,8 +84,8 @@ func TestControlledAgainstEveryRounding(t *testing.T) {
 	}
 }
 
-// everyRounding enumerates all roundings of the inner cells, and returns the least sum of
-// changes of those whose sums are neighbours of the totals; +Inf where there are none.
+// everyRounding enumerates all roundings of the inner cells and returns the least sum of changes among
+// those whose sums are multiples adjacent to the totals; +Inf if there are none.
 func everyRounding(q audit.Question, base float64) float64 {
 	var inner []int
 	table := q.Set.Tables[0]
@@ -141,7 +142,7 @@ func everyRounding(q audit.Question, base float64) float64 {
 	return least
 }
 
-// At random the expectation of every count is the count itself, by its share of all draws.
+// The expectation of random rounding, over all draws, is the count itself.
 func TestRandomHasNoBias(t *testing.T) {
 	const n = 1 << 12
 	for _, base := range []int64{2, 3, 5, 10} {
@@ -154,7 +155,7 @@ func TestRandomHasNoBias(t *testing.T) {
 				}
 				ups += float64(v - count)
 			}
-			if math.Abs(ups/n) > float64(base)/n { // an even grid misses a share by less than one point
+			if math.Abs(ups/n) > float64(base)/n { // on an even grid the number of draws that round up differs from its share by less than one
 				t.Errorf("%d to base %d: bias %v", count, base, ups/n)
 			}
 		}
@@ -164,8 +165,8 @@ func TestRandomHasNoBias(t *testing.T) {
 	}
 }
 
-// Each likelihood has every count that is published so, and no other; of a random
-// rounding with its probability.
+// Each likelihood contains exactly the counts that can be published as this value; for random
+// rounding, with their probabilities.
 func TestLikelihoods(t *testing.T) {
 	for _, base := range []int64{2, 3, 4, 5, 8} {
 		for published := int64(0); published < 5*base; published++ {
@@ -187,7 +188,7 @@ func TestLikelihoods(t *testing.T) {
 						want = float64(rest) / float64(base)
 					}
 					if name == "small" && published > 0 && published < base {
-						want = 0 // is never published, and agrees with itself alone
+						want = 0 // is never published; its likelihood contains only the value itself
 						continue
 					}
 					got := 0.0
@@ -203,8 +204,8 @@ func TestLikelihoods(t *testing.T) {
 	}
 }
 
-// Small counts become 0 or the base, the others stay, every sum holds, and totals change
-// by less than where each small count goes to the nearer.
+// Small counts become 0 or the base, other counts do not change, all sums hold, and totals change by
+// less than if each small count were rounded to the nearer of the two.
 func TestSmallCounts(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 7), tabletest.Flat(t, "c", 4)}})
 	rng := rand.New(rand.NewPCG(16, 11))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The belief is Bayes' theorem over all counts up to 4,000, each as likely as any other, with the
-// chances of as many successes in exact fractions.
+// The belief agrees with Bayes' theorem over all counts up to 4,000 with a uniform prior; the binomial
+// probabilities are exact fractions.
 func TestBelief(t *testing.T) {
 	for _, oneIn := range []int{2, 3, 10} {
 		for _, drawn := range []int64{0, 1, 2, 7, 40} {
@@ -42,8 +42,8 @@ func TestBelief(t *testing.T) {
 	}
 }
 
-// For a respondent who knows a lower bound of the count, no count has a probability above one in
-// oneIn either, as long as the belief has a share of a billionth above the bound.
+// For a respondent who knows a lower bound of the count, also no count has a probability above
+// 1/oneIn, as long as the belief above the bound is at least a billionth.
 func TestNobodyIsSurer(t *testing.T) {
 	for _, oneIn := range []int{2, 5} {
 		for drawn := range int64(30) {
@@ -58,8 +58,8 @@ func TestNobodyIsSurer(t *testing.T) {
 	}
 }
 
-// Large counts are believed near what they are estimated to be: mean (m+1)/f − 1 and variance
-// (m+1)(1−f)/f² of a negative binomial distribution.
+// The belief about a large count has the mean (m+1)/f − 1 and the variance (m+1)(1−f)/f² of a negative
+// binomial distribution.
 func TestBeliefOfALargeCount(t *testing.T) {
 	first, p := Belief(20_000, 5)
 	mean, square := 0.0, 0.0
@@ -72,8 +72,8 @@ func TestBeliefOfALargeCount(t *testing.T) {
 	}
 }
 
-// One in so many is drawn: 200,000 draws, five standard errors; and who is in a sample is in all
-// larger ones.
+// One record in oneIn is drawn: 200,000 draws, with a tolerance of five standard errors. A record in a
+// sample is also in all larger samples.
 func TestDrawn(t *testing.T) {
 	const draws = 200_000
 	rng := rand.New(rand.NewPCG(16, 6))

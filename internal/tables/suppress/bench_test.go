@@ -8,15 +8,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Cells held back and time of the test problems, ± 3, audit included:
+// Number of cells held back and time for the test problems, with a protection of ± 3 and including the
+// audit:
 //
 //	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
 func BenchmarkProtect(b *testing.B) {
 	benchmark(b, func(audit.Question, *primary.Result) []int32 { return nil })
 }
 
-// The same where each who is alone in a cell knows it. Who is one of two knows that a
-// cell of two is no less than one.
+// The same, if respondents who are alone in a cell know it. One of two respondents in a cell knows
+// that the count is at least 1.
 func BenchmarkProtectRespondents(b *testing.B) {
 	benchmark(b, func(q audit.Question, p *primary.Result) []int32 {
 		cells := tables.NewCells(q.Set, 0, 0)

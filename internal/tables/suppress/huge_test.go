@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// If components count as huge, and most questions have no answer, all needs are met,
-// according to all possible tables. The same cells are reported as unprotectable as
-// otherwise, because all searches are made before. Fewer cells are published, but some are.
+// Components count as huge, and most questions have no answer. According to all possible tables, all
+// needs are still met. The same cells as otherwise are reported as unprotectable, because all searches
+// are made before. Fewer cells are published, but not none.
 func TestPatternsOfHugeComponents(t *testing.T) {
 	sets := tabletest.Small(t)
 	second, secondElsewhere := 0, 0
@@ -54,8 +54,8 @@ func TestPatternsOfHugeComponents(t *testing.T) {
 	}
 }
 
-// The same of values: patterns of huge components are safe by the ranges of linear programs,
-// against outsiders and against who knows a cell.
+// The same for values: by the ranges that linear programs compute, the patterns of huge components are
+// safe against outsiders and against respondents who know a cell.
 func TestPatternsOfHugeComponentsOfValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 1))
 	protected, second := 0, 0

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// load reads a test problem: the parents of the nodes of each dimension, then the
-// counts of the inner cells. A count of 1 or 2 is primary and asks for ± around.
+// load reads a test problem: the parents of the nodes of each dimension, then the counts of the inner
+// cells. A count of 1 or 2 is primary and needs a protection of ± around.
 func load(t testing.TB, name string, around float64) (audit.Question, *primary.Result) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/" + name + ".txt")
@@ -55,7 +55,7 @@ func load(t testing.TB, name string, around float64) (audit.Question, *primary.R
 	return fill(set, inner, around)
 }
 
-// fill adds up inner cells, in the order of the table, to all cells.
+// fill computes all cells from the inner cells, which are given in the order of the table.
 func fill(set *tables.Set, inner []float64, around float64) (audit.Question, *primary.Result) {
 	n := set.Cells()
 	q := audit.Question{Set: set, Value: make([]float64, n), Hidden: make([]bool, n), Counts: true}

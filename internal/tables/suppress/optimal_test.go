@@ -42,8 +42,8 @@ func BenchmarkOptimal(b *testing.B) {
 	}
 }
 
-// The optima that HiGHS proved for the test problems, found and proven here; of 3d10 none is
-// known, and what is said to be the least stays below what was found.
+// The optima that HiGHS proved for the test problems are found and proven here. For 3d10 no optimum is
+// known; its lower bound stays below the cost that was found.
 func TestOptimaOfTheTestProblems(t *testing.T) {
 	for _, k := range []struct {
 		name   string
@@ -70,9 +70,9 @@ func TestOptimaOfTheTestProblems(t *testing.T) {
 	}
 }
 
-// The cheapest pattern against all patterns and, for each, all possible tables, against
-// outsiders and against respondents, with costs of all kinds: no pattern that protects is
-// cheaper than the lower bound, and a proven pattern costs as much as the cheapest.
+// The cheapest pattern is compared with all patterns and, for each, all possible tables, for outsiders
+// and for respondents, with all kinds of costs: no pattern that protects is cheaper than the lower
+// bound, and a proven pattern costs as much as the cheapest one.
 func TestOptimaAgainstEveryPattern(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
@@ -139,8 +139,9 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 	}
 }
 
-// Every inequality holds for every pattern that protects, by every table there is; and what does
-// not withstand a linear program, held back to the extent of any x, breaks one where x is whole.
+// The linear programs find an inequality that x violates, or none. Every inequality holds for every
+// pattern that protects according to all possible tables. If x is whole and there is no inequality,
+// there is a table that meets the need, unless the need cannot be met at all.
 func TestCutsAgainstEveryPattern(t *testing.T) {
 	sets := tabletest.Small(t)
 	cuts, met := 0, 0
@@ -152,7 +153,7 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 				continue
 			}
 			tried++
-			q.Upper = make([]float64, len(q.Value)) // so that ends are near
+			q.Upper = make([]float64, len(q.Value)) // so that the ends of ranges are near
 			o := Options{Knower: make([]int32, len(q.Value))}
 			var candidates []int32
 			for c := range q.Value {
@@ -164,7 +165,7 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 					candidates = append(candidates, int32(c))
 				}
 			}
-			for i := range q.Set.Sums() { // the reference knows those of inner cells alone
+			for i := range q.Set.Sums() { // the reference uses the upper bounds of inner cells only
 				q.Upper[q.Set.Sum(i).Total] = math.Inf(1)
 			}
 			a, err := newAttacks(q, p.Status, candidates, o.Knower)
@@ -208,7 +209,7 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 	}
 }
 
-// possible reports whether a need is met where everything is held back.
+// possible reports whether a need is met if all cells are held back.
 func (a *attacks) possible(t *testing.T, n *need, knower int32) bool {
 	all := make([]float64, len(a.q.Value))
 	for i := range all {
@@ -221,7 +222,8 @@ func (a *attacks) possible(t *testing.T, n *need, knower int32) bool {
 	return reached != nil
 }
 
-// everyPatternKeepsTo tries every pattern in which one need is met against a knower.
+// everyPatternKeepsTo checks that an inequality holds for every pattern in which one need is met
+// against a knower.
 func everyPatternKeepsTo(t *testing.T, q audit.Question, p *primary.Result, n *need, knowers []int32, knower int32, candidates []int32, c *cut) {
 	t.Helper()
 	q.Hidden = make([]bool, len(q.Value))
@@ -245,8 +247,8 @@ func everyPatternKeepsTo(t *testing.T, q audit.Question, p *primary.Result, n *n
 	}
 }
 
-// Where a pattern is refused that no linear program speaks against, nothing is proven from there
-// on: here all of them are, since none is asked.
+// If a pattern is refused although no linear program shows that it is unsafe, nothing is proven from
+// then on. Here this happens to all patterns, because there are no needs and so no linear programs.
 func TestNothingIsProvenBesideLinearPrograms(t *testing.T) {
 	q, p := load(t, "2d8", 3)
 	protect(t, q, p, Options{})
@@ -273,7 +275,8 @@ func costOf(q audit.Question, o Options, pattern *Pattern) (cost float64) {
 	return cost
 }
 
-// cheapest tries every pattern, and of each every table of whole numbers.
+// cheapest returns the least cost of all patterns that protect according to all tables of whole
+// numbers.
 func cheapest(q audit.Question, p *primary.Result, o Options, candidates []int) float64 {
 	least := math.Inf(1)
 	q.Hidden = slices.Clone(q.Hidden)
@@ -285,7 +288,7 @@ func cheapest(q audit.Question, p *primary.Result, o Options, candidates []int) 
 	var protect []uint
 	for _, held := range patterns {
 		if slices.ContainsFunc(protect, func(less uint) bool { return less&held == less }) {
-			continue // it holds back more than one that protects, and costs no less
+			continue // it contains a pattern that protects, so it costs at least as much
 		}
 		cost := 0.0
 		for k, c := range candidates {

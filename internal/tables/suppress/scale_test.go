@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// drawn makes a table of log-normal Poisson counts, ± 3, over hierarchies of which each
-// level splits into so many.
+// drawn makes a table of log-normal Poisson counts, with a protection of ± 3. Each number in a
+// hierarchy says into how many codes a code of that level is divided.
 func drawn(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *primary.Result) {
 	t.Helper()
 	set, inner := drawnSet(t, levels...)
@@ -24,7 +24,7 @@ func drawn(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *pr
 	return fill(set, counts, 3)
 }
 
-// drawnSet makes the set of such a table, and says how many inner cells it has.
+// drawnSet makes the set of such a table and returns its number of inner cells.
 func drawnSet(t testing.TB, levels ...[]int) (set *tables.Set, inner int) {
 	t.Helper()
 	var dims []*tables.Dimension

@@ -27,9 +27,9 @@ func protect(t testing.TB, q audit.Question, p *primary.Result, o Options) *Patt
 	return pattern
 }
 
-// The test problems of the project. most is what was reached when this was written;
-// the optimum for ± 1 is 13 and 96, for ± 3 it is 15 and 113 (cutting planes with
-// HiGHS as master). The goals were 123 for 2d50, 185 for 3d10 and 1,400 for hier.
+// The test problems of the project. most is the number of cells that was reached when this test was
+// written. The optimum for ± 1 is 13 and 96, for ± 3 it is 15 and 113 (cutting planes with HiGHS as
+// master). The goals were 123 for 2d50, 185 for 3d10 and 1,400 for hier.
 func TestPatternsOfTheTestProblems(t *testing.T) {
 	for _, k := range []struct {
 		name   string
@@ -56,8 +56,8 @@ func TestPatternsOfTheTestProblems(t *testing.T) {
 	}
 }
 
-// The shuttle answers most questions whose answer is no: of some ten thousand that the
-// pattern of hier takes, linear programs decide on few.
+// The shuttle algorithm answers most questions whose answer is no: of about ten thousand questions for
+// the pattern of hier, only few need linear programs.
 func TestFewLinearPrograms(t *testing.T) {
 	q, p := load(t, "hier", 3)
 	if pattern := protect(t, q, p, Options{}); pattern.Programs > 3_000 || pattern.Trials < 1_000 {
@@ -67,7 +67,7 @@ func TestFewLinearPrograms(t *testing.T) {
 	}
 }
 
-// primaries makes cells of counts up to 2, where rng says so, primary.
+// primaries makes some cells with counts up to 2 primary, drawn with rng.
 func primaries(rng *rand.Rand, q audit.Question, around float64) *primary.Result {
 	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
 	for c, v := range q.Value {
@@ -81,7 +81,7 @@ func primaries(rng *rand.Rand, q audit.Question, around float64) *primary.Result
 	return p
 }
 
-// met lists the primary cells that reach as far as asked, by every table there is.
+// met lists the primary cells whose range, over all possible tables, is as wide as required.
 func met(q audit.Question, p *primary.Result) (all bool, of map[int]bool) {
 	low, high, _ := tabletest.Enumerated(q)
 	all, of = true, map[int]bool{}
@@ -127,8 +127,8 @@ func TestPatternsAgainstEveryTable(t *testing.T) {
 	}
 }
 
-// unsafeTable is a small table that is drawn, with cells that must be held back and others that
-// are published whatever it takes; ok is false where the grand total is of no use.
+// unsafeTable draws a small table with cells that must be held back and other cells that must be
+// published. ok is false if the grand total is not suitable.
 func unsafeTable(t *testing.T, rng *rand.Rand, set *tables.Set, need float64) (q audit.Question, p *primary.Result, ok bool) {
 	t.Helper()
 	q = tabletest.Random(t, rng, set, 7, 0)
@@ -175,9 +175,9 @@ func checkRefusal(t *testing.T, q audit.Question, p *primary.Result, problems ch
 	}
 }
 
-// A magnitude table by hand: 3 × 3 turnovers, one of them primary. The cheapest
-// rectangle is taken by value, the one of own costs where these say so, and none of
-// cells that must be published.
+// A magnitude table written by hand: 3 × 3 turnovers, one of them primary. The rectangle with the
+// least cost is held back: by value, or by the costs given in Own. It contains no cell that must be
+// published.
 func TestCosts(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 3), tabletest.Flat(t, "b", 3)}})
 	inner := []float64{50, 90, 20, 80, 500, 300, 30, 400, 10}
@@ -225,8 +225,8 @@ func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	ask := func(o Options) (string, *Pattern) {
 		q, p := fill(set, []float64{4321, 0, 0, 8765}, 0)
-		p.Status[4], p.Down[4] = tables.Primary, 100 // a=1, b=1; beside zeros it cannot be more
-		for _, c := range []int{0, 1, 2, 3, 6} {     // every sum is to be published
+		p.Status[4], p.Down[4] = tables.Primary, 100 // a=1, b=1; it cannot be greater, because the other cells of its lines are 0 and cannot decrease
+		for _, c := range []int{0, 1, 2, 3, 6} {     // every sum must be published
 			if p.Published == nil {
 				p.Published = make([]bool, 9)
 			}
@@ -259,9 +259,9 @@ func TestALineNeedsASecondCell(t *testing.T) {
 	}
 }
 
-// Respondents who know their own cell, against every table there is: with that cell
-// published as well, every other primary cell keeps its range; and some patterns that
-// are safe against outsiders are not safe against respondents.
+// Respondents know their own cell. According to all possible tables, every other primary cell keeps
+// its range if that cell is published as well. Some patterns that are safe against outsiders are not
+// safe against respondents.
 func TestPatternsAgainstRespondents(t *testing.T) {
 	sets := tabletest.Small(t)
 	total := 0
@@ -317,7 +317,8 @@ func TestPatternsAgainstRespondents(t *testing.T) {
 	}
 }
 
-// withstands publishes the hidden cells of each knower, one knower at a time.
+// withstands reports whether the pattern is still safe if the hidden cells of a knower are published,
+// for each knower in turn.
 func withstands(q audit.Question, p *primary.Result, knowers []int32) bool {
 	for k := range int32(len(knowers)) {
 		own := *p
@@ -361,13 +362,13 @@ func TestSingletonsDoNotRevealEachOther(t *testing.T) {
 	}
 }
 
-// A search that is stopped at any question says so, and gives no pattern.
+// A search that is stopped, at any question, returns an error and no pattern.
 func TestSearchStops(t *testing.T) {
 	stop := errors.New("stop")
 	for _, name := range []string{"2d8", "2d50"} {
 		ask := func(after int) (int, *Pattern, error) {
 			q, p := load(t, name, 3)
-			for c, v := range q.Value { // who is one of two knows that
+			for c, v := range q.Value { // one of two respondents knows this
 				if v == 2 {
 					p.Down[c] = 1
 				}

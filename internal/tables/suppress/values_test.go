@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// drawnValues makes a table of turnovers: so many firms an inner cell on average, of
-// log-normal turnover in whole units, under a threshold of 3 and 15 percent.
+// drawnValues makes a table of turnovers: each inner cell has the given average number of firms, with
+// log-normal turnovers in whole units. The rules are a threshold of 3 and p = 15 percent.
 func drawnValues(t testing.TB, firms, sd float64, levels ...[]int) (audit.Question, *primary.Result, []int32) {
 	t.Helper()
 	set, inner := drawnSet(t, levels...)
@@ -116,8 +116,8 @@ func cellsAbove(set *tables.Set) (above [][]int) {
 	return above
 }
 
-// The needs that use a cell are those whose present witnesses change it, whatever witnesses
-// were remembered before.
+// The needs that use a cell are those whose current witnesses change the cell, whatever witnesses were
+// remembered before.
 func TestUsersArePresentWitnesses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 1))
 	const cells, needs = 30, 12
@@ -136,7 +136,7 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 			ws = append(ws, w)
 		}
 		e.remember(int32(rng.IntN(needs)), ws)
-		asked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // of the others only what is remembered is tidied
+		asked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // for the others only the remembered witnesses are cleaned up
 		var want []int32
 		for i, n := range e.needs {
 			if slices.ContainsFunc(n.witnesses, func(w witness) bool {
@@ -162,9 +162,9 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 	}
 }
 
-// A table of turnovers whose components are large: programs over parts of them, mirrored
-// witnesses and an audit of little work leave it as safe as programs over all of them say, and
-// hold back little more.
+// A table of turnovers has large components. Linear programs over parts of them, mirrored witnesses
+// and an audit with a small limit of work give a pattern that is safe according to programs over whole
+// components, with only few more cells held back.
 func TestPatternsOfLargeComponentsOfValues(t *testing.T) {
 	levels := [][]int{{4, 3}, {3, 2}, {4}}
 	hidden := [2]int{}

@@ -31,8 +31,8 @@ func sample() *Map {
 	}
 }
 
-// The admissible point with the greatest utility is recommended, among equal ones the
-// one with less risk, and no point that another run may not reproduce.
+// The admissible point with the greatest utility is recommended; if several are equal, the one with
+// the least risk. A point that another run may not reproduce is never recommended.
 func TestRecommend(t *testing.T) {
 	m := sample()
 	m.Recommend(true, nil)
@@ -64,7 +64,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// Every form has every point; what is written for programs reads back.
+// Every output format contains every point, and the formats for programs can be read back.
 func TestForms(t *testing.T) {
 	m := sample()
 	m.Recommend(true, nil)
@@ -112,8 +112,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// The pictures are well-formed, have a mark for each possible point, and are drawn of
-// maps without points, of points without a place and of limits at the ends as well.
+// The pictures are well-formed and have a mark for each possible point. They are also drawn for maps
+// without points, for points without a position and for limits at the ends of an axis.
 func TestPictures(t *testing.T) {
 	for name, change := range map[string]func(m *Map){
 		"as it is":   func(*Map) {},
@@ -167,7 +167,7 @@ func TestPictures(t *testing.T) {
 			t.Errorf("%s: %d marks, want %d", name, marks, want)
 		}
 		if name != "as it is" && name != "no points" {
-			continue // pixels take their time
+			continue // drawing pixels is slow
 		}
 		b.Reset()
 		if err := WritePNG(&b, m); err != nil {

@@ -16,16 +16,16 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// table3 are the likelihoods of ω = 0, 1, … given a released 3 in the square [1 14; 17 83],
-// by θ, which internal/rumap holds to the formula. The paper prints .001, .515, .380, 008 and
-// .002 with a slipped decimal point for θ=.05 ω=7, θ=.1 ω=5 and θ=.2 ω=6, 9, 10.
+// table3 contains the likelihoods of ω = 0, 1, … given a released 3 in the square [1 14; 17 83], by θ;
+// internal/rumap compares them with the formula. The paper prints .001, .515, .380, 008 and .002 with
+// a misplaced decimal point for θ=.05 ω=7, θ=.1 ω=5 and θ=.2 ω=6, 9, 10.
 var table3 = map[float64][16]float64{
 	0.05: {0, .0007, .0683, .7746, .1482, .0178, .0017, .0001},
 	0.1:  {0, .0026, .1151, .6193, .2235, .0515, .0096, .0016, .0002},
 	0.2:  {0, .0088, .1655, .4382, .2708, .1121, .0380, .0114, .0032, .0008, .0002},
 }
 
-// between returns the likelihood of a release that gives the value as one from low to high.
+// between returns the likelihood of a release that says that the value lies between low and high.
 func between(low, high int) []float64 {
 	l := make([]float64, len(prior))
 	for v := low; v <= high; v++ {
@@ -34,10 +34,10 @@ func between(low, high int) []float64 {
 	return l
 }
 
-// Table 5 by Bayes from tables 3 and 4 (the paper prints others, which do not follow
-// from them), and §5: the risks are those of the paper's own formula, of which it prints
-// 1.263, .969, .713, .255 and .919. Table 3 has four decimals, so that the risks are right to
-// two or three digits.
+// Table 5 by Bayes' theorem from tables 3 and 4 (the paper prints other values, which do not follow
+// from these tables), and §5: the risks follow from the paper's own formula; the paper prints 1.263,
+// .969, .713, .255 and .919. Table 3 has four decimals, so the risks are correct to two or three
+// digits.
 func TestRiskOfTheSquare(t *testing.T) {
 	markov := func(theta float64) []float64 {
 		l := table3[theta]

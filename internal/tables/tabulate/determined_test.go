@@ -17,7 +17,7 @@ func TestVariablesThatTellOthers(t *testing.T) {
 		name    string
 		set     *tables.Set
 		records int
-		odd     bool // one record that does not agree, the last one
+		odd     bool // the last record does not agree
 		want    [][2]int
 	}{
 		{"tells", apart, 24, false, [][2]int{{0, 2}}},

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// Of every cell and every sample as many records are counted as have a draw below one in so many
-// of 2⁶⁴, whatever accumulators they were added in; without samples there are none.
+// The count of a cell in a sample of one in n is the number of its records whose draw is below 2⁶⁴/n,
+// however the records are divided among accumulators. Without samples there are no such counts.
 func TestSamplesAreCounted(t *testing.T) {
 	set := linked(t)
 	rng := rand.New(rand.NewPCG(16, 93))

@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// record is one respondent, as the reference sees it.
+// record is one respondent in the form that the reference uses.
 type record struct {
 	region, nace string
 	x, w         float64
@@ -91,11 +91,11 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 	return r
 }
 
-// reference is one cell, from the records that its codes have.
+// reference computes one cell from the records that have its codes.
 func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, asked float64) {
 	scale := math.Pow10(o.Decimals)
 	own, asks := map[string]float64{}, map[string]bool{}
-	for _, r := range records { // who asks anywhere has asked
+	for _, r := range records { // a contributor who asks in one record has asked
 		asks[r.holding] = asks[r.holding] || r.asked
 	}
 	for i, r := range records {
@@ -199,7 +199,7 @@ func TestCellsEqualThoseOfTheirRecords(t *testing.T) {
 	}
 }
 
-// However the records are split, ordered and merged, the cells are the same bits.
+// The cells are identical to the bit, however the records are split, ordered and merged.
 func TestMergeIsExact(t *testing.T) {
 	set := linked(t)
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -255,7 +255,7 @@ func TestBlocksAreReadAsReleased(t *testing.T) {
 	b.Reset(0, 0, 7, 4)
 	b.Columns[0].Array, b.Columns[1].Array = region.NewArray(), nace.NewArray()
 	b.Columns[2].Original = microdata.Vector{Values: []float64{1, 2, 3, 4, 5, 6, 7}}
-	b.Columns[2].Mutable().Values[0] = 10.04 // a mask has been here
+	b.Columns[2].Mutable().Values[0] = 10.04 // a mask has changed the values
 	b.Columns[3].Original = microdata.Vector{Values: []float64{501, 501, 502, 1, 1, 1, 1}}
 	b.Reject(5, "x", "is not to be released")
 	if err := a.AddBlock(&b, Columns{Variables: []int{0, 1}, Value: 2, Weight: -1, Holding: 3, Request: -1}); err != nil {

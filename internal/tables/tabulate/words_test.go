@@ -13,7 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The words of every type of column are its texts: the same for each record, none twice.
+// The words of a column, of any type, are the texts of its values: each record gets the right one, and
+// no word occurs twice.
 func TestWordsAreTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	some := []string{"", "a", "b", "01", "10", "north-east", "north-west", "noXth-east", "-0", "0", "NaN"}
