@@ -21,43 +21,49 @@ import (
 // are written. Chunks beyond that are read a second time.
 var keptBytes = int64(24 << 20) // a variable for the tests alone
 
+// carriedLeaf is a leaf of the release that a chunk of the source may be copied for.
+type carriedLeaf struct {
+	at   int // among the leaves of the release
+	from *leaf
+	to   *pageEncoder
+	size int64
+	keep bool
+}
+
+// carriedLeaves are those of a row group, the largest chunk first, so that none of them is left
+// for one worker at the end; and where their chunks lie in the source's file.
+func (s *sink) carriedLeaves(g *pendingGroup) (all []carriedLeaf, chunks []files.Extent) {
+	room := keptBytes
+	for _, col := range s.columns {
+		if !col.carried {
+			continue
+		}
+		for k, to := range col.pages {
+			from := col.from.leaves[k]
+			m := &s.source.streams[s.stream].RowGroups[g.group].Columns[from.index].MetaData.V
+			size := m.TotalCompressedSize
+			keep := len(g.dropped) == 0 && size <= room
+			if keep {
+				room -= size
+			}
+			all = append(all, carriedLeaf{col.first + k, from, to, size, keep})
+			begin, end := m.extent()
+			chunks = append(chunks, files.Extent{From: begin, To: end})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b carriedLeaf) int { return cmp.Compare(b.size, a.size) })
+	return all, chunks
+}
+
 // carry settles how the carried columns of a row group get into the release: the
 // chunks that may be copied, by leaf of the release, and the pages of all others
 // in g. Columns are independent of each other, so the order in which they are
 // done does not show.
 func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error) {
-	type task struct {
-		at   int // among the leaves of the release
-		from *leaf
-		to   *pageEncoder
-		size int64
-		keep bool
-	}
-	var all []task
-	room := keptBytes
-	for _, col := range s.columns {
-		for k := range col.pages {
-			if col.carried {
-				from := col.from.leaves[k]
-				size := s.source.streams[s.stream].RowGroups[g.group].Columns[from.index].MetaData.V.TotalCompressedSize
-				keep := len(g.dropped) == 0 && size <= room
-				if keep {
-					room -= size
-				}
-				all = append(all, task{col.first + k, from, col.pages[k], size, keep})
-			}
-		}
-	}
-	var wanted []files.Extent
-	for _, t := range all {
-		from, to := s.source.streams[s.stream].RowGroups[g.group].Columns[t.from.index].MetaData.V.extent()
-		wanted = append(wanted, files.Extent{From: from, To: to})
-	}
+	all, wanted := s.carriedLeaves(g)
 	files.Want(s.out.in, wanted...)
 	s.out.near.free()
 	s.out.near = nearby(s.out.in, wanted)
-	// The largest first, so that none of them is left for one worker at the end.
-	slices.SortStableFunc(all, func(a, b task) int { return cmp.Compare(b.size, a.size) })
 	found, copies := make([]*inspection, len(s.leaves)), make([]*inspection, len(s.leaves))
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(runtime.GOMAXPROCS(0))
