@@ -40,7 +40,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	l.validateKeyedParts(p)
 	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.Sound(at, "assess.sample") {
 		// Else a run would find out at its end.
-		l.Wrong(at, "needs assess.sample of at most %d: the best assignment of all takes the square of the records in memory", linkage.MaxOneToOne)
+		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", linkage.MaxOneToOne)
 	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
@@ -73,7 +73,7 @@ func (l *loader) validateInversion(p *Pipeline, path string) {
 				return
 			case transform.Recoding, transform.Randomising, transform.Suppression:
 				if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
-					l.Wrong(path, "tells categories of keys alone, and masks[%d].%s changes %q, which is none: give it the role key, or leave inversion out", i, m.Kind(), name)
+					l.Wrong(path, "infers categories of keys only, but masks[%d].%s changes %q, which is not a key: give it the role key, or leave inversion out", i, m.Kind(), name)
 					return
 				}
 			}
@@ -201,7 +201,7 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 	}{{"phi", b.Phi, b.PhiPrior}, {"sigma", b.Sigma, b.SigmaPrior}} {
 		at := form.Join(path, word.name)
 		if b.Knowledge == KnowledgeD2 && l.Given(at) && l.Sound(at) {
-			l.Wrong(at, "must be left out with knowledge: d2, whose intruder does not know it but has a prior; give %s_prior", word.name)
+			l.Wrong(at, "must be left out with knowledge: d2, whose intruder has only a prior of it; give %s_prior", word.name)
 		}
 		l.validateKnown(p, at, word.values)
 		l.validatePrior(path, at+"_prior", b.Knowledge, word.prior)
@@ -265,7 +265,7 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 			continue
 		}
 		if slices.Contains(p.Assess.IntruderKeys(), name) {
-			l.Wrong(at, "must not be one of %s, got %q: records of equal keys all have the same", p.Assess.keysWords(), name)
+			l.Wrong(at, "must not be one of %s, got %q: records with equal keys all have the same value", p.Assess.keysWords(), name)
 		}
 	}
 }
@@ -308,12 +308,12 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 	}
 	columns := transform.HoldOut(p.Masks)
 	if len(columns) == 0 {
-		l.Wrong(path, "needs a synthesise mask with held_out, such as held_out: 0.1: without records that are set aside nobody can tell what is known of those in the release from what is known of all")
+		l.Wrong(path, "needs a synthesise mask with held_out, such as held_out: 0.1: without records that are set aside, what the release discloses about its own records cannot be distinguished from what it discloses about everybody")
 	}
 	keys := p.Assess.IntruderKeys()
 	for _, name := range columns {
 		if len(keys) == 1 && keys[0] == name && l.Sound("assess.keys") {
-			l.Wrong(path, "needs a key beside %q, by which it is guessed", name)
+			l.Wrong(path, "needs a key other than %q, from which its values are guessed", name)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 // before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
-		l.Wrong(path, "must not be about the respondents on a stream: they are sought when all records are there, and it releases before; a file job does not, such as from topics with until: latest into a file")
+		l.Wrong(path, "must not be about the respondents on a stream: this measure needs all records, and a stream releases records before all have arrived; use a file job, such as from topics with until: latest into a file")
 		return
 	}
 	a := &p.Assess
@@ -334,7 +334,7 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		in = &Intruder{}
 	}
 	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil && len(in.Utility.Regressions) == 0 && l.Sound(at, "assess.intruder.utility.regressions") {
-		l.Wrong(at, "needs assess.intruder.utility.regressions, whose intervals overlap: name those that users would do")
+		l.Wrong(at, "needs assess.intruder.utility.regressions, whose confidence intervals are compared: name regressions that data users would fit")
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)

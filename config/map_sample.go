@@ -26,9 +26,9 @@ func (l *loader) validateSamples(p *Pipeline, variants []variant) {
 		return
 	}
 	if len(p.Map.Categories) > 0 {
-		l.Wrong("map.categories", "must not be given where points are of different samples: U of categories is that of a released record, and does not count the records that are left out; draw a map for each sample")
+		l.Wrong("map.categories", "must not be given if the points have different samples: U of categories is measured per released record and ignores the records that are left out; draw a map for each sample")
 	}
 	if len(p.Map.By) > 0 {
-		l.Wrong("map.by", "must not be given where points are of different samples: utility by group is compared within one sample only; draw a map for each sample")
+		l.Wrong("map.by", "must not be given if the points have different samples: utility by group is comparable only within one sample; draw a map for each sample")
 	}
 }

@@ -261,8 +261,8 @@ func TestMapsOfSeveralSamples(t *testing.T) {
 	for section, want := range map[string]string{
 		rates:                    "",
 		two + "]\n":              "",
-		rates + "  by: [age]\n":  "map.by: must not be given where points are of different samples",
-		two + "]\n  by: [age]\n": "map.by: must not be given where points are of different samples", // the configured masks have none
+		rates + "  by: [age]\n":  "map.by: must not be given if the points have different samples",
+		two + "]\n  by: [age]\n": "map.by: must not be given if the points have different samples", // the configured masks have none
 		"  by: [age]\n  vary: {masks.1.noise.sd: {from: 5%, to: 9%}}\n": "",
 		rates + "  search: true\n":                                      `map.search: seeks the boundary along the first axis of "a", which must not be masks.0.sample.rate`,
 		"  search: true\n  strategies: [{name: a, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {masks.1.noise.sd: {from: 1, to: 5}, masks.0.sample.rate: {from: 0.1, to: 1}}}]\n": "",

@@ -36,7 +36,7 @@ func (l *loader) validateMap(p *Pipeline) {
 	l.validateBy(p)
 	own := slices.ContainsFunc(m.Strategies, func(s Strategy) bool { return len(s.Vary) > 0 })
 	if m.Search && len(m.Vary) == 0 && !own && l.Sound("map") {
-		l.Wrong("map.search", "needs vary: there is no boundary to find where no parameter runs over a range")
+		l.Wrong("map.search", "needs vary: without a parameter that varies over a range there is no boundary to find")
 	}
 	if l.Sound("map", "masks") {
 		l.validateGrid(p)
@@ -186,7 +186,7 @@ func (l *loader) validateMapCategories(p *Pipeline) bool {
 		l.Wrong("map.column", "must be left out with categories: the map is of those")
 	}
 	if len(m.By) > 0 && l.Sound("map.by") {
-		l.Wrong("map.by", "must be left out with categories, of which there are no groups")
+		l.Wrong("map.by", "must be left out with categories, for which there is no map by groups")
 	}
 	for i, name := range m.Categories {
 		path := fmt.Sprintf("%s[%d]", list, i)

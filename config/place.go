@@ -41,9 +41,9 @@ func (l *loader) validatePlace(p *Pipeline) {
 	}
 	switch {
 	case p.Shard != nil && *p.Shard && l.Sound("shard"):
-		l.Wrong("shard", "must not be true without place or identity: each of the runs would take its first record for the first of all, and mask it with the same draws. Name the columns that hold the records' places, or plan the runs with `sdlfilter shard plan`")
+		l.Wrong("shard", "must not be true without place or identity: each run would treat its first record as the first of the whole dataset and mask it with the same random draws. Name the columns that hold the records' places, or plan the runs with `sdlfilter shard plan`")
 	case p.Shard == nil && pathOf(p.Source.Config) == "-":
-		p.Warnings = append(p.Warnings, "standard input has no places of its own: where this run is one of several, each of which masks a part of one dataset, their records would share their noise; name the columns of their places (place) or of the respondents (identity), or say shard: false")
+		p.Warnings = append(p.Warnings, "standard input does not give the places of records: if this run is one of several that each mask a part of one dataset, their records would share their noise; name the columns of their places (place) or of the respondents (identity), or set shard: false")
 	}
 }
 
@@ -67,7 +67,7 @@ func (l *loader) validatePlaceColumns(p *Pipeline) {
 	}
 	for i, m := range p.Masks {
 		if m.Params != nil && transform.MixesRecords(m.Params) {
-			l.Wrong(p.MaskPath(i), "must not be used with place: it takes records together by where they stand in the source, and these stand elsewhere in the whole")
+			l.Wrong(p.MaskPath(i), "must not be used with place: it groups records by their position in the source, which is not their position in the whole dataset")
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (l *loader) validateStream(p *Pipeline) {
 		}
 	case p.Sink.Kind == "parquet":
 		if l.Given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.Sound("source", "sink.parquet.roll") {
-			l.Wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes what its source has")
+			l.Wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes all records of its source and ends")
 		}
 	}
 	for _, c := range p.kafkaConnections() {
@@ -159,7 +159,7 @@ func (l *loader) validateOnFail(p *Pipeline) {
 	case !stream && word != Withhold:
 		l.Wrong(path, "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
 	case word == Hold && p.kafkaSink() == nil:
-		l.Wrong(path, "needs a kafka sink, beside whose topic the held records have theirs; for files there are stop and alert")
+		l.Wrong(path, "needs a kafka sink, because held records go to another topic on its brokers; for files use stop or alert")
 	case word == Hold && p.Gate.Hold == nil && l.Sound("gate.hold"):
 		l.WrongAt(path, "gate.hold", "is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
 	case word != Hold && l.Given("gate.hold"):

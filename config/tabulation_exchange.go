@@ -93,7 +93,7 @@ func (l *loader) validateMapExchange(t *Tabulation, m *MapMethod, table *Table, 
 		}
 	}
 	if len(known) == 1 {
-		l.Wrong(at, "must be another method: %s has one variable, and records exchange one variable with others that have all else alike", table.Name)
+		l.Wrong(at, "must be another method: %s has one variable, and with one variable alone an exchange of its codes changes no count", table.Name)
 	}
 	for k, v := range variables {
 		if !slices.Contains(known, v) {

@@ -54,10 +54,10 @@ func (l *loader) validateExchange(t *Tabulation, table *Table, at string) {
 	known := t.variablesOf(table)
 	l.validateSwap(table, known, path)
 	if l.Given(at+".rows") && l.Sound(at+".rows") && len(known) == 1 {
-		l.Wrong(path, "must be another method, or rows must name a second variable: records exchange one variable with others that have all else alike")
+		l.Wrong(path, "must be another method, or rows must name a second variable: with one variable alone an exchange of its codes changes no count")
 	}
 	if t.Holding != "" && table.Protect.respondents() == "protect" {
-		l.Wrong(path+".respondents", "must be ignore with holding: what a holding infers that has records in several cells is not audited for this method")
+		l.Wrong(path+".respondents", "must be ignore with holding: for this method, the audit does not cover what a holding with records in several cells can infer")
 	}
 	name := table.Protect.Exchanged()
 	if name == "" || !l.Sound(path+".variable") {
@@ -128,7 +128,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):
-			l.WrongAt("", f.name, "is required by %s: the same contributors are to be changed alike in every table and release", by)
+			l.WrongAt("", f.name, "is required by %s: the same contributors must get the same change in every table and release", by)
 		}
 	}
 }

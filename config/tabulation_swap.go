@@ -72,7 +72,7 @@ func (l *loader) validateMatch(match, known []string, exchanged, at string) {
 	}
 	left := slices.DeleteFunc(slices.Clone(known), func(v string) bool { return v == exchanged || slices.Contains(match, v) })
 	if len(left) == 0 && len(known) > 1 {
-		l.Wrong(at+".match", "must leave a variable in which the records of an exchange differ: nothing is changed otherwise")
+		l.Wrong(at+".match", "must leave out at least one variable, in which exchanged records differ: otherwise nothing is changed")
 	}
 }
 

@@ -49,7 +49,7 @@ func TestFaultsOfASwappedTabulation(t *testing.T) {
 		{"match: [sex]}", "match: [region]}", `tables[0].protect.swap.match[0]: must not be the variable whose codes are paired, got "region"`},
 		{"match: [sex]}", "match: [age], variable: age}", `tables[0].protect.swap.match[0]: must not be the variable whose codes are paired, got "age"`},
 		{"match: [sex]}", "match: [sex, sex]}", `tables[0].protect.swap.match[1]: must not repeat a variable`},
-		{"match: [sex]}", "match: [sex, age]}", `tables[0].protect.swap.match: must leave a variable`},
+		{"match: [sex]}", "match: [sex, age]}", `tables[0].protect.swap.match: must leave out at least one variable`},
 		{"rows: [region, sex, age]", "rows: [region]", "tables[0].protect.swap: must be another method, or rows must name a second variable"},
 		{"identity: [id]", "identity: [id]\nholding: h", "tables[0].protect.swap.respondents: must be ignore with holding"},
 		{"unsafe", "weight: w\n    unsafe", "tables[0].weight: must be left out with swap"},

@@ -50,7 +50,7 @@ func (l *loader) validateTabulated(t *Tabulation) {
 	if t.Source.Config != nil {
 		l.Within("source."+t.Source.Kind, t.Source.Config.Check())
 		if t.Source.Kind == "kafka" {
-			l.Wrong("source.kafka", "must be files; for the tables of a topic name a pipeline in place of source, which reads it and lists its columns")
+			l.Wrong("source.kafka", "must be files; for the tables of a topic, give instead of source a pipeline that reads the topic and lists its columns")
 		}
 	}
 	if t.Sink.Config != nil {
@@ -60,7 +60,7 @@ func (l *loader) validateTabulated(t *Tabulation) {
 		}
 	}
 	if t.Sink.Order != "" {
-		l.Wrong("sink.order", "must be left out: cells stand in the order of their codes, which says nothing of the records")
+		l.Wrong("sink.order", "must be left out: cells are written in the order of their codes, which discloses nothing about the records")
 	}
 }
 
@@ -114,7 +114,7 @@ func (l *loader) validateColumnsOnce(t *Tabulation) {
 		v := t.Variable(name)
 		for _, c := range append(slices.Clone(v.Columns), v.Leaf()) {
 			if other, taken := of[c]; taken && other != name {
-				l.Wrong("tables", "variables %s and %s are both made of column %s, so that their cells tell of each other: make them one variable with several hierarchies", other, name, c)
+				l.Wrong("tables", "variables %s and %s are both made from column %s, so that cells of one can be inferred from cells of the other: make them one variable with several hierarchies", other, name, c)
 			}
 			of[c] = name
 		}
@@ -138,7 +138,7 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 		case v == "":
 			l.Wrong(path, "must be the name of a variable, got \"\"")
 		case slices.Contains(reservedColumns, v):
-			l.Wrong(path, "must not be %q, which is a column of what is published; give the variable another name (hierarchies, column)", v)
+			l.Wrong(path, "must not be %q, which is a column of the published file; give the variable another name (hierarchies, column)", v)
 		case slices.Contains(table.Rows[:k], v):
 			l.Wrong(path, "must not repeat a variable, got %q again", v)
 		}
@@ -231,7 +231,7 @@ func (l *loader) validateLinks(t *Tabulation) {
 			} {
 				at := fmt.Sprintf("tables[%d].%s", i, f.name)
 				if !f.same && l.Sound(at, fmt.Sprintf("tables[%d].%s", k, f.name)) {
-					l.Wrong(at, "must be that of tables[%d]: both are tables of one value, and what is published in one tells of the other", k)
+					l.Wrong(at, "must be that of tables[%d]: both tables are of the same value, so cells of one can be inferred from the other", k)
 				}
 			}
 			break

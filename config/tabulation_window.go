@@ -45,7 +45,7 @@ func (l *loader) validateWindow(t *Tabulation) {
 		return
 	}
 	if l.Given("source") {
-		l.Wrong("window", "needs pipeline in place of source: a configuration of a pipeline, which reads topics and lists their columns")
+		l.Wrong("window", "needs pipeline instead of source: the configuration of a pipeline that reads topics and lists their columns")
 	}
 	l.validateWindowSize(w)
 	switch {
@@ -57,7 +57,7 @@ func (l *loader) validateWindow(t *Tabulation) {
 	}
 	for i := range t.Tables {
 		if t.Tables[i].Protect.Sample != nil {
-			l.Wrong(fmt.Sprintf("tables[%d].protect.sample", i), "must be another method for windows: everybody knows how many records a window has, and what this tells of counts beside a sample is not audited")
+			l.Wrong(fmt.Sprintf("tables[%d].protect.sample", i), "must be another method for windows: everybody knows how many records a window has, and what this discloses about counts together with a sample is not audited")
 		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
@@ -84,7 +84,7 @@ func (l *loader) validateWindowSize(w *TableWindow) {
 	switch {
 	case !l.Known("window") || l.Misspelt("window", "records") || l.Misspelt("window", "every"):
 	case records && every:
-		l.Wrong("window.every", "must be left out beside records: a window is either so many records, or so long")
+		l.Wrong("window.every", "must be left out if records is given: the size of a window is either a number of records or a length of time")
 	case !records && !every:
 		l.Wrong("window", "must have records or every, which say when a window is complete")
 	}
@@ -96,7 +96,7 @@ func (l *loader) validateWindowSize(w *TableWindow) {
 	}
 	switch late := l.Given("window.lateness"); {
 	case late && !every && l.Sound("window.every"):
-		l.Wrong("window.lateness", "needs every: a window of a number of records waits for no others")
+		l.Wrong("window.lateness", "needs every: a window with a fixed number of records does not wait for late ones")
 	case every && !late:
 		w.Lateness = defaultLateness
 	}

@@ -43,7 +43,7 @@ func TestTabulationWindow(t *testing.T) {
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{"records: 1000, ", "", "window: must have records or every, which say when a window is complete"},
-		{"records: 1000, ", "records: 1000, every: 1h, ", "window.every: must be left out beside records"},
+		{"records: 1000, ", "records: 1000, every: 1h, ", "window.every: must be left out if records is given"},
 		{"records: 1000, ", "every: 1500ms, ", "window.every: must be whole seconds, at least 1s, got 1.5s"},
 		{"records: 1000, ", "every: 200ms, ", "window.every: must be whole seconds, at least 1s, got 200ms"},
 		{"records: 1000, ", "records: 1000, lateness: 5s, ", "window.lateness: needs every"},
@@ -54,8 +54,8 @@ func TestTabulationWindow(t *testing.T) {
 		{"out/windows", "'-'", "window.folder: must be a folder of this machine"},
 		{"out/windows", "s3://bucket/windows", "window.folder: must be a folder of this machine"},
 		{"out/windows", "~/windows", "window.folder: must be a path"},
-		{"pipeline: p.yaml", "source: {csv: {path: in.csv}}", "window: needs pipeline in place of source"},
-		{"pipeline: p.yaml", `source: {kafka: {brokers: ["localhost:9"], topics: [in]}}`, "source.kafka: must be files; for the tables of a topic name a pipeline"},
+		{"pipeline: p.yaml", "source: {csv: {path: in.csv}}", "window: needs pipeline instead of source"},
+		{"pipeline: p.yaml", `source: {kafka: {brokers: ["localhost:9"], topics: [in]}}`, "source.kafka: must be files; for the tables of a topic, give instead of source a pipeline"},
 		{"path: tables.csv", "path: out/tables.csv", "sink.csv.path: must be the name of a file, without a folder"},
 		{"path: tables.csv", "path: '-'", "sink.csv.path: must be the name of a file"},
 		{"path: tables.csv", "path: ../tables.csv", "sink.csv.path: must be the name of a file"},

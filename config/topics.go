@@ -79,7 +79,7 @@ func (l *loader) validateRelease(p *Pipeline) {
 		switch source := l.readsTopic(p, topic); {
 		case source == "":
 		case template:
-			l.Wrong(field, "must not lead back to what is read (%s): %q makes %q, whose released records would be read again", source, dst.Names[0], topic)
+			l.Wrong(field, "must not give a topic that is read (%s): %q gives %q, so released records would be read again", source, dst.Names[0], topic)
 			return
 		default:
 			l.Wrong(field, "must differ from what is read (%s), got %q: released records would be read again", source, topic)

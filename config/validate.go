@@ -103,14 +103,14 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		}
 		path := fmt.Sprintf("%s[%d].%s", list, i, spec.Kind())
 		if inner, outer := path+".name", fmt.Sprintf("%s[%d].name", list, i); l.Given(inner) && l.Given(outer) {
-			l.Wrong(inner, "must not be given beside the mask and within it; remove one")
+			l.Wrong(inner, "must be given only once, beside the mask or within it; remove one of the two")
 		}
 		l.readTable(path, spec.Params)
 		l.Within(path, spec.Params.Check())
 		l.maskColumns(p, path, transform.ColumnsField(spec.Params), spec.Params.Masks(), "masked")
 		if len(transform.NeedsCorrelations(spec.Params)) > 0 && len(p.Identity) > 0 {
-			l.Wrong(path, "must not have correlated: true beside identity: the noise of a value hangs together with that of others, so that a value which a respondent keeps "+
-				"would be released with new noise wherever another one changed, and could be averaged; remove one of the two")
+			l.Wrong(path, "must not have correlated: true together with identity: the noise of a value depends on the other values, so that a value that a respondent keeps "+
+				"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")
 		}
 		for _, c := range transform.ReadColumnsOf(spec.Params) {
 			at := path
@@ -238,7 +238,7 @@ func (l *loader) validateAssess(p *Pipeline) {
 	}
 	whole(&ps, "replicates", a.Replicates, 0, 1_000_000)
 	if a.Replicates == 1 {
-		ps.Addf("replicates", "must be 0 or at least 2, got 1: the mean over one replicate is no expectation")
+		ps.Addf("replicates", "must be 0 or at least 2, got 1: one replicate does not estimate an expectation")
 	}
 	for i, target := range a.Targets {
 		path := fmt.Sprintf("targets[%d]", i)
@@ -269,7 +269,7 @@ func (l *loader) validateGate(p *Pipeline) {
 		var ps check.Problems
 		ps.Between("max_quarantined", *p.Gate.MaxQuarantined, 0, 1)
 		if p.Streaming() {
-			ps.Addf("max_quarantined", "must be left out of a stream, of which no share is known before its end; watch sdlfilter_records_total{result=\"quarantined\"}")
+			ps.Addf("max_quarantined", "must be left out of a stream, because its share of quarantined records is known only at its end; watch sdlfilter_records_total{result=\"quarantined\"}")
 		}
 		l.Within("gate", ps)
 	}

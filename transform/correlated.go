@@ -61,7 +61,7 @@ func (m *Noise) checkCorrelated(ps *check.Problems) {
 		ps.Addf("columns", "must be 2 to %d columns with correlated: true, got %d", greatestColumns, len(m.Columns))
 	}
 	if m.SD != nil && !m.SD.Relative {
-		ps.Addf("sd", "must be a percentage with correlated: true, as the covariance of the noise is in proportion to that of the data, got %v", m.SD.Value)
+		ps.Addf("sd", "must be a percentage with correlated: true, because the covariance of the noise is proportional to that of the data, got %v", m.SD.Value)
 	}
 	if m.Distribution != "" && m.Distribution != "normal" {
 		ps.Addf("distribution", "must be normal with correlated: true: sums of %s draws have another distribution", m.Distribution)

@@ -46,7 +46,7 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 	case !m.Invariant:
 		ps.Addf("by", "must be left out without invariant: the matrix is the same in all strata")
 	case m.Frequencies != nil:
-		ps.Addf("by", "must be left out with frequencies, which are those of all records: leave frequencies out to have them counted in each stratum")
+		ps.Addf("by", "must be left out with frequencies, which are those of all records; without frequencies they are counted in each stratum")
 	}
 }
 
@@ -62,7 +62,7 @@ func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 		}
 		at := fmt.Sprintf("[%d].pram", i)
 		if LeavesOut(before.Params) && len(before.Params.Reads()) > 0 {
-			ps.Addf(at, "must have frequencies behind %s, whose rates differ between records: those that would be counted are of all records", describe(masks, k))
+			ps.Addf(at, "must have frequencies after %s, whose rates differ between records: without them the frequencies of all records would be counted", describe(masks, k))
 		}
 		for _, name := range append(slices.Clone(m.Columns), m.By...) {
 			if slices.Contains(before.Params.Masks(), name) {

@@ -271,7 +271,7 @@ func TestFrequenciesAreRefused(t *testing.T) {
 		"before it":                        {[]Spec{mask(invariant("s")), recode}, ""},
 		"with frequencies":                 {[]Spec{recode, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Invariant: true, Frequencies: given.Frequencies})}, ""},
 		"behind a sample":                  {[]Spec{mask(&Sample{Rate: ptr(0.5)}), mask(invariant())}, ""},
-		"behind a sample of several rates": {[]Spec{rates, mask(invariant())}, "[1].pram: must have frequencies behind sample ([0])"},
+		"behind a sample of several rates": {[]Spec{rates, mask(invariant())}, "[1].pram: must have frequencies after sample ([0])"},
 	} {
 		at := slices.IndexFunc(c.masks, func(s Spec) bool { return s.Kind() == "pram" })
 		list := c.masks[at].Params.(*PRAM).checkAmong(c.masks, at)

@@ -58,7 +58,7 @@ func (m *Sample) Check() check.Problems {
 func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
 	if i > 0 {
-		ps.Addf(fmt.Sprintf("[%d].sample", i), "must be the first mask, so that the others and all that is measured are of the records which are released, got it behind %s", describe(masks, i-1))
+		ps.Addf(fmt.Sprintf("[%d].sample", i), "must be the first mask, so that the other masks and all measures use only the records that are released, got it after %s", describe(masks, i-1))
 	}
 	return ps
 }

@@ -38,7 +38,7 @@ func (m *Suppress) Check() check.Problems {
 	case m.K == nil:
 		ps.Addf("k", "must be given: the least number of records with a combination of the keys")
 	case *m.K < 2 || *m.K > greatestK:
-		ps.Addf("k", "must be at least 2 and at most %d, got %d: every combination is that of one record", greatestK, *m.K)
+		ps.Addf("k", "must be at least 2 and at most %d, got %d: with 1 nothing is suppressed", greatestK, *m.K)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Importance)) {
 		if v := m.Importance[name]; !(v > 0) || math.IsInf(v, 1) {
@@ -63,7 +63,7 @@ func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 	for j := i + 1; j < len(masks); j++ {
 		for _, name := range masks[j].Params.Masks() {
 			if slices.Contains(m.Keys, name) {
-				ps.Addf(path+".keys", "must be as they are released, and mask [%d], a %s, changes %q afterwards: put it in front", j, masks[j].Kind(), name)
+				ps.Addf(path+".keys", "must not be changed after this mask, but mask [%d], a %s, changes %q: put it before this mask", j, masks[j].Kind(), name)
 			}
 		}
 		if r, ok := masks[j].Params.(rejecting); ok && r.rejects() {

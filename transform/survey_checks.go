@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	errOtherRecords = errors.New("what a survey has found is of records that this shard does not have, or of more than it has")
+	errOtherRecords = errors.New("the result of the survey is about records that this shard does not have, or about more records than it has")
 	errRecordTwice  = errors.New("what a survey has found names a record twice")
 )
 

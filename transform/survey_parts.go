@@ -45,7 +45,7 @@ func (c *Chain) SurveysInParts() bool {
 	return c.survey > 0
 }
 
-var errNotInParts = errors.New("survey: a mask of scope dataset is none that sees the records in parts")
+var errNotInParts = errors.New("survey: a mask with scope dataset cannot process the records in parts")
 
 func (c *Chain) inParts() (list []surveyingParts) {
 	for _, s := range c.steps {
@@ -96,7 +96,7 @@ func (c *Chain) MergeSurvey(marshalled []byte, of []Stretch) error {
 	return nil
 }
 
-var errDamagedSurvey = errors.New("what a survey has found is damaged, or of other masks")
+var errDamagedSurvey = errors.New("the result of the survey is damaged, or was made with other masks")
 
 // Stretch is N records of a stream, from the place First on.
 type Stretch struct {

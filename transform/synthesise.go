@@ -70,7 +70,7 @@ func (m *Synthesise) Check() check.Problems {
 	case !m.trees():
 		ps.Addf("leaf", "must be given with method: cart only; regressions have no leaves")
 	case *m.Leaf < leastLeaf || *m.Leaf > greatestK:
-		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records tell those", leastLeaf, greatestK, *m.Leaf)
+		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records disclose these records", leastLeaf, greatestK, *m.Leaf)
 	}
 	if m.HeldOut != nil {
 		ps.Between("held_out", *m.HeldOut, 0.01, 0.5)
@@ -83,7 +83,7 @@ func (m *Synthesise) Check() check.Problems {
 	case *m.Copies < 2 || *m.Copies > greatestCopy:
 		ps.Addf("copies", "must be at least 2 and at most %d, got %d", greatestCopy, *m.Copies)
 	case m.Copy != nil:
-		ps.Addf("copy", "must not be given beside copies, which are all from 1 on; remove one of the two")
+		ps.Addf("copy", "must not be given together with copies, which are numbered from 1; remove one of the two")
 	}
 	return ps
 }
