@@ -167,7 +167,7 @@ func (f *Filter) window(n int) error {
 		return nil
 	}
 	if n > size || f.short {
-		return config.Errors{f.config.Errorf("window.records", "is %d, and so many records must every batch have but the last, which has no more: a mask swaps within windows", size)}
+		return config.Errors{f.config.Errorf("window.records", "is %d, so every batch must have this number of records, and the last one at most this number: a mask swaps within windows", size)}
 	}
 	f.short = n < size
 	return nil

@@ -134,7 +134,7 @@ func sniff(in io.ReaderAt) (string, error) {
 	case string(head[:]) == magic:
 		return formatFile, nil
 	case string(head[:4]) == "FEA1":
-		return "", errors.New("is Feather version 1, which is not Arrow IPC; write it anew as version 2")
+		return "", errors.New("is Feather version 1, which is not Arrow IPC; write the file again as version 2")
 	}
 	return formatStream, nil
 }

@@ -17,7 +17,7 @@ type surveyed struct {
 }
 
 // errSurvey is about what another process has found.
-var errSurvey = errors.New("the columns are not those in which types were looked for")
+var errSurvey = errors.New("the columns are not those whose types were inferred")
 
 // WithSurvey implements connectors.SurveyTaking.
 func (c *SourceConfig) WithSurvey(survey json.RawMessage) connectors.SourceConfig {

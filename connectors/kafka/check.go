@@ -82,7 +82,7 @@ func (c *SourceConfig) Check() check.Problems {
 	ps := c.Connection.Check()
 	switch {
 	case len(c.Topics) == 0 && c.Pattern == "":
-		ps.Addf("topics", "must name at least one topic, or pattern those that are meant")
+		ps.Addf("topics", "must name at least one topic, or give pattern instead")
 	case len(c.Topics) > 0 && c.Pattern != "":
 		ps.Addf("pattern", "must not be given beside topics")
 	}

@@ -80,7 +80,7 @@ func (c *SourceConfig) Check() check.Problems {
 		case "":
 			ps.Addf(fmt.Sprintf("keep_metadata[%d]", i), "must not be empty")
 		case arrowKey, pandasKey:
-			ps.Addf(fmt.Sprintf("keep_metadata[%d]", i), "must not be %q, which is made anew from what is released", k)
+			ps.Addf(fmt.Sprintf("keep_metadata[%d]", i), "must not be %q, which is made again from the released columns", k)
 		}
 	}
 	return ps

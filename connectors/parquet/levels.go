@@ -148,7 +148,7 @@ func levelWidth(level uint8) int { return bits.Len8(level) }
 
 var (
 	errWidth = errors.New("a number has more bits than its width")
-	errTree  = errors.New("the levels do not make records: a value goes on where there is nothing to go on with")
+	errTree  = errors.New("the levels do not form records: a value continues a record that has not begun")
 )
 
 var errLevel = errors.New("a level is greater than the schema allows")

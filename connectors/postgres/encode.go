@@ -61,9 +61,9 @@ type encoder func(dst []byte, i int) ([]byte, error)
 
 // Why a value cannot be written. None holds anything of it.
 var (
-	errNUL    = errors.New("holds the character NUL, which PostgreSQL's text cannot")
+	errNUL    = errors.New("contains the character NUL, which is not allowed in PostgreSQL's text")
 	errUTF8   = errors.New("holds text that is not UTF-8")
-	errFine   = errors.New("holds a time finer than a microsecond, which PostgreSQL's cannot be")
+	errFine   = errors.New("contains a time with a precision finer than PostgreSQL's microseconds")
 	errDate   = errors.New("holds a date or time beyond PostgreSQL's")
 	errDay    = errors.New("holds a date with a time of day")
 	errSource = errors.New("is of a type that its schema does not say")

@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 	}{
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t"}), ""},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a", Order: []string{"a"}}), ""},
-		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a"}), "order must name the columns that tell"},
+		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a"}), "order must name columns whose values are different"},
 		{of(&SourceConfig{Connection: Connection{URL: url}}), "must have a table or a query"},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t", Query: "SELECT 1"}), "must have a table or a query"},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t", Order: []string{"a", "a"}}), "order must name columns, each once"},

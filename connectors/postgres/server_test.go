@@ -330,7 +330,7 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 		{SourceConfig{Query: in("DELETE FROM S.bare RETURNING id"), Order: []string{"id"}}, "no valid statement"},
 		{SourceConfig{Query: "SELECT 1 AS id) AS q; DROP TABLE big; SELECT * FROM (SELECT 1 AS id", Order: []string{"id"}}, "no valid statement"},
 		{SourceConfig{Query: "SELECT 1 AS id, 2 AS id", Order: []string{"id"}}, `has two columns of the name "id"`},
-		{SourceConfig{Query: in("SELECT id, random() AS r FROM S.big"), Order: []string{"id"}}, "gives other records each time that it is read"},
+		{SourceConfig{Query: in("SELECT id, random() AS r FROM S.big"), Order: []string{"id"}}, "gives different records each time that it is read"},
 		{SourceConfig{Query: in("SELECT nextval('S.seq')"), Order: []string{"nextval"}}, "takes no writing"},
 	} {
 		s.do("CREATE SEQUENCE IF NOT EXISTS seq")

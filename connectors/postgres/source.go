@@ -274,7 +274,7 @@ type fingerprint struct {
 }
 
 // errOther is the reason why a query's passes cannot be parts of one run.
-var errOther = errors.New("gives other records each time that it is read, as a query does that draws or asks for the time; copy its result into a table first")
+var errOther = errors.New("gives different records each time that it is read, such as a query that uses random numbers or the current time; copy its result into a table first")
 
 // compare holds a pass against those before it.
 func (f *fingerprint) compare(records int64, columns map[int]uint64) error {

@@ -11,7 +11,7 @@ import (
 )
 
 // ErrUnwatched is the error of a source that does not know whether its data change.
-var ErrUnwatched = errors.New("the source does not say whether its data change while they are read, and a release of it cannot be answered for")
+var ErrUnwatched = errors.New("the source does not say whether its data change while they are read, so a release from it cannot be guaranteed to be safe")
 
 // Acknowledge tells the source that the records read from it are released, if the source stores
 // this (Acknowledged). The error is that of the source.

@@ -89,7 +89,7 @@ func (o *Attribute) check(d *Data, n int) error {
 		return fmt.Errorf("attribute: within must be at least 0 and finite, got %v", o.Within)
 	}
 	if len(o.Of) == 0 {
-		return errors.New("attribute: must have synthetic columns of which records were set aside, got none")
+		return errors.New("attribute: must have synthetic columns with records that were set aside, got none")
 	}
 	for i := range o.Of {
 		s := &o.Of[i]

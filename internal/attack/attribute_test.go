@@ -231,7 +231,7 @@ func TestAttributeIsRefused(t *testing.T) {
 		o    attack.Attribute
 		want string
 	}{
-		{d, attack.Attribute{}, "must have synthetic columns of which records were set aside"},
+		{d, attack.Attribute{}, "must have synthetic columns with records that were set aside"},
 		{d, attack.Attribute{Within: math.NaN(), Of: []attack.Secret{whole}}, "within must be at least 0"},
 		{d, attack.Attribute{Within: math.Inf(1), Of: []attack.Secret{whole}}, "within must be at least 0"},
 		{d, attack.Attribute{Of: []attack.Secret{short}}, "must have 4 records"},

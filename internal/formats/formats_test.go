@@ -193,7 +193,7 @@ func TestNothingIsSaid(t *testing.T) {
 	for _, c := range []struct{ source, sink, want string }{
 		{`mute: {path: IN, marks: "#"}`, "toy: {path: DIR/out.toy}", "does not say whether its data change"},
 		{`mute: {path: IN, marks: "#"}`, "csv: {path: DIR/out.csv}", "does not say whether its data change"},
-		{`mute: {path: IN, marks: "#", streams: 2}`, "toy: {path: DIR/out.toy}", "does not say by what its records are parted"},
+		{`mute: {path: IN, marks: "#", streams: 2}`, "toy: {path: DIR/out.toy}", "does not say how its records are divided among them"},
 		{"kafka: {topics: [a], brokers: [127.0.0.1:1]}", "toy: {path: DIR/out.toy}", "must be kafka or parquet (rolling files)"},
 	} {
 		if err := attempt(c.source, c.sink); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -221,7 +221,7 @@ func (m *Monitor) Resume(state []byte, of string) error {
 func parseKept(state []byte) (k savedState, err error) {
 	z, err := gzip.NewReader(bytes.NewReader(state))
 	if err != nil {
-		return k, errors.New("the live page's state is damaged: it is no gzip")
+		return k, errors.New("the live page's state is damaged: it is not gzip")
 	}
 	text, err := io.ReadAll(io.LimitReader(z, mostKept+1))
 	if err != nil || len(text) > mostKept {
@@ -231,7 +231,7 @@ func parseKept(state []byte) (k savedState, err error) {
 		Version int `json:"version"`
 	}
 	if json.Unmarshal(text, &head) != nil {
-		return k, errors.New("the live page's state is damaged: it is no JSON")
+		return k, errors.New("the live page's state is damaged: it is not JSON")
 	}
 	if head.Version != keptVersion {
 		return k, fmt.Errorf("the live page's state has version %d, this program reads version %d", head.Version, keptVersion)

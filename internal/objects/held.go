@@ -25,7 +25,7 @@ func (w *Writer) Hold() (*Held, error) {
 		return nil, errors.New("the object is committed or given up")
 	}
 	if !w.cond.Absent {
-		return nil, errors.New("the object's name is taken, and what is held gets a name that nothing has")
+		return nil, errors.New("the object's name is already used; the held object gets an unused name")
 	}
 	if err := w.Finish(); err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func (x *Exchange) Marshal() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-var errPart = errors.New("what is expected of exchanged records is damaged, or of other masks: run the shard again")
+var errPart = errors.New("the shard's expectations for exchanged records are damaged, or were made with other masks: run the shard again")
 
 // plausible reports whether a part can be of these records: each of those that are kept is one
 // of them, and is there once; probabilities are such; what seekers count they have found.

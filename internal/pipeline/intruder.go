@@ -150,14 +150,14 @@ func (pl *Plan) checkInversion(in *config.Intruder) error {
 			if a, ok := action.(transform.Randomising); ok {
 				for _, by := range a.By {
 					if !slices.Contains(pl.Intruder.Counted, by) {
-						return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "needs the strata of %s, and %q is no categorical key: name it in assess.keys and, where it is a number, in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), by)}
+						return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "needs the strata of %s, but %q is not a categorical key: name it in assess.keys and, if it is a number, in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), by)}
 					}
 				}
 			}
 			switch action.(type) {
 			case transform.Recoding, transform.Randomising, transform.Suppression:
 				if !slices.Contains(pl.Intruder.Counted, name) {
-					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "tells categories of categorical keys alone, and %s changes %q, which is none: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
+					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "infers categories of categorical keys only, but %s changes %q, which is not one: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
 				}
 			}
 		}
@@ -178,7 +178,7 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 			case m.Categorical && len(at.Counted) == 0:
 				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
 			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool { return slices.Contains(at.Released, at.Index[name]) }):
-				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about what masks take from categorical keys, and no mask changes one")}
+				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about the information loss of categorical keys, and no mask changes one")}
 			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil:
 				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
 			}

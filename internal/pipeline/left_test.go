@@ -46,10 +46,10 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{recode: {columns: [region], map: {a: b}}}]\n"
 	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n", "gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
 	for _, c := range []struct{ masks, rule, keys, want string }{
-		{noise, "{max_changed: 0.5}", "region", ".max_changed: is about what masks take from categorical keys, and no mask changes one"},
-		{noise, "{max_pmse: 0.1}", "region, wage", ".max_pmse: is about what masks take from categorical keys, and no mask changes one"},
+		{noise, "{max_changed: 0.5}", "region", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
+		{noise, "{max_pmse: 0.1}", "region, wage", ".max_pmse: is about the information loss of categorical keys, and no mask changes one"},
 		{recode, "{max_changed: 0.5}", "region", ""},
-		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about what masks take from categorical keys, and no mask changes one"},
+		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
 		{noise, "{min_k: 2}", "region", ""},
 		{noise, "{min_k: 2}", "wage", ": is about combinations of categorical keys, and none of the keys is one"},
 		{noise, "{max_linked: 0.5}", "wage", ""},

@@ -93,7 +93,7 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 			problems = append(problems, pl.checkMasked(path, m, before)...)
 			problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
 			if (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && pl.jsonText(j) {
-				problems = append(problems, pl.Config.Errorf(path+".columns", "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, "+
+				problems = append(problems, pl.Config.Errorf(path+".columns", "%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, "+
 					"give the column one type, or release without this mask", name, m.Kind()))
 			}
 		}
@@ -121,7 +121,7 @@ func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors
 			problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
 		}
 		if putsCategories(m.Params) && pl.jsonText(j) {
-			problems = append(problems, pl.Config.Errorf(path, "%s holds JSON of several kinds as it came in, whose text is no category: let no swap stand beside %s, or give the column one type", name, m.Kind()))
+			problems = append(problems, pl.Config.Errorf(path, "%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, or give the column one type", name, m.Kind()))
 		}
 	}
 	return problems

@@ -422,13 +422,13 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		{name: "moved before text", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n"},
 		{name: "nothing to go by", rest: all + "masks: [{shuffle: {columns: [wage], on: [id, kind]}}]\n", types: map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Float64}, want: "masks[0].shuffle.on[1]: kind is string, and shuffle needs numbers to go by"},
 		{name: "something to go by", rest: columns + "masks: [{shuffle: {columns: [wage], on: [kind]}}]\n", types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
-		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"id"}, want: "masks[0].recode.columns: id holds JSON of several kinds"},
+		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"id"}, want: "masks[0].recode.columns: id contains JSON values of several types"},
 		{name: "texts of several kinds, not masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"kind"}},
 		{name: "texts of several kinds, compared", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", mixed: []string{"kind"}},
 		{name: "a union into columns of one type", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{}, want: "id"},
 		{name: "a union into JSON", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{json: true}},
 		{name: "a union that is released", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"kind": union}, sink: &keyedSink{}, want: "columns.kind: is an identity column of JSON messages"},
-		{name: "inversion of a number", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {'1': '2'}}}]\nassess: {keys: [kind, region], intruder: {inversion: true}}\n", types: map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64}, want: "assess.intruder.inversion: tells categories of categorical keys alone, and masks[1].recode changes \"region\""},
+		{name: "inversion of a number", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {'1': '2'}}}]\nassess: {keys: [kind, region], intruder: {inversion: true}}\n", types: map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64}, want: "assess.intruder.inversion: infers categories of categorical keys only, but masks[1].recode changes \"region\""},
 		{name: "inversion of a key", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\nassess: {keys: [region], intruder: {inversion: true}}\n"},
 	} {
 		p := parsed(t, t.TempDir(), c.rest)

@@ -68,7 +68,7 @@ type part struct {
 // source's columns are not decoded.
 func New(cfg *parquet.SinkConfig, layout *microdata.Layout, source connectors.Source) (*Files, error) {
 	if cfg.Carries(source) {
-		return nil, errors.New("a stream's columns are decoded, and those of this source are carried")
+		return nil, errors.New("the columns of a stream must be decoded, but this source carries its columns")
 	}
 	content, err := cfg.Content(layout)
 	if err != nil {

@@ -139,7 +139,7 @@ func (s *sink) whole(b *microdata.Block, c int, typ arrow.DataType) (arrow.Array
 	if s.layout.Read[c].As != microdata.Numbers {
 		a := col.OutArray()
 		if a == nil || a.Len() != b.N || !arrow.TypeEqual(a.DataType(), typ) {
-			return nil, errors.New("a column is not of the type that its source tells, and cannot be shuffled")
+			return nil, errors.New("a column does not have the type that its source declared, and cannot be shuffled")
 		}
 		return a, nil
 	}

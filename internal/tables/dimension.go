@@ -201,7 +201,7 @@ func (d *Dimension) addUp(parent map[int32]int32, hierarchies []Hierarchy, i int
 		case (len(d.leaves[n]) == 1 && d.leaves[n][0] == int32(n)) != (len(children[n]) == 0):
 			problems.Addf(path(hierarchies, i), "code %q is a leaf in one hierarchy and a total in another", d.Codes[n])
 		default:
-			problems.Addf(path(hierarchies, i), "code %q stands for other leaves than in another hierarchy", d.Codes[n])
+			problems.Addf(path(hierarchies, i), "code %q has other leaves than in another hierarchy", d.Codes[n])
 		}
 	}
 }

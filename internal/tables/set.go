@@ -86,7 +86,7 @@ func agree(tables []Table, problems *check.Problems) {
 			}
 			for n, code := range d.Codes {
 				if m, known := o.Node(code); known && !slices.Equal(d.leafCodes(n), o.leafCodes(m)) {
-					problems.Addf(at, "code %q of variable %s stands for other leaves in table %s than in another", code, d.Name, t.Name)
+					problems.Addf(at, "code %q of variable %s has other leaves in table %s than in another table", code, d.Name, t.Name)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func TestWhatIsWrongWithAHierarchyIsSaidAtOnce(t *testing.T) {
 		{"leaf missing", []Hierarchy{edges("a<A", "b<A"), edges("a<Z")}, []string{`[1]: leaf "b" of [0] is missing`}},
 		{"leaf too many", []Hierarchy{edges("a<A"), edges("a<Z", "c<Z")}, []string{`[1]: leaf "c" is not in [0]`}},
 		{"other leaves", []Hierarchy{edges("a<A", "b<A", "c<B", "d<B"), edges("a<A", "c<A", "b<B", "d<B")}, []string{
-			`[1]: code "A" stands for other leaves`, `[1]: code "B" stands for other leaves`}},
+			`[1]: code "A" has other leaves`, `[1]: code "B" has other leaves`}},
 	} {
 		d, problems := NewDimension("v", "", c.h...)
 		if d != nil {

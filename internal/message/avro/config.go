@@ -22,7 +22,7 @@ func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader,
 		return nil, errNoRegistry
 	}
 	if len(r.Topics) == 0 {
-		return nil, errors.New("avro: there is no topic to learn the columns of")
+		return nil, errors.New("avro: there is no topic whose columns could be read")
 	}
 	return newReader(ctx, r)
 }

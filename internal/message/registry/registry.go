@@ -40,7 +40,7 @@ func (c *Config) Check() check.Problems {
 		// The cause quotes the address, which may contain a password.
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081")
 	case u.User != nil, strings.Contains(c.URL, "@"): // an address without a scheme is not parsed into its parts
-		ps.Addf("url", "must not hold a user's name or password; they belong into username and password")
+		ps.Addf("url", "must not contain a user's name or password; give them in username and password")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		ps.Addf("url", "must be an address such as http://127.0.0.1:8081 or https://registry.example.org, got %q", c.URL)
 	case u.RawQuery != "" || u.Fragment != "":

@@ -138,7 +138,7 @@ func (b *bucket) Get(ctx context.Context, key, etag string, offset, n int64) (io
 	case etag != "" && a.header.Get("X-Goog-Generation") != etag:
 		err = objects.ErrCondition
 	case as == "gzip" && stored != "" && stored != "gzip":
-		err = errors.New("the server compresses what it sends, so that no range of it can be read")
+		err = errors.New("the server compresses its answers, so that ranges cannot be read")
 	case a.length != n, a.status == http.StatusPartialContent && !at, a.status != http.StatusPartialContent && offset != 0:
 		err = fmt.Errorf("the server gave other bytes than the %d that were asked for", n)
 	}

@@ -230,7 +230,7 @@ func (u *upload) request(method, stretch string) *request {
 
 func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 	if c != u.cond {
-		return errors.New("an upload is completed on another condition than it was begun on")
+		return errors.New("the condition for completing an upload differs from the one at its start")
 	}
 	size := u.sent + int64(len(u.tail))
 	a, err := u.push(ctx, u.tail, size)

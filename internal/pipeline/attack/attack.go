@@ -31,7 +31,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 	case p.Stream():
 		return nil, none, config.Errors{p.Errorf("source", "is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
 	case !p.Assess.AttacksRelease():
-		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given, or columns the role key: what an intruder may know of a respondent")}
+		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given, or columns must have the role key: what an intruder may know about a respondent")}
 	}
 	key, err := p.Key.Resolve()
 	if err != nil {

@@ -46,8 +46,8 @@ func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 	at := pipeline.IntruderColumns{Counted: []string{"a", "b", "c"}, Released: []int{5, 7, 9}, Index: map[string]int{"a": 5, "b": 6, "c": 7, "n": 9}}
 	for columns, want := range map[string]string{
 		"a": "", "a c": "", "c a": "",
-		"b": `element 0, "b", is none`, "a b": `element 1, "b", is none`, // counted, and not changed
-		"n": `element 0, "n", is none`, "c n": `element 1, "n", is none`, // changed, and not counted
+		"b": `element 0, "b", is not one`, "a b": `element 1, "b", is not one`, // counted, and not changed
+		"n": `element 0, "n", is not one`, "c n": `element 1, "n", is not one`, // changed, and not counted
 	} {
 		g := &grid{config: &config.Pipeline{Map: &config.Map{Categories: strings.Fields(columns)}}, plan: &pipeline.Plan{Intruder: at}}
 		err := g.chooseCategories()

@@ -49,7 +49,7 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	}
 	defer src.Close()
 	if len(grids) > 1 && !src.Rewindable() {
-		return nil, config.Errors{p.Errorf("map", "has points of different samples, for each of which the source is read again, and this source can be read only once: map a file of the same data, or one sample")}
+		return nil, config.Errors{p.Errorf("map", "has points with different samples, so the source must be read again for each sample, but this source can be read only once: map a file of the same data, or one sample")}
 	}
 	maps, err := mapsOf(ctx, grids, src, o)
 	if err != nil {
@@ -201,7 +201,7 @@ func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*g
 		return nil, nil, err
 	}
 	if len(samples) > mostSamples {
-		return nil, nil, config.Errors{p.Errorf("map", "must have at most %d different samples, each of which is read by itself, and has %d: give the rate fewer steps", mostSamples, len(samples))}
+		return nil, nil, config.Errors{p.Errorf("map", "must have at most %d different samples, because the source is read for each one, and has %d: give the rate fewer steps", mostSamples, len(samples))}
 	}
 	var grids []*grid
 	for _, one := range samples {
@@ -325,7 +325,7 @@ func (g *grid) blamed(err error, src connectors.Source) error {
 	}
 	for _, a := range g.axes() {
 		if a.Relative {
-			return append(problems, g.whole.Errorf("map", "%s runs over percentages of the standard deviation, which a source that can be read only once does not tell: let it vary in the column's unit (from: 100, to: 5000), or name a profile", a.Path))
+			return append(problems, g.whole.Errorf("map", "%s varies over percentages of the standard deviation, which is not known for a source that can be read only once: let it vary in the column's unit (from: 100, to: 5000), or name a profile", a.Path))
 		}
 	}
 	return err

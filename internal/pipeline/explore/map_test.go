@@ -342,7 +342,7 @@ func TestMapOfAPipe(t *testing.T) {
 		t.Errorf("%d points, recommended %+v: %s", len(m.Points), m.Recommended, m.Reason)
 	}
 	wrong := (config.Errors)(nil)
-	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd runs over percentages") {
+	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd varies over percentages") {
 		t.Errorf("of axes in percent: %v", err)
 	}
 }

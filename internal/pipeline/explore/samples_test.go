@@ -147,7 +147,7 @@ func TestSearchAndEmptySamples(t *testing.T) {
 	}
 	_, err = Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 0.1, to: 0.9, steps: 21}}}"), pipeline.Options{})
 	var wrong config.Errors
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must have at most 20 different samples, each of which is read by itself, and has 21") {
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must have at most 20 different samples, because the source is read for each one, and has 21") {
 		t.Errorf("21 samples: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ type bracket struct {
 // are tried together, so that they share their draws.
 func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 	if len(m.Rules) == 0 {
-		return config.Errors{g.config.Errorf("map.search", "seeks the boundary of what the gate's rules allow, and gate.rules has none on %s", g.column)}
+		return config.Errors{g.config.Errorf("map.search", "finds the boundary of what the gate's rules allow, but gate.rules has no rule about %s", g.column)}
 	}
 	first, lines := g.lines()
 	if err := g.try(ctx, m, first); err != nil {

@@ -207,7 +207,7 @@ func TestNoCategoriesOfMixedJSON(t *testing.T) {
 	p := parse(t, dir, setup{source: "jsonl: {path: " + dir + "/in.jsonl, types: {region: json}}", sink: "jsonl: {path: " + dir + "/out.jsonl}",
 		masks: "\n  - recode: {columns: [region], map: {north: cold}, other: warm}\n", extra: "assess: {replicates: 0}"})
 	_, err := Run(context.Background(), p, pipeline.Options{})
-	if err == nil || !strings.Contains(err.Error(), "region holds JSON of several kinds") {
+	if err == nil || !strings.Contains(err.Error(), "region contains JSON values of several types") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.jsonl")); !os.IsNotExist(err) {

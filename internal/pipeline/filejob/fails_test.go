@@ -73,7 +73,7 @@ func TestFoldersNeedTheirColumn(t *testing.T) {
 		t.Errorf("it leaves as it is: %v", err)
 	}
 	for name, err := range map[string]error{"an identifier": plan("identifier", noiseMasks), "masked": plan("key", noiseMasks+"  - recode: {columns: [region], map: {north: n, south: s}}\n")} {
-		if err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region, which does not leave as i") {
+		if err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region, which is not released u") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -143,7 +143,7 @@ func TestJobsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong config.Errors
-	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" || !strings.HasPrefix(wrong[0].Text, "the source has 2 streams and does not say by what its records are parted") {
+	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" || !strings.HasPrefix(wrong[0].Text, "the source has 2 streams and does not say how its records are divided among them") {
 		t.Errorf("two streams: %v", err)
 	}
 	p.Columns.Named("region").Role = microdata.Identifier

@@ -21,7 +21,7 @@ func checkPartitions(pl *pipeline.Plan) error {
 	}
 	keys, known := abilities.PartitionKeys(pl.Source)
 	if !known {
-		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say by what its records are parted, which the release would show: say order: shuffled",
+		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say how its records are divided among them, and the release would show this division: set order: shuffled",
 			len(pl.Source.Streams()))}
 	}
 	var hidden []string
@@ -33,6 +33,6 @@ func checkPartitions(pl *pipeline.Plan) error {
 	if len(hidden) == 0 {
 		return nil
 	}
-	return config.Errors{pl.Config.Errorf("sink", "the source's folders are named by %s, which does not leave as it is, and the records of a folder would stay together: say order: shuffled",
+	return config.Errors{pl.Config.Errorf("sink", "the source's folders are named by %s, which is not released unchanged, and the records of a folder would stay together: set order: shuffled",
 		strings.Join(hidden, ", "))}
 }

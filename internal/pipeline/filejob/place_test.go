@@ -376,7 +376,7 @@ func TestShardsWithoutIdentity(t *testing.T) {
 	os.Remove(dir + "/out.csv")
 	rows[199].ID = ""
 	writeCSV(t, dir+"/in.csv", rows)
-	if err := run(); err == nil || !strings.Contains(err.Error(), "shard: must not be true where records have no identity and no place: 1 have none") {
+	if err := run(); err == nil || !strings.Contains(err.Error(), "shard: must not be true if records have neither identity nor place: 1 have no value") {
 		t.Errorf("said %v", err)
 	}
 	if _, err := os.Stat(dir + "/out.csv"); err == nil {

@@ -62,7 +62,7 @@ func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	want := id.Release
 	switch {
 	case want == nil && id.Withheld:
-		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which", reportPath)
+		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which file it was", reportPath)
 	case want == nil:
 		return nil, pipeline.DataErrorf("%s: does not say which release it is about: it went to topics, or the program that wrote the report was older", reportPath)
 	case len(want.Copies) > 0:

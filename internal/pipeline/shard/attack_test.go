@@ -90,7 +90,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	state := func(change func(s *State)) func() {
 		return func() { restating(t, "states/2.state", change) }
 	}
-	const others = "what a survey has found is of records that this shard does not have"
+	const others = "the result of the survey is about records that this shard does not have"
 	// Shard 2 has more records than shard 0, so that its counts are too many for that.
 	if m.Shards[2].Records <= m.Shards[0].Records {
 		t.Fatalf("shards of %d and %d records: the test shows nothing", m.Shards[0].Records, m.Shards[2].Records)
@@ -102,10 +102,10 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	}{
 		"the survey of the next": {part("surveys/1", surveyMagic, "survey", ofChain, "surveys/2"), pair, "surveys/1: " + others},
 		"the sums of another":    {part("surveys/0", surveyMagic, "survey", ofDisplacer, "surveys/2"), pair, "surveys/0: " + others},
-		"the values of another":  {part("surveys/0", surveyMagic, "survey", ofValues, "surveys/2"), pair, "surveys/0: what a survey has found is damaged"},
+		"the values of another":  {part("surveys/0", surveyMagic, "survey", ofValues, "surveys/2"), pair, "surveys/0: the result of the survey is damaged"},
 		"the pairs of the next":  {part("pairs/1.pairs", pairsMagic, "pair", ofChain, "pairs/2.pairs"), run, "pairs/1.pairs: " + others},
-		"other digests of pairs": {state(func(s *State) { s.Pairs[0] ^= 1 }), commit, "some shard was run with pairs that were changed"},
-		"no digest of pairs":     {state(func(s *State) { s.Pairs = nil }), commit, "some shard was run with pairs that were changed"},
+		"other digests of pairs": {state(func(s *State) { s.Pairs[0] ^= 1 }), commit, "a shard was run with pairs that were changed"},
+		"no digest of pairs":     {state(func(s *State) { s.Pairs = nil }), commit, "a shard was run with pairs that were changed"},
 		"more masks":             {state(func(s *State) { s.Touched = append(s.Touched, 1) }), commit, "states/2.state: is damaged"},
 		"fewer masks":            {state(func(s *State) { s.Touched = nil }), commit, "states/2.state: is damaged"},
 		"touched below 0":        {state(func(s *State) { s.Touched[0] = -1 }), commit, "states/2.state: is damaged"},
@@ -158,7 +158,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	if err := run(); err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(); err == nil || !strings.Contains(err.Error(), "pairs that were changed since") {
+	if err := commit(); err == nil || !strings.Contains(err.Error(), "pairs that were changed after") {
 		t.Errorf("of pairs that were changed: %v", err)
 	}
 	if err := Pair(t.Context(), load(t), m, "surveys", "pairs", options); err != nil {
@@ -209,7 +209,7 @@ func TestManifestsOfAllRecords(t *testing.T) {
 		}
 		var data *pipeline.DataError
 		_, err = parse("plan.json", changed)
-		if (err == nil) != (change == nil) || err != nil && (!errors.As(err, &data) || !strings.Contains(err.Error(), "plan.json: is damaged: its shards are not all records")) {
+		if (err == nil) != (change == nil) || err != nil && (!errors.As(err, &data) || !strings.Contains(err.Error(), "plan.json: is damaged: its shards do not contain each record")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -195,7 +195,7 @@ func agreeOnPairs(m *Manifest, all []*State) error {
 		copy(digests[i][:], s.Pairs)
 	}
 	if m.pairingOf(digests) != all[0].Pairing {
-		return errors.New("some shard was run with pairs that were changed since `sdlfilter shard pair` wrote them: pair again, and run all shards with what it writes")
+		return errors.New("a shard was run with pairs that were changed after `sdlfilter shard pair` wrote them: pair again, and run all shards with the new pairs")
 	}
 	return nil
 }

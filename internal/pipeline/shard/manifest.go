@@ -108,7 +108,7 @@ func parse(path string, text []byte) (*Manifest, error) {
 		return nil, pipeline.DataErrorf("%s: is no manifest of `sdlfilter shard plan`", path)
 	}
 	if m.Schema != ManifestSchema {
-		return nil, pipeline.DataErrorf("%s: is a manifest of the form %q, and this program reads %s: plan again with it", path, m.Schema, ManifestSchema)
+		return nil, pipeline.DataErrorf("%s: is a manifest of the form %q, but this program reads %s: plan again with this program", path, m.Schema, ManifestSchema)
 	}
 	if err := d.Decode(m); err != nil {
 		return nil, pipeline.DataErrorf("%s: is damaged: %v", path, err)
@@ -117,7 +117,7 @@ func parse(path string, text []byte) (*Manifest, error) {
 		return nil, pipeline.DataErrorf("%s: is damaged: it has no shards", path)
 	}
 	if !m.sound() {
-		return nil, pipeline.DataErrorf("%s: is damaged: its shards are not all records of the files, each once: plan again", path)
+		return nil, pipeline.DataErrorf("%s: is damaged: its shards do not contain each record of the files exactly once: plan again", path)
 	}
 	whole, err := m.Marshal()
 	if err != nil {

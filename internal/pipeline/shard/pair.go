@@ -31,7 +31,7 @@ func (s *sections) join() (text []byte) {
 	return text
 }
 
-var errDamaged = errors.New("what a survey has found is damaged, or of other masks")
+var errDamaged = errors.New("the result of the survey is damaged, or was made with other masks")
 
 func split(text []byte) (s sections, err error) {
 	for i := range s {

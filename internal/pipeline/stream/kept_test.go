@@ -136,7 +136,7 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	if l, err = b.newLedger(&other, part(1), maps.Clone(kept)); err != nil || l.counts().Read != 0 || !l.Stale() {
 		t.Errorf("of other masks: %v, %+v", err, l)
 	}
-	if said := b.said(); !strings.Contains(said, "measured anew from here on") || !strings.Contains(said, `"partition":1`) {
+	if said := b.said(); !strings.Contains(said, "the measurement of R and U starts again from here") || !strings.Contains(said, `"partition":1`) {
 		t.Errorf("of other masks it says %s", said)
 	}
 	for key := range kept {

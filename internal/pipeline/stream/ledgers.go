@@ -156,7 +156,7 @@ func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]b
 	}
 	if l.Stale() {
 		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
-			Msg("the assessment that is kept is of other masks or columns: R and U are measured anew from here on")
+			Msg("the stored assessment was made with other masks or columns: the measurement of R and U starts again from here")
 	}
 	return &keptLedger{Ledger: l}, nil
 }

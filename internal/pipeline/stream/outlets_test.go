@@ -336,7 +336,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	if n := strings.Count(lines, "the changed configuration is in force"); n < 2 || n > 3 {
 		t.Errorf("%d configurations were taken", n)
 	}
-	if n := strings.Count(lines, "R and U are measured anew"); n < 2 {
+	if n := strings.Count(lines, "the measurement of R and U starts again"); n < 2 {
 		t.Errorf("said %d times that measures begin anew", n)
 	}
 	if released > 200 {

@@ -61,7 +61,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 				return errors.Join(err, f.snapshots.close())
 			}
 		}
-		s.options.Log.Warn().Msg("masks or columns have changed: R and U are measured anew from here on")
+		s.options.Log.Warn().Msg("masks or columns have changed: the measurement of R and U starts again from here")
 		s.mu.Lock()
 		s.ledgers = ledgers
 		s.mu.Unlock()

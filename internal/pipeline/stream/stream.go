@@ -121,7 +121,7 @@ func drainTime(o pipeline.Options) time.Duration {
 	return time.Minute
 }
 
-var errDrain = errors.New("the brokers did not answer in time for the last transaction to be committed; what is not committed is not released, and is read again")
+var errDrain = errors.New("the brokers did not answer in time to commit the last transaction; records that are not committed are not released and will be read again")
 
 // open finds the topics and their columns and checks the configuration against them. It reads
 // no record.

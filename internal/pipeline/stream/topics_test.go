@@ -171,7 +171,7 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	if r := result.Report.Records; r.Released != 300 {
 		t.Errorf("records %+v, want the 300 of the new masks", r)
 	}
-	if !logged.has("measured anew") {
+	if !logged.has("the measurement of R and U starts again") {
 		t.Error("nobody was told that R and U are measured anew")
 	}
 	// They go on from there, and not anew each time.

@@ -45,7 +45,7 @@ report: {json: %s/report.json}
 		said := ""
 		if err != nil {
 			said = err.Error()
-		} else if text, err := res.Report.JSON(); err != nil || !strings.Contains(string(text), "region=n1, size=small: no way was found to protect it") {
+		} else if text, err := res.Report.JSON(); err != nil || !strings.Contains(string(text), "region=n1, size=small: it could not be protected") {
 			t.Errorf("%s: the report does not name the cell (%v)", c.name, err)
 		} else {
 			said = res.Report.Withheld

@@ -30,7 +30,7 @@ func (r *records) resolve(o pipeline.Options) error {
 // name the columns that identify its respondents.
 func (r *records) identified(p *config.Pipeline) error {
 	if r.config.Keyed() && len(p.Identity) == 0 {
-		return config.Errors{r.config.Errorf("pipeline", "must have an identity: by cell_key the same contributors are to be changed alike in every table and release")}
+		return config.Errors{r.config.Errorf("pipeline", "must have an identity: by cell_key the same contributors must get the same change in every table and release")}
 	}
 	return nil
 }

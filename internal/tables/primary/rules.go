@@ -139,7 +139,7 @@ func (o Options) Check(counts bool) check.Problems {
 			problems.Above(at+".pq[0]", r.PQ.P, 0)
 			problems.Between(at+".pq[1]", r.PQ.Q, 0, 100)
 			if r.PQ.P >= r.PQ.Q {
-				problems.Addf(at+".pq", "p must be less than q: what remains cannot be more than what was open, got %v and %v", r.PQ.P, r.PQ.Q)
+				problems.Addf(at+".pq", "p must be less than q: the rule cannot require more uncertainty than there was before publication, got %v and %v", r.PQ.P, r.PQ.Q)
 			}
 		case r.Dominance != nil:
 			if r.Dominance.N < 1 {
@@ -166,11 +166,11 @@ func (o Options) Check(counts bool) check.Problems {
 func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 	problems := o.Check(c.Counts)
 	if Most(o.Rules) > c.Most {
-		problems.Addf("rules", "look at the %d largest contributions, the cells keep %d", Most(o.Rules), c.Most)
+		problems.Addf("rules", "need the %d largest contributions, but the cells keep %d", Most(o.Rules), c.Most)
 	}
 	compares := func(r Rule) bool { return r.Threshold == 0 }
 	if c.Negative != nil && !c.Absolute && slices.ContainsFunc(o.Rules, compares) {
-		problems.Addf("rules", "compare contributions, and some are negative: tabulate them without their signs, or shift them")
+		problems.Addf("rules", "compare contributions, and some are negative: tabulate their absolute values, or shift them")
 	}
 	if len(problems) > 0 {
 		return nil, problems

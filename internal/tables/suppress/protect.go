@@ -220,7 +220,7 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 	for _, n := range unmet {
 		if !seen[n.cell] {
 			seen[n.cell] = true
-			problems.Addf(q.Set.Name(int(n.cell)), "no way was found to protect it as its rule asks, even with every cell held back that may be")
+			problems.Addf(q.Set.Name(int(n.cell)), "it could not be protected as its rule asks, even with all cells held back that may be")
 		}
 	}
 	return problems
