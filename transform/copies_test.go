@@ -45,7 +45,7 @@ func TestCopiesAreRefused(t *testing.T) {
 	for want, m := range map[string]*Synthesise{
 		"copies: must be at least 2 and at most 100, got 1":   {Columns: []string{"a"}, Copies: ptr(1)},
 		"copies: must be at least 2 and at most 100, got 101": {Columns: []string{"a"}, Copies: ptr(101)},
-		"copy: must not be given together with copies":               {Columns: []string{"a"}, Copies: ptr(2), Copy: ptr(1)},
+		"copy: must not be given together with copies":        {Columns: []string{"a"}, Copies: ptr(2), Copy: ptr(1)},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)

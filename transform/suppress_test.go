@@ -385,8 +385,8 @@ func TestSuppressRefusals(t *testing.T) {
 	k2 := &Suppress{Keys: []string{"a"}, K: ptr(2)}
 	for want, masks := range map[string][]Spec{
 		"[0].suppress.keys: must not be changed after this mask": {mask(k2), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
-		"[0].suppress: must come after mask [2], a pram":  {mask(k2), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
-		"[1].suppress.keys: \"a\" depends on mask [0]":    {mask(micro(2, "a", "b")), mask(k2)},
+		"[0].suppress: must come after mask [2], a pram":         {mask(k2), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
+		"[1].suppress.keys: \"a\" depends on mask [0]":           {mask(micro(2, "a", "b")), mask(k2)},
 	} {
 		if ps := CheckSpecs(masks); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("%v, want %s", ps, want)

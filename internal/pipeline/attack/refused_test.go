@@ -52,7 +52,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 	for want, p := range map[string]*config.Pipeline{
 		"source: is a stream without end, and an attack needs data that end": stream,
-		"assess.keys: must be given, or columns must have the role key":                survey(t, 20, "{noise: {columns: [wage], sd: 3}}", ""),
+		"assess.keys: must be given, or columns must have the role key":      survey(t, 20, "{noise: {columns: [wage], sd: 3}}", ""),
 	} {
 		r, _, err := Run(context.Background(), p, pipeline.Options{})
 		var wrong config.Errors
