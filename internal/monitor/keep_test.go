@@ -141,7 +141,7 @@ func TestResumeOfAnything(t *testing.T) {
 		state []byte
 		want  string
 	}{
-		"text": {[]byte("canary 4711"), "no gzip"}, "cut": {good[:len(good)/2], "unpacked"}, "no JSON": {zip("canary 4711"), "no JSON"},
+		"text": {[]byte("canary 4711"), "not gzip"}, "cut": {good[:len(good)/2], "unpacked"}, "no JSON": {zip("canary 4711"), "not JSON"},
 		"newer":     {zip(`{"version":2,"canary":4711}`), "has version 2, this program reads version 1"},
 		"no report": {zip(`{"version":1,"of":"masks","at":"2026-11-22T00:00:00Z","report":{"canary":4711}}`), "no report"},
 		"number":    {zip(`{"version":1,"number":-4711}`), "damaged"},
