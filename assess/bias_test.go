@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// reckoningOf is the reckoning of a column of which the released values are x + d.
+// reckoningOf returns the reckoning of a column whose released values are x + d.
 func reckoningOf(t *testing.T, x []float64, d func(i int) float64, o Options) *reckoning {
 	t.Helper()
 	b := new(microdata.Block)
@@ -177,7 +177,7 @@ func TestHistogramShowsTheShape(t *testing.T) {
 				t.Errorf("scale %v at %v: %d bins", scale, place, last)
 			}
 			for i, n := range h.Original {
-				// Of normal values a bin of 0.2 SD holds 8 % at most, one of 0.5 SD 20 %.
+				// A bin of 0.2 SD contains at most 8 % of normal values, a bin of 0.5 SD at most 20 %.
 				if n > 5000/4 {
 					t.Errorf("scale %v at %v: bin %d holds %d", scale, place, i, n)
 				}
@@ -199,8 +199,8 @@ func TestHistogramShowsTheShape(t *testing.T) {
 	}
 }
 
-// What was kept by an earlier version of the program must not be taken for something
-// else: who changes what is written raises the number, and this test.
+// State that an earlier version of the program wrote must not be misread: a change of the written form
+// must raise the version number and change this test.
 func TestEncodingSaysItsVersion(t *testing.T) {
 	text, err := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}).MarshalBinary()
 	if err != nil || len(text) < 5 || string(text[:5]) != "sdlA\x06" {
@@ -228,7 +228,7 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		table.target(0, bias{mean: 1, noise: 0.5, ofMean: 0.25, ofMeanNoise: 0.125})
 		row := table.list[0]
 		want := 1 / (c.square + 0.25)
-		// The variance of d² is 4·(d² − v)·v + 2·v², where d² − v is no less than 0.
+		// The variance of d² is 4·(d² − v)·v + 2·v²; d² − v counts as at least 0.
 		se := want * want * math.Sqrt(4*c.square*0.5+2*0.5*0.5+0.125)
 		if row.Knowledge != KnowledgeMean || !(math.Abs(float64(row.R)-want) <= 1e-12*want) || math.Abs(float64(row.SE)-se) > 1e-12*se {
 			t.Errorf("τ = %v: %+v, want R %v and SE %v", c.tau, row, want, se)

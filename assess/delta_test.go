@@ -86,7 +86,7 @@ func TestDeltasAddUp(t *testing.T) {
 	}
 }
 
-// Of a long stream a delta keeps next to nothing of its records.
+// A delta of a long stream keeps almost nothing of its records.
 func TestDeltasAreSmall(t *testing.T) {
 	const n = 20_000
 	table := makePairs(5, n, false)

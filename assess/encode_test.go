@@ -38,7 +38,8 @@ func TestEncodingKeepsEverything(t *testing.T) {
 	if !bytes.Equal(data, again) {
 		t.Error("an accumulator that was decoded is encoded differently")
 	}
-	// What goes on from it is as if it had not been interrupted.
+	// A measurement that continues from the encoded state gives the same results as one without
+	// interruption.
 	a.Add(table.block(3000, 5000))
 	b.Add(table.block(3000, 5000))
 	sameAccumulator(t, b, a)

@@ -206,8 +206,8 @@ func TestExploreByGroup(t *testing.T) {
 	}
 }
 
-// Of many groups the points are taken in parts, which changes nothing, and each
-// point of each replicate is reported once.
+// With many groups the points are computed in parts. This changes no result, and each point of each
+// replicate is reported once.
 func TestExploreInParts(t *testing.T) {
 	const n, m = 2000, 20
 	key := testKey(t)

@@ -273,7 +273,7 @@ func TestFiguresOfMeasures(t *testing.T) {
 	}
 }
 
-// What Explore says of masks that are tried.
+// The results of Explore for the masks that it tries.
 func TestFiguresOfExplorations(t *testing.T) {
 	key := testKey(t)
 	for name, c := range map[string]struct {
@@ -323,7 +323,7 @@ func TestFiguresOfExplorations(t *testing.T) {
 	}
 }
 
-// What a profile says.
+// The contents of a profile.
 func TestFiguresOfProfiles(t *testing.T) {
 	var f pinned.Figures
 	for _, clean := range []bool{true, false} {

@@ -132,7 +132,7 @@ func TestJudgeAtTheUnsafeEnd(t *testing.T) {
 	if got := (Risk{R: nan, SE: nan, Sampled: true}).Upper(); got == got {
 		t.Errorf("not a number: upper end %v", got)
 	}
-	// Of two rows the one with the greater upper end is the worse, in either order.
+	// The row with the greater upper end is the worse one, in either order of the rows.
 	rows := []Risk{{Target: "min", Knowledge: "index", R: 5}, {Target: "max", Knowledge: "index", R: 4, SE: 1, Sampled: true}}
 	for range 2 {
 		m := &Measures{Columns: []ColumnMeasures{{Name: "x", Masked: true, Risk: rows}}}

@@ -134,8 +134,8 @@ func TestOrderOfShuffledRecordsIsJudgedByTheMean(t *testing.T) {
 	}
 }
 
-// Which share of values stays is judged of what there is: all of a column that no mask
-// touches, none of an empty one, and what cannot be known is no share.
+// The share of unchanged values is 1 for a column that no mask changes and 0 for a column without
+// values. If it was not counted, it is not a number.
 func TestUnchangedOfWhatThereIs(t *testing.T) {
 	count := func(n int64) *int64 { return &n }
 	explained := Float(2)
@@ -162,7 +162,7 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 	if v := (Rule{Column: "wage", MaxUnchanged: ptr(1)}).judgeUnchanged(nil); v.Passed {
 		t.Error("a column that is not assessed passes")
 	}
-	// Of several columns and rules each counts, wherever it stands.
+	// With several columns and rules each one counts, whatever its place in the list.
 	excess := func(name string) ColumnMeasures {
 		return ColumnMeasures{Name: name, Masked: true, Original: Moments{N: 10}, Released: Moments{N: 8}, Unchanged: count(4), UnchangedExplained: &explained, UnchangedExcess: true}
 	}
@@ -319,7 +319,7 @@ func (m failingMask) Survey(*microdata.Block) error { return m.fail("survey") }
 func (m failingMask) EndSurvey() error              { return m.fail("end") }
 func (m failingMask) Apply(*microdata.Block) error  { return m.fail("apply") }
 
-// Whichever step of a mask fails, whoever measures is told.
+// Whichever step of a mask fails, the measurement returns the error.
 func TestMasksThatFail(t *testing.T) {
 	s := newSurvey(200, 3, true)
 	for _, at := range []string{"survey", "end", "apply", ""} {

@@ -128,7 +128,8 @@ func TestExcessOverASample(t *testing.T) {
 		{"no more than", func(float64) float64 { return 0.9 }, 0.5, 0.5},
 	} {
 		for _, sampled := range []int{k, -1} {
-			// The least count that is told, by the definition: from the values of the sample.
+			// The least count that is reported is compared with its definition, computed from the
+			// values of the sample.
 			var least int
 			run := func(same int) *Measures {
 				a := newAccumulator(t, Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: key, Targets: []string{"max"},

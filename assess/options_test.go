@@ -32,8 +32,8 @@ func TestDefaultsFallWithTheColumns(t *testing.T) {
 	}
 }
 
-// Carried columns are sorted, each once, without those that are assessed; one below 0 is
-// refused wherever it stands, and so is a column of which the index is given twice.
+// Carried columns are sorted, without duplicates and without assessed columns. An index below 0 is
+// refused at any place, and so are two columns with the same index.
 func TestCarriedColumns(t *testing.T) {
 	of := func(indexes ...int) (list []Column) {
 		for _, i := range indexes {

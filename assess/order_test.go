@@ -120,8 +120,8 @@ func TestOrderOfASortedFile(t *testing.T) {
 	}
 }
 
-// Nobody is told of an order where there is none: shuffled files of any shape,
-// with heaps, nulls apart, small and large.
+// No order is reported if there is none: for shuffled files of any shape, with heaps, with nulls left
+// out, small and large.
 func TestShuffledFilesDoNotDepart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	for name, draw := range map[string]func() float64{

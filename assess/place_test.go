@@ -29,8 +29,7 @@ func offsets(n int, gaps float64) []int64 {
 	return places
 }
 
-// What is kept of a record depends on its true place and topic, not on the block
-// that it came in.
+// Which records are kept depends on their true place and topic, not on the block that contained them.
 func TestTruePlaces(t *testing.T) {
 	const n = 3000
 	table := makePairs(41, n, true)

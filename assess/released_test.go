@@ -144,7 +144,7 @@ func (m coarsen) Apply(b *microdata.Block) error {
 	return nil
 }
 
-// What masks that are tried make of categories is what Masked returns.
+// For masks that are tried, Masked returns the categories that they release.
 func TestMaskedCategories(t *testing.T) {
 	a := newAccumulator(t, Options{Carry: []int{0, 1}, Released: []int{0}, Sample: -1, Key: testKey(t)})
 	a.Add(regions(0, 60))

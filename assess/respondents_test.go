@@ -143,8 +143,8 @@ func fieldOf(r *Rule, name string) reflect.Value {
 	panic("no field " + name)
 }
 
-// What one record may decide, such as the least k, or what is not an estimate of all is not told of
-// a sample of the records; everything else is.
+// Measures that a single record can decide, such as the least k, and measures that do not estimate the
+// value for all records are not reported for a sample; all others are.
 func TestMeasuresThatASampleTells(t *testing.T) {
 	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure"}
 	for _, m := range RespondentMeasures {

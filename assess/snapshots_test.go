@@ -55,8 +55,8 @@ func TestSnapshots(t *testing.T) {
 	sameAccumulator(t, total, one)
 }
 
-// A window's first extremes and the whole's are told apart: min and max of a
-// window are its own.
+// The extremes of a window are distinguished from those of the whole run: min and max of a window are
+// its own.
 func TestWindowsAreTheirOwn(t *testing.T) {
 	o := Options{Columns: numbered(1), Key: testKey(t)}
 	s, err := NewSnapshots(o, 10)

@@ -126,7 +126,7 @@ func TestStandardErrors(t *testing.T) {
 	}
 }
 
-// There is no standard error of what is infinite, of one replicate and of none.
+// An infinite value, a single replicate and no replicate have no standard error.
 func TestNoStandardError(t *testing.T) {
 	for _, c := range []struct {
 		Run, sample int

@@ -88,7 +88,7 @@ func TestExcessIsToldFromLuck(t *testing.T) {
 					t.Fatalf("n %d, p %v: %v of an expected %v are said to be too many", n, p, count, mean)
 				}
 			}
-			// Eight standard errors and a few more records are no luck.
+			// Eight standard errors and a few records more cannot be chance.
 			if more := mean + 8*math.Sqrt(variance) + 12; more <= float64(n) && !exceeds(more, mean, variance) {
 				t.Errorf("n %d, p %v: %v of an expected %v must be too many", n, p, more, mean)
 			}
@@ -157,8 +157,8 @@ func TestUnchangedIsJudged(t *testing.T) {
 	}
 }
 
-// Of a law that holds where masks change some value of the column, nothing is left where all
-// values stay; one that changed is enough.
+// A law that assumes that the masks change some value of the column explains nothing if all values
+// stay unchanged; one changed value is enough.
 func TestUnchangedOfAColumnThatStays(t *testing.T) {
 	for _, c := range []struct {
 		changes   bool

@@ -38,7 +38,8 @@ func TestNumbersInWords(t *testing.T) {
 			t.Errorf("%v without a unit: %s, want %s", c.v, got, c.withUse)
 		}
 	}
-	// What falls short of a limit does so as it is written, in as few digits as that takes.
+	// A value that misses a limit also misses it in its written form, with as few digits as this
+	// needs.
 	for _, c := range []struct {
 		v, limit float64
 		want     string
@@ -52,7 +53,7 @@ func TestNumbersInWords(t *testing.T) {
 	}
 }
 
-// What a rule says and advises, to the word.
+// The exact words and advice of each rule.
 func TestVerdictsInWords(t *testing.T) {
 	at := func(knowledge string, r, se float64) Measures {
 		k := Risk{Target: "max", Knowledge: knowledge, R: Float(r), RMSE: Float(math.Sqrt(1 / r)), SE: Float(se), Sampled: se > 0}

@@ -6,7 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// All problems of a parameter are collected, with their places, before any is told.
+// All problems of the parameters are collected with their places before they are reported.
 func Example() {
 	var noise check.Problems
 	noise.AtLeast("sd", -3, 0)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLoadEmbedded: the configuration of an embedded filter is read from a file, of which
-// errors give the name and the place; a part that is the embedding program's is refused.
+// TestLoadEmbedded: the configuration of an embedded filter is read from a file, and errors give the
+// file's name and the place. A part that the embedding program decides is refused.
 func TestLoadEmbedded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filter.yaml")
 	load := func(text string) (*Pipeline, error) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is left out of each part has its default; a part that is left out stays
-// nil, since which parts are meant by default depends on the data.
+// A field that is left out of a part has its default. A part that is left out stays nil, because the
+// default choice of parts depends on the data.
 func TestIntruderDefaults(t *testing.T) {
 	const keys = "assess: {keys: [wage]"
 	for _, c := range []struct {

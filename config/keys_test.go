@@ -32,7 +32,7 @@ func TestKeysByRole(t *testing.T) {
 		{files + "assess: {intruder: {inversion: true}}\n", nil, false, true},
 		{files + "assess: {intruder: {interval: [0.1], utility: {}}}\n", nil, false, true},
 		{files + "gate: {rules: [{max_linked: 0.1}, {min_k: 3}]}\n", roles, true, true},
-		// Where the intruder stands in the final report alone, he must be asked for.
+		// If the intruder's results appear only in the final report, they must be requested.
 		{"source: {" + topic + "}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\n", nil, false, false},
 		{"source: {" + topic + ", until: latest}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\n", nil, false, false},
 		{"source: {" + topic + "}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\nassess: {intruder: {linkage: {}}}\n", roles, true, true},
@@ -49,7 +49,7 @@ func TestKeysByRole(t *testing.T) {
 		if without := p.Assess.WithoutIntruder(); without.AttacksRelease() || without.IntruderKeys() != nil || without.Replicates != p.Assess.Replicates {
 			t.Errorf("%s: without the intruder %+v", c.text, without)
 		}
-		// What follows from the roles is not written beside them.
+		// Keys that follow from the roles are not written in addition to the roles.
 		if strings.Contains(string(p.Part("assess")), `"keys"`) != strings.Contains(c.text, "keys:") {
 			t.Errorf("%s", p.Part("assess"))
 		}

@@ -11,7 +11,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite expected errors and the schema")
 
-// environment is what corpus files see; nothing of the machine's own.
+// environment is the environment of the corpus files; it contains nothing from the machine.
 var environment = map[string]string{
 	"DATA": "data/in.parquet", "WIDTH": "12.5", "ROWS": "4096", "EMPTY": "", "WORDS": "{role: key}",
 	"LIST": "[a, b]", "TOKEN": "hunter2hunter2", "SDLFILTER_DATA": "data/in.parquet",
@@ -42,7 +42,7 @@ func TestGoodFilesLoad(t *testing.T) {
 			t.Errorf("%s must load, got\n%v", name, err)
 			continue
 		}
-		// What is in effect is itself a configuration, and the same one.
+		// The effective configuration is itself a valid configuration, and gives the same one again.
 		text := p.canonical()
 		again, err := Parse(name, text, Options{LookupEnv: lookup})
 		if err != nil {

@@ -76,7 +76,7 @@ func rewrite(t *testing.T, text, strategy string, values map[string]float64, set
 	return string(out)
 }
 
-// Of the configured masks the numbers change and no other byte does.
+// In the configured masks only the numbers change, and no other byte.
 func TestRewrittenChangesNumbersAlone(t *testing.T) {
 	text := byHand
 	values := map[string]float64{
@@ -106,7 +106,7 @@ func TestRewrittenChangesNumbersAlone(t *testing.T) {
 	}
 }
 
-// What is said of a choice is what the file then says.
+// The description of a choice agrees with the rewritten file.
 func TestChoiceInWords(t *testing.T) {
 	p, err := Parse("p.yaml", []byte(byHand), Options{LookupEnv: lookup})
 	if err != nil {
@@ -190,7 +190,7 @@ func TestRewrittenToAnotherStrategy(t *testing.T) {
 	if got != want {
 		t.Errorf("must be\n%s\ngot\n%s", want, got)
 	}
-	// What has been rewritten can be mapped and rewritten again.
+	// A rewritten file can be mapped and rewritten again.
 	again := rewrite(t, got, "swap", map[string]float64{"masks.0.swap.rate": 0.25, "masks.1.noise.sd": 0.07})
 	if want := rewrite(t, text, "swap", map[string]float64{"masks.0.swap.rate": 0.25, "masks.1.noise.sd": 0.07}); again != want {
 		t.Errorf("must be\n%s\ngot\n%s", want, again)
@@ -267,8 +267,8 @@ func TestRewrittenErrors(t *testing.T) {
 	}
 }
 
-// A setting of the command line is no part of the file; one of what is rewritten
-// does not stand in the way.
+// A setting of the command line is not part of the file. A setting of a rewritten field does not
+// prevent the rewriting.
 func TestRewrittenBesideSettings(t *testing.T) {
 	text := byHand
 	values := map[string]float64{"masks.1.noise.sd": 0.2}
@@ -279,7 +279,7 @@ func TestRewrittenBesideSettings(t *testing.T) {
 	rewrite(t, text, "flow", values, "masks[0].bias.range=0.07")
 }
 
-// What is written is what was mapped, to the bit.
+// The written number is equal to the mapped one, to the bit.
 func TestRewrittenIsWhatWasMapped(t *testing.T) {
 	p, err := Parse("p.yaml", []byte(byHand), Options{LookupEnv: lookup})
 	if err != nil {

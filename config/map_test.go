@@ -84,8 +84,8 @@ func TestValuesOfAxes(t *testing.T) {
 	}
 }
 
-// What is written for a value is read back as that value: the release is made
-// with the parameter that was mapped.
+// A written value is read back as the same value, so the release is made with the parameter that was
+// mapped.
 func TestValuesAreReadBackAsTheyWere(t *testing.T) {
 	for _, scale := range []string{Linear, Log, Variance} {
 		for _, ends := range [][2]string{{"1%", "33.3%"}, {"0.017", "1234.5"}, {"7%", "700%"}, {"1e-9", "1e17"}} {
@@ -336,8 +336,8 @@ func TestSetReachesAxes(t *testing.T) {
 	}
 }
 
-// What is no number by itself is refused with words that are true of it: numbers of a mapping, which belong together,
-// and what is true or false.
+// A field that is not a single number is refused with a suitable message: a mapping of numbers, which
+// belong together, or a field that is true or false.
 func TestAxesThatAreNoNumbers(t *testing.T) {
 	for path, want := range map[string]string{
 		"masks.0.pram.matrix":              "those of masks.0.pram.matrix belong together",

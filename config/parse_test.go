@@ -60,8 +60,8 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
-// What an expansion brings in is a value, never YAML, and takes the type that it
-// would have had if it were written there.
+// The text of an expanded variable is a value, never YAML. It has the type that it would have if it
+// were written in the file.
 func TestExpansionHasTheTypeOfItsText(t *testing.T) {
 	parse := func(text string) (*Pipeline, error) {
 		return Parse("p.yaml", []byte(base+text), Options{LookupEnv: lookup})

@@ -99,7 +99,7 @@ func TestGoodFilesFitTheSchema(t *testing.T) {
 	}
 }
 
-// What is wrong with the form of a file, an editor sees too.
+// An editor with the schema finds the same faults in the form of a file.
 func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 	schema := compiled(t)
 	for _, name := range []string{

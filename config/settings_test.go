@@ -143,8 +143,7 @@ func TestEnvironmentSettings(t *testing.T) {
 	}
 }
 
-// A setting changes nothing where it fails, and everything that is wrong is told
-// together, what is from the file first.
+// A setting that fails changes nothing. All errors are reported together, those of the file first.
 func TestErrorsOfFileAndFlagsTogether(t *testing.T) {
 	_, err := Parse("pipeline.yaml", []byte(base+"nmae: x\n"), Options{Set: []string{"masks.0.noise.sd=-3", "windw.records=5"}, LookupEnv: lookup})
 	var all Errors

@@ -39,8 +39,8 @@ gate: {rules: [{max_risk: 0.9}]}
 sink: {csv: {path: out.csv}}
 `
 
-// What a map compares is the configured protection, then each combination once; what
-// cannot be is left out in words.
+// A map compares the configured protection and then each combination once. Combinations that are not
+// possible are left out, with the reason in words.
 func TestCandidatesOfAMap(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(mappedTabulation), Options{})
 	if err != nil {
@@ -172,7 +172,7 @@ func TestAppliedProtection(t *testing.T) {
 	}
 }
 
-// Where the protection is not in the file, or is set from outside, nothing is written.
+// If the protection is not in the file or is set from outside, nothing is written.
 func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(mappedTabulation), Options{Set: []string{"tables.0.protect.suppress.cost=log", "tables.1.protect.suppress.cost=log"}})
 	if err != nil {
@@ -184,8 +184,8 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 	}
 }
 
-// Where key and identity would be left without a use, which is a fault without a section
-// map, it is said what to do.
+// If key and identity would no longer be used, which is an error without a section map, the message
+// says what to do.
 func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\nkey: {env: RELEASE_KEY}\nidentity: [id]\nMAP" +
 		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"

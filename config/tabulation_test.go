@@ -24,8 +24,9 @@ func refusedTabulation(t *testing.T, base, from, to, want string) error {
 	return err
 }
 
-// candidatesReadAgain are the words of what a map compares, none of it left out. Each of them is
-// written into a configuration that is read again as what was meant.
+// candidatesReadAgain returns the descriptions of everything that a map compares; nothing may be left
+// out. It writes each candidate into a configuration and checks that reading this configuration gives
+// the same candidate.
 func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
 	t.Helper()
 	list, left, err := p.Candidates()

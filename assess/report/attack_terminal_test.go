@@ -96,7 +96,7 @@ func TestAttackAtATerminal(t *testing.T) {
 			t.Errorf("does not say %q in\n%s", want, broken)
 		}
 	}
-	// Where linkage finds more than interval disclosure does, it says so beside it.
+	// If linkage finds more than interval disclosure, this is said next to interval disclosure.
 	blind := example.Attack()
 	blind.Linkage.ExpectedCorrect, blind.Linkage.CorrectShare = 500, 0.5
 	if text := flat(terminal(alone(blind), false, 100)); !strings.Contains(text, "So it is here: it goes down to 0 %, and 50.0 % of the respondents sought are found.") {

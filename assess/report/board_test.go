@@ -21,9 +21,9 @@ func crowded(n int, word string) *Report {
 	return r
 }
 
-// TestBoardFitsItsSheet: whatever there is, the sheet is no higher than its room, rules
-// that do not hold stand before those that do and go last, and what is left out is
-// counted.
+// TestBoardFitsItsSheet: the content never exceeds the height of the sheet. Rules that do not hold
+// come before those that hold and are the last to be left out, and the number of omitted rules is
+// given.
 func TestBoardFitsItsSheet(t *testing.T) {
 	for _, word := range []string{"w", strings.Repeat("WWWW ", 60), strings.Repeat("x", 300), strings.Repeat("列名", 90), ""} {
 		for _, n := range []int{0, 1, 3, 5, 8, 13, 40} {

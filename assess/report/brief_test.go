@@ -61,8 +61,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// The worst figure is found in whatever order the rows stand, and what is not a
-// number is never it.
+// The worst figure is found in any order of the rows, and a value that is not a number is never the
+// worst.
 func TestBriefFindsTheLeast(t *testing.T) {
 	nan := assess.Float(math.NaN())
 	for _, rows := range [][]assess.Float{{3, 2, 1}, {1, 2, 3}, {2, 1, 3}, {nan, 1, 3}, {3, 1, nan}, {1, nan, 3}} {

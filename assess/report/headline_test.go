@@ -135,8 +135,8 @@ func TestRecordsLost(t *testing.T) {
 	}
 }
 
-// TestNoRuleIsLeftOut: whatever the gate demands stands at the head, a measure that
-// this package knows nothing of as well.
+// TestNoRuleIsLeftOut: every rule of the gate appears in the headline, even one about a measure that
+// this package does not know.
 func TestNoRuleIsLeftOut(t *testing.T) {
 	r := &Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{
 		{Rule: "wage: values unchanged at most 0.02", Column: "wage", Measure: "max_unchanged", Limit: 0.02, Found: 0.5},

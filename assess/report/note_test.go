@@ -135,8 +135,8 @@ func TestNoteTellsNothingMore(t *testing.T) {
 func canariesFrom(t *testing.T, start int, publish []string) (*report.Report, map[string]string) {
 	t.Helper()
 	r, _ := canaries(t)
-	// Where λ and its tiers are published, so is the efficiency of a column that
-	// has no other mask.
+	// If λ and its tiers are published, the efficiency of a column without another mask is published
+	// too.
 	follows := slices.Contains(publish, "sd") && slices.Contains(publish, "tiers")
 	c := &canary{next: start, planted: map[string]string{}, keep: func(path string) bool {
 		if allowed(path) || follows && strings.HasSuffix(path, ".Utility.Efficiency") {

@@ -153,7 +153,7 @@ func TestJSONRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// NaN, where there is no standard error, equals nothing.
+	// NaN, which stands for a missing standard error, is not equal to any value.
 	for i := range want.Columns {
 		standardErrors := func(c *assess.ColumnMeasures) []*assess.Float {
 			list := []*assess.Float{&c.Utility.SE}

@@ -153,7 +153,8 @@ func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
 	}
 }
 
-// Where no rule limits the risk the page says so under its verdict; elsewhere it says nothing.
+// If no rule limits the risk, the page says so below its verdict; otherwise it says nothing about
+// this.
 func TestMapPageSaysThatNoRuleLimitsTheRisk(t *testing.T) {
 	const words = "No rule limits how near a snooper comes"
 	m := mapexample.Noise()

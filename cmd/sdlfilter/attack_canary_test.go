@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAttackCanary: whatever the intruder is told, and however the attack ends, no
-// value of a respondent comes out of it.
+// TestAttackCanary: whatever the intruder knows, and however the attack ends, its output contains no
+// value of a respondent.
 func TestAttackCanary(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		t.Run(format, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestAssessCanary(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The pictures of 400 values, of which none may be read.
+			// The pictures of 400 values; no value may be readable in them.
 			if !strings.Contains(string(page), `class="figure distribution"`) {
 				t.Error("the page has no picture of the values")
 			}

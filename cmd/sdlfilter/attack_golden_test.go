@@ -67,7 +67,7 @@ func agrees(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// table reads a CSV of numbers by column; what is no number is NaN.
+// table reads the numbers of a CSV file by column; any other text becomes NaN.
 func table(t *testing.T, path string) map[string][]float64 {
 	t.Helper()
 	f, err := os.Open(path)
@@ -101,7 +101,8 @@ func readObject(t *testing.T, path string) map[string]any {
 	return object(t, text)
 }
 
-// What the command prints of each masked pair is what the reference computes.
+// For each pair of original and masked files, the command prints the figures that the reference
+// computes.
 func TestAttackGoldenPairs(t *testing.T) {
 	folder := golden.Path(t, "golden")
 	for _, id := range []string{

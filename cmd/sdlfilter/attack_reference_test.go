@@ -34,8 +34,8 @@ func referenceFile(t *testing.T, dir, name string, names []string, columns ...go
 	}
 }
 
-// What the command prints of a masked pair is what an independent script computes
-// (scripts/reference): utility, interval disclosure, linkage by three distances.
+// For a pair of original and masked files, the command prints the figures that an independent script
+// computes (scripts/reference): utility, interval disclosure, linkage by three distances.
 func TestAttackReferencePair(t *testing.T) {
 	ref, dir := golden.ReadReference(t), t.TempDir()
 	names := []string{"income", "spending", "savings", "hours"}

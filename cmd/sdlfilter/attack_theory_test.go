@@ -199,8 +199,8 @@ func TestAttackAveraging(t *testing.T) {
 	}
 }
 
-// What is deterministic in the masks, or lost in rounding, is undone, and the gate
-// says on which column and by which mask, without a rule that asks for it.
+// Masks that are deterministic or whose effect rounding removes are undone. The gate reports the
+// column and the mask, even without a rule about it.
 func TestInversionRefusesTheRelease(t *testing.T) {
 	for _, c := range []struct {
 		name, masks, says string

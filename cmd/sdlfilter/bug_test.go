@@ -24,8 +24,8 @@ func init() {
 	}
 }
 
-// A mistake in the program itself ends a run as any failure does: with status 1 and one line that
-// says where, and with nothing of the panic's text.
+// A mistake in the program itself ends a run like any other failure: with status 1 and one line that
+// says where it was, without the panic's text.
 func TestMistakeInTheProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// init looks at a topic, says nothing of its values, and leaves nothing behind.
+// init reads a topic. Its output contains none of the values, and it leaves nothing behind on the
+// brokers.
 func TestInitLooksAtATopic(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

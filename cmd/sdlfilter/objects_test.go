@@ -61,7 +61,7 @@ func (s *store) lead(access, secret string) {
 	}
 }
 
-// run runs the program, whose words must hold nothing of a respondent or of the
+// run runs the program and checks that its output contains nothing about a respondent and no
 // credentials.
 func (s *store) run(args ...string) (status int, words string) {
 	s.t.Helper()
@@ -463,8 +463,8 @@ func TestObjectsInShards(t *testing.T) {
 	}
 }
 
-// TestObjectsKilled kills a run while it uploads: nothing of it is seen, and all that it
-// leaves is an upload that is not complete.
+// TestObjectsKilled kills a run while it uploads: no object is visible, and only an incomplete upload
+// remains.
 func TestObjectsKilled(t *testing.T) {
 	for _, scheme := range []string{"s3", "gs"} {
 		t.Run(scheme, func(t *testing.T) {

@@ -98,7 +98,8 @@ func (b *base) connector(fields string) string {
 	return fmt.Sprintf("postgres: {url: '%s', password: {env: SDLFILTER_TEST_POSTGRES_PASSWORD}, %s}", os.Getenv("SDLFILTER_TEST_POSTGRES"), strings.ReplaceAll(fields, "S.", b.schema+"."))
 }
 
-// run runs the program, which must say nothing of the password or of a respondent.
+// run runs the program and checks that its output contains neither the password nor anything about a
+// respondent.
 func (b *base) run(args ...string) (status int, words string) {
 	b.t.Helper()
 	out, err := program(b.t, b.dir, args...).CombinedOutput()
@@ -138,8 +139,8 @@ INSERT INTO survey VALUES ` + rows.String()[1:])
 	b.write("survey.csv", b.csv("SELECT id, person, income, debt, age, region, CASE WHEN owner THEN 'true' ELSE 'false' END AS owner, born, score FROM survey ORDER BY id"))
 }
 
-// What is released of a table, or of a query, is to the bit what is released of a file of
-// the same rows, whatever masks need in passes of their own; and so are R and U.
+// The release of a table or a query is identical to the bit to that of a file with the same rows, also
+// with masks that need passes of their own; so are R and U.
 func TestPostgresEqualsCSV(t *testing.T) {
 	b := newBase(t)
 	b.survey(2000)
@@ -251,8 +252,8 @@ func (b *base) canaryPipeline(source, sink, gate string) string {
 	return strings.Replace(text, "sink: {csv: {path: out/release.csv}}", "sink: {"+sink+"}", 1)
 }
 
-// Whatever a run ends with, nothing of a respondent or of a password is in what it says and
-// leaves; a release that is withheld, or fails, leaves the earlier one.
+// However a run ends, its output and its files contain nothing about a respondent and no password. If
+// a release is withheld or fails, the earlier release stays.
 func TestPostgresCanary(t *testing.T) {
 	b := newBase(t)
 	b.canaryTable()
@@ -360,7 +361,7 @@ SELECT pg_advisory_lock(%[1]d)`, lock))
 	}
 }
 
-// What is not for databases says so.
+// Commands and fields that do not apply to databases are refused with a message that says so.
 func TestPostgresElsewhere(t *testing.T) {
 	b := newBase(t)
 	b.survey(100)
@@ -380,7 +381,7 @@ func TestPostgresElsewhere(t *testing.T) {
 			t.Errorf("%q: status %d, want %d and %q:\n%s", c.args, status, c.status, c.want, words)
 		}
 	}
-	// In a keyed order of its own, nothing of the source's is left.
+	// With order: shuffled, nothing of the source's order is left.
 	for _, order := range []string{"source", "shuffled"} {
 		b.write("pipeline.yaml", strings.Replace(text, "sink: {csv: {path: out.csv}}", "sink: {order: "+order+", "+b.connector("table: S."+order)+"}", 1))
 		if status, words := b.run("run", "pipeline.yaml"); status != 0 {

@@ -50,7 +50,7 @@ func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 	}
 }
 
-// A preview says which columns are synthetic, and of which copy it shows the values: those of the first.
+// A preview says which columns are synthetic and that it shows the values of the first copy.
 func TestPreviewSaysWhatIsSynthetic(t *testing.T) {
 	t.Parallel()
 	dir := saying(t, "\"out{copy}.csv\"", "synthesise: {columns: [wage], on: [age], copies: 3}", "")

@@ -196,7 +196,7 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
-// TestShardOfAnotherPlan: a manifest's shards and another's states are told apart, though
+// TestShardOfAnotherPlan: shards of one manifest and states of another are distinguished, although
 // configuration and data are the same.
 func TestShardOfAnotherPlan(t *testing.T) {
 	dir := shardJob(t, 3)

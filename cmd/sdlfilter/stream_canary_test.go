@@ -32,8 +32,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 )
 
-// Further canaries: what a message carries beside its value, what members are
-// called, and what the program is told in secret.
+// Further canaries: the parts of a message besides its value, the names of members, and the program's
+// secrets.
 const (
 	canaryKey      = "Canarykey"    // + number
 	canaryHeader   = "Canaryheader" // + number: name and value
@@ -59,7 +59,7 @@ func checkStreamCanaries(t *testing.T, where string, data []byte, values bool) {
 	}
 }
 
-// canaryFormat is a format of messages, with records and with what is none.
+// canaryFormat is a format of messages, with valid records and with messages that are not records.
 type canaryFormat struct {
 	name      string
 	format    string // of the configuration
@@ -366,7 +366,8 @@ func TestStreamCanaryEnds(t *testing.T) {
 			}
 			stdout, stderr := p.wait(c.status)
 			if c.name == "unlisted" {
-				// What is not listed is named, so that it can be; nothing else is said of it.
+				// The names of unlisted columns are given, so that they can be listed, but nothing
+				// else about them.
 				stderr = regexp.MustCompile("fields that are not listed: note, "+canaryMember+"[01];").ReplaceAllString(stderr, "")
 			}
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)

@@ -93,7 +93,7 @@ func TestStreamCommands(t *testing.T) {
 	says(t, log, "--config")
 }
 
-// A stream with an end that is told to stop before it is not done.
+// A stream with an end that is stopped before its end is not complete.
 func TestStreamIsCutShort(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

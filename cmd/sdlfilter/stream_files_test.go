@@ -133,7 +133,7 @@ func TestTopicIntoFile(t *testing.T) {
 	}
 }
 
-// What a column of JSON holds besides texts and numbers stays JSON.
+// Values of a JSON column that are neither texts nor numbers stay JSON.
 func TestTopicIntoJSONLines(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

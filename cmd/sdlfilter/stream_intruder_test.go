@@ -51,7 +51,7 @@ func TestIntruderOfTopics(t *testing.T) {
 	if n := figure(t, report, "attack", "records"); n != 400 {
 		t.Errorf("an attack on %v records of the stream, want 400", n)
 	}
-	// And the attack itself, on what a run would read, of which it takes nothing.
+	// The attack command reads the same messages as a run but does not consume them.
 	for range 2 {
 		stdout, _ := s.run(exitDone, "attack", "--json", "pipeline.yaml", "--set", "source.kafka.group=attack")
 		if n := figure(t, object(t, []byte(stdout)), "records"); n != 400 {

@@ -82,8 +82,8 @@ func TestStreamOfCategories(t *testing.T) {
 			if err := json.Unmarshal(data, &report); err != nil {
 				t.Fatal(err)
 			}
-			// Of 400 good records 133 have kind b. Records that an Arrow message holds
-			// beside broken ones stay.
+			// 133 of 400 good records have kind b. The good records of an Arrow message that also has
+			// broken ones are kept.
 			r := report.Records
 			if r.Left_out < 133 || r.Left_out > 136 || r.Released < 267 || r.Released > 270 || r.Read != r.Released+r.Quarantined+r.Left_out {
 				t.Errorf("the report counts %+v", r)

@@ -27,7 +27,7 @@ func TestStreamUntilLatest(t *testing.T) {
 	says(t, stdout, "1,000")
 	first := s.released("out", 1000)
 
-	// What is new is read, and what cannot be masked shows in the status.
+	// New records are read, and records that cannot be masked show in the exit status.
 	s.persons(1000, 1500)
 	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte("[]")})
 	s.run(exitQuarantined, "run", "pipeline.yaml")
@@ -113,8 +113,9 @@ func TestStreamSecondSignal(t *testing.T) {
 	s.released("out", 100)
 	s.cluster.Close() // nothing can be committed any more
 	p.signal(syscall.SIGTERM)
-	// Two that come at once may be one to the system: it is told until it listens. It may
-	// have ended by then, since what was read may all have been committed.
+	// The system may merge two signals that arrive together, so the signal is repeated until the
+	// program reacts. The program may have ended by then, because all records that were read may have
+	// been committed.
 	ended := eventually.Waits(patience, func() bool {
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -167,7 +168,7 @@ func TestStreamGateStops(t *testing.T) {
 		rep.Stopped.Left != 500 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 3000 {
 		t.Errorf("%v: the report says %+v, want 500 released and a gate that has refused", err, rep)
 	}
-	// What was refused is not forgotten: it is judged again.
+	// Refused records are not lost: they are judged again.
 	s.run(exitRefused, "run", "-q", "pipeline.yaml")
 	s.released("out", 500)
 	s.config(strings.Replace(bounded, "}}", ", instance: a}}", 1))
