@@ -252,6 +252,61 @@ func TestDirOfObjectsSparesOthers(t *testing.T) {
 	}
 }
 
+// TestDirOfObjectsBesideEmptyOnes: an empty object of another name is somebody's, too; the one that stands
+// for the folder is left, and a part without content goes with the others. A manifest of a later form is
+// refused, and one of another program, empty or not, is replaced.
+func TestDirOfObjectsBesideEmptyOnes(t *testing.T) {
+	server := serve(t)
+	server.Set("bucket", "out/release/", nil)
+	server.Set("bucket", "out/release/notes.txt", nil)
+	if _, err := publish.CreateDir(folder, ".csv"); err == nil || !strings.Contains(err.Error(), "notes.txt") {
+		t.Errorf("an empty object of others: %v", err)
+	}
+	server.Remove("bucket", "out/release/notes.txt")
+	server.Set("bucket", "out/release/", []byte("x"))
+	if _, err := publish.CreateDir(folder, ".csv"); err == nil || !strings.Contains(err.Error(), "not part of a release") {
+		t.Errorf("content under the folder's name: %v", err)
+	}
+	server.Set("bucket", "out/release/", nil)
+	server.Set("bucket", "out/release/part-00000.csv", nil)
+	server.Set("bucket", "out/release/_SUCCESS", []byte(`{"schema": "sdlfilter.parts/99"}`))
+	if _, err := publish.CreateDir(folder, ".csv"); err == nil || !strings.Contains(err.Error(), "sdlfilter.parts/99") {
+		t.Errorf("a manifest of a later form: %v", err)
+	}
+	for _, others := range []string{"", "written by Hadoop"} {
+		server.Set("bucket", "out/release/_SUCCESS", []byte(others))
+		publishWhole(t, "new", 1)
+		if word, n := state(t); word != "new" || n != 1 || server.Get("bucket", "out/release/part-00000.csv") != nil || server.Get("bucket", "out/release/") == nil {
+			t.Errorf("%d parts of %q; there are %q", n, word, server.Keys("bucket"))
+		}
+	}
+}
+
+// TestFilesOfObjects: a whole object is written and read in one go, an empty one too; a path that
+// names no object is told what it must be.
+func TestFilesOfObjects(t *testing.T) {
+	server := serve(t)
+	for _, text := range []string{"", "a report"} {
+		if err := publish.WriteFile("s3://bucket/r.json", publish.Public, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := publish.ReadFile(t.Context(), "s3://bucket/r.json")
+		if there := server.Get("bucket", "r.json"); err != nil || string(got) != text || there == nil || string(there.Data) != text {
+			t.Errorf("%q is read as %q: %v", text, got, err)
+		}
+	}
+	const want = "must name an object"
+	if _, err := publish.Create("s3://bucket", publish.Public); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("written: %v", err)
+	}
+	if _, err := publish.ReadFile(t.Context(), "s3://bucket/"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("read: %v", err)
+	}
+	if _, err := publish.ReadFile(t.Context(), "s3://bucket/none"); !errors.Is(err, objects.ErrAbsent) {
+		t.Errorf("none is there: %v", err)
+	}
+}
+
 // TestPartGone: a release of which a part is gone or was changed is not read as if it were
 // whole, and what no manifest names is no part.
 func TestPartGone(t *testing.T) {
