@@ -188,3 +188,25 @@ func TestCheckTree(t *testing.T) {
 		}
 	}
 }
+
+// A block may have as many numbers as 2²⁰, of at least 8 a part, and none more.
+func TestExactDeltaOfGreatBlocks(t *testing.T) {
+	for _, c := range []struct {
+		block, minis uint64
+		want         bool
+	}{{8, 1, true}, {1 << 20, 1, true}, {1 << 20, 1 << 17, true}, {1<<20 + 8, 1, false}, {1 << 21, 4, false}, {0, 1, false}, {8, 0, false}, {24, 2, false}, {32, 3, false}} {
+		src := binary.AppendUvarint(binary.AppendUvarint(nil, c.block), c.minis)
+		src = append(src, 2, 14, 0) // two numbers, 7 and one by at least 0 greater
+		if src = append(src, make([]byte, c.minis)...); c.minis > 0 {
+			src[len(src)-int(c.minis)] = 1 // it takes a bit
+			part := make([]byte, c.block/c.minis/8)
+			if len(part) > 0 {
+				part[0] = 1
+			}
+			src = append(src, part...)
+		}
+		if rest, ok := exactDelta(src, 2); ok != c.want || len(rest) > 0 {
+			t.Errorf("blocks of %d in %d parts: %v, want %v", c.block, c.minis, ok, c.want)
+		}
+	}
+}

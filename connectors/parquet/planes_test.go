@@ -225,6 +225,16 @@ func TestEntropy(t *testing.T) {
 	}
 }
 
+// A frame of up to a mebibyte is its own window, and a greater one has a window of one: readers need no more memory.
+func TestWindowsOfFrames(t *testing.T) {
+	for n, whole := range map[int]bool{1: true, 1 << 20: true, 1<<20 + 1: false, 1 << 21: false, 3 << 20: false} {
+		var h zstd.Header
+		if err := h.Decode(frameHeader(nil, n)); err != nil || h.FrameContentSize != uint64(n) || h.SingleSegment != whole || h.WindowSize != min(uint64(n), 1<<20) && !whole {
+			t.Errorf("%d bytes: %+v, %v", n, h, err)
+		}
+	}
+}
+
 // A constant plane beside one of noise has no entropy: it takes a block of a few bytes and is no
 // reason against codes. Of a sample every strip has its place, the first and the last.
 func TestProbe(t *testing.T) {
