@@ -415,3 +415,16 @@ func correlation(x, y []float64) float64 {
 	}
 	return sum / (float64(len(x)-1) * sx * sy)
 }
+
+// A column of single precision on a decimal grid makes other numbers than one of doubles, be it of whole
+// numbers, and what is drawn for it has another name.
+func TestNamesOfSinglePrecision(t *testing.T) {
+	for decimals, want := range map[int]string{-1: "", 0: part("decimals", 0), 2: part("decimals", 2)} {
+		for _, of := range []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64} {
+			c := newColumn(ColumnInfo{Name: "a", Field: microdata.Field{Name: "a", Type: of}, Decimals: decimals})
+			if got := c.done.text; of == arrow.PrimitiveTypes.Float32 && got != want || of == arrow.PrimitiveTypes.Float64 && got != "" {
+				t.Errorf("%s of %d decimals: %q, want %q", of, decimals, got, want)
+			}
+		}
+	}
+}

@@ -45,6 +45,14 @@ func TestCheck(t *testing.T) {
 			[]string{"tiers[0].variance_factor: must be at least 0, got -1", "tiers[1].above: must be greater than 5, the bound of the tier before it, got 5"}},
 		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(inf), ptr(1.0)}}}, []string{"tiers[0].above: must be a finite number, got +Inf"}},
 
+		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, nil},
+		{&PRAM{Columns: a, Categories: []string{"x", "y"}}, []string{"must have matrix or keep, got neither"}},
+		{&PRAM{Columns: a, Keep: ptr(0.5), Matrix: map[string]map[string]float64{"x": {"x": 1}, "y": {"y": 1}}}, []string{"must have matrix or keep, got both"}},
+
+		{&Recode{Columns: a, Breaks: []float64{1, 2, 3}, Labels: []string{"x", "y", "z"}},
+			[]string{"labels: must have 2 entries, or 4 with what lies below and above the breaks, got 3"}},
+		{&Recode{Columns: a, Breaks: []float64{1, 3, 2}}, []string{"breaks[2]: must be greater than the bound before it, which is 3, got 2"}},
+
 		{&Truncate{Columns: a, Lower: ptr(0.0)}, nil},
 		{&Truncate{Columns: a, Upper: ptr(0.0), Mode: "clip"}, nil},
 		{&Truncate{Columns: a, Lower: ptr(1.0), Upper: ptr(1.0)}, nil},

@@ -527,3 +527,42 @@ func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder,
 		t.Errorf("%s: no cell is missing: the case shows nothing", typ)
 	}
 }
+
+// Which cells are hidden does not depend on how many bits the keys take: up to 64 there is one word,
+// up to 128 there are two, and beyond that the keys are refused.
+func TestKeysOfManyBits(t *testing.T) {
+	const n = 60
+	r := rand.New(rand.NewPCG(8, 15))
+	codes := make([][]int32, 4)
+	for j := range codes {
+		for range n {
+			codes[j] = append(codes[j], 1+r.Int32N(3))
+		}
+	}
+	spread := func(keys, bits int) [][]int32 {
+		wide := make([][]int32, keys)
+		for j := range wide {
+			for i := range n {
+				wide[j] = append(wide[j], codes[j%4][i]<<(bits-2))
+			}
+		}
+		return wide
+	}
+	for _, strict := range []bool{false, true} {
+		of := func(codes [][]int32) ([]uint16, *SurveyError) {
+			return (&suppression{k: 3, strict: strict, weights: []float64{1, 2, 3, 4, 5}[:len(codes)]}).hide(codes)
+		}
+		want, err := of(codes)
+		if err != nil || slices.Max(want) == 0 {
+			t.Fatalf("nothing is hidden: %v", err)
+		}
+		for _, bits := range []int{2, 16, 17, 21, 22, 30, 31} {
+			if got, err := of(spread(4, bits)); err != nil || !slices.Equal(got, want) {
+				t.Errorf("strict %v, four keys of %d bits: %v, other cells than of few: %v", strict, bits, err, !slices.Equal(got, want))
+			}
+		}
+		if _, err := of(spread(5, 31)); err == nil || err.Path != "keys" {
+			t.Errorf("155 bits: %v", err)
+		}
+	}
+}

@@ -229,6 +229,7 @@ func TestValuesOfAnotherForm(t *testing.T) {
 	letters.AppendValues([]string{"a", "b", "c"}, nil)
 	whole.AppendValues([]int32{1, 2, 3}, nil)
 	texts, integers := letters.NewArray(), whole.NewArray()
+	truths := fromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`)
 	for name, c := range map[string]struct {
 		col   microdata.Column
 		value swapColumn
@@ -239,6 +240,8 @@ func TestValuesOfAnotherForm(t *testing.T) {
 		"4 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{4}, nulls: []bool{false}, bytes: make([]byte, 4)}, nil},
 		"a null":              {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{0}, nulls: []bool{true}}, nil},
 		"3 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)}, errDamagedSurvey},
+		"a truth":             {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{1}, nulls: []bool{false}, bytes: make([]byte, 1)}, nil},
+		"two truths":          {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{2}, nulls: []bool{false}, bytes: make([]byte, 2)}, errDamagedSurvey},
 	} {
 		if err := c.value.fits(&c.col, []move{{}}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -153,6 +153,24 @@ func TestReaderOfAGrouping(t *testing.T) {
 			t.Errorf("record %d: code %d, want %d", i, r.combo[i], want)
 		}
 	}
+	// Of one key the codes of its values are the groups: a reader adds none, neither to its own nor to those that it reads.
+	var one grouping
+	if err := one.find(b, []int{1, 3}, 0, 200); err != nil {
+		t.Fatal(err)
+	}
+	groups = slices.Clone(one.group)
+	r = one.reader()
+	if err := r.find(block(0, 200, unknown...), []int{1, 3}, 0, 200); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if want := groups[i]; i%2 == 0 && r.group[i] != -1 || i%2 == 1 && r.group[i] != want {
+			t.Errorf("record %d: group %d, had %d", i, r.group[i], want)
+		}
+	}
+	if err := one.find(b, []int{1, 3}, 0, 200); err != nil || !slices.Equal(one.group, groups) {
+		t.Errorf("after it was read it has other groups (%v)", err)
+	}
 }
 
 // A swap over the data set refuses to keep what would not fit in the memory of the process, in

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // codedData are a number a, categories b (1, 2, 3) that go with a, a number c that goes with
@@ -401,6 +403,21 @@ func TestSolvePositive(t *testing.T) {
 			if !(math.Abs(got-want[i]) <= 1e-12) {
 				t.Errorf("unknown %d is %v, want %v, where nothing is left of %d", i, got, want[i], at)
 			}
+		}
+	}
+}
+
+// A column of texts that is modelled has no decimals, whatever is said of it; one of numbers keeps its own.
+func TestColumnsOfASynthesis(t *testing.T) {
+	setup := Setup{Key: testKey(t, 1), Window: 1 << 20, Columns: []ColumnInfo{
+		{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: 2},
+		{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2},
+	}}
+	c := chain(t, setup, synthesise(Synthesise{Columns: []string{"a", "b"}, Categories: []string{"a"}}))
+	for name, want := range map[string]int{"a": -1, "b": 2} {
+		col, categories, err := c.synthesisColumn(0, name)
+		if err != nil || col.decimals != want || categories != (want < 0) {
+			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.decimals, want, categories, err)
 		}
 	}
 }
