@@ -112,6 +112,14 @@ func TestRiskOfCopies(t *testing.T) {
 	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) || !(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
 		t.Errorf("typical by mean: E(τ − τ̂)² is %v of one copy, %v of two, %v of %d", byMean(one), byMean(two), byMean(all), m)
 	}
+	// By the mean, on parts: what is uncertain of what is drawn apart is less of more copies, and the rest is the same.
+	noise := func(r Risk) float64 { return math.Pow(float64(r.SE/(r.R*r.R)), 2) }
+	parts, single := risks(m, 2001, 150), risks(1, 2001, 150)
+	for _, name := range []string{"typical mean", "p50 mean", "max mean"} {
+		if got, most := noise(parts[name]), noise(single[name]); !(got > 0) || !(got < most) {
+			t.Errorf("%s: the variance of 1/R is %v, of one copy %v", name, got, most)
+		}
+	}
 	// Without replicates: the most that it can be.
 	for name, r := range risks(m, 0, -1) {
 		if r.R != m*r.RealisedR || !r.Approximate || r.Errs != ErrsSafe {

@@ -82,3 +82,23 @@ func TestReplayedExchangesAreTheSame(t *testing.T) {
 		}
 	}
 }
+
+// Deviations are added to the sums of their batches, however many of them are added at a time.
+func TestDeviationsAreAdded(t *testing.T) {
+	for n := range 10 {
+		sums, want := make([]float64, n), make([]float64, n)
+		for range 3 { // blocks
+			batches := make([][]float32, n)
+			for k := range batches {
+				for i := range 5 {
+					v := float32(1+k) / 4 * float32(i-1)
+					batches[k], want[k] = append(batches[k], v), want[k]+float64(v)
+				}
+			}
+			addDeviations(sums, batches)
+		}
+		if !slices.Equal(sums, want) {
+			t.Errorf("%d batches: %v, want %v", n, sums, want)
+		}
+	}
+}

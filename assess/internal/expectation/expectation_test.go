@@ -256,3 +256,20 @@ func TestRankedOfAHeapAtOneEnd(t *testing.T) {
 		t.Errorf("mean %v, square %v, want %v and %v", d.mean, got, mean, square)
 	}
 }
+
+// What rounding leaves of a distribution without width is nothing, by the size of what it is about.
+func TestRankedOfNoWidth(t *testing.T) {
+	for _, c := range []struct {
+		tau, lambda float64
+		left        bool
+	}{{0, 1e-11, false}, {0, 1e-9, true}, {1e6, 1e-5, false}, {1e6, 1e-3, true}} {
+		d := expected([]float64{c.tau}, slanted{0, c.lambda}).ranked(1, c.tau)
+		if c.left && !(math.Abs(d.variance/(c.lambda*c.lambda)-1) <= 0.01) || !c.left && d.variance != 0 {
+			t.Errorf("about %v, an SD of %v: variance %v", c.tau, c.lambda, d.variance)
+		}
+	}
+	e := expected([]float64{1, 2}, slanted{0, 1})
+	if e.Prepare(); e.clusters == nil {
+		t.Error("what several goroutines ask for is not there before they do")
+	}
+}

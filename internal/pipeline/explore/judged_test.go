@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -58,6 +59,20 @@ func TestPairsThatCannotBeCounted(t *testing.T) {
 		g.plan.Assessed = twice
 		if err := g.wantPairs(); err == nil || g.pairs != nil {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// A point has the share of values that stay of a column that a rule of them is about.
+func TestPointsHaveSharesThatStay(t *testing.T) {
+	m := mapOf(t, mapped(t, t.TempDir(), "masks: [{noise: {columns: [income], sd: 0.2}}]", "map: {column: income, vary: {masks.0.noise.sd: {from: 0.05, to: 0.4, steps: 2}}}",
+		"gate: {rules: [{column: income, max_unchanged: 0.9}, {column: income, min_efficiency: 0.1}]}"))
+	for i, p := range m.Points {
+		// A normal draw of that SD is rounded to a tenth: it is 0 with the probability of less than half of one.
+		sd := p.Parameters["masks.0.noise.sd"]
+		want := math.Erf(0.05 / sd / math.Sqrt2)
+		if got, ok := p.Unchanged["income"]; !ok || !(math.Abs(float64(got)-want) <= 5*math.Sqrt(0.25/1999)) {
+			t.Errorf("point %d, an SD of %v: %v stay, %v, want %v", i, sd, got, ok, want)
 		}
 	}
 }

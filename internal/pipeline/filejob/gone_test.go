@@ -283,6 +283,29 @@ func TestSnapshotsByTheClock(t *testing.T) {
 	if err := s.open(); err == nil || len(s.log) != 1 || s.log[0] != zerolog.InfoLevel {
 		t.Errorf("a level that there is not: %v, %v", err, s.log)
 	}
+	// A folder that is not there yet is made as any other; the file is its owner's alone.
+	there, made := filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "made", "s.jsonl")
+	if err := os.Mkdir(there, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s = &snapshots{run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{JSONL: made}}}}}}
+	if err := s.open(); err != nil || len(s.files) != 1 {
+		t.Fatalf("%d files, %v", len(s.files), err)
+	}
+	defer s.files[0].Close()
+	for path, want := range map[string]string{filepath.Dir(made): there, made: ""} {
+		mode := os.FileMode(0o600)
+		info, err := os.Stat(path)
+		if err == nil && want != "" {
+			var as os.FileInfo
+			if as, err = os.Stat(want); err == nil {
+				mode = as.Mode().Perm()
+			}
+		}
+		if err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, want %v", filepath.Base(path), err, mode)
+		}
+	}
 }
 
 // unreadable is a sink whose release cannot be read again, or that cannot finish.

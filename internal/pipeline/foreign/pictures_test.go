@@ -42,6 +42,18 @@ func TestDrawer(t *testing.T) {
 	if n < 2500-350 || n > 5000 || n != len(cut.values[0]) {
 		t.Fatalf("%d and %d records are kept", n, len(cut.values[0]))
 	}
+	limit, below := uint64(math.MaxUint64), records
+	for below > 5000 {
+		limit, below = limit/2, 0
+		for i := range records {
+			if i%10 > 0 && mixed(uint64(i)) <= limit {
+				below++
+			}
+		}
+	}
+	if n != below {
+		t.Errorf("%d records are kept, want the %d below the first halved limit that leaves few enough", n, below)
+	}
 	mean := 0.0
 	for i, v := range whole.values[0] {
 		if v != cut.values[0][i] || whole.values[1][i] != -v || int(v)%10 == 0 {

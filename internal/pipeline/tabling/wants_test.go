@@ -196,3 +196,18 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 		t.Errorf("the records are not where they are: %v, %v", same, err)
 	}
 }
+
+// Codes in a file without types are read as texts, as 10.10 is another code than 10.1; numbers that tell
+// holdings apart stay numbers.
+func TestCodesOfAFileWithoutTypes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", "year,kind,holding\n10.10,a,1\n10.1,b,1.0\n10.1,b,2\n")
+	r := opened(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [year, kind], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
+	r.want("path", "year", microdata.Array, false)
+	r.wantAs("path", "holding", microdata.Array, true, true)
+	for name, numeric := range map[string]bool{"year": false, "kind": false, "holding": true} {
+		if f := r.source.Schema().Fields[r.source.Schema().Index(name)]; f.Numeric() != numeric {
+			t.Errorf("%s is read as %s", name, f.Type)
+		}
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -226,5 +228,55 @@ func TestWindowsByTime(t *testing.T) {
 	_, made := c.windows("out")
 	if len(made) != 7 || made[0] == made[1] {
 		t.Errorf("tables %s", made)
+	}
+}
+
+// named is a topic whose partitions each have an ID.
+type named []string
+
+func (n named) Held(context.Context) (list []connectors.HeldPartition, _ error) {
+	for p, id := range n {
+		list = append(list, connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: int32(p)}, TopicID: id})
+	}
+	return list, nil
+}
+
+func (named) Since(context.Context, time.Time) (map[connectors.Partition]int64, error) {
+	return nil, nil
+}
+
+// A plan is not gone on with if any of its partitions, the first or the last, is of a topic that was made anew; where
+// no ID is known nothing is said.
+func TestPlansOfTopicsMadeAnew(t *testing.T) {
+	plan := &Window{Number: 1}
+	for p := range int32(3) {
+		plan.Stretches = append(plan.Stretches, Stretch{Topic: "in", Partition: p, TopicID: "old"})
+	}
+	for _, c := range []struct {
+		held named
+		want string
+	}{{named{"old", "old", "old"}, ""}, {named{"old", "old", ""}, ""}, {named{"new", "old", "old"}, "in/0"}, {named{"old", "new", "old"}, "in/1"}, {named{"old", "old", "new"}, "in/2"}} {
+		err := (&windows{source: c.held}).stillThere(t.Context(), plan)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want+": the topic has been made anew") {
+			t.Errorf("%q: %v, want %q", c.held, err, c.want)
+		}
+	}
+}
+
+// The folder in which a window is made is its owner's alone, and holds nothing of an earlier one.
+func TestHiddenFolder(t *testing.T) {
+	hidden := hiddenOf(t.TempDir())
+	for range 2 {
+		if err := clearHidden(hidden); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(hidden)
+		left, _ := os.ReadDir(hidden)
+		if err != nil || info.Mode().Perm() != 0o700 || len(left) > 0 {
+			t.Errorf("%v, %v: %d files", err, info.Mode(), len(left))
+		}
+		if err := os.WriteFile(filepath.Join(hidden, "half"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
