@@ -235,28 +235,13 @@ func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 // add computes y = (k_x + k_ε)/mult for the values x, where ε is scale·e in units of the grid,
 // and marks those that changed: Duncan et al. (2004), section 4. y may be x.
 func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bitmap) {
-	mult, limit := c.grid.mult, c.fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
 		xs, es, ys := x[base:end], e[base:end], y[base:end]
-		es, ys = es[:len(xs)], ys[:len(xs)]
-		var word, slow uint64
-		for i, old := range xs {
-			k := float64(old*mult) + magic - magic
-			ke := float64(es[i]*scale) + magic - magic
-			y := (k + ke) / mult
-			if !(math.Abs(k) < limit) {
-				y = old
-				slow |= 1 << (i & 63)
-			}
-			ys[i] = y
-			if y != old {
-				word |= 1 << (i & 63)
-			}
-		}
+		word, slow := c.grid.add(ys, xs, es, scale, c.fast)
 		for ; slow != 0; slow &= slow - 1 {
 			i := bits.TrailingZeros64(slow)
-			old := xs[i] // if y is x, the loop above has left it there
+			old := xs[i] // if y is x, add has left it there
 			if ys[i] = c.sum(old, float64(es[i]*scale)); ys[i] != old {
 				word |= 1 << i
 			}
