@@ -42,9 +42,8 @@ type kernel struct {
 	bufU, bufV         [][]float64
 	sums               []runSums
 	su, sv             []float64
-	square, has        [][]float64 // runs with nulls only
-	squareOut, hasOut  [][]float64
-	inX, inY           cell.Bits // of one column
+	has, hasOut        [][]float64 // runs with nulls only
+	inX, inY           []cell.Bits
 	lowBound, topBound []float64 // what an original value must pass to be an extreme
 }
 
@@ -158,11 +157,7 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 		var d runSums
 		kx, ky := a.original.Centre[c], a.released.Centre[c]
-		lo, hi := w.lowBound[c], w.topBound[c]
-		if s.counts != nil {
-			least, most := s.counts.Bounds()
-			lo, hi = max(lo, least), min(hi, most)
-		}
+		lo, hi := s.bounds(w.lowBound[c], w.topBound[c])
 		if kx == 0 && ky == 0 {
 			d = plain(x, y, lo, hi, s.low, s.high)
 			w.u[c], w.v[c] = x, y
@@ -192,6 +187,16 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 	return true
 }
 
+// bounds returns what an original value must pass for anything of its own to be kept: lo and hi for
+// its record, or less where the value alone is.
+func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
+	if s.counts == nil {
+		return lo, hi
+	}
+	least, most := s.counts.Bounds()
+	return max(lo, least), min(hi, most)
+}
+
 // together is how many records of clean runs are counted at once: the counters of one column
 // after another are then at hand, and so are still the values.
 const together = 8 * cell.Run
@@ -219,9 +224,7 @@ func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64,
 		if s.counts != nil {
 			s.counts.AddEnds(x[at:end])
 		}
-		for i := at; i < end; i++ {
-			beyond = beyond || x[i] < lo || x[i] > hi || y[i] < s.low || y[i] > s.high
-		}
+		beyond = beyond || s.extreme(x[at:end], y[at:end], lo, hi)
 	}
 	if s.counts != nil {
 		s.counts.BoundEnds()
@@ -229,6 +232,17 @@ func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64,
 	if beyond {
 		a.scanEnds(b, c, from, n, keep)
 	}
+}
+
+// extreme reports whether an original value is beyond [lo, hi], or a released one beyond those seen so
+// far.
+func (s *columnSums) extreme(x, y []float64, lo, hi float64) bool {
+	for i, v := range x {
+		if v < lo || v > hi || y[i] < s.low || y[i] > s.high {
+			return true
+		}
+	}
+	return false
 }
 
 // scanEnds enters the run's extremes of one column. Values that are null, not
@@ -268,28 +282,30 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 	w := &a.work
 	if w.has == nil {
 		k := len(a.columns)
-		w.square, w.has, w.squareOut, w.hasOut = comoment.Rows(k), comoment.Rows(k), comoment.Rows(k), comoment.Rows(k)
+		w.has, w.hasOut = comoment.Rows(k), comoment.Rows(k)
+		w.inX, w.inY = make([]cell.Bits, k), make([]cell.Bits, k)
 	}
 	for c := range a.columns {
 		s := &a.columns[c]
 		col := &b.Columns[a.opts.Columns[c].Index]
 		w.u[c], w.v[c] = w.bufU[c], w.bufV[c]
-		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.square[c], w.has[c], &w.inX)
-		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.squareOut[c], w.hasOut[c], &w.inY)
+		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.has[c], &w.inX[c])
+		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.hasOut[c], &w.inY[c])
 		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
-		beyond := s.addPairs(x, y, &w.inX, &w.inY, w.lowBound[c], w.topBound[c])
+		lo, hi := s.bounds(w.lowBound[c], w.topBound[c])
+		same, beyond := s.addPairs(x, y, &w.inX[c], &w.inY[c], lo, hi)
 		if a.opts.Columns[c].Masked {
-			s.unchanged += unchangedIn(runOf(col.Original, from, n), runOf(col.Out(), from, n), marksFrom(keep, from))
+			s.unchanged += same
 		}
 		if s.counts != nil {
-			s.counts.Add(b, from, x, y, &w.inX, &w.inY)
+			s.counts.Add(b, from, x, y, &w.inX[c], &w.inY[c], beyond)
 		}
-		if beyond {
+		if beyond && s.extreme(x, y, w.lowBound[c], w.topBound[c]) {
 			a.scanEnds(b, c, from, n, keep)
 		}
 	}
-	a.original.AddPart(n, w.u, w.square, w.has)
-	a.released.AddPart(n, w.v, w.squareOut, w.hasOut)
+	a.original.AddPart(n, w.u, w.has, w.inX)
+	a.released.AddPart(n, w.v, w.hasOut, w.inY)
 }
 
 // offer shows the block's records to the sample.

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
-	"github.com/sdlfilter/sdlfilter/microdata"
 	"gonum.org/v1/gonum/floats"
 )
 
@@ -13,9 +12,23 @@ import (
 func plain(x, y []float64, lo, hi, low, high float64) runSums {
 	n := len(x)
 	y = y[:n]
-	var sq0, sq1 float64
+	var squares [2]float64
 	var pieces uint64
-	same := 0
+	var same int
+	if vectors && n > 0 && n%pieceLength == 0 {
+		pieces, same = plainAVX2(&x[0], &y[0], n, lo, hi, low, high, &squares)
+	} else {
+		pieces, same = plainLoop(x, y, lo, hi, low, high, &squares)
+	}
+	su, sv := floats.Sum(x), floats.Sum(y)
+	return runSums{su, sv, su - sv, squares[0] + squares[1], pieces != 0, pieces, same}
+}
+
+// plainLoop sums the squares of x−y at even and at odd places.
+func plainLoop(x, y []float64, lo, hi, low, high float64, squares *[2]float64) (pieces uint64, same int) {
+	n := len(x)
+	y = y[:n]
+	var sq0, sq1 float64
 	i := 0
 	for ; i+1 < n; i += 2 {
 		x0, y0 := x[i], y[i]
@@ -25,8 +38,8 @@ func plain(x, y []float64, lo, hi, low, high float64) runSums {
 		}
 		d0, d1 := x0-y0, x1-y1
 		same += none(d0) + none(d1)
-		sq0 += d0 * d0
-		sq1 += d1 * d1
+		sq0 += float64(d0 * d0)
+		sq1 += float64(d1 * d1)
 	}
 	if i < n {
 		x0, y0 := x[i], y[i]
@@ -34,10 +47,10 @@ func plain(x, y []float64, lo, hi, low, high float64) runSums {
 			pieces |= 1 << (i / pieceLength % 64)
 		}
 		same += none(x0 - y0)
-		sq0 += (x0 - y0) * (x0 - y0)
+		sq0 += float64((x0 - y0) * (x0 - y0))
 	}
-	su, sv := floats.Sum(x), floats.Sum(y)
-	return runSums{su, sv, su - sv, sq0 + sq1, pieces != 0, pieces, same}
+	squares[0], squares[1] = sq0, sq1
+	return pieces, same
 }
 
 // centred writes x−kx to u and y−ky to v and sums in the same pass. Two chains
@@ -100,67 +113,50 @@ type runSums struct {
 // pieceLength is the number of records in one of the 64 pieces of a run.
 const pieceLength = cell.Run / 64
 
-// addPairs enters the pairs of a run, of those that are marked on both sides, and
-// reports whether a marked original value is beyond [lo, hi] or a marked released one
-// beyond those seen so far.
-func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float64) (beyond bool) {
-	diff, square := s.diff, s.squareDiff
+// addPairs enters the pairs of a run, of those that are marked on both sides. It returns how many
+// of them are unchanged, and whether a marked original value is beyond [lo, hi] or a marked
+// released one beyond those seen so far.
+func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float64) (same int64, beyond bool) {
+	var sums pairSums
 	for at := 0; at < len(x); at += 64 {
 		markX, markY := inX[at/64], inY[at/64]
-		both := markX & markY
-		s.pairs += int64(bits.OnesCount64(both))
+		s.pairs += int64(bits.OnesCount64(markX & markY))
 		end := min(at+64, len(x))
 		xs, ys := x[at:end], y[at:end]
-		ys = ys[:len(xs)]
-		for i, v := range xs {
-			r := ys[i]
-			d := cell.Where(both>>i, v-r)
-			diff -= d
-			square += d * d
-			if (v < lo || v > hi) && markX>>i&1 == 1 || (r < s.low || r > s.high) && markY>>i&1 == 1 {
-				beyond = true
-			}
+		var unchanged uint64
+		var out bool
+		if vectors && len(xs) == 64 {
+			unchanged, out = pairsAVX2((*[64]float64)(xs), (*[64]float64)(ys), markX, markY, lo, hi, s.low, s.high, &sums)
+		} else {
+			unchanged, out = pairsLoop(xs, ys, markX, markY, lo, hi, s.low, s.high, &sums)
 		}
+		same += int64(bits.OnesCount64(unchanged))
+		beyond = beyond || out
 	}
-	s.diff, s.squareDiff = diff, square
-	return beyond
+	s.diff -= (sums.diff[0] + sums.diff[2]) + (sums.diff[1] + sums.diff[3])
+	s.squareDiff += (sums.square[0] + sums.square[2]) + (sums.square[1] + sums.square[3])
+	return same, beyond
 }
 
-// unchangedIn counts the pairs of a block whose released value is the original.
-// Values that are null, not finite or of rejected records are no pairs.
-func unchangedIn(x, y microdata.Vector, keep microdata.Bitmap) (n int64) {
-	for from := 0; from < len(x.Values); from += 64 {
-		to := min(len(x.Values), from+64)
-		xs, ys := x.Values[from:to], y.Values[from:to]
-		ys = ys[:len(xs)]
-		var same uint64
-		for i, v := range xs {
-			var bit uint64
-			if v == ys[i] {
-				bit = 1
-			}
-			same |= bit << i
+// pairSums are Σ(x−y) and Σ(x−y)² of every fourth pair: one addition need not wait for another.
+type pairSums struct{ diff, square [4]float64 }
+
+// pairsLoop adds up to 64 pairs, of those that are marked on both sides, and marks which of them are
+// unchanged.
+func pairsLoop(x, y []float64, inX, inY uint64, lo, hi, low, high float64, s *pairSums) (same uint64, beyond bool) {
+	y = y[:len(x)]
+	both := inX & inY
+	for i, v := range x {
+		r := y[i]
+		d := cell.Where(both>>i, v-r)
+		s.diff[i&3] += d
+		s.square[i&3] += float64(d * d)
+		if d == 0 {
+			same |= 1 << i
 		}
-		// What is missing is 0 on both sides.
-		same &= cell.Word(keep, from) & cell.Word(x.Valid, from) & cell.Word(y.Valid, from)
-		for ; same != 0; same &= same - 1 {
-			if cell.Finite(xs[bits.TrailingZeros64(same)]) {
-				n++
-			}
+		if (v < lo || v > hi) && inX>>i&1 == 1 || (r < low || r > high) && inY>>i&1 == 1 {
+			beyond = true
 		}
 	}
-	return n
-}
-
-// runOf returns the n values of a vector from the given one on, a multiple of 64.
-func runOf(v microdata.Vector, from, n int) microdata.Vector {
-	return microdata.Vector{Values: v.Values[from : from+n], Valid: marksFrom(v.Valid, from)}
-}
-
-// marksFrom returns the bits from the given one on, a multiple of 64.
-func marksFrom(b microdata.Bitmap, from int) microdata.Bitmap {
-	if b == nil {
-		return nil
-	}
-	return b[from/64:]
+	return same & both, beyond
 }

@@ -105,7 +105,18 @@ func TestUnchangedByDefinition(t *testing.T) {
 					want++
 				}
 			}
-			if got := unchangedIn(x, y, keep); got != want {
+			a := newAccumulator(t, Options{Columns: []Column{{Name: "a", Masked: true}}, Key: testKey(t)})
+			b := new(microdata.Block)
+			b.Reset(0, 0, n, 1)
+			b.Columns[0].Original = x
+			*b.Columns[0].Mutable() = y
+			for i := range n {
+				if !keep.Has(i) {
+					b.Reject(i, "a", "is no number")
+				}
+			}
+			a.Add(b)
+			if got := a.columns[0].unchanged; got != want {
 				t.Errorf("%d of %d are the same, want %d", got, n, want)
 			}
 		}
@@ -187,4 +198,67 @@ func numbersUpTo(n int) []float64 {
 		panic("sorted")
 	}
 	return x
+}
+
+// The processor's vectors and the loops in Go give the same, bit by bit, for values beyond each of the
+// four bounds at each place, equal pairs, missing ones and what is not finite.
+func TestVectorsOfPairs(t *testing.T) {
+	if !vectors {
+		t.Skip("this processor has no vectors")
+	}
+	rng := rand.New(rand.NewPCG(20261125, 4))
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 400, -400, math.MaxFloat64}
+	for round := range 3000 {
+		n := pieceLength * (1 + rng.IntN(64))
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range x {
+			x[i] = rng.NormFloat64()
+			if y[i] = x[i]; rng.IntN(2) == 0 {
+				y[i] += 0.1 * rng.NormFloat64()
+			}
+		}
+		switch round % 4 {
+		case 1:
+			x[rng.IntN(n)] = special[rng.IntN(len(special))]
+		case 2:
+			y[rng.IntN(n)] = special[rng.IntN(len(special))]
+		case 3:
+			for range n / 4 {
+				x[rng.IntN(n)], y[rng.IntN(n)] = special[rng.IntN(len(special))], special[rng.IntN(len(special))]
+			}
+		}
+		lo, hi, low, high := -100.0, 100.0, -101.0, 101.0
+		if round%5 == 0 { // bounds that values of their own reach
+			lo, hi, low, high = x[rng.IntN(n)], x[rng.IntN(n)], y[rng.IntN(n)], y[rng.IntN(n)]
+		}
+		var got, want [2]float64
+		pieces, same := plainAVX2(&x[0], &y[0], n, lo, hi, low, high, &got)
+		wantPieces, wantSame := plainLoop(x, y, lo, hi, low, high, &want)
+		if pieces != wantPieces || same != wantSame || !sameOrNaN(got[:], want[:]) {
+			t.Fatalf("round %d, %d pairs: %x, %d, %v, want %x, %d, %v", round, n, pieces, same, got, wantPieces, wantSame, want)
+		}
+		if n < 64 {
+			continue
+		}
+		inX, inY := rng.Uint64()|rng.Uint64(), rng.Uint64()|rng.Uint64()
+		if round%3 == 0 {
+			inX, inY = ^uint64(0), ^uint64(0)
+		}
+		for i := range 64 { // what is marked is finite
+			inX &^= uint64(1-none(x[i]-x[i])) << i
+			inY &^= uint64(1-none(y[i]-y[i])) << i
+		}
+		sums, wanted := pairSums{diff: [4]float64{1, 2, 3, 4}}, pairSums{diff: [4]float64{1, 2, 3, 4}}
+		unchanged, beyond := pairsAVX2((*[64]float64)(x), (*[64]float64)(y), inX, inY, lo, hi, low, high, &sums)
+		wantUnchanged, wantBeyond := pairsLoop(x[:64], y[:64], inX, inY, lo, hi, low, high, &wanted)
+		if unchanged != wantUnchanged || beyond != wantBeyond || !sameOrNaN(sums.diff[:], wanted.diff[:]) || !sameOrNaN(sums.square[:], wanted.square[:]) {
+			t.Fatalf("round %d: %x, %v, %v, want %x, %v, %v", round, unchanged, beyond, sums, wantUnchanged, wantBeyond, wanted)
+		}
+	}
+}
+
+func sameOrNaN(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(a, b float64) bool {
+		return math.Float64bits(a) == math.Float64bits(b) || math.IsNaN(a) && math.IsNaN(b)
+	})
 }

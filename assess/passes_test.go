@@ -191,10 +191,10 @@ func checkKept(t *testing.T, s *columnSums, want *kept, extremes int) {
 	// are not among them, or all are.
 	single := tally.NewCounts(3)
 	for i := range want.x {
-		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, want.x[i:i+1], nil, nil, nil)
+		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, want.x[i:i+1], nil, nil, nil, true)
 	}
 	for i := range want.y {
-		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, nil, want.y[i:i+1], nil, nil)
+		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, nil, want.y[i:i+1], nil, nil, true)
 	}
 	var got, one wire.Encoder
 	s.counts.Encode(&got)

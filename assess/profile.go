@@ -130,13 +130,13 @@ type Profiler struct {
 	ends    []valueRange
 	sample  sample.Sample
 
-	origins     place.Origins
-	priorities  place.Priorities
-	u, buf      [][]float64
-	s           []float64
-	square, has [][]float64
-	present     cell.Bits // of one column
-	keep        microdata.Bitmap
+	origins    place.Origins
+	priorities place.Priorities
+	u, buf     [][]float64
+	s          []float64
+	has        [][]float64
+	present    []cell.Bits // of one column
+	keep       microdata.Bitmap
 }
 
 // valueRange is what a profile holds of a column besides its co-moments.
@@ -241,19 +241,19 @@ func (e *valueRange) add(x []float64) {
 
 func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitmap) {
 	if p.has == nil {
-		p.square, p.has = comoment.Rows(len(p.columns)), comoment.Rows(len(p.columns))
+		p.has, p.present = comoment.Rows(len(p.columns)), make([]cell.Bits, len(p.columns))
 	}
 	for c, column := range p.columns {
 		v := b.Columns[column.Index].Original
 		p.u[c] = p.buf[c]
-		comoment.Centre(v, from, n, keep, p.gram.Centre[c], p.u[c], p.square[c], p.has[c], &p.present)
+		comoment.Centre(v, from, n, keep, p.gram.Centre[c], p.u[c], p.has[c], &p.present[c])
 		for i := range n {
 			if p.has[c][i] == 1 {
 				p.ends[c].add(v.Values[from+i : from+i+1])
 			}
 		}
 	}
-	p.gram.AddPart(n, p.u, p.square, p.has)
+	p.gram.AddPart(n, p.u, p.has, p.present)
 }
 
 // offer shows the block to the sample. Priorities are a fixed function of the

@@ -3,7 +3,6 @@ package transform
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"sync"
@@ -418,13 +417,7 @@ func (w *work) onGrid(g grid, x []float64, needed bool) []float64 {
 		w.bound = make([]float64, len(x))
 	}
 	on := w.bound[:len(x)]
-	for base := 0; base < len(x); base += 64 {
-		end := min(base+64, len(x))
-		for slow := g.nearest(on[base:end], x[base:end], fast); slow != 0; slow &= slow - 1 {
-			i := base + bits.TrailingZeros64(slow)
-			on[i] = g.snap(x[i])
-		}
-	}
+	g.snapTo(on, x)
 	return on
 }
 

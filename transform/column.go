@@ -79,11 +79,7 @@ func (c *column) admit(b *microdata.Block) error {
 		}
 	}
 	if c.float32 && c.decimals >= 0 {
-		g := decimalGrid(c.decimals)
-		v := col.Mutable()
-		for i, x := range v.Values {
-			v.Values[i] = g.snap(x)
-		}
+		decimalGrid(c.decimals).snapAll(col.Mutable().Values)
 	}
 	return nil
 }
@@ -110,10 +106,7 @@ func (c *column) fit(b *microdata.Block) {
 	}
 	v := b.Columns[c.Index].Released.Values
 	if c.decimals >= 0 {
-		g := decimalGrid(c.decimals)
-		for i, x := range v {
-			v[i] = g.snap(x)
-		}
+		decimalGrid(c.decimals).snapAll(v)
 	}
 	if c.coarse != 0 {
 		for i, x := range v {

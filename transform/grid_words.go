@@ -1,6 +1,9 @@
 package transform
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // add computes y = (k_x + k_ε)/mult for up to 64 values x, where ε is scale·e in units of the
 // grid. A value whose index is not below the limit stays as it is, and is marked in slow; values
@@ -49,4 +52,25 @@ func (g grid) snapLoop(on, x []float64, limit float64) (slow uint64) {
 		on[i] = k / g.mult
 	}
 	return slow
+}
+
+// snapTo writes to on the values as the grid has them, as snap gives them. on must not be x.
+func (g grid) snapTo(on, x []float64) {
+	for from := 0; from < len(x); from += 64 {
+		end := min(from+64, len(x))
+		for slow := g.nearest(on[from:end], x[from:end], fast); slow != 0; slow &= slow - 1 {
+			i := from + bits.TrailingZeros64(slow)
+			on[i] = g.snap(x[i])
+		}
+	}
+}
+
+// snapAll is snapTo in place.
+func (g grid) snapAll(v []float64) {
+	var word [64]float64
+	for ; len(v) > 0; v = v[min(64, len(v)):] {
+		part := v[:min(64, len(v))]
+		g.snapTo(word[:], part)
+		copy(part, word[:])
+	}
 }

@@ -3,6 +3,7 @@ package comoment
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -155,22 +156,76 @@ func (g *Gram) AddClean(n int, u [][]float64, s []float64) {
 	}
 }
 
-// AddPart adds a run of n records in which some have no value: u holds 0 there,
-// has 1 where a value is and 0 elsewhere, square the squares of u.
-func (g *Gram) AddPart(n int, u, square, has [][]float64) {
+// AddPart adds a run of n records in which some have no value: u holds 0 there, has 1 where a
+// value is and 0 elsewhere, present the same as bits.
+func (g *Gram) AddPart(n int, u, has [][]float64, present []cell.Bits) {
 	g.parted = true
 	p := 0
 	for i := range g.K {
-		for j := range i + 1 {
+		ui, hi := u[i][:n], has[i][:n]
+		for j := range i {
 			a := &g.part[p]
 			p++
-			a.n += floats.Dot(has[i][:n], has[j][:n])
-			a.si += floats.Dot(u[i][:n], has[j][:n])
-			a.sj += floats.Dot(u[j][:n], has[i][:n])
-			a.sii += floats.Dot(square[i][:n], has[j][:n])
-			a.sjj += floats.Dot(square[j][:n], has[i][:n])
-			a.sij += floats.Dot(u[i][:n], u[j][:n])
+			for w, word := range present[i] {
+				a.n += float64(bits.OnesCount64(word & present[j][w]))
+			}
+			s := sharedSums(ui, u[j][:n], hi, has[j][:n])
+			a.si += s.i
+			a.sj += s.j
+			a.sii += s.ii
+			a.sjj += s.jj
+			a.sij += s.ij
 		}
+		a := &g.part[p]
+		p++
+		for _, word := range present[i] {
+			a.n += float64(bits.OnesCount64(word))
+		}
+		sum, square := floats.Dot(ui, hi), floats.Dot(ui, ui)
+		a.si += sum
+		a.sj += sum
+		a.sii += square
+		a.sjj += square
+		a.sij += square
+	}
+}
+
+// shared are sums of two columns over the records in which both have a value.
+type shared struct {
+	i, j, ii, jj float64 // of u and of its squares
+	ij           float64 // of products
+}
+
+func sharedSums(ui, uj, hi, hj []float64) (s shared) {
+	if n := len(ui); vectors && n > 0 && n%4 == 0 {
+		sharedAVX2(&ui[0], &uj[:n][0], &hi[:n][0], &hj[:n][0], n, &s)
+		return s
+	}
+	return sharedLoop(ui, uj, hi, hj)
+}
+
+// sharedLoop keeps four sums of each kind, so that one addition need not wait for another.
+func sharedLoop(ui, uj, hi, hj []float64) shared {
+	n := len(ui)
+	uj, hi, hj = uj[:n], hi[:n], hj[:n]
+	var of [4]shared
+	for r, a := range ui {
+		s := &of[r&3]
+		b := uj[r]
+		ah, bh := float64(a*hj[r]), float64(b*hi[r])
+		s.i += ah
+		s.j += bh
+		s.ii += float64(a * ah)
+		s.jj += float64(b * bh)
+		s.ij += float64(a * b)
+	}
+	total := func(f func(s *shared) float64) float64 {
+		return (f(&of[0]) + f(&of[2])) + (f(&of[1]) + f(&of[3]))
+	}
+	return shared{
+		i: total(func(s *shared) float64 { return s.i }), j: total(func(s *shared) float64 { return s.j }),
+		ii: total(func(s *shared) float64 { return s.ii }), jj: total(func(s *shared) float64 { return s.jj }),
+		ij: total(func(s *shared) float64 { return s.ij }),
 	}
 }
 
@@ -207,40 +262,52 @@ func (g *Gram) Merge(o *Gram) {
 	}
 }
 
-// Centre writes centred values, their squares and ones, or zeros where there is
-// no value, and marks where there is one. What a null or rejected record holds may be
-// NaN and is not multiplied away but left out. from is a multiple of 64.
-func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, square, has []float64, present *cell.Bits) {
+// Centre writes centred values and ones, or zeros where there is no value, and marks where there
+// is one. What a null or rejected record holds may be NaN and is not multiplied away but left
+// out. from is a multiple of 64.
+func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, has []float64, present *cell.Bits) {
+	*present = cell.Bits{}
 	for at := 0; at < n; at += 64 {
 		end := min(at+64, n)
 		x := v.Values[from+at : from+end]
 		marks := cell.Word(v.Valid, from+at) & cell.Word(keep, from+at)
-		present[at/64] = centreWord(x, marks, centre, u[at:end], square[at:end], has[at:end])
+		present[at/64] = centreWord(x, marks, centre, u[at:end], has[at:end])
 	}
 }
 
 // centreWord does it for up to 64 values, of which the marks say which are there, and
 // returns the marks of those which are finite as well.
-func centreWord(x []float64, marks uint64, centre float64, u, square, has []float64) uint64 {
+func centreWord(x []float64, marks uint64, centre float64, u, has []float64) uint64 {
 	marks &= ^uint64(0) >> (64 - len(x))
-	u, square, has = u[:len(x)], square[:len(x)], has[:len(x)]
-	odd := 0.0
-	for i, v := range x {
-		mark := marks >> i
-		d := cell.Where(mark, v-centre)
-		odd += d - d // NaN if one is not finite
-		u[i], square[i], has[i] = d, d*d, cell.Where(mark, 1)
+	u, has = u[:len(x)], has[:len(x)]
+	var finite bool
+	if vectors && len(x) == 64 {
+		finite = centreAVX2((*[64]float64)(u), (*[64]float64)(has), (*[64]float64)(x), marks, centre)
+	} else {
+		finite = centreLoop(x, marks, centre, u, has)
 	}
-	if odd == 0 {
+	if finite {
 		return marks
 	}
 	for i, v := range x {
 		if marks>>i&1 == 1 && !cell.Finite(v) {
 			marks &^= 1 << i
-			u[i], square[i], has[i] = 0, 0, 0
+			u[i], has[i] = 0, 0
 		}
 	}
 	return marks
+}
+
+// centreLoop writes u and has, and reports whether all values that are marked are finite.
+func centreLoop(x []float64, marks uint64, centre float64, u, has []float64) (finite bool) {
+	odd := 0.0
+	for i, v := range x {
+		mark := marks >> i
+		d := cell.Where(mark, v-centre)
+		odd += d - d // NaN if one is not finite
+		u[i], has[i] = d, cell.Where(mark, 1)
+	}
+	return odd == 0
 }
 
 // Rows returns k rows of cell.Run values.

@@ -49,10 +49,10 @@ func (t table) add(g *Gram, from, to int) {
 	}
 	for at := 0; at < n; at += cell.Run {
 		m := min(cell.Run, n-at)
-		u, square, has := Rows(3), Rows(3), Rows(3)
+		u, has, present := Rows(3), Rows(3), make([]cell.Bits, 3)
 		sums := make([]float64, 3)
 		for c, v := range vectors {
-			Centre(v, at, m, nil, g.Centre[c], u[c], square[c], has[c], new(cell.Bits))
+			Centre(v, at, m, nil, g.Centre[c], u[c], has[c], &present[c])
 			for _, x := range u[c][:m] {
 				sums[c] += x
 			}
@@ -60,7 +60,7 @@ func (t table) add(g *Gram, from, to int) {
 		if clean {
 			g.AddClean(m, u, sums)
 		} else {
-			g.AddPart(m, u, square, has)
+			g.AddPart(m, u, has, present)
 		}
 	}
 	g.Fold()
@@ -196,19 +196,19 @@ func TestCentreLeavesOut(t *testing.T) {
 	v.Valid.Clear(3)
 	keep := microdata.NewBitmap(5, nil)
 	keep.Clear(0)
-	u, square, has := make([]float64, 5), make([]float64, 5), make([]float64, 5)
-	var present cell.Bits
-	Centre(v, 0, 5, keep, 2, u, square, has, &present)
-	if present[0] != 1<<4 {
-		t.Errorf("marked: %b", present[0])
+	u, has := make([]float64, 5), make([]float64, 5)
+	present := cell.Bits{1: 1} // of an earlier run
+	Centre(v, 0, 5, keep, 2, u, has, &present)
+	if present != (cell.Bits{1 << 4}) {
+		t.Errorf("marked: %b", present)
 	}
 	for i := range 4 {
-		if u[i] != 0 || square[i] != 0 || has[i] != 0 {
-			t.Errorf("value %d: %v, %v, %v", i, u[i], square[i], has[i])
+		if u[i] != 0 || has[i] != 0 {
+			t.Errorf("value %d: %v, %v", i, u[i], has[i])
 		}
 	}
-	if u[4] != 3 || square[4] != 9 || has[4] != 1 {
-		t.Errorf("value 4: %v, %v, %v", u[4], square[4], has[4])
+	if u[4] != 3 || has[4] != 1 {
+		t.Errorf("value 4: %v, %v", u[4], has[4])
 	}
 }
 
@@ -301,17 +301,17 @@ func TestCentreOfEveryPlace(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			keep = nil
 		}
-		u, square, has := make([]float64, cell.Run), make([]float64, cell.Run), make([]float64, cell.Run)
+		u, has := make([]float64, cell.Run), make([]float64, cell.Run)
 		var present cell.Bits
-		Centre(v, from, n, keep, 0.25, u, square, has, &present)
+		Centre(v, from, n, keep, 0.25, u, has, &present)
 		for i := range n {
 			x := v.Values[from+i]
 			want := keep.Has(from+i) && v.Valid.Has(from+i) && !math.IsNaN(x) && !math.IsInf(x, 0)
 			if got := present[i/64]>>(i%64)&1 == 1; got != want || has[i] == 1 != want {
 				t.Fatalf("of %d from %d, value %d (%v): marked %t, has %v, want %t", n, from, i, x, got, has[i], want)
 			}
-			if want && (u[i] != x-0.25 || square[i] != (x-0.25)*(x-0.25)) || !want && (u[i] != 0 || square[i] != 0 || has[i] != 0) {
-				t.Fatalf("of %d from %d, value %d (%v): %v, %v, %v", n, from, i, x, u[i], square[i], has[i])
+			if want && u[i] != x-0.25 || !want && (u[i] != 0 || has[i] != 0) {
+				t.Fatalf("of %d from %d, value %d (%v): %v, %v", n, from, i, x, u[i], has[i])
 			}
 		}
 	}

@@ -108,7 +108,7 @@ func TestFiguresOfExpectations(t *testing.T) {
 				sample, s, counts := x, tally.ExactSpectrum(x), new(tally.Tally)
 				if n > 1000 {
 					c := tally.NewCounts(400) // which keep 5,242 at either end
-					c.Add(&microdata.Block{N: n}, 0, x, x, nil, nil)
+					c.Add(&microdata.Block{N: n}, 0, x, x, nil, nil, true)
 					sample = slices.Clone(x)
 					rand.New(rand.NewPCG(4, 4)).Shuffle(n, func(i, j int) { sample[i], sample[j] = sample[j], sample[i] })
 					sample = sample[:600]

@@ -17,14 +17,17 @@ func NewCounts(masked int) *Counts {
 }
 
 // Add counts the values x and y of one run of a block's records, from the given one on,
-// of those which are marked in inX and inY; nil: of all.
-func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *cell.Bits) {
+// of those which are marked in inX and inY; nil: of all. beyond says whether a marked x may be
+// beyond Bounds.
+func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *cell.Bits, beyond bool) {
 	var values [cell.Run]float64
 	if inX != nil {
 		x = marked(&values, x, inX, 0)
 	}
-	s.AddEnds(x)
-	s.BoundEnds()
+	if beyond {
+		s.AddEnds(x)
+		s.BoundEnds()
+	}
 	s.X.add(x, 1)
 	s.addReleased(b, first, y, inY)
 }
@@ -86,9 +89,15 @@ func (s *Counts) addReleased(b *microdata.Block, first int, y []float64, inY *ce
 // marked copies to dst those values that are marked, of which the first has the mark at.
 func marked(dst *[cell.Run]float64, values []float64, marks *cell.Bits, at int) []float64 {
 	n := 0
-	for i, v := range values {
-		dst[n%cell.Run] = v // n ≤ i < cell.Run: the remainder saves a check
-		n += int(marks[(at+i)/64%len(marks)] >> ((at + i) % 64) & 1)
+	for len(values) > 0 {
+		word := marks[at/64%len(marks)] >> (at % 64)
+		some := values[:min(len(values), 64-at%64)]
+		for _, v := range some {
+			dst[n%cell.Run] = v // n < cell.Run: the remainder saves a check
+			n += int(word & 1)
+			word >>= 1
+		}
+		values, at = values[len(some):], at+len(some)
 	}
 	return dst[:n]
 }

@@ -92,10 +92,10 @@ func TestTallyOfLongStreams(t *testing.T) {
 	fresh := func() *Counts { return NewCounts(1) }
 	whole, parts := fresh(), fresh()
 	const first = counted - 1000
-	whole.Add(&microdata.Block{First: first}, 0, x, x, nil, nil)
+	whole.Add(&microdata.Block{First: first}, 0, x, x, nil, nil, true)
 	for from := 0; from < n; {
 		to := min(n, from+1+from%3001)
-		parts.Add(&microdata.Block{First: first}, from, x[from:to], x[from:to], nil, nil)
+		parts.Add(&microdata.Block{First: first}, from, x[from:to], x[from:to], nil, nil, true)
 		from = to
 	}
 	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] || whole.Y.N != parts.Y.N || whole.X.N != n {
@@ -127,10 +127,10 @@ func TestTallyWithGaps(t *testing.T) {
 	b := &microdata.Block{First: places[0], Places: places}
 	for from := 0; from < n; from += cell.Run {
 		to := min(n, from+cell.Run)
-		whole.Add(b, from, x[from:to], x[from:to], nil, nil)
+		whole.Add(b, from, x[from:to], x[from:to], nil, nil, true)
 	}
 	for i, place := range places {
-		single.Add(&microdata.Block{First: place}, 0, x[i:i+1], x[i:i+1], nil, nil)
+		single.Add(&microdata.Block{First: place}, 0, x[i:i+1], x[i:i+1], nil, nil, true)
 	}
 	if whole.Y.N != single.Y.N || whole.Y.Seen != single.Y.Seen || whole.Y.Seen == n || whole.X.N != n || single.X.N != n {
 		t.Errorf("%d counted for %d, one by one %d for %d", whole.Y.Seen, whole.Y.N, single.Y.Seen, single.Y.N)
