@@ -79,3 +79,36 @@ func BenchmarkGrid(b *testing.B) {
 		})
 	}
 }
+
+// TestSnapOfMany holds the grid points of many values, of any number and beside it in place, against
+// those of one after another: halves, values beyond the exact integers of the grid, NaN and infinities
+// among them, at every place.
+func TestSnapOfMany(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20261125, 5))
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, fast, -fast, fast + 1, 2.5, -2.5, 1 << 53, 1<<53 + 2}
+	for n := range 200 {
+		for _, g := range []grid{{1}, {100}, {1.0 / 8}} {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = 1000 * rng.NormFloat64()
+				if rng.IntN(5) == 0 {
+					x[i] = special[rng.IntN(len(special))]
+				}
+			}
+			want, on := make([]float64, n), make([]float64, n)
+			for i, v := range x {
+				want[i] = g.snap(v)
+			}
+			g.snapTo(on, x)
+			in := slices.Clone(x)
+			g.snapAll(in)
+			for i := range x {
+				for _, got := range []float64{on[i], in[i]} {
+					if got != want[i] && !(math.IsNaN(got) && math.IsNaN(want[i])) {
+						t.Fatalf("%d values, %v units: value %d, %v, is %v, want %v", n, g.mult, i, x[i], got, want[i])
+					}
+				}
+			}
+		}
+	}
+}

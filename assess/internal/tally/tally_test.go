@@ -225,3 +225,27 @@ func TestWeightsOfPlaces(t *testing.T) {
 		t.Errorf("%d of %d chunks count", some, n)
 	}
 }
+
+// The values that are marked are those of the marks from any place of a run on, and no others.
+func TestMarkedByDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(20261125, 6))
+	for range 500 {
+		var marks cell.Bits
+		for w := range marks {
+			marks[w] = rng.Uint64() | rng.Uint64()
+		}
+		at := rng.IntN(cell.Run)
+		values := make([]float64, rng.IntN(cell.Run-at+1))
+		var want []float64
+		for i := range values {
+			values[i] = rng.Float64()
+			if marks[(at+i)/64]>>((at+i)%64)&1 == 1 {
+				want = append(want, values[i])
+			}
+		}
+		var dst [cell.Run]float64
+		if got := marked(&dst, values, &marks, at); !slices.Equal(got, want) {
+			t.Fatalf("%d values from %d on: %v, want %v", len(values), at, got, want)
+		}
+	}
+}
