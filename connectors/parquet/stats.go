@@ -107,8 +107,20 @@ func floats[T float32 | float64](v []T, put func(T) []byte) pageStats {
 	return pageStats{min: put(lo), max: put(hi)}
 }
 
-// extremes are the least and the greatest value that is a number; +∞ and −∞ where none is.
+// extremes are the least and the greatest value that is a number; +∞ and −∞ where none is. Which of
+// two zeros is the lesser is left open.
 func extremes[T float32 | float64](v []T) (lo, hi T) {
+	d, double := any(v).([]float64)
+	n := len(v) &^ 15
+	if !double || !vectors || n == 0 {
+		return extremesLoop(v)
+	}
+	least, most := extremesAVX2(&d[0], n)
+	lo, hi = extremesLoop(v[n:])
+	return min(lo, T(least)), max(hi, T(most))
+}
+
+func extremesLoop[T float32 | float64](v []T) (lo, hi T) {
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
 	lo2, hi2 := lo, hi // of every other value, so that one comparison need not wait for another
 	for ; len(v) >= 2; v = v[2:] {

@@ -39,6 +39,10 @@ type aes256 struct {
 	keys         *roundKeys // for the engine; nil if that is the library
 }
 
+// sampled is how many blocks an engine is compared in for every subkey: it takes sixteen of them, eight
+// and one.
+const sampled = 25
+
 func newAES(key []byte) *aes256 {
 	b, err := aes.NewCipher(key)
 	if err != nil {
@@ -46,7 +50,7 @@ func newAES(key []byte) *aes256 {
 	}
 	a := &aes256{Block: b}
 	if e := chosen(); e != library {
-		if keys := expand(key); agrees(e, b, keys, 9) {
+		if keys := expand(key); agrees(e, b, keys, sampled) {
 			a.engine, a.keys = e, keys
 		}
 	}
@@ -62,7 +66,7 @@ func (a *aes256) encrypt(b *block) { a.Encrypt(b[:], b[:]) }
 // encryptAll encrypts each of the blocks in place.
 func (a *aes256) encryptAll(blocks []block) {
 	if a.engine != library && len(blocks) > 0 {
-		a.engine.encrypt(&blocks[0], len(blocks), a.keys)
+		a.engine.encrypt(blocks, a.keys)
 		return
 	}
 	// Nothing else in the loop: calls that do not wait for what was just written overlap in
@@ -96,7 +100,7 @@ func firstRight(list []engine) engine {
 	keys := expand(key)
 next:
 	for _, e := range list {
-		for n := range 70 { // twice what an engine takes at a time, and some
+		for n := 1; n < 70; n++ { // more than twice what an engine takes at a time
 			if !agrees(e, b, keys, n) {
 				continue next
 			}
@@ -106,7 +110,7 @@ next:
 	return library
 }
 
-// agrees reports whether an engine encrypts n blocks as the library does, and nothing beside
+// agrees reports whether an engine encrypts n > 0 blocks as the library does, and nothing beside
 // them.
 func agrees(e engine, b cipher.Block, keys *roundKeys, n int) bool {
 	got := make([]block, n+2)
@@ -117,6 +121,6 @@ func agrees(e engine, b cipher.Block, keys *roundKeys, n int) bool {
 	for i := 1; i <= n; i++ {
 		b.Encrypt(want[i][:], want[i][:])
 	}
-	e.encrypt(&got[1], n, keys)
+	e.encrypt(got[1:n+1], keys)
 	return slices.Equal(got, want)
 }

@@ -20,8 +20,8 @@ func engines() []engine {
 	return nil
 }
 
-// encrypt encrypts n blocks in place. The library has no part in it.
-func (engine) encrypt(first *block, n int, keys *roundKeys) { encryptARM(first, n, keys) }
+// encrypt encrypts blocks, of which there are some, in place. The library has no part in it.
+func (engine) encrypt(blocks []block, keys *roundKeys) { encryptARM(&blocks[0], len(blocks), keys) }
 
 //go:noescape
 func encryptARM(first *block, n int, keys *roundKeys)

@@ -10,4 +10,4 @@ const library engine = iota // crypto/aes, a block a call
 // engines returns the engines that this processor has, without the library.
 func engines() []engine { return nil }
 
-func (engine) encrypt(*block, int, *roundKeys) { panic("keystream: there is no engine") }
+func (engine) encrypt([]block, *roundKeys) { panic("keystream: there is no engine") }

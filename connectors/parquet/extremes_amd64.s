@@ -1,0 +1,57 @@
+//go:build !purego
+
+#include "textflag.h"
+
+// func extremesAVX2(v *float64, n int) (lo, hi float64)
+TEXT ·extremesAVX2(SB), NOSPLIT, $0-32
+	MOVQ v+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVQ $0x7ff0000000000000, AX // +∞
+	VMOVQ AX, X0
+	VBROADCASTSD X0, Y0
+	VMOVAPD Y0, Y1
+	VMOVAPD Y0, Y2
+	VMOVAPD Y0, Y3
+	MOVQ $0xfff0000000000000, AX // −∞
+	VMOVQ AX, X4
+	VBROADCASTSD X4, Y4
+	VMOVAPD Y4, Y5
+	VMOVAPD Y4, Y6
+	VMOVAPD Y4, Y7
+
+	// The second operand of MINPD and MAXPD, the first in this notation, is what comes out where one is NaN.
+sixteen:
+	VMOVUPD (SI), Y8
+	VMOVUPD 32(SI), Y9
+	VMOVUPD 64(SI), Y10
+	VMOVUPD 96(SI), Y11
+	VMINPD Y0, Y8, Y0
+	VMINPD Y1, Y9, Y1
+	VMINPD Y2, Y10, Y2
+	VMINPD Y3, Y11, Y3
+	VMAXPD Y4, Y8, Y4
+	VMAXPD Y5, Y9, Y5
+	VMAXPD Y6, Y10, Y6
+	VMAXPD Y7, Y11, Y7
+	ADDQ $128, SI
+	SUBQ $16, CX
+	JNZ sixteen
+
+	VMINPD Y1, Y0, Y0
+	VMINPD Y3, Y2, Y2
+	VMINPD Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VMINPD X1, X0, X0
+	VPERMILPD $1, X0, X1
+	VMINSD X1, X0, X0
+	VMAXPD Y5, Y4, Y4
+	VMAXPD Y7, Y6, Y6
+	VMAXPD Y6, Y4, Y4
+	VEXTRACTF128 $1, Y4, X5
+	VMAXPD X5, X4, X4
+	VPERMILPD $1, X4, X5
+	VMAXSD X5, X4, X4
+	VMOVSD X0, lo+16(FP)
+	VMOVSD X4, hi+24(FP)
+	VZEROUPPER
+	RET
