@@ -18,7 +18,7 @@ func TestResolve(t *testing.T) {
 	for _, test := range []struct {
 		topics  []string
 		pattern string
-		want    string // names, or the error
+		want    string // topics as name:partitions, or the error text
 	}{
 		{[]string{"survey-b", "other"}, "", "other:2 survey-b:2"},
 		{nil, "^survey-", "survey-a:2 survey-b:2 survey-c:3"},
@@ -75,7 +75,7 @@ func TestStateTopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	admin := kadm.NewClient(newClient(t, c))
-	for range 2 { // made, then found
+	for range 2 { // the topic is created first, and exists already the second time
 		if err := ensureStateTopic(limited(t), admin, "state", 3); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestStateTopic(t *testing.T) {
 	}
 }
 
-// Passing states of brokers are waited for.
+// A question is repeated while the brokers' answer is a temporary error.
 func TestQuestionsArePatient(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))

@@ -24,7 +24,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// emptied is a batch of which compaction has left nothing but its places: n from an offset on.
+// emptied returns a batch without records, as compaction leaves it: it covers n offsets starting at
+// from.
 func emptied(from int64, n int32) []byte {
 	b := kmsg.RecordBatch{FirstOffset: from, Magic: 2, LastOffsetDelta: n - 1, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1}
 	data := b.AppendTo(nil)
@@ -33,7 +34,8 @@ func emptied(from int64, n int32) []byte {
 	return data
 }
 
-// answering has a leader answer every fetch of in/0 from an offset on, and notes the questions.
+// answering makes a leader answer every fetch of in/0 with the batch for its offset, and records
+// the requests.
 func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batches map[int64][]byte) *[]kmsg.FetchRequest {
 	t.Helper()
 	asked := new([]kmsg.FetchRequest)
@@ -53,7 +55,7 @@ func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batche
 	return asked
 }
 
-// tailOf is who asks the leaders of a cluster, and its topic in.
+// tailOf returns a tails that asks the leaders of a cluster, and the details of topic "in".
 func tailOf(t *testing.T, c *kfake.Cluster) (tails, kadm.TopicDetail) {
 	t.Helper()
 	client := newClient(t, c)
@@ -65,9 +67,9 @@ func tailOf(t *testing.T, c *kfake.Cluster) (tails, kadm.TopicDetail) {
 	return tails{client, admin, zerolog.Nop()}, details["in"]
 }
 
-// Empty batches are passed one after another, each as far as it reaches and no further: what
-// comes behind them may be a record. Where the leader has nothing left before the end, all is
-// passed once the leader's own end is there, and nothing before that.
+// Empty batches are skipped one after another. Each is skipped up to its last offset only, because
+// a record may follow it. If the leader has nothing left before the end, everything is skipped once
+// the leader's own end has reached the end, and not earlier.
 func TestBeyondEmptyBatches(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -98,8 +100,8 @@ func TestBeyondEmptyBatches(t *testing.T) {
 	}
 }
 
-// What is asked of a leader: committed records alone, a MiB at most, without a session, and an
-// answer within a tenth of a second.
+// A fetch request to a leader asks for committed records only, at most 1 MiB, without a session,
+// with a maximum wait of 100 ms.
 func TestQuestionOfATail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -115,7 +117,7 @@ func TestQuestionOfATail(t *testing.T) {
 	}
 }
 
-// One record that waits for its window is handed out as two are.
+// A flush hands out a single waiting record in the same way as two.
 func TestFlushOfOneRecord(t *testing.T) {
 	s := offline()
 	s.config.Window = 4
@@ -125,7 +127,7 @@ func TestFlushOfOneRecord(t *testing.T) {
 	}
 }
 
-// Numbers and truth values are keys as they are written: decimal, and in words.
+// Numbers and booleans become keys as text: decimal digits, and "true" or "false".
 func TestWordsOfKeys(t *testing.T) {
 	for _, c := range []struct {
 		of   arrow.DataType
@@ -147,8 +149,8 @@ func TestWordsOfKeys(t *testing.T) {
 	}
 }
 
-// configured has the brokers answer every question for settings, each a name and a value, with
-// those of the resource of a name.
+// configured makes the brokers answer every DescribeConfigs request: settings returns the names and
+// values for the resource with the given name.
 func configured(c *kfake.Cluster, settings func(name string) ([][2]string, error)) {
 	c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
@@ -171,7 +173,8 @@ func configured(c *kfake.Cluster, settings func(name string) ([][2]string, error
 	})
 }
 
-// A limit that no message can have is none.
+// A size limit above the largest possible int32, or one that is not a number, is ignored: the
+// default applies.
 func TestLimitBeyondAnyMessage(t *testing.T) {
 	t.Parallel()
 	for value, want := range map[string]int32{"2147483647": 64 << 20, "2147483648": 1_000_012, "4294967297": 1_000_012, "many": 1_000_012} {
@@ -186,7 +189,7 @@ func TestLimitBeyondAnyMessage(t *testing.T) {
 	}
 }
 
-// A topic of which nothing is committed is not in the question to the group.
+// The commit request contains no topic without a committed start.
 func TestCommittedStartsAlone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "too"))
@@ -221,7 +224,8 @@ func TestCommittedStartsAlone(t *testing.T) {
 	}
 }
 
-// A stream's number tells the topic's partition apart from the topic's place.
+// PartitionOf and StreamName separate the number of the partition from the index of the topic; a
+// stream's number combines both.
 func TestPartitionOfABlock(t *testing.T) {
 	for _, n := range []int32{0, 1, 2, 5, maxPartitions - 1} {
 		for _, topic := range []int{0, 1, 6} {
@@ -238,7 +242,7 @@ func TestPartitionOfABlock(t *testing.T) {
 	}
 }
 
-// The shortest patience is one, and none is none.
+// A patience of 1 ns bounds a wait; a patience of 0 or less does not.
 func TestShortestPatience(t *testing.T) {
 	for patience, want := range map[time.Duration]bool{-1: false, 0: false, 1: true, time.Hour: true} {
 		err := bounded(WithPatience(t.Context(), patience), time.Now(), func(ctx context.Context) error {
@@ -253,7 +257,7 @@ func TestShortestPatience(t *testing.T) {
 	}
 }
 
-// States that may not be read are an error, at once; what passes is waited for.
+// If the state topic may not be read, the error is immediate. A temporary error is retried.
 func TestStatesThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
@@ -273,7 +277,7 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// told is an observer that counts what brokers say.
+// told is an observer that records the errors reported about brokers.
 type told struct {
 	observer
 	said []error
@@ -281,13 +285,13 @@ type told struct {
 
 func (o *told) Broker(err error) { o.said = append(o.said, err) }
 
-// What interrupts reading passes by itself, but for refusals and a client that was closed; the
-// end of a poll is none, as it is or in what explains it.
+// Errors that interrupt reading are temporary, except refusals and a closed client. The end of a
+// poll (deadline or cancellation, wrapped or not) is not an error.
 func TestWhatInterruptsReading(t *testing.T) {
 	wrapped := func(err error) error { return fmt.Errorf("fetching: %w", err) }
 	for _, c := range []struct {
 		err   error
-		fails string // "" goes on
+		fails string // "": reading continues
 		heard bool
 	}{
 		{context.DeadlineExceeded, "", false}, {wrapped(context.DeadlineExceeded), "", false},
@@ -303,7 +307,7 @@ func TestWhatInterruptsReading(t *testing.T) {
 			t.Errorf("%v: %v, told %v", c.err, err, watch.said)
 		}
 	}
-	// What has been assigned and is not read is lost to this member.
+	// A partition that was assigned and cannot be read is an error.
 	s := asking(t, newCluster(t, kfake.SeedTopics(2, "in")))
 	s.owned = map[Partition]int{in1: 1}
 	if err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 1, Err: kerr.NotLeaderForPartition}); err == nil || err.Error() != "asking where to begin in in/1: "+kerr.NotLeaderForPartition.Error() {
@@ -311,7 +315,8 @@ func TestWhatInterruptsReading(t *testing.T) {
 	}
 }
 
-// Every answer and every failed connection is told; a connection that was made says nothing.
+// The observer is told of every answer and every failed connection, but not of a successful
+// connection.
 func TestWatcher(t *testing.T) {
 	watch, lost := new(told), errors.New("lost")
 	w := watcher{watch}
@@ -324,7 +329,7 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
-// A pass that gets no record moves past what is empty, and no further.
+// A pass that receives no record moves behind the empty batch, and not further.
 func TestReaderPassesWhatIsEmpty(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -338,8 +343,8 @@ func TestReaderPassesWhatIsEmpty(t *testing.T) {
 	}
 }
 
-// What is released into a topic that may not be written to fails at once, with the reason; what
-// holds neither a message nor a tombstone asks nothing of it.
+// A release into a topic that may not be written to fails at once, with the reason. A release
+// without messages and tombstones does not need the topic.
 func TestReleaseIntoAClosedTopic(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
@@ -357,7 +362,7 @@ func TestReleaseIntoAClosedTopic(t *testing.T) {
 	}
 }
 
-// inOrder is an observer that notes what it is told, one after another.
+// inOrder is an observer that records its calls in order.
 type inOrder struct {
 	observer
 	calls []string
@@ -371,7 +376,7 @@ func (o *inOrder) Lag(topic string, n int32, m int64) {
 	o.calls = append(o.calls, fmt.Sprint("lag of ", topic, " ", n))
 }
 
-// Whoever watches is told that a partition has been assigned before anything else about it.
+// The observer learns that a partition has been assigned before it learns anything else about it.
 func TestAssignedBeforeLag(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)

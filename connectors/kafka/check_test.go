@@ -19,7 +19,7 @@ func TestSourceConfigCheck(t *testing.T) {
 	sasl := func(s SASL) *SASL { return &s }
 	for _, test := range []struct {
 		change func(*SourceConfig)
-		want   string // the first problem; "" for none
+		want   string // the first problem; "": none
 	}{
 		{func(*SourceConfig) {}, ""},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka", "[::1]:9092", "10.0.0.1:9092"} }, ""},
@@ -67,7 +67,8 @@ func TestSourceConfigCheck(t *testing.T) {
 		if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
-		// What was written where a variable's name should be may be the password.
+		// The text that was configured as a variable's name may be the password itself, so the
+		// error must not contain it.
 		if all := fmt.Sprint(c.Check()); strings.Contains(all, canary) {
 			t.Errorf("the password is repeated: %s", all)
 		}
@@ -138,7 +139,7 @@ func TestExplainError(t *testing.T) {
 		err   error
 		what  string
 		final bool
-		want  string // the beginning
+		want  string // the beginning of the error
 	}{
 		{kerr.TopicAuthorizationFailed, "reading survey", true, `reading survey: the user may not Read topic "survey"`},
 		{kerr.TopicAuthorizationFailed, "writing to survey-masked", true, `writing to survey-masked: the user may not Write to topic "survey-masked"`},

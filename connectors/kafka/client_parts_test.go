@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The time before a try doubles from 100 ms to 10 s, give or take a fifth to both sides.
+// The delay before a retry doubles from 100 ms to 10 s, with a jitter of ±20 %.
 func TestBackoff(t *testing.T) {
 	for n, want := range map[int]time.Duration{-1: 100, 0: 100, 1: 100, 2: 200, 3: 400, 7: 6400, 8: 10_000, 11: 10_000, 90: 10_000} {
 		want *= time.Millisecond
@@ -30,15 +30,16 @@ func TestBackoff(t *testing.T) {
 			d := backoff(n)
 			low, high = min(low, d), max(high, d)
 		}
-		// That none of 400 draws lies in an outer tenth of the range is one in 10¹⁸.
+		// The probability that none of 400 draws lies in an outer tenth of the range is 10⁻¹⁸.
 		if f := float64(want); float64(low) < 0.8*f || float64(low) > 0.84*f || float64(high) > 1.2*f || float64(high) < 1.16*f {
 			t.Errorf("try %d: %v to %v, want a fifth about %v", n, low, high, want)
 		}
 	}
 }
 
-// A member that is not heard for a session learns that it is out; what belongs to a
-// transaction is waited for; the rest comes back to whoever repeats it, and says so.
+// Requests have the right timeouts: a member that gets no answer for one session counts as removed
+// from the group, requests of a transaction wait for the transaction's time, and all other requests
+// are returned to the caller, who repeats them and logs it.
 func TestTimesOfRequests(t *testing.T) {
 	for key, want := range map[kmsg.Key]time.Duration{
 		kmsg.JoinGroup: sessionTimeout, kmsg.SyncGroup: sessionTimeout, kmsg.Heartbeat: sessionTimeout, kmsg.ConsumerGroupHeartbeat: sessionTimeout,
@@ -51,7 +52,7 @@ func TestTimesOfRequests(t *testing.T) {
 	}
 }
 
-// A run has the size of its keys and values, those of tombstones too.
+// The size of a run is the size of its keys and values, including the keys of tombstones.
 func TestBytesOfARun(t *testing.T) {
 	r := newRaw([]*kgo.Record{{Key: []byte("abc"), Value: []byte("de")}, {Key: []byte("f")}, {Value: []byte("ghij")}}, nil, true)
 	if got := r.Bytes(); got != 3+2+1+4 {
@@ -63,7 +64,7 @@ func TestBytesOfARun(t *testing.T) {
 	}
 }
 
-// A key is the value's text, whatever its type is; of a null there is none.
+// A key is the text of the value, for every type. A null gives no key.
 func TestKeysOfEveryType(t *testing.T) {
 	for _, c := range []struct {
 		dt   arrow.DataType
@@ -84,7 +85,8 @@ func TestKeysOfEveryType(t *testing.T) {
 			t.Errorf("%v: a null becomes %q, %v", c.dt, got, ok)
 		}
 	}
-	// Numbers that masks have changed have so many decimals; others as few as tell them apart.
+	// Numbers that a mask has changed are written with a fixed number of decimals, other numbers
+	// with as few digits as identify them.
 	for _, c := range []struct {
 		out  microdata.Output
 		x    float64
@@ -102,7 +104,7 @@ func TestKeysOfEveryType(t *testing.T) {
 	}
 }
 
-// The columns that can become a key, and those that need none decoded.
+// Which columns can become a key, and which of them need no decoding.
 func TestKeyColumn(t *testing.T) {
 	for key, want := range map[string]string{"": "", drop: "", pass: "", hash: "", "wage": "wage"} {
 		if got := (&SinkConfig{Key: key}).KeyColumn(); got != want {
@@ -111,8 +113,8 @@ func TestKeyColumn(t *testing.T) {
 	}
 }
 
-// The longest transaction that the brokers allow is the least that one of them names,
-// wherever in its settings it stands.
+// The longest transaction that the brokers allow is the smallest limit of any broker, wherever it
+// stands in the list of settings.
 func TestLongestTransaction(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[string]time.Duration{"1": time.Millisecond, "2000": 2 * time.Second, "899999": 899_999 * time.Millisecond, "900000": 0, "0": 0, "-5": 0, "x": 0} {
@@ -125,8 +127,8 @@ func TestLongestTransaction(t *testing.T) {
 	}
 }
 
-// Notes beside a release leave with its transaction, or not at all; one that is lost is
-// said, and nothing is committed.
+// Notes are committed with the release's transaction, or not at all. If a note is lost, that is
+// reported and nothing is committed.
 func TestSinkNotes(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []bool{false, true} {
@@ -169,8 +171,8 @@ func TestSinkNotes(t *testing.T) {
 	}
 }
 
-// A look at topics gives the first messages of each partition, as many of one as of
-// another, and joins no group.
+// A look at topics returns the first messages of each partition, equally many of each, and joins no
+// group.
 func TestPeekTakesOfEachPartition(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(3, "in"))
@@ -209,8 +211,8 @@ func TestPeekTakesOfEachPartition(t *testing.T) {
 	}
 }
 
-// What the client logs becomes fields of the program's log, each by its name; what could
-// be content does not.
+// Fields of the client's log become fields of the program's log with the same names, except fields
+// that may contain message content.
 func TestFieldsOfTheClientsLog(t *testing.T) {
 	var out bytes.Buffer
 	l := newLogger(zerolog.New(&out))
@@ -229,8 +231,8 @@ func TestFieldsOfTheClientsLog(t *testing.T) {
 	}
 }
 
-// A member reads what is committed, keeps its place in the group for a session without a
-// heartbeat, and has two transactions' time to let partitions go.
+// A member reads committed records only, stays in the group for one session without a heartbeat,
+// and has the time of two transactions to release partitions.
 func TestSettingsOfAMember(t *testing.T) {
 	s := offline()
 	s.config.Source.Brokers = []string{"127.0.0.1:1"}

@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// batches are of every kind: short, long, compressible and not.
+// batches returns inputs of several kinds: short, long, compressible and incompressible.
 func batches() [][]byte {
 	r := rand.New(rand.NewPCG(5, 6))
 	noise := make([]byte, 70_000)
@@ -31,13 +31,13 @@ func batches() [][]byte {
 	return [][]byte{{}, {1}, []byte("twelve bytes"), noise, make([]byte, 1_000_012), []byte(records.String())}
 }
 
-// What this package compresses the client's own decompressor reads, and the other way round,
-// in every codec.
+// For every codec, the client's own decompressor reads what this package compresses, and the
+// reverse.
 func TestBatchesAreThoseOfTheClient(t *testing.T) {
 	own, theirs := newDecompressor(), kgo.DefaultDecompressor()
 	for i, batch := range batches() {
 		var buf bytes.Buffer
-		for range 2 { // the client uses a buffer again
+		for range 2 { // the client reuses its buffers
 			buf.Reset()
 			frame, codec := compressor{}.Compress(&buf, batch)
 			for name, d := range map[string]kgo.Decompressor{"own": own, "the client's": theirs} {
@@ -56,7 +56,7 @@ func TestBatchesAreThoseOfTheClient(t *testing.T) {
 				frame, codec = c.Compress(new(bytes.Buffer), batch)
 			}
 			if len(frame) == 0 && codec == kgo.CodecLz4 {
-				continue // of nothing the client makes no frame, and never sends one
+				continue // the client makes no frame of empty input, and never sends one
 			}
 			if got, err := own.Decompress(frame, codec); err != nil || !bytes.Equal(got, batch) {
 				t.Errorf("batch %d, %s: %d bytes of %d, %v", i, word, len(got), len(batch), err)
@@ -65,8 +65,7 @@ func TestBatchesAreThoseOfTheClient(t *testing.T) {
 	}
 }
 
-// A damaged batch is an error, and what was decompressed before keeps its content when memory
-// is used again.
+// A damaged batch is an error. Data decompressed earlier keeps its content when memory is reused.
 func TestDecompressedBatchesAreKept(t *testing.T) {
 	d, all := newDecompressor(), batches()
 	var frames, kept [][]byte
@@ -108,7 +107,7 @@ func TestDecompressedBatchesAreKept(t *testing.T) {
 	}
 }
 
-// Nothing of a message stays in what is released in its place but what the policy passes,
+// A released message contains nothing of the original message except what the policy copies,
 // whatever fields a message has.
 func TestPolicyLeavesNothingOfAMessage(t *testing.T) {
 	p, err := newPolicy(&SinkConfig{Key: drop, Headers: drop, Timestamp: drop}, &microdata.Layout{}, nil, keystream.Key{})

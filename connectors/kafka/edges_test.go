@@ -30,8 +30,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The lag of partitions that have just been taken up is told from where they are read on to
-// the end of what is committed; of no others, and never below zero.
+// The lag is reported for newly assigned partitions only: from the first offset to read to the end
+// of the committed records. It is never negative.
 func TestLagIsTold(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(3, "in"), kfake.SeedTopics(1, "too", "other"))
@@ -70,13 +70,13 @@ func TestLagIsTold(t *testing.T) {
 	s.watchLag(limited(t), []Partition{in0})
 }
 
-// What is asked of a leader is what is committed: records of an aborted transaction count as
-// none, and what is still open does not come.
+// A fetch from a leader returns committed records only: aborted records do not count, and records
+// of an open transaction are not returned.
 func TestFetchOfATail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	fill(t, newClient(t, c), "a", 0, 0, 4)
-	transaction(t, c, "a", 0, 4, 2, kgo.TryAbort) // 4, 5, marker at 6
+	transaction(t, c, "a", 0, 4, 2, kgo.TryAbort) // offsets 4 and 5, marker at 6
 	open := newClient(t, c, kgo.TransactionalID("open"))
 	if err := open.BeginTransaction(); err != nil {
 		t.Fatal(err)
@@ -101,12 +101,13 @@ func TestFetchOfATail(t *testing.T) {
 	}
 }
 
-// Who is shown out so often at once stands at the wrong door; any other answer in between
-// begins the count anew, but for the other form that being shown out takes.
+// If a broker closes the connection several times in a row, the error is final (probably the wrong
+// port or protocol). Any other answer in between restarts the count, except the other form of a
+// closed connection (a reset).
 func TestRebuffsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answers []error // the last one for ever
+		answers []error // the last one repeats
 		calls   int
 	}{
 		"closed":           {[]error{io.EOF}, 6},
@@ -126,8 +127,8 @@ func TestRebuffsAreCounted(t *testing.T) {
 	}
 }
 
-// A registry that cannot be reached by its configuration is an error of the source; what was
-// opened is closed with the stream.
+// If a registry cannot be opened as configured, that is an error of the source. The connections of
+// both registries are closed with the stream.
 func TestRegistriesOfAStream(t *testing.T) {
 	t.Parallel()
 	s := offline()
@@ -160,7 +161,7 @@ func TestRegistriesOfAStream(t *testing.T) {
 	eventually.True(t, "both registries' connections are closed", func() bool { return closed.Load() == 2 })
 }
 
-// A client that cannot be made is an error of joining.
+// If the client cannot be created, joining returns an error.
 func TestJoiningWithoutAClient(t *testing.T) {
 	for _, delivery := range []string{"", atLeastOnce} {
 		for what, change := range map[string]func(*SourceConfig){
@@ -180,8 +181,8 @@ func TestJoiningWithoutAClient(t *testing.T) {
 	}
 }
 
-// Taking turns with a process of the same instance is told at the end of a transaction as it
-// is at a message.
+// Two processes with the same instance name are detected at the end of a transaction as well as at
+// a message.
 func TestRivalAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for n, final := range map[int]bool{rivals - 1: true, rivals - 2: false} {
@@ -202,7 +203,7 @@ func TestRivalAtTheEnd(t *testing.T) {
 	}
 }
 
-// A release that the brokers have not taken in time is not finished.
+// Finish returns an error if the brokers have not acknowledged the release in time.
 func TestSinkIsNotFinished(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "out"))
@@ -224,7 +225,7 @@ func TestSinkIsNotFinished(t *testing.T) {
 	}
 }
 
-// writeHeld is a sink that was given what "in" holds.
+// writeHeld returns a sink to which all records of "in" have been written.
 func writeHeld(t *testing.T, c *kfake.Cluster) connectors.Sink {
 	t.Helper()
 	src := open(t, sourceOf(c, "in"))
@@ -261,7 +262,7 @@ func writeHeld(t *testing.T, c *kfake.Cluster) connectors.Sink {
 	}
 }
 
-// A topic has as many partitions as a stream's number tells apart, and no more.
+// A topic may have as many partitions as a stream's number can distinguish, and no more.
 func TestWidestTopic(t *testing.T) {
 	t.Parallel()
 	for n, fits := range map[int]bool{1 << 16: true, 1<<16 + 1: false} {

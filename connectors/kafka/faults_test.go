@@ -25,8 +25,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// patient makes clients find out early what has changed, and give up as late as they do:
-// what is slow here is the machine.
+// patient makes clients refresh their metadata early, but keeps their usual time before they give
+// up: a slow machine must not fail the test.
 var patient = []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond)}
 
 func unhurried(c *SourceConfig) *SourceConfig {
@@ -40,7 +40,7 @@ func unhurriedSink(c *kfake.Cluster) *SinkConfig {
 	return s
 }
 
-// asked are jobs on topics: each returns what it has made, as lines.
+// asked contains jobs on topics. Each returns its output as lines.
 var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, error){
 	"source": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
 		s, err := unhurried(sourceOf(c, "in")).Open(ctx)
@@ -136,8 +136,7 @@ var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, er
 	"stream": func(ctx context.Context, c *kfake.Cluster) ([]string, error) { return nil, streamed(ctx, c) },
 }
 
-// streamed runs a stream with an end, transaction by transaction, and gives up at the
-// first error.
+// streamed runs a bounded stream, transaction by transaction, and stops at the first error.
 func streamed(ctx context.Context, c *kfake.Cluster) error {
 	config := StreamConfig{
 		Name: "p", Source: unhurried(sourceOf(c, "in")), Sink: unhurriedSink(c), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
@@ -199,8 +198,8 @@ func streamed(ctx context.Context, c *kfake.Cluster) error {
 	return nil
 }
 
-// visible is what readers of committed messages see of a topic of two partitions: a line
-// for each. It reads up to the last stable offsets, however long that takes.
+// visible returns the committed messages of a topic with two partitions, one line per partition. It
+// reads up to the last stable offsets, without a time limit.
 func visible(t *testing.T, c *kfake.Cluster, topic string) []string {
 	t.Helper()
 	client := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
@@ -228,17 +227,19 @@ func visible(t *testing.T, c *kfake.Cluster, topic string) []string {
 	return out
 }
 
-// Whatever question to the brokers is answered by a final error, once: a job either says
-// so, or has done all that it does without; it never says that it is done and is not, and
-// what it had released before is the beginning of that, each message once.
+// Each question to the brokers is answered once by a final error. The job must either return an
+// error, or complete everything that it can do without the answer. It must never report success for
+// an incomplete job, and the records released before the error must be the beginning of the full
+// output, each message once.
 func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 	for job, do := range asked {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			var right []string
-			heard := map[string]bool{} // questions of which a refusal was told
-			// attempt does the job where the nth question of a name is refused; of name "" none
-			// is. It counts the questions by name, as their order is that of goroutines.
+			heard := map[string]bool{} // questions whose refusal was reported
+			// attempt runs the job and refuses the nth question with the given name; with an empty
+			// name it refuses none. Questions are counted by name, because goroutines ask them in
+			// no fixed order.
 			attempt := func(name string, n int) (counts map[string]int, got, released []string, err error) {
 				c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.SeedTopics(1, "held"))
 				defer c.Close()
@@ -251,7 +252,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 				c.Fault(kfake.Fault{Err: kerr.ClusterAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
 					switch r.Key() {
 					case int16(kmsg.ApiVersions), int16(kmsg.Metadata), int16(kmsg.Heartbeat), int16(kmsg.LeaveGroup):
-						return false // repeated by the client itself
+						return false // the client itself repeats it
 					}
 					mu.Lock()
 					defer mu.Unlock()
@@ -276,7 +277,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 				for n := 1; n <= questions[question]; n++ {
 					counts, got, released, err := attempt(question, n)
 					switch {
-					case counts[question] < n: // asked less often this time, so that none was refused
+					case counts[question] < n: // asked fewer than n times in this run, so none was refused
 					case err != nil:
 						heard[question] = true
 						for i, line := range released {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick makes clients find out early what has changed, and give up early.
+// quick makes clients refresh metadata early and give up early.
 var quick = []kgo.Opt{kgo.MetadataMinAge(100 * time.Millisecond), kgo.RetryTimeout(200 * time.Millisecond)}
 
 func newCluster(t *testing.T, opts ...kfake.Opt) *kfake.Cluster {
@@ -38,7 +38,7 @@ func connection(c *kfake.Cluster) Connection {
 	return Connection{Brokers: c.ListenAddrs(), tuning: quick}
 }
 
-// limited bounds what a test waits for.
+// limited bounds the waiting time of a test.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*eventually.Patience)
 	t.Cleanup(cancel)
@@ -57,7 +57,7 @@ func newClient(t *testing.T, c *kfake.Cluster, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// message returns record i of a partition.
+// messageOf returns record i of a partition.
 func messageOf(topic string, partition int32, i int) *kgo.Record {
 	return &kgo.Record{
 		Topic: topic, Partition: partition, Key: fmt.Appendf(nil, "key-%d", i),
@@ -77,7 +77,7 @@ func fill(t *testing.T, cl *kgo.Client, topic string, partition int32, from, n i
 	}
 }
 
-// transaction writes n messages to a partition in a transaction of its own.
+// transaction writes n messages to a partition in one transaction.
 func transaction(t *testing.T, c *kfake.Cluster, topic string, partition int32, from, n int, end kgo.TransactionEndTry) {
 	t.Helper()
 	cl := newClient(t, c, kgo.TransactionalID(fmt.Sprintf("test-%s-%d-%d", topic, partition, from)))
@@ -90,7 +90,7 @@ func transaction(t *testing.T, c *kfake.Cluster, topic string, partition int32, 
 	}
 }
 
-// declaredColumns are those of messageOf.
+// declaredColumns are the columns of messageOf.
 var declaredColumns = []message.Column{{Name: "wage", Number: true}, {Name: "region"}}
 
 func sourceOf(c *kfake.Cluster, topics ...string) *SourceConfig {
@@ -109,7 +109,7 @@ func open(t *testing.T, c *SourceConfig) *Source {
 	return s.(*Source)
 }
 
-// layoutOf reads and releases all columns.
+// layoutOf returns a layout that reads and releases all columns.
 func layoutOf(s *microdata.Schema) *microdata.Layout {
 	l := &microdata.Layout{Schema: s}
 	for i, f := range s.Fields {
@@ -123,7 +123,7 @@ func layoutOf(s *microdata.Schema) *microdata.Layout {
 	return l
 }
 
-// place is where a record was read.
+// place is the partition and offset of a record.
 type place struct {
 	scope  string
 	stream int
@@ -131,8 +131,8 @@ type place struct {
 	wage   float64
 }
 
-// readAll reads a pass and returns the records' places and, block by block, how
-// many there were.
+// readAll reads one pass and returns the places of the records and the number of records in each
+// block.
 func readAll(t *testing.T, s *Source, cut connectors.Cut) (places []place, sizes []int) {
 	t.Helper()
 	ctx := limited(t)
@@ -164,8 +164,7 @@ func readAll(t *testing.T, s *Source, cut connectors.Cut) (places []place, sizes
 	}
 }
 
-// committedValues reads a topic to its last stable offset as a reader does that is
-// read_committed.
+// committedValues reads a topic up to its last stable offset like a read_committed consumer.
 func committedValues(t *testing.T, c *kfake.Cluster, topic string) []*kgo.Record {
 	t.Helper()
 	ctx := limited(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// A client that is full, of records or of bytes, lets go when the brokers have taken
-// nothing for as long as the patience lasts, and what it holds is still its own.
+// If the client's buffer is full, by records or by bytes, and the brokers accept nothing for the
+// time of the patience, produce stops waiting. The records in the buffer stay with the client.
 func TestFullOutboxIsBounded(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	for name, limit := range map[string]kgo.Opt{"records": kgo.MaxBufferedRecords(3), "bytes": kgo.MaxBufferedBytes(3*11 + 10)} {
@@ -50,13 +50,13 @@ func TestFullOutboxIsBounded(t *testing.T) {
 			if took := time.Since(begin); took < patience {
 				t.Errorf("ended after %v", took)
 			}
-			// What comes after that waits no more: a block has thousands of records.
+			// Later records wait no longer: a block has thousands of records.
 			first := got
 			box.produce(WithPatience(context.Background(), time.Hour), record(), func(_ *kgo.Record, err error) { got = err })
 			if got != first {
 				t.Errorf("the fifth record: %v", got)
 			}
-			// The end of a run is not that of the patience.
+			// The end of the run is reported differently from the end of the patience.
 			over, cancel := context.WithCancel(WithPatience(context.Background(), time.Hour))
 			cancel()
 			newOutbox(client).produce(over, record(), func(_ *kgo.Record, err error) { got = err })
@@ -70,7 +70,8 @@ func TestFullOutboxIsBounded(t *testing.T) {
 	}
 }
 
-// Brokers that take a little at a time are not given up, however long all of it takes.
+// Slow brokers that accept a little at a time do not exhaust the patience, however long the whole
+// release takes.
 func TestSlowBrokersAreNotGivenUp(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -80,7 +81,7 @@ func TestSlowBrokersAreNotGivenUp(t *testing.T) {
 		return nil, nil, false
 	})
 	client := newClient(t, c, kgo.MaxBufferedRecords(2))
-	const patience = 4 * time.Second // 40 answers
+	const patience = 4 * time.Second // time for 40 answers
 	box, ctx, begin := newOutbox(client), WithPatience(t.Context(), patience), time.Now()
 	var taken atomic.Int64
 	n := int64(0)
@@ -100,8 +101,9 @@ func TestSlowBrokersAreNotGivenUp(t *testing.T) {
 	}
 }
 
-// The brokers have taken nothing since the last time that fewer records were held than just
-// before: neither more records nor fewer than at the beginning are a sign of them.
+// Stagnation lasts since the last time that the number of buffered records fell between two looks.
+// A rise of the number does not count as progress, and neither does a number that is smaller than
+// at the beginning.
 func TestStagnation(t *testing.T) {
 	begin := time.Now()
 	s := stagnation{10, begin}
@@ -118,7 +120,7 @@ func TestStagnation(t *testing.T) {
 	}
 }
 
-// A record too large for an empty client is the client's to refuse, at once.
+// A record too large even for an empty client is refused by the client at once.
 func TestOutboxOfOneLargeRecord(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	client := newClient(t, c, kgo.MaxBufferedBytes(10))
@@ -129,7 +131,7 @@ func TestOutboxOfOneLargeRecord(t *testing.T) {
 	}
 }
 
-// A poll brings no more records than the open transaction still takes, and at least one.
+// A poll returns at most as many records as the open transaction still accepts, but at least one.
 func TestSizeOfAPoll(t *testing.T) {
 	for _, c := range []struct{ records, polled, want int }{
 		{5, 0, 5}, {5, 3, 2}, {5, 4, 1}, {5, 5, 1}, {5, 9, 1}, {1, 0, 1},

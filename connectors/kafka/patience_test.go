@@ -13,9 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Brokers that are not there, and ones that take a connection and say nothing, are
-// waited for as long as the patience lasts: one line of log, and an error that ends the
-// run.
+// If brokers are unreachable, or accept a connection and never answer, the program waits for the
+// time of the patience, logs one line and ends the run with an error.
 func TestPatienceEnds(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -61,7 +60,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	if err := await(ctx, "writing", never); !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "writing: no broker has answered for 50ms; are") {
 		t.Error(err)
 	}
-	// What fails by itself, or succeeds, is left as it is.
+	// Other errors and success are returned unchanged.
 	broken := errors.New("broken")
 	if err := await(ctx, "writing", func(context.Context) error { return broken }); err != broken {
 		t.Error(err)
@@ -69,19 +68,20 @@ func TestWaitsAreBounded(t *testing.T) {
 	if err := await(ctx, "writing", func(context.Context) error { return nil }); err != nil {
 		t.Error(err)
 	}
-	// A run that is ended is not impatient.
+	// A cancelled run is not reported as the end of the patience.
 	over, cancel := context.WithCancel(ctx)
 	cancel()
 	if err := await(over, "writing", never); errors.As(err, &final) || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	// Without patience only the context ends a wait.
+	// Without a patience only the context ends a wait.
 	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	if err := await(short, "writing", never); errors.As(err, &final) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	// A wait that is broken off again and again by the network ends too, with its last word.
+	// A wait that the network interrupts again and again ends too, and its error contains the last
+	// network error.
 	tries := 0
 	err := persist(WithPatience(context.Background(), 300*time.Millisecond), zerolog.Nop(), "asking", func(context.Context) error { tries++; return broken })
 	if !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "asking: no broker has answered for 300ms: broken; are") || tries < 2 {
@@ -89,7 +89,7 @@ func TestWaitsAreBounded(t *testing.T) {
 	}
 }
 
-// A stream that hears nothing asks whether anybody is there.
+// A stream that receives nothing asks whether any broker is reachable.
 func TestStreamHears(t *testing.T) {
 	c := newCluster(t)
 	s := &Stream{client: newClient(t, c), config: StreamConfig{Log: zerolog.Nop()}}
@@ -112,13 +112,13 @@ func TestStreamHears(t *testing.T) {
 	if err := s.hear(ctx, false); !errors.As(err, &final) {
 		t.Errorf("nobody is there: %v", err)
 	}
-	// The shortest patience is one, too.
+	// A patience of 1 ns counts as well.
 	if err := s.hear(WithPatience(context.Background(), 1), false); !errors.As(err, &final) {
 		t.Errorf("after a nanosecond: %v", err)
 	}
 }
 
-// What the client says at each of its tries is said once a minute, each of its own.
+// Messages that the client logs at each retry are logged once a minute, each message separately.
 func TestClientDoesNotRepeatItself(t *testing.T) {
 	var log bytes.Buffer
 	l := newLogger(zerolog.New(&log))

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// jsonText says which columns hold JSON text.
+// jsonText says which columns contain JSON text.
 type jsonText map[int]bool
 
 func (j jsonText) JSONText(column int) bool { return j[column] }
@@ -33,7 +33,7 @@ func arrayOf(t *testing.T, dt arrow.DataType, values ...string) arrow.Array {
 	return b.NewArray()
 }
 
-// keyBlock is a block of two records in columns of several kinds, and its layout.
+// keyBlock returns a block of two records with columns of several kinds, and its layout.
 func keyBlock(t *testing.T) (*microdata.Block, *microdata.Layout) {
 	t.Helper()
 	fields := []microdata.Field{
@@ -139,7 +139,7 @@ func TestPolicyOfKeys(t *testing.T) {
 	}
 }
 
-// Nothing of what was read stays in what is written but what passes.
+// Headers and timestamps of the original message are dropped unless the policy passes them.
 func TestPolicyOfHeadersAndTimestamps(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	for _, test := range []struct {
@@ -213,7 +213,7 @@ func offsetsOf(records []*kgo.Record) string {
 	return fmt.Sprint(at)
 }
 
-// Keys that are made share memory: that of one must not run into the next.
+// Generated keys share memory: one key must not overwrite the next.
 func TestPolicyKeysDoNotOverlap(t *testing.T) {
 	p, err := newPolicy(&SinkConfig{Key: hash}, &microdata.Layout{}, nil, keystream.Generate())
 	if err != nil {
@@ -235,8 +235,8 @@ func TestPolicyKeysDoNotOverlap(t *testing.T) {
 	}
 }
 
-// Keys that are made stand one behind the other in the same memory, as long as there is room;
-// what outgrows it has memory of its own.
+// Generated keys are stored one after another in the same memory while there is room. A key that
+// does not fit gets its own memory.
 func TestArenaHasRoom(t *testing.T) {
 	a := new(arena)
 	first := a.keep(append(a.room(22), "first"...))
@@ -274,7 +274,7 @@ func TestPolicyDoesNotAllocate(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, in := new(kgo.Record), []byte("respondent-17")
-		// An arena of 64 KiB serves 2978 pseudonyms.
+		// One arena of 64 KiB holds 2978 pseudonyms, so allocations per key round to zero.
 		if n := testing.AllocsPerRun(10_000, func() {
 			m.Key = in
 			p.apply(m, m, b, 0)

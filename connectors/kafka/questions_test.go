@@ -21,11 +21,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// hurried bounds a wait for brokers that a test expects to come to nothing.
+// hurried bounds a wait for brokers that the test expects to fail.
 func hurried(t *testing.T) context.Context { return WithPatience(limited(t), 300*time.Millisecond) }
 
-// An error of one topic among several is an error of the question: in words where it is
-// final, and asked again, as long as the patience lasts, where it may pass.
+// An error of one topic among several is an error of the whole question. A final error is explained
+// in words; a temporary error is retried for the time of the patience.
 func TestTopicsThatBrokersRefuse(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -44,7 +44,7 @@ func TestTopicsThatBrokersRefuse(t *testing.T) {
 			t.Errorf("%v: %v, want %s", test.err, err, test.want)
 		}
 	}
-	// Where the one that is hidden cannot be found out, it is not named.
+	// If the unauthorised topic cannot be determined, the error names none.
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	err := hidden(limited(t), kadm.NewClient(newClient(t, c)), []string{"a"}, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed))
 	if !Final(err) || !strings.HasPrefix(err.Error(), "asking for topics: the user may not Describe the topic; ") {
@@ -52,15 +52,15 @@ func TestTopicsThatBrokersRefuse(t *testing.T) {
 	}
 }
 
-// A state topic that nobody may create is said with how it is made, by whatever the refusal is
-// wrapped in; one that another process has made is there; what may pass is passed on.
+// If the state topic may not be created, the error says how to create it, however the refusal is
+// wrapped. A topic that another process has created is accepted. A temporary error is returned.
 func TestStateTopicIsNotCreated(t *testing.T) {
 	const made = `: kafka-topics.sh --create --topic s --partitions 4 --config cleanup.policy=compact --config min.cleanable.dirty.ratio=0.1 --config segment.bytes=67108864 --config segment.ms=600000; the user needs Read, Write and Describe on it`
 	const mayNot = `the state topic "s" is needed, and the user may not Create (or, where it exists, Describe) it; who may can make it` + made
 	const refuse = `the state topic "s" is needed, and the brokers refuse to create it; who may can make it` + made
 	for _, test := range []struct {
 		err  error
-		want string // "" where it is passed on
+		want string // "": the error is returned unchanged
 	}{
 		{kerr.TopicAuthorizationFailed, mayNot}, {kerr.ClusterAuthorizationFailed, mayNot}, {kerr.PolicyViolation, refuse}, {kerr.InvalidReplicationFactor, refuse},
 		{kerr.NotController, ""}, {io.EOF, ""},
@@ -77,14 +77,14 @@ func TestStateTopicIsNotCreated(t *testing.T) {
 	}
 }
 
-// A state topic is made once and then waited for; one that is hidden after it was made is not
-// made again and again.
+// The state topic is created once, and then the program waits for it. A topic that stays hidden
+// after its creation is not created again.
 func TestStateTopicIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		answers []*kerr.Error // to the first questions for the topic; nil: as it is
+		answers []*kerr.Error // answers to the first questions for the topic; nil: the real answer
 		creates int64
-		want    string // "" where it is there
+		want    string // "": the topic exists
 	}{
 		"made":                   {nil, 1, ""},
 		"made and not yet known": {[]*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition}, 1, ""},
@@ -114,8 +114,8 @@ func TestStateTopicIsMadeOnce(t *testing.T) {
 	}
 }
 
-// Who may not ask for a topic's settings is warned that they are not known; what may pass is
-// an error.
+// If the user may not read a topic's settings, a warning says that they are unknown. A temporary
+// error is returned as an error.
 func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -124,7 +124,7 @@ func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 	}
 	admin := kadm.NewClient(newClient(t, c))
 	for _, test := range []struct {
-		err    *kerr.Error // nil: it is answered
+		err    *kerr.Error // nil: the question is answered
 		warned bool
 	}{{nil, false}, {kerr.TopicAuthorizationFailed, true}, {kerr.ClusterAuthorizationFailed, true}, {kerr.PolicyViolation, false}} {
 		var log bytes.Buffer
@@ -149,8 +149,8 @@ func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 	}
 }
 
-// What stands in the way of a stream is said before it begins, whichever question it is that
-// fails, and with until also where the ends are asked for.
+// An error of any question during opening is reported before the stream begins. With `until`, this
+// includes the questions for the end offsets.
 func TestStreamIsNotOpened(t *testing.T) {
 	t.Parallel()
 	asks := func(isolation int8, timestamp int64) func(kmsg.Request) bool {
@@ -162,7 +162,7 @@ func TestStreamIsNotOpened(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(c *StreamConfig)
 		fault  kfake.Fault
-		want   string // "" where it is opened
+		want   string // "": the stream opens
 	}{
 		"nothing":                  {},
 		"no brokers":               {change: func(c *StreamConfig) { c.Source.Brokers = nil }, want: "brokers: "},
@@ -195,8 +195,8 @@ func TestStreamIsNotOpened(t *testing.T) {
 	}
 }
 
-// A bounded stream ends at what is committed when it is opened, and begins where the group
-// stands, in its own topics; where the group has no offset it begins by start.
+// A bounded stream ends at the last record committed when it was opened, and begins at the group's
+// offsets in its own topics. If the group has no offset, `start` decides.
 func TestBoundsOfAStream(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "out"), kfake.SeedTopics(1, "other"))
@@ -233,8 +233,8 @@ func TestBoundsOfAStream(t *testing.T) {
 	}
 }
 
-// A partition that others read is left to them for as long as they get on: that they stand
-// where they stood is seen at the second look, not at the first.
+// Partitions of other members are left to them while they make progress. A lack of progress is
+// detected at the second look, not at the first.
 func TestOthersGetOn(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -249,13 +249,13 @@ func TestOthersGetOn(t *testing.T) {
 			t.Errorf("look %d: at %d, done %d, %v; want %d", i+1, s.at[in0], s.done[in0], err, want)
 		}
 	}
-	s.at[in0], s.done[in0] = 3, 3 // they have got on: it is the first look at that place
+	s.at[in0], s.done[in0] = 3, 3 // they made progress: this is the first look at that offset
 	for i, want := range []int64{3, 6} {
 		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want {
 			t.Errorf("look %d after they got on: at %d, %v; want %d", i+1, s.at[in0], err, want)
 		}
 	}
-	// Who is at the end asks nothing, of nobody.
+	// A stream that has reached its end asks nothing.
 	c.Close()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -264,7 +264,7 @@ func TestOthersGetOn(t *testing.T) {
 	}
 }
 
-// What the group's coordinator refuses does not concern who is at the end.
+// An error of the group's coordinator does not matter to a stream that has reached its end.
 func TestNothingIsLearntAtTheEnd(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -279,8 +279,8 @@ func TestNothingIsLearntAtTheEnd(t *testing.T) {
 	}
 }
 
-// Offsets are those of every partition; one that brokers do not tell is an error of the
-// question, in words where it is final, and asked again where it may pass.
+// The answer must contain an offset for every partition. If brokers do not return one, that is an
+// error: final errors are explained in words, temporary errors are retried.
 func TestOffsetsOfEveryPartition(t *testing.T) {
 	t.Parallel()
 	const what = "asking for places"
@@ -292,8 +292,8 @@ func TestOffsetsOfEveryPartition(t *testing.T) {
 		return all
 	}
 	for _, test := range []struct {
-		answers []kadm.ListedOffsets // the last one for ever
-		want    string               // "" where they are told
+		answers []kadm.ListedOffsets // the last one repeats
+		want    string               // "": the offsets are returned
 	}{
 		{[]kadm.ListedOffsets{answer(nil, nil)}, ""},
 		{[]kadm.ListedOffsets{answer(nil, kerr.OffsetNotAvailable), answer(kerr.NotLeaderForPartition, nil), answer(nil, nil)}, ""},
@@ -324,7 +324,7 @@ func TestOffsetsOfEveryPartition(t *testing.T) {
 	}
 }
 
-// An end that cannot be looked for is an error, and not a transaction in which nothing came.
+// If the end cannot be determined, the result is an error and not a transaction without records.
 func TestEndIsNotFound(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -345,8 +345,8 @@ func TestEndIsNotFound(t *testing.T) {
 	}
 }
 
-// Whatever question about the end of a partition fails, it is an error, or asked again for as
-// long as the patience lasts; and the end is where it was.
+// Whichever question about the end of a partition fails, the result is an error or the question is
+// repeated for the time of the patience. The end offset itself does not change.
 func TestTailIsRefused(t *testing.T) {
 	t.Parallel()
 	const refused, silent = "reading the end of in/0: the user may not %s topic \"in\"; ", "reading the end of in/0: no broker has answered for 300ms"
@@ -389,8 +389,8 @@ func TestTailIsRefused(t *testing.T) {
 	}
 }
 
-// A wait that is broken off says what was waited for, and its last failure where it was time
-// that ended it.
+// The error of an interrupted wait says what the program waited for, and also the last failure if
+// the wait timed out.
 func TestWaitsThatAreBrokenOff(t *testing.T) {
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped")
@@ -411,7 +411,7 @@ func TestWaitsThatAreBrokenOff(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	// While the next try is waited for, too.
+	// The same holds while it waits for the next retry.
 	within, end := context.WithCancelCause(limited(t))
 	err := persist(within, zerolog.Nop(), "asking", func(context.Context) error {
 		time.AfterFunc(time.Millisecond, func() { end(stopped) })
@@ -422,8 +422,8 @@ func TestWaitsThatAreBrokenOff(t *testing.T) {
 	}
 }
 
-// A question that is no greeting is asked for as long as the connection is closed; each time
-// the log is told, but not that what was made is not known yet.
+// A question that is not the first contact is repeated while the connection is closed. Each retry
+// is logged, except when a newly created topic is not known yet.
 func TestQuestionsAreRepeated(t *testing.T) {
 	for _, test := range []struct {
 		patience time.Duration
@@ -449,7 +449,7 @@ func TestQuestionsAreRepeated(t *testing.T) {
 	}
 }
 
-// A client learns each topic once, however often it is named.
+// The client asks for each topic once, however often the topic is named.
 func TestTopicsAreLearntOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out", "beside"))
@@ -464,7 +464,7 @@ func TestTopicsAreLearntOnce(t *testing.T) {
 			t.Errorf("%s and %v: %d records, %v; want %d", step.topic, step.others, ended.n.Load(), err, step.want)
 		}
 	}
-	// One that cannot be learnt is asked for again.
+	// A topic whose metadata cannot be read is asked for again.
 	for want := int64(3); want < 5; want++ {
 		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.knows("missing") || box.strange.Load() {
 			t.Errorf("a missing one beside it: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
@@ -472,7 +472,7 @@ func TestTopicsAreLearntOnce(t *testing.T) {
 	}
 }
 
-// endedRecords counts records that a client is done with.
+// endedRecords counts the records that have left the client's buffer.
 type endedRecords struct{ n atomic.Int64 }
 
 // OnProduceRecordUnbuffered implements kgo.HookProduceRecordUnbuffered.

@@ -21,8 +21,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A pass takes the records of the partition that it is at, from the offset that comes next
-// and before the end, and knows from others and from markers how far it has come.
+// A pass accepts records of its current partition from the next offset up to the end. Records of
+// other partitions and markers only advance its position.
 func TestRecordsThatAreTaken(t *testing.T) {
 	t.Parallel()
 	marker := kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Control: true})
@@ -50,16 +50,16 @@ func TestRecordsThatAreTaken(t *testing.T) {
 	}
 }
 
-// What ends a pass is said in words, wherever it stands among errors that do not; of those
-// the log is told, but not of a poll whose time is up.
+// An error that ends a pass is explained in words, wherever it stands among temporary errors. The
+// temporary errors are logged, except the timeout of a poll.
 func TestErrorsOfAPoll(t *testing.T) {
 	t.Parallel()
 	within := func(err error) error { return fmt.Errorf("within: %w", err) }
 	passing := within(kerr.NotLeaderForPartition)
 	for _, c := range []struct {
 		errs []error
-		want error // nil: the pass goes on
-		log  int   // lines
+		want error // nil: the pass continues
+		log  int   // number of lines
 	}{
 		{nil, nil, 0},
 		{[]error{within(context.DeadlineExceeded), context.DeadlineExceeded, within(context.Canceled), context.Canceled}, nil, 0},
@@ -84,8 +84,8 @@ func TestErrorsOfAPoll(t *testing.T) {
 	}
 }
 
-// A block ends with 4096 records or with a mebibyte, whichever comes first, and at the end of
-// a partition; one that is to be of so many records is, however long they are.
+// A block ends at 4096 records or at 1 MiB, whichever comes first, and at the end of a partition. A
+// block with an exact number of records ignores the size in bytes.
 func TestBlocksOfASource(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "many"), kfake.SeedTopics(1, "long"))
@@ -94,7 +94,7 @@ func TestBlocksOfASource(t *testing.T) {
 	fill(t, cl, "many", 1, 0, 3)
 	var long []*kgo.Record
 	for range 13 {
-		long = append(long, &kgo.Record{Topic: "long", Value: []byte(`{"wage":1,"region":"` + strings.Repeat("x", 1<<18-22) + `"}`)}) // a quarter of a mebibyte each
+		long = append(long, &kgo.Record{Topic: "long", Value: []byte(`{"wage":1,"region":"` + strings.Repeat("x", 1<<18-22) + `"}`)}) // 256 KiB each
 	}
 	if err := cl.ProduceSync(t.Context(), long...).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -117,8 +117,7 @@ func TestBlocksOfASource(t *testing.T) {
 	}
 }
 
-// Who reads on from a pass that was closed is told so, and a pass that came to its end stays
-// there.
+// Reading from a closed pass is an error, and a pass that has reached its end stays there.
 func TestPassIsOver(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -150,7 +149,7 @@ func TestPassIsOver(t *testing.T) {
 	}
 }
 
-// askedDecoder is a format's reader that takes down whether a decoder was to carry columns.
+// askedDecoder is a reader of a format that records whether a decoder was asked to carry columns.
 type askedDecoder struct {
 	message.Reader
 	carry []bool
@@ -161,8 +160,8 @@ func (a *askedDecoder) Decoder(layout *microdata.Layout, carry bool) (message.De
 	return a.Reader.Decoder(layout, carry)
 }
 
-// Columns are carried where some are released without being decoded, be it one of many, or
-// where the sink takes messages as they are; else nobody pays for it.
+// Columns are carried if at least one is released without decoding, or if the sink takes messages
+// unchanged. Otherwise the decoder does not carry them, which saves time.
 func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -189,8 +188,8 @@ func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
 	}
 }
 
-// A pass reads what is committed, sees markers, passes over nothing in silence, and asks for
-// batches as large as the stream does; a look is as careful.
+// The client of a pass reads committed records, keeps markers, reports gaps and fetches batches as
+// large as a stream does. The client of a look has the same settings.
 func TestSettingsOfAPass(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in"))

@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// A release is written by a client that commits nothing by itself, waits for little, and
-// holds as much as it is told, in the codec of the configuration.
+// The client of a release commits nothing by itself, has a short linger, buffers as much as
+// configured, and uses the configured codec.
 func TestSettingsOfARelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
@@ -35,14 +35,14 @@ func TestSettingsOfARelease(t *testing.T) {
 	}
 }
 
-// A transaction may be as long as the one broker allows that allows the least: a broker's own
-// setting comes before the cluster's, which counts where brokers cannot be asked.
+// The maximum length of a transaction is the smallest limit of all brokers. A broker's own setting
+// overrides the cluster's setting, which also applies if brokers cannot be asked.
 func TestEachBrokerLimitsTransactions(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		own     map[string]string // of each broker; nil: they may not be asked
+		own     map[string]string // of each broker; nil: brokers may not be asked
 		cluster string
-		want    time.Duration // 0: it is not known
+		want    time.Duration // 0: unknown
 	}{
 		"the least of two":             {map[string]string{"0": "70000", "1": "60000"}, "1000", time.Minute},
 		"the least of two, first":      {map[string]string{"0": "60000", "1": "70000"}, "1000", time.Minute},
@@ -73,8 +73,7 @@ func TestEachBrokerLimitsTransactions(t *testing.T) {
 	}
 }
 
-// What comes after a record that was lost is refused when it is handed over, not only when all
-// is finished.
+// After a record was lost, the next record is refused when it is written, and not only at the end.
 func TestReleaseEndsWithWhatIsLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))

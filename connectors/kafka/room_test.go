@@ -18,10 +18,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/protobuf"
 )
 
-// There is room for a record as long as neither the number of records nor the bytes of their
-// keys, values and headers are more than the client takes, and what is empty takes any.
+// There is room for a record while neither the number of records nor the bytes of their keys,
+// values and headers exceed the client's limits. An empty client accepts any record.
 func TestRoomOfAnOutbox(t *testing.T) {
-	// Nobody is ever reached, so that what is handed over is held until the client is closed.
+	// No broker is reachable, so records stay in the buffer until the client is closed.
 	clientOf := func(t *testing.T, more ...kgo.Opt) *kgo.Client {
 		t.Helper()
 		nobody := func(ctx context.Context, _, _ string) (net.Conn, error) { <-ctx.Done(); return nil, ctx.Err() }
@@ -32,7 +32,7 @@ func TestRoomOfAnOutbox(t *testing.T) {
 		t.Cleanup(client.Close)
 		return client
 	}
-	record := func() *kgo.Record { // of 13 bytes
+	record := func() *kgo.Record { // 13 bytes
 		return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("val"), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("1234")}, {Key: "i", Value: []byte("123")}}}
 	}
 	for _, test := range []struct {
@@ -40,9 +40,9 @@ func TestRoomOfAnOutbox(t *testing.T) {
 		full                 bool
 	}{
 		{0, 1, 0, false}, {0, 1, 1, false}, // empty
-		{1, 1, 0, true}, {1, 2, 0, false}, {2, 2, 0, true}, {2, 3, 0, false}, {3, 3, 0, true}, // by their number
-		{1, 9, 26, false}, {1, 9, 25, true}, {2, 9, 39, false}, {2, 9, 38, true}, {2, 9, 1000, false}, // by their bytes
-		{2, 2, 1000, true}, {3, 2, 1000, true}, // by both
+		{1, 1, 0, true}, {1, 2, 0, false}, {2, 2, 0, true}, {2, 3, 0, false}, {3, 3, 0, true}, // full by number
+		{1, 9, 26, false}, {1, 9, 25, true}, {2, 9, 39, false}, {2, 9, 38, true}, {2, 9, 1000, false}, // full by bytes
+		{2, 2, 1000, true}, {3, 2, 1000, true}, // full by both
 	} {
 		t.Run(fmt.Sprintf("%d of %d records and %d bytes", test.held, test.records, test.bytes), func(t *testing.T) {
 			client := clientOf(t)
@@ -61,8 +61,8 @@ func TestRoomOfAnOutbox(t *testing.T) {
 	}
 }
 
-// All topics that a stream writes to are learnt beforehand: those of the release, of notes and
-// of the state.
+// The client learns all topics that a stream writes to beforehand: the topics of the release, of
+// the notes and of the state.
 func TestTopicsThatAreWritten(t *testing.T) {
 	s := offline()
 	for _, topic := range []string{"a", "b", "c"} {
@@ -74,7 +74,8 @@ func TestTopicsThatAreWritten(t *testing.T) {
 	}
 }
 
-// What is wrong with a format is said with its place, of a source and of a sink.
+// An error in a format is reported with its place in the configuration, for a source and for a
+// sink.
 func TestFormatsAreCheckedThemselves(t *testing.T) {
 	wrong := Format{Protobuf: &protobuf.Config{Message: "no name"}}
 	source := &SourceConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topics: []string{"a"}, Format: wrong}
@@ -86,7 +87,7 @@ func TestFormatsAreCheckedThemselves(t *testing.T) {
 	}
 }
 
-// Who may not read a topic is told so when looking at it.
+// If the user may not read a topic, a look at it says so.
 func TestPeekIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -98,7 +99,7 @@ func TestPeekIsRefused(t *testing.T) {
 	}
 }
 
-// The last field of the client's log is not left out where each has its value.
+// The last field of the client's log is kept if every field has a value.
 func TestLastFieldOfTheClientsLog(t *testing.T) {
 	var out bytes.Buffer
 	newLogger(zerolog.New(&out)).Log(kgo.LogLevelWarn, "said", "a", 1, "b", 2)

@@ -32,7 +32,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
-// canary is the password that must be seen nowhere.
+// canary is the password that must not appear anywhere.
 const canary = "canary-password-31415"
 
 // seen collects the log.
@@ -53,8 +53,8 @@ func (s *seen) text() string {
 	return s.Buffer.String()
 }
 
-// watched is a context whose logger collects everything, at the lowest level, and
-// a check that neither the log nor an error holds the password.
+// watched returns a context with a logger that collects all levels, and a check that neither the
+// log nor an error contains the password.
 func watched(t *testing.T) (context.Context, func(err error)) {
 	log := new(seen)
 	return zerolog.New(log).Level(zerolog.TraceLevel).WithContext(limited(t)), func(err error) {
@@ -149,7 +149,7 @@ func TestTLS(t *testing.T) {
 		name   string
 		server *tls.Config
 		client *TLS
-		want   string // of the error; "" for none
+		want   string // of the error; "": none
 	}{
 		{"trusted", plain, &TLS{CA: ca.file}, ""},
 		{"server name", plain, &TLS{CA: ca.file, ServerName: "broker"}, ""},
@@ -183,8 +183,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A broker without TLS closes a connection that begins with what it takes for a
-// length beyond all measure.
+// A broker without TLS reads the TLS greeting as a huge message length and closes the connection.
 func TestTLSWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -198,7 +197,7 @@ func TestTLSWhereThereIsNone(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_, _ = c.Read(make([]byte, 4096)) // what is left unread would make the close a reset
+			_, _ = c.Read(make([]byte, 4096)) // unread data would turn the close into a reset
 			c.Close()
 		}
 	})
@@ -235,7 +234,7 @@ func TestSASL(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-				case "WRONG": // kfake closes the connection, as brokers before 1.0 do
+				case "WRONG": // kfake closes the connection, like brokers before 1.0
 					if !Final(err) || !strings.Contains(err.Error(), "or the password wrong?") {
 						t.Errorf("got %v", err)
 					}
@@ -243,7 +242,7 @@ func TestSASL(t *testing.T) {
 					if !Final(err) || !strings.Contains(err.Error(), "sasl.password: the environment variable UNSET") {
 						t.Errorf("got %v", err)
 					}
-					return // the client has not begun
+					return // the client has not started
 				}
 				check(err)
 			})
@@ -251,7 +250,7 @@ func TestSASL(t *testing.T) {
 	}
 }
 
-// Brokers of today say that a password is wrong.
+// Current brokers report a wrong password.
 func TestSASLRefused(t *testing.T) {
 	t.Parallel()
 	for _, mechanism := range mechanisms {
@@ -305,7 +304,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	}
 }
 
-// rights are what a user may.
+// right is a permission of a user.
 type right struct {
 	resource  kmsg.ACLResourceType
 	name      string
@@ -340,7 +339,7 @@ var (
 	describeID    = right{kmsg.ACLResourceTypeTransactionalId, "sdlfilter-a-*", kmsg.ACLOperationDescribe}
 )
 
-// A right that is missing is named.
+// The error names the missing permission.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	read := func(ctx context.Context, t *testing.T, c *kfake.Cluster) error {

@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// release is a file job: n records of a table, in blocks of 10, into a sink.
+// release is a file job: it writes n records of a table to a sink, in blocks of 10.
 type release struct {
 	src    connectors.Source
 	layout *microdata.Layout
@@ -86,7 +86,7 @@ func sinkOf(c *kfake.Cluster, topic string) *SinkConfig {
 	return &SinkConfig{Connection: connection(c), Topic: topic}
 }
 
-// Nothing is visible before Commit, and after it everything, in order within a
+// Nothing is visible before Commit. After Commit everything is visible, in order within each
 // partition.
 func TestSinkCommits(t *testing.T) {
 	t.Parallel()
@@ -130,7 +130,7 @@ func TestSinkCommits(t *testing.T) {
 	}
 }
 
-// A release that is refused at any step is never seen.
+// A release that is refused at any step never becomes visible.
 func TestSinkAborts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
@@ -155,15 +155,15 @@ func TestSinkAborts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The topic is not blocked by what was aborted.
+	// The aborted transaction does not block the topic.
 	fill(t, newClient(t, c), "out", 0, 0, 1)
 	if got := committedValues(t, c, "out"); len(got) != 1 {
 		t.Errorf("%d records, want the one that came later", len(got))
 	}
 }
 
-// A run of the same pipeline ends at once what one that was killed has left open,
-// and a run that goes on beside it says why it cannot.
+// A new run of the same pipeline immediately ends the transaction that a killed run has left open.
+// A run that was still active then gets an error with the reason.
 func TestSinkEndsWhatADeadRunLeftOpen(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
@@ -205,7 +205,7 @@ func TestSinkWithoutRecords(t *testing.T) {
 	}
 }
 
-// The same key goes to the same partition, that of every client of Kafka.
+// The same key goes to the same partition, with the partitioner that all Kafka clients use.
 func TestSinkPartitionsByKey(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(4, "out", "plain"))
@@ -301,7 +301,7 @@ func TestSinkNeedsItsTopic(t *testing.T) {
 	}
 }
 
-// From a topic that ends into another: untouched columns are carried, keys pass.
+// From one topic to another, untouched columns are carried as they are and keys are copied.
 func TestSinkCarriesMessages(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))

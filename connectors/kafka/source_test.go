@@ -35,7 +35,7 @@ func TestSourceReadsPartitionsInOrder(t *testing.T) {
 	if got := strings.Join(s.Streams(), " "); got != "a/0 a/1 b/0 b/1" {
 		t.Errorf("streams %s", got)
 	}
-	for range 2 { // a second pass starts over
+	for range 2 { // a second pass starts at the beginning
 		places, _ := readAll(t, s, connectors.Cut{})
 		if len(places) != 120 {
 			t.Fatalf("read %d records, want 120", len(places))
@@ -53,8 +53,8 @@ func TestSourceReadsPartitionsInOrder(t *testing.T) {
 	}
 }
 
-// What comes after Open is not read, nor is what a transaction that is still open
-// holds, nor anything behind it.
+// Records that arrive after Open are not read. Records of an open transaction, and records after
+// them, are not read either.
 func TestSourceEndsAtTheLastStableOffset(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -77,7 +77,7 @@ func TestSourceEndsAtTheLastStableOffset(t *testing.T) {
 	}
 }
 
-// Markers, aborted records and compaction leave gaps, at the end too.
+// Markers, aborted records and compaction leave gaps, also at the end.
 func TestSourceEndsInAGap(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -135,8 +135,8 @@ func TestSourceEndsInAGap(t *testing.T) {
 	}
 }
 
-// A compacted topic keeps offsets and loses records; what is left at the end may
-// be an empty stretch before the last batch.
+// A compacted topic keeps its offsets and loses records. At the end there may be an empty range
+// before the last batch.
 func TestSourceReadsCompactedTopics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -160,22 +160,22 @@ func TestSourceReadsCompactedTopics(t *testing.T) {
 	}
 }
 
-// The consumer hides batches without records; the questions behind beyond do not.
+// The consumer hides batches without records; the questions of beyond see them.
 func TestBeyond(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	cl := newClient(t, c)
 	fill(t, cl, "a", 0, 0, 4)
-	transaction(t, c, "a", 0, 4, 2, kgo.TryAbort) // 4, 5, marker at 6
+	transaction(t, c, "a", 0, 4, 2, kgo.TryAbort) // offsets 4 and 5, marker at 6
 	s := open(t, sourceOf(c, "a"))
 	p := Partition{Topic: "a", Number: 0}
 	for _, test := range []struct{ at, end, want int64 }{
-		{0, 7, 0}, // records come
+		{0, 7, 0}, // records follow
 		{3, 7, 3},
-		{4, 7, 4},    // the marker comes, and the consumer brings it
+		{4, 7, 4},    // a marker follows, and the consumer returns it
 		{7, 7, 7},    // at the end
-		{7, 10, 7},   // the leader's last stable offset is before the end: not known yet
-		{10, 10, 10}, // beyond it
+		{7, 10, 7},   // the leader's last stable offset is before the end, so the answer is not known yet
+		{10, 10, 10}, // behind the end
 	} {
 		got, err := s.tails().beyond(limited(t), p, test.at, test.end)
 		if err != nil || got != test.want {
@@ -188,7 +188,7 @@ func TestSourceCutsWindows(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	cl := newClient(t, c)
-	// 7 records of partition 0 with gaps, 5 of partition 1.
+	// 7 records in partition 0 with gaps, 5 in partition 1.
 	transaction(t, c, "a", 0, 0, 2, kgo.TryCommit)
 	transaction(t, c, "a", 0, 2, 4, kgo.TryAbort)
 	transaction(t, c, "a", 0, 6, 2, kgo.TryCommit)
@@ -210,7 +210,7 @@ func TestSourceCutsWindows(t *testing.T) {
 	}
 }
 
-// Of a format of several records a message, messages are no windows.
+// If a message of the format has several records, messages are not windows.
 func TestSourceCutsNoWindowsOfArrow(t *testing.T) {
 	t.Parallel()
 	s := &Source{config: &SourceConfig{Format: Format{Arrow: &arrow.Config{}}}}
@@ -347,7 +347,7 @@ func TestSourceIsCancelled(t *testing.T) {
 	}
 }
 
-// Where records go away while they are read, that is an error and no gap.
+// If records are deleted during the read, that is an error and not a gap.
 func TestSourceMissesDeletedRecords(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -381,14 +381,14 @@ func TestStreamNumber(t *testing.T) {
 			seen[number] = fmt.Sprintf("%s/%d", topic, n)
 		}
 	}
-	// SHA-256("survey") begins with these 15 bits: the number is part of what a
-	// release depends on.
+	// SHA-256("survey") begins with these 15 bits. A release depends on this number, so it must not
+	// change.
 	if got := streamNumber("survey", 3); got != 1083113475 {
 		t.Errorf("survey/3 is %d, want %d", got, 1083113475)
 	}
 }
 
-// What a topic holds can go into files: one for all partitions.
+// A topic can be released into files: one file for all partitions.
 func TestSourceIntoFiles(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))

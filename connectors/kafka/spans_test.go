@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// Stretches of partitions are read, and nothing else, whatever the group has read and
-// what has come since.
+// Only the given ranges of partitions are read, whatever offsets the group has and whatever records
+// have arrived since.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
@@ -66,7 +66,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The first offset at or after a time is in the order of offsets, of each partition by itself.
+// Since returns the first offset with a time at or after the given one, for each partition
+// separately.
 func TestSince(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
@@ -87,8 +88,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// What partitions hold is asked for anew each time: records of an open transaction are not there
-// yet, and topics that are made later are.
+// Held asks the brokers each time: it does not count records of an open transaction, and it
+// includes topics created later.
 func TestHeld(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -126,7 +127,7 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	fill(t, cl, "b", 1, 0, 3)
-	// The client looks for new topics once in a while.
+	// The client refreshes its list of topics from time to time.
 	if !eventually.Waits(eventually.Patience, func() bool { return held() == "a/0 0 0 16, b/0 0 0 0, b/1 0 0 3" }) {
 		t.Errorf("a committed transaction and another topic: %s", held())
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// States are read to the end, in as many answers as brokers need for them.
+// States are read completely, in as many fetches as needed.
 func TestStatesOfManyAnswers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "g-state"))
@@ -32,9 +32,9 @@ func TestStatesOfManyAnswers(t *testing.T) {
 		asked[r] = true
 		return true
 	}})
-	// Where transactions end is asked only of states that do not come to their end.
+	// The end of the last transaction is asked for only if the state topic ends in a gap.
 	gaps := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool { return r.(*kmsg.ListOffsetsRequest).IsolationLevel > 0 }})
-	value := bytes.Repeat([]byte("x"), 1000) // two do not fit into one answer
+	value := bytes.Repeat([]byte("x"), 1000) // two records do not fit into one answer
 	for n := range int32(2) {
 		for i := range 5 {
 			of := StateOf{"p", Partition{Topic: "in", Number: n}}
@@ -59,9 +59,9 @@ func TestStatesOfManyAnswers(t *testing.T) {
 	}
 }
 
-// gap has a topic of states, of one partition with records at 0 to 3, end at 9: brokers answer who asks
-// for more with the batches given by their offsets. The last transaction has ended once that has been
-// asked often enough.
+// gap makes a state topic with one partition, records at offsets 0 to 3, and end offset 9. For
+// later offsets the brokers answer with the given batches. The last transaction ends after its
+// offset was asked for often enough.
 func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int64][]byte, refused bool) (asked *atomic.Int32) {
 	t.Helper()
 	const end = 9
@@ -92,8 +92,8 @@ func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int6
 		c.KeepControl()
 		q := r.(*kmsg.FetchRequest)
 		at := &q.Topics[0].Partitions[0].FetchOffset
-		tail := q.MaxWaitMillis == 100               // who asks for what is left, not the consumer
-		if *at < 4 || !tail && batches[*at] == nil { // the consumer gets nothing more, after a while
+		tail := q.MaxWaitMillis == 100               // a question for the tail, not a fetch of the consumer
+		if *at < 4 || !tail && batches[*at] == nil { // the consumer gets no more records, after a delay
 			*at = min(*at, 4)
 			return nil, nil, false
 		}
@@ -112,9 +112,9 @@ func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int6
 	return asked
 }
 
-// States whose topic ends in what was compacted away are read to the end: over what is left of
-// batches and where not even that is left, and not before the last transaction has ended. Where brokers
-// refuse to say what is left, there are no states.
+// A state topic that compaction has shortened at its end is read completely: over empty batches and
+// over missing offsets, but not before the last transaction has ended. If brokers refuse these
+// questions, the result is an error.
 func TestStatesEndInAGap(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -158,7 +158,7 @@ func TestStatesEndInAGap(t *testing.T) {
 	}
 }
 
-// Who is ended while reading states says why, and one who cannot connect says that.
+// If reading the states is cancelled or cannot connect, the error says so.
 func TestStatesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))

@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// step is one transaction, with records or without; at is called before each part of it.
+// step runs one transaction, with or without records. It calls at before each part.
 func (m *member) step(t *testing.T, at func(moment string)) {
 	t.Helper()
 	ctx := limited(t)
@@ -59,8 +59,8 @@ func (m *member) step(t *testing.T, at func(moment string)) {
 	}
 }
 
-// Two members share the partitions, whenever the second comes and goes: each message is
-// released once, in its order, and both know when all is done.
+// Two members share the partitions, whenever the second one joins and leaves. Each message is
+// released once, in order, and both members know when all is done.
 func TestMembersShareThePartitions(t *testing.T) {
 	t.Parallel()
 	for _, comes := range []string{"begun", "read", "written", "ended"} {
@@ -88,7 +88,7 @@ func TestMembersShareThePartitions(t *testing.T) {
 					}
 					if leave && len(second.entered) > 0 {
 						second.Leave()
-						second.Leave() // there is nothing left to leave
+						second.Leave() // the member has no partition to give up
 						if len(second.watch.assigned) > 0 {
 							t.Errorf("after it has left it reads %v", second.watch.assigned)
 						}
@@ -105,8 +105,8 @@ func TestMembersShareThePartitions(t *testing.T) {
 	}
 }
 
-// A member that waits to share the partitions ends an open transaction long before its
-// time, though records go on coming.
+// If a member waits to take partitions, the other ends its open transaction long before its normal
+// time, although records keep arriving.
 func TestRebalanceEndsATransaction(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -124,7 +124,7 @@ func TestRebalanceEndsATransaction(t *testing.T) {
 			if first.Touched() {
 				break
 			}
-			if _, err := first.End(ctx, false); err != nil { // nothing has come yet
+			if _, err := first.End(ctx, false); err != nil { // no record has arrived yet
 				t.Fatal(err)
 			}
 			if err := first.Begin(ctx); err != nil {
@@ -144,8 +144,8 @@ func TestRebalanceEndsATransaction(t *testing.T) {
 	}
 }
 
-// A process with the name of another takes over from it: what the other has not committed
-// it cannot commit any more, and is released by the one that took over, once.
+// A process with the same instance name takes over. The first process can no longer commit its open
+// transaction, and the second one releases these records, once.
 func TestInstanceTakesOver(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -163,7 +163,7 @@ func TestInstanceTakesOver(t *testing.T) {
 	if first.transactional != second.transactional || first.transactional != "g-i" {
 		t.Errorf("they write as %q and %q", first.transactional, second.transactional)
 	}
-	second.step(t, func(string) {}) // its beginning ends the other's transaction
+	second.step(t, func(string) {}) // the start of the second process ends the first one's transaction
 	if committed, err := first.End(limited(t), true); committed {
 		t.Errorf("the first has committed, %v", err)
 	}
@@ -171,8 +171,8 @@ func TestInstanceTakesOver(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 30))
 }
 
-// A transaction of which something was lost is not committed: where trying again may help
-// it is read again, and else the error is told.
+// A transaction that has lost a record is not committed. If a retry may help, the records are read
+// again; otherwise the error is returned.
 func TestLostMessagesAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"", atLeastOnce} {
@@ -197,11 +197,11 @@ func TestLostMessagesAreNotCommitted(t *testing.T) {
 					t.Errorf("%v: the group is at %d", lost, at)
 				}
 				if Final(lost) {
-					m.Leave() // an error leaves the outcome open
+					m.Leave() // an error leaves the result of the commit unknown
 					m.join(t)
 				}
 			}
-			// Who has no time left does not commit either.
+			// A transaction whose time has ended is not committed either.
 			if err := m.transaction(t, false); err != nil {
 				t.Fatal(err)
 			}
@@ -222,7 +222,8 @@ func TestLostMessagesAreNotCommitted(t *testing.T) {
 	}
 }
 
-// A transaction that brokers refuse to end says what they refuse, and not that the client is stuck.
+// If brokers refuse to end a transaction, the error contains the refusal, and does not say that the
+// client is stuck.
 func TestEndIsRefused(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -242,8 +243,8 @@ func TestEndIsRefused(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
 }
 
-// Without transactions it is the offsets that are committed: where that is refused the
-// records are read again, or it is told that it never will be granted.
+// Without transactions the offsets are committed. If that fails for a time, the records are read
+// again; if it fails for good, the error is returned.
 func TestOffsetsAreNotCommitted(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -274,7 +275,7 @@ func TestOffsetsAreNotCommitted(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), slices.Concat(want, want, want))
 }
 
-// What ends in aborted records or in a gap of deleted ones has an end all the same.
+// A partition that ends in aborted or deleted records has an end as well.
 func TestStreamEndsInAGap(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -288,7 +289,7 @@ func TestStreamEndsInAGap(t *testing.T) {
 	m.Leave()
 	fill(t, cl, "in", 1, 200, 6)
 	m = newMember(t, c, nil)
-	if err := c.DeleteRecords("in", 1, 10); err != nil { // after it has learnt where it ends
+	if err := c.DeleteRecords("in", 1, 10); err != nil { // after it has read the end offsets
 		t.Fatal(err)
 	}
 	m.all(t)
@@ -297,7 +298,7 @@ func TestStreamEndsInAGap(t *testing.T) {
 	}
 }
 
-// A stream that hears of a final error says so, with the group that it is about.
+// If a stream receives a final error, its error says so and names the group.
 func TestReadingIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -323,8 +324,8 @@ func TestReadingIsRefused(t *testing.T) {
 	}
 }
 
-// An error of the caller that takes up a partition is the caller's; the partition is not
-// taken up.
+// If the caller returns an error when a partition is entered, the stream returns it, and the
+// partition is not entered.
 func TestTakingUpFails(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -349,7 +350,7 @@ func TestTakingUpFails(t *testing.T) {
 	}
 }
 
-// Notes tell what has become of them, and what is lost fails those that come after it.
+// Notes report whether they were written. A lost note makes the following ones fail.
 func TestNotesAreLost(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "notes"))

@@ -20,9 +20,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// hold answers the next request of a kind that is one of those only when release is called;
-// seen is closed when it has come. The connection that it came on is answered nothing
-// meanwhile.
+// hold delays the answer to the next request of a kind for which one returns true, until release is
+// called. seen is closed when the request has arrived. The connection of the request gets no other
+// answer meanwhile.
 func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) bool) (seen <-chan struct{}, release func()) {
 	t.Helper()
 	came, over, awake := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -41,29 +41,29 @@ func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) b
 		if !done.Load() {
 			return
 		}
-		// A cluster that is closed between the two would wait for itself forever.
+		// If the cluster were closed between the two events, it would wait for itself forever.
 		select {
 		case <-awake:
-		case <-time.After(5 * time.Second): // the request's connection is gone
+		case <-time.After(5 * time.Second): // the connection of the request is closed
 		}
 	})
 	t.Cleanup(release)
 	return came, release
 }
 
-// asksFor tells requests that ask about a topic.
+// asksFor returns a condition that is true for metadata requests about a topic.
 func asksFor(topic string) func(kmsg.Request) bool {
 	return func(r kmsg.Request) bool {
 		return slices.ContainsFunc(r.(*kmsg.MetadataRequest).Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && *t.Topic == topic })
 	}
 }
 
-// The brokers end the transaction while the answer about a topic is on its way, and the
-// topic is written to before and after: each record ends, and so do flushing and aborting.
-// Without introduce the last record of "beside" is never given up.
+// The brokers end the transaction while the answer about a topic is delayed, and records for the
+// topic are written before and after. Each record must end, and flushing and aborting must return.
+// Without introduce the last record of "beside" never ends.
 func TestNoRecordIsForgotten(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(2, "out", "beside"), kfake.MaxVersions(kversion.V3_7_0())) // with AddPartitionsToTxn
+	c := newCluster(t, kfake.SeedTopics(2, "out", "beside"), kfake.MaxVersions(kversion.V3_7_0())) // brokers with AddPartitionsToTxn
 	client := newClient(t, c, kgo.TransactionalID("x"))
 	if err := client.BeginTransaction(); err != nil {
 		t.Fatal(err)
@@ -108,13 +108,13 @@ func TestNoRecordIsForgotten(t *testing.T) {
 	if err := client.AbortBufferedRecords(ctx); err != nil || client.BufferedProduceRecords() > 0 {
 		t.Errorf("%v; %d records are left", err, client.BufferedProduceRecords())
 	}
-	// What cannot be learnt is an error of what was to be written, and of nothing else.
+	// If a topic cannot be learnt, only the records for this topic fail.
 	if err := box.introduce(ctx, "missing", "out"); err == nil || !box.strange.Load() {
 		t.Errorf("missing: %v, strange %v", err, box.strange.Load())
 	}
 }
 
-// A stream has learnt all topics that it writes to before anything of it can fail.
+// A stream learns all topics that it writes to before any of its requests can fail.
 func TestStreamLearnsItsTopicsFirst(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -135,7 +135,7 @@ func TestStreamLearnsItsTopicsFirst(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
 }
 
-// A topic that cannot be learnt fails the transaction, and the client is given up with it.
+// If a topic cannot be learnt, the transaction fails and its client is replaced.
 func TestStreamWithAStrangeTopic(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"", atLeastOnce} {
@@ -160,8 +160,8 @@ func TestStreamWithAStrangeTopic(t *testing.T) {
 	}
 }
 
-// An answer that does not come keeps a transaction that has failed no longer than its time:
-// the client is given up, and the next one ends what this one has left open.
+// If a broker never answers, a failed transaction lasts no longer than its time: the client is
+// replaced, and the new client ends the transaction that the old one has left open.
 func TestStuckClientIsGivenUp(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -188,8 +188,7 @@ func TestStuckClientIsGivenUp(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
 }
 
-// Without transactions nothing revives a client that the brokers have refused an id: it is
-// given up.
+// Without transactions, a client that was refused a producer id cannot recover, so it is replaced.
 func TestClientWithoutAnIdIsGivenUp(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -209,8 +208,8 @@ func TestClientWithoutAnIdIsGivenUp(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
 }
 
-// Where the id of the producer could not be had, the client asks for it once more: who has no
-// time left does not wait for that answer.
+// If the client has received no producer id, it asks once more. A member without time left does not
+// wait for the answer.
 func TestBeginningHasAnEnd(t *testing.T) {
 	t.Parallel()
 	for name, patience := range map[string]time.Duration{"cancelled": 0, "patience": 200 * time.Millisecond} {
@@ -243,8 +242,9 @@ func TestBeginningHasAnEnd(t *testing.T) {
 	}
 }
 
-// A membership that could not end what the last one has left open has not begun: what reads
-// the topics to where nothing is open would wait for it until the transaction's time is up.
+// If a new membership cannot end the transaction that the previous one has left open, it has not
+// begun. Otherwise a reader that waits for the last open transaction would wait until the
+// transaction times out.
 func TestBeginningEndsWhatIsOpen(t *testing.T) {
 	t.Parallel()
 	c, cl := streamCluster(t)
@@ -272,7 +272,7 @@ func TestBeginningEndsWhatIsOpen(t *testing.T) {
 	if open() != 5 {
 		t.Fatalf("%d records are in an open transaction, want 5", open())
 	}
-	m.Leave() // with its transaction open, as where the brokers were away at its end
+	m.Leave() // with an open transaction, as if the brokers were unreachable at its end
 	m.join(t)
 	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.RequestTimedOut})
 	if err := m.Begin(limited(t)); !errors.Is(err, kerr.RequestTimedOut) || Final(err) || refused.Hits() != 1 {
@@ -286,7 +286,7 @@ func TestBeginningEndsWhatIsOpen(t *testing.T) {
 	}
 }
 
-// What is to be written after something has failed is not waited for, however much it is.
+// After a failure, nothing is waited for that would still have to be written, however much it is.
 func TestNothingIsLearntAfterAFailure(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "out"))
@@ -302,8 +302,8 @@ func TestNothingIsLearntAfterAFailure(t *testing.T) {
 	}
 }
 
-// Who was thrown out of the group does not know what it has until it has joined anew: a
-// stream that has read everything ends with what its partitions hold, and not without them.
+// A member that was removed from the group does not know its partitions until it has joined again.
+// A stream that has read everything must wait for that and must not end without its partitions.
 func TestThrownOutAtTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"", atLeastOnce} {

@@ -24,7 +24,7 @@ var (
 	in1 = Partition{Topic: "in", Number: 1}
 )
 
-// offline is a stream that has joined, without brokers.
+// offline returns a stream that has joined, without brokers.
 func offline() *Stream {
 	return &Stream{
 		config: StreamConfig{
@@ -37,8 +37,8 @@ func offline() *Stream {
 	}
 }
 
-// A transaction lasts for the longer of the interval and the linger, and the brokers
-// wait for three of them and a session.
+// A transaction lasts for the longer of the interval and the linger. The brokers' timeout is three
+// times that plus one session.
 func TestTimesOfATransaction(t *testing.T) {
 	for _, c := range []struct{ interval, linger, want time.Duration }{
 		{time.Second, 0, time.Second}, {time.Second, 4 * time.Second, 4 * time.Second}, {6 * time.Second, 4 * time.Second, 6 * time.Second},
@@ -62,7 +62,7 @@ func TestTimesOfATransaction(t *testing.T) {
 	}
 }
 
-// Each reason to end a transaction suffices by itself, and none of them ends one too early.
+// Each reason to end a transaction is sufficient, and none ends a transaction too early.
 func TestTransactionIsOver(t *testing.T) {
 	settled := func(s *Stream) { s.assignedAt = time.Now() }
 	for _, c := range []struct {
@@ -104,7 +104,7 @@ func TestTransactionIsOver(t *testing.T) {
 	}
 }
 
-// The moment of the first call to end is the one that counts.
+// Only the first call of Drain sets the time.
 func TestDrainTwice(t *testing.T) {
 	s := offline()
 	s.Drain()
@@ -114,7 +114,7 @@ func TestDrainTwice(t *testing.T) {
 	}
 }
 
-// A new transaction knows nothing of the last one.
+// After reset a transaction contains nothing of the previous one.
 func TestResetForgets(t *testing.T) {
 	s := offline()
 	s.polled, s.touched, s.deadline = 3, true, time.Now()
@@ -141,7 +141,7 @@ func numbered(p Partition, from, n int64, markers ...int64) (all []*kgo.Record) 
 	return all
 }
 
-// runs are the places of what is queued.
+// runs returns the places of the queued runs.
 func (s *Stream) runs() string {
 	var all []string
 	for _, q := range s.queue {
@@ -151,8 +151,8 @@ func (s *Stream) runs() string {
 	return strings.Join(all, " ")
 }
 
-// What is polled becomes runs, in order, without the markers; a marker at the end is
-// passed all the same.
+// Polled records become runs, in order and without markers. A marker at the end still advances the
+// position.
 func TestTakeCutsRuns(t *testing.T) {
 	s := offline()
 	s.take(in0, numbered(in0, 10, 3))
@@ -177,8 +177,8 @@ func TestTakeCutsRuns(t *testing.T) {
 	}
 }
 
-// A window waits until it is full, in each partition by itself; what is left when the
-// transaction ends is handed out in the order of the partitions.
+// A window waits until it is full, in each partition separately. When the transaction ends, the
+// remaining records are handed out in the order of the partitions.
 func TestTakeCutsWindows(t *testing.T) {
 	s := offline()
 	s.config.Window = 4
@@ -211,7 +211,7 @@ func TestTakeCutsAt4096(t *testing.T) {
 	}
 }
 
-// A window of one record is a window: none of them holds another.
+// A window of one record is handed out as a block of one record.
 func TestTakeCutsWindowsOfOne(t *testing.T) {
 	s := offline()
 	s.config.Window = 1
@@ -224,8 +224,8 @@ func TestTakeCutsWindowsOfOne(t *testing.T) {
 	}
 }
 
-// A poll waits as long as the open transaction lasts; where none has begun, for a second, or
-// for a quarter of one where the stream may be at its end.
+// A poll waits as long as the open transaction lasts. Without an open transaction it waits one
+// second, or 250 ms if the stream may be at its end.
 func TestPollsWait(t *testing.T) {
 	s := offline()
 	if got := s.pollWait(); got != time.Second {
@@ -243,17 +243,17 @@ func TestPollsWait(t *testing.T) {
 	}
 }
 
-// Two processes with one name end each other's transactions: the fifth within a minute is
-// too many. Whatever else ends one is no rival.
+// Two processes with the same instance name end each other's transactions: the fifth time within a
+// minute is an error. Other reasons for the end of a transaction do not count.
 func TestRivals(t *testing.T) {
 	now := time.Now()
 	fenced := fmt.Errorf("x: %w", kerr.ProducerFenced)
 	for _, c := range []struct {
 		what     string
 		instance string
-		before   int           // rivalries
-		ago      time.Duration // the first of them
-		begun    time.Duration // ago
+		before   int           // number of earlier fencings
+		ago      time.Duration // time since the first of them
+		begun    time.Duration // time since the transaction began
 		err      error
 		want     bool
 	}{
@@ -276,7 +276,7 @@ func TestRivals(t *testing.T) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}
-	// Once a transaction, however many errors it has, and the last five are kept.
+	// Each transaction counts once, however many errors it has. The last five are kept.
 	s := offline()
 	s.config.Source.Instance = "i"
 	for i := range 9 {
@@ -295,7 +295,8 @@ func TestRivals(t *testing.T) {
 	}
 }
 
-// The first message that is lost fails the transaction, in words; a rival is said in any case.
+// The first lost message fails the transaction, with an explanation. Fencing by another process is
+// reported in every case.
 func TestLostMessagesFailATransaction(t *testing.T) {
 	r := &kgo.Record{Topic: "out"}
 	s := offline()
@@ -328,7 +329,7 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	}
 }
 
-// What a client that was left still says of its messages fails nothing that comes after it.
+// Errors that a replaced client still reports for its messages do not fail later transactions.
 func TestMessagesOfAClientThatWasLeft(t *testing.T) {
 	s := offline()
 	before := s.failed
@@ -338,8 +339,8 @@ func TestMessagesOfAClientThatWasLeft(t *testing.T) {
 	}
 }
 
-// What a member has is what it was assigned and has not been taken from it; it is settled
-// once all of that has been taken up, or nothing is said of it for a session.
+// A member owns the partitions that were assigned and not revoked. The assignment is settled once
+// the member has entered all of them, or after one session without news.
 func TestAssignments(t *testing.T) {
 	s := offline()
 	if s.Settled() {
@@ -383,8 +384,8 @@ type shown struct {
 
 func (o *shown) Assigned(parts map[string][]int32) { o.times++; o.observer.Assigned(parts) }
 
-// The observer is told what has been assigned when it changes, in order; that it is
-// nothing, too.
+// The observer is told of each change of the assignment, in order, also of a change to no
+// partition.
 func TestObserverIsToldOfChanges(t *testing.T) {
 	s, o := offline(), &shown{}
 	s.config.Watch = o
@@ -405,7 +406,7 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 	}
 }
 
-// What a transaction has read of a partition is known where it has read something of it.
+// The position of a transaction in a partition is known if the transaction has read a record there.
 func TestPlaceInAPartition(t *testing.T) {
 	s := offline()
 	s.at, s.done = map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 7, in1: 3}
@@ -424,8 +425,8 @@ func TestPlaceInAPartition(t *testing.T) {
 	}
 }
 
-// An entry's key is taken apart again, whatever the entry is called; what is no key is
-// passed over.
+// The key of an entry is parsed back into its parts, whatever the entry is called. Anything else is
+// ignored.
 func TestKeysOfState(t *testing.T) {
 	of := StateOf{"p", Partition{Topic: "in", Number: 12}}
 	for _, entry := range []string{"", "count", "a\x1fb"} {
@@ -446,7 +447,7 @@ func TestKeysOfState(t *testing.T) {
 	if got, _, ok := parseStateKey([]byte("p\x1fin\x1f2147483648\x1fx")); ok {
 		t.Errorf("one more is %v", got)
 	}
-	// Partitions of a topic have homes side by side.
+	// Partitions of a topic have adjacent homes.
 	first := StateOf{"p", Partition{Topic: "in"}}.home(7)
 	for n := range int32(20) {
 		if got, want := (StateOf{"q", Partition{Topic: "in", Number: n}}).home(7), (first+n)%7; got != want {

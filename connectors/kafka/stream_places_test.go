@@ -22,7 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
 )
 
-// asking is a stream with a client that has joined no group, for what is only asked.
+// asking returns a stream with a client that has joined no group, for tests that only ask
+// questions.
 func asking(t *testing.T, c *kfake.Cluster) *Stream {
 	t.Helper()
 	s := offline()
@@ -49,7 +50,7 @@ func commit(t *testing.T, cl *kgo.Client, at map[Partition]int64) {
 	}
 }
 
-// groupAt is where the group stands, −1 where it has no offset.
+// groupAt returns the group's offset, −1 if it has none.
 func groupAt(t *testing.T, cl *kgo.Client, p Partition) int64 {
 	t.Helper()
 	all, err := kadm.NewClient(cl).FetchOffsets(limited(t), "g")
@@ -62,8 +63,8 @@ func groupAt(t *testing.T, cl *kgo.Client, p Partition) int64 {
 	return -1
 }
 
-// Where the group has no offset, the place where reading begins becomes its offset before
-// anything is read; offsets that it has stay.
+// If the group has no offset, the start offset is committed before anything is read. Existing
+// offsets do not change.
 func TestPlacesToStartAtAreCommitted(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "also"))
@@ -84,7 +85,7 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 	also1 := Partition{Topic: "also", Number: 1}
 	for i, test := range []struct {
 		start string
-		want  [2]int64 // of in/0 and also/1
+		want  [2]int64 // offsets of in/0 and also/1
 	}{{"", [2]int64{2, 0}}, {latest, [2]int64{6, 3}}, {"2026-01-31", [2]int64{4, 0}}} {
 		s := asking(t, c)
 		s.config.Source.Group, s.config.Source.Start = fmt.Sprint("group", i), test.start
@@ -107,7 +108,7 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 		if want := (map[Partition]int64{in0: test.want[0], also1: test.want[1]}); !maps.Equal(at, want) {
 			t.Errorf("start %q: the group is at %v, want %v", test.start, at, want)
 		}
-		// What has an offset already needs no question.
+		// A partition with a known offset needs no question.
 		known := map[string]map[int32]kgo.Offset{"in": {0: four}}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -117,7 +118,7 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 	}
 }
 
-// What stands in the way of committing them is said; the partition is not read.
+// If the start offsets cannot be committed, the error says why and the partition is not read.
 func TestPlacesToStartAtAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in"))
@@ -146,7 +147,7 @@ func TestPlacesToStartAtAreRefused(t *testing.T) {
 		}
 		fault.Remove()
 	}
-	// Each partition's answer counts, and the member says which one it is.
+	// The answer for each partition is checked, and the request contains the member's identity.
 	var mu sync.Mutex
 	var instance, member []string
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Observe: true, When: func(r kmsg.Request) bool {
@@ -163,7 +164,7 @@ func TestPlacesToStartAtAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.config.Source.Instance = "i"
-	_ = ask(0) // a group without members has none of that name
+	_ = ask(0) // a group without members does not know that name
 	mu.Lock()
 	defer mu.Unlock()
 	if fmt.Sprint(slices.Compact(instance), slices.Compact(member)) != "[i] [g]" {
@@ -171,22 +172,22 @@ func TestPlacesToStartAtAreRefused(t *testing.T) {
 	}
 }
 
-// A bounded stream comes to its end where others read its partitions: once the group is
-// there, or what is left holds no record and the others do not get on.
+// A bounded stream ends although others read its partitions: when the group has reached the end, or
+// when the remaining offsets contain no record and the others make no progress.
 func TestEndInPartitionsOfOthers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(3, "in"))
 	cl := newClient(t, c)
 	in2 := Partition{Topic: "in", Number: 2}
 	fill(t, cl, "in", 0, 0, 4)
-	transaction(t, c, "in", 1, 0, 3, kgo.TryCommit) // the marker is 3
+	transaction(t, c, "in", 1, 0, 3, kgo.TryCommit) // the marker is at offset 3
 	fill(t, cl, "in", 2, 0, 8)
 	s := asking(t, c)
 	s.assignedAt = time.Now()
 	s.ends = map[Partition]int64{in0: 4, in1: 4, in2: 8}
 	look := func(want map[Partition]int64) {
 		t.Helper()
-		for range 3 { // the first time it is noted, the second time it is asked for
+		for range 3 { // the first look only records the position, the second asks the leader
 			if err := s.lookAhead(limited(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -195,17 +196,17 @@ func TestEndInPartitionsOfOthers(t *testing.T) {
 			t.Fatalf("at %v, done %v, want %v", s.at, s.done, want)
 		}
 	}
-	look(map[Partition]int64{in0: 0, in1: 0, in2: 0}) // records are still to come
+	look(map[Partition]int64{in0: 0, in1: 0, in2: 0}) // records remain
 	commit(t, cl, map[Partition]int64{in0: 2, in1: 3})
-	look(map[Partition]int64{in0: 2, in1: 3, in2: 0}) // the consumer brings the marker
+	look(map[Partition]int64{in0: 2, in1: 3, in2: 0}) // the consumer returns the marker
 	commit(t, cl, map[Partition]int64{in0: 4, in1: 4})
 	look(map[Partition]int64{in0: 4, in1: 4, in2: 0})
 	if s.Finished() {
 		t.Fatal("of the last partition nothing has been read")
 	}
-	commit(t, cl, map[Partition]int64{in0: 1, in2: 1}) // what has been seen is not taken back
+	commit(t, cl, map[Partition]int64{in0: 1, in2: 1}) // a partition once seen at its end stays there
 	look(map[Partition]int64{in0: 4, in1: 4, in2: 1})
-	// Records that are deleted are not waited for, whole or in part.
+	// The stream does not wait for deleted records, whether all or some of them are deleted.
 	if err := c.DeleteRecords("in", 2, 6); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestEndInPartitionsOfOthers(t *testing.T) {
 	}
 }
 
-// The group is asked for its offsets until it answers, or says that it never will.
+// The stream asks the group for its offsets until it answers or refuses for good.
 func TestOffsetsOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -251,8 +252,8 @@ func TestOffsetsOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// After an abort the group must be where it was: where it is not, the transaction may have
-// been committed all the same.
+// After an abort the group's offsets must not have changed. If they have, the transaction may have
+// been committed.
 func TestAbortedTransactionsAreVerified(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "too"))
@@ -281,7 +282,7 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 	s := asking(t, c)
 	s.at, s.done = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
 	commit(t, cl, map[Partition]int64{in0: 5})
-	// The markers are being written: it is asked again. What is no passing state is said.
+	// While the markers are being written the question is repeated. A permanent error is returned.
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.UnstableOffsetCommit, Count: 2})
 	if err := s.verifyAborted(limited(t)); err != nil || fault.Hits() != 2 {
 		t.Errorf("after %d passing states: %v", fault.Hits(), err)
@@ -298,7 +299,7 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 	}
 }
 
-// Partitions that come later need a place to be released to, as those that were there.
+// Partitions that are added later need a partition in the release topic, like the first ones.
 func TestPartitionsThatComeLaterMustFit(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(3, "out", "new", "new-out"), kfake.SeedTopics(1, "narrow"))
@@ -307,11 +308,11 @@ func TestPartitionsThatComeLaterMustFit(t *testing.T) {
 	for _, test := range []struct {
 		sink string
 		of   []Partition
-		want string // "" where it fits
+		want string // "": it fits
 		then []topic
 	}{
 		{"out", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}},
-		{"narrow", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}}, // as when it was opened
+		{"narrow", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}}, // as at the opening of the stream
 		{"narrow", []Partition{in0, in1}, `the topic "narrow" has 1 partitions and must have at least the 2 of "in"`, []topic{{"a", 2}, {"in", 1}}},
 		{"missing", []Partition{in1}, `the topic "missing" does not exist`, []topic{{"a", 2}, {"in", 1}}},
 		{"out", []Partition{{Topic: "in", Number: 3}}, `must have at least the 4 of "in"`, []topic{{"a", 2}, {"in", 1}}},
@@ -333,7 +334,7 @@ func TestPartitionsThatComeLaterMustFit(t *testing.T) {
 	}
 }
 
-// No transaction spans two clusters; one cluster may be given by several addresses.
+// A transaction cannot span two clusters. One cluster may be configured with different addresses.
 func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.NumBrokers(2), kfake.ClusterID("one"))
@@ -363,8 +364,9 @@ func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
 	}
 }
 
-// Topics beside the release must be there, and be wide enough where records keep their
-// partition; a note goes to the partition of what it is about, as far as there are so many.
+// Topics for notes and held messages must exist, and must have enough partitions if records keep
+// their partition. A note goes to the partition with the same number as its subject, modulo the
+// number of partitions.
 func TestTopicsBesideTheRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "notes", "held"), kfake.SeedTopics(1, "narrow"))
@@ -405,8 +407,8 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	}
 }
 
-// A batch is as large as the topic takes, within what the client can be told; of a topic
-// that cannot be asked it is what brokers take by default.
+// The maximum batch size is the topic's limit, within the range that the client supports. If the
+// topic's limit is unknown, it is the brokers' default.
 func TestLimitsOfBatches(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -427,7 +429,7 @@ func TestLimitsOfBatches(t *testing.T) {
 	}
 }
 
-// A release goes into the topic that is called after the one it is of.
+// A release goes to the topic with the name made from its source topic.
 func TestTopicOfARelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a", "b", "a-out", "b-out"))

@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A stream's source names its partitions and knows the places of records.
+// The source of a stream names its partitions and the places of records.
 func TestSourceOfAStream(t *testing.T) {
 	s := &StreamSource{config: &SourceConfig{}, topics: []string{"a", "b"}}
 	if got := s.Streams(); !slices.Equal(got, s.topics) || s.Records() != -1 || s.Rewindable() {
@@ -66,7 +66,7 @@ func TestSourceOfAStream(t *testing.T) {
 	}
 }
 
-// What a configuration says of its topics is what it holds, and every secret's file is named.
+// The description of the topics follows the configuration, and names the file of every secret.
 func TestTopicsAreDescribed(t *testing.T) {
 	full := Connection{
 		Brokers: []string{"a:1", "b:2"}, TLS: &TLS{CA: "ca.pem", Cert: "cert.pem", Key: "key.pem"},
@@ -102,7 +102,8 @@ func TestTopicsAreDescribed(t *testing.T) {
 	}
 }
 
-// A format that is given is taken, alone; without one it is the source's, and else JSON.
+// If a format is given, only that one is used. Otherwise the source's format is used, and without
+// one, JSON.
 func TestFormats(t *testing.T) {
 	for _, c := range []struct {
 		f    Format
@@ -140,7 +141,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The registry of what is released is the sink's own, made once, or the source's.
+// The registry of the release is the sink's own, opened once, or else the source's.
 func TestRegistryOfTheSink(t *testing.T) {
 	s := offline()
 	if got, err := s.sinkRegistry(); got != nil || err != nil {

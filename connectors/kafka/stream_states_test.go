@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// What is kept of partitions is read from all their homes; entries that were removed, or
-// kept in transactions that were aborted, are not there.
+// The state of partitions is read from all their homes. Removed entries, and entries of aborted
+// transactions, are not returned.
 func TestStatesAreRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -45,7 +45,7 @@ func TestStatesAreRead(t *testing.T) {
 		}
 		return fmt.Sprintf("%q", states)
 	}
-	in4 := Partition{Topic: "in", Number: 4} // at home where in/1 is
+	in4 := Partition{Topic: "in", Number: 4} // stored at the home of in/1
 	if got := get(in0, in1); got != "map[]" {
 		t.Errorf("before anything is kept: %s", got)
 	}
@@ -67,7 +67,7 @@ func TestStatesAreRead(t *testing.T) {
 	if got := get(in0, in1, in4); got != all {
 		t.Errorf("of all: %s, want %s", got, all)
 	}
-	// A transaction that is open is waited for, and what it kept is forgotten with it.
+	// The reader waits for an open transaction; if it is aborted, its entries are dropped.
 	open := newClient(t, c, kgo.TransactionalID("open"))
 	if err := open.BeginTransaction(); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestStatesAreRead(t *testing.T) {
 	if stable(limited(t), admin, "g-state", map[int32]int64{7: 0}, ends) || stable(limited(t), admin, "missing", left, ends) {
 		t.Error("what nobody knows is stable")
 	}
-	// Compaction leaves nothing at the end: what is left is there all the same.
+	// Compaction leaves an empty end; the remaining entries are still read.
 	put(0, "a", "7")
 	put(0, "a", "")
 	if states, err := ReadStates(limited(t), s.config.Source, "p", zerolog.Nop()); err != nil || fmt.Sprintf("%q", states) != `map["in/0":map[] "in/1":map["a":"4"] "in/4":map["c":"6"]]` {
@@ -115,7 +115,7 @@ func TestStatesAreRead(t *testing.T) {
 	}
 }
 
-// A state that cannot be read is an error, in words.
+// If a state cannot be read, the result is an error with an explanation.
 func TestStatesAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
@@ -143,7 +143,7 @@ func TestStatesAreRefused(t *testing.T) {
 	}
 }
 
-// Who only looks makes no state topic, and refuses one that forgets.
+// A read-only caller does not create the state topic, and refuses one that deletes entries.
 func TestStateTopicIsLookedFor(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// observer takes down what a stream tells of itself.
+// observer records the calls that it receives from a stream.
 type observer struct {
 	assigned map[string][]int32
 	lag      map[Partition]int64
@@ -32,7 +32,7 @@ func (o *observer) Assigned(parts map[string][]int32)  { o.assigned = parts }
 func (o *observer) Rebalance()                         {}
 func (o *observer) Lag(topic string, n int32, m int64) { o.lag[Partition{Topic: topic, Number: n}] = m }
 
-// member is a stream that adds 1000 to every wage and rejects that of 13.5.
+// member is a stream that adds 1000 to every wage and rejects the wage 13.5.
 type member struct {
 	*Stream
 	source  *StreamSource
@@ -40,7 +40,7 @@ type member struct {
 	release *Release
 	watch   *observer
 
-	kept    map[Partition]map[string][]byte // what Enter was given
+	kept    map[Partition]map[string][]byte // the arguments of Enter
 	entered map[Partition]int64             // and the next offset
 	blocks  []string                        // "partition:first-last" of each block
 }
@@ -94,8 +94,8 @@ func (m *member) join(t *testing.T) {
 	t.Cleanup(m.Leave)
 }
 
-// transaction reads and releases until the open transaction is to be ended, with at
-// least one record.
+// transaction reads and releases until the open transaction is due to end and has at least one
+// record.
 func (m *member) transaction(t *testing.T, held bool) error {
 	t.Helper()
 	ctx := limited(t)
@@ -134,7 +134,7 @@ func (m *member) transaction(t *testing.T, held bool) error {
 		if m.Touched() || m.Finished() {
 			return nil
 		}
-		if _, err := m.End(ctx, false); err != nil { // nothing has come yet
+		if _, err := m.End(ctx, false); err != nil { // no record has arrived yet
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (m *member) end(t *testing.T, commit bool) {
 	}
 }
 
-// all releases what there is, transaction by transaction.
+// all releases all records, transaction by transaction.
 func (m *member) all(t *testing.T) {
 	t.Helper()
 	for !m.Finished() {
@@ -158,7 +158,7 @@ func (m *member) all(t *testing.T) {
 	}
 }
 
-// lines are the committed messages of a partition, in order: key=value.
+// lines returns the committed messages of a partition, in order: key=value.
 func lines(t *testing.T, c *kfake.Cluster, topic string, partition int32) (all []string) {
 	t.Helper()
 	for _, r := range committedValues(t, c, topic) {
@@ -173,8 +173,8 @@ func lines(t *testing.T, c *kfake.Cluster, topic string, partition int32) (all [
 	return all
 }
 
-// wanted are the lines that are released of n messages of fill, of which the ones of
-// `gone` are tombstones.
+// wanted returns the released lines of n messages of fill. The messages with numbers in gone are
+// tombstones.
 func wanted(from, n int, gone ...int) (all []string) {
 	for i := from; i < from+n; i++ {
 		switch {
@@ -187,7 +187,7 @@ func wanted(from, n int, gone ...int) (all []string) {
 	return all
 }
 
-// fillWith is fill with tombstones among the messages.
+// fillWith is fill with some tombstones.
 func fillWith(t *testing.T, cl *kgo.Client, partition int32, from, n int, gone ...int) {
 	t.Helper()
 	for i := from; i < from+n; i++ {
@@ -208,20 +208,20 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// streamCluster has a topic to read, one to release to, and one to hold back in.
+// streamCluster has one topic to read, one topic for the release, and one for held messages.
 func streamCluster(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
 	t.Helper()
 	c := newCluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "in", "out", "held"), kfake.GroupMinSessionTimeout(time.Second)}, opts...)...)
 	return c, newClient(t, c)
 }
 
-// What is released of a partition stands in its order, tombstones included: at the
-// beginning, one after another, beside a rejected record, and at the end.
+// Released records keep the order of their partition, including tombstones: at the beginning, in a
+// row, next to a rejected record, and at the end.
 func TestStreamKeepsTheOrder(t *testing.T) {
 	c, cl := streamCluster(t)
 	gone := []int{0, 5, 6, 12, 14, 29}
 	fillWith(t, cl, 0, 0, 30, gone...)
-	fillWith(t, cl, 1, 100, 3, 100, 101, 102) // nothing but tombstones
+	fillWith(t, cl, 1, 100, 3, 100, 101, 102) // only tombstones
 	m := newMember(t, c, nil)
 	m.all(t)
 	same(t, "partition 0", lines(t, c, "out", 0), wanted(0, 30, gone...))
@@ -234,7 +234,7 @@ func TestStreamKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// Where keys are dropped a tombstone would delete nothing: it is rejected.
+// If keys are dropped, a tombstone would delete nothing, so it is rejected.
 func TestStreamRejectsTombstones(t *testing.T) {
 	c, cl := streamCluster(t)
 	fillWith(t, cl, 0, 0, 5, 1, 4)
@@ -243,8 +243,8 @@ func TestStreamRejectsTombstones(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), []string{`={"wage":1000.5,"region":"r0"}`, `={"wage":1002.5,"region":"r2"}`, `={"wage":1003.5,"region":"r0"}`})
 }
 
-// A transaction ends after so many records; what it held is released by its commit
-// alone, and read again after an abort.
+// A transaction ends after the configured number of records. Only its commit releases them; after
+// an abort they are read again.
 func TestStreamTransactions(t *testing.T) {
 	for _, delivery := range []string{"", atLeastOnce} {
 		t.Run("delivery "+delivery, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestStreamTransactions(t *testing.T) {
 			}
 			want := wanted(0, 40)
 			if delivery != "" {
-				want = append(want, want...) // what was read again comes again
+				want = append(want, want...) // after an abort the same records are read again
 			}
 			same(t, "after one transaction", lines(t, c, "out", 0), want)
 			offsets, err := kadm.NewClient(cl).FetchOffsets(t.Context(), "g")
@@ -289,7 +289,7 @@ func TestStreamTransactions(t *testing.T) {
 	}
 }
 
-// Who takes a partition over begins where the last commit left it, with what was kept.
+// A member that takes over a partition begins at the last commit, with the state kept there.
 func TestStreamGoesOn(t *testing.T) {
 	c, cl := streamCluster(t)
 	fill(t, cl, "in", 0, 0, 60)
@@ -306,7 +306,7 @@ func TestStreamGoesOn(t *testing.T) {
 		}
 		first.end(t, true)
 	}
-	// What an aborted transaction keeps is not kept.
+	// State kept in an aborted transaction is discarded.
 	fill(t, cl, "in", 0, 60, 10)
 	first.Leave()
 	first = newMember(t, c, nil)
@@ -340,7 +340,7 @@ func TestStreamGoesOn(t *testing.T) {
 	}
 }
 
-// What is held back goes to the restricted topic, and nowhere else.
+// Held messages go to the restricted topic only.
 func TestStreamHolds(t *testing.T) {
 	c, cl := streamCluster(t)
 	fillWith(t, cl, 0, 0, 10, 3)
@@ -353,7 +353,7 @@ func TestStreamHolds(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), nil)
 }
 
-// A window never spans a transaction, and what is left over is a shorter one.
+// A window never spans two transactions. The remaining records form a shorter window.
 func TestStreamWindows(t *testing.T) {
 	c, cl := streamCluster(t)
 	fill(t, cl, "in", 0, 0, 50)
@@ -365,7 +365,7 @@ func TestStreamWindows(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 0), wanted(0, 50))
 }
 
-// What the topic does not take is said with its place, and is final.
+// A message that the topic refuses is a final error with the place of the message.
 func TestStreamMessageTooLarge(t *testing.T) {
 	c, cl := streamCluster(t)
 	size := "1000"
@@ -386,7 +386,7 @@ func TestStreamMessageTooLarge(t *testing.T) {
 	same(t, "released", lines(t, c, "out", 1), nil)
 }
 
-// Draining ends the open transaction at once, and none begins after it.
+// Draining ends the open transaction at once, and no new one begins.
 func TestStreamDrains(t *testing.T) {
 	c, cl := streamCluster(t)
 	fill(t, cl, "in", 0, 0, 10)

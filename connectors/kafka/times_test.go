@@ -12,15 +12,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// The tests of this file have a clock of their own (testing/synctest), so that what happens at
-// a moment can be told from what happens a nanosecond later.
+// The tests in this file use a fake clock (testing/synctest), so they can distinguish times one
+// nanosecond apart.
 
-// The fifth transaction that another process ends is one too many within a minute, to its
-// end; and it was no other process where the transaction had lasted as long as it may.
+// The fifth transaction within a minute that another process ends is an error, including the last
+// moment of that minute. It does not count if the transaction has lasted for its maximum time.
 func TestMomentsOfRivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
-			first, begun time.Duration // ago
+			first, begun time.Duration // time before now
 			want         bool
 		}{
 			{time.Minute, 0, true}, {time.Minute + 1, 0, false},
@@ -36,8 +36,8 @@ func TestMomentsOfRivals(t *testing.T) {
 				t.Errorf("the first %v ago, the last begun %v ago: %v", c.first, c.begun, err)
 			}
 		}
-		// One that is noted at the moment at which the open transaction began is that of the
-		// last one.
+		// A fencing noted at the moment at which the open transaction began belongs to the previous
+		// transaction.
 		s := offline()
 		s.config.Source.Instance = "i"
 		s.begunAt.Store(time.Now().UnixNano())
@@ -51,7 +51,7 @@ func TestMomentsOfRivals(t *testing.T) {
 	})
 }
 
-// What was assigned and not taken up is waited for as long as a session lasts.
+// A partition that was assigned and not entered is waited for during one session.
 func TestMomentsOfAnAssignment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline()
@@ -66,8 +66,8 @@ func TestMomentsOfAnAssignment(t *testing.T) {
 	})
 }
 
-// A stream that is to end and is not told what it has ends after five seconds, and a
-// transaction when its time is up.
+// A stream that shall end and is not told its assignment ends after five seconds, and a transaction
+// ends when its time is over.
 func TestMomentsOfAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := offline()
@@ -94,7 +94,7 @@ func TestMomentsOfAnEnd(t *testing.T) {
 	})
 }
 
-// What the client says at each of its tries is said once a minute.
+// Messages that the client logs at each retry are logged once a minute.
 func TestMomentsOfTheClientsLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLogger(zerolog.Nop()).(logger)
@@ -117,8 +117,8 @@ func TestMomentsOfTheClientsLog(t *testing.T) {
 	})
 }
 
-// A wait for the brokers ends when the patience does, by itself or between two tries, and no
-// sooner; the end of the context comes before it.
+// A wait for the brokers ends exactly when the patience ends, during a try or between two tries.
+// The end of the context takes precedence.
 func TestMomentsOfPatience(t *testing.T) {
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	closed := func(context.Context) error { return io.EOF }
@@ -148,7 +148,7 @@ func TestMomentsOfPatience(t *testing.T) {
 		for _, step := range []struct {
 			after   time.Duration
 			records bool
-		}{{0, false}, {time.Minute - 1, false}, {0, true}, {time.Minute - 1, false}} { // offline nobody could be asked
+		}{{0, false}, {time.Minute - 1, false}, {0, true}, {time.Minute - 1, false}} { // an offline stream has no broker to ask
 			time.Sleep(step.after)
 			if err := s.hear(ctx, step.records); err != nil {
 				t.Errorf("%v later: %v", step.after, err)

@@ -26,8 +26,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Nothing is read of topics that cannot be opened, by whichever way they are opened, and
-// nothing is left open (TestMain looks for what is).
+// If topics cannot be opened, in whichever way they are opened, nothing is read and nothing stays
+// open (TestMain checks for leaks).
 func TestSourceIsNotOpened(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -56,8 +56,8 @@ func TestSourceIsNotOpened(t *testing.T) {
 			}
 		}
 	}
-	// Each question has an answer, or there is no source: the five that are asked for offsets,
-	// and that for the names that match a pattern.
+	// If any question fails, no source is returned: the five questions for offsets, and the
+	// question for the names that match a pattern.
 	for n, want := range []string{"asking for the offsets to start at: ", "asking for the first offsets: ", "asking for the last stable offsets: ", "asking for the end offsets: "} {
 		asked := map[kmsg.Request]bool{}
 		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
@@ -84,7 +84,7 @@ func TestSourceIsNotOpened(t *testing.T) {
 	if _, err := config.startOffsets(limited(t), kadm.NewClient(newClient(t, c)), zerolog.Nop(), []string{"in"}); !Final(err) || !strings.HasPrefix(err.Error(), "start: must be") {
 		t.Errorf("a start that is none: %v", err)
 	}
-	// What is open is closed with the source, the registry's connections too.
+	// All connections are closed with the source, including those of the registry.
 	config = sourceOf(c, "in")
 	config.Registry = schemas.Config()
 	s := open(t, config)
@@ -99,7 +99,7 @@ func TestSourceIsNotOpened(t *testing.T) {
 	}
 }
 
-// A release that cannot be made takes nothing, and the brokers are told of no transaction.
+// A release that cannot be created accepts no records, and no transaction starts at the brokers.
 func TestReleaseIsNotMade(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
@@ -133,13 +133,13 @@ func TestReleaseIsNotMade(t *testing.T) {
 	if n := begun.Hits(); n > 0 {
 		t.Errorf("%d transactions are begun", n)
 	}
-	// Where the transaction is refused, too, nothing is left.
+	// If the brokers refuse the transaction, nothing stays open either.
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1})
 	if made, err := sinkOf(c, "out").Create(limited(t), connectors.Plan{Source: src, Layout: layout}); !Final(err) || !strings.HasPrefix(err.Error(), `preparing a transaction: the user may not Write with transactional id "sdlfilter-out-`) {
 		t.Errorf("no transaction: %v, %v", made, err)
 	}
 	fault.Remove()
-	// A registry of its own, which is closed with it.
+	// The sink's own registry is closed with it.
 	config := sinkOf(c, "out")
 	config.Format.Avro, config.Registry = new(avro.Config), schemas.Config()
 	made, err := config.Create(limited(t), connectors.Plan{Source: src, Layout: layout})
@@ -152,14 +152,14 @@ func TestReleaseIsNotMade(t *testing.T) {
 	if err := made.Abort(); err != nil {
 		t.Error(err)
 	}
-	// A sink that has begun nothing closes what it has.
+	// A sink that has begun nothing closes its client.
 	client := newClient(t, c)
 	if err := (&sink{client: client}).Abort(); err != nil || !client.PollRecords(limited(t), 1).IsClientClosed() {
 		t.Errorf("a sink that has begun nothing: %v", err)
 	}
 }
 
-// brokenWriter makes no messages.
+// brokenWriter returns an error instead of messages.
 type brokenWriter struct{ message.Writer }
 
 var errBrokenWriter = errors.New("broken")
@@ -168,9 +168,8 @@ func (brokenWriter) Encode(context.Context, *microdata.Block) (message.Released,
 	return message.Released{}, errBrokenWriter
 }
 
-// A block of which no messages can be made is an error of the block. Where the brokers do not
-// say whether a release is committed, that is said, and where they cannot be told to abort it,
-// it is logged.
+// If messages cannot be made, that is an error of the block. If the brokers do not say whether a
+// release is committed, the error says so; if they cannot be told to abort, that is logged.
 func TestReleaseWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
@@ -203,7 +202,7 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 	if err := made.Abort(); err != nil || !s.done {
 		t.Errorf("aborted: %v, done %v", err, s.done)
 	}
-	// One that is aborted first.
+	// A sink that is aborted before anything else.
 	made, err = sinkOf(c, "out").Create(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(limited(t)), connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +210,7 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 	if err := errors.Join(made.Write(limited(t), []kgo.Record{*messageOf("out", 0, 1)}), made.Finish(limited(t))); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time there is nothing to abort
+	for range 2 { // at the second call nothing is left to abort
 		if err := made.Abort(); err != nil {
 			t.Error(err)
 		}
@@ -221,15 +220,15 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// What a stream releases needs a policy and a writer for each topic, those of what is held
-// back and of topics that come later included.
+// A stream's release needs a policy and a writer for each topic, including the topic for held
+// messages and topics that appear later.
 func TestStreamHasNoRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out", "held"))
 	key := keystream.Generate()
 	for what, test := range map[string]struct {
 		change func(*SinkConfig)
-		want   string // "" where there is one
+		want   string // "": the release is possible
 	}{
 		"nothing":        {func(*SinkConfig) {}, ""},
 		"no such column": {func(c *SinkConfig) { c.Key = "nowhere" }, "key: must be drop, pass, hash or a column that is released"},
@@ -255,7 +254,7 @@ func TestStreamHasNoRelease(t *testing.T) {
 		if len(r.writers) != 2 || r.writers["out"] == nil || r.writers["in-held"] == nil || len(writers) != 2 {
 			t.Errorf("writers for %v, topics %v", r.writers, writers)
 		}
-		// A topic that comes later, of which nothing can be written.
+		// A topic appears later, and its records cannot be written.
 		s.config.Sink.Topic, s.config.Sink.Format.Avro = "{topic}-out", new(avro.Config)
 		if e, err := r.Encode(limited(t), &microdata.Block{Scope: "later"}, false); e != nil || err == nil || !strings.Contains(err.Error(), "need a schema registry") {
 			t.Errorf("a topic that comes later: %v, %v", e, err)
@@ -275,12 +274,12 @@ func TestStreamHasNoRelease(t *testing.T) {
 	}
 }
 
-// What has been revoked without a word is known by its offset being gone, once it had been
-// taken up; what has not been taken up yet is still this member's.
+// A partition that was revoked without notice is recognised because its offset is missing, if the
+// member had entered it. Partitions that were not entered yet still belong to the member.
 func TestPartitionsThatWereRevoked(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	s := asking(t, c) // whose client reads nothing
+	s := asking(t, c) // a member with a client that reads nothing
 	s.owned, s.entered = map[Partition]int{in0: 1, in1: 3}, map[Partition]int{in0: 1, in1: 2}
 	if got := s.Owned(); len(got) > 0 {
 		t.Errorf("it reads %v", got)
@@ -293,8 +292,8 @@ func TestPartitionsThatWereRevoked(t *testing.T) {
 	}
 }
 
-// What stands in the way of taking a partition up ends the transaction: no topic for what is
-// released of it, or no state.
+// If a partition cannot be entered, the transaction ends: there is no topic for its release, or no
+// state.
 func TestPartitionIsNotTakenUp(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -319,7 +318,7 @@ func TestPartitionIsNotTakenUp(t *testing.T) {
 	}
 }
 
-// Places to start at that cannot be committed, as nobody answers, are not read from.
+// If the start offsets cannot be committed because no broker answers, nothing is read from them.
 func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
@@ -351,7 +350,7 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 	}
 }
 
-// A stream that is ended says why, whatever it waits for.
+// A cancelled stream returns the reason, whatever it waits for.
 func TestStreamIsEnded(t *testing.T) {
 	t.Parallel()
 	stopped := errors.New("stopped")
@@ -404,7 +403,7 @@ func TestStreamIsEnded(t *testing.T) {
 	})
 }
 
-// Nobody is asked before nothing has been heard for as long as the patience lasts.
+// No broker is asked before the stream has received nothing for the time of the patience.
 func TestNobodyIsAskedTooEarly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -432,8 +431,8 @@ func TestNobodyIsAskedTooEarly(t *testing.T) {
 	}
 }
 
-// An answer without the partition that was asked for is no answer; one for another partition
-// beside it does not count.
+// An answer without the requested partition is an error. Other partitions in the answer do not
+// count.
 func TestFetchOfAnotherPartition(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in"))

@@ -18,14 +18,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 )
 
-// What no repetition helps against is final, and said with what it is about; all else is
-// passed on with what was being done.
+// An error that no retry can repair is final and says what it is about. All other errors are
+// returned with the operation that failed.
 func TestErrorsInWords(t *testing.T) {
 	remote := func(text string) error { return &net.OpError{Op: "remote error", Err: errors.New(text)} }
 	for _, c := range []struct {
 		err  error
 		what string
-		want string // "" is not final
+		want string // "": not final
 	}{
 		{kerr.TopicAuthorizationFailed, "reading survey", `reading survey: the user may not Read topic "survey"; reading needs`},
 		{kerr.TopicAuthorizationFailed, "writing to survey", `writing to survey: the user may not Write to topic "survey"; reading needs`},
@@ -97,7 +97,7 @@ func TestErrorsInWords(t *testing.T) {
 		if !strings.HasPrefix(got.Error(), c.want) || !errors.Is(got, wrapped) {
 			t.Errorf("%v becomes %v, want %s", c.err, got, c.want)
 		}
-		// What has been explained stays as it is.
+		// An error that was explained already does not change.
 		if again := explainError(fmt.Errorf("later: %w", got), "doing more"); again.Error() != "later: "+got.Error() || !Final(again) {
 			t.Errorf("explained again: %v", again)
 		}
@@ -113,7 +113,7 @@ func TestErrorsInWords(t *testing.T) {
 	}
 }
 
-// Names follow from the pipeline's where the configuration has none.
+// Names that the configuration does not give are derived from the pipeline's name.
 func TestNamesOfGroups(t *testing.T) {
 	for _, c := range []struct{ group, pipeline, want string }{{"", "", ""}, {"g", "", "g"}, {"", "p", "sdlfilter-p"}, {"g", "p", "g"}} {
 		if got := (&SourceConfig{Group: c.group}).groupName(c.pipeline); got != c.want {
@@ -132,7 +132,7 @@ func TestNamesOfGroups(t *testing.T) {
 	}
 }
 
-// A time to begin at is a day, an instant or a word, not before 1970.
+// A start time is a day, an instant or a keyword, and not before 1970.
 func TestStart(t *testing.T) {
 	for text, want := range map[string]int64{
 		"": atStart, earliest: atStart, latest: atEnd, "1970-01-01": 0, "1970-01-02": 86_400_000, "1970-01-01T00:00:00.5Z": 500, "2026-01-31T01:00:00+01:00": time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC).UnixMilli(),
@@ -151,7 +151,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("%q: %v, %v, want %v", text, got, err, offset)
 		}
 	}
-	// In the protocol's numbers: the end is −1 and the start −2, and 0 is 1970.
+	// The numbers are those of the protocol: −1 for the end, −2 for the start, and 0 for 1970.
 	for text, want := range map[string]int64{"": -2, latest: -1, "1970-01-01": 0} {
 		if got, err := (&SourceConfig{Start: text}).start(); err != nil || got != want {
 			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
@@ -167,7 +167,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Passwords are looked for where the program says, of the brokers and of the registry.
+// Passwords of the brokers and of the registry are read with the lookup that the program sets.
 func TestLookupReachesEveryPassword(t *testing.T) {
 	lookup := func(name string) (string, bool) { return name + "!", true }
 	source := &SourceConfig{Connection: Connection{SASL: new(SASL)}, Registry: new(registry.Config)}
@@ -195,7 +195,7 @@ func TestLookupReachesEveryPassword(t *testing.T) {
 	var _ connectors.SinkConfig = sink
 }
 
-// A word is its codec; without one it is lz4.
+// Each codec has its name; without a name it is lz4.
 func TestCodecOfAWord(t *testing.T) {
 	for word, want := range map[string]kgo.CompressionCodec{"": kgo.Lz4Compression(), "lz4": kgo.Lz4Compression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "zstd": kgo.ZstdCompression().WithLevel(1)} {
 		if got := codecOf(word); got != want {
@@ -204,7 +204,7 @@ func TestCodecOfAWord(t *testing.T) {
 	}
 }
 
-// A run of records ends with as many as it takes, or with as many bytes.
+// A run of records ends at its maximum number of records or at its maximum number of bytes.
 func TestRunIsFull(t *testing.T) {
 	record := func(n int) *kgo.Record { return &kgo.Record{Value: make([]byte, n)} }
 	for _, c := range []struct {
@@ -226,7 +226,7 @@ func TestRunIsFull(t *testing.T) {
 	}
 }
 
-// The least that a message needs counts its key, its value and its headers.
+// The minimum size of a message includes its key, its value and its headers.
 func TestSizeOfAMessage(t *testing.T) {
 	m := &kgo.Record{Key: make([]byte, 3), Headers: []kgo.RecordHeader{{Key: "ab", Value: make([]byte, 5)}, {Key: "c"}}}
 	if got := sizeOf(m, make([]byte, 7)); got != 68+3+7+2+5+1 {
