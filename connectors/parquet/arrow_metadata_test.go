@@ -26,8 +26,8 @@ func serialised(t testing.TB, fields ...arrow.Field) []byte {
 	return buf.Bytes()
 }
 
-// withSchema is a file of two columns with an ARROW:schema, and what the release
-// has of it.
+// withSchema makes a file of two columns with the given ARROW:schema. It returns the schema of the
+// release.
 func withSchema(t *testing.T, schema []byte) (released *arrow.Schema, err error) {
 	t.Helper()
 	type row struct {
@@ -65,8 +65,8 @@ func openBytes(t *testing.T, b []byte) ([]byte, *footer) {
 	return b, f
 }
 
-// Of an Arrow schema only what describes the released columns is kept; one that
-// describes others is dropped, so that no text in it is believed.
+// The release keeps only the part of an Arrow schema that describes the released columns. If the
+// schema describes other columns, it is dropped, so that none of its text is trusted.
 func TestArrowSchemaDescribes(t *testing.T) {
 	a := arrow.Field{Name: "a", Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "Europe/Berlin"}}
 	l := arrow.Field{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "canary", Type: arrow.PrimitiveTypes.Int64})}
@@ -95,9 +95,8 @@ func TestArrowSchemaDescribes(t *testing.T) {
 	}
 }
 
-// bomb is a schema of n fields that are one and the same table, with a name of
-// `text` bytes; it has `children` references to one table below it, and so on for
-// a depth.
+// bomb returns a schema of n fields that all refer to the same table, with a name of `text` bytes.
+// This table has `children` references to one table below it, and so on down to a depth.
 func bomb(n, depth, children, text int) []byte {
 	le := binary.LittleEndian
 	b := make([]byte, 80)
@@ -148,7 +147,7 @@ func bomb(n, depth, children, text int) []byte {
 	return append(le.AppendUint32(le.AppendUint32(nil, 0xFFFFFFFF), uint32(len(b))), b...)
 }
 
-// A few kilobytes of schema do not get gigabytes, and the error names the bound.
+// A schema of a few kilobytes must not allocate gigabytes. The error names the limit.
 func TestSchemaBomb(t *testing.T) {
 	for _, b := range [][]byte{bomb(2000, 0, 0, 8000), bomb(20000, 0, 0, 100_000), bomb(1, 20, 8, 4), bomb(1, 60, 3, 4)} {
 		var before, after runtime.MemStats
@@ -165,7 +164,7 @@ func TestSchemaBomb(t *testing.T) {
 	if s, err := arrowipc.ReadSchema(bomb(3, 2, 2, 8)); err != nil || s.NumFields() != 3 || s.Field(2).Type.ID() != arrow.STRUCT {
 		t.Errorf("a schema that shares a little: %v, %v", s, err)
 	}
-	// Thousands of columns are no bomb.
+	// A schema with thousands of columns is not refused.
 	var fields []arrow.Field
 	for i := range 20_000 {
 		fields = append(fields, arrow.Field{Name: fmt.Sprintf("column_with_a_rather_long_name_%d", i), Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Metadata: arrow.NewMetadata([]string{"PARQUET:field_id"}, []string{fmt.Sprint(i)})})

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// heldFile is a file of which each write waits until it is let go, once hold is there.
+// heldFile is a file with delayed writes: while hold is set, each write waits until it is released.
 type heldFile struct {
 	memoryFile
-	hold   chan struct{} // nil: no write waits
+	hold   chan struct{} // nil: writes do not wait
 	closed bool
 }
 
@@ -29,8 +29,9 @@ func (f *heldFile) Write(b []byte) (int, error) {
 
 func (f *heldFile) Close() error { f.closed = true; return nil }
 
-// A row group is written while the next one comes: its flush does not wait for the disk. Whatever
-// needs the file waits: the next row group, the end, an abort; and the first two say what went wrong.
+// A row group is written to disk while the next one is being filled: flush does not wait for the
+// disk. Anything that needs the file waits: the next row group, Finish and Abort. The next row
+// group and Finish return the error of the delayed write.
 func TestRowGroupIsWrittenBehind(t *testing.T) {
 	k, err := (&SinkConfig{Path: "out", Compression: "none"}).Content(contentLayout())
 	if err != nil {
@@ -44,7 +45,7 @@ func TestRowGroupIsWrittenBehind(t *testing.T) {
 		}
 		return g
 	}
-	// begun has a row group that waits for its file.
+	// begun starts a sink with a row group that waits for its file.
 	begun := func(ctx context.Context) (*sink, *heldFile) {
 		s, f := k.design, &heldFile{}
 		s.writing, s.streams, s.stream = new(errgroup.Group), 1, 0
@@ -76,7 +77,7 @@ func TestRowGroupIsWrittenBehind(t *testing.T) {
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		s, f := begun(ctx)
-		cancel() // the call is over, and so is its context
+		cancel() // the flush has returned and its context is cancelled
 		f.short = true
 		close(f.hold)
 		if err := next(s); !errors.Is(err, io.ErrShortWrite) {

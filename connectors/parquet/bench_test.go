@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// BenchmarkSplice copies a file of which four columns of doubles are decoded and
-// encoded anew. SDLFILTER_BENCH_FILE names a Parquet file with columns f1 … f4.
+// BenchmarkSplice copies a file and decodes and re-encodes four columns of doubles.
+// SDLFILTER_BENCH_FILE names a Parquet file with columns f1 … f4.
 func BenchmarkSplice(b *testing.B) {
 	path := os.Getenv("SDLFILTER_BENCH_FILE")
 	if path == "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Old LZ4 pages are frames, several or one, or a bare block; what is neither is an error.
+// Old LZ4 pages consist of one or more frames, or of one bare block. Anything else is an error.
 func TestFramesOfOldLZ4(t *testing.T) {
 	block := func(src []byte) []byte {
 		b, err := new(lz4.Codec).Encode(nil, src)
@@ -82,7 +82,7 @@ func TestFramesOfOldLZ4(t *testing.T) {
 	}
 }
 
-// failingReader fails when it has given what it has.
+// failingReader returns its bytes and then an error.
 type failingReader struct{ b []byte }
 
 func (r *failingReader) Read(b []byte) (int, error) {
@@ -94,8 +94,8 @@ func (r *failingReader) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// A chunk is filtered to its end: what breaks, ends too early or has a second dictionary is
-// said with its place, and pages of nothing are passed over.
+// A chunk is filtered up to its end. Damaged data, a missing end or a second dictionary is an error
+// with its place; empty pages are skipped.
 func TestFilteringThatFails(t *testing.T) {
 	l := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: arrow.BinaryTypes.String}
 	put := func(buf *bytes.Buffer, p *page) {
@@ -117,7 +117,7 @@ func TestFilteringThatFails(t *testing.T) {
 		pages   []*page
 		rows    int64
 		dropped []int64
-		want    string // the values, or after ! an error
+		want    string // the values, or ! and an error
 	}{
 		{"all", []*page{dict, indexes, single}, 4, nil, "a b a c"}, {"some", []*page{dict, indexes, single}, 4, []int64{1, 3}, "a a"}, {"with empty pages", []*page{empty, dict, other, empty, indexes, empty, single}, 4, []int64{0}, "b a c"},
 		{"two dictionaries", []*page{dict, dict, indexes, single}, 4, nil, "!a second dictionary"}, {"too few", []*page{dict, indexes}, 4, nil, "!end too early"}, {"a broken page", []*page{dict, indexes, broken}, 4, nil, "!ends too early"},
@@ -181,15 +181,15 @@ func TestFilteringThatFails(t *testing.T) {
 	}
 }
 
-// What is no file cannot be read from its end; a folder's release says what it holds, and a
-// release of one file can be held for another process.
+// A FIFO cannot be read from its end. A release into a folder reports its content, and cannot be
+// held for another process.
 func TestFilesAndFolders(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo.parquet")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	other, err := os.OpenFile(fifo, os.O_RDWR, 0) // without another end, opening it would wait for one
+	other, err := os.OpenFile(fifo, os.O_RDWR, 0) // the other end of the FIFO: without it, opening the FIFO would block
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,9 +259,8 @@ func TestFilesAndFolders(t *testing.T) {
 	}
 }
 
-// What fails while files are made, copied into or ended is not passed over: the error is
-// that of the disk, at whichever byte it comes, of masked columns and carried ones, of
-// records that are kept and dropped, in one file and in several.
+// An error of the disk while files are created, copied or finished is returned, whichever byte it
+// occurs at: for masked and carried columns, kept and dropped records, one file and several files.
 func TestDisksThatFillUp(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in")
 	writePeople(t, filepath.Join(in, "a.parquet"), 40)

@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// carriedRow has a column of every way in which a page can be laid out.
+// carriedRow has one column for every layout of a page.
 type carriedRow struct {
 	N    int64   `parquet:"n"`
 	F    float64 `parquet:"f"`
@@ -54,7 +54,7 @@ func carriedFile(t testing.TB, options ...pqgo.WriterOption) ([]byte, []carriedR
 	return buf.Bytes(), rows
 }
 
-// marker is what is hidden, and apart the same with a zero before each byte.
+// marker is the hidden text. apart is the same text with a zero before each byte.
 var (
 	marker = []byte("canary-4711-hidden")
 	apart  = func() (b []byte) {
@@ -65,9 +65,8 @@ var (
 	}()
 )
 
-// Footers whose column reaches over what is not its own are refused: the chunk
-// would take the page indexes, with the least and greatest values of columns
-// that are withheld, into the release.
+// A footer is refused if a column's extent covers bytes outside the column. Otherwise the chunk
+// would copy the page indexes into the release, with the minimum and maximum of withheld columns.
 func TestEnlargedChunk(t *testing.T) {
 	for _, indexed := range []bool{true, false} {
 		file, _ := carriedFile(t)
@@ -93,7 +92,7 @@ func TestEnlargedChunk(t *testing.T) {
 			}
 			data := f.size - 8 - int64(binary.LittleEndian.Uint32(file[len(file)-8:]))
 			edit(f, data)
-			if !indexed { // nothing says where they lie
+			if !indexed { // without the offsets of the indexes
 				for i := range f.RowGroups[0].Columns {
 					c := &f.RowGroups[0].Columns[i]
 					*c = columnChunk{MetaData: c.MetaData}
@@ -110,10 +109,10 @@ func TestEnlargedChunk(t *testing.T) {
 	}
 }
 
-// repack puts a page's body through f, uncompressed and compressed again.
+// repack applies f to the uncompressed body of a page and compresses the result.
 func repack(t testing.TB, codec format.CompressionCodec, p *forgedPage, f func(b []byte) []byte) {
 	t.Helper()
-	levels := 0 // of version 2, which are not compressed
+	levels := 0 // the levels of version 2, which are not compressed
 	if v2 := p.header.DataPageV2; v2.Valid {
 		levels = int(v2.V.RepetitionsLength + v2.V.DefinitionsLength)
 	}
@@ -135,12 +134,12 @@ func addMarker(b []byte) []byte { return append(bytes.Clone(b), marker...) }
 
 func last(pages []forgedPage) *forgedPage { return &pages[len(pages)-1] }
 
-// hide is a way to hide bytes in a column that a reader passes over.
+// hide is a way to hide bytes in a column at a place that readers ignore.
 type hide struct {
 	name   string
 	codec  compress.Codec
 	column string
-	v1     bool // for pages of version 1 alone
+	v1     bool // only for pages of version 1
 	edit   func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage
 }
 
@@ -153,7 +152,7 @@ func hides() []hide {
 	for _, c := range []string{"n", "f", "text", "dict", "opt", "b", "dlt", "dl", "list.list.element", "last"} {
 		all = append(all, hide{"bytes behind the values of " + c, &pqgo.Uncompressed, c, false, trailing})
 	}
-	// A file whose codec is zstd or gzip, and the stored page itself.
+	// A file with codec zstd or gzip; f edits the stored page.
 	packed := func(f func(b []byte) []byte) func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
 		return func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
 			p := last(pages)
@@ -204,7 +203,7 @@ func hides() []hide {
 		}},
 		hide{"an unknown field of a header", &pqgo.Snappy, "text", false, func(t testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
 			p := last(pages)
-			p.head = append(p.head[:len(p.head)-1], 8<<4|8, byte(len(marker))) // a string, 8 fields on
+			p.head = append(p.head[:len(p.head)-1], 8<<4|8, byte(len(marker))) // an unknown string field, 8 field numbers later
 			p.head = append(append(p.head, marker...), 0)
 			return pages
 		}},
@@ -260,7 +259,7 @@ func hides() []hide {
 				if err := decodeHybrid(words[uint32](raw(index)), b[1:], int(b[0])); err != nil {
 					t.Fatal(err)
 				}
-				bits := make([]byte, (n+7)/8+len(marker)) // a byte each
+				bits := make([]byte, (n+7)/8+len(marker)) // one byte each
 				for i, k := range index {
 					bits = append(bits[:i], byte(k))
 				}
@@ -279,7 +278,7 @@ func hides() []hide {
 	)
 }
 
-// Whatever a reader passes over is not copied, and the values are.
+// Bytes that readers ignore are not copied; the values are copied.
 func TestHidden(t *testing.T) {
 	for _, h := range hides() {
 		for turn := range 4 {
@@ -325,7 +324,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// holds reports whether a file, or a page of it uncompressed, holds bytes.
+// holds reports whether a file, as stored or with one of its pages uncompressed, contains bytes.
 func holds(t testing.TB, file, what []byte) (found bool) {
 	t.Helper()
 	if bytes.Contains(file, what) {
@@ -344,8 +343,8 @@ func holds(t testing.TB, file, what []byte) (found bool) {
 	return found
 }
 
-// A dictionary of a filtered file: the values of the records that are no longer
-// there do not leave, wherever in the dictionary they stand.
+// If a file is filtered, its dictionary keeps no values of dropped records, wherever in the
+// dictionary they stand.
 func TestUnusedEntries(t *testing.T) {
 	file, _ := carriedFile(t, pqgo.Compression(&pqgo.Zstd), pqgo.PageBufferSize(1<<20))
 	for _, absent := range []uint32{0, 8, 16} {
@@ -394,8 +393,8 @@ func TestUnusedEntries(t *testing.T) {
 	}
 }
 
-// The fields of a group that do not agree which records have it are refused, and
-// fields that do are not.
+// If the fields of a group disagree about the records in which the group is null, they are refused.
+// If they agree, they are accepted.
 func TestFieldsDisagree(t *testing.T) {
 	type inner struct {
 		A *int64 `parquet:"a,optional"`
@@ -421,7 +420,7 @@ func TestFieldsDisagree(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The first field of both columns from one file, the second from the other.
+		// The first field of both columns comes from one file, the second from the other.
 		pages := map[string][]forgedPage{}
 		values := map[string]int64{}
 		forge(t, b.Bytes(), func(_ int, l *leaf, m *columnMetaData, p []forgedPage) []forgedPage {

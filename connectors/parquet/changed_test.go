@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
-// A footer that is not the one that was read is seen even where size and times
-// say nothing: here the stamp is taken anew after the change.
+// A changed footer is detected even if size and times are equal: here the stamp is taken again
+// after the change.
 func TestFooterIsHeldAgainstThatOfThePlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	connectortest.WriteTable(t, path, 50, &SinkConfig{Path: path})
@@ -26,7 +26,7 @@ func TestFooterIsHeldAgainstThatOfThePlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	for _, at := range []int64{st.size - 9, st.size - 8 - st.length} { // the footer's last and first byte
+	for _, at := range []int64{st.size - 9, st.size - 8 - st.length} { // the first and the last byte of the footer
 		var b [1]byte
 		if _, err := f.ReadAt(b[:], at); err != nil {
 			t.Fatal(err)

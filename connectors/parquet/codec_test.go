@@ -10,8 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What each codec compresses it decompresses, and a page of another length than
-// its header says is an error.
+// Each codec decompresses its own output. A page with a length different from its header is an
+// error.
 func TestCodecs(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	noise := make([]byte, 10_000)
@@ -40,7 +40,7 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
-// LZ4 pages of before LZ4_RAW: Hadoop's frames, or a bare block.
+// Pages with the LZ4 codec that preceded LZ4_RAW: Hadoop's frames, or a bare block.
 func TestOldLZ4(t *testing.T) {
 	src := bytes.Repeat([]byte("parquet "), 300)
 	block, err := new(lz4.Codec).Encode(nil, src)
@@ -56,7 +56,7 @@ func TestOldLZ4(t *testing.T) {
 	}
 }
 
-// A gzip page that cannot be read is not said to be one member.
+// An unreadable gzip page does not count as a page of one member.
 func TestBrokenMembers(t *testing.T) {
 	packed, err := (compressor{codec: format.Gzip}).compress(nil, []byte("abcdefgh"))
 	if err != nil {

@@ -39,7 +39,7 @@ func writePeople(t testing.TB, path string, n int, options ...pqgo.WriterOption)
 		rows[i] = person{fmt.Sprintf("canary-name-%d", i), 123456.75 + float64(i), 987654 + int64(i), []string{"north", "south"}[i%2]}
 	}
 	if n > 3 {
-		rows[3].Region = "canary-region" // of a record that is rejected
+		rows[3].Region = "canary-region" // of a rejected record
 	}
 	if err := pqgo.WriteFile(path, rows, options...); err != nil {
 		t.Fatal(err)
@@ -57,8 +57,8 @@ func mask(b *microdata.Block) {
 	}
 }
 
-// Nothing of a dropped or masked column, nor of a rejected record, is left in
-// the bytes: not in pages, dictionaries, statistics, indexes, filters, metadata.
+// The release contains no byte of a dropped or masked column or of a rejected record: not in pages,
+// dictionaries, statistics, indexes, filters or metadata.
 func TestNoTrace(t *testing.T) {
 	fields := []arrow.Field{}
 	types := []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}
@@ -138,8 +138,8 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// A Hive folder becomes a folder; partition columns that are not released leave
-// no trace in the names.
+// A Hive folder is released as a folder. Partition columns that are not released leave no trace in
+// its names.
 func TestFolders(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "in")
 	writePeople(t, filepath.Join(dir, "year=2023", "sex=canary f%2Fm", "canary-a.parquet"), 20)
@@ -177,7 +177,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Partition columns read as constants, null where the folder says so.
+// Partition columns are read as constants, or as null if the folder name says so.
 func TestPartitionColumns(t *testing.T) {
 	dir := t.TempDir()
 	writePeople(t, filepath.Join(dir, "k=a", "x.parquet"), 3)
@@ -225,7 +225,7 @@ func TestSchemasMustAgree(t *testing.T) {
 	}
 }
 
-// fullDisk fails after some bytes.
+// fullDisk accepts some bytes and then fails.
 type fullDisk struct{ left int }
 
 var errFull = errors.New("no space left on device")

@@ -12,7 +12,7 @@ import (
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
 		config interface{ Check() check.Problems }
-		want   string // "" where nothing is wrong
+		want   string // "": no error
 	}{
 		{&SourceConfig{Path: "a.parquet", KeepMetadata: []string{"title"}}, ""},
 		{&SourceConfig{}, "path: must name"},
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A release never takes the place of its own source, nor of a folder around it.
+// A release never replaces its own source or a folder that contains it.
 func TestOwnSource(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "d", "a.parquet")

@@ -23,7 +23,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// holdMetadata has what a file's footer says of its row groups, chunks and pages be so.
+// holdMetadata checks that a file's footer describes its row groups, chunks and pages correctly.
 func holdMetadata(t testing.TB, file []byte) *footer {
 	t.Helper()
 	f, err := footerOf(file)
@@ -101,7 +101,7 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 	return f
 }
 
-// memoryFile counts how often it was synced, and fails where it is told to.
+// memoryFile counts its syncs and fails on demand.
 type memoryFile struct {
 	bytes.Buffer
 	syncs int
@@ -139,7 +139,7 @@ func contentLayout() *microdata.Layout {
 	return l
 }
 
-// contentBlock has n records from a number on.
+// contentBlock returns n records, numbered from first.
 func contentBlock(t testing.TB, first, n int) (*microdata.Block, []contentRow) {
 	t.Helper()
 	b := new(microdata.Block)
@@ -170,8 +170,8 @@ func contentBlock(t testing.TB, first, n int) (*microdata.Block, []contentRow) {
 	return b, rows
 }
 
-// Several files at once are made of the blocks of a stream, without rejected records; how
-// much of them is where is said on the way.
+// Several files are written at the same time from the blocks of a stream, without rejected records.
+// Progress is reported on the way.
 func TestContentOfAStream(t *testing.T) {
 	ctx := t.Context()
 	k, err := (&SinkConfig{Path: "out", Compression: "zstd"}).Content(contentLayout())
@@ -252,7 +252,8 @@ func TestContentOfAStream(t *testing.T) {
 			}
 		}
 	}
-	// What is no block of ours, a bad configuration, a layout that cannot be stored.
+	// A block of another kind, an invalid configuration and a layout that cannot be stored are
+	// errors.
 	o, err := k.Begin(&memoryFile{})
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +269,7 @@ func TestContentOfAStream(t *testing.T) {
 	if _, err := (&SinkConfig{Path: "x"}).Content(bad); err == nil || !strings.Contains(err.Error(), "Parquet cannot store") {
 		t.Errorf("%v", err)
 	}
-	// A file that fails fails what is written to it, at whatever step.
+	// If a file returns an error, writing the content returns it, at every step.
 	if _, err := k.Begin(&memoryFile{short: true}); err != io.ErrShortWrite {
 		t.Errorf("a short write: %v", err)
 	}
@@ -310,7 +311,8 @@ func TestContentOfAStream(t *testing.T) {
 	}
 }
 
-// Without a source to follow, a row group ends with so many rows or bytes, and not before.
+// Without a source to follow, a row group ends at a maximum number of rows or bytes, and not
+// before.
 func TestGroupsOfARelease(t *testing.T) {
 	k, err := (&SinkConfig{Path: "out", Compression: "none"}).Content(contentLayout())
 	if err != nil {
@@ -329,7 +331,7 @@ func TestGroupsOfARelease(t *testing.T) {
 	}
 	for _, c := range []struct {
 		rows, bytes []int
-		groups      []int // after each
+		groups      []int // after each part
 	}{
 		{[]int{1<<20 - 1, 1, 1}, []int{1, 1, 1}, []int{0, 1, 1}}, {[]int{1 << 20, 1}, []int{1, 1}, []int{1, 1}},
 		{[]int{1, 1, 1}, []int{48<<20 - 1, 1, 1}, []int{0, 1, 1}}, {[]int{1, 1}, []int{48 << 20, 1}, []int{1, 1}},
@@ -347,7 +349,7 @@ func TestGroupsOfARelease(t *testing.T) {
 			}
 		}
 	}
-	// A part of another row group ends the one before it.
+	// A part of another row group ends the previous one.
 	next := part(1, 1)
 	next.parts[0].group = -2
 	first, err := k.Begin(&memoryFile{})
@@ -370,7 +372,7 @@ func TestGroupsOfARelease(t *testing.T) {
 	if err := first.Append(t.Context(), next); err != io.ErrShortWrite {
 		t.Errorf("a short write of the row group before: %v", err)
 	}
-	// A number of a row group is a number of 16 bits; those after it have none.
+	// The ordinal of a row group has 16 bits. Later row groups have no ordinal.
 	o, err := k.Begin(&memoryFile{})
 	if err != nil {
 		t.Fatal(err)
@@ -389,12 +391,12 @@ func TestGroupsOfARelease(t *testing.T) {
 	}
 }
 
-// stuck is an original that cannot be closed.
+// stuck is an original that returns an error when it is closed.
 type stuck struct{ readable }
 
 func (stuck) Close() error { return errBroken }
 
-// An original that cannot be closed fails the release that it was copied into.
+// If the original cannot be closed, the release fails.
 func TestOriginalThatCannotBeClosed(t *testing.T) {
 	for what, end := range map[string]func(o *output) error{"another": func(o *output) error { return o.from(nil, 0) }, "the end": (*output).finish, "an abort": (*output).abandon} {
 		o := &output{file: &memoryFile{}, meta: &fileMetaData{}, in: stuck{}}
@@ -404,7 +406,7 @@ func TestOriginalThatCannotBeClosed(t *testing.T) {
 	}
 }
 
-// The release says by which version it was made.
+// The release names the version of the program that wrote it.
 func TestVersion(t *testing.T) {
 	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {
 		if got := versionOf(&debug.BuildInfo{Main: debug.Module{Version: version}}); got != want {
@@ -416,7 +418,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What a configuration stands for.
+// The format that a configuration describes.
 func TestFormat(t *testing.T) {
 	if c, ok := Kind.NewSource().(*SourceConfig); !ok || c.Path != "" {
 		t.Errorf("%v", c)

@@ -17,8 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// twosComplement are the bytes of x, the most significant first, in n bytes; nil where
-// it does not fit.
+// twosComplement returns x as n bytes, the most significant first, or nil if it does not fit.
 func twosComplement(x *big.Int, n int) []byte {
 	one := new(big.Int).Lsh(big.NewInt(1), uint(8*n-1))
 	if x.Cmp(one) >= 0 || x.Cmp(new(big.Int).Neg(one)) < 0 {
@@ -37,7 +36,7 @@ func quotient(u *big.Int, scale int32) float64 {
 	return x
 }
 
-// numberLeaf is a leaf of decimals, or of whole numbers where the scale is negative.
+// numberLeaf returns a leaf of decimals, or of integers if the scale is negative.
 func numberLeaf(phys format.Type, width int, scale int32) *leaf {
 	l := &leaf{phys: phys, width: width, path: []string{"x"}}
 	switch {
@@ -77,8 +76,8 @@ func storedAsLeaf(l *leaf, us []*big.Int) (v values, ok bool) {
 	return v, true
 }
 
-// Whole numbers and decimals, however they are stored, become the nearest double, or are
-// found to be beyond what one holds; the same from any place on.
+// Integers and decimals, however they are stored, become the nearest double, or are reported as out
+// of range. The result is the same for a part that starts at any place.
 func TestNumbersOfEveryKind(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 1))
 	kinds := []struct {
@@ -148,7 +147,7 @@ func TestNumbersOfEveryKind(t *testing.T) {
 	}
 }
 
-// Numbers without a sign, and floating ones.
+// Unsigned integers and floating-point numbers.
 func TestUnsignedAndFloatingNumbers(t *testing.T) {
 	out := make([]float64, 2)
 	u64 := &leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Uint64, path: []string{"x"}}
@@ -181,13 +180,14 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 	}
 }
 
-// Two segments of a column become a block's numbers: nulls are nulls and 0, what no double
-// holds rejects its record, or is the nearest where it is only measured.
+// Two segments of a column become the numbers of a block. A null becomes 0 with its null bit. A
+// value outside the range of doubles rejects its record, or becomes the nearest double if the
+// column is only measured.
 func TestNumbersOfABlock(t *testing.T) {
 	for _, coded := range []bool{false, true} {
 		numbersOfABlock(t, coded)
 	}
-	// Without nulls there is no bitmap; NaN of a floating column is a value like any other.
+	// Without nulls there is no bitmap. A NaN in a floating-point column is an ordinary value.
 	b := new(microdata.Block)
 	b.Reset(0, 0, 2, 1)
 	numbers(b, &b.Columns[0], &leaf{phys: format.Double, width: 8, typ: arrow.PrimitiveTypes.Float64, path: []string{"x"}}, []segment{{&unit{v: values{n: 2, data: raw([]float64{math.NaN(), 1})}}, 0, 2}}, false)
@@ -218,7 +218,8 @@ func TestCopyBits(t *testing.T) {
 	}
 }
 
-// Doubles go back to the whole numbers that they were made of, or to the nearest.
+// A double is converted back to the integer or decimal that it was made from, or to the nearest
+// one.
 func TestRescaledNumbers(t *testing.T) {
 	for _, c := range []struct {
 		x     float64
@@ -234,7 +235,7 @@ func TestRescaledNumbers(t *testing.T) {
 			t.Errorf("%v at scale %d: %d, %v", c.x, c.scale, got, ok)
 		}
 	}
-	// Close to 53 bits the nearest products are tried too.
+	// Near 53 bits the products next to it are checked as well.
 	r := rand.New(rand.NewPCG(33, 3))
 	back, other := 0, 0
 	for range 20_000 {
@@ -273,8 +274,8 @@ func TestRescaledNumbers(t *testing.T) {
 	}
 }
 
-// Stored decimals become Arrow's, in whatever form they are stored; one of more digits than
-// the type is refused.
+// Stored decimals of every physical type become Arrow decimals. A value with more digits than the
+// type allows is refused.
 func TestDecimalsOfEveryForm(t *testing.T) {
 	us := []*big.Int{big.NewInt(0), big.NewInt(1), big.NewInt(-1), big.NewInt(127), big.NewInt(-128), big.NewInt(128), big.NewInt(-129), big.NewInt(-70000), big.NewInt(1 << 30)}
 	for _, k := range []struct {
@@ -305,7 +306,7 @@ func TestDecimalsOfEveryForm(t *testing.T) {
 			}
 		}
 	}
-	// A decimal of 17 bytes goes into 16 where the first is only a sign.
+	// A decimal of 17 bytes fits into 16 if the first byte is only a sign extension.
 	l := &leaf{phys: format.FixedLenByteArray, width: 17, path: []string{"x"}, typ: &arrow.Decimal128Type{Precision: 38}}
 	for _, c := range []struct {
 		first, second byte
@@ -326,7 +327,7 @@ func TestDecimalsOfEveryForm(t *testing.T) {
 	}
 }
 
-// unscaled is the whole number of a decimal.
+// unscaled returns the unscaled integer of a decimal.
 func unscaled(a arrow.Array, i int) *big.Int {
 	switch a := a.(type) {
 	case *array.Decimal128:
@@ -337,8 +338,8 @@ func unscaled(a arrow.Array, i int) *big.Int {
 	return nil
 }
 
-// Columns of several segments become one array, null where a segment says so and nowhere
-// else, of every width.
+// Columns of several segments become one array. It is null exactly where a segment is null, for
+// every width.
 func TestFlatArrays(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 4))
 	for _, k := range []struct {
@@ -417,7 +418,7 @@ func TestFlatArrays(t *testing.T) {
 			}
 		}
 	}
-	// 1970, a day before it with a nanosecond, and a day after.
+	// 1970-01-01, one day earlier plus one nanosecond, and one day later.
 	data := make([]byte, 36)
 	binary.LittleEndian.PutUint32(data[8:], julian)
 	binary.LittleEndian.PutUint64(data[12:], 1)
@@ -431,14 +432,14 @@ func TestFlatArrays(t *testing.T) {
 	}
 }
 
-// A column of a block has at most so many bytes, to the byte.
+// The limit on the bytes of a column in one block is exact.
 func TestMostOfAColumn(t *testing.T) {
 	for n, want := range map[int]int{1: (256 << 20), 1 << 18: (256 << 20), 1<<18 + 1: (256 << 20) + 1<<10, 1 << 22: 1<<31 - 1} {
 		if got := mostOf(n); got != want {
 			t.Errorf("%d records: %d, want %d", n, got, want)
 		}
 	}
-	// What is too wide is found before any room is made.
+	// A column that is too wide is refused before memory is allocated.
 	for n, want := range map[int]bool{(256 << 20) / (1 << 16): true, (256<<20)/(1<<16) + 1: false} {
 		l := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"}, typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
 		if c := newColumn(l, n); (c.err == nil) != want || !want && !strings.Contains(c.err.Error(), "more than 256 MB") {
@@ -461,7 +462,7 @@ func TestMostOfAColumn(t *testing.T) {
 			t.Errorf("%d bytes: %v", 10+more, c.err)
 		}
 	}
-	// Values of a dictionary that together are too long are counted before they are copied.
+	// The total length of dictionary values is computed before they are copied.
 	long := &unit{v: values{index: make([]uint32, 300), dict: &dictionary{n: 1, data: make([]byte, 1<<20), offs: []uint32{0, 1 << 20}}, n: 300, rowValues: make([]int32, 301), def: make([]uint8, 300)}}
 	for i := range long.v.rowValues {
 		long.v.rowValues[i] = int32(i)

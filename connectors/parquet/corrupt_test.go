@@ -18,7 +18,7 @@ import (
 
 var cutAny connectors.Cut
 
-// readAll decodes every column of a file, as arrays and as numbers.
+// readWhole decodes every column of a file, as arrays and as numbers.
 func readWhole(ctx context.Context, path string) error {
 	src, err := (&SourceConfig{Path: path}).Open(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func readWhole(ctx context.Context, path string) error {
 	}
 }
 
-// A file cut off anywhere is an error that names it.
+// A file that is cut off anywhere gives an error that names it.
 func TestTruncated(t *testing.T) {
 	path, _ := variedFile(t, pqgo.Compression(&pqgo.Snappy))
 	whole, err := os.ReadFile(path)
@@ -68,8 +68,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// A file with wrong bytes is read, or is an error that names it, and never a
-// panic.
+// A file with wrong bytes can be read, or gives an error that names it, and never a panic.
 func TestCorrupt(t *testing.T) {
 	for _, in := range inputs()[:8] {
 		path, _ := variedFile(t, in.options...)
@@ -146,8 +145,8 @@ func FuzzHybrid(f *testing.F) {
 		}
 		_ = decodeHybrid(make([]uint32, n), b, width)
 		if len(b) <= 64 {
-			// What fills up the last run is zero or as in the run before: one bit may
-			// make the one of the other.
+			// The padding of the last run is zero or repeats the previous run, so one changed bit
+			// may turn the one into the other.
 			everyBitCounts(t, b, 1, readHybrid(width, n))
 		}
 		if width <= 8 {

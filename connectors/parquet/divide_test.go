@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// countIn reads a source: how many records, and the number of the first.
+// countIn reads a source and returns the number of records and the index of the first.
 func countIn(t *testing.T, src connectors.Source) (first, n int64) {
 	t.Helper()
 	r, err := src.Read(t.Context(), layoutOf(nil, nil)(src.Schema()), connectors.Cut{})
@@ -43,8 +43,8 @@ func countIn(t *testing.T, src connectors.Source) (first, n int64) {
 	}
 }
 
-// The parts of a file hold each of its records once and in order, however large they are
-// meant to be; a part that is none of the file's is refused.
+// The parts of a file contain each of its records once and in order, whatever part size is asked
+// for. A part that does not belong to the file is refused.
 func TestPartsOfAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	rows := writeVaried(t, path, pqgo.MaxRowsPerRowGroup(60))
@@ -106,8 +106,8 @@ func TestPartsOfAFile(t *testing.T) {
 	}
 }
 
-// Lengths of texts, and the texts behind them, are exact where nothing stands before,
-// between or behind them; and are read where they are as many as there are values.
+// Lengths of texts and the texts after them are exact if no byte stands before, between or after
+// them. They can be read if their number is the number of values.
 func TestExactDeltaLengths(t *testing.T) {
 	var lengths []int32
 	text := ""
@@ -150,8 +150,8 @@ func TestExactDeltaLengths(t *testing.T) {
 	}
 }
 
-// A frame of zstd is exact where it ends with its last block, or the checksum behind
-// that, and says nothing that is not looked at.
+// A zstd frame is exact if it ends with its last block, or with the checksum after it, and has no
+// field that readers ignore.
 func TestExactFrame(t *testing.T) {
 	frame := func(descriptor byte, more ...byte) []byte {
 		return append(binary.LittleEndian.AppendUint32(nil, 0xFD2FB528), append([]byte{descriptor}, more...)...)
@@ -168,18 +168,18 @@ func TestExactFrame(t *testing.T) {
 		{frame(0x24, append([]byte{2}, append(raw[:5:5], 1, 2, 3)...)...), false},
 		{frame(0x24, append([]byte{2}, append(raw[:5:5], 1, 2, 3, 4, 5)...)...), false},
 		{frame(0x24, append([]byte{2}, raw...)...), false},
-		{frame(0x00, append([]byte{0x40}, raw...)...), true},           // a window
-		{frame(0x40, append([]byte{0x40, 0, 0}, raw...)...), true},     // and a size of two bytes
-		{frame(0xa0, append([]byte{2, 0, 0, 0}, raw...)...), true},     // a size of four
+		{frame(0x00, append([]byte{0x40}, raw...)...), true},           // with a window
+		{frame(0x40, append([]byte{0x40, 0, 0}, raw...)...), true},     // with a window and a size of two bytes
+		{frame(0xa0, append([]byte{2, 0, 0, 0}, raw...)...), true},     // with a size of four bytes
 		{frame(0x20, 2, 0|1<<3, 0, 0, 'a', 1|1<<3, 0, 0, 'b'), true},   // two blocks
-		{frame(0x20, 2, 0|1<<3, 0, 0, 'a'), false},                     // the last is missing
-		{frame(0x20, 2, 1|1<<1|2<<3, 0, 0, 'a'), true},                 // one byte, twice
-		{frame(0x20, 0, 1|1<<1, 0, 0, 'a'), false},                     // no times
-		{frame(0x20, 2, 1|3<<1|1<<3, 0, 0, 'a'), false},                // a block of no kind
-		{frame(0x21, append([]byte{2, 7}, raw...)...), false},          // the number of a dictionary
-		{frame(0x28, append([]byte{2}, raw...)...), false},             // a reserved bit
-		{frame(0x30, append([]byte{2}, raw...)...), false},             // an unused one
-		{append([]byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}, 1), false}, // a frame to be skipped
+		{frame(0x20, 2, 0|1<<3, 0, 0, 'a'), false},                     // the last block is missing
+		{frame(0x20, 2, 1|1<<1|2<<3, 0, 0, 'a'), true},                 // one byte, repeated twice
+		{frame(0x20, 0, 1|1<<1, 0, 0, 'a'), false},                     // repeated zero times
+		{frame(0x20, 2, 1|3<<1|1<<3, 0, 0, 'a'), false},                // a block of an unknown type
+		{frame(0x21, append([]byte{2, 7}, raw...)...), false},          // with a dictionary ID
+		{frame(0x28, append([]byte{2}, raw...)...), false},             // with a reserved bit
+		{frame(0x30, append([]byte{2}, raw...)...), false},             // with an unused bit
+		{append([]byte{0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0}, 1), false}, // a skippable frame
 		{frame(0x20), false}, {nil, false},
 	} {
 		if got := exactZstd(c.src); got != c.want {

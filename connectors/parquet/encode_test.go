@@ -16,7 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// readBack takes an encoded page apart: its header, and the page as a reader has it.
+// readBack decodes an encoded page: its header, and the page as a reader sees it.
 func readBack(t testing.TB, p *encodedPage) *page {
 	t.Helper()
 	got := &page{}
@@ -32,8 +32,8 @@ func readBack(t testing.TB, p *encodedPage) *page {
 	return got
 }
 
-// Pages that are made hold the values that they were made of, in the encoding that suits
-// them, under a header that says so.
+// An encoded page decodes to its values. It has the most suitable encoding, and its header names
+// it.
 func TestEncodedPages(t *testing.T) {
 	r := rand.New(rand.NewPCG(35, 1))
 	for _, k := range kinds {
@@ -149,7 +149,7 @@ func distinct(vs [][]byte) int {
 	return len(seen)
 }
 
-// repeatsMostly counts the distinct values other than zero, which the encoder does not see.
+// repeatsMostly counts the distinct values other than zero; the encoder does not know this number.
 func repeatsMostly(vs [][]byte) bool {
 	step := max(len(vs)/512, 1)
 	var sample [][]byte
@@ -165,10 +165,10 @@ func repeatsMostly(vs [][]byte) bool {
 	return 2*len(seen) < len(sample)
 }
 
-// Whether values repeat is counted exactly, up to 512 of them, spread over the page.
+// Whether values repeat is determined exactly, from at most 512 values spread over the page.
 func TestRepetitive(t *testing.T) {
 	r := rand.New(rand.NewPCG(35, 2))
-	// Values that begin their search at the last slot, so that it goes on at the first.
+	// The search for these values begins at the last slot and continues at the first.
 	var last []uint64
 	for x := uint64(1); len(last) < 40; x++ {
 		if x*0x9e3779b97f4a7c15>>54 == 1023 {
@@ -189,7 +189,7 @@ func TestRepetitive(t *testing.T) {
 					v := make([]uint64, n)
 					for i := range v {
 						v[i] = from[i%kinds]
-						if late { // the first is repeated, the others come at the end
+						if late { // the first value is repeated, the others stand at the end
 							v[i] = from[max(0, kinds-(n-i))]
 						}
 					}
@@ -212,8 +212,8 @@ func TestRepetitive(t *testing.T) {
 	}
 }
 
-// Texts get a dictionary where it has at most half as many values as there are, and eight,
-// and a megabyte of them.
+// Texts get a dictionary if it has at most 8 entries more than half as many as there are values,
+// and at most 1 MiB of text.
 func TestLocalDictionaries(t *testing.T) {
 	of := func(texts ...string) *values {
 		v := &values{offsets: []uint32{0}}
@@ -250,15 +250,15 @@ func TestLocalDictionaries(t *testing.T) {
 			t.Errorf("a megabyte and %d bytes: %v", more, d != nil)
 		}
 	}
-	// What has a dictionary keeps it, of the values that are there alone.
+	// A column with a dictionary keeps it, reduced to the values that occur.
 	v := &values{n: 3, index: []uint32{2, 0, 2}, dict: &dictionary{n: 3, data: []byte("abbccc"), offs: []uint32{0, 1, 3, 6}}}
 	if d := localDictionaryOf(v); d == nil || string(d.data) != "ccca" || !slices.Equal(d.index, []int32{0, 1, 0}) || !slices.Equal(d.offsets, []uint32{0, 3, 4}) {
 		t.Errorf("%+v", d)
 	}
 }
 
-// The pages of a chunk share a dictionary until it is full; those after it have their
-// values themselves.
+// The pages of a chunk share one dictionary until it is full. Later pages contain their values
+// directly.
 func TestChunkDictionaries(t *testing.T) {
 	l := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: arrow.BinaryTypes.String}
 	pe := &pageEncoder{leaf: l, comp: compressor{codec: format.Uncompressed}}
@@ -332,14 +332,14 @@ func TestChunkDictionaries(t *testing.T) {
 	}
 }
 
-// The bounds of every type are those of its order, the same by pages as at once, and are
-// stored where every value has its place.
+// The minimum and maximum follow the order of each type. They are the same whether they are
+// computed by page or at once, and they are stored only if every value has a place in the order.
 func TestBoundsOfEveryType(t *testing.T) {
 	r := rand.New(rand.NewPCG(35, 3))
 	texts := func(typ arrow.DataType) *leaf { return &leaf{phys: format.ByteArray, typ: typ} }
 	for _, c := range []struct {
 		l    *leaf
-		less func(a, b []byte) bool // nil: no order
+		less func(a, b []byte) bool // nil: the type has no order
 	}{
 		{&leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Int32}, func(a, b []byte) bool {
 			return int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))
@@ -376,8 +376,8 @@ func TestBoundsOfEveryType(t *testing.T) {
 				}
 				for _, b := range vs {
 					if c.l.phys == format.Float || c.l.phys == format.Double {
-						b[len(b)-1] &= 0xbf // no NaN
-						b[0] |= 1           // and no zero
+						b[len(b)-1] &= 0xbf // not NaN
+						b[0] |= 1           // and not zero
 					}
 					v.data = append(v.data, b...)
 					if c.l.width == 0 {
@@ -394,7 +394,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 				s.nulls = int64(r.IntN(5))
 				nulls += s.nulls
 				all.merge(c.l, s)
-				all.merge(c.l, pageStats{}) // a page of nulls alone
+				all.merge(c.l, pageStats{}) // a page with nulls only
 			}
 			st := all.stored()
 			if !bytes.Equal(st.MinValue, lo) || !bytes.Equal(st.MaxValue, hi) || (st.MinValue == nil) != (c.less == nil) || st.NullCount != some(nulls) || st.Min != nil || st.Max != nil || st.DistinctCount.Valid {
@@ -408,7 +408,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 			t.Errorf("%s: nothing has bounds %+v", c.l.typ, s)
 		}
 	}
-	// Texts of more than 64 bytes have no bounds, whichever they are.
+	// Texts longer than 64 bytes have no minimum and maximum.
 	l := texts(arrow.BinaryTypes.String)
 	for _, c := range []struct {
 		a, b string
@@ -423,7 +423,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 			t.Errorf("%d and %d bytes, and others: %+v", len(c.a), len(c.b), st)
 		}
 	}
-	// Short types in INT32: at the bounds and one beyond.
+	// Short integer types stored in INT32: values at the bounds and one beyond.
 	for _, c := range []struct {
 		typ          arrow.DataType
 		lo, hi       int64
@@ -449,7 +449,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 	}
 }
 
-// What is known of a chunk's pages is counted.
+// The statistics of a chunk's pages are counted.
 func TestCountedPages(t *testing.T) {
 	var m columnMetaData
 	m.levels(&leaf{})

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What is exact and what is not, at the last place as at the first.
+// Exact and inexact bytes; the deviation stands at the first place, in the middle and at the last
+// place.
 func TestExactHybrid(t *testing.T) {
 	packed := func(groups int, b ...byte) []byte { return append([]byte{byte(groups<<1 | 1)}, b...) }
 	for _, c := range []struct {
@@ -52,14 +53,14 @@ func TestExactHybrid(t *testing.T) {
 	}
 }
 
-// deltas is a block of 128 numbers in 4 parts, of which n are there; all parts
-// have a width of 8 bits, or of `absent` where they are not there.
+// deltas returns a block of 128 numbers in 4 parts, with n numbers present. Every part has a width
+// of 8 bits; parts without numbers have the width `absent`.
 func deltas(n int, absent byte, padding byte) []byte {
 	b := binary.AppendUvarint(nil, 128)
 	b = binary.AppendUvarint(b, 4)
 	b = binary.AppendUvarint(b, uint64(n))
 	b = binary.AppendVarint(b, 7)
-	b = binary.AppendVarint(b, 0) // the least difference
+	b = binary.AppendVarint(b, 0) // the minimum difference
 	parts := (n - 1 + 31) / 32
 	for i := range 4 {
 		if i < parts {
@@ -102,8 +103,8 @@ func TestExactDelta(t *testing.T) {
 	}
 }
 
-// Every bit of exact bytes counts: with another in its place they hold other
-// numbers, or are not exact, or cannot be read. As many bits as are given may not.
+// everyBitCounts checks that every bit of exact bytes matters: with the bit flipped they give other
+// numbers, are not exact, or cannot be read. At most `but` bits may be exceptions.
 func everyBitCounts(t *testing.T, src []byte, but int, read func(src []byte) (numbers []int64, exact bool)) {
 	t.Helper()
 	want, exact := read(src)
@@ -148,7 +149,7 @@ func TestEveryBitCounts(t *testing.T) {
 	for _, n := range []int{2, 33, 40, 129} {
 		everyBitCounts(t, deltas(n, 0, 0), 0, readDelta(n))
 	}
-	// Without a packed number the sizes of blocks and parts say nothing but themselves.
+	// Without packed numbers, the sizes of blocks and parts have no effect on the numbers.
 	for n, sizes := range map[int][]byte{3: {0x80, 1, 4, 3, 2, 0xe1, 0xe1, 0xe1, 2, 0, 0, 0, 0}, 1: {0x80, 1, 4, 1, 2}, 0: {0x80, 1, 4, 0, 0}} {
 		if _, exact := readDelta(n)(sizes); !exact {
 			t.Errorf("%d numbers in %x are not exact", n, sizes)
@@ -165,8 +166,8 @@ func TestEveryBitCounts(t *testing.T) {
 	everyBitCounts(t, []byte{5 << 1, 0xff, 0x0f}, 0, readHybrid(12, 5))
 }
 
-// Levels that make no records are refused: pyarrow, for one, opens such a file and
-// reads lists that reach beyond their elements.
+// Levels that do not form records are refused. pyarrow, for example, opens such a file and reads
+// lists that extend past their elements.
 func TestCheckTree(t *testing.T) {
 	starts := []uint8{2, 4} // a list of lists: null, empty, null, empty, value
 	for _, c := range []struct {
@@ -189,16 +190,16 @@ func TestCheckTree(t *testing.T) {
 	}
 }
 
-// A block may have as many numbers as 2²⁰, of at least 8 a part, and none more.
+// A block may have up to 2²⁰ numbers, with at least 8 in each part, and no more.
 func TestExactDeltaOfGreatBlocks(t *testing.T) {
 	for _, c := range []struct {
 		block, minis uint64
 		want         bool
 	}{{8, 1, true}, {1 << 20, 1, true}, {1 << 20, 1 << 17, true}, {1<<20 + 8, 1, false}, {1 << 21, 4, false}, {0, 1, false}, {8, 0, false}, {24, 2, false}, {32, 3, false}} {
 		src := binary.AppendUvarint(binary.AppendUvarint(nil, c.block), c.minis)
-		src = append(src, 2, 14, 0) // two numbers, 7 and one by at least 0 greater
+		src = append(src, 2, 14, 0) // two numbers: 7, and one that is greater by at least 0
 		if src = append(src, make([]byte, c.minis)...); c.minis > 0 {
-			src[len(src)-int(c.minis)] = 1 // it takes a bit
+			src[len(src)-int(c.minis)] = 1 // the difference takes one bit
 			part := make([]byte, c.block/c.minis/8)
 			if len(part) > 0 {
 				part[0] = 1

@@ -10,8 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// filtered puts decoded pages through a filter and returns the values of the pages that it
-// makes, of each its rows.
+// filtered applies a filter to decoded pages and returns the values of the resulting pages, by row.
 func filtered(t *testing.T, l *leaf, dropped []int64, pages ...*values) (rows []int, got []string, rep, def []uint8, f *rowFilter, err error) {
 	t.Helper()
 	f = &rowFilter{pe: &pageEncoder{leaf: l, comp: compressor{codec: format.Uncompressed}}, dict: &chunkDictionary{}, dropped: dropped, row: -1}
@@ -63,8 +62,8 @@ func indexed(dict string, index ...uint32) *values {
 	return &values{n: len(index), index: index, def: make([]uint8, len(index)), dict: &dictionary{n: d.n, data: d.data, offs: d.offsets}}
 }
 
-// Of the records those are left that are not dropped, first and last and between, whatever
-// pages have a dictionary, and their levels with them.
+// All records that are not dropped remain, in any position, with and without a dictionary, together
+// with their levels.
 func TestRowsAreFiltered(t *testing.T) {
 	texts := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: arrow.BinaryTypes.String}
 	for _, c := range []struct {
@@ -87,7 +86,7 @@ func TestRowsAreFiltered(t *testing.T) {
 			}
 		}
 	}
-	// Lists of numbers, of which one goes on in the next page.
+	// Lists of numbers; one list continues in the next page.
 	lists := &leaf{phys: format.Int32, width: 4, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 2, typ: arrow.PrimitiveTypes.Int32}
 	pages := func() []*values {
 		return []*values{
@@ -117,8 +116,8 @@ func TestRowsAreFiltered(t *testing.T) {
 	}
 }
 
-// A page ends with so many records or so many bytes, and the dictionary of the source is
-// enough for what is left of it.
+// A page ends at a maximum number of records or bytes. The dictionary of the source also serves the
+// remaining values.
 func TestFilteredPagesEnd(t *testing.T) {
 	flags := &leaf{phys: format.Boolean, width: 1, path: []string{"x"}, typ: arrow.FixedWidthTypes.Boolean}
 	n := 2*65_536 + 3
@@ -143,7 +142,7 @@ func TestFilteredPagesEnd(t *testing.T) {
 	}
 }
 
-// Buffers of one class are of one size.
+// Buffers of one class have one size.
 func TestClassesOfBuffers(t *testing.T) {
 	sizes := map[int]int{}
 	for n := 1; n < 1<<32; n += 1 + n/9 {
@@ -164,12 +163,12 @@ func TestClassesOfBuffers(t *testing.T) {
 			t.Errorf("%d bytes of %d for %d", len(b), cap(b), n)
 		}
 		b = bytes.Repeat([]byte{7}, 1)
-		putBuffer(b) // too small to be worth keeping
+		putBuffer(b) // too small to keep
 		if again := getBuffer(1); cap(again) < 4096 {
 			t.Errorf("a buffer of %d bytes was kept", cap(again))
 		}
 	}
-	putBuffer(make([]byte, 5000)) // of no class
+	putBuffer(make([]byte, 5000)) // belongs to no class
 	if b := getBuffer(5120); len(b) != 5120 {
 		t.Errorf("%d bytes", len(b))
 	}

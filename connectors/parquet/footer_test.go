@@ -15,8 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// twoColumns are the metadata of a file of 1,000 bytes before its footer: two columns in
-// two row groups, with an index, a filter and a dictionary.
+// twoColumns returns the metadata of a file with 1,000 bytes before its footer: two columns in two
+// row groups, with an index, a filter and a dictionary.
 func twoColumns() *fileMetaData {
 	chunk := func(name string, from, to int64) columnChunk {
 		return columnChunk{MetaData: some(columnMetaData{Type: format.Int64, PathInSchema: []string{name}, NumValues: 10, DataPageOffset: from, TotalCompressedSize: to - from})}
@@ -43,7 +43,8 @@ func fileOf(t testing.TB, m *fileMetaData) []byte {
 
 func footerOf(b []byte) (*footer, error) { return readFooter(bytes.NewReader(b), int64(len(b))) }
 
-// What a footer says that cannot be is refused, with its place; what just can be is not.
+// Impossible values in a footer are refused, with their place. The largest and smallest possible
+// values are accepted.
 func TestFootersThatCannotBe(t *testing.T) {
 	f, err := footerOf(fileOf(t, twoColumns()))
 	if err != nil || len(f.leaves) != 2 || len(f.roots) != 2 || f.NumRows != 20 {
@@ -53,7 +54,7 @@ func TestFootersThatCannotBe(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		edit func(m *fileMetaData)
-		want string // "" where it is read
+		want string // "": the footer is accepted
 	}{
 		{"encrypted", func(m *fileMetaData) { m.EncryptionAlgorithm = some(format.EncryptionAlgorithm{}) }, "the file is encrypted"},
 		{"no schema", func(m *fileMetaData) { m.Schema = nil }, "the schema is empty"},
@@ -118,7 +119,7 @@ func TestFootersThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	// A column that repeats has at least a value a row.
+	// A repeated column has at least one value per row.
 	lists := twoColumns()
 	lists.Schema[1].RepetitionType = some(format.Repeated)
 	meta(lists, 0, 0).NumValues = 12
@@ -136,7 +137,7 @@ func moved(m columnMetaData, to int64) columnMetaData {
 	return m
 }
 
-// A chunk begins with its dictionary where that is before its pages.
+// A chunk begins with its dictionary if the dictionary stands before its pages.
 func TestExtentOfAChunk(t *testing.T) {
 	for _, c := range []struct {
 		page, dict, size int64
@@ -153,7 +154,7 @@ func TestExtentOfAChunk(t *testing.T) {
 	}
 }
 
-// failing is a file of which reading fails from the n-th time on.
+// failing is a file that returns an error from the n-th read on.
 type failing struct {
 	io.ReaderAt
 	left int
@@ -168,11 +169,12 @@ func (f *failing) ReadAt(b []byte, at int64) (int, error) {
 	return f.ReaderAt.ReadAt(b, at)
 }
 
-// The end of a file is read, however long its footer is; what fails or is none is said.
+// The footer is read from the end of the file, however long it is. Errors and missing footers are
+// reported.
 func TestReadingAFooter(t *testing.T) {
 	for _, columns := range []int{2, 1500} {
 		m := twoColumns()
-		if columns > 2 { // a footer of more than is read at once
+		if columns > 2 { // a footer longer than the first read
 			m.CreatedBy = strings.Repeat("x", 70<<10)
 		}
 		b := fileOf(t, m)
@@ -197,7 +199,7 @@ func TestReadingAFooter(t *testing.T) {
 			}
 		}
 	}
-	// A footer that just is in what is read at once, and one that just is not.
+	// A footer that just fits into the first read, and one that just does not.
 	for more := -2; more <= 2; more++ {
 		m := twoColumns()
 		m.CreatedBy = "x"
@@ -240,7 +242,7 @@ func TestReadingAFooter(t *testing.T) {
 	}
 }
 
-// Files of one source have the same columns; the first difference is said.
+// All files of one source must have the same columns. The error names the first difference.
 func TestSameSchema(t *testing.T) {
 	build := func(fields ...schemaElement) *footer {
 		n := int32(0)
@@ -287,7 +289,7 @@ func TestSameSchema(t *testing.T) {
 	if err := sameSchema(fixed(4), fixed(4)); err != nil {
 		t.Errorf("the same width: %v", err)
 	}
-	// A list of required elements with a group and without has the same levels.
+	// A list of required elements has the same levels with and without the group.
 	grouped, bare := build(el("l", 1, asList), el("element*", -1)), build(el("l*", -1))
 	if err := sameSchema(grouped, bare); err != nil {
 		t.Errorf("lists that differ in how they are written: %v", err)

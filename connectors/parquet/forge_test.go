@@ -10,17 +10,15 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// forgedPage is a page of a file that is being forged: what stands before the
-// body, and the body.
+// forgedPage is a page of a forged file: its header and its body.
 type forgedPage struct {
 	header pageHeader
-	head   []byte // written in place of the header, where it is not nil
+	head   []byte // written instead of the header unless nil
 	body   []byte
 }
 
-// forge writes a file anew with other pages. edit gets all pages of a chunk and
-// returns what to write; where it changes a body or header, the header's sizes
-// are its own matter.
+// forge rewrites a file with other pages. edit receives all pages of a chunk and returns the pages
+// to write. If it changes a body or a header, it must adjust the sizes in the header itself.
 func forge(t testing.TB, from []byte, edit func(g int, l *leaf, m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
 	t.Helper()
 	f, err := readFooter(bytes.NewReader(from), int64(len(from)))
@@ -70,7 +68,7 @@ func forge(t testing.TB, from []byte, edit func(g int, l *leaf, m *columnMetaDat
 	return out.Bytes()
 }
 
-// carryAll releases a file as it is and returns the release.
+// carryAll releases a file unchanged and returns the release.
 func carryAll(t testing.TB, file []byte, r release) ([]byte, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// inMemory is a file that is none.
+// inMemory is a file in memory.
 type inMemory struct{ bytes.Buffer }
 
 func (*inMemory) Sync() error  { return nil }
@@ -28,8 +28,7 @@ type readable struct{ io.ReaderAt }
 
 func (readable) Close() error { return nil }
 
-// carriedInMemory copies all columns of a file in memory, as a sink does from group to
-// group.
+// carriedInMemory copies all columns of a file in memory, one row group after another, like a sink.
 func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 	ft, err := readFooter(bytes.NewReader(original), int64(len(original)))
 	if err != nil {
@@ -66,7 +65,7 @@ func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 	return to.Bytes(), ft, nil
 }
 
-// decoded is a chunk's levels and values, each in a form that says where it ends.
+// decoded returns the levels and values of a chunk, each with its length.
 func decoded(t testing.TB, file []byte, group int, l *leaf, m *columnMetaData) (rep, def, data []byte) {
 	t.Helper()
 	p := newPages(bytes.NewReader(file), "fuzz", group, l, m)
@@ -93,8 +92,8 @@ func decoded(t testing.TB, file []byte, group int, l *leaf, m *columnMetaData) (
 	}
 }
 
-// sound checks a copy: its footer and pages are as they should be, hold nothing
-// but values, and the values are those of the source.
+// sound checks a copy: footer and pages are well-formed, contain only values, and the values equal
+// those of the source.
 func sound(t testing.TB, file, out []byte, in *footer) {
 	t.Helper()
 	ft, err := readFooter(bytes.NewReader(out), int64(len(out)))
@@ -112,7 +111,7 @@ func sound(t testing.TB, file, out []byte, in *footer) {
 			if err != nil {
 				t.Fatalf("the copy: %v", err)
 			}
-			// What our own codec writes for Brotli is not looked into.
+			// The output of our own Brotli encoder is not inspected.
 			if again.anew != "" && again.meta.Codec != format.Brotli {
 				t.Fatalf("the copy must be written anew: %s", again.anew)
 			}
@@ -125,7 +124,7 @@ func sound(t testing.TB, file, out []byte, in *footer) {
 	}
 }
 
-// corpus are small files of pyarrow 26, DuckDB 2.0, Spark 4.3 and parquet-go.
+// corpus returns small files written by pyarrow 26, DuckDB 2.0, Spark 4.3 and parquet-go.
 func corpus(f testing.TB) (all [][]byte) {
 	f.Helper()
 	paths, err := filepath.Glob("testdata/writers/*.parquet")
@@ -146,7 +145,7 @@ func corpus(f testing.TB) (all [][]byte) {
 	return all
 }
 
-// footerAt is where a file's footer begins.
+// footerAt returns the offset of a file's footer.
 func footerAt(file []byte) int {
 	return len(file) - 8 - int(binary.LittleEndian.Uint32(file[len(file)-8:]))
 }
@@ -163,7 +162,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// FuzzFooter puts other footers behind the pages of real files.
+// FuzzFooter replaces the footers of real files.
 func FuzzFooter(f *testing.F) {
 	all := corpus(f)
 	for i, file := range all {
@@ -181,7 +180,7 @@ func FuzzFooter(f *testing.F) {
 	})
 }
 
-// FuzzPages puts other pages into a column of a file whose footer is right.
+// FuzzPages replaces the pages of one column, in a file with a correct footer.
 func FuzzPages(f *testing.F) {
 	type column struct {
 		elements []schemaElement

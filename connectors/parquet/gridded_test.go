@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// What has a dictionary of numbers, and that it holds just the page's values, to the bit.
+// Which pages get a dictionary of numbers; its entries equal the page's values bit by bit.
 func TestGriddedDictionary(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	const n = 1 << 13
@@ -80,8 +80,8 @@ func TestGriddedDictionary(t *testing.T) {
 	}
 }
 
-// A chunk's dictionary takes what its pages have until it is full; later pages hold their
-// values by themselves, and all of them decode to what they were made of.
+// A chunk's dictionary collects the values of its pages until it is full. Later pages contain their
+// values directly, and all pages decode to the original values.
 func TestGriddedChunk(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	l := &leaf{phys: format.Double, width: 8, maxDef: 1, path: []string{"x"}}
@@ -93,7 +93,7 @@ func TestGriddedChunk(t *testing.T) {
 	for k := range pages {
 		xs := make([]float64, n)
 		for i := range xs {
-			xs[i] = float64(k*25000+r.IntN(25000)) / 100 // 200000 values in all, of which 131072 have room
+			xs[i] = float64(k*25000+r.IntN(25000)) / 100 // 200000 values, with room for 131072
 		}
 		p, err := pe.page(&values{n: n, data: raw(xs), def: bytes.Repeat([]byte{1}, n)}, n)
 		if err != nil {
@@ -135,7 +135,7 @@ func TestGriddedChunk(t *testing.T) {
 	}
 }
 
-// storedPage reads a page as it is stored.
+// storedPage reads a page in its stored form.
 func storedPage(t *testing.T, p *encodedPage) *page {
 	t.Helper()
 	out := new(page)

@@ -13,9 +13,8 @@ import (
 	"github.com/parquet-go/parquet-go/deprecated"
 )
 
-// varied has a column for every type that parquet-go writes, required and
-// optional. It is written by that library, so that what we read does not come
-// from our own sink.
+// varied has a required and an optional column for every type that parquet-go writes. That library
+// writes the test files, so our reader is not tested against our own sink.
 type varied struct {
 	F64   float64   `parquet:"f64"`
 	F32   float32   `parquet:"f32"`
@@ -80,7 +79,7 @@ func variedRow(i int) varied {
 		}
 	}
 	if r.Map != nil {
-		r.Map["one"] = int64(i) // one entry: the order of several is not defined
+		r.Map["one"] = int64(i) // one entry: several have no defined order
 	}
 	r.Sub.B = fmt.Sprintf("sub %d", i%13)
 	return r
@@ -108,7 +107,7 @@ func inputs() []input {
 	return all
 }
 
-// groupSizes are the rows of each row group of an input.
+// groupSizes are the numbers of rows in the row groups of an input.
 var groupSizes = []int{257, 1, 400, 142}
 
 // writeVaried writes an input file and returns its rows.

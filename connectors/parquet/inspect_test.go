@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// editColumn forges a column of a file.
+// editColumn forges one column of a file.
 func editColumn(t testing.TB, file []byte, column string, edit func(m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
 	t.Helper()
 	return forge(t, file, func(_ int, l *leaf, m *columnMetaData, pages []forgedPage) []forgedPage {
@@ -32,8 +32,8 @@ func editColumn(t testing.TB, file []byte, column string, edit func(m *columnMet
 	})
 }
 
-// Columns whose pages do not fit each other, the row group or the footer are refused with
-// their place.
+// Columns are refused, with their place, if their pages contradict each other, the row group or the
+// footer.
 func TestChunksThatAreRefused(t *testing.T) {
 	v1, rows := carriedFile(t, pqgo.Compression(&pqgo.Uncompressed))
 	v2, _ := carriedFile(t, pqgo.Compression(&pqgo.Uncompressed), pqgo.DataPageVersion(2))
@@ -173,7 +173,8 @@ func TestChunksThatAreRefused(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the values are not those of the source: %v", c.name, err)
 		}
-		// What miscounts or is no page of values is written anew: as one of version 1.
+		// Pages with wrong counts, or pages that contain no values, are written again: as pages of
+		// version 1.
 		i := slices.IndexFunc(f.leaves, func(l *leaf) bool { return joinPath(l.path) == c.column })
 		anew := f.RowGroups[0].Columns[i].MetaData.V.EncodingStats
 		if strings.HasPrefix(c.name, "a miscounted") && !slices.ContainsFunc(anew, func(s format.PageEncodingStats) bool { return s.PageType == format.DataPage }) {
@@ -182,7 +183,7 @@ func TestChunksThatAreRefused(t *testing.T) {
 	}
 }
 
-// The headers of copied pages say what is understood of the source's and nothing else.
+// The headers of copied pages contain the known fields of the source's headers and nothing else.
 func TestHeadersOfCopies(t *testing.T) {
 	file, rows := carriedFile(t, pqgo.Compression(&pqgo.Uncompressed), pqgo.DataPageStatistics(true))
 	forged := editColumn(t, file, "dict", func(m *columnMetaData, p []forgedPage) []forgedPage {
@@ -192,7 +193,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	})
 	forged = editColumn(t, forged, "n", func(m *columnMetaData, p []forgedPage) []forgedPage {
 		p[0].head = nil
-		p[0].header.DataPage.V.DefinitionEncoding, p[0].header.DataPage.V.RepetitionEncoding = 4, 4 // of levels that are not there
+		p[0].header.DataPage.V.DefinitionEncoding, p[0].header.DataPage.V.RepetitionEncoding = 4, 4 // of levels that do not exist
 		return p
 	})
 	out, err := carryAll(t, forged, release{})
@@ -215,7 +216,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, rows) {
 		t.Errorf("the values are not those of the source: %v", err)
 	}
-	// Pages that lie where they lay are copied in one piece; those under another header
+	// Pages that keep their position and header are copied in one piece. Pages with another header
 	// are not.
 	src, f, err := openedSource(t, file)
 	if err != nil {
@@ -236,7 +237,7 @@ func TestHeadersOfCopies(t *testing.T) {
 			t.Errorf("%v: pieces of %d bytes, %+v", l.path, n, in.meta)
 		}
 	}
-	// What was released once is copied in one piece a chunk.
+	// A chunk that was already released once is copied in one piece.
 	again, released, err := openedSource(t, out)
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func TestHeadersOfCopies(t *testing.T) {
 			t.Errorf("%v: %d pieces, %v", l.path, len(in.pieces), err)
 		}
 	}
-	// A file that is exchanged between inspection and copy, or cut off, is seen.
+	// If a file is replaced or truncated between inspection and copy, that is detected.
 	in, err := s.inspect(t.Context(), 0, f.leaves[0], false)
 	if err != nil {
 		t.Fatal(err)
@@ -296,7 +297,7 @@ func openedSource(t testing.TB, file []byte) (*source, *footer, error) {
 	return src.(*source), src.(*source).streams[0].footer, nil
 }
 
-// The order of a row group is kept as far as the columns of it are released as they were.
+// The sort order of a row group is kept as far as its columns are released unchanged.
 func TestKeptOrder(t *testing.T) {
 	original, _ := carriedFile(t)
 	src, f, err := openedSource(t, original)
@@ -333,7 +334,7 @@ func TestKeptOrder(t *testing.T) {
 			t.Errorf("%v without %v, masked %v: %v, want %v", c.by, c.drop, c.masked, got, c.want)
 		}
 	}
-	// And it stands in the release.
+	// The footer of the release contains the order.
 	f.RowGroups[0].SortingColumns = by(9, 0)
 	data := footerAt(original)
 	sorted := bytes.NewBuffer(bytes.Clone(original[:data]))
@@ -349,7 +350,7 @@ func TestKeptOrder(t *testing.T) {
 	}
 }
 
-// A release that cannot be made is refused before anything is written.
+// A release that cannot be written is refused before anything is written.
 func TestReleasesThatAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	writePeople(t, filepath.Join(dir, "k=a", "x.parquet"), 3)
@@ -393,13 +394,13 @@ func TestReleasesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: something is there", c.name)
 		}
 	}
-	// Without a Parquet source nothing can be carried.
+	// Without a Parquet source no column can be carried.
 	l := contentLayout()
 	l.Release[1].Column = -1
 	if _, err := (&SinkConfig{Path: out}).Content(l); err == nil || !strings.Contains(err.Error(), "column s is not decoded, and the source is not Parquet") {
 		t.Errorf("%v", err)
 	}
-	// A block of another source does not say where its records are.
+	// A block of another source does not contain the positions of its records.
 	k, err := (&SinkConfig{Path: out}).Create(t.Context(), connectors.Plan{Source: single, Layout: layoutOf([]string{"wage"}, nil)(single.Schema())})
 	if err != nil {
 		t.Fatal(err)
@@ -410,7 +411,7 @@ func TestReleasesThatAreRefused(t *testing.T) {
 	if _, err := k.Encode(b); err == nil || !strings.Contains(err.Error(), "does not say where its records are stored") {
 		t.Errorf("%v", err)
 	}
-	// A value that the column cannot hold names its place.
+	// A value that the column cannot store is an error with its place.
 	b.Carried = &carried{source: single.(*source), spans: []span{{0, 0, 3}}}
 	v := b.Columns[0].Alloc(3, true)
 	v.Valid.Clear(1)
@@ -420,8 +421,8 @@ func TestReleasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The codec of a column is the configuration's where it says one, else the source's; what
-// is no longer written becomes what is.
+// The codec of a column is the configured one, or else the source's. A codec that this package does
+// not write is replaced by one that it writes.
 func TestCodecOfAColumn(t *testing.T) {
 	for _, c := range []struct {
 		config        string

@@ -9,8 +9,8 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 )
 
-// keptFiles are files of all writers, and files whose pages are decoded in place where nobody
-// takes care: not compressed, of both versions.
+// keptFiles returns files of all writers, and uncompressed files of both versions, in which
+// decoding in place could change the bytes.
 func keptFiles(t *testing.T) [][]byte {
 	all := corpus(t)
 	for _, version := range []int{1, 2} {
@@ -20,8 +20,8 @@ func keptFiles(t *testing.T) [][]byte {
 	return all
 }
 
-// Bytes that were kept at the inspection are those that a second reading gives, and nothing
-// was changed in them while their values were looked at.
+// The bytes kept at the inspection equal those of a second reading, and nothing changes them while
+// their values are examined.
 func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 	for i, file := range keptFiles(t) {
 		src, f, err := openedSource(t, file)
@@ -40,7 +40,7 @@ func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 					t.Errorf("file %d, %v: %+v\n%+v", i, l.path, read.meta, kept.meta)
 				}
 				first, second := &memoryFile{}, &memoryFile{}
-				a, b := &output{file: first, in: s.out.in}, &output{file: second} // which reads nothing
+				a, b := &output{file: first, in: s.out.in}, &output{file: second} // without reading anything
 				if err := errors.Join(a.copy(read), b.copy(kept)); err != nil {
 					t.Fatalf("file %d, %v: %v", i, l.path, err)
 				}
@@ -55,8 +55,8 @@ func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// How much of a row group is kept does not show in the copy: nothing, the smallest chunks or
-// all of it.
+// The copy does not depend on how much of a row group is kept in memory: nothing, the smallest
+// chunks, or all of it.
 func TestCopyDoesNotDependOnWhatIsKept(t *testing.T) {
 	defer func(n int64) { keptBytes = n }(keptBytes)
 	for i, file := range keptFiles(t) {
@@ -76,7 +76,7 @@ func TestCopyDoesNotDependOnWhatIsKept(t *testing.T) {
 	}
 }
 
-// A full disk ends a copy of kept bytes as it ends any other.
+// A full disk ends a copy of kept bytes with an error, like any other copy.
 func TestKeptBytesOnAFullDisk(t *testing.T) {
 	file, _ := carriedFile(t)
 	src, f, err := openedSource(t, file)

@@ -16,8 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// allocated returns how many megabytes f allocates, what was freed meanwhile
-// included.
+// allocated returns how many megabytes f allocates, including memory freed in between.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -33,8 +32,8 @@ type longRow struct {
 	Fixed [30000]byte `parquet:"fixed,dict"`
 }
 
-// longFile is a few kilobytes in which n records have the same values, of one
-// column or another long ones.
+// longFile returns a file of a few kilobytes in which n records have the same values; the values of
+// one column are long.
 func longFile(t *testing.T, column string, n int) []byte {
 	t.Helper()
 	row := longRow{Text: "short"}
@@ -59,8 +58,8 @@ func longFile(t *testing.T, column string, n int) []byte {
 	return file.Bytes()
 }
 
-// A dictionary's long value that every record has does not make gigabytes: a
-// block of it is refused, with the bound, before it is made.
+// A long dictionary value that every record has must not expand to gigabytes: a block of such
+// values is refused before it is allocated, and the error names the limit.
 func TestLongValuesInABlock(t *testing.T) {
 	for column, n := range map[string]int{"text": 300, "list": 300, "fixed": 9200} {
 		file := longFile(t, column, n)
@@ -69,7 +68,7 @@ func TestLongValuesInABlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		var err error
-		most := uint64(600) // twice the bound for what is looked up, once for the array, and the values of the page
+		most := uint64(600) // twice the limit for looked-up values, once for the array, plus the values of the page
 		if mb := allocated(func() { err = decodeColumn(path, column, n) }); mb > most {
 			t.Errorf("%s: %d bytes take %d MB", column, len(file), mb)
 		}
@@ -108,8 +107,7 @@ func decodeColumn(path, column string, n int) error {
 	}
 }
 
-// Rejecting a record of such a file rewrites its columns without looking the
-// values up.
+// If a record of such a file is rejected, its columns are rewritten without expanding the values.
 func TestLongValuesRewritten(t *testing.T) {
 	for _, column := range []string{"text", "list"} {
 		file := longFile(t, column, 400)

@@ -34,7 +34,7 @@ func pieces(n *near) (all []string) {
 	return all
 }
 
-// Which pieces are held, and that whatever is asked for is what the file has there.
+// Which pieces are kept in memory; every read returns the bytes of the file.
 func TestNearby(t *testing.T) {
 	content := make([]byte, 3<<20)
 	for i := range content {
@@ -96,7 +96,7 @@ func TestNearby(t *testing.T) {
 	}
 }
 
-// A release is the same to the bit, whether its row groups are read into memory or not.
+// A release is identical, bit by bit, whether its row groups are read into memory or not.
 func TestNearGroupsGiveTheSameRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "people.parquet")
 	writePeople(t, path, 3000)
@@ -120,8 +120,8 @@ func TestNearGroupsGiveTheSameRelease(t *testing.T) {
 	}
 }
 
-// What is gathered before it is written, in every order of small and large: the file holds
-// it in that order, and places are counted as if it had been written.
+// Small and large writes are buffered in every order. The file contains them in that order, and
+// offsets count as if each had been written at once.
 func TestGatheredWrites(t *testing.T) {
 	sizes := []int{1, pendingBytes/4 - 1, pendingBytes / 4, pendingBytes - 5, pendingBytes, pendingBytes + 1, 7}
 	for first := range sizes {
@@ -151,8 +151,8 @@ func TestGatheredWrites(t *testing.T) {
 	}
 }
 
-// A disk that is full when the gathered bytes are written, at any of them: finish says so,
-// and nothing is settled.
+// If the disk is full when buffered bytes are written, at any byte, finish returns an error and
+// nothing is settled.
 func TestGatheredWritesThatFail(t *testing.T) {
 	for _, room := range []int{0, 3, 4, 5, 100, 103} {
 		to := &fullDisk{left: room}

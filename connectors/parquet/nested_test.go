@@ -15,7 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// entry is one entry of a leaf: its levels, and its value where it has one.
+// entry is one entry of a leaf: its levels, and its value if it has one.
 type entry struct {
 	rep, def uint8
 	value    any
@@ -37,9 +37,9 @@ func leafCount(t arrow.DataType) int {
 	return 1
 }
 
-// dissect takes a value apart as the paper says (Melnik et al. 2010, section 4.1): the
-// repetition level is that of the outermost list that goes on, the definition level counts
-// what is there of all that could be missing.
+// dissect splits a value into entries (Melnik et al. 2010, section 4.1): the repetition level is
+// that of the outermost list that continues, and the definition level is the number of optional or
+// repeated levels that are present.
 func dissect(f arrow.Field, v any, rep, lists, def uint8, to [][]entry) {
 	if f.Nullable {
 		if v == nil {
@@ -82,7 +82,7 @@ func elements(f arrow.Field, vs []any, rep, lists, def uint8, to [][]entry) {
 	}
 }
 
-// invent makes a value of a type.
+// invent returns a random value of a type.
 func invent(r *rand.Rand, f arrow.Field) any {
 	if f.Nullable && r.IntN(4) == 0 {
 		return nil
@@ -143,7 +143,7 @@ func nestedTypes() []arrow.Field {
 	return append(all, f("optional structs in structs", arrow.StructOf(f("a", arrow.StructOf(f("b", arrow.StructOf(f("c", whole, true)), true)), true)), true))
 }
 
-// fieldOf is the tree of a column of an Arrow type.
+// fieldOf returns the tree of a column of an Arrow type.
 func fieldOf(t testing.TB, f arrow.Field) *node {
 	t.Helper()
 	elements, err := elementsOf(f.Name, f.Type, f.Nullable)
@@ -158,8 +158,8 @@ func fieldOf(t testing.TB, f arrow.Field) *node {
 	return roots[0]
 }
 
-// Nested columns are taken apart into the levels that the paper defines, of all records or
-// of some, and are put together again from any pages, to what they were.
+// Nested columns are split into the levels that the paper defines, for all records or some, and are
+// reassembled from any pages to the original values.
 func TestNestedColumns(t *testing.T) {
 	r := rand.New(rand.NewPCG(34, 1))
 	for _, f := range nestedTypes() {
@@ -256,8 +256,8 @@ func holdEntries(t *testing.T, f arrow.Field, root *node, got []*values, want []
 	}
 }
 
-// assembled puts leaves together again, of pages that end anywhere where a leaf does not
-// repeat, in segments that end anywhere.
+// assembled reassembles leaves from segments of any length. Pages of a leaf that does not repeat
+// end anywhere.
 func assembled(t *testing.T, r *rand.Rand, root *node, leaves []*values, rows int) arrow.Array {
 	t.Helper()
 	var segs [][]segment
@@ -286,7 +286,7 @@ func assembled(t *testing.T, r *rand.Rand, root *node, leaves []*values, rows in
 	return out
 }
 
-// Leaves that do not fit each other, or their levels, are refused.
+// Leaves that contradict each other or their levels are refused.
 func TestNestedColumnsDisagree(t *testing.T) {
 	f := func(name string, t arrow.DataType, null bool) arrow.Field {
 		return arrow.Field{Name: name, Type: t, Nullable: null}
@@ -334,8 +334,8 @@ func TestNestedColumnsDisagree(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	// The elements of a list are counted by its first leaf: an element that starts where no
-	// list is does not fit.
+	// The first leaf of a list counts its elements. An element that starts outside a list is an
+	// error.
 	inner := fieldOf(t, f("l", arrow.ListOfField(f("element", arrow.ListOfField(f("element", whole, true)), true)), true))
 	bad := segmentOf(inner.leaves[0], 1, []uint8{0, 2}, []uint8{1, 5}, 1)
 	if got, err := nestedArray(inner, 1, [][]segment{bad}); err == nil && got.Len() != 1 {

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Everything of nulls.go against a walk over the records one by one, at all offsets in a word
-// and with words that are full, empty and mixed.
+// All functions of nulls.go are compared with a loop over single records, at all offsets in a word,
+// with full, empty and mixed words.
 func TestNullsByWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for round := range 600 {
@@ -22,7 +22,7 @@ func TestNullsByWords(t *testing.T) {
 				valid.Set(i)
 			}
 		}
-		if from+n > 0 && r.IntN(2) == 0 { // what is behind the last record means nothing
+		if from+n > 0 && r.IntN(2) == 0 { // bits after the last record must be ignored
 			for i := from + n; i < 64*len(valid); i++ {
 				valid.Set(i)
 			}
@@ -58,7 +58,7 @@ func TestNullsByWords(t *testing.T) {
 				t.Fatalf("bit %d of %d", i, n)
 			}
 		}
-		packed := make([]byte, 1, 8*n+1) // not where words lie
+		packed := make([]byte, 1, 8*n+1) // not aligned to words
 		var indexes []uint32
 		for _, x := range there {
 			packed = binary.LittleEndian.AppendUint64(packed, uint64(x))
@@ -83,7 +83,7 @@ func TestNullsByWords(t *testing.T) {
 	}
 }
 
-// Bit-packed numbers of every width and length, against a walk bit by bit.
+// Bit-packed numbers of every width and length, compared with a loop over single bits.
 func TestUnpack(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	for width := 1; width <= 32; width++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Arrays of the null type have no bitmap that says so.
+// Arrays of the null type have no null bitmap.
 func TestNullType(t *testing.T) {
 	b := array.NewListBuilder(memory.DefaultAllocator, arrow.Null)
 	defer b.Release()
@@ -24,7 +24,7 @@ func TestNullType(t *testing.T) {
 	}{
 		{array.NewNull(3), []uint8{0, 0, 0}, nil},
 		{array.NewNull(3), []uint8{0, 0}, []int32{0, 2}},
-		{b.NewArray(), []uint8{2, 2, 1, 0}, nil}, // elements that are null, no element, no list
+		{b.NewArray(), []uint8{2, 2, 1, 0}, nil}, // null elements, an empty list, a null list
 	} {
 		elements, err := elementsOf("x", c.arr.DataType(), true)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Every unscaled decimal of at most 53 bits comes back from its float64, or is
-// found not to.
+// Every unscaled decimal of at most 53 bits is recovered from its float64, or is reported as not
+// recoverable.
 func TestRescale(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for scale := range int32(30) {
@@ -72,7 +72,8 @@ func TestBigEndian(t *testing.T) {
 	}
 }
 
-// inDictionary has values of 8 bytes looked up in a dictionary that holds them in reverse order.
+// inDictionary converts values of 8 bytes to indexes into a dictionary that has them in reverse
+// order.
 func inDictionary(t *testing.T, v *values) {
 	d := &dictionary{n: v.n}
 	var index []uint32

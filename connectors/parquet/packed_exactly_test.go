@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Frames of zstd are exact as their definition (RFC 8878, 3.1.1) says.
+// Zstd frames are exact according to the specification (RFC 8878, 3.1.1).
 func TestZstdByDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 3))
 	var encoders []*zstd.Encoder
@@ -64,7 +64,7 @@ func zstdByDefinition(b []byte) bool {
 		part, b = b[:n], b[n:]
 		return part, true
 	}
-	if len(b) < 6 { // a frame has at least a magic, a descriptor and a size or window
+	if len(b) < 6 { // a frame has at least a magic number, a descriptor and a size or window
 		return false
 	}
 	if magic, _ := take(4); number(bitsOf(magic)) != 0xFD2FB528 {
@@ -117,7 +117,8 @@ func zstdByDefinition(b []byte) bool {
 	return len(b) == 0
 }
 
-// Bits from one on are zero, or the same, by comparing each.
+// Checks that all bits from a place on are zero, or equal, are compared with a loop over single
+// bits.
 func TestBitsFrom(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 4))
 	for range 5000 {
@@ -150,8 +151,8 @@ func TestBitsFrom(t *testing.T) {
 	}
 }
 
-// A page's bytes are its values and nothing else, in every encoding: one byte more or
-// less, or a bit of the padding, is something else.
+// The bytes of a page are exactly its values, in every encoding: one byte more or less, or one
+// padding bit, makes them inexact.
 func TestExactData(t *testing.T) {
 	texts := [][]byte{[]byte("ab"), {}, []byte("c")}
 	plainTexts := []byte{2, 0, 0, 0, 'a', 'b', 0, 0, 0, 0, 1, 0, 0, 0, 'c'}

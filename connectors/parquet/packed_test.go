@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Any part of packed indexes is what all of them are from there on, and what cannot be read
-// is found before any part is.
+// Any part of packed indexes equals the same part of all indexes. Unreadable indexes are detected
+// before any part is returned.
 func TestPackedIndexes(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 1))
 	read, failed := 0, 0
@@ -69,7 +69,7 @@ func holdRead(t *testing.T, p *packed, from int, want []uint32) {
 	}
 }
 
-// Pages of many marks: of one long run, of short ones, of runs without numbers between.
+// Pages with many marks: one long run, short runs, and empty runs in between.
 func TestMarksOfPackedIndexes(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 2))
 	for _, what := range []string{"one run", "short runs", "equal numbers", "empty runs"} {
@@ -121,8 +121,8 @@ func TestMarksOfPackedIndexes(t *testing.T) {
 	}
 }
 
-// The records with a value are counted from the marks between which a part begins, and bits
-// are moved to where it does.
+// The records with a value are counted from the nearest marks to the start of a part, and the bits
+// are shifted to that start.
 func TestRanks(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 3))
 	for _, n := range []int{1, 63, 64, 65, rankEach - 1, rankEach, rankEach + 1, 2 * rankEach, 2*rankEach + 100} {
@@ -157,7 +157,8 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// An index beyond the dictionary is refused by the part that has it, with the place of its column.
+// An index outside the dictionary is refused by the part that contains it, with the place of its
+// column.
 func TestIndexesBeyondTheDictionary(t *testing.T) {
 	l := &leaf{phys: 1, width: 4, path: []string{"x"}, typ: arrow.PrimitiveTypes.Int32}
 	p, err := packedIndexes(packedIndex([]uint32{0, 1, 2, 1}, 2), 2, 4)
@@ -174,7 +175,7 @@ func TestIndexesBeyondTheDictionary(t *testing.T) {
 	}
 }
 
-// coded has columns with dictionaries, and others beside them.
+// coded has columns with dictionaries and columns without.
 type coded struct {
 	Number float64  `parquet:"number,dict"`
 	Gaps   *int64   `parquet:"gaps,optional,dict"`
@@ -192,7 +193,7 @@ type coded struct {
 
 func codedRow(r *rand.Rand, i int) (c coded) {
 	c = coded{Number: float64(r.IntN(3000)) / 4, Text: fmt.Sprint("t", r.IntN(700)), Fixed: [5]byte{byte(r.IntN(90))}, Same: 7, Plain: r.Float64()}
-	if i/200%3 > 0 || r.IntN(4) == 0 { // runs of values and of gaps
+	if i/200%3 > 0 || r.IntN(4) == 0 { // runs of values and of nulls
 		n, s := r.Int64N(500), fmt.Sprint("word ", r.IntN(9))
 		c.Gaps, c.Words = &n, &s
 	}
@@ -206,8 +207,8 @@ func codedRow(r *rand.Rand, i int) (c coded) {
 	return c
 }
 
-// A page of many blocks gives each of them its records, wherever blocks and pages end, whether
-// they are decoded as numbers or as arrays, and with records rejected.
+// A page of many blocks returns to each block its records, wherever blocks and pages end: decoded
+// as numbers or as arrays, with and without rejected records.
 func TestPagesOfManyBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 4))
 	for _, pageSize := range []int{256 << 10, 3000} {
@@ -272,7 +273,7 @@ func TestPagesOfManyBlocks(t *testing.T) {
 	}
 }
 
-// rejectNinths rejects the records of which the number divided by 9 leaves 4.
+// rejectNinths rejects the records with number % 9 == 4.
 func rejectNinths(b *microdata.Block) {
 	for i := range b.N {
 		if (b.First+int64(i))%9 == 4 {
@@ -281,7 +282,8 @@ func rejectNinths(b *microdata.Block) {
 	}
 }
 
-// A file whose dictionary lacks the value of one late record is refused by name and place.
+// If a late record's value is missing in the dictionary, the file is refused, with its name and the
+// place.
 func TestLateIndexBeyondTheDictionary(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	writeVaried(t, path, pqgo.Compression(&pqgo.Uncompressed), pqgo.DataPageVersion(1))

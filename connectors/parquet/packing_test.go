@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// The definitions of this file go bit by bit and share no code with what they check.
+// The reference implementations in this file work bit by bit and share no code with the code that
+// they check.
 
-// bitsOf are the bits of bytes, the least significant of each first.
+// bitsOf returns the bits of bytes, the least significant bit of each byte first.
 func bitsOf(b []byte) (out []bool) {
 	for _, c := range b {
 		for i := range 8 {
@@ -20,7 +21,7 @@ func bitsOf(b []byte) (out []bool) {
 	return out
 }
 
-// number is what bits stand for, the least significant first.
+// number returns the number with these bits, the least significant first.
 func number(b []bool) (x uint64) {
 	for i, one := range b {
 		if one {
@@ -30,8 +31,8 @@ func number(b []bool) (x uint64) {
 	return x
 }
 
-// leb reads a number in base 128; bytes is 0 where there is none, and least says whether
-// it takes no byte that it does not need.
+// leb reads a LEB128 number. bytes is 0 if there is none, and least reports whether the form is the
+// shortest possible.
 func leb(b []byte) (x uint64, bytes int, least bool) {
 	for i, c := range b {
 		if i == 9 && c > 1 || i > 9 {
@@ -45,18 +46,18 @@ func leb(b []byte) (x uint64, bytes int, least bool) {
 	return 0, 0, false
 }
 
-// hybridByDefinition reads n numbers in the hybrid of runs and packed groups: the numbers,
-// nil where they cannot be read, and whether the bytes are these numbers and nothing else.
+// hybridByDefinition reads n numbers in the hybrid encoding of runs and bit-packed groups. It
+// returns the numbers, nil if they cannot be read, and whether the bytes are exactly these numbers.
 func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 	exact = true
 	out = []uint32{}
 	var before []bool
-	// The lengths of the runs of equal numbers, and how many numbers fill up the last run.
+	// The lengths of the runs of equal numbers, and the number of padding values in the last run.
 	type run struct {
 		number uint32
 		length int
 	}
-	var runs []run // the others have no length
+	var runs []run // packed groups have no run length
 	filled := 0
 	defer func() {
 		for i := range max(1, len(runs)) - 1 {
@@ -110,7 +111,7 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 			out = append(out, uint32(number(all[i*width:(i+1)*width])))
 		}
 		if !whole {
-			return out, false // it is full: all of src was needed
+			return out, false // the output is complete: all of src was needed
 		}
 		size := int(min(groups, uint64(len(src)+n))) * width
 		packed := all[:8*size]
@@ -127,11 +128,11 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 	return out, exact && len(src) == 0
 }
 
-// hybrid makes bytes that are nearly, or just, n numbers.
+// hybrid makes bytes that encode n numbers exactly or almost.
 func hybrid(r *rand.Rand, width, n int) (src []byte) {
 	put := func(x uint64) {
 		src = binary.AppendUvarint(src, x)
-		if r.IntN(40) == 0 { // one byte more than it takes
+		if r.IntN(40) == 0 { // one byte more than needed
 			src[len(src)-1] |= 128
 			src = append(src, 0)
 		}
@@ -190,7 +191,7 @@ func hybrid(r *rand.Rand, width, n int) (src []byte) {
 	return src
 }
 
-// Runs and packed groups are read, and are exact or not, as their definition says.
+// Runs and packed groups are read, and are exact or not, as the reference implementation says.
 func TestHybridByDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 1))
 	exact, inexact, failed := 0, 0, 0
@@ -200,12 +201,12 @@ func TestHybridByDefinition(t *testing.T) {
 			width = r.IntN(9)
 		}
 		src := hybrid(r, width, n)
-		if r.IntN(30) == 0 { // a count that only a number of 64 bits holds
+		if r.IntN(30) == 0 { // a count that needs 64 bits
 			src = append(binary.AppendUvarint(nil, r.Uint64()>>r.IntN(8)), src...)
 		}
 		holdHybrid(t, src, width, n, &exact, &inexact, &failed)
 	}
-	// Widths of no bits, where nothing but the count of groups says anything.
+	// With a width of 0 bits only the count of the groups matters.
 	for n := range 20 {
 		for groups := range 6 {
 			holdHybrid(t, []byte{byte(groups<<1 | 1)}, 0, n, &exact, &inexact, &failed)
@@ -225,7 +226,7 @@ func TestHybridByDefinition(t *testing.T) {
 func holdHybrid(t *testing.T, src []byte, width, n int, exact, inexact, failed *int) {
 	t.Helper()
 	want, ok := hybridByDefinition(src, width, n)
-	if width == 0 { // is not read at all
+	if width == 0 { // the bytes are not read at all
 		want = make([]uint32, n)
 	}
 	got := make([]uint32, n)
@@ -250,7 +251,7 @@ func holdHybrid(t *testing.T, src []byte, width, n int, exact, inexact, failed *
 	switch {
 	case want == nil:
 		*failed++
-		return // that it cannot be read is said elsewhere
+		return // another test checks unreadable bytes
 	case ok:
 		*exact++
 	default:
@@ -261,8 +262,8 @@ func holdHybrid(t *testing.T, src []byte, width, n int, exact, inexact, failed *
 	}
 }
 
-// deltaByDefinition reads numbers in packed differences: nil where there are none; rest is
-// what follows them. exact says whether all before is these numbers, of which there are n.
+// deltaByDefinition reads numbers in the DELTA_BINARY_PACKED encoding: nil if there are none. rest
+// is the bytes after them. exact reports whether the bytes before rest are exactly n numbers.
 func deltaByDefinition(src []byte, n int) (out []int64, rest []byte, exact bool) {
 	exact = true
 	next := func() (x uint64, ok bool) {
@@ -323,7 +324,7 @@ func deltaByDefinition(src []byte, n int) (out []int64, rest []byte, exact bool)
 	return out, src, exact && (packed || block == 128 && parts == 4)
 }
 
-// packedDifferences makes bytes that are nearly, or just, n numbers.
+// packedDifferences makes bytes that encode n numbers exactly or almost.
 func packedDifferences(r *rand.Rand, n int) (b []byte) {
 	put := func(x uint64) {
 		b = binary.AppendUvarint(b, x)
@@ -387,7 +388,7 @@ func packedDifferences(r *rand.Rand, n int) (b []byte) {
 	return b
 }
 
-// Packed differences are read, and are exact or not, as their definition says.
+// Packed differences are read, and are exact or not, as the reference implementation says.
 func TestDeltaByDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 2))
 	exact, inexact, failed := 0, 0, 0
@@ -426,7 +427,7 @@ func TestDeltaByDefinition(t *testing.T) {
 	if min(exact, inexact, failed) < 300 {
 		t.Errorf("%d exact, %d not, %d failed", exact, inexact, failed)
 	}
-	// What no reader takes is not exact either, nor is what ends too early.
+	// Bytes that no reader accepts are not exact, and neither are truncated bytes.
 	head := func(v ...uint64) (b []byte) {
 		for _, u := range v {
 			b = binary.AppendUvarint(b, u)

@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// dirty leaves buffers that are not empty for whoever asks next.
+// dirty leaves buffers with old content for the next caller.
 func dirty() {
 	for n := 1 << smallest; n <= 1<<16; n *= 2 {
 		for range 4 {
@@ -23,7 +23,7 @@ func dirty() {
 	}
 }
 
-// overwrite fills buffers that were given back: nothing may refer to them any more.
+// overwrite overwrites buffers that were returned: nothing may refer to them any more.
 func overwrite() {
 	for n := 1 << smallest; n <= 1<<14; n += n / 4 {
 		var taken [8][]byte
@@ -37,7 +37,7 @@ func overwrite() {
 	}
 }
 
-// packedIndex is one packed run.
+// packedIndex returns the indexes as one bit-packed run.
 func packedIndex(v []uint32, width int) []byte {
 	groups := (len(v) + 7) / 8
 	out := make([]byte, groups*width)
@@ -51,7 +51,8 @@ func packedIndex(v []uint32, width int) []byte {
 	return append(binary.AppendUvarint(nil, uint64(groups)<<1|1), out...)
 }
 
-// encodedAs are the bytes of values in an encoding, and the dictionary that they need.
+// encodedAs returns the bytes of values in an encoding, and their dictionary if the encoding needs
+// one.
 func encodedAs(t testing.TB, enc format.Encoding, phys format.Type, width int, vs [][]byte) (data []byte, dict *page) {
 	t.Helper()
 	plain := func(vs [][]byte) (out []byte) {
@@ -147,8 +148,8 @@ func encodedAs(t testing.TB, enc format.Encoding, phys format.Type, width int, v
 	return nil, nil
 }
 
-// pageOf is a data page of a version, its levels before the values, packed with snappy
-// where that is asked for.
+// pageOf returns a data page of a version, with its levels before the values, compressed with
+// snappy on request.
 func pageOf(version int, enc format.Encoding, n, nulls, rows int, rep, def, data []byte, codec format.CompressionCodec) *page {
 	p := &page{}
 	pack := func(b []byte) []byte {
@@ -179,7 +180,7 @@ func pageOf(version int, enc format.Encoding, n, nulls, rows int, rep, def, data
 
 func (p *page) clone() *page { return &page{header: p.header, body: bytes.Clone(p.body)} }
 
-// kinds of columns with the encodings that each may have.
+// kinds are types of columns with the encodings that each may have.
 var kinds = []struct {
 	phys  format.Type
 	width int

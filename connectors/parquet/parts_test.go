@@ -20,8 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A footer that ends anywhere before its end ends too early: nothing is made of a part of
-// it. What stands behind its end is not looked at.
+// A truncated footer is an error, wherever it ends. Bytes after its end are not read.
 func TestFooterEndsTooEarly(t *testing.T) {
 	path, _ := variedFile(t)
 	file, err := os.ReadFile(path)
@@ -44,12 +43,12 @@ func TestFooterEndsTooEarly(t *testing.T) {
 	}
 }
 
-// Every type of the compact protocol is walked over, to its very end, at every length that
-// is cut off; what claims more than there is, or what the format does not have, is refused.
+// Every type of the Thrift compact protocol is skipped up to its exact end. A value cut off at any
+// length, a length beyond the input, and an unknown type are errors.
 func TestThriftIsWalked(t *testing.T) {
 	field := func(typ thrift.Type) byte { return 1<<4 | byte(typ) }
 	nested := func(n int) []byte { return append(bytes.Repeat([]byte{field(thrift.STRUCT)}, n), make([]byte, n+1)...) }
-	// A field that is a list of a list of … a list of nothing.
+	// A field with a list of a list of … an empty list.
 	lists := func(n int) []byte {
 		return append(append([]byte{field(thrift.LIST)}, bytes.Repeat([]byte{1<<4 | byte(thrift.LIST)}, n)...), byte(thrift.I8), 0)
 	}
@@ -111,7 +110,7 @@ func TestThriftIsWalked(t *testing.T) {
 			t.Errorf("%s: %d, %v", name, n, err)
 		}
 	}
-	// What can be walked may still be no footer.
+	// Well-formed Thrift data may still be no valid footer.
 	var m fileMetaData
 	if n, err := unmarshal([]byte{field(thrift.BINARY), 1, 'a', 0}, &m); err == nil || n != 0 || !strings.Contains(err.Error(), "not a structure of the Parquet format") {
 		t.Errorf("%d, %v", n, err)
@@ -123,7 +122,7 @@ func TestThriftIsWalked(t *testing.T) {
 	}
 }
 
-// A page is carried as it is only where its compression has no room for anything else.
+// A page is carried unchanged only if its compressed form has no room for hidden bytes.
 func TestPackingThatHidesNothing(t *testing.T) {
 	gzip := func(flags byte, time uint32) []byte {
 		b := []byte{0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 0xff}
@@ -146,8 +145,8 @@ func TestPackingThatHidesNothing(t *testing.T) {
 	}
 }
 
-// What a page unpacks to is as long as its header says: neither shorter nor longer, in any
-// codec; and a page that is cut off or empty is an error.
+// The uncompressed length of a page must equal its header, in every codec: neither shorter nor
+// longer. A truncated or empty page is an error.
 func TestUnpackedLength(t *testing.T) {
 	data := bytes.Repeat([]byte("abcdefgh"), 100)
 	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw, format.Brotli} {
@@ -176,7 +175,7 @@ func TestUnpackedLength(t *testing.T) {
 	}
 }
 
-// One run of the highest level is seen to be one, and nothing else is.
+// allOf recognises one run of the maximum level and nothing else.
 func TestOneRunOfALevel(t *testing.T) {
 	for _, c := range []struct {
 		src   []byte
@@ -195,8 +194,8 @@ func TestOneRunOfALevel(t *testing.T) {
 	}
 }
 
-// A page of packed differences that ends anywhere before its end, or claims what cannot
-// be, is an error; one of nothing is nothing, and what follows is given back.
+// A page of packed differences is an error if it is truncated anywhere or contains impossible
+// sizes. An empty page has no numbers, and the bytes after it are returned.
 func TestDeltaEndsTooEarly(t *testing.T) {
 	var values []int64
 	for i := range 300 {
@@ -242,13 +241,14 @@ func TestDeltaEndsTooEarly(t *testing.T) {
 			t.Errorf("%d values: %d, %x follows, %v", total, n, rest, err)
 		}
 	}
-	// Blocks as large as may be, of parts as wide as a number.
+	// Blocks of the maximum size, with parts as wide as a number.
 	if n, _, err := decodeDelta(dst[:2], head(1<<20, 1<<15, 2, append([]byte{0, 64}, make([]byte, 1<<15-1+256)...)...)); err != nil || n != 2 {
 		t.Errorf("the largest block: %d, %v", n, err)
 	}
 }
 
-// Bounds of doubles leave NaN out, and zeros have the sign of their side.
+// Minimum and maximum of doubles ignore NaN. A zero has the sign of its side: −0 as minimum, +0 as
+// maximum.
 func TestBoundsOfDoubles(t *testing.T) {
 	put := func(x float64) []byte { return binary.LittleEndian.AppendUint64(nil, math.Float64bits(x)) }
 	nan := math.NaN()
@@ -277,7 +277,7 @@ func TestBoundsOfDoubles(t *testing.T) {
 	}
 }
 
-// What old writers say of a column's type means what it always has.
+// The converted types of old writers keep their meaning.
 func TestConvertedTypes(t *testing.T) {
 	millis, micros := format.TimeUnit{Value: &format.MilliSeconds{}}, format.TimeUnit{Value: &format.MicroSeconds{}}
 	for _, c := range []struct {
@@ -303,8 +303,8 @@ func TestConvertedTypes(t *testing.T) {
 	}
 }
 
-// Of what pandas knows of the columns their types are kept, of released ones alone; a
-// categorical one is the text that is written, and keeps no number of categories.
+// Of the pandas metadata only the types of released columns are kept. A categorical column is
+// described as text, because text is written, and without a number of categories.
 func TestPandasKeepsTypes(t *testing.T) {
 	got, ok := pandasSchema(`{"index_columns":["id","gone",{"kind":"range"}],"pandas_version":"2.2.0","creator":{"library":"canary"},
 		"column_indexes":[{"name":"canary"}],"columns":[
@@ -326,8 +326,8 @@ func TestPandasKeepsTypes(t *testing.T) {
 	}
 }
 
-// Where every record of a run is rejected none of them leaves, whether columns are
-// carried or written anew; the same of the first run, of the last and of all.
+// If every record of a run is rejected, none of them is released, whether columns are carried or
+// rewritten: for the first run, the last run and all runs.
 func TestWholeRunsAreRejected(t *testing.T) {
 	path, _ := variedFile(t)
 	rows := readVaried(t, path)

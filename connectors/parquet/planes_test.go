@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// unframed decodes a frame with another program's decoder, and demands that exactZstd takes it.
+// unframed decodes a frame with another decoder, and checks that exactZstd accepts the frame.
 func unframed(t *testing.T, frame []byte) []byte {
 	t.Helper()
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
@@ -35,7 +35,7 @@ func unframed(t *testing.T, frame []byte) []byte {
 	return got
 }
 
-// planeKinds make n bytes of a plane each.
+// planeKinds each fill a plane of n bytes.
 var planeKinds = map[string]func(r *rand.Rand, b []byte){
 	"noise":    func(r *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return byte(r.Uint32()) }) },
 	"constant": func(_ *rand.Rand, b []byte) { fillBytes(b, func(int) byte { return 0x40 }) },
@@ -49,7 +49,7 @@ var planeKinds = map[string]func(r *rand.Rand, b []byte){
 	"all at first": func(_ *rand.Rand, b []byte) {
 		fillBytes(b, func(i int) byte { return byte(min(i, 256)) })
 	},
-	"halves": func(r *rand.Rand, b []byte) { // counts 1, 1, 2, 4, 8 …: the longest codes
+	"halves": func(r *rand.Rand, b []byte) { // counts 1, 1, 2, 4, 8 …: they give the longest codes
 		fillBytes(b, func(int) byte { return byte(63 - min(63, leadingZeros(r.Uint64()))) })
 	},
 	"sorted": func(_ *rand.Rand, b []byte) {
@@ -73,8 +73,8 @@ func fillBytes(b []byte, f func(i int) byte) {
 	}
 }
 
-// Blocks of every size at which a header changes its form, or the number of streams theirs,
-// decode to what they were made of.
+// Blocks of every size at which the form of the header or the number of streams changes decode to
+// their input.
 func TestLiteralBlock(t *testing.T) {
 	sizes := []int{1, 2, 3, 5, 6, 7, 12, 63, 255, 256, 1022, 1023, 1024, 1025, 16382, 16383, 16384, 16385, 65535, 65536, zstdBlock - 1, zstdBlock}
 	for name, make := range planeKinds {
@@ -95,8 +95,8 @@ func TestLiteralBlock(t *testing.T) {
 	}
 }
 
-// Frames of all kinds of planes together, of pages with and without levels, and of more than
-// the window that is a frame's content.
+// Frames that combine all kinds of planes, of pages with and without levels, and of pages larger
+// than the window of a single-segment frame.
 func TestPlaneFrame(t *testing.T) {
 	var names []string
 	for name := range planeKinds {
@@ -137,7 +137,8 @@ func TestPlaneFrame(t *testing.T) {
 	}
 }
 
-// Which pages are framed so, and what it costs them beside a program that looks for matches.
+// Which pages are framed by planes, and how much larger they become than with an encoder that
+// searches for matches.
 func TestPlaneFrameSuits(t *testing.T) {
 	const n = 1 << 16
 	r := rand.New(rand.NewPCG(5, 6))
@@ -149,7 +150,7 @@ func TestPlaneFrameSuits(t *testing.T) {
 		name  string
 		value func(i int) float64
 		suits bool
-		most  float64 // times the size of the other's; 0 where that makes the page
+		most  float64 // maximum size relative to the other encoder; 0: the other encoder writes the page
 	}{
 		{"full precision", func(int) float64 { return 100 + 15*r.NormFloat64() }, true, 1.01},
 		{"hundredths", func(int) float64 { return math.Round(100*math.Exp(6+r.NormFloat64())) / 100 }, true, 1.02},
@@ -189,7 +190,7 @@ func TestPlaneFrameSuits(t *testing.T) {
 	}
 }
 
-// Packed numbers are framed as they are where they are noise, and only there.
+// Packed numbers are stored uncompressed in a frame if they are noise, and only then.
 func TestNoiseFrame(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for _, n := range []int{0, 100, 4096, 4097, 70_000, zstdBlock, zstdBlock + 1, 3 * zstdBlock, zstdWhole + 1} {
@@ -212,20 +213,21 @@ func TestNoiseFrame(t *testing.T) {
 	}
 }
 
-// The estimate of the entropy against its definition, on whole numbers of equal counts.
+// The estimate of the entropy is compared with its definition, for integers with equal counts.
 func TestEntropy(t *testing.T) {
 	var counts [256]uint16
 	for i := range 16 {
 		counts[i*3] = 64
 	}
-	// 4 bits a byte, and 15 / (2 · 1024 · ln 2) for what a sample of 1024 misses.
+	// 4 bits per byte, plus 15 / (2 · 1024 · ln 2): the bias of an estimate from a sample of 1024
 	want := 1024 * 256 * (4 + 15/(2*1024*math.Ln2))
 	if got := entropyOf(&counts, 1024); math.Abs(float64(got)-want) > 16 { // each of 16 terms is rounded
 		t.Errorf("entropy %d, want %.0f", got, want)
 	}
 }
 
-// A frame of up to a mebibyte is its own window, and a greater one has a window of one: readers need no more memory.
+// A frame of up to 1 MiB is its own window, and a larger frame has a window of 1 MiB: readers need
+// no more memory.
 func TestWindowsOfFrames(t *testing.T) {
 	for n, whole := range map[int]bool{1: true, 1 << 20: true, 1<<20 + 1: false, 1 << 21: false, 3 << 20: false} {
 		var h zstd.Header
@@ -235,8 +237,8 @@ func TestWindowsOfFrames(t *testing.T) {
 	}
 }
 
-// A constant plane beside one of noise has no entropy: it takes a block of a few bytes and is no
-// reason against codes. Of a sample every strip has its place, the first and the last.
+// A constant plane next to a plane of noise has no entropy. It takes a block of a few bytes and
+// does not prevent entropy codes. The sample covers every strip, from the first to the last.
 func TestProbe(t *testing.T) {
 	const n = 4 * leastPlane
 	planes := make([]byte, 2*n)
@@ -265,7 +267,7 @@ func FuzzPlaneFrame(f *testing.F) {
 		}
 		w := 1 + int(planes%16)
 		body := make([]byte, int(head)+int(n)*w)
-		// The pattern, now as it is and now as the seed of noise.
+		// The pattern is used unchanged or as the seed of noise.
 		x := uint64(len(pattern))
 		for i := range body {
 			p := pattern[i/(1+int(n))%len(pattern)]

@@ -21,8 +21,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Blocks divide a row group into equal parts that are no longer than asked for, or end where
-// an exact one does.
+// Blocks divide a row group into nearly equal parts of at most the given length, or have exactly
+// the given length.
 func TestLengthsOfBlocks(t *testing.T) {
 	layout := &microdata.Layout{}
 	for _, groups := range [][]int64{{10}, {1}, {7, 0, 13}, {0, 5}, {100, 3}, {3, 3, 3}, {200_000}} {
@@ -72,7 +72,7 @@ func TestLengthsOfBlocks(t *testing.T) {
 						want = append(want, min(most, left))
 					}
 				} else {
-					for _, n := range groups { // the k-th of p parts ends at the whole part of k n/p
+					for _, n := range groups { // the k-th of p parts ends at ⌊k n/p⌋
 						parts := (n + most - 1) / most
 						for k := range parts {
 							want = append(want, (k+1)*n/parts-k*n/parts)
@@ -85,20 +85,20 @@ func TestLengthsOfBlocks(t *testing.T) {
 			}
 		}
 	}
-	// A part of a stream ends where it is said to.
+	// A part of a stream ends at its given end.
 	st := &stream{footer: &footer{}}
 	st.NumRows, st.RowGroups = 20, []rowGroup{{NumRows: 20}}
 	r := &reader{source: &source{streams: []*stream{st}}, layout: layout, cut: connectors.Cut{Records: 8, Exact: true}, until: 13, row: 8}
 	if n := r.length(st); n != 5 || r.end(st) != 13 {
 		t.Errorf("%d records to %d", n, r.end(st))
 	}
-	r.row = 3 // not where an exact block begins: to where one does
+	r.row = 3 // not at the start of an exact block: the block ends at the next start
 	if n := r.length(st); n != 5 {
 		t.Errorf("%d records from 3", n)
 	}
 }
 
-// Long texts make short blocks, by their average.
+// Long texts make shorter blocks, according to their average length.
 func TestBlocksOfLongTexts(t *testing.T) {
 	text, number := &leaf{index: 0, path: []string{"t"}, phys: format.ByteArray}, &leaf{index: 1, width: 8, path: []string{"n"}}
 	st := &stream{footer: &footer{roots: []*node{{leaves: []*leaf{text}}, {leaves: []*leaf{number}}}, leaves: []*leaf{text, number}}}
@@ -123,8 +123,8 @@ func TestBlocksOfLongTexts(t *testing.T) {
 	}
 }
 
-// What cannot be read is said before anything is, and a file that changes while it is read
-// is seen.
+// Unreadable input is an error before the first block. A file that changes during the read is
+// detected.
 func TestReadingThatFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	writePeople(t, path, 10)
@@ -180,7 +180,7 @@ func TestReadingThatFails(t *testing.T) {
 	if _, err := r.Next(t.Context()); err != io.EOF {
 		t.Errorf("after the end: %v", err)
 	}
-	// Two columns of one name.
+	// Two columns with the same name.
 	twice := twoColumns()
 	twice.Schema[2].Name = "a"
 	twice.RowGroups[0].Columns[1].MetaData.V.PathInSchema, twice.RowGroups[1].Columns[1].MetaData.V.PathInSchema = []string{"a"}, []string{"a"}
@@ -194,7 +194,7 @@ func TestReadingThatFails(t *testing.T) {
 	if _, err := (&SourceConfig{Path: path}).Open(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	// The file becomes another.
+	// The file is replaced.
 	if r, err = src.Read(t.Context(), numbers(1), connectors.Cut{}); err != nil {
 		t.Fatal(err)
 	}
@@ -204,8 +204,8 @@ func TestReadingThatFails(t *testing.T) {
 	}
 }
 
-// The pages of a chunk are read one after the other, however long their headers are; a
-// chunk that ends too early, or breaks, is said with its place.
+// The pages of a chunk are read one after another, however long their headers are. A truncated or
+// damaged chunk is an error with its place.
 func TestPagesOfAChunk(t *testing.T) {
 	l := &leaf{phys: format.Int32, width: 4, path: []string{"x"}, typ: arrow.PrimitiveTypes.Int32}
 	var chunk []byte
@@ -217,8 +217,8 @@ func TestPagesOfAChunk(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := buf.Bytes()
-		if long > 0 { // a field that nobody knows before the structure's end
-			b = append(b[:len(b)-1], 0x0a<<4|8) // ten further on, a text
+		if long > 0 { // an unknown field before the end of the structure
+			b = append(b[:len(b)-1], 0x0a<<4|8) // ten field numbers later, a string
 			b = append(b, byte(long)|0x80, byte(long>>7)|0x80, byte(long>>14))
 			b = append(append(b, make([]byte, long)...), 0)
 		}
@@ -296,7 +296,7 @@ func TestPagesOfAChunk(t *testing.T) {
 	}
 }
 
-// Of an Arrow schema those types are believed that are stored as the column is.
+// A type of the Arrow schema is used only if the column is stored in the form of this type.
 func TestTypesThatDescribe(t *testing.T) {
 	leafOf := func(p format.Type, width int) *leaf { return &leaf{phys: p, width: width} }
 	leaves := map[string]*leaf{
@@ -346,7 +346,7 @@ func TestTypesThatDescribe(t *testing.T) {
 			t.Errorf("%s: %v", c.typ, got)
 		}
 	}
-	// What is left of a field has no metadata, and elements have a customary name.
+	// The remaining part of a field has no metadata, and elements get their usual name.
 	meta := arrow.NewMetadata([]string{"k"}, []string{"canary"})
 	inner := arrow.Field{Name: "canary", Type: whole, Nullable: true, Metadata: meta}
 	m := arrow.MapOf(arrow.BinaryTypes.String, arrow.StructOf(inner))
@@ -376,7 +376,7 @@ func TestTypesThatDescribe(t *testing.T) {
 	}
 }
 
-// The part of a source becomes a release of its own, of its records alone.
+// A part of a source becomes a separate release with only the records of this part.
 func TestReleaseOfAPart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.parquet")
 	rows := writeVaried(t, path, pqgo.MaxRowsPerRowGroup(60))
@@ -406,7 +406,7 @@ func TestReleaseOfAPart(t *testing.T) {
 		if err := k.Finish(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.Finish(t.Context()); err != nil { // a second time there is nothing to do
+		if err := k.Finish(t.Context()); err != nil { // the second call has nothing to do
 			t.Errorf("a second time: %v", err)
 		}
 		if err := k.Commit(); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// decodeAll reads every column, numbers in Numbers form where asked.
+// decodeAll reads every column, in Numbers form on request.
 func decodeAll(numbers bool) func(*microdata.Schema) *microdata.Layout {
 	return func(s *microdata.Schema) *microdata.Layout {
 		l := &microdata.Layout{Schema: s}
@@ -35,9 +35,9 @@ func decodeAll(numbers bool) func(*microdata.Schema) *microdata.Layout {
 	}
 }
 
-// Every type, required and optional, in every encoding, codec and page version
-// that parquet-go writes, comes out as it went in, whether it is copied, decoded
-// as an array, or decoded as a number; and the same without rejected records.
+// Every type, required and optional, in every encoding, codec and page version that parquet-go
+// writes, keeps its values, whether it is copied, decoded as an array or decoded as a number. The
+// same holds without rejected records.
 func TestRoundTrip(t *testing.T) {
 	reject := func(b *microdata.Block) {
 		for i := range b.N {
@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, in := range inputs() {
 		t.Run(in.name, func(t *testing.T) {
 			path, _ := variedFile(t, in.options...)
-			rows := readVaried(t, path) // empty lists and time zones as the library reads them
+			rows := readVaried(t, path) // empty lists and time zones in the form in which the library reads them
 			var kept []varied
 			for i, r := range rows {
 				if i%9 != 4 {
@@ -82,8 +82,8 @@ func TestRoundTrip(t *testing.T) {
 				}
 				for i := range got {
 					if strings.HasPrefix(in.name, "lz4") {
-						// parquet-go reads LZ4 pages of fixed length that compress well as
-						// zeros, pyarrow reads them right. TestCodecs checks the codec.
+						// parquet-go reads some well-compressed LZ4 pages of fixed length as zeros;
+						// pyarrow reads them correctly. TestCodecs checks the codec.
 						got[i].I96, c.want[i].I96 = deprecated.Int96{}, deprecated.Int96{}
 						got[i].Fixed, c.want[i].Fixed = [5]byte{}, [5]byte{}
 					}
@@ -96,7 +96,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// difference names the fields in which two rows differ.
+// difference names the fields that differ between two rows.
 func difference(got, want varied) string {
 	s := ""
 	a, b := reflect.ValueOf(got), reflect.ValueOf(want)
@@ -108,7 +108,7 @@ func difference(got, want varied) string {
 	return s
 }
 
-// Blocks are those asked for, wherever row groups and pages end.
+// Blocks have the requested lengths, wherever row groups and pages end.
 func TestCuts(t *testing.T) {
 	path, rows := variedFile(t, pqgo.PageBufferSize(500))
 	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 64}, {Records: 250, Exact: true}, {Records: 800, Exact: true}, {Records: 5000, Exact: true}} {
@@ -152,8 +152,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// The chunks of untouched columns are the source's bytes; the masked ones hold
-// nothing of it.
+// The chunks of untouched columns are the source's bytes. The chunks of masked columns contain none
+// of them.
 func TestSplice(t *testing.T) {
 	path, _ := variedFile(t, pqgo.Compression(&pqgo.Zstd), pqgo.BloomFilters(pqgo.SplitBlockFilter(10, "f64")))
 	out := filepath.Join(t.TempDir(), "out.parquet")
@@ -206,7 +206,7 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// bodies are the stored bytes of a chunk's pages, without their headers.
+// bodies returns the stored bytes of a chunk's pages, without their headers.
 func bodies(t *testing.T, file []byte, group int, l *leaf, m *columnMetaData) (all [][]byte) {
 	t.Helper()
 	p := newPages(bytes.NewReader(file), "", group, l, m)
@@ -238,7 +238,7 @@ func openFooter(t *testing.T, path string) ([]byte, *footer) {
 	return b, f
 }
 
-// The same release comes out whatever the number of workers.
+// The release does not depend on the number of workers.
 func TestDeterministic(t *testing.T) {
 	path, _ := variedFile(t)
 	var first []byte

@@ -10,8 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// release is a small pipeline: source, Decode and Encode by workers, Write in
-// order.
+// release is a small pipeline: a source, workers that call Decode and Encode, and Write in order.
 type release struct {
 	from    SourceConfig
 	to      SinkConfig
@@ -114,8 +113,8 @@ func (r release) pump(ctx context.Context, src connectors.Source, sink connector
 	return g.Wait()
 }
 
-// layoutOf reads and masks the named columns as numbers, releases all others as
-// they are, and leaves out what drop names.
+// layoutOf reads and masks the named columns as numbers, releases all others unchanged, and omits
+// the columns in drop.
 func layoutOf(masked, drop []string) func(*microdata.Schema) *microdata.Layout {
 	return func(s *microdata.Schema) *microdata.Layout {
 		l := &microdata.Layout{Schema: s}

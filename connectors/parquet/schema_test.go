@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// el is a schema's element: a name with ? where it is optional and * where it repeats,
-// and how many fields it has, or −1 where it is an INT64.
+// el returns an element of a schema. Its name has the suffix ? if it is optional and * if it is
+// repeated. fields is the number of its fields, or −1 for an INT64.
 func el(name string, fields int32, edit ...func(e *schemaElement)) schemaElement {
 	e := schemaElement{Name: strings.TrimRight(name, "?*"), RepetitionType: some(format.Required)}
 	switch name[len(name)-1] {
@@ -41,7 +41,7 @@ func asKeyValue(e *schemaElement) {
 	e.ConvertedType = some[int32](convertedMapKeyValue)
 }
 
-// told is a tree in words: kinds and levels.
+// told describes a tree as text: kinds and levels.
 func told(n *node) string {
 	kind := map[kind]string{leafKind: "leaf", structKind: "struct", listKind: "list", mapKind: "map"}[n.kind]
 	s := fmt.Sprintf("%s:%s(%d", n.name, kind, n.def)
@@ -57,8 +57,8 @@ func told(n *node) string {
 	return fmt.Sprintf("%s)%d", s, len(n.elements))
 }
 
-// Schemas of every shape that writers have, old ones included, become the tree that the
-// rules of the format (LogicalTypes.md) say.
+// Schemas of every shape, including those of old writers, become the tree that the format
+// (LogicalTypes.md) defines.
 func TestSchemaTrees(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -135,7 +135,7 @@ func TestSchemaTrees(t *testing.T) {
 	}
 }
 
-// Schemas that are none are refused, at every place where they could end.
+// Invalid schemas are refused, wherever they are truncated.
 func TestSchemasThatAreNone(t *testing.T) {
 	nest := func(n int) []schemaElement {
 		out := []schemaElement{{NumChildren: some[int32](1)}}
@@ -189,7 +189,7 @@ func TestSchemasThatAreNone(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	// Lists and maps count among what is deep.
+	// Lists and maps count towards the maximum depth.
 	for _, f := range []func(n int) []schemaElement{
 		func(n int) (out []schemaElement) {
 			for range n {
@@ -203,7 +203,7 @@ func TestSchemasThatAreNone(t *testing.T) {
 			}
 			return append(out, el("x", -1))
 		},
-		func(n int) (out []schemaElement) { // lists without a group, whose elements are lists
+		func(n int) (out []schemaElement) { // lists without a group, with lists as elements
 			out = append(out, el("l", 1, asList))
 			for range n - 1 {
 				out = append(out, el("array*", 1, asList))
@@ -220,8 +220,8 @@ func TestSchemasThatAreNone(t *testing.T) {
 	}
 }
 
-// Every physical type with every annotation is the Arrow type that the format says; what
-// does not go with the type is passed over.
+// Every physical type with every annotation becomes the Arrow type that the format defines. An
+// annotation that does not fit the type is ignored.
 func TestTypesOfLeaves(t *testing.T) {
 	millis, micros, nanos := format.TimeUnit{Value: &format.MilliSeconds{}}, format.TimeUnit{Value: &format.MicroSeconds{}}, format.TimeUnit{Value: &format.NanoSeconds{}}
 	dec := func(p, s int32) format.LogicalTypeValue { return &format.DecimalType{Precision: p, Scale: s} }
@@ -236,7 +236,7 @@ func TestTypesOfLeaves(t *testing.T) {
 		length int32
 		lt     format.LogicalTypeValue
 		width  int
-		want   string // an error where it begins with !
+		want   string // begins with ! if it is an error
 	}{
 		{format.Boolean, 0, nil, 1, "bool"}, {format.Boolean, 0, &format.StringType{}, 1, "bool"},
 		{format.Float, 0, nil, 4, "float32"}, {format.Double, 0, nil, 8, "float64"}, {format.Int96, 0, nil, 12, "timestamp[ns, tz=UTC]"},
@@ -274,13 +274,13 @@ func typeName(t arrow.DataType) string {
 	return t.String()
 }
 
-// annotation is one that the format may have some day.
+// annotation is one that a future version of the format may have.
 type annotation struct{}
 
 func (annotation) FieldID() int16 { return 99 }
 func (annotation) String() string { return "NEWER" }
 
-// Of an element's annotations those are kept that go with its type.
+// Of the annotations of an element, those that fit its type are kept.
 func TestTidyElements(t *testing.T) {
 	group := format.Type(-1)
 	all := []format.Type{format.Boolean, format.Int32, format.Int64, format.Int96, format.Float, format.Double, format.ByteArray, format.FixedLenByteArray, group}
@@ -337,8 +337,8 @@ func TestTidyElements(t *testing.T) {
 	}
 }
 
-// A column is read by the short way where a record has one value of it or none: at the top, neither
-// repeated nor within what may itself be missing.
+// A column is flat if each record has at most one value of it: a top-level column that is neither
+// repeated nor inside an optional group.
 func TestFlatLeaves(t *testing.T) {
 	for _, c := range []struct {
 		rep, def uint8

@@ -8,8 +8,8 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 )
 
-// A file of another schema is refused by its own name, with what it has and what the first file has, whichever of
-// the two has more.
+// A file with another schema is refused. The error gives its name, what it has and what the first
+// file has, whichever of them has more columns.
 func TestFilesOfAnotherSchemaAreNamed(t *testing.T) {
 	type few struct {
 		Name string `parquet:"name"`

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Texts of a dictionary are the same whether they are written by words of 8 bytes or one by
-// one: of all lengths, from parts of pages, with and without nulls.
+// Texts of a dictionary are the same whether they are copied in words of 8 bytes or one by one: for
+// all lengths, from parts of pages, with and without nulls.
 func TestShortTextsOfADictionary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 5))
 	for longest := range 10 {
@@ -41,7 +41,7 @@ func TestShortTextsOfADictionary(t *testing.T) {
 						u.v.valid.Clear(i)
 					}
 				}
-				u.v.index[9] = 1 << 31 // of no value; never looked up
+				u.v.index[9] = 1 << 31 // belongs to no value; never looked up
 			}
 			segs = append(segs, segment{u: u, from: k, n: 30})
 			for i := k; i < k+30; i++ {
@@ -71,7 +71,7 @@ func TestShortTextsOfADictionary(t *testing.T) {
 	}
 }
 
-// Texts that are too long together are counted before they are copied: the values that are there.
+// The total length of the present texts is computed before they are copied.
 func TestSizesOfTexts(t *testing.T) {
 	d := &dictionary{n: 2, data: make([]byte, 7), offs: []uint32{0, 3, 7}}
 	coded := values{n: 4, dict: d, index: []uint32{1, 0, 1, 1}}

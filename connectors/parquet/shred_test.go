@@ -40,7 +40,7 @@ func plainBytes(v ...string) (out [][]byte) {
 	return out
 }
 
-// fixedBytes are numbers as two's complement of n bytes.
+// fixedBytes returns numbers as two's complement of n bytes.
 func fixedBytes(n int, v ...int64) (out [][]byte) {
 	for _, x := range v {
 		out = append(out, twosComplement(big.NewInt(x), n))
@@ -48,8 +48,8 @@ func fixedBytes(n int, v ...int64) (out [][]byte) {
 	return out
 }
 
-// Every Arrow type is stored as the format says, in the physical type, with the
-// annotations, and as the bytes that are its values'.
+// Every Arrow type is stored as the format defines: the physical type, the annotations, and the
+// bytes of its values.
 func TestStoredTypes(t *testing.T) {
 	unit := func(v format.TimeUnitValue) format.TimeUnit { return format.TimeUnit{Value: v} }
 	millis, micros, nanos := unit(&format.MilliSeconds{}), unit(&format.MicroSeconds{}), unit(&format.NanoSeconds{})
@@ -159,7 +159,7 @@ func sameLogical(a, b format.LogicalTypeValue) bool {
 	return marshal(&p, &x) == nil && marshal(&q, &y) == nil && bytes.Equal(p.Bytes(), q.Bytes())
 }
 
-// labelled is a type of one's own, which is stored as texts are.
+// labelled is an extension type that is stored as texts.
 type labelled struct{ arrow.ExtensionBase }
 
 func (*labelled) ArrayType() reflect.Type                    { return reflect.TypeFor[labelledArray]() }
@@ -172,7 +172,7 @@ func (*labelled) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error
 
 type labelledArray struct{ array.ExtensionArrayBase }
 
-// A type of one's own is stored as what it is made of, and described as that.
+// An extension type is stored and described as its storage type.
 func TestExtensionsAreStored(t *testing.T) {
 	typ := &labelled{arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}}
 	texts, _, err := array.FromJSON(memory.DefaultAllocator, arrow.BinaryTypes.String, strings.NewReader(`["a","bc"]`))
@@ -207,7 +207,7 @@ func TestTypesThatCannotBeStored(t *testing.T) {
 			t.Errorf("%d digits take %d bytes, want %d", p, got, want)
 		}
 	}
-	for p := int32(1); p <= 76; p++ { // 10^p − 1 and its negative fit, and no byte is spare
+	for p := int32(1); p <= 76; p++ { // 10^p − 1 and its negative fit, and one byte less would not be enough
 		most := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p)), nil), big.NewInt(1))
 		n := int(decimalBytes(p))
 		if twosComplement(most, n) == nil || twosComplement(new(big.Int).Neg(most), n) == nil || n > 1 && twosComplement(most, n-1) != nil {
@@ -228,7 +228,7 @@ func TestTypesThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// Decimals of a byte array take as few bytes as hold them.
+// Decimals in a byte array take as few bytes as possible.
 func TestDecimalsTakeAsFewBytes(t *testing.T) {
 	l := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: &arrow.Decimal128Type{Precision: 38}}
 	b := array.NewDecimal128Builder(memory.DefaultAllocator, l.typ.(*arrow.Decimal128Type))
@@ -265,7 +265,7 @@ func TestDecimalsTakeAsFewBytes(t *testing.T) {
 	}
 }
 
-// Timestamps are stored as days and nanoseconds where the column is.
+// Timestamps are stored as days and nanoseconds if the column is an INT96 column.
 func TestStampsOfOldColumns(t *testing.T) {
 	l := &leaf{phys: format.Int96, width: 12, path: []string{"x"}, typ: arrow.FixedWidthTypes.Timestamp_ns}
 	b := array.NewTimestampBuilder(memory.DefaultAllocator, arrow.FixedWidthTypes.Timestamp_ns.(*arrow.TimestampType))
@@ -294,8 +294,8 @@ func TestStampsOfOldColumns(t *testing.T) {
 	}
 }
 
-// Released numbers are stored in the column's type, of all rows or of some, and what lies
-// outside of it is refused at its very bound.
+// Released numbers are stored in the column's type, for all rows or some. Values outside its range
+// are refused, starting directly at the bound.
 func TestStoredNumbers(t *testing.T) {
 	valid := microdata.NewBitmap(6, nil)
 	valid.Clear(3)
@@ -327,7 +327,7 @@ func TestStoredNumbers(t *testing.T) {
 			continue
 		}
 		if c.l.maxDef == 0 {
-			v.def, c.def = nil, nil // is not looked at
+			v.def, c.def = nil, nil // not examined
 		}
 		if got := words[float64](v.data); v.n != len(c.want) || !equalFloats(got, c.want) || !bytes.Equal(v.def, c.def) {
 			t.Errorf("%+v: %v, levels %v of %d", c, got, v.def, v.n)
@@ -379,7 +379,7 @@ func equalFloats(a, b []float64) bool {
 	return true
 }
 
-// Data that are not what the schema says, and nulls where none may be, are refused.
+// Arrays that contradict the schema, and nulls in required columns, are refused.
 func TestArraysThatDoNotFit(t *testing.T) {
 	whole := arrow.PrimitiveTypes.Int64
 	from := func(typ arrow.DataType, json string) arrow.Array {

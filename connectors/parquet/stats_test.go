@@ -27,10 +27,9 @@ type orderedRow struct {
 	G   float32 `parquet:"g"`
 }
 
-// Statistics are the least and greatest released values, counted here from the
-// values themselves, wherever in the chunk they stand: first, last, in the first
-// page or the last, among records of which some are rejected, in chunks that are
-// copied, written anew and encoded.
+// Statistics equal the minimum and maximum of the released values, computed here from the values:
+// at the first or last place in the chunk, in the first or last page, with rejected records, and
+// for copied, rewritten and encoded chunks.
 func TestStatistics(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for turn := range 24 {
@@ -42,7 +41,7 @@ func TestStatistics(t *testing.T) {
 				rows[i].O = &text
 			}
 		}
-		// The greatest at one end, the least at the other, or in the middle.
+		// The maximum at one end, the minimum at the other, or both in the middle.
 		at, other := []int{0, len(rows) - 1, len(rows) / 2}[turn%3], []int{len(rows) - 1, 0, len(rows)/2 + 1}[turn%3]
 		high, low := "\xfe high", "0 low"
 		rows[at] = orderedRow{S: high, D: high, O: &high, I: math.MaxInt64, I8: 127, U: math.MaxUint64, U32: math.MaxUint32, F: math.Inf(1), G: 1e30}
@@ -56,7 +55,7 @@ func TestStatistics(t *testing.T) {
 		switch turn / 3 % 3 {
 		case 0:
 			rel.layout = layoutOf(nil, nil)
-		case 1: // the record with the greatest is rejected
+		case 1: // the record with the maximum is rejected
 			rel.layout = layoutOf([]string{"f"}, nil)
 			kept = append(slices.Clone(rows[:at]), rows[at+1:]...)
 			rel.mask = func(b *microdata.Block) {
@@ -119,7 +118,7 @@ func checkNumbers[T cmp.Ordered](check func(name string, lo, hi []byte, nulls in
 	check(name, stored(lo), stored(hi), 0)
 }
 
-// A copied INT32 that its type says is shorter has no bits that readers drop.
+// A copied INT32 column of a shorter integer type has no high bits that readers drop.
 func TestOutOfType(t *testing.T) {
 	type row struct {
 		V int32 `parquet:"v"`

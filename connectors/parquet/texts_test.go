@@ -11,7 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// textNode is the node of a flat column of texts or bytes.
+// textNode returns the node of a flat column of texts or bytes.
 func textNode(t *testing.T, typ arrow.DataType, nullable bool) *node {
 	t.Helper()
 	elements, err := elementsOf("a", typ, nullable)
@@ -25,7 +25,7 @@ func textNode(t *testing.T, typ arrow.DataType, nullable bool) *node {
 	return roots[0]
 }
 
-// drawnTexts is an array of n texts or bytes of up to 5 letters.
+// drawnTexts returns an array of n random texts or bytes of up to 5 letters.
 func drawnTexts(r *rand.Rand, typ arrow.DataType, n int, nulls bool) arrow.Array {
 	b := array.NewBuilder(memory.DefaultAllocator, typ)
 	for range n {
@@ -47,8 +47,8 @@ func drawnTexts(r *rand.Rand, typ arrow.DataType, n int, nulls bool) arrow.Array
 	return b.NewArray()
 }
 
-// Flat texts come out as the general way by single values has them, of whatever part of an
-// array, and whichever of its records are kept.
+// The fast path for flat texts gives the same result as the general path, for any part of an array
+// and any choice of kept records.
 func TestFlatTextsAreTheShredded(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 7))
 	refused, missing := 0, 0
@@ -93,8 +93,8 @@ func TestFlatTextsAreTheShredded(t *testing.T) {
 	}
 }
 
-// A page's dictionary tells texts apart that have the same length and ends, in the order in
-// which they come, and its least and greatest are those of the texts.
+// A page's dictionary distinguishes texts with the same length and the same ends, and keeps them in
+// order of appearance. Minimum and maximum equal those of the texts.
 func TestDictionariesTellTextsApart(t *testing.T) {
 	v := &values{offsets: []uint32{0}}
 	var texts []string
@@ -135,7 +135,7 @@ func TestDictionariesTellTextsApart(t *testing.T) {
 	}
 }
 
-// Blocks take texts from pages with dictionaries and without, some of which lack values.
+// Blocks take texts from pages with and without dictionaries; some pages have nulls.
 func TestTextsOfSegments(t *testing.T) {
 	n := textNode(t, arrow.BinaryTypes.String, true)
 	dict := &dictionary{n: 3, data: []byte("xyyzzz"), offs: []uint32{0, 1, 3, 6}}

@@ -16,9 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Pages of every type, encoding and version, with nulls and without, packed and not, hold
-// at each record's place the value that was put there, and nothing of what a buffer held
-// before.
+// Pages of every type, encoding and version, with and without nulls, compressed and uncompressed,
+// return the stored value at each record's place, and no old content of a buffer.
 func TestPagesOfEveryKind(t *testing.T) {
 	r := rand.New(rand.NewPCG(32, 1))
 	for _, k := range kinds {
@@ -34,7 +33,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 						levels[i] = 0
 					}
 					if turn == 59 {
-						levels[i] = 0 // nulls alone
+						levels[i] = 0 // only nulls
 					}
 				}
 				present := 0
@@ -47,7 +46,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				l := &leaf{phys: k.phys, width: k.width, path: []string{"x"}, typ: arrow.BinaryTypes.Binary}
 				if optional {
 					l.maxDef, def = 1, packedIndex(levels, 1)
-					if turn%6 == 1 { // one run, as most writers have it
+					if turn%6 == 1 { // one run, the form of most writers
 						def = append(binary.AppendUvarint(nil, uint64(n)<<1), 1)
 					}
 				}
@@ -90,7 +89,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 					t.Fatalf("%s: something is left", what)
 				}
 				codedPage(t, what, c, p.clone(), levels, vs)
-				if optional { // the same for rewriting: the values alone, beside their levels
+				if optional { // the same for rewriting: only the present values, next to their levels
 					v := values{dense: true}
 					if err := v.page(c, p.clone()); err != nil {
 						t.Fatalf("%s, dense: %v", what, err)
@@ -119,8 +118,8 @@ func TestPagesOfEveryKind(t *testing.T) {
 	}
 }
 
-// codedPage has the page's values of fixed width looked up later, from any record on, and
-// nothing kept but the indexes.
+// codedPage checks pages with fixed-width values that are looked up later, from any record on: they
+// keep only the indexes.
 func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs [][]byte) {
 	t.Helper()
 	l := c.leaf
@@ -145,8 +144,8 @@ func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs
 	}
 }
 
-// holdPart has n records of a page from one on hold their values, of which vs has those that are
-// there.
+// holdPart checks that n records of a page, starting at from, have their values. vs contains the
+// present values only.
 func holdPart(t *testing.T, what string, v *values, l *leaf, from, n int, numbers bool, levels []uint32, vs [][]byte) {
 	t.Helper()
 	var got values
@@ -180,8 +179,8 @@ func valueAt(l *leaf, v *values, i int) []byte {
 	return v.bytes(i)
 }
 
-// shorter has every part of a page's values be an error, or the same values where all
-// that is missing is padding.
+// shorter checks every prefix of a page's values: it is an error, or gives the same values if only
+// padding is missing.
 func shorter(t *testing.T, what string, c *chunk, enc format.Encoding, n int, data []byte, vs [][]byte) {
 	t.Helper()
 	for k := range data {
@@ -201,7 +200,7 @@ func shorter(t *testing.T, what string, c *chunk, enc format.Encoding, n int, da
 	}
 }
 
-// What a page may not say is refused, and said.
+// Invalid contents of a page are refused, with the reason.
 func TestPagesThatAreRefused(t *testing.T) {
 	numbers := &leaf{phys: format.Int32, width: 4, path: []string{"x"}, typ: arrow.PrimitiveTypes.Int32}
 	optional := &leaf{phys: format.Int32, width: 4, path: []string{"x"}, maxDef: 1, typ: arrow.PrimitiveTypes.Int32}
@@ -230,7 +229,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 		l    *leaf
 		p    *page
 		dict *page
-		want string // "" where all is well
+		want string // "": no error
 	}{
 		{"two numbers", numbers, v1(format.Plain, 2, nil, nil, two), nil, ""},
 		{"a header of another length", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) { h.UncompressedSize++ }), nil, errSize.Error()},
@@ -297,7 +296,7 @@ func TestPagesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Prefixes that reach beyond the value before, and values of another length, are refused.
+// Prefixes longer than the previous value, and values of the wrong length, are refused.
 func TestPrefixes(t *testing.T) {
 	l := &leaf{phys: format.FixedLenByteArray, width: 2, path: []string{"x"}}
 	for _, c := range []struct {
@@ -325,12 +324,12 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// Numbers of 32 bits wrap around where their differences do.
+// 32-bit numbers wrap around when the sum of their differences does.
 func TestDifferencesWrapAround(t *testing.T) {
 	l := &leaf{phys: format.Int32, width: 4, path: []string{"x"}}
 	v := values{n: 3}
 	b := append([]byte{0x80, 1, 4, 3}, binary.AppendVarint(nil, 1<<31-1)...)
-	b = append(binary.AppendVarint(b, 1), 1, 0, 0, 0, 0b10, 0, 0, 0) // one more, two more
+	b = append(binary.AppendVarint(b, 1), 1, 0, 0, 0, 0b10, 0, 0, 0) // one number more, two more
 	if err := v.decodeData(&chunk{leaf: l}, format.DeltaBinaryPacked, b); err != nil || !slices.Equal(words[int32](v.data), []int32{1<<31 - 1, -1 << 31, -1<<31 + 2}) {
 		t.Errorf("%v, %v", words[int32](v.data), err)
 	}
@@ -342,10 +341,10 @@ func TestDifferencesWrapAround(t *testing.T) {
 	}
 }
 
-// The pages of a column that repeats become one run of records, which know where their
-// levels and values begin, whichever pages have a dictionary.
+// The pages of a repeated column become one run of records with the positions of their levels and
+// values, whether pages have a dictionary or not.
 func TestPagesBecomeRecords(t *testing.T) {
-	// Three pages of lists of texts: levels, and values.
+	// Three pages with lists of texts: levels and values.
 	type part struct {
 		rep, def []byte
 		values   []string
@@ -367,7 +366,7 @@ func TestPagesBecomeRecords(t *testing.T) {
 		l := &leaf{phys: format.ByteArray, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 3, typ: arrow.BinaryTypes.String}
 		parts := []part{
 			{[]byte{0, 1, 0, 0}, []byte{3, 3, 0, 1}, []string{"one", "two"}, encs[0]},
-			{[]byte{1, 0}, []byte{2, 2}, nil, format.Plain}, // the record goes on, without a value
+			{[]byte{1, 0}, []byte{2, 2}, nil, format.Plain}, // the record continues without a value
 			{[]byte{1, 1, 0}, []byte{3, 3, 3}, []string{"two", "three", "one"}, encs[1]},
 			{[]byte{0, 0}, []byte{1, 3}, []string{"three"}, encs[2]},
 		}
@@ -413,7 +412,7 @@ func TestPagesBecomeRecords(t *testing.T) {
 				t.Errorf("%v: value %d is %s, want %s", encs, i, v.bytes(i), s)
 			}
 		}
-		// Records: [one two], null, [] and what goes on of it, [null two three]…
+		// Records: [one two], null, [] and its continuation, [null two three]…
 		if !slices.Equal(v.rowLevels, []int32{0, 2, 3, 5, 8, 9, 10, 11}) || !slices.Equal(v.rowValues, []int32{0, 2, 2, 2, 4, 5, 5, 6}) {
 			t.Errorf("%v: levels of records %v, values %v", encs, v.rowLevels, v.rowValues)
 		}
@@ -432,7 +431,7 @@ func TestPagesBecomeRecords(t *testing.T) {
 	}
 }
 
-// What is looked up in a dictionary ends at the most that is decoded at once, to the byte.
+// The expansion of dictionary values stops exactly at the limit on bytes decoded at once.
 func TestValuesExpand(t *testing.T) {
 	five := &values{n: 2, index: []uint32{0, 0}, dict: &dictionary{n: 1, data: []byte("12345"), offs: []uint32{0, 5}}}
 	for more, want := range map[int]error{0: nil, 1: errExpanded} {
@@ -453,7 +452,7 @@ func TestValuesExpand(t *testing.T) {
 			t.Errorf("a byte, of which %d too many: %v, %x", more, err, v.data)
 		}
 	}
-	var v values // values that no dictionary has are not counted
+	var v values // values without a dictionary are not counted
 	if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != nil || v.expanded != 0 {
 		t.Errorf("%d bytes, %v", v.expanded, err)
 	}
@@ -462,7 +461,7 @@ func TestValuesExpand(t *testing.T) {
 	}
 }
 
-// Numbers are seen in bytes wherever these lie, and bytes in numbers.
+// Numbers can be viewed as bytes, and bytes as numbers at any alignment.
 func TestWordsAndBytes(t *testing.T) {
 	b := make([]byte, 40)
 	for i := range b {
@@ -495,8 +494,8 @@ func TestWordsAndBytes(t *testing.T) {
 	}
 }
 
-// A unit is decoded once, its error is of its place, and its buffers are given back with
-// the last of its segments.
+// A unit is decoded once, its error contains its place, and its buffers are returned with the last
+// of its segments.
 func TestUnits(t *testing.T) {
 	l := &leaf{phys: format.Int32, width: 4, path: []string{"a", "b"}, typ: arrow.PrimitiveTypes.Int32}
 	p := pageOf(1, format.Plain, 2, 0, 2, nil, nil, []byte{1, 0, 0, 0, 2, 0, 0}, format.Uncompressed)
@@ -520,7 +519,7 @@ func TestUnits(t *testing.T) {
 	if u.release(); u.v.n != 0 {
 		t.Error("not given back")
 	}
-	// A panic over what was read becomes an error that does not quote it.
+	// A panic about the input becomes an error that does not quote the input.
 	broken := newUnit(&chunk{file: "f", leaf: l}, 2)
 	broken.pages = []*page{nil}
 	if err := broken.wait(); err == nil || !strings.Contains(err.Error(), "corrupt") {

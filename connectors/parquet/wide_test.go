@@ -14,14 +14,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Many decoded columns make short blocks, by the leaves that are read; few change nothing, nor
-// do exact blocks.
+// Many decoded columns make shorter blocks, according to the number of leaves read. Few columns
+// change nothing, and exact blocks keep their length.
 func TestBlocksOfManyColumns(t *testing.T) {
 	for leaves, want := range map[int]int64{1: 65536, 16: 65536, 17: 61680, 25: 41943, 100: 10485, 128: 8192, 129: 8192, 5000: 8192} {
 		st := &stream{footer: &footer{}}
 		st.NumRows, st.RowGroups = 1_000_000, []rowGroup{{NumRows: 1_000_000, Columns: make([]columnChunk, leaves)}}
 		layout := &microdata.Layout{}
-		for i := range leaves { // every third is read with the one before it, as two leaves of a column
+		for i := range leaves { // every third leaf belongs to the same column as the one before it
 			l := &leaf{index: i, width: 8}
 			if k := len(st.roots) - 1; i%3 == 2 {
 				st.roots[k].leaves = append(st.roots[k].leaves, l)
@@ -47,14 +47,14 @@ func TestBlocksOfManyColumns(t *testing.T) {
 	}
 }
 
-// small has row groups end at so many bytes.
+// small limits row groups to a number of bytes.
 func small(t *testing.T, bytes int) {
 	before := groupBytes
 	groupBytes = bytes
 	t.Cleanup(func() { groupBytes = before })
 }
 
-// groupsOf are the rows of a file's row groups.
+// groupsOf returns the numbers of rows in a file's row groups.
 func groupsOf(t *testing.T, path string) (rows []int) {
 	t.Helper()
 	_, f := openFooter(t, path)
@@ -64,9 +64,9 @@ func groupsOf(t *testing.T, path string) (rows []int) {
 	return rows
 }
 
-// A release of many columns none of which is copied has row groups that end where their pages
-// are many, or where the source's do; it holds the same records, and two attempts are the same
-// bytes. One of few columns, or in which something is copied, has the source's row groups.
+// If a release has many columns and copies none, its row groups end when they have enough pages, or
+// at the end of a source's row group. It contains the same records, and two attempts give the same
+// bytes. If a release has few columns, or copies any, it has the source's row groups.
 func TestRowGroupsOfManyColumns(t *testing.T) {
 	small(t, 12<<10)
 	path, _ := variedFile(t, pqgo.PageBufferSize(700))
@@ -132,7 +132,7 @@ func TestRowGroupsOfManyColumns(t *testing.T) {
 			if slices.Equal(groups, sizes) == c.splits {
 				t.Errorf("%s: row groups of %v where the source has %v", c.name, groups, sizes)
 			}
-			for _, end := range sizes { // each of the source's ends one of the release's
+			for _, end := range sizes { // the end of a source's row group always ends a row group of the release
 				for end > 0 && len(groups) > 0 {
 					end, groups = end-groups[0], groups[1:]
 				}
@@ -144,8 +144,8 @@ func TestRowGroupsOfManyColumns(t *testing.T) {
 	}
 }
 
-// Pages that wait in a file give the same release as those that wait in memory, and so do they
-// where no such file can be made.
+// Pages that wait in a spool file give the same release as pages that wait in memory. The same
+// holds if the spool file cannot be created.
 func TestSpooledPages(t *testing.T) {
 	path, _ := variedFile(t, pqgo.PageBufferSize(700))
 	run := func(name string) []byte {
@@ -179,11 +179,11 @@ func TestSpooledPages(t *testing.T) {
 	}
 }
 
-// A disk that is full keeps the pages in memory that it does not take, and one that has lost a
-// page fails.
+// If the disk is full, pages that it does not accept stay in memory. If a spooled page is lost, the
+// release fails.
 func TestSpoolThatFails(t *testing.T) {
 	page := func(text string) *encodedPage { return &encodedPage{stored: []byte(text), buffer: []byte(text)} }
-	readOnly, err := os.Open(filepath.Join(t.TempDir(), "..")) // takes no bytes
+	readOnly, err := os.Open(filepath.Join(t.TempDir(), "..")) // accepts no bytes
 	if err != nil {
 		t.Fatal(err)
 	}
