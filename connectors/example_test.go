@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A source is read in runs of records, which are decoded into blocks; a sink takes
-// blocks, and its output has its name only after Commit.
+// A source is read in runs of records, which are decoded into blocks. A sink receives blocks, and
+// its output gets its final name only at Commit.
 func ExampleSource() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -40,7 +40,7 @@ func ExampleSource() {
 	// {"wage":1000,"region":"south"}
 }
 
-// release copies wage, rounded to hundreds, and region; nothing else leaves.
+// release copies wage, rounded to hundreds, and region. Other columns are not released.
 func release(ctx context.Context, from connectors.SourceConfig, to connectors.SinkConfig) (err error) {
 	source, err := from.Open(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func release(ctx context.Context, from connectors.SourceConfig, to connectors.Si
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sink.Abort()) }() // nothing after Commit
+	defer func() { err = errors.Join(err, sink.Abort()) }() // has no effect after Commit
 	reader, err := source.Read(ctx, layout, connectors.Cut{})
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func dictionary(t testing.TB, index arrow.DataType, indexes, values string) arro
 	return array.NewDictionaryArray(dt, jsonArray(t, index, indexes), jsonArray(t, arrow.BinaryTypes.String, values))
 }
 
-// batchOf makes a record batch of columns a, b, c ….
+// batchOf makes a record batch with columns a, b, c ….
 func batchOf(columns ...arrow.Array) arrow.RecordBatch {
 	fields := make([]arrow.Field, len(columns))
 	for i, c := range columns {
@@ -188,8 +188,7 @@ func valuesOf(batches []arrow.RecordBatch, name string) (values []string) {
 	return values
 }
 
-// Dictionaries of every kind come out with the values that were released and no
-// others, in files and in streams.
+// Dictionaries of every kind contain the released values and no others, in files and in streams.
 func TestDictionaries(t *testing.T) {
 	i8, i32 := arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int32
 	replaced := []arrow.RecordBatch{
@@ -223,7 +222,7 @@ func TestDictionaries(t *testing.T) {
 				for _, cut := range []connectors.Cut{{}, {Records: 2}, {Records: 100, Exact: true}, {Records: 5, Exact: true}} {
 					out := filepath.Join(t.TempDir(), out)
 					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode, cut: cut,
-						reject: func(i int64) bool { return i == 1 || i == 3 }} // the records of canary1
+						reject: func(i int64) bool { return i == 1 || i == 3 }} // the records with canary1
 					if err := r.run(t.Context()); err != nil {
 						t.Fatalf("%s, %v: %v", c.name, cut, err)
 					}
@@ -252,8 +251,7 @@ func expectNo(t testing.TB, path, canary string) {
 	}
 }
 
-// under returns the array with rows made null, their values still in the
-// buffers.
+// under returns the array with some rows made null; their values remain in the buffers.
 func under(a arrow.Array, rows ...int) arrow.Array {
 	bitmap := bytes.Repeat([]byte{0xff}, (a.Len()+7)/8)
 	for _, i := range rows {
@@ -268,8 +266,8 @@ func under(a arrow.Array, rows ...int) arrow.Array {
 	return array.MakeFromData(out)
 }
 
-// Nothing of what is under nulls, of rejected records, of neighbours in a
-// batch, of withheld columns or of metadata is in the output's bytes.
+// The output contains no bytes of values under nulls, of rejected records, of neighbouring records
+// in a batch, of withheld columns or of metadata.
 func TestCanaries(t *testing.T) {
 	text := `["canary-0000000000000000", "kept-1-long-enough-to-be-out-of-line", "canary-2222222222222222", "kept-3", "canary-4444444444444444", "kept-5"]`
 	words := jsonArray(t, arrow.BinaryTypes.String, text)
@@ -320,7 +318,7 @@ func TestCanaries(t *testing.T) {
 	}
 }
 
-// Values are the same whatever wrote the file, and whatever is written.
+// Values are the same for every compression, in the input and in the output.
 func TestCompression(t *testing.T) {
 	n := 5000
 	b := array.NewFloat64Builder(memory.DefaultAllocator)

@@ -11,8 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// BenchmarkCopy releases 400,000 records of six columns untouched, on one
-// goroutine: what a run costs besides its masks.
+// BenchmarkCopy releases 400,000 records of six columns unchanged, on one goroutine: the cost of a
+// run without masks.
 func BenchmarkCopy(b *testing.B) {
 	const n = 100_000
 	columns := make([]arrow.Array, 6)

@@ -17,13 +17,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// marked is metadata that an attacker has filled with a canary under every key.
+// marked returns metadata in which an attacker has put a canary under every key.
 func marked(name, description string) arrow.Metadata {
 	return arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "pandas", "canary"}, []string{name, description, "canary", "canary"})
 }
 
-// hostile are columns of six records that hold canaries wherever a schema, a type or a
-// dictionary has room for them; "kept" is what the records hold.
+// hostile returns columns of six records with canaries everywhere a schema, a type or a dictionary
+// has room for them. The records themselves contain "kept".
 func hostile(t *testing.T) []arrow.Field {
 	words := arrow.BinaryTypes.String
 	field := func(name string, typ arrow.DataType) arrow.Field {
@@ -45,9 +45,8 @@ func hostile(t *testing.T) []arrow.Field {
 	}
 }
 
-// hold makes a column of a type in which the records of keep hold "kept" and every
-// other place holds a canary: the other records, what dictionaries have besides, and
-// elements that no list reaches.
+// hold makes a column of a type. The records selected by keep contain "kept". Every other place
+// contains a canary: the other records, unused dictionary entries, and elements outside all lists.
 func hold(t *testing.T, typ arrow.DataType, keep func(i int) bool) arrow.Array {
 	const n = 6
 	switch typ := typ.(type) {
@@ -102,13 +101,13 @@ func hold(t *testing.T, typ arrow.DataType, keep func(i int) bool) arrow.Array {
 	return b.NewArray()
 }
 
-// offsets32 gives each record the element of its own number.
+// offsets32 gives each record the element with its own number.
 func offsets32(func(int) bool) *memory.Buffer {
 	return memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 1, 2, 3, 4, 5, 6}))
 }
 
-// Nothing of what a schema, its types or its dictionaries say beside what is released
-// is in the output's bytes, however a column gets there.
+// The output contains no bytes of a schema, its types or its dictionaries beyond the released data,
+// however a column is released.
 func TestHostileSchemas(t *testing.T) {
 	for _, f := range hostile(t) {
 		for name, keep := range map[string]func(int) bool{
@@ -144,8 +143,8 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// The description of a known extension type leaves where it is one of those that the
-// format defines.
+// The description of a known extension type is released if it is one of those that the format
+// defines.
 func TestKnownExtensions(t *testing.T) {
 	for name, descriptions := range harmless {
 		for _, d := range descriptions {
@@ -160,8 +159,8 @@ func TestKnownExtensions(t *testing.T) {
 	}
 }
 
-// A time zone is a name or an offset: other text is refused where it is read, and is in
-// no error, wherever in a type it stands.
+// A time zone is a name or an offset. Other text is refused when it is read and appears in no
+// error, wherever in a type it stands.
 func TestTimeZones(t *testing.T) {
 	zone := func(name string) arrow.DataType { return &arrow.TimestampType{Unit: arrow.Second, TimeZone: name} }
 	for _, typ := range []arrow.DataType{

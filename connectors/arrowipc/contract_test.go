@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
-// nestedTypes and further types that other formats do not have.
+// nestedTypes and other types that other formats do not have.
 var (
 	nestedTypes = []arrow.DataType{
 		arrow.ListOf(arrow.PrimitiveTypes.Int64),

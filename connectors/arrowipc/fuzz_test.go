@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// seeds are small inputs of every kind of column, in both formats.
+// seeds returns small inputs with every kind of column, in both formats.
 func seeds(f *testing.F) (inputs [][]byte) {
 	dir := f.TempDir()
 	text := jsonArray(f, arrow.BinaryTypes.String, `["one", null, "three"]`)
@@ -45,8 +45,7 @@ func seeds(f *testing.F) (inputs [][]byte) {
 	return inputs
 }
 
-// Whatever the bytes: an error or a release, never a panic, and what was
-// released can be read.
+// Any input gives an error or a release, never a panic, and the release can be read.
 func FuzzRead(f *testing.F) {
 	for _, s := range seeds(f) {
 		f.Add(s, true)
@@ -65,7 +64,7 @@ func FuzzRead(f *testing.F) {
 		if err := src.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// Columns of nulls may have any length without a byte of data.
+		// Columns of nulls can have any length without any bytes of data.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode, cut: connectors.Cut{Records: 2, Exact: true},
@@ -80,13 +79,13 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// The walk over metadata ends, within bounds, whatever the bytes.
+// The walk over metadata ends and stays within bounds, for any bytes.
 func FuzzMetadata(f *testing.F) {
 	for _, s := range seeds(f) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Only record batches have a length, and one that passed the check has it.
+		// Only record batches have a length, and a message that passed the check has that length.
 		if f := flat(data); checkMessage(data) == nil {
 			batch := f[f.field(f.root(), slotHeaderType)] == headerBatch
 			if rows, err := batchRows(data); (err == nil) != batch || rows < 0 {

@@ -26,8 +26,8 @@ func numbersBatch(t testing.TB, values string) arrow.RecordBatch {
 	return batchOf(jsonArray(t, arrow.PrimitiveTypes.Int64, values), jsonArray(t, arrow.BinaryTypes.String, strings.NewReplacer("[", `["w`, ",", `","w`, "]", `"]`).Replace(values)))
 }
 
-// A pipe in, a pipe out: the output is written when the release is committed,
-// and not at all when it is not.
+// From a pipe to a pipe: the output is written when the release is committed, and otherwise not at
+// all.
 func TestPipe(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var in bytes.Buffer
@@ -84,7 +84,7 @@ func TestPipeOnce(t *testing.T) {
 	}
 }
 
-// Waiting for a pipe that says nothing ends when the context does.
+// Waiting for a pipe without data ends when the context does.
 func TestPipeCancelled(t *testing.T) {
 	silent, other := io.Pipe()
 	defer other.Close()
@@ -95,8 +95,7 @@ func TestPipeCancelled(t *testing.T) {
 	}
 }
 
-// Hive folders are columns. They stay folders where they are released, and
-// their values are nowhere where they are not.
+// Hive folders are columns. Released ones stay folders; values of withheld ones appear nowhere.
 func TestPartitions(t *testing.T) {
 	dir := t.TempDir()
 	for _, v := range []string{"canary1", "canary2"} {
@@ -136,7 +135,7 @@ func TestPartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Where one key of two is withheld, the other is a column of the files.
+	// If one of two keys is withheld, the other becomes a column of the files.
 	two := filepath.Join(dir, "two")
 	if err := os.MkdirAll(filepath.Join(two, "person=canary3", "year=2024"), 0o777); err != nil {
 		t.Fatal(err)
@@ -151,7 +150,7 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("the key that is left: %s", got)
 	}
 	expectNo(t, filepath.Join(flat, "part-00000.arrow"), "canary")
-	// A file of a folder, named by itself, has no partitions.
+	// If a single file of a folder is opened, it has no partitions.
 	one := filepath.Join(dir, "one.arrow")
 	r := release{from: &SourceConfig{Path: filepath.Join(dir, "in", "region=canary1", "p.arrow")}, to: &SinkConfig{Path: one}}
 	if err := r.run(t.Context()); err != nil {
@@ -222,7 +221,7 @@ type text struct{ v any }
 
 func (t text) String() string { return fmt.Sprint(t.v) }
 
-// The release must not take the place of the folder that is being read.
+// The release must not replace the folder that is being read.
 func TestOverwritesSource(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "in")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -238,8 +237,7 @@ func TestOverwritesSource(t *testing.T) {
 	}
 }
 
-// Numbers that masks cannot compute with reject their record, once they are
-// wanted as numbers.
+// Integers that a float64 cannot represent reject their record, if the column is read as numbers.
 func TestWideIntegers(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "in.arrow")
 	store(t, in, []arrow.RecordBatch{batchOf(jsonArray(t, arrow.PrimitiveTypes.Int64, "[1, 9007199254740993, null]"))})
@@ -268,16 +266,16 @@ func TestWideIntegers(t *testing.T) {
 	}
 }
 
-// The library reads a table whose size is odd one field further than its even
-// part reaches; what it reads there must have been checked.
+// If a table has an odd size, the library reads one field beyond its even part. The content of that
+// field must have been checked.
 func TestOddTable(t *testing.T) {
 	meta := make([]byte, 64)
 	copy(meta[8:], []byte{5, 0}) // a vtable of 5 bytes at 8
 	f := flat(meta)
-	meta[16] = 8    // the table at 16, its vtable 8 before it
-	meta[8+4] = 4   // the first field, of which the size reaches the first byte
-	meta[20] = 20   // refers to 40, beyond which
-	meta[40+3] = 99 // a vector claims to have very many elements
+	meta[16] = 8    // the table at 16, with its vtable 8 bytes before it
+	meta[8+4] = 4   // the first field; its size covers the first byte
+	meta[20] = 20   // it refers to offset 40, and there
+	meta[40+3] = 99 // a vector claims a huge number of elements
 	if _, _, ok := f.vector(16, 0, 4); ok {
 		t.Error("a vector that is longer than its buffer passed")
 	}

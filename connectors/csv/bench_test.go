@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// microdataCSV makes n records of eight fields, as the end-to-end benchmark has
-// them: four numbers with decimals, two integers, two short strings.
+// microdataCSV makes n records of eight fields, like those of the end-to-end benchmark: four
+// numbers with decimals, two integers, two short strings.
 func microdataCSV(n int, quotes bool) []byte {
 	rng := rand.New(rand.NewPCG(5, 6))
 	regions := []string{"north", "east", "south", "west"}
@@ -57,8 +57,8 @@ func benchmarkFile(b *testing.B, quotes bool) (string, int64) {
 	return path, int64(len(data))
 }
 
-// cpu reports the processor time of what runs until the returned function is
-// called, in MB/s: unlike wall time it says something on a busy machine too.
+// cpu measures processor time until the returned function is called, and reports it in MB/s. Unlike
+// wall time, it is meaningful on a busy machine.
 func cpu(b *testing.B, size int64) func() {
 	used := func() int64 {
 		var u syscall.Rusage
@@ -73,7 +73,7 @@ func cpu(b *testing.B, size int64) func() {
 	}
 }
 
-// One goroutine: reading, decoding two columns, encoding.
+// One goroutine: read, decode two columns, encode.
 func BenchmarkCarry(b *testing.B) {
 	for _, quotes := range []bool{false, true} {
 		b.Run(fmt.Sprintf("quotes=%v", quotes), func(b *testing.B) {
@@ -127,7 +127,7 @@ func BenchmarkCarry(b *testing.B) {
 	}
 }
 
-// Finding the types, on all cores.
+// Detection of the types, on all cores.
 func BenchmarkOpen(b *testing.B) {
 	path, size := benchmarkFile(b, false)
 	b.SetBytes(size)

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Whatever columns leave, and whichever are masked: the released fields stand between
-// delimiters, each record with the line end that it came with.
+// For every choice of released and masked columns: the released fields are separated by delimiters,
+// and each record keeps its own line end.
 func TestEveryChoiceOfColumns(t *testing.T) {
 	records := [][]string{
 		{"1", "2.5", "north", "-3.25", `"a,b"`}, {"22", "0", "", "1", strings.Repeat("long ", 12)},
@@ -68,7 +68,7 @@ func TestEveryChoiceOfColumns(t *testing.T) {
 	}
 }
 
-// releasedOf is the text of all blocks, 1 added to what is masked.
+// releasedOf returns the text of all blocks, with 1 added to masked columns.
 func releasedOf(t *testing.T, src connectors.Source, l *microdata.Layout) string {
 	t.Helper()
 	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "out.csv")}).Create(t.Context(), connectors.Plan{Source: src, Layout: l})

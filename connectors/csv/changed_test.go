@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A file whose columns have changed places between two passes is not read by the
-// old places, even where nothing but its header shows it.
+// If the columns of a file change places between two passes, the file is refused, even if only its
+// header shows the change.
 func TestHeaderIsHeldAgainstThatOfThePlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.csv")
 	for _, now := range []string{"wage,id\n2,1\n", "id,wage,more\n1,2,3\n", "\"id\",wage\n1,2\n", "id,wagf\n1,2\n", "id\n1\n"} {

@@ -15,14 +15,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 )
 
-// Fields that no mask touches keep their very bytes: the dialects of RFC 4180
-// and more, with nothing masked, and with one column masked.
+// Fields of columns without a mask keep their exact bytes: for the dialects of RFC 4180 and others,
+// with no column masked and with one column masked.
 func TestCarriedBytes(t *testing.T) {
 	for _, c := range []struct {
 		name, in string
 		source   SourceConfig
 		mask     []string
-		want     string // "": as the input
+		want     string // "": as in the input
 	}{
 		{name: "plain", in: "a,b,c\n1,x,2.50\n3,y,4.10\n"},
 		{name: "masked", in: "a,b,c\n1,x,2.50\n3,y,4.10\n", mask: []string{"a"}, want: "a,b,c\n2,x,2.50\n4,y,4.10\n"},
@@ -72,7 +72,7 @@ func TestCarriedBytes(t *testing.T) {
 	}
 }
 
-// What is dropped or moved leaves no trace.
+// Dropped or reordered columns leave no trace.
 func TestReleaseOrder(t *testing.T) {
 	in := "\"id\",a,b,c\n\"canary1\",1,x,\"q, 1\"\ncanary2,2,,z\n"
 	for _, c := range []struct {
@@ -124,7 +124,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// The last of many records decides a type: every value is looked at.
+// Every value counts for the type of a column, even that of the last of many records.
 func TestTypesOfTheWholeFile(t *testing.T) {
 	in := "a,b,c\n" + strings.Repeat("1,2,3\n", 400_000) + "1,2.5,x\n"
 	src, err := openText(t, SourceConfig{}, in)
@@ -251,7 +251,7 @@ func TestCompressed(t *testing.T) {
 		if err != nil || again.out != data {
 			t.Errorf("%s: the release differs from the input: %v", codec, err)
 		}
-		// Stdin says by its first bytes that it is compressed.
+		// Compressed input on stdin is recognised by its first bytes.
 		res, err = job{source: SourceConfig{Path: "-", Stdin: bytes.NewReader(packed.Bytes())}}.run(t, "")
 		if err != nil || res.out != data {
 			t.Errorf("%s from stdin: %v", codec, err)
@@ -274,7 +274,7 @@ func TestStdinAndStdout(t *testing.T) {
 	if err != nil || out.String() != "a,b\n2,x\n3,y\n" || res.n != 2 {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	// A later value that does not fit the types found at the start is malformed.
+	// A later value that does not fit the types detected at the start is malformed.
 	in := "a,b\n" + strings.Repeat("1,2\n", peek/4) + "canary,2\n1,3\n"
 	res, err = job{source: SourceConfig{Path: "-", Stdin: strings.NewReader(in)}, mask: []string{"a"}}.run(t, "")
 	if err != nil || len(res.rejects) != 1 || strings.Contains(res.rejects[0], "canary") || !strings.HasSuffix(res.out, "2,2\n2,3\n") {
@@ -303,7 +303,7 @@ func TestStdinAndStdout(t *testing.T) {
 
 const peek = 1 << 20
 
-// A release that is withheld never reaches stdout.
+// A withheld release never reaches stdout.
 func TestStdoutWithheld(t *testing.T) {
 	var out bytes.Buffer
 	ctx := context.Background()
@@ -322,7 +322,7 @@ func TestStdoutWithheld(t *testing.T) {
 	}
 }
 
-// A folder becomes a folder of files whose names say nothing of the source's.
+// A folder is released as a folder of files. Their names contain nothing of the source's names.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
@@ -341,7 +341,7 @@ func TestFolder(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, p, err)
 		}
 	}
-	// Into one file: the streams one after the other.
+	// Into one file: the streams one after another.
 	one := filepath.Join(dir, "one.csv")
 	res, err := job{source: SourceConfig{Path: in}, sink: SinkConfig{Path: one}, mask: []string{"a"}}.run(t, "")
 	if err != nil || res.out != "a,b\n2,x\n4,z\r\n" {

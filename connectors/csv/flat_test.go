@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// What flat says of a chunk is what walk says record by record: chunks of every length
-// around that of a window, with blank lines, returns, bytes beyond ASCII, records of other
-// numbers of fields, and with and without a last line end.
+// flat gives the same result for a chunk as walk does record by record: for chunks of every length
+// near a window's, with blank lines, carriage returns, non-ASCII bytes, records with other numbers
+// of fields, and with and without a final line end.
 func TestFlatIsWalk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(64, 8))
 	d := dialect{delimiter: ',', quote: '"', fields: 3}

@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// records reads p with the tokeniser, whole; malformed ones are nil.
+// records splits all of p with the tokeniser; malformed records are nil.
 func records(t *testing.T, d *dialect, p []byte) [][]string {
 	n, count := d.split(p, 0, true)
 	if n != len(p) {
@@ -41,8 +41,8 @@ func records(t *testing.T, d *dialect, p []byte) [][]string {
 	return out
 }
 
-// FuzzCSV: whatever encoding/csv reads without an error is read alike; nothing
-// makes the tokeniser fail; and it does not matter in which pieces text comes.
+// FuzzCSV: if encoding/csv reads a text without an error, the tokeniser reads the same. The
+// tokeniser never fails, and the division of the text into pieces makes no difference.
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{
 		"a,b,c\n1,2,3\n", "a,b\r\n\"x\",\"y, z\"\r\n", "a,b\n\"x\"\"y\",\n", "a,b\n1\n", "a,b\n\"x\ny\",2\n", "a,b\n\"x", "a,b\nx\"y,z\n", "a,b\n\"x\"y,z\n3,4",
@@ -71,7 +71,7 @@ func FuzzCSV(f *testing.F) {
 					t.Fatalf("%q: record %d: got %q, want %q", p, i, got[i], w)
 				}
 				for k := range got[i] {
-					// encoding/csv makes every CRLF within quotes an LF.
+					// encoding/csv turns every CRLF within quotes into LF.
 					if g := bytes.ReplaceAll([]byte(got[i][k]), []byte("\r\n"), []byte("\n")); string(g) != w[k] {
 						t.Fatalf("%q: record %d: got %q, want %q", p, i, got[i], w)
 					}
@@ -99,8 +99,8 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// Empty lines behind the last record, as many as there may be and wherever the eight
-// bytes that are looked at together begin, are no records and end nothing.
+// Empty lines after the last record are not records and do not end the input, for any number of
+// them and any alignment to the eight bytes that are examined together.
 func TestEmptyLinesAtTheEnd(t *testing.T) {
 	d := &dialect{delimiter: ',', quote: '"', fields: 2}
 	for n := range 5 {

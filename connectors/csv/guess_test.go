@@ -9,7 +9,8 @@ import (
 	"unicode/utf16"
 )
 
-// What a source was not told is found in its text, and what it was told is left alone.
+// Settings that the configuration omits are detected from the text. Configured settings do not
+// change.
 func TestGuess(t *testing.T) {
 	wide := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune("a;b\n1,5;Ö\n2;x\n")) {

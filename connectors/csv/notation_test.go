@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// Numbers with a decimal comma and grouped digits are read, masked and written in
-// the notation of the source; what is not masked keeps its bytes.
+// Numbers with a decimal comma and grouped digits are read, masked and written in the notation of
+// the source. Columns without a mask keep their bytes.
 func TestNotation(t *testing.T) {
 	for _, c := range []struct {
 		name, in string
@@ -54,7 +54,7 @@ func TestNotation(t *testing.T) {
 	}
 }
 
-// A number in another notation is no number of the column.
+// A number in another notation is not accepted as a number of the column.
 func TestNotationRejects(t *testing.T) {
 	source := SourceConfig{Delimiter: ";", Decimal: ",", Types: map[string]string{"a": "float64"}}
 	res, err := job{source: source, mask: []string{"a"}, decimal: 2}.run(t, "a;b\n1.5;x\n2,5;y\n1,2,3;z\n1e5,5;w\n")
@@ -64,7 +64,7 @@ func TestNotationRejects(t *testing.T) {
 	}
 }
 
-// Text of another encoding is read as what it says, and written as UTF-8.
+// Text in another encoding is decoded correctly and written as UTF-8.
 func TestEncodings(t *testing.T) {
 	for _, c := range []struct{ name, encoding, in string }{
 		{"windows-1252", "windows-1252", "n\xe4me,v\nZ\xfcrich \x80,1\n"},
@@ -78,7 +78,7 @@ func TestEncodings(t *testing.T) {
 		if want := "näme,v\nZürich €,2\n"; err != nil || strings.TrimPrefix(res.out, "\ufeff") != want {
 			t.Errorf("%s: got %q, %v; want %q", c.name, res.out, err, want)
 		}
-		// Through a pipe as well, where the head is looked at first.
+		// The same through a pipe, where the first bytes are examined before the rest.
 		pipe := job{source: SourceConfig{Encoding: c.encoding, Path: "-", Stdin: strings.NewReader(c.in)}, mask: []string{"v"}, decimal: 2}
 		if res, err := pipe.run(t, ""); err != nil || strings.TrimPrefix(res.out, "\ufeff") != "näme,v\nZürich €,2\n" {
 			t.Errorf("%s from stdin: got %q, %v", c.name, res.out, err)
@@ -126,8 +126,8 @@ func TestCheckNotation(t *testing.T) {
 	}
 }
 
-// A file cut at the wrong character says at which it should be, also where its
-// text is quoted; one that has but one column says nothing.
+// If a file was split at the wrong delimiter, the error suggests the right one, also if the text is
+// quoted. A file with only one column gives no such hint.
 func TestMissplit(t *testing.T) {
 	for _, c := range []struct {
 		in, delimiter, want string

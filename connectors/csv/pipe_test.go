@@ -25,10 +25,10 @@ type job struct {
 	source  SourceConfig
 	sink    SinkConfig
 	cut     connectors.Cut
-	mask    []string // columns that get 1 added
+	mask    []string // columns to which 1 is added
 	release []string // nil: all
 	decode  bool     // nothing is carried
-	reject  []int    // records that are rejected once they are decoded
+	reject  []int    // records to reject after decoding
 	decimal int
 }
 
@@ -167,7 +167,7 @@ func (j job) layout(src connectors.Source, to *SinkConfig) *microdata.Layout {
 	return l
 }
 
-// open reads the schema of an input text.
+// openText reads the schema of an input text.
 func openText(t testing.TB, c SourceConfig, input string) (connectors.Source, error) {
 	t.Helper()
 	c.Path = filepath.Join(t.TempDir(), "in.csv")
@@ -177,7 +177,7 @@ func openText(t testing.TB, c SourceConfig, input string) (connectors.Source, er
 	return c.Open(context.Background())
 }
 
-// slow gives one byte at a time.
+// slow returns one byte per read.
 type slow struct{ r io.Reader }
 
 func (s slow) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), 1)]) }

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// A rejected record is not written, wherever it stands and however its block is
-// written: fields patched into the text as it came, picked from it, or made anew.
+// A rejected record is not written, wherever it stands and however its block is written: fields
+// replaced in the original text, fields selected from it, or text written anew.
 func TestRejectedRecordsAreNotWritten(t *testing.T) {
 	const n = 6
 	record := func(i int) string { return fmt.Sprintf("%d,\"k, %d\",w%d\n", i, i, i) }

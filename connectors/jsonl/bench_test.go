@@ -28,7 +28,7 @@ func benchmarkFile(b *testing.B) (string, int64) {
 	return path, int64(data.Len())
 }
 
-// One goroutine: reading, decoding two members, dropping one, encoding.
+// One goroutine: read, decode two members, drop one, encode.
 func BenchmarkCarry(b *testing.B) {
 	path, size := benchmarkFile(b)
 	ctx := context.Background()
@@ -75,7 +75,7 @@ func BenchmarkCarry(b *testing.B) {
 	}
 }
 
-// Finding the columns and their types, on all cores.
+// Detection of the columns and their types, on all cores.
 func BenchmarkOpen(b *testing.B) {
 	path, size := benchmarkFile(b)
 	b.SetBytes(size)

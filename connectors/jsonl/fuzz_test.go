@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// FuzzJSONL: a line is accepted exactly if encoding/json calls it valid, it is
-// an object in UTF-8, and no member that is a column is there twice or of the
-// wrong shape; what leaves of it is valid and holds nothing that is not released.
+// FuzzJSONL: a line is accepted if and only if encoding/json calls it valid, it is an object in
+// UTF-8, and no member that is a column occurs twice or has the wrong shape. The released line is
+// valid and contains released members only.
 func FuzzJSONL(f *testing.F) {
 	for _, s := range []string{
 		`{"a":1,"id":"x","p":{"x":2,"y":3}}`, `{"a":1.5e3,"b":[1,{"c":null}],"d":"\u00e9\n\ud83d\ude00"}`, `{}`, ` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
@@ -47,7 +47,7 @@ func FuzzJSONL(f *testing.F) {
 		}
 		c := &text.Chunk{Data: line, Records: 1}
 		b := microdata.Block{}
-		// A reader of another stream position: only what Decode needs.
+		// A reader at another position of the stream; Decode needs only these fields.
 		w := &raw{reader: &reader{source: src, layout: layout, plan: plan}, chunk: c}
 		if err := w.Decode(&b); err != nil {
 			t.Fatal(err)

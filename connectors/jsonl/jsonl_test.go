@@ -27,7 +27,7 @@ func TestCarriedBytes(t *testing.T) {
 		mask, release []string
 		types         map[string]string
 		fill          bool
-		want          string // "": as the input
+		want          string // "": as in the input
 	}{
 		{name: "untouched", in: `{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}` + "\n" + ` { "b" : "y" , "a" : -0.0 } ` + "\n", want: `{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}` + "\n" + `{ "b" : "y" , "a" : -0.0 }` + "\n"},
 		{name: "masked", in: `{"a": 1.5 ,"b":2}` + "\n" + `{"b":4,"a":3e0}` + "\n", mask: []string{"a"}, want: `{"a": 2.5 ,"b":2}` + "\n" + `{"b":4,"a":4}` + "\n"},
@@ -79,7 +79,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Columns are in the order of the file however the work is shared.
+// Columns have the order of the file, however the work is divided.
 func TestColumnOrder(t *testing.T) {
 	var in strings.Builder
 	in.WriteString(`{"z":1,"y":1}` + "\n")
@@ -163,8 +163,8 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// What was not there when the columns were found never leaves, nor what hides
-// in a column of single values.
+// A member that was not present when the columns were detected is never released, and neither is
+// data nested in a column of single values.
 func TestStdin(t *testing.T) {
 	in := strings.Repeat(`{"a":1,"b":"x"}`+"\n", 1<<16+5) + `{"a":1,"new":"canary"}` + "\n" + `{"b":{"new":"canary"}}` + "\n" + `{"b":["canary"]}` + "\n"
 	res, err := job{source: SourceConfig{Path: "-", Stdin: strings.NewReader(in)}, mask: []string{"a"}}.run(t, "")
@@ -198,7 +198,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// Values of other formats are valid JSON that says the same.
+// Values of other formats become valid JSON with the same meaning.
 func TestFromArrow(t *testing.T) {
 	mem := memory.DefaultAllocator
 	fields := []struct {
@@ -288,7 +288,7 @@ func TestFromJSONText(t *testing.T) {
 	}
 }
 
-// texts is a source whose first column holds JSON text.
+// texts is a source with JSON text in its first column.
 type texts struct{ other }
 
 func (texts) JSONText(column int) bool { return column == 0 }

@@ -24,8 +24,8 @@ type job struct {
 	source  SourceConfig
 	sink    SinkConfig
 	cut     connectors.Cut
-	mask    []string // columns that get 1 added
-	fill    bool     // masked columns without a value get 7, as a swap may give them one
+	mask    []string // columns to which 1 is added
+	fill    bool     // masked columns without a value get 7; a swap may also give them a value
 	release []string // nil: all
 }
 

@@ -21,7 +21,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// sent is a source whose COPY is what a test says.
+// sent returns a source with the given columns and order, for tests that provide the bytes of the
+// COPY.
 func sent(columns []column, order ...int) *Source {
 	s := &Source{config: &SourceConfig{}, label: "table t", columns: columns, order: order, schema: &microdata.Schema{}, seed: maphash.MakeSeed()}
 	for _, c := range columns {
@@ -30,8 +31,8 @@ func sent(columns []column, order ...int) *Source {
 	return s
 }
 
-// readCopy passes the bytes of a COPY, in pieces of so many, through the cutter and decodes
-// the runs that come out.
+// readCopy passes the bytes of a COPY through the cutter in pieces of the given size, and decodes
+// the resulting runs.
 func readCopy(s *Source, data []byte, piece, records int) (blocks []*microdata.Block, err error) {
 	layout := &microdata.Layout{Schema: s.schema}
 	p := &pass{source: s, layout: layout, at: map[int]int{}, runs: make(chan *run, 1<<10)}
@@ -74,7 +75,8 @@ func readCopy(s *Source, data []byte, piece, records int) (blocks []*microdata.B
 	return blocks, decode()
 }
 
-// table of every type, with nulls, for what a sink writes and a source reads.
+// everyType returns a table with every type, with nulls, that a sink can write and a source can
+// read.
 func everyType(n int) (columns []column, arrays []arrow.Array) {
 	r := rand.New(rand.NewPCG(3, 4))
 	add := func(name string, oid uint32, modifier int32, value func(b array.Builder, i int)) {
@@ -119,7 +121,7 @@ func everyType(n int) (columns []column, arrays []arrow.Array) {
 	return columns, arrays
 }
 
-// copyOf is the COPY that a sink writes of arrays, all of one block.
+// copyOf returns the COPY that a sink writes for the arrays, all in one block.
 func copyOf(t testing.TB, columns []column, arrays []arrow.Array) []byte {
 	t.Helper()
 	s := &sink{label: "table t"}
@@ -138,7 +140,7 @@ func copyOf(t testing.TB, columns []column, arrays []arrow.Array) []byte {
 	return append(out, 0xff, 0xff)
 }
 
-// What a sink writes, a source reads, in pieces and runs of any length.
+// A source reads what a sink writes, in pieces and runs of any length.
 func TestCopyRoundTrip(t *testing.T) {
 	columns, arrays := everyType(300)
 	data := copyOf(t, columns, arrays)
@@ -158,7 +160,7 @@ func TestCopyRoundTrip(t *testing.T) {
 					t.Errorf("column %s, records from %d differ", columns[i].Name, row)
 				}
 			}
-			// Numbers beyond a float64 reject their records.
+			// Numbers outside the range of a float64 reject their records.
 			for _, r := range b.Rejects {
 				if name := r.Column; name != "int8" && !strings.HasPrefix(name, "numeric_38") && name != "numeric_18_3" {
 					t.Errorf("rejected: %+v", r)
@@ -172,7 +174,7 @@ func TestCopyRoundTrip(t *testing.T) {
 	}
 }
 
-// A COPY that is cut off anywhere, or has other bytes, is an error that holds no value.
+// A COPY that is truncated or damaged anywhere is an error without values.
 func TestCopyCutOff(t *testing.T) {
 	columns, arrays := everyType(6)
 	data := copyOf(t, columns, arrays)
@@ -190,8 +192,8 @@ func TestCopyCutOff(t *testing.T) {
 	}
 }
 
-// Records that share the values of the order are refused, wherever they are, and however
-// the values are written; so are two nulls. Others are not.
+// Records with equal values in the columns of the order are refused, wherever they stand and
+// however the values are written. Two nulls count as equal. Other records are accepted.
 func TestTies(t *testing.T) {
 	numeric := func(texts ...string) arrow.Array {
 		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 9, Scale: 2})
@@ -235,9 +237,9 @@ func TestTies(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// 1.0 is 1.00: the wire tells them apart, an order does not.
+	// 1.0 and 1.00 differ in the protocol but are equal in the order.
 	data := copyOf(t, []column{n}, []arrow.Array{numeric("1", "1")})
-	data[len(data)-2-2-1]-- // the scale that the second one shows
+	data[len(data)-2-2-1]-- // the scale of the second one
 	if _, err := readCopy(sent([]column{n}, 0), data, 100, 2); err == nil {
 		t.Error("1.0 and 1.00 are told apart")
 	}
@@ -269,7 +271,7 @@ func TestNumeric(t *testing.T) {
 			t.Errorf("%s e-%d is small as %d", c.unscaled, c.scale, small)
 		}
 	}
-	// What PostgreSQL 15 sends of 12345.6789, -0.0001 and NaN (from COPY).
+	// The bytes that PostgreSQL 15 sends for 12345.6789, -0.0001 and NaN (from COPY).
 	for wire, want := range map[string]string{
 		"\x00\x03\x00\x01\x00\x00\x00\x04\x00\x01\x09\x29\x1a\x85": "12345.6789", "\x00\x01\xff\xff\x40\x00\x00\x04\x00\x01": "-0.0001",
 	} {
@@ -284,7 +286,7 @@ func TestNumeric(t *testing.T) {
 	}
 }
 
-// Numbers without a scale are the float64 of the same digits, or reject their record.
+// Numbers without a scale become the float64 with the same digits, or reject their record.
 func TestBareNumeric(t *testing.T) {
 	c := columnOf("x", oidNumeric, -1, true)
 	key := columnOf("k", oidInt4, -1, false)
@@ -310,7 +312,7 @@ func TestBareNumeric(t *testing.T) {
 	}
 }
 
-// What cannot be written names the record and the column, and no value.
+// If a value cannot be written, the error names the record and the column but not the value.
 func TestEncodeRefuses(t *testing.T) {
 	words := func(s string) arrow.Array {
 		b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -342,7 +344,7 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a server sends is read, or is an error.
+// Any bytes from a server are read, or give an error.
 func FuzzCopy(f *testing.F) {
 	columns, arrays := everyType(3)
 	f.Add(copyOf(f, columns, arrays), byte(3))

@@ -83,7 +83,7 @@ func of(config any) checked {
 	return checked{out}
 }
 
-// Records do not go over a network as they are, unless the configuration says so.
+// Connections over a network are encrypted, unless the configuration says otherwise.
 func TestEncryptionByDefault(t *testing.T) {
 	t.Setenv("PGHOST", "")
 	t.Setenv("PGSSLMODE", "")
@@ -107,7 +107,7 @@ func TestEncryptionByDefault(t *testing.T) {
 	}
 }
 
-// Nothing that a server says is repeated, whatever field it is in.
+// Errors repeat no text of the server, whichever field of its message it is in.
 func TestErrorsHoldNoWords(t *testing.T) {
 	const canary = "Canary73184"
 	server := &pgconn.PgError{Severity: canary, SeverityUnlocalized: canary, Message: canary, Detail: canary, Hint: canary, Where: canary, InternalQuery: canary,

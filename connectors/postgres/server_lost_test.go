@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A connection that ends in the middle leaves nothing, on either side.
+// A connection that is lost during a release leaves nothing behind, neither here nor on the server.
 func TestServerConnectionLost(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
@@ -83,7 +83,7 @@ func TestServerConnectionLost(t *testing.T) {
 		t.Errorf("there is %s", s.tables())
 	}
 
-	// The keeper's end is seen before anything is published.
+	// If the connection that holds the snapshot ends, that is noticed before anything is published.
 	kill(src.keeper)
 	if err := src.Unchanged(); err == nil {
 		t.Error("a snapshot that is lost is called unchanged")
@@ -93,7 +93,7 @@ func TestServerConnectionLost(t *testing.T) {
 	}
 }
 
-// Whoever gives up is not kept waiting.
+// A cancelled call returns at once.
 func TestServerCancelled(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// server is a schema of its own on the server of make test-postgres.
+// server is a separate schema on the server of make test-postgres.
 type server struct {
 	t      *testing.T
 	at     Connection
@@ -79,7 +79,7 @@ func (s *server) opened(c SourceConfig) *Source {
 	return src
 }
 
-// whole is a layout of all columns, as arrays.
+// whole returns a layout of all columns, as arrays.
 func whole(src connectors.Source) *microdata.Layout {
 	l := &microdata.Layout{Schema: src.Schema()}
 	for i, f := range l.Schema.Fields {
@@ -89,7 +89,7 @@ func whole(src connectors.Source) *microdata.Layout {
 	return l
 }
 
-// pass reads all records into blocks.
+// readAll reads all records into blocks.
 func readAll(src connectors.Source, layout *microdata.Layout, cut connectors.Cut) (blocks []*microdata.Block, err error) {
 	r, err := src.Read(context.Background(), layout, cut)
 	if err != nil {
@@ -112,7 +112,7 @@ func readAll(src connectors.Source, layout *microdata.Layout, cut connectors.Cut
 	}
 }
 
-// values are the records' values as text.
+// values returns the values of the records as text.
 func values(blocks []*microdata.Block) (rows [][]string) {
 	for _, b := range blocks {
 		for i := range b.N {
@@ -152,7 +152,7 @@ func (s *server) release(table string, src connectors.Source, blocks []*microdat
 	return sink, nil
 }
 
-// text is what the server says that a query gives, as CSV.
+// text returns the server's result of a query, as CSV.
 func (s *server) text(query string) string {
 	s.t.Helper()
 	var out bytes.Buffer
@@ -162,7 +162,7 @@ func (s *server) text(query string) string {
 	return out.String()
 }
 
-// tables are what other connections find in the schema.
+// tables returns the tables of the schema that other connections see.
 func (s *server) tables() string {
 	return strings.Join(strings.Fields(s.text("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+s.schema+"'::regnamespace ORDER BY 1")), " ")
 }
@@ -174,7 +174,7 @@ INSERT INTO types VALUES (3, true, -32768, -2147483648, -9223372036854775808, 1.
   (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
   (4, true, 0, 0, 0, '-0', '-0', 0.0001, 1e-10, 'NULL', ' ', '', '4713-01-01 BC', '4713-01-01 BC', '294200-01-01Z', NULL, 'null', '-1 year')`
 
-// Every type comes as the server says, and goes back as it came.
+// Every type is read as the server prints it, and is written back unchanged.
 func TestServerTypes(t *testing.T) {
 	s := newServer(t)
 	s.do(types)
@@ -214,7 +214,7 @@ func TestServerTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, row := range rows {
-			row[11] = strings.TrimRight(row[11], " ") // text of char(5)
+			row[11] = strings.TrimRight(row[11], " ") // the text of char(5)
 		}
 		return fmt.Sprint(rows)
 	}
@@ -227,7 +227,7 @@ func TestServerTypes(t *testing.T) {
 	}
 }
 
-// What types cannot hold is rejected with a reason that holds nothing of it.
+// A value that a type cannot hold is rejected, and the reason does not contain the value.
 func TestServerRejects(t *testing.T) {
 	s := newServer(t)
 	s.do(`CREATE TABLE odd (id int PRIMARY KEY, d date, ts timestamp, n numeric(10,2), bare numeric);
@@ -250,9 +250,9 @@ INSERT INTO odd VALUES (1, 'infinity', NULL, NULL, NULL), (2, NULL, '-infinity',
 	}
 }
 
-// All passes read what was there at the beginning, in one order, whatever is done meanwhile;
-// a pass that is ended before its end takes nothing from the next; and a table that is read
-// is not emptied or changed in its columns.
+// All passes read the state at the beginning, in one order, whatever other connections do. A pass
+// that ends early does not affect the next one. A table that is being read cannot be truncated or
+// altered.
 func TestServerSnapshot(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
@@ -302,8 +302,8 @@ func TestServerSnapshot(t *testing.T) {
 	}
 }
 
-// What gives no one order, or no one state, is refused; words say what to do, and hold no
-// value of a row.
+// A source without a unique order or without one consistent state is refused. The error says what
+// to do and contains no value of a row.
 func TestServerRefuses(t *testing.T) {
 	s := newServer(t)
 	s.do(`CREATE TABLE bare (id int, name text, f float8); INSERT INTO bare VALUES (1, 'Canary', 1), (2, 'Canary', 2), (2, 'x', 3);
@@ -366,8 +366,8 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 	}
 }
 
-// A release appears as a whole, in the place of the earlier one, whose readers keep their
-// rights; until then, and when it is given up, nobody sees anything of it.
+// A release appears as a whole in place of the earlier one, and readers keep their permissions.
+// Before that, and after an abort, nobody sees any of it.
 func TestServerRelease(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
@@ -408,7 +408,8 @@ func TestServerRelease(t *testing.T) {
 	}
 }
 
-// What cannot be replaced is said before anything is read, and stays.
+// If a table cannot be replaced, that is an error before anything is read, and the table does not
+// change.
 func TestServerReleaseRefused(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
