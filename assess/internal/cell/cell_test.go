@@ -52,7 +52,7 @@ func TestAllSet(t *testing.T) {
 	}
 }
 
-// Equal values have equal codes in whatever form they are held, different ones different.
+// Equal values have equal codes in every representation; different values have different codes.
 func TestCode(t *testing.T) {
 	text := array.NewStringBuilder(memory.DefaultAllocator)
 	text.AppendValues([]string{"north", "south", "north", "", ""}, []bool{true, true, true, true, false})

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// table is columns with values and without.
+// table has columns with and without missing values.
 type table struct {
 	values [][]float64
 	has    [][]bool
@@ -32,7 +32,7 @@ func randomTable(rng *rand.Rand, n int, nulls bool) table {
 	return t
 }
 
-// add adds the records [from, to) as a block.
+// add adds the records [from, to) as one block.
 func (t table) add(g *Gram, from, to int) {
 	n := to - from
 	vectors := make([]microdata.Vector, len(t.values))
@@ -66,7 +66,7 @@ func (t table) add(g *Gram, from, to int) {
 	g.Fold()
 }
 
-// twoPasses is the definition, over the records that have both.
+// twoPasses is the definition, over the records with a value in both columns.
 func (t table) twoPasses(i, j int) Pair {
 	var p Pair
 	for r := range t.values[i] {
@@ -110,8 +110,8 @@ func compare(t *testing.T, what string, g *Gram, of table) {
 	}
 }
 
-// Sums of blocks of any size, merged in any grouping and taken through bytes, are those
-// of two passes over all records.
+// Sums over blocks of any size, merged in any grouping and encoded and decoded, equal those of two
+// passes over all records.
 func TestGramIsThatOfTwoPasses(t *testing.T) {
 	for _, nulls := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(5, 1))
@@ -152,21 +152,21 @@ func TestGramIsThatOfTwoPasses(t *testing.T) {
 	}
 }
 
-// Far from 0 in SDs, many small merges keep the digits of the mean.
+// If the mean is many standard deviations from 0, many small merges keep its digits.
 func TestMeansKeepTheirDigits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	var sum Pair
 	const n, far = 100_000, 1 << 40
-	low := 0.0 // mean less far
+	low := 0.0 // a mean not so far from 0
 	for range n {
 		x := rng.NormFloat64()
 		low += x / n
 		v := far + x
-		low += (v - far - x) / n // what rounding made of it
+		low += (v - far - x) / n // the mean after rounding
 		sum.merge(Of([]float64{v}))
 	}
-	// A mean without what rounding leaves over is off by many units in its last place,
-	// 2⁻¹²; with it, by what float64 sums of x are.
+	// Without the rounding remainder, the mean is wrong by many units in its last place, 2⁻¹². With
+	// it, the error is that of float64 sums of x.
 	if got := (sum.Mi - far) + sum.Li; !(math.Abs(got-low) <= 1e-8) {
 		t.Errorf("the mean is off by %v", got-low)
 	}
@@ -190,7 +190,7 @@ func TestConstantColumnsHaveNoCorrelation(t *testing.T) {
 	}
 }
 
-// Values that are not to be summed leave no trace, whatever stands under them.
+// Values that are left out have no effect, whatever bytes are stored in their places.
 func TestCentreLeavesOut(t *testing.T) {
 	v := microdata.Vector{Values: []float64{1, math.NaN(), math.Inf(1), 7, 5}, Valid: microdata.NewBitmap(5, nil)}
 	v.Valid.Clear(3)
@@ -212,8 +212,8 @@ func TestCentreLeavesOut(t *testing.T) {
 	}
 }
 
-// Moments of few values that lie close together and far from 0, whose squares a double
-// does not hold: the sum of squares about the mean is exact to a part in a million.
+// Moments of few values that are close together and far from 0, so that a double cannot hold their
+// squares: the sum of squares about the mean has a relative error below 10⁻⁶.
 func TestMomentsFarFromZero(t *testing.T) {
 	for _, at := range []float64{0, 1e6, -1e9, 1e12} {
 		got := Of([]float64{at, at + 1, at + 3, at + 3})
@@ -229,8 +229,8 @@ func TestMomentsFarFromZero(t *testing.T) {
 	}
 }
 
-// Co-moments are read as they were written, and refused where the kind of a pair is none of
-// those that are written, or where they are cut.
+// Co-moments are decoded as they were encoded. An unknown kind of a pair, or truncated bytes, is
+// refused.
 func TestDecodingMoments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 7))
 	for _, nulls := range []bool{false, true} {
@@ -238,7 +238,7 @@ func TestDecodingMoments(t *testing.T) {
 		randomTable(rng, 300, nulls).add(&g, 0, 300)
 		var e wire.Encoder
 		g.Encode(&e)
-		kinds := []int{40, 40 + 40} // behind the first column's own moments, and the second's
+		kinds := []int{40, 40 + 40} // after the moments of the first column and those of the second
 		if e[kinds[0]] == pairOwn != nulls {
 			t.Fatalf("nulls %v: the first pair is of kind %d", nulls, e[kinds[0]])
 		}
@@ -272,9 +272,8 @@ func TestDecodingMoments(t *testing.T) {
 	}
 }
 
-// Whole words, the last bits of a word and of a run, and where a run begins: a value is
-// left out by its own bit alone, and one that is not finite does not take its
-// neighbours with it.
+// Whole words, the last bits of a word and of a run, and the start of a run: only a value's own bit
+// leaves it out, and a value that is not finite does not affect its neighbours.
 func TestCentreOfEveryPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 12))
 	for range 300 {
@@ -317,7 +316,7 @@ func TestCentreOfEveryPlace(t *testing.T) {
 	}
 }
 
-// Values of which the mean is beyond all numbers, to either side, are centred at 0.
+// Values with a mean outside the range of float64, positive or negative, are centred at 0.
 func TestCentreOfValuesFarApart(t *testing.T) {
 	for _, c := range []struct {
 		x    []float64

@@ -21,7 +21,7 @@ func TestDecimals(t *testing.T) {
 			t.Errorf("%v: %d decimals, want %d", c.values, got, c.want)
 		}
 	}
-	// Against the definition, on values of every number of decimals.
+	// Compared with the definition, on values with every number of decimals.
 	rng := rand.New(rand.NewPCG(1, 9))
 	for range 3000 {
 		d := rng.IntN(10)
@@ -36,9 +36,9 @@ func TestDecimals(t *testing.T) {
 	}
 }
 
-// A profile of any split is that of the whole, and that of the definitions.
-// A float32 shows the decimals of the shortest number that it stands for; one
-// whose digits go to its last bit shows none.
+// The profile does not depend on how the values are split, and equals the definition. A float32 has
+// the decimals of the shortest number that identifies it, or none if its digits extend to its last
+// bit.
 func TestDecimalsOfSingle(t *testing.T) {
 	single := func(values ...float64) []float64 {
 		for i, v := range values {

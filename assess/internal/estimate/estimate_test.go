@@ -21,7 +21,7 @@ func TestRisk(t *testing.T) {
 	}
 }
 
-// Var(Z²) of a normal Z with mean μ and variance v is 4μ²v + 2v², by simulation.
+// Var(Z²) of a normal Z with mean μ and variance v is 4μ²v + 2v², checked by simulation.
 func TestVarianceOfSquare(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	const n, mu, v = 200_000, 1.5, 0.6
@@ -32,8 +32,8 @@ func TestVarianceOfSquare(t *testing.T) {
 		square += z * z * z * z
 	}
 	got := square/n - sum/n*sum/n
-	// The fourth moments of Z² are below 40 times its variance squared, so that the
-	// estimate strays by less than √(40/n) = 1.4 %; five times that.
+	// The fourth moments of Z² are below 40 times its squared variance, so the relative standard
+	// error of the estimate is below √(40/n) = 1.4 %. The tolerance is five times that.
 	if want := VarianceOfSquare(mu*mu, v); !(math.Abs(got/want-1) <= 5*0.014) {
 		t.Errorf("simulated %v, formula %v", got, want)
 	}
@@ -53,7 +53,7 @@ func TestSquares(t *testing.T) {
 	if m := s.Mean(); !(math.Abs(m-14.0/3) <= 1e-12) {
 		t.Errorf("mean %v", m)
 	}
-	// Squares 1, 9, 4: variance 49/3, of the mean a third of that.
+	// Squares 1, 9, 4: the variance is 49/3, and that of the mean a third of it.
 	if v := s.Noise(1); !(math.Abs(v-49.0/9) <= 1e-12) {
 		t.Errorf("noise %v", v)
 	}
@@ -64,7 +64,7 @@ func TestSquares(t *testing.T) {
 	}
 }
 
-// Subsets weigh alike, and what is between them is no noise of the mean.
+// Subsets have equal weight, and differences between subsets are not noise of the mean.
 func TestSpreadWithinSubsets(t *testing.T) {
 	// Two subsets in turn: 1, 3, 5 and 10, 14 with a gap.
 	s := SpreadOf([]float64{1, 10, 3, math.NaN(), 5, 14}, 2)
@@ -81,7 +81,8 @@ func TestSpreadWithinSubsets(t *testing.T) {
 	if got, want := s.VarianceNoise(), 2*(16.0/3)*(16.0/3)/3; !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("noise of the variance %v, want %v", got, want)
 	}
-	// E(τ−τ̂)²: the variance falls to a tenth, the bias is less its own noise.
+	// E(τ−τ̂)²: the variance is divided by ten, and the square of the bias is reduced by the bias's
+	// own noise.
 	if got, want := s.MeanSquare(5, 0.1), 2.5*2.5-16.0/15+0.1*16/3; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("mean square %v, want %v", got, want)
 	}
@@ -92,7 +93,7 @@ func TestSpreadWithinSubsets(t *testing.T) {
 	if got := s.MeanSquareNoise(5, 0.1); !(math.Abs(got-noise) <= 1e-9) {
 		t.Errorf("its noise %v, want %v", got, noise)
 	}
-	// One replicate a subset: the variance between subsets is all there is.
+	// With one replicate per subset, only the variance between subsets is available.
 	if s := SpreadOf([]float64{1, 2, 6}, 3); s.Mean != 3 || !(math.Abs(s.Variance-7) <= 1e-12) {
 		t.Errorf("of one a subset: %+v", s)
 	}

@@ -51,7 +51,7 @@ func expected(x []float64, law Law) *Expectation {
 	return New(law, tally.ExactSpectrum(x), comoment.Of(x))
 }
 
-// The sums over a column are what their definitions say.
+// The sums over a column equal their definitions.
 func TestSumsOfALaw(t *testing.T) {
 	x := skewed(1, 500)
 	law := slanted{-0.1, 0.7}
@@ -89,14 +89,14 @@ func TestSumsOfALaw(t *testing.T) {
 	}
 }
 
-// P(y_(k) ≤ t) is the chance that at least k of independent events happen: here by adding
-// one record after another.
+// P(y_(k) ≤ t) is the probability that at least k of independent events occur, computed here by
+// adding one record after another.
 func TestAtMostCountsRecords(t *testing.T) {
 	for _, n := range []int{1, 2, 40, 3000} {
 		x := skewed(2, n)
 		law := slanted{0, 0.4}
 		e := expected(x, law)
-		second := 2 // where all is exact
+		second := 2 // where the computation is exact
 		if n > exactly {
 			second = 150
 		}
@@ -121,10 +121,10 @@ func TestAtMostCountsRecords(t *testing.T) {
 					want += c
 				}
 				got, _ := w.atMost(limit)
-				// Neighbours within a twentieth of an SD count as one value, their mean: that
-				// moves none of the distribution functions of more than a few records by more
-				// than 0.05²·φ'(1)/2 = 0.0003 on average. What is near normal, with its
-				// skewness, comes as near where its variance is tens of records.
+				// Neighbours within a twentieth of an SD are merged into their mean. This changes
+				// the distribution function of more than a few records by at most 0.05²·φ'(1)/2 =
+				// 0.0003 on average. The normal approximation with skewness is as accurate if the
+				// variance is tens of records.
 				if !(math.Abs(got-want) <= 0.002) {
 					t.Errorf("n %d, k %d, t %.3f: %v, want %v", n, k, limit, got, want)
 				}
@@ -133,7 +133,7 @@ func TestAtMostCountsRecords(t *testing.T) {
 	}
 }
 
-// E(τ − y_(k))² is that of simulated releases, in the middle and at both ends.
+// E(τ − y_(k))² equals that of simulated releases, in the middle and at both ends.
 func TestByPositionIsThatOfReleases(t *testing.T) {
 	const n, releases = 300, 6000
 	x := skewed(3, n)
@@ -159,15 +159,15 @@ func TestByPositionIsThatOfReleases(t *testing.T) {
 		mean := sum[i] / releases
 		se := math.Sqrt((square[i]/releases - mean*mean) / releases)
 		got, noise, safe := e.ByPosition(e.Seek(k, new(tally.Tally), x))
-		// Five standard errors of the simulation, and 1 % for values that were taken together.
+		// Five standard errors of the simulation, plus 1 % for merged values.
 		if !(math.Abs(got-mean) <= 5*se+0.01*mean) || noise != 0 || safe {
 			t.Errorf("rank %d: %v ± %v, safe %v; simulated %v ± %v", k, got, noise, safe, mean, se)
 		}
 	}
 }
 
-// What rounding leaves of the variance of a column that masks make constant is nothing: of
-// less than a part in 10¹² of the originals' it is 0, of more it is what it is.
+// If masks make a column constant, its variance is only a rounding error: below 10⁻¹² of the
+// originals' variance it becomes 0, above that it stays.
 func TestVarianceThatRoundingLeaves(t *testing.T) {
 	for _, n := range []int{2, 3, 500} {
 		x := skewed(7, n)
@@ -188,7 +188,8 @@ func TestVarianceThatRoundingLeaves(t *testing.T) {
 	}
 }
 
-// y of one record has the law's own distribution, whatever its moments are taken about.
+// With one record, y has the distribution of the law itself, about whichever centre its moments are
+// computed.
 func TestRankedOfOneRecord(t *testing.T) {
 	law := slanted{0.25, 0.7}
 	for _, tau := range []float64{-2, 0, 4, 5.5} {
@@ -199,7 +200,8 @@ func TestRankedOfOneRecord(t *testing.T) {
 	}
 }
 
-// rare is y ~ N(0, 1) for x = 0, and for another x one that hardly ever is greater, but then by far.
+// rare is y ~ N(0, 1) for x = 0. For other x, y is almost never greater, but then by a large
+// amount.
 type rare struct{ slanted }
 
 func (rare) of(x float64) (mean, sd float64) {
@@ -232,8 +234,8 @@ func (l rare) Reach(x float64) (low, high float64) {
 	return m - 8*sd, m + 8*sd
 }
 
-// Where nearly all of a distribution lies in the first of many cells, that one is halved: the moments
-// of the greatest of two values are those of 1 − F, summed in small steps.
+// If almost all of a distribution lies in the first of many cells, that cell is halved. The moments
+// of the greater of two values are compared with those of 1 − F, summed in small steps.
 func TestRankedOfAHeapAtOneEnd(t *testing.T) {
 	law := rare{}
 	var mean, square float64
@@ -250,14 +252,15 @@ func TestRankedOfAHeapAtOneEnd(t *testing.T) {
 	sum(-12, 12, 1e-3)
 	sum(12, 4.5e6, 12)
 	d := expected([]float64{0, 1}, law).ranked(2, 0)
-	// Cells are halved until width²/12, by their mass, is less than a thousandth of the square: the mean may be off by
-	// half a width, and the square by some thousandths.
+	// Cells are halved until width²/12, weighted by their mass, is less than a thousandth of the
+	// square. So the mean may be wrong by half a width, and the square by a few thousandths.
 	if got := d.variance + d.mean*d.mean; !(math.Abs(got/square-1) <= 0.01) || !(math.Abs(d.mean-mean) <= math.Sqrt(3e-3*square)) {
 		t.Errorf("mean %v, square %v, want %v and %v", d.mean, got, mean, square)
 	}
 }
 
-// What rounding leaves of a distribution without width is nothing, by the size of what it is about.
+// A rounding error in the width of a degenerate distribution counts as 0, relative to the size of
+// its values.
 func TestRankedOfNoWidth(t *testing.T) {
 	for _, c := range []struct {
 		tau, lambda float64

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// stepped is slanted rounded to multiples of a step and then clipped, with an SD that a
-// tier makes greater above a bound.
+// stepped is slanted, rounded to multiples of a step and clipped, with an SD that is greater above
+// a bound.
 type stepped struct {
 	slanted
 	step, low, high, above, factor float64
@@ -61,7 +61,7 @@ func (l stepped) Reach(x float64) (low, high float64) {
 
 func (l stepped) Support() (low, high, step float64) { return l.low, l.high, l.step }
 
-// fixed is y = x + 1, no draw in it.
+// fixed is y = x + 1, without a random draw.
 type fixed struct{ slanted }
 
 func (fixed) Moments(x float64) (shift, square float64) { return 1, 1 }
@@ -74,8 +74,8 @@ func (l fixed) Below(x, t float64) float64 {
 	return 0
 }
 
-// What an expectation says of targets at both ends and in between, of laws of every kind,
-// of all values and of a sample of them, held against what it has said before.
+// The expectations for targets at both ends and in between, for laws of every kind, for all values
+// and for a sample, are compared with stored results.
 func TestFiguresOfExpectations(t *testing.T) {
 	inf := math.Inf(1)
 	free := func(a, lambda float64) stepped { return stepped{slanted{a, lambda}, 0, -inf, inf, inf, 1} }
@@ -107,7 +107,7 @@ func TestFiguresOfExpectations(t *testing.T) {
 				}
 				sample, s, counts := x, tally.ExactSpectrum(x), new(tally.Tally)
 				if n > 1000 {
-					c := tally.NewCounts(400) // which keep 5,242 at either end
+					c := tally.NewCounts(400) // which keeps 5,242 at either end
 					c.Add(&microdata.Block{N: n}, 0, x, x, nil, nil, true)
 					sample = slices.Clone(x)
 					rand.New(rand.NewPCG(4, 4)).Shuffle(n, func(i, j int) { sample[i], sample[j] = sample[j], sample[i] })
@@ -129,7 +129,7 @@ func TestFiguresOfExpectations(t *testing.T) {
 						square, safe := e.ByIndex(q)
 						byMean, noise := e.ByMean(q.Tau, q.Noise)
 						row := []float64{q.Tau, q.Noise, q.width, q.density, square, byMean, noise}
-						if n < 1000 || of == counts { // the other takes long, and differs in what is sought alone
+						if n < 1000 || of == counts { // the other target takes long and differs only in the quantity that is sought
 							position, spread, unknown := e.ByPosition(q)
 							row = append(row, position, spread, number(unknown))
 						}

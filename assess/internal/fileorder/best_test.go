@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Best is the least of all that a snooper would try, on files of many shapes, of which one
-// or the other kind is the best.
+// Best is the best of all fits that an intruder would try, on files of many shapes with different
+// best kinds.
 func TestBestOfFilesOfManyShapes(t *testing.T) {
 	const n = 1024
 	won := map[string]bool{}

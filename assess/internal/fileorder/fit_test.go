@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sequences are bins of many kinds, complete and cut out of a longer file, in one stretch
-// and in several, the last of one bin alone.
+// sequences returns bins of many kinds: complete and cut from a longer file, in one stretch and in
+// several, and with a single bin in the last stretch.
 func sequences() map[string]*sequence {
 	rng := rand.New(rand.NewPCG(31, 4))
 	all := map[string]*sequence{}
@@ -46,7 +46,7 @@ func sequences() map[string]*sequence {
 	return all
 }
 
-// meanOfY is that of bins from ≤ i < to.
+// meanOfY returns the mean of the bins from ≤ i < to.
 func (s *sequence) meanOfY(from, to int) float64 {
 	sum, n := 0.0, 0.0
 	for _, b := range s.bins[from:to] {
@@ -55,7 +55,7 @@ func (s *sequence) meanOfY(from, to int) float64 {
 	return sum / n
 }
 
-// bounds are the stretches as pairs.
+// bounds returns the stretches as pairs.
 func (s *sequence) bounds() (list [][2]int) {
 	from := 0
 	for _, to := range s.ends {
@@ -65,7 +65,7 @@ func (s *sequence) bounds() (list [][2]int) {
 	return list
 }
 
-// checkEstimate wants two lists to agree, NaN included.
+// checkEstimate checks that two lists agree, including NaN.
 func checkEstimate(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -79,8 +79,8 @@ func checkEstimate(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// A moving average is the mean of the bins that lie within h, of a stretch that was cut
-// out only where all of them are there.
+// A moving average is the mean of the bins within distance h. In a stretch that was cut out it
+// exists only if all of these bins are present.
 func TestAverageIsTheMeanAround(t *testing.T) {
 	for name, s := range sequences() {
 		for _, h := range []int{1, 2, 5, 60} {
@@ -140,8 +140,8 @@ func TestIsotonicIsMaxMin(t *testing.T) {
 	}
 }
 
-// Levels with jumps: a part is divided where the squares about two means are least, as
-// long as what that gains is above 2·mask·log(n+1).
+// Levels with jumps: a part is divided at the point that minimises the squares about two means, as
+// long as the gain is above 2·mask·log(n+1).
 func TestJumpsAreBinarySegmentation(t *testing.T) {
 	jumped := 0
 	for name, s := range sequences() {
@@ -185,7 +185,7 @@ func TestJumpsAreBinarySegmentation(t *testing.T) {
 	}
 }
 
-// Groups are neighbours with one original value; they are seen where the median step
+// Groups consist of neighbours with the same original value. They are detected if the median step
 // between them is greater than the noise.
 func TestGroupsAreMeansOfEqualNeighbours(t *testing.T) {
 	seen := 0
@@ -234,8 +234,8 @@ func TestGroupsAreMeansOfEqualNeighbours(t *testing.T) {
 	}
 }
 
-// What neighbours tell is the least squares estimate of x from y about it: its residuals
-// are orthogonal to each of those, and sum to nothing.
+// The estimate from neighbours is the least squares estimate of x from the y around it: its
+// residuals are orthogonal to each of these y and sum to 0.
 func TestNeighboursAreLeastSquares(t *testing.T) {
 	for name, s := range sequences() {
 		const k = 2
@@ -273,7 +273,7 @@ func TestNeighboursAreLeastSquares(t *testing.T) {
 			t.Errorf("%s: scale %v, want %v", name, scale, want)
 		}
 	}
-	// Of few bins fewer neighbours are asked, as long as there are eight for each weight.
+	// With few bins, fewer neighbours are used, so that there are eight bins for each weight.
 	for n, want := range map[int]int{31: -1, 33: -1, 34: 1, 51: 1, 52: 2, 87: 2, 88: 4} {
 		s := &sequence{complete: true, ends: []int{n}, records: float64(n)}
 		rng := rand.New(rand.NewPCG(uint64(n), 4))
@@ -291,7 +291,7 @@ func TestNeighboursAreLeastSquares(t *testing.T) {
 	}
 }
 
-// The square error of an estimate, and its variance from 32 groups of records.
+// The mean square error of an estimate, and its variance from 32 groups of records.
 func TestJudgedIsTheSquareError(t *testing.T) {
 	for name, s := range sequences() {
 		for _, every := range []int{1, 2, 3, 5} {
@@ -333,8 +333,8 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 	}
 }
 
-// Of one group of records there is no variance; of two and three it has the factor of a
-// sample of so many.
+// One group of records gives no variance. Two and three groups have the correction factor of a
+// sample of that size.
 func TestJudgedByFewGroups(t *testing.T) {
 	for used := 1; used <= 3; used++ {
 		s := &sequence{complete: true, records: float64(used), within: make([]float64, used)}
@@ -356,7 +356,7 @@ func TestJudgedByFewGroups(t *testing.T) {
 	}
 }
 
-// Spread within bins counts up to four times that of the middle bin.
+// The spread within a bin is limited to four times that of the median bin.
 func TestWithinIsBounded(t *testing.T) {
 	s := &sequence{bins: []orderBin{{1, 0, 0, 0}, {2, 0, 0, 8}, {2, 0, 0, 12}, {4, 0, 0, 400}, {2, 0, 0, 48}, {3, 0, 0, 30}}}
 	s.setWithin() // by record 4, 6, 10, 24, 100
@@ -369,7 +369,7 @@ func TestWithinIsBounded(t *testing.T) {
 	}
 }
 
-// Descents and autocorrelation, and how far they are from those of a shuffled file.
+// Descents and autocorrelation, and their distance from those of a shuffled file.
 func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 	for name, s := range sequences() {
 		var up, down, variance float64
@@ -404,7 +404,7 @@ func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 			total += rank[i] * rank[i] / float64(len(s.bins))
 		}
 		checkEstimate(t, name, s.ranks(), rank)
-		checkEstimate(t, name, s.ranks(), rank) // those that are kept
+		checkEstimate(t, name, s.ranks(), rank) // the lags that are kept
 		for _, k := range []int{1, 2, 12} {
 			var product, pairs float64
 			for _, part := range s.bounds() {

@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// filled is an order of two streams, thinned in its first levels.
+// filled returns an order of two streams, thinned in its first levels.
 func filled(limit int) *Order {
 	rng := rand.New(rand.NewPCG(3, 3))
 	o := New(limit)
@@ -28,7 +28,7 @@ func filled(limit int) *Order {
 	return o
 }
 
-// Best is the fit of least square error of all levels and kinds.
+// Best is the fit with the smallest square error over all levels and kinds.
 func TestBestIsTheLeast(t *testing.T) {
 	for _, limit := range []int{64, 1024, 8192} {
 		o := filled(limit)
@@ -75,8 +75,8 @@ func TestBestIsTheLeast(t *testing.T) {
 	}
 }
 
-// Whatever bytes are changed, what is decoded can be written again as it was read, or is
-// refused; cut short or followed by more it is refused.
+// After any change of the bytes, the decoded order can be written again as it was read, or decoding
+// refuses it. Truncated bytes and extra bytes are refused.
 func TestOrderDecodesWhatItWrote(t *testing.T) {
 	o := filled(64)
 	data := encodedOrder(o)

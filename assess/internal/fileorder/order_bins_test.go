@@ -9,11 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Every bin of every level is what two passes over its records find, in a file of
-// which nothing is missing and in one with a record that must be left out.
+// Every bin of every level equals the result of two passes over its records, in a complete file and
+// in a file with a record that must be left out.
 func TestOrderBinsAreThoseOfTheirRecords(t *testing.T) {
 	const n, step = 6000, 777
-	const left = 5201 // behind the place from which on bins of several records are summed up
+	const left = 5201 // after the place from which bins of several records are summed
 	for _, missing := range []string{"nothing", "null original", "null released", "NaN", "infinite", "rejected"} {
 		rng := rand.New(rand.NewPCG(5, 7))
 		x, y := make([]float64, n), make([]float64, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What is kept depends on the places alone: blocks of any size, merges in any
-// grouping and a way through bytes give the same.
+// The content depends on the places alone: blocks of any size, merges in any grouping, and encoding
+// and decoding give the same result.
 func TestOrderMerges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 1))
 	const n, limit = 50_000, 1024

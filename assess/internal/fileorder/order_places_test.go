@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Where records have places of their own, with gaps between them, the bins are those of each record
-// at its place, wherever the blocks are cut; places without gaps are those of a first record. What
-// inherits a limit keeps no more than what it is merged into.
+// If records have places with gaps between them, each bin contains the records at its places,
+// wherever the blocks are cut. Places without gaps equal those derived from a first record. An
+// order that inherits a limit keeps no more than the order that it is merged into.
 func TestOrderOfPlaces(t *testing.T) {
 	const n = 3000
 	rng := rand.New(rand.NewPCG(3, 8))
@@ -60,7 +60,8 @@ func TestOrderOfPlaces(t *testing.T) {
 				}
 			}
 		}
-		// One that inherits takes in the rest of a file, and what comes of both is what comes of the whole.
+		// An inheriting order takes the rest of a file; both together give the result of the whole
+		// file.
 		heir := New(1)
 		heir.Inherit(single)
 		for l := range heir.levels {

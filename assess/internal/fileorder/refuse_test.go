@@ -8,11 +8,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// encoding is one of levels that are written by hand, each part of which may be wrong.
+// encoding is an encoding of levels written by hand; each of its parts may be wrong.
 type encoding struct {
 	limit, levels, thin, stretches uint64
 	number, index, bins            uint64
-	again                          bool // the stretch is there twice
+	again                          bool // the stretch occurs twice
 	records                        uint64
 	x, y, square                   float64
 }
@@ -49,8 +49,8 @@ func (c encoding) bytes() wire.Encoder {
 	return e
 }
 
-// What levels are made of is refused where it cannot be, each part by itself and at its
-// last allowed place.
+// Each part of the encoding of levels is refused if it is impossible, and accepted at its last
+// allowed value.
 func TestDecodingLevelsRefuses(t *testing.T) {
 	whole := encoding{limit: 64, levels: 2, stretches: 3, bins: 4, records: 5, x: 1, y: 2, square: 3}
 	decode := func(data []byte) bool {
@@ -103,7 +103,7 @@ func TestDecodingLevelsRefuses(t *testing.T) {
 			t.Errorf("%s: accepted is %v", name, !c.ok)
 		}
 	}
-	// A level holds no more bins with a record than the limit.
+	// A level has at most as many non-empty bins as the limit.
 	for bins, ok := range map[int]bool{64: true, 65: false} {
 		var e wire.Encoder
 		e.Uint(64)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// Two bins at once have the bits of the sums in the order of their records, each for itself;
-// bins of different lengths, or with a value that is not finite, are left to others.
+// The joint loop over two bins gives each bin the sums of its own records, bit by bit and in their
+// order. Bins of different lengths, or with a value that is not finite, are left to the general
+// code.
 func TestTwoBinsAreEachForItself(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	alone := func(x, y []float64) orderBin {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ⌈np⌉ in integers: 177·0.1 is 17.7, 200·0.07 is 14 and not 14.000000000000002.
+// ⌈np⌉ in exact arithmetic: 177·0.1 is 17.7, and 200·0.07 is 14, not 14.000000000000002.
 func TestRank(t *testing.T) {
 	for _, c := range []struct {
 		target  string
@@ -46,7 +46,7 @@ func TestOrderStatistics(t *testing.T) {
 		}
 		slices.Sort(ranks)
 		var s Selector
-		if trial%5 > 0 { // unfitted works as well
+		if trial%5 > 0 { // without Fit it works as well
 			s.Fit(v[:1+len(v)/2])
 		}
 		out := make([]float64, len(ranks))

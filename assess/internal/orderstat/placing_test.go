@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Bins are placed over the values but the outermost of 500 at either end of a probe of
-// about a thousand; where these are one value, nowhere.
+// Bins cover the values except 1/500 of them at either end, estimated from a probe of about a thousand
+// values. If the rest of the probe is one value, there are no bins.
 func TestFitPlacesBinsOverTheBulk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, n := range []int{1, 2, 400, 499, 500, 1023, 1024, 1025, 2047, 2048, 5000, 100_000} {
@@ -44,8 +44,8 @@ func TestFitPlacesBinsOverTheBulk(t *testing.T) {
 	}
 }
 
-// Bins that gather more than a sixteenth of the values are placed anew for the next set,
-// eight times at most; bins that do not are left.
+// If one bin gets more than a sixteenth of the values, the bins are placed again for the next set,
+// at most eight times. Otherwise they stay.
 func TestPoorPlacingsAreMadeAnew(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	v := make([]float64, 4000)
@@ -66,7 +66,7 @@ func TestPoorPlacingsAreMadeAnew(t *testing.T) {
 	var good Selector
 	good.Fit(v)
 	fitted := good.Placing
-	poor := Selector{Placing: Placing{Lo: 100, Scale: 1}} // all lie below the bins
+	poor := Selector{Placing: Placing{Lo: 100, Scale: 1}} // all values lie below the bins
 	for round := range 12 {
 		good.Ranks(v, ranks, out)
 		check()
@@ -80,7 +80,7 @@ func TestPoorPlacingsAreMadeAnew(t *testing.T) {
 			t.Errorf("round %d: %+v", round, poor.Placing)
 		}
 	}
-	// One value in sixteen is not yet too many: 250 of 4000 below the bins.
+	// One value in sixteen is just allowed: 250 of 4000 below the bins.
 	for below, anew := range map[int]bool{250: false, 251: true} {
 		s := Selector{Placing: Placing{Lo: (sorted[below-1] + sorted[below]) / 2, Scale: 1e-9}}
 		s.Scale = 2048 / (sorted[3999] - s.Lo) * 0.999
@@ -92,7 +92,7 @@ func TestPoorPlacingsAreMadeAnew(t *testing.T) {
 	}
 }
 
-// The n-th of few and of many values, among equal ones and at either end.
+// The n-th of few and of many values, with ties and at both ends.
 func TestNthIsThatOfTheSorted(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 5))
 	for _, n := range []int{1, 2, 24, 25, 26, 100, 1000} {
@@ -107,7 +107,7 @@ func TestNthIsThatOfTheSorted(t *testing.T) {
 				if got := Nth(part, k); got != sorted[k] {
 					t.Fatalf("number %d of %d: %v, want %v", k, n, got, sorted[k])
 				}
-				// What precedes is no greater, what follows no less.
+				// Values before it are not greater, values after it are not smaller.
 				if k > 0 && slices.Max(part[:k]) > sorted[k] || k < n-1 && slices.Min(part[k+1:]) < sorted[k] {
 					t.Fatalf("number %d of %d: the others lie on the wrong side", k, n)
 				}

@@ -10,14 +10,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// priorityOf is the definition: the half of the word of place/2 that place's last bit says.
+// priorityOf is the definition: one half of the word of place/2; the last bit of place selects the
+// half.
 func priorityOf(scope string, stream int, place int64) uint32 {
 	word := make([]uint64, 1)
 	UnkeyedWords(word, scope, keystream.Records{Stream: stream, First: place >> 1})
 	return uint32(word[0] >> (32 * (place & 1)))
 }
 
-// A record's priority is a function of its place, whatever block it comes in.
+// The priority of a record is a function of its place, whichever block contains it.
 func TestPrioritiesBelongToPlaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 1))
 	for _, scope := range []string{"", "survey"} {
@@ -51,7 +52,7 @@ func TestPrioritiesBelongToPlaces(t *testing.T) {
 	}
 }
 
-// Streams and scopes have priorities of their own, spread over all of 32 bits.
+// Each stream and scope has its own priorities, spread over all 32 bits.
 func TestPrioritiesAreSpread(t *testing.T) {
 	seen := map[uint32]bool{}
 	const n = 20_000
@@ -67,12 +68,13 @@ func TestPrioritiesAreSpread(t *testing.T) {
 			}
 		}
 	}
-	// Of 180,000 numbers of 32 bits, 3.8 pairs agree on average: more than 20 do so with a
+	// Among 180,000 random 32-bit numbers there are 3.8 equal pairs on average; more than 20 have a
 	// probability below 1e-8.
 	if lost := 9*n - len(seen); lost > 20 {
 		t.Errorf("%d priorities are the same", lost)
 	}
-	// A quarter lie in the first quarter, with a standard deviation of √(9n·3/16) = 184.
+	// One quarter lies in the first quarter of the range, with a standard deviation of √(9n·3/16) =
+	// 184.
 	if d := below - 9*n/4; d < -5*184 || d > 5*184 {
 		t.Errorf("%d lie in the first quarter, %d expected", below, 9*n/4)
 	}
@@ -94,7 +96,7 @@ func TestOriginsAreOneOfAKind(t *testing.T) {
 	}
 }
 
-// Numbers and places come back as they were written, and what cannot be is a failure.
+// Numbers and places are read back as they were written, and impossible ones are a failure.
 func TestNumbering(t *testing.T) {
 	var s Origins
 	list := []*Origin{s.Of("x", 1), s.Of("", 0), s.Of("x", 7)}

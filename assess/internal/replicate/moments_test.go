@@ -8,8 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The moments of a replicate by their definition, of small values and of large ones, of any
-// number, with all values there and with some missing; and the ends of what was released.
+// The moments of a replicate equal their definition: for small and large values, any number of
+// values, with and without missing values. The same holds for the minimum and maximum of the
+// released values.
 func TestMomentsByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 6))
 	for _, scale := range []float64{1e-3, 1, 1e6} {
@@ -60,7 +61,7 @@ func TestMomentsByDefinition(t *testing.T) {
 				if wantLow, wantHigh := ends(y); low != wantLow || high != wantHigh {
 					t.Errorf("%v: from %v to %v", y, low, high)
 				}
-				for at := range n { // the least and the greatest at every place
+				for at := range n { // minimum and maximum at every place
 					for _, v := range []float64{-1e9, 1e9} {
 						before := y[at]
 						y[at] = v
@@ -80,7 +81,7 @@ func TestMomentsByDefinition(t *testing.T) {
 					case 0:
 						y[i] = math.NaN() // not released
 					case 1:
-						valid.Clear(i) // released where nothing was
+						valid.Clear(i) // released although the original is missing
 					}
 				}
 				var b Answer
@@ -100,7 +101,7 @@ func TestMomentsByDefinition(t *testing.T) {
 	}
 }
 
-// The difference of two means over values of which some are missing on either side.
+// The difference of two means, with values missing on either side.
 func TestExchangedByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(42, 6))
 	for range 200 {

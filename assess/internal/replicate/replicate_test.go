@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// shifted adds a number to every value of column 0; with holes it releases no multiple of 7.
+// shifted adds a number to every value of column 0. With holes it does not release multiples of 7.
 type shifted struct {
 	by    float64
 	holes bool
@@ -39,7 +39,7 @@ func (s shifted) Apply(b *microdata.Block) error {
 	return nil
 }
 
-// someData is 600 records of two streams, with nulls a tenth of them without a value.
+// someData returns 600 records of two streams; with nulls, a tenth of them have no value.
 func someData(rng *rand.Rand, nulls bool) *Data {
 	const n = 600
 	d := &Data{N: n, Records: n, Complete: true}
@@ -57,7 +57,7 @@ func someData(rng *rand.Rand, nulls bool) *Data {
 	return d
 }
 
-// Every answer is what its definition says of the records that the replicate masked.
+// Every answer equals its definition, applied to the records that the replicate masked.
 func TestAnswers(t *testing.T) {
 	for _, nulls := range []bool{false, true} {
 		checkAnswers(t, someData(rand.New(rand.NewPCG(8, 1)), nulls))
@@ -139,8 +139,8 @@ func checkAnswer(t *testing.T, what string, a *Answer, s *Subset, by float64, ho
 	}
 }
 
-// A record that must be in every subset is there once, behind the others where it was not
-// drawn, and its released value is found.
+// A record that must be in every subset occurs once; if it was not drawn, it stands after the
+// others. Its released value is returned.
 func TestTrackedRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 2))
 	d := someData(rng, true)
@@ -210,7 +210,7 @@ func TestRunSaysWhichReplicateFails(t *testing.T) {
 	}
 }
 
-// lengthy are masks whose decision ends only when they are cancelled.
+// lengthy are masks that need a decision, which ends only when it is cancelled.
 type lengthy struct {
 	shifted
 	deciding  chan<- struct{}
@@ -225,7 +225,8 @@ func (m *lengthy) EndSurvey() error {
 }
 func (m *lengthy) Cancel() { close(m.cancelled) }
 
-// Masks that are deciding when the context ends are cancelled, and the error is that of the context.
+// Masks that are still deciding when the context ends are cancelled, and the error is that of the
+// context.
 func TestRunCancelsMasks(t *testing.T) {
 	d := someData(rand.New(rand.NewPCG(8, 2)), false)
 	layout := sample.Layout{Columns: []int{0}}
@@ -242,7 +243,8 @@ func TestRunCancelsMasks(t *testing.T) {
 	}
 }
 
-// What two replicates do to the same records is of those that have a value in both, and in the data.
+// The comparison of two replicates uses the records with a value in both replicates and in the
+// data.
 func TestPairsOfReplicates(t *testing.T) {
 	null := math.NaN()
 	x := []float64{1, 2, 3, 4, 5}

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 )
 
-// A large sample drops records in many steps, each time few, and moves others into their
-// places: at every step it holds the lowest, with their own values, and no record twice.
+// A large sample drops a few records in each of many steps and moves others into their places. At
+// every step it contains the lowest records, with their own values, and no record twice.
 func TestSampleOfManySteps(t *testing.T) {
 	type entry struct {
 		priority uint32

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// coarse draws priorities of a few values only, so that ties decide.
+// coarse draws only a few different priorities, so that ties decide.
 func coarse(dst []uint64, _ string, r keystream.Records) {
 	for i := range dst {
 		at := r.First + int64(i)
@@ -32,8 +32,8 @@ type record struct {
 	value    float64
 }
 
-// offer offers n records of a stream in blocks of random size, some of them rejected, to
-// any of the samples, and returns those that are not.
+// offer adds n records of a stream, in blocks of random size and with some rejected, to one of the
+// samples chosen at random. It returns the records that were not rejected.
 func offer(rng *rand.Rand, from *place.Origin, n int, samples []*Sample) (all []record) {
 	var p place.Priorities
 	word := make([]uint64, 1)
@@ -59,8 +59,9 @@ func offer(rng *rand.Rand, from *place.Origin, n int, samples []*Sample) (all []
 	return all
 }
 
-// A sample is the k records of lowest priority, the earlier place first among equals,
-// however they were split, in the order of place; and so it is behind its encoding.
+// A sample consists of the k records with the lowest priority, the earlier place first among
+// equals, in the order of place. This does not depend on how the records were split, and it
+// survives encoding.
 func TestSampleIsTheLowest(t *testing.T) {
 	for _, k := range []int{-1, 0, 1, 37, 100, 5000} {
 		rng := rand.New(rand.NewPCG(6, uint64(k+10)))
@@ -119,8 +120,8 @@ func TestSampleIsTheLowest(t *testing.T) {
 	}
 }
 
-// The buffer of a sample is bounded by twice its size, of an empty sample too; one of all
-// records is not.
+// The buffer of a sample holds at most twice the sample's size, also for an empty sample. A sample
+// of all records has no bound.
 func TestSampleIsBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var origins place.Origins
@@ -177,8 +178,8 @@ func TestDecodingRefuses(t *testing.T) {
 	}
 }
 
-// An edge is the r most extreme records, the earlier place first among equals, in
-// whatever order they come.
+// An edge consists of the r most extreme records, the earlier place first among equals, in whatever
+// order they arrive.
 func TestEdgesAreTheMostExtreme(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(7, seed))
@@ -200,7 +201,7 @@ func TestEdgesAreTheMostExtreme(t *testing.T) {
 				e := &parts[rng.IntN(2)]
 				from := origins.Of("", a.stream)
 				if bound := e.Threshold(from, a.row); !(a.x*sign > bound*sign) {
-					continue // it cannot enter
+					continue // the record cannot enter
 				}
 				e.Add(a.x, from, a.row, 1, func(dst []float64) { dst[0] = a.x })
 			}
@@ -240,8 +241,8 @@ func TestEdgesAreTheMostExtreme(t *testing.T) {
 	}
 }
 
-// An edge is decoded where it holds no more records than it may, all of them finite and at
-// places that are; cut anywhere it is refused.
+// An edge is decoded if it has at most the allowed number of records, with finite values at valid
+// places. Truncated bytes are refused.
 func TestDecodingEdgesRefuses(t *testing.T) {
 	var origins place.Origins
 	from := []*place.Origin{origins.Of("", 0), origins.Of("other", 3)}
@@ -298,8 +299,8 @@ func TestDecodingEdgesRefuses(t *testing.T) {
 	}
 }
 
-// An edge that was emptied is as a new one: what a record must pass is that of the records
-// that came since, in whichever place those before stood.
+// An edge after Reset behaves like a new one: the value needed to enter depends only on the records
+// since then, wherever earlier records stood.
 func TestEdgeThatWasEmptied(t *testing.T) {
 	var origins place.Origins
 	from := origins.Of("", 0)
@@ -319,8 +320,8 @@ func TestEdgeThatWasEmptied(t *testing.T) {
 				}
 			}
 		}
-		// A block that begins behind all that is held must pass the bound; an earlier one may win
-		// a tie.
+		// A block that begins after all records of the edge must exceed the bound. An earlier block
+		// can win a tie.
 		last := int64(7)
 		for first, tie := range map[int64]bool{last - 1: true, last: true, last + 1: false} {
 			bound := sign * 2

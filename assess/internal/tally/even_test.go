@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// The value at a share of a bin is the multiple of the unit at that share of all multiples
-// that lie in it, found one by one: of units that are powers of two, so that multiples and
-// ends of bins are exact.
+// The value at a share of a bin is the multiple of the unit at that share of all multiples in the
+// bin. The test enumerates them, with units that are powers of two, so that multiples and bin ends
+// are exact.
 func TestEvenByCounting(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 5))
 	several := 0

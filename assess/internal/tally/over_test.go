@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// What the counters cannot hold is not lost: a tally whose counters are nearly full, which is
-// told so, has every count, by its definition, merged and behind its encoding.
+// A count beyond the range of the counters is not lost: a tally with nearly full counters has every
+// count as defined, after a merge and after encoding.
 func TestCountersThatAreFull(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 1))
 	want := map[uint64]uint64{}
@@ -29,7 +29,7 @@ func TestCountersThatAreFull(t *testing.T) {
 			want[math.Float64bits(v)>>41] += weight
 		}
 	}
-	// As many as a counter cannot hold, in a bin of its own and in one that there is.
+	// As many values as a counter cannot hold, in a new bin and in an existing one.
 	for _, v := range []float64{3, 1e9} {
 		a.put(BinCode(v), 1<<33)
 		a.N += 1 << 33

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// countsOf counts values, with so many kept at either end.
+// countsOf counts values and keeps the given number at either end.
 func countsOf(x []float64, keep int) *Counts {
 	c := NewCounts(1)
 	c.least.keep, c.most.keep = keep, keep
@@ -18,9 +18,9 @@ func countsOf(x []float64, keep int) *Counts {
 	return c
 }
 
-// A spectrum stands for every record once: its atoms ascend by strata, sum to the records,
-// hold the ends one by one, and a sum over them is that over the records but for what a
-// function does within a bin.
+// A spectrum represents every record once: its atoms ascend by strata, their weights sum to the
+// number of records, and the ends are single values. A sum over the atoms equals that over the
+// records, up to the variation of the function within a bin.
 func TestSpectrumStandsForAllRecords(t *testing.T) {
 	const n = 20_000
 	for name, draw := range map[string]func(rng *rand.Rand) float64{
@@ -41,8 +41,8 @@ func TestSpectrumStandsForAllRecords(t *testing.T) {
 				for i, v := range s.X {
 					total += s.N[i]
 					sum += s.N[i] * v
-					// The middle of a bin stands for values of which nothing was sampled, and the last
-					// value of an end may share that bin.
+					// The middle of a bin represents values that were not sampled, and the last
+					// value of an end may be in the same bin.
 					if i > 0 && v < s.X[i-1]-math.Abs(s.X[i-1])/1024 {
 						t.Fatalf("%s, keep %d: atom %d, %v, lies below the one before, %v", name, keep, i, v, s.X[i-1])
 					}
@@ -57,12 +57,13 @@ func TestSpectrumStandsForAllRecords(t *testing.T) {
 				if s.Sampled() == all {
 					t.Errorf("%s, keep %d: sampled is %v", name, keep, s.Sampled())
 				}
-				// A bin is 2⁻¹¹ of its values wide; a stratum of few samples may be several.
+				// The width of a bin is 2⁻¹¹ of its values. A stratum with few samples may cover
+				// several bins.
 				spread := math.Abs(x[n-1]) + math.Abs(x[0])
 				if all && math.Abs(sum-want) > 1e-9*math.Abs(want) || sampled == 500 && math.Abs(sum-want) > 0.02*spread*n {
 					t.Errorf("%s, keep %d, of %d: a sum of %v, want %v", name, keep, sampled, sum, want)
 				}
-				// The ends are known one by one.
+				// The values at the ends are known exactly.
 				for _, k := range []int{1, 2, keep, n - keep + 1, n} {
 					if k < 1 || k > n || min(k, n-k+1) > keep {
 						continue
@@ -89,8 +90,8 @@ func TestSpectrumStandsForAllRecords(t *testing.T) {
 	}
 }
 
-// The records of a stratum are shared out as evenly as whole numbers can be, and the
-// variance of a sum is that of a stratified sample, drawn without putting back.
+// The records of a stratum are divided as evenly as integers allow. The variance of a sum is that
+// of a stratified sample drawn without replacement.
 func TestStrataAreSharedOut(t *testing.T) {
 	s := new(Spectrum)
 	s.exact(0)
@@ -107,7 +108,7 @@ func TestStrataAreSharedOut(t *testing.T) {
 		t.Errorf("%v, %d strata, %v records", s.stratum, s.strata, s.Total)
 	}
 	f := func(i int) float64 { return s.X[i] * s.X[i] }
-	// Of m of N values with variance s²: N(N−m)s²/m.
+	// For m of N values with variance s²: N(N−m)s²/m.
 	spread := func(v ...float64) (square float64) {
 		mean := 0.0
 		for _, x := range v {
@@ -124,7 +125,7 @@ func TestStrataAreSharedOut(t *testing.T) {
 	}
 }
 
-// A tail keeps the values that lie furthest out, however they come.
+// A tail keeps the most extreme values, in whatever order they arrive.
 func TestTailsKeepTheFurthest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, sign := range []float64{-1, 1} {
@@ -157,7 +158,7 @@ func TestTailsKeepTheFurthest(t *testing.T) {
 				if got, merged := whole.sorted(), left.sorted(); !slices.Equal(got, want) || !slices.Equal(merged, want) {
 					t.Errorf("sign %v, keep %d of %d: %v, merged %v, want %v", sign, keep, n, got, merged, want)
 				}
-				// One that inherits takes only what would change the other.
+				// An inheriting tail accepts only values that would change the other one.
 				heir := newTail(sign, 1)
 				heir.keep = keep
 				heir.inherit(&whole)
@@ -184,7 +185,7 @@ func TestTailsKeepTheFurthest(t *testing.T) {
 	}
 }
 
-// Within a bin ranks rise evenly, over multiples of the unit where there is one, on either
+// Within a bin, ranks increase evenly: over the multiples of the unit if there is one, on either
 // side of 0.
 func TestEvenWithinABin(t *testing.T) {
 	for _, c := range []struct {
@@ -195,7 +196,7 @@ func TestEvenWithinABin(t *testing.T) {
 		{10, 20, 0.01, 1, 10, false}, {10, 20, 0.99, 1, 19, false}, {10, 20, 0.55, 1, 15, false},
 		{-20, -10, 0.01, 1, -19, false}, {-20, -10, 0.99, 1, -10, false}, {-20, -10, 0.55, 1, -14, false},
 		{10.2, 11.1, 0.5, 1, 11, true}, {-11.1, -10.2, 0.5, 1, -11, true}, {10.2, 10.9, 0.5, 1, 10.55, false}, {10, 10.9, 0.9, 1, 10, true}, {9.2, 10, 0.5, 1, 9.6, false},
-		{10, 20, 0.5, 100, 15, false}, // a unit coarser than the value says nothing
+		{10, 20, 0.5, 100, 15, false}, // a unit coarser than the value is ignored
 		{-10, -9.2, 0.5, 1, -9.6, false}, {-10.8, -10, 0.5, 1, -10, true},
 	} {
 		b := Bin{lo: c.lo, hi: c.hi}
@@ -205,7 +206,7 @@ func TestEvenWithinABin(t *testing.T) {
 	}
 }
 
-// What a sample shows of a bin: values that repeat, and a heap on which the share falls.
+// What a sample shows about a bin: values that repeat, and a heap at the given share.
 func TestShownByASample(t *testing.T) {
 	for _, c := range []struct {
 		within       []float64
@@ -225,8 +226,8 @@ func TestShownByASample(t *testing.T) {
 	}
 }
 
-// Where an order statistic is located, with the width of its bin: in a heap it is the
-// heap's value; where the bin holds one multiple of the unit alone it has no width.
+// The location of an order statistic, with the width of its bin: in a heap it is the heap's value,
+// and if the bin contains only one multiple of the unit, the width is 0.
 func TestLocated(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	x := make([]float64, 40_000)
@@ -280,7 +281,7 @@ func TestLocated(t *testing.T) {
 	}
 }
 
-// An emptied tally has its first pages, empty, and none of those that lay far out.
+// After Reset a tally keeps its first pages, now empty, and drops pages far away.
 func TestResetKeepsSomePages(t *testing.T) {
 	var a Tally
 	for e := range 70 {
@@ -301,8 +302,8 @@ func TestResetKeepsSomePages(t *testing.T) {
 	}
 }
 
-// What cannot be is refused: bins out of order, empty ones, codes of no finite value, more
-// values than weights allow, tails that descend or are too long.
+// Impossible encodings are refused: bins out of order, empty bins, codes of values that are not
+// finite, more values than the weights allow, and tails that descend or are too long.
 func TestCountsDecodeWhatCanBe(t *testing.T) {
 	code := BinCode(100)
 	tally := func(seen uint64, pairs ...uint64) []byte {
@@ -358,7 +359,7 @@ func TestCountsDecodeWhatCanBe(t *testing.T) {
 	}
 }
 
-// The order in which a sample has its values makes no difference, and each of them does.
+// The order of the values in a sample does not matter, and every value counts.
 func TestSpectrumOfASampleInAnyOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 15))
 	x := make([]float64, 3000)

@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// Bins come in order, each once and with something in it, and count for the
-// values that were seen; what is claimed to be there takes no memory before it is.
+// Encoded bins are in order, each once and not empty, and their counts match the number of values.
+// A claimed length allocates no memory before the bytes exist.
 func TestDecodingTallies(t *testing.T) {
 	for name, c := range map[string]struct {
 		seen, bins uint64

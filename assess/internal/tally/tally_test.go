@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Order statistics of a tally lie within the bin's width of those of the data,
-// whatever the shape: signs, heaps, decimals, far from 0 and near it.
+// Order statistics of a tally differ from those of the data by at most the width of a bin, for
+// every shape: both signs, heaps, decimals, far from 0 and near 0.
 func TestTallyOrderStatistics(t *testing.T) {
 	const n, sampled = 200_000, 10_000
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -56,7 +56,7 @@ func TestTallyOrderStatistics(t *testing.T) {
 	}
 }
 
-// Where a bin holds most of the data the tally says that it does not know.
+// If one bin contains most of the data, the tally reports that it does not know.
 func TestTallyKnowsItsLimits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	x := make([]float64, 10_000)
@@ -81,10 +81,10 @@ func TestTallyKnowsItsLimits(t *testing.T) {
 	}
 }
 
-// Released values of rows behind the first million are counted in chunks that stand for eight,
-// whatever blocks they come in; the weights add up to the rows but for chance.
+// Released values after the first million rows are counted in chunks with weight eight, in whatever
+// blocks they arrive. The weights sum to the number of rows, up to sampling error.
 func TestTallyOfLongStreams(t *testing.T) {
-	const n = 4_000_000 // rows of the part that is counted in chunks
+	const n = 4_000_000 // rows in the part that is counted in chunks
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = float64(i)
@@ -101,8 +101,8 @@ func TestTallyOfLongStreams(t *testing.T) {
 	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] || whole.Y.N != parts.Y.N || whole.X.N != n {
 		t.Error("the count depends on how the records are cut")
 	}
-	// Of n/512 = 7813 chunks, one in eight counts for eight: a relative standard
-	// error of √(7/7813) = 3 %, in all and below any quarter of them twice that.
+	// Of n/512 = 7813 chunks one in eight counts, with weight eight. The relative standard error is
+	// √(7/7813) = 3 % in total, and twice that below any quarter.
 	if r := float64(whole.Y.N) / n; !(math.Abs(r-1) <= 5*0.03) {
 		t.Errorf("weights come to %v of the records", r)
 	}
@@ -114,7 +114,7 @@ func TestTallyOfLongStreams(t *testing.T) {
 	}
 }
 
-// A record counts for as many by its place whatever gaps are before it.
+// The weight of a record depends on its place, whatever gaps are before it.
 func TestTallyWithGaps(t *testing.T) {
 	const n = 40_000
 	x, places := make([]float64, n), make([]int64, n)
@@ -157,8 +157,8 @@ func BenchmarkTally(b *testing.B) {
 	}
 }
 
-// Bins come in the order of their values, hold the values that they count, and have their
-// ends in ascending order, on either side of 0.
+// Bins are in the order of their values, contain the values that they count, and have ascending
+// ends, on either side of 0.
 func TestBinsHoldTheirValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 2))
 	var x []float64
@@ -193,8 +193,8 @@ func TestBinsHoldTheirValues(t *testing.T) {
 	}
 }
 
-// All released values count once up to a million places; behind them those of one chunk in
-// eight count for eight, and the others not at all, so that the sum is right.
+// All released values have weight one up to a million places. After that the values of one chunk in
+// eight have weight eight, and the others weight zero, so that the sum is right.
 func TestWeightsOfPlaces(t *testing.T) {
 	const counted, rare = 1 << 20, 8
 	for _, row := range []int64{0, 1, chunk, counted - chunk, counted - 1} {
@@ -220,7 +220,7 @@ func TestWeightsOfPlaces(t *testing.T) {
 			t.Fatalf("place %d counts %d times", first, w)
 		}
 	}
-	// Binomial with 1/8: SD √(8000·7/64) = 29.6; 5 of them.
+	// Binomial with probability 1/8: SD √(8000·7/64) = 29.6; 5 of them.
 	if !(math.Abs(float64(some)-n/8) <= 148) {
 		t.Errorf("%d of %d chunks count", some, n)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What is written is read back, and nothing is left.
+// Values are read back as they were written, and no bytes remain.
 func TestRoundTrip(t *testing.T) {
 	var e Encoder
 	e.Uint(1<<63 + 5)
@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The sizes are part of the form.
+// The sizes are part of the format.
 func TestSizes(t *testing.T) {
 	for what, c := range map[string]struct {
 		write func(e *Encoder)
@@ -66,8 +66,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// After what cannot be read everything is zero, and no more is allocated than the rest
-// can hold.
+// After an error every value is zero, and no more memory is allocated than the remaining bytes can
+// fill.
 func TestFailures(t *testing.T) {
 	for what, c := range map[string]struct {
 		data []byte
