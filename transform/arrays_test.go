@@ -78,8 +78,8 @@ func strs(a arrow.Array) []string {
 	return s
 }
 
-// A protected column in Array form is exchanged as one of numbers is, whatever
-// its type, in windows and across blocks.
+// A protected column in Array form is exchanged like a column of numbers, for every type, in
+// windows and across blocks.
 func TestSwapOfArrays(t *testing.T) {
 	const n = 600
 	columns := swapData(n, 3, 40, 3)
@@ -96,7 +96,7 @@ func TestSwapOfArrays(t *testing.T) {
 				cut := func(from int) *microdata.Block {
 					b := block(from, from+200, append(slices.Clone(columns), testColumn{values: make([]float64, n)})...)
 					b.Columns[4].Original = microdata.Vector{}
-					b.Columns[4].Array = testArray(t, typ, 200, uint64(from)) // a dictionary of its own in every block
+					b.Columns[4].Array = testArray(t, typ, 200, uint64(from)) // each block has its own dictionary
 					return b
 				}
 				for from := 0; from < n; from += 200 {
@@ -142,7 +142,7 @@ func TestSwapOfArrays(t *testing.T) {
 	}
 }
 
-// Keys in Array form group records as their values do.
+// Keys in Array form group records by their values.
 func TestGroupingOfArrays(t *testing.T) {
 	const n = 500
 	for _, typ := range movableTypes {
@@ -176,8 +176,8 @@ func TestGroupingOfArrays(t *testing.T) {
 	}
 }
 
-// A dictionary that cannot count the values which come from other blocks is an
-// error that names the column, not a wrong release.
+// If a dictionary has no room for values from other blocks, the result is an error that names the
+// column, not a wrong release.
 func TestDictionaryWithoutRoom(t *testing.T) {
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
 	values := array.NewStringBuilder(memory.DefaultAllocator)
@@ -195,7 +195,7 @@ func TestDictionaryWithoutRoom(t *testing.T) {
 	}
 }
 
-// A dictionary takes as many new values as its indexes can count, and not one more.
+// A dictionary accepts as many new values as its index type can count, and no more.
 func TestDictionaryWithRoom(t *testing.T) {
 	for _, c := range []struct {
 		index arrow.DataType
@@ -237,13 +237,13 @@ func TestDictionaryWithRoom(t *testing.T) {
 	}
 }
 
-// What words tell values of at most 8 bytes apart, by the bytes of the values themselves,
-// from any place on; −0 is 0 and one NaN as good as another.
+// Words distinguish values of at most 8 bytes by their bytes, from any start. −0 equals 0, and all
+// NaNs are equal.
 func TestWordsOfArrays(t *testing.T) {
 	negative, nans := math.Copysign(0, -1), math.Float64frombits(0x7ff8000000000007)
 	for name, c := range map[string]struct {
 		of   arrow.Array
-		want []uint64 // as numbers in the order of the values; equal ones are equal
+		want []uint64 // as numbers in the order of the values; equal values have equal numbers
 	}{
 		"truth":   {fromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`), []uint64{1, 0, 1}},
 		"bytes":   {fromJSON(t, arrow.PrimitiveTypes.Uint8, `[7, 255, 0]`), []uint64{7, 255, 0}},
@@ -294,9 +294,9 @@ func fromValues[T any, B interface {
 	return builder.NewArray()
 }
 
-// The length of texts of which some are exchanged for shorter and longer ones.
+// The total length of texts after some of them were exchanged for shorter or longer ones.
 func TestLengthWithCells(t *testing.T) {
-	offsets := []int32{3, 5, 5, 12, 13} // of an array that begins within another
+	offsets := []int32{3, 5, 5, 12, 13} // of an array that is a slice of another
 	for _, c := range []struct {
 		rows  []int32
 		cells []cell

@@ -37,8 +37,7 @@ func benchChain(tb testing.TB, columns int, p Params) *Chain {
 	return chain
 }
 
-// run applies the chain to the block over and over, as a pipeline does with
-// blocks that it reuses.
+// benchApply applies the chain to one block repeatedly, like a pipeline that reuses its blocks.
 func benchApply(b *testing.B, chain *Chain, block *microdata.Block) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -80,7 +79,7 @@ func BenchmarkNoise(b *testing.B) {
 	}
 }
 
-// BenchmarkAdd is what noise costs beyond its draws.
+// BenchmarkAdd measures the cost of noise without its draws.
 func BenchmarkAdd(b *testing.B) {
 	col := &noiseColumn{column: &column{}, grid: decimalGrid(2), scale: 35, fast: fast}
 	x := benchBlock(1).Columns[0].Original.Values

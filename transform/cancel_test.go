@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// A chain that is cancelled decides nothing more: before the decision, and in the middle of it, by
-// either way of counting missing cells.
+// A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
+// with both ways to count missing cells.
 func TestEndSurveyIsCancelled(t *testing.T) {
 	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*every, []int{40, 40, 40}, 0.01)
 	columns := r.columns(arrow.PrimitiveTypes.Int64)
@@ -28,8 +28,8 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.surveyed {
 			t.Errorf("missing %s, cancelled before: %v", missing, err)
 		}
-		// The search itself gives up where it is asked to: at the first, second … time that it asks, and it
-		// asks several times.
+		// The search itself stops at the first, second, … call that asks whether to continue, and
+		// it asks several times.
 		asked := 0
 		for at := 1; ; at++ {
 			c := begun()
@@ -41,9 +41,9 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 				t.Fatal(err)
 			}
 			if asked < at {
-				break // it has come to the end
+				break // the search is complete
 			}
-			if most := at + 1; asked > most { // the loop behind the one that was left asks once
+			if most := at + 1; asked > most { // the loop after the interrupted one asks once
 				t.Errorf("missing %s: goes on after it was told to give up %d times", missing, asked-at)
 			}
 		}
@@ -53,8 +53,8 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 	}
 }
 
-// cancellable are the masks that are decided on all values, and how often they ask at least whether to go
-// on: about 13,000 records in two strata, two or three columns.
+// cancellable are the masks that decide on all values, with the minimum number of times that they
+// ask whether to continue: about 13,000 records in two strata, with two or three columns.
 func cancellable() map[string]struct {
 	mask Spec
 	asks int
@@ -67,7 +67,7 @@ func cancellable() map[string]struct {
 		asks int
 	}
 	return map[string]of{
-		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5}, // one for every two groups
+		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5}, // once per two groups
 		"univariate": {mask(univariate), 2 * 2},
 		"rankswap":   {mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05)}), 2 * 3},
 		"shuffle":    {mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c"}}), 3 * 3},
@@ -78,11 +78,11 @@ func cancellable() map[string]struct {
 	}
 }
 
-// cancelData are some numbers and a column of two categories.
+// cancelData returns columns of numbers and a column with two categories.
 func cancelData() []testColumn { return tiedData(3*every+700, 4) }
 
-// Each mask on all values gives up where it is told to, wherever that is: it asks a few times more at most,
-// by the loops that it is in, and it does not fail. It asks often.
+// Each mask on all values stops when it is told to, at any point. Afterwards its loops ask only a
+// few more times, and it returns no error. It asks often.
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {
@@ -111,7 +111,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 		for at := 1; at <= all; at += 1 + at/7 {
 			asked = 0
 			s, g := gather(func() bool { asked++; return asked >= at })
-			_ = g.maskBy(s.all) // of no use, whatever it is
+			_ = g.maskBy(s.all) // the result is not used
 			if asked > at+12 {
 				t.Errorf("%s: asks %d times more after it was told to give up the %dth time of %d", name, asked-at, at, all)
 			}
@@ -119,8 +119,8 @@ func TestDecisionsGiveUp(t *testing.T) {
 	}
 }
 
-// A chain that is cancelled within such a decision says so. What its replicates share is not spoilt by one that was
-// cancelled: the next one is the same as without.
+// A chain that is cancelled during such a decision reports that. A cancelled replicate does not
+// damage shared results: the next replicate is the same as without it.
 func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 	columns := cancelData()
 	n := len(columns[0].values)
@@ -153,7 +153,7 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 	}
 }
 
-// cancelling cancels its chain when it is asked the at-th time whether to go on.
+// cancelling cancels its chain at the at-th question whether to continue.
 type cancelling struct {
 	allMasker
 	r     *Chain
@@ -180,7 +180,8 @@ func (m *cancelling) share(fits *allFits) {
 	}
 }
 
-// A swap over all records gives up too: it decides about no group and no candidate more, and moves nothing.
+// A swap over all records also stops: it decides about no further group or candidate, and moves
+// nothing.
 func TestSwapGivesUp(t *testing.T) {
 	columns := cancelData()
 	begun := func() (*Chain, *datasetSwap) {
@@ -205,7 +206,7 @@ func TestSwapGivesUp(t *testing.T) {
 	if err := s.decide(c); !errors.Is(err, ErrCancelled) || s.moves != nil {
 		t.Errorf("cancelled: %v, %d sources of moves", err, len(s.moves))
 	}
-	// Within a group it asks for every so many candidates.
+	// Within a group it asks once per fixed number of candidates.
 	_, s = begun()
 	all := make([]int32, len(s.combos))
 	for i := range all {

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Masks of categories beside noise: go test ./transform -run none -bench Categories
+// Masks of categories compared with noise: go test ./transform -run none -bench Categories
 func BenchmarkCategories(b *testing.B) {
 	const n = 65536
 	list := []string{"Wien", "Graz", "Linz", "Salzburg", "Innsbruck"}
@@ -63,8 +63,8 @@ func BenchmarkCategories(b *testing.B) {
 	}
 }
 
-// PRAM with a matrix in each stratum: the first pass, which counts, and the second. Text in flat arrays and in
-// dictionaries.
+// PRAM with one matrix per stratum: the first pass, which counts, and the second. Text in flat
+// arrays and in dictionaries.
 func BenchmarkStrata(b *testing.B) {
 	const n = 65536
 	list := []string{"Wien", "Graz", "Linz", "Salzburg", "Innsbruck"}
@@ -128,8 +128,8 @@ func BenchmarkStrata(b *testing.B) {
 	}
 }
 
-// Suppression of 1,000,000 records with six keys, of which some thousands of combinations
-// are rare: at most 5 CPU seconds.
+// Suppression of 1,000,000 records with six keys and some thousands of rare combinations: at most 5
+// CPU seconds.
 func BenchmarkSuppress1M(b *testing.B) {
 	const n = 1_000_000
 	r := rand.New(rand.NewPCG(11, 13))
@@ -137,7 +137,7 @@ func BenchmarkSuppress1M(b *testing.B) {
 	for j, card := range []int{2, 90, 6, 17, 9, 5} {
 		codes[j] = make([]int32, n)
 		for i := range codes[j] {
-			// Skewed, as categories are: few of them hold most records.
+			// Skewed, as categories are: a few of them have most of the records.
 			codes[j][i] = 1 + int32(min(r.IntN(card), r.IntN(card), r.IntN(card)))
 		}
 	}

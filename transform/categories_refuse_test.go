@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Numbers that are not finite, or lie beyond what is compared exactly, are no members of an
-// interval or of a tail: the record is rejected wherever it stands, without a value of it in
-// the reason, and the others are not.
+// Numbers that are not finite, or outside the range of exact comparisons, belong to no interval and
+// no tail. Their record is rejected at any place, the reason contains no value, and the other
+// records are not rejected.
 func TestNumbersThatAreNone(t *testing.T) {
 	for name, m := range map[string]Params{
 		"intervals": &Recode{Columns: []string{"a"}, Breaks: []float64{-1e18, 0, 1e18}},
@@ -69,8 +69,8 @@ func TestNumbersThatAreNone(t *testing.T) {
 	}
 }
 
-// Masks of categories, tails, groups and ranks refuse what they cannot be made for, with
-// the field at fault.
+// Masks of categories, tails, groups and ranks refuse unsuitable columns and parameters, and the
+// error names the field.
 func TestMasksThatCannotBeMade(t *testing.T) {
 	text := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: -1}}}
 	list := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.ListOf(arrow.BinaryTypes.String)}, Decimals: -1}}}
@@ -105,7 +105,7 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 			t.Errorf("%T: %v, want %q", c.m, err, c.want)
 		}
 	}
-	// At the ends of the type and on its grid they can.
+	// At the ends of the type and on its grid the masks can be made.
 	for _, m := range []Params{
 		&Recode{Columns: a, Map: map[string]string{"1": "32767", "2": "-32768"}},
 		&Topcode{Columns: a, Lower: ptr(0.2), Upper: ptr(1.8)},
@@ -119,8 +119,8 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// Blocks without the numbers of a column are refused by tails, groups and ranks, in the
-// survey and when they are applied.
+// Tails, groups and ranks refuse blocks without the numbers of a column, in the survey and in the
+// release.
 func TestTailsAndGroupsWithoutNumbers(t *testing.T) {
 	const want = `column "a": must be in Numbers form to be masked`
 	for name, m := range map[string]Params{
@@ -145,8 +145,8 @@ func TestTailsAndGroupsWithoutNumbers(t *testing.T) {
 	}
 }
 
-// The law of what stays, of masks of categories and tails: what a list leaves as it is, the
-// diagonal of a matrix, what lies within the bounds.
+// The law of unchanged values for masks of categories and tails: values that a list leaves
+// unchanged, the diagonal of a matrix, and values within the bounds.
 func TestKeepingOfCategories(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}
 	share := func(t *testing.T, sorted bool, masks ...Spec) []float64 {
@@ -183,8 +183,8 @@ func TestKeepingOfCategories(t *testing.T) {
 	}
 }
 
-// Nothing is explained of a column of text, of one that no mask touches, of one that is not
-// there, or of a mask that says nothing of what it keeps.
+// The law explains no unchanged values for a column of text, a column without a mask, a missing
+// column, and a mask that does not describe what it keeps.
 func TestKeepingThatExplainsNothing(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2}, nil, arrow.PrimitiveTypes.Float64, 0}
 	setup := testSetup(t, of, of)
@@ -200,7 +200,7 @@ func TestKeepingThatExplainsNothing(t *testing.T) {
 	}
 }
 
-// Behind noise, what lies beyond a bound is moved, and half of what lies at it returns.
+// After noise, values beyond a bound are moved, and half of the values at the bound return to it.
 func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}
 	setup := testSetup(t, of)
@@ -208,7 +208,7 @@ func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	for _, replace := range []string{"bound", "mean"} {
 		c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Topcode{Columns: []string{"a"}, Lower: ptr(1.0), Upper: ptr(3.0), Replace: replace}))
 		k := c.Keeping("a", 5, true)
-		p := math.Erf(0.5 / 2 / math.Sqrt2) // |ε| < ½ of an SD of 2
+		p := math.Erf(0.5 / 2 / math.Sqrt2) // |ε| < ½ for an SD of 2
 		for x, want := range map[float64]float64{0: 0, 1: (1 + p) / 2, 2: p, 3: (1 + p) / 2, 4: 0, 9: 0} {
 			if got := k.Share(x); !(math.Abs(got-want) <= 1e-12) {
 				t.Errorf("%s: %v stays with %v, want %v", replace, x, got, want)
@@ -217,8 +217,8 @@ func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	}
 }
 
-// Which lists of masks compute with all values at once, and of which the law depends on how
-// many records there are, wherever such a mask stands.
+// Which lists of masks compute with all values at once, and which laws depend on the number of
+// records, at any place in the list.
 func TestMasksOfAllRecords(t *testing.T) {
 	noise, groups := Spec{Params: &Noise{}}, Spec{Params: &Microaggregate{}}
 	ranks, swap := Spec{Params: &RankSwap{}}, Spec{Params: &Swap{Scope: "dataset"}}

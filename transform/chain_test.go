@@ -31,7 +31,7 @@ func testKey(tb testing.TB, seed byte) keystream.Key {
 	return k
 }
 
-// testColumn describes a column of a test; its name is its place: "a", "b", …
+// testColumn describes a column of a test. The columns have the names "a", "b", … in order.
 type testColumn struct {
 	values   []float64
 	null     []int // records without a value
@@ -51,7 +51,7 @@ func names(n int) []string {
 	return s
 }
 
-// testSetup gives mean and SD as they are computed from the data.
+// testSetup computes mean and SD from the data.
 func testSetup(tb testing.TB, columns ...testColumn) Setup {
 	s := Setup{Key: testKey(tb, 1), Window: 1 << 20}
 	for i, name := range names(len(columns)) {
@@ -145,8 +145,8 @@ func arithmeticMasks() []Spec {
 	}
 }
 
-// What a record is released as depends neither on where the blocks are cut nor
-// on which goroutine masks them in which order.
+// The release of a record depends neither on the limits of the blocks nor on the goroutines and
+// their order.
 func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 	const n = 20000
 	columns := []testColumn{floats(2, incomes(n, 1)...), floats(2, incomes(n, 2)...), floats(0, slices.Repeat([]float64{1, 2, 3, 4, 5}, n/5)...)}
@@ -190,7 +190,7 @@ func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 }
 
 func TestTouched(t *testing.T) {
-	// The last record is rejected and counts for nothing.
+	// The last record is rejected and does not count.
 	columns := []testColumn{floats(0, 1, 5, 100, 200, math.NaN()), floats(0, 7, 7, 7, 7, 7)}
 	columns[0].null = []int{3}
 	c := chain(t, testSetup(t, columns...),
@@ -209,8 +209,9 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// A record of which a mask has changed one column counts, whichever of the others has no
-// value there: of six records the first and the last have a, the second and the last b.
+// A record counts as changed if a mask has changed one of its columns, even if other columns have
+// no value there: of six records, the first and the last have a value of a, the second and the last
+// a value of b.
 func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
 	columns := []testColumn{floats(1, 51.7, 52.7, 53.7, 54.7, 55.7, 56.7), floats(1, 61.7, 62.7, 63.7, 64.7, 65.7, 66.7)}
 	columns[0].null, columns[1].null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
@@ -234,7 +235,7 @@ func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
 	}
 }
 
-// A rejected record's reason names the place and what is wrong, and no value.
+// The reason of a rejected record names the place and the fault, and contains no value.
 func TestRejects(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	columns := []testColumn{
@@ -263,8 +264,8 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// Released values stay in their type: integers integers and in range, decimals on
-// their scale, float32 a float32, nulls null and 0.
+// Released values keep their type: integers stay integers in range, decimals keep their scale,
+// float32 stays float32, nulls stay null with the number 0.
 func TestTypesAreKept(t *testing.T) {
 	const n = 4000
 	r := rand.New(rand.NewPCG(3, 3))
@@ -327,7 +328,7 @@ func TestTypesAreKept(t *testing.T) {
 						t.Fatalf("record %d: %v is no multiple of %v", i, v, step)
 					}
 				default:
-					// Beyond 2^51 the product with 10^d need not round to k.
+					// Above 2^51 the product with 10^d does not always round to k.
 					mult := math.Pow10(column.decimals)
 					if k := math.RoundToEven(v * mult); k/mult != v && math.Abs(k) < 1<<51 {
 						t.Fatalf("record %d: %v is not nearest to a number of the scale", i, v)
@@ -347,9 +348,8 @@ func TestTypesAreKept(t *testing.T) {
 	}
 }
 
-// One respondent's value is released the same wherever it stands; another value
-// of the same respondent carries other noise, and so does the same value of
-// another respondent.
+// A respondent's value has the same release at every place. Another value of the same respondent
+// gets other noise, and so does the same value of another respondent.
 func TestIdentity(t *testing.T) {
 	ids := []float64{7, 7, 8, 9, 7, 8}
 	values := []float64{100, 200, 100, 100, 100, 100}
@@ -372,9 +372,9 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Draws of two columns, two masks, two replicates are uncorrelated, and each has
-// no autocorrelation. For independent draws √n·ρ is standard normal to a good
-// approximation; 6 pairs, |z| < 5 fails for one in 3 million runs.
+// Draws of two columns, two masks or two replicates are uncorrelated, and each has no
+// autocorrelation. For independent draws √n·ρ is approximately standard normal; with 6 pairs, |z| <
+// 5 fails once in 3 million runs.
 func TestDrawsAreUncorrelated(t *testing.T) {
 	n := 100000
 	if testing.Short() {
@@ -416,8 +416,8 @@ func correlation(x, y []float64) float64 {
 	return sum / (float64(len(x)-1) * sx * sy)
 }
 
-// A column of single precision on a decimal grid makes other numbers than one of doubles, be it of whole
-// numbers, and what is drawn for it has another name.
+// A float32 column on a decimal grid gets other values than a column of doubles, even for integers,
+// so its draws have other names.
 func TestNamesOfSinglePrecision(t *testing.T) {
 	for decimals, want := range map[int]string{-1: "", 0: part("decimals", 0), 2: part("decimals", 2)} {
 		for _, of := range []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// many are the names of n columns from a number on.
+// many returns the names of n columns, numbered from from.
 func many(from, n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -15,7 +15,7 @@ func many(from, n int) []string {
 	return list
 }
 
-// At its bounds a parameter is accepted, and a step beyond is refused, with its path.
+// A parameter is accepted at its bounds and refused one step beyond, with its path.
 func TestParametersAtTheirBounds(t *testing.T) {
 	a := []string{"a"}
 	nan, inf := math.NaN(), math.Inf(1)
@@ -151,7 +151,7 @@ func TestParametersAtTheirBounds(t *testing.T) {
 	}
 }
 
-// A reach is that of all records where only a correlation is asked for.
+// If only a correlation is asked for, the reach is that of all records.
 func TestReachOfACorrelation(t *testing.T) {
 	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).share(); share != 1 {
 		t.Errorf("all ranks are %v", share)
@@ -161,7 +161,7 @@ func TestReachOfACorrelation(t *testing.T) {
 	}
 }
 
-// A mask that counts the original's categories comes before all that change or leave out what it counts.
+// A mask that counts the original categories must come before all masks that change or omit them.
 func TestCountsAreOfTheOriginal(t *testing.T) {
 	counts := mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"x", "y"}, Invariant: true, By: []string{"s"}})
 	given := mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Invariant: true, Frequencies: map[string]float64{"x": 1, "y": 2}})

@@ -19,7 +19,7 @@ func TestCheck(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, tt := range []struct {
 		params Params
-		want   []string // each problem as "path: text"; the text may be its beginning
+		want   []string // each problem as "path: text"; the text may be cut
 	}{
 		{&Bias{Columns: a, Phi: ptr(0.0)}, nil},
 		{&Bias{Columns: a, Range: ptr(0.05)}, nil},
@@ -225,8 +225,7 @@ func TestAmountText(t *testing.T) {
 	}
 }
 
-// Whatever is accepted as an amount is written so that it is read back, and no
-// text makes it panic.
+// An accepted amount is written in a form that can be read back, and no text causes a panic.
 func FuzzAmount(f *testing.F) {
 	for _, s := range []string{"12.5", "35%", "-3", "NaN", "1e999", "0x1p-3", " 7 % ", "%", ""} {
 		f.Add(s)

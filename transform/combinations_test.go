@@ -13,9 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Records have one combination if microdata.CodeOf gives them the same codes, and only then, in each type that holds
-// text or numbers, in dictionaries with missing and repeated entries, in slices, as vectors; also when the same
-// combinations are used for one block after another. The first record of each is the first that has it.
+// Records have the same combination if and only if microdata.CodeOf gives them the same codes: for
+// each type of text or number, dictionaries with missing and repeated entries, slices, vectors, and
+// combinations used for several blocks. The first record of each combination is the first one that
+// has it.
 func TestCombinationsAreThoseOfTheCodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 37))
 	var texts []string

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Copies are those of the same data under one key: each has the draws of its number alone, and
-// columns of other masks are the same in all.
+// Copies mask the same data under the same key. The draws of a copy depend on its number, and
+// columns of other masks are equal in all copies.
 func TestCopies(t *testing.T) {
 	columns := tiedData(600, 8)
 	masks := []Spec{mask(&Noise{Columns: []string{"c"}, SD: amount(1)}), synthesise(Synthesise{Columns: []string{"a", "b"}, Copies: ptr(3)})}

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// linkedData are three skewed columns that hang together, and a fourth that is the sum of
-// the first two, to the last decimal.
+// linkedData returns three skewed, correlated columns, and a fourth that is exactly the sum of the
+// first two.
 func linkedData(n int) []testColumn {
 	r := rand.New(rand.NewPCG(5, 9))
 	columns := make([]testColumn, 4)
@@ -33,7 +33,7 @@ func correlatedNoise(sd float64, columns ...string) *Noise {
 	return &Noise{Columns: columns, SD: percent(sd), Correlated: true}
 }
 
-// noiseOf is what a chain adds to each column of records.
+// noiseOf returns the noise that a chain adds to each column.
 func noiseOf(t *testing.T, c *Chain, columns []testColumn, size int) [][]float64 {
 	t.Helper()
 	out := make([][]float64, len(columns))
@@ -54,9 +54,9 @@ func noiseOf(t *testing.T, c *Chain, columns []testColumn, size int) [][]float64
 	return out
 }
 
-// The noise of three columns has covariance f²Σ, and each its normal distribution. The
-// standard error of a covariance of n normal pairs is λ₁λ₂√((1+r²)/n); the tolerance is
-// five, which one of six covariances passes once in 300,000 seeds.
+// The noise of three columns has covariance f²Σ, and each column has its normal distribution. The
+// standard error of a covariance of n normal pairs is λ₁λ₂√((1+r²)/n). The tolerance is five
+// standard errors, which one of six covariances exceeds once in 300,000 seeds.
 func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 	n := thin(200_000)
 	columns := linkedData(n)[:3]
@@ -79,7 +79,7 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 			}
 		}
 	}
-	// What is so released keeps the correlations, which noise column by column does not.
+	// This release keeps the correlations; separate noise for each column does not.
 	for i := range 3 {
 		for k := range i {
 			y := func(k int) []float64 {
@@ -89,7 +89,7 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 				}
 				return v
 			}
-			// SE of a correlation of which the noise is random, at most (f² + 2f)/√n.
+			// The SE of a correlation due to the random noise is at most (f² + 2f)/√n.
 			want, got := correlation(columns[i].values, columns[k].values), correlation(y(i), y(k))
 			if !(math.Abs(got-want) <= 5*(0.09+0.6)/math.Sqrt(float64(n))) {
 				t.Errorf("correlation of %d and %d: %v released, %v before", i, k, got, want)
@@ -98,8 +98,8 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 	}
 }
 
-// A column that is the sum of two others is released as their sum, but for rounding and for
-// what six digits of the correlations leave: noise of √(pivotal) of λ.
+// If a column is the sum of two others, its release is the sum of their releases, up to rounding
+// and the six digits of the correlations: noise of √(pivotal) of λ.
 func TestCorrelatedNoiseKeepsSums(t *testing.T) {
 	for _, order := range []string{"abd", "dab", "bda"} {
 		columns := linkedData(2000)
@@ -116,7 +116,7 @@ func TestCorrelatedNoiseKeepsSums(t *testing.T) {
 	}
 }
 
-// Blocks cut elsewhere, values missing, and a column alone in replicates.
+// Other block limits, missing values, and a single column in replicates.
 func TestCorrelatedNoiseOfARecord(t *testing.T) {
 	columns := linkedData(3000)[:3]
 	setup := testSetup(t, columns...)
@@ -133,7 +133,7 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 		}
 	}
 
-	// A value that is missing takes no noise, and leaves the others theirs.
+	// A missing value gets no noise and does not change the noise of the others.
 	missing := slices.Clone(columns)
 	missing[1].null = []int{0, 64, 2999}
 	got := noiseOf(t, chain(t, setup, noise), missing, 1000)
@@ -172,8 +172,8 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 	}
 }
 
-// A record of which one value changes has new noise in all columns: of noise that it kept,
-// the difference of two releases would show the change to λ√(1 − R²).
+// If one value of a record changes, the record gets new noise in all columns. With the old noise,
+// the difference of two releases would reveal the change up to λ√(1 − R²).
 func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 	columns := linkedData(2000)[:3]
 	setup := testSetup(t, columns...)
@@ -190,7 +190,7 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 			if !slices.Equal(after[k][1000:], before[k][1000:]) {
 				t.Errorf("column %d: other noise in records that are the same", k)
 			}
-			// Of 1,000 independent pairs a correlation lies beyond 5/√1000 once in 1.7 million.
+			// The correlation of 1,000 independent pairs exceeds 5/√1000 once in 1.7 million.
 			if r := correlation(before[k][:1000], after[k][:1000]); !(math.Abs(r) <= 0.16) {
 				t.Errorf("column %d changed: the noise of column %d has correlation %v with what it was", changed, k, r)
 			}
@@ -198,8 +198,8 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 	}
 }
 
-// Correlations over pairs of values that are there need not be those of any data: the
-// nearest that are take their place.
+// Correlations computed from pairwise complete values may be impossible as a matrix. They are
+// replaced by the nearest possible ones.
 func TestFactorOfCorrelations(t *testing.T) {
 	for name, r := range map[string][][]float64{
 		"sound":                       {{1, 0.5, -0.2}, {0.5, 1, 0.1}, {-0.2, 0.1, 1}},
@@ -267,8 +267,9 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 	}
 }
 
-// Noise that is far greater than the data is whole in the unit of the column, odd as often as even,
-// and never infinite. Of n values the share of odd ones has an SD of 1/(2√n): the tolerance is five.
+// Noise that is much greater than the data is an integer in the unit of the column, odd as often as
+// even, and never infinite. The share of odd values among n has an SD of 1/(2√n); the tolerance is
+// five SDs.
 func TestCorrelatedNoiseOfGreatScale(t *testing.T) {
 	n := 4000
 	columns := linkedData(n)[:2]
@@ -307,7 +308,7 @@ func TestCorrelatedNoiseOfGreatScale(t *testing.T) {
 	}
 }
 
-// releasedOf is what a chain makes of the columns of one block.
+// releasedOf returns what a chain releases of the columns of one block.
 func releasedOf(t *testing.T, c *Chain, columns []testColumn) (out [][]float64) {
 	t.Helper()
 	b := apply(t, c, block(0, len(columns[0].values), columns...))

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What a record's category becomes depends neither on where the blocks are cut nor on the
-// form in which it comes.
+// The release of a category depends neither on the limits of the blocks nor on the form of the
+// column.
 func TestCategoriesIndependentOfBlocks(t *testing.T) {
 	const n = 2*batch + 77
 	list := []string{"0", "1", "2", "3"}
@@ -73,8 +73,8 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 	}
 }
 
-// A category that becomes a text is another value, though the number that stands for it in
-// replicates is the code of that text.
+// A category that becomes a text is a different value, although its number in replicates is the
+// code of that text.
 func TestTextIsNoNumber(t *testing.T) {
 	code := microdata.CategoryCode([]byte("x"))
 	m := &Recode{Columns: []string{"a"}, Map: map[string]string{numberText(code): "x", "5": "5"}}
@@ -95,7 +95,7 @@ func TestTextIsNoNumber(t *testing.T) {
 	}
 }
 
-// Gathered values are told from others by every value of every column and every stratum.
+// Gathered values differ if any value of any column or stratum differs.
 func TestGatheredAreToldApart(t *testing.T) {
 	const n = 1<<13 + 3 // more than a part
 	g := &gathered{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}, strata: make([]int32, n)}
@@ -123,7 +123,7 @@ func TestGatheredAreToldApart(t *testing.T) {
 			g.strata[at] = 0
 		}
 	}
-	// Where something is remembered of other values, it is not used.
+	// A remembered result of other values is not used.
 	one, two := &allOutcomes{}, &gathered{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
 	all := &aggregation{k: 2, univariate: true}
 	for range 2 {
@@ -141,9 +141,9 @@ func TestGatheredAreToldApart(t *testing.T) {
 	}
 }
 
-// Noise by tiers that is drawn anew within bounds has the deviation of the value's tier:
-// of bounds that are far away it is the noise that it would be without them. An SD of n
-// draws has the standard error 1/√(2n), 1.1 % of it; 6 of them.
+// Noise by tiers that is drawn again within bounds has the SD of the value's tier. With bounds far
+// away it equals the noise without bounds. The relative standard error of an SD of n draws is
+// 1/√(2n) = 1.1 %; the tolerance is 6 of them.
 func TestRedrawByTiers(t *testing.T) {
 	const n = 4000
 	column := floats(3, slices.Concat(repeat(10, n), repeat(100, n), repeat(50, n))...)

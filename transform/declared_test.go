@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What masks are asked before they are used, by kind, of the masks that have all their
-// parameters. Who asks relies on it: whether a source is read twice, what is refused in shards,
-// which columns are read, whether records may go to quarantine.
+// The properties that each kind of mask declares, with all its parameters. The program relies on
+// them: whether a source is read twice, what is refused in shards, which columns are read, and
+// whether records may go to quarantine.
 func TestWhatMasksDeclare(t *testing.T) {
 	in := func(list ...string) map[string]bool {
 		m := map[string]bool{}
@@ -30,13 +30,13 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
 		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
 		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress")},
-		"on categories":         {OnCategories, in("sample", "pram", "suppress")}, // recode: of intervals
+		"on categories":         {OnCategories, in("sample", "pram", "suppress")}, // recode with intervals
 		"only moves":            {movesOnly, in("swap")},
 		"leaves out":            {LeavesOut, in("sample")},
 		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
 		"correlates":            {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
-		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram: they are given
-		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode: a bound is given
+		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
+		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode with a given bound
 		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
 		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap")},
 	} {
@@ -56,7 +56,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 			t.Errorf("%+v needs no values", p)
 		}
 	}
-	// Of which masks it is said that records may go to quarantine.
+	// The masks that may send records to quarantine.
 	for _, c := range []struct {
 		p    rejecting
 		want bool
@@ -69,13 +69,13 @@ func TestWhatMasksDeclare(t *testing.T) {
 			t.Errorf("%+v rejects: %v", c.p, got)
 		}
 	}
-	// Strata are categories, and without them nothing is looked at.
+	// Strata are categories; without strata no column is read.
 	if p := (&Sample{Rate: ptr(0.5)}); OnCategories(p) || ReadColumnsOf(p) != nil {
 		t.Error("a sample of all records looks at categories")
 	}
 }
 
-// The first mask alone can be a sample, and has the label from which its draws follow.
+// Only the first mask can be a sample, and its label names its draws.
 func TestSampleOfMasks(t *testing.T) {
 	sample, noise := &Sample{Rate: ptr(0.5)}, &Noise{Columns: []string{"a"}, SD: amount(1)}
 	for what, c := range map[string]struct {
@@ -95,7 +95,8 @@ func TestSampleOfMasks(t *testing.T) {
 	}
 }
 
-// A correlation is known of two columns in either order, and not known where it is none.
+// The correlation of two columns is known in either order. A number that is not a correlation
+// counts as unknown.
 func TestCorrelationsOfColumns(t *testing.T) {
 	known := Correlations{{"a", "b"}: 0.6, {"a", "c"}: math.NaN(), {"b", "c"}: -1}
 	for _, c := range []struct {
@@ -107,8 +108,9 @@ func TestCorrelationsOfColumns(t *testing.T) {
 			t.Errorf("%s and %s: %v, %v", c.a, c.b, r, ok)
 		}
 	}
-	// Of two columns √(1 − r²) of the noise is left to who knows the other one, whichever is asked for;
-	// all of it beside a column that it is not correlated with or of which that is not known.
+	// For two columns, √(1 − r²) of the noise remains for an intruder who knows the other column,
+	// whichever of them is asked for. All of it remains next to a column with no correlation or an
+	// unknown one.
 	for _, c := range []struct {
 		columns []string
 		column  string
@@ -125,7 +127,7 @@ func TestCorrelationsOfColumns(t *testing.T) {
 			t.Errorf("the columns became %v", columns)
 		}
 	}
-	// Three that hang together by ½ each: R² of one on the other two is ⅓.
+	// Three columns with correlations of ½ each: R² of one on the other two is ⅓.
 	three := Correlations{{"a", "b"}: 0.5, {"a", "c"}: 0.5, {"b", "c"}: 0.5}
 	for _, column := range []string{"a", "b", "c"} {
 		if got := NoiseLeft(three, []string{"a", "b", "c"}, column); math.Abs(got-math.Sqrt(2.0/3)) > 1e-12 {
@@ -134,7 +136,7 @@ func TestCorrelationsOfColumns(t *testing.T) {
 	}
 }
 
-// Which type a column is released as, and whether cells of it may be missing.
+// The type with which a column is released, and whether cells of it may be missing.
 func TestFieldsOfCategories(t *testing.T) {
 	text, number := arrow.DataType(arrow.BinaryTypes.String), arrow.DataType(arrow.PrimitiveTypes.Int32)
 	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
@@ -164,7 +166,7 @@ func TestFieldsOfCategories(t *testing.T) {
 	}
 }
 
-// What is said to data users of each kind, by the parameters that are published.
+// The text for data users for each kind, depending on the published parameters.
 func TestWordsOfMasks(t *testing.T) {
 	a := []string{"a", "b"}
 	const sampling = "sampling: each record was drawn by itself, with "
@@ -215,8 +217,8 @@ func TestWordsOfMasks(t *testing.T) {
 	}
 }
 
-// What an efficiency tells of cells that were set missing may not be published; of values that
-// stay or are drawn from a model it tells nothing of the mask.
+// The efficiency of suppressed cells may not be published. The efficiency of values that stay or
+// are drawn from a model reveals nothing about the mask.
 func TestEfficiencyOfMasksOfAllRecords(t *testing.T) {
 	every := func(string) bool { return true }
 	none := func(string) bool { return false }
@@ -231,7 +233,7 @@ func TestEfficiencyOfMasksOfAllRecords(t *testing.T) {
 	}
 }
 
-// Parameters and actions of what the other tests of this kind leave out.
+// Parameters and actions that the other tests of this kind do not cover.
 func TestParametersOfMasks(t *testing.T) {
 	a := []string{"a", "b"}
 	for _, c := range []struct {
@@ -267,8 +269,8 @@ func TestParametersOfMasks(t *testing.T) {
 	}
 }
 
-// Categories that differ in no stratum could become no other ones; where they differ in one, or
-// no value is there at all, there is nothing to refuse.
+// If each stratum has only one category, no category could become another one, and the mask is
+// refused. It is accepted if the categories differ in one stratum, or if no value is present.
 func TestStrataOfOneCategory(t *testing.T) {
 	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"x", "y"}, Invariant: true, By: []string{"s"}}
 	for what, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// filled are masks with all their parameters, by kind.
+// filled contains one mask of each kind with all its parameters.
 var filled = map[string]Params{
 	"sample":         &Sample{Rate: ptr(0.25), By: "k", Rates: map[string]float64{"x": 0.5}},
 	"bias":           &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
@@ -31,10 +31,10 @@ var filled = map[string]Params{
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }
 
-// TestEveryMaskSaysAllOfItself: what a mask leaves out is hidden and refused, which
-// is no fault of a user's configuration.
+// TestEveryMaskSaysAllOfItself: each mask must implement all descriptions. If one is missing, the
+// program hides or refuses something, although the user's configuration is correct.
 func TestEveryMaskSaysAllOfItself(t *testing.T) {
-	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle"} // a map varies them where it is told to only
+	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle"} // a map varies these only on request
 	for _, k := range Kinds {
 		p := filled[k.Name]
 		if p == nil {
@@ -58,8 +58,8 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 				t.Errorf("%s: does not say where it names %s", k.Name, c.Name)
 			}
 		}
-		// Every field of the configuration that is set is a parameter of the report,
-		// but for the columns, which it has beside them.
+		// Every configured field is a parameter of the report, except the columns, which the report
+		// lists separately.
 		v := reflect.ValueOf(p).Elem()
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Tag.Get("yaml")
@@ -78,7 +78,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 	}
 }
 
-// The strata of pram are said, where there are any.
+// The report names the strata of pram, if there are any.
 func TestStrataOfPRAMAreSaid(t *testing.T) {
 	p := *filled["pram"].(*PRAM)
 	for _, by := range [][]string{nil, {"k"}, {"k", "l"}} {
@@ -95,7 +95,7 @@ func TestStrataOfPRAMAreSaid(t *testing.T) {
 	}
 }
 
-// published makes of a mask's parameters what is published of them.
+// published returns the published part of a mask's parameters.
 func published(p Params, sd float64, names ...string) Published {
 	list := ParametersOf(p)
 	has := func(name string) bool {
@@ -119,8 +119,8 @@ func published(p Params, sd float64, names ...string) Published {
 	}
 }
 
-// TestPublishedActionIsTheAction where all is published, and says nothing of what is
-// not: no number of it is in the action or the words.
+// TestPublishedActionIsTheAction: if all parameters are published, the published action equals the
+// action. The action and its text contain no number that is not published.
 func TestPublishedActionIsTheAction(t *testing.T) {
 	for kind, p := range filled {
 		var all []string
@@ -129,7 +129,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 		}
 		of := PublishingKind(kind)
 		want := ActionOf(p, "a", 20)
-		if e, ok := want.(Exchange); ok { // the rest is the report's own, or of no use to users
+		if e, ok := want.(Exchange); ok { // the other fields are internal to the report, or of no use to users
 			want = Exchange{Keys: e.Keys, Attribute: e.Attribute, Rate: e.Rate}
 		}
 		if got := of.PublishedAction(published(p, 20, append(all, "base", "upper", "lower", "tiers")...), "a"); !reflect.DeepEqual(got, want) {
@@ -138,7 +138,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 		for _, name := range all {
 			var rest []string
 			for _, other := range all {
-				if other != name && !(kind == "bias") { // φ and range say each other
+				if other != name && !(kind == "bias") { // φ and range can be computed from each other
 					rest = append(rest, other)
 				}
 			}
@@ -162,7 +162,8 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 	}
 }
 
-// TestEfficiencyFollows: an efficiency is published only with all that it gives away.
+// TestEfficiencyFollows: an efficiency is published only if everything that it reveals is
+// published.
 func TestEfficiencyFollows(t *testing.T) {
 	for _, c := range []struct {
 		kind       string
@@ -203,8 +204,8 @@ func TestEfficiencyFollows(t *testing.T) {
 	}
 }
 
-// TestActionsWithoutParameters: a mask that Check refuses says nothing rather than
-// something wrong.
+// TestActionsWithoutParameters: a mask that Check refuses describes no action, rather than a wrong
+// one.
 func TestActionsWithoutParameters(t *testing.T) {
 	for _, k := range Kinds {
 		switch a := ActionOf(k.New(), "a", 1).(type) {
@@ -219,8 +220,8 @@ func TestActionsWithoutParameters(t *testing.T) {
 	}
 }
 
-// TestBoundThatIsNotPublished: that there is no bound is told only where bounds of
-// that side are published.
+// TestBoundThatIsNotPublished: the absence of a bound is published only if bounds of that side are
+// published.
 func TestBoundThatIsNotPublished(t *testing.T) {
 	below := &Truncate{Columns: []string{"a"}, Lower: ptr(10.0)}
 	for _, c := range []struct {
@@ -240,7 +241,7 @@ func TestBoundThatIsNotPublished(t *testing.T) {
 	}
 }
 
-// No file asks of which type a mask or its step is: what is asked of it, it says.
+// No file of the program checks the type of a mask or a step; it uses the interfaces instead.
 func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	masks := map[string]bool{}
 	for _, k := range Kinds {

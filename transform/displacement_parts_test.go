@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// displacedInParts has Displacers survey consecutive parts of the columns and one of them
-// decide. It returns what each finds of its part with those decisions, one behind the other.
+// displacedInParts lets Displacers survey consecutive parts of the columns and one of them decide.
+// It returns the results of all parts under these decisions, concatenated.
 func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ...testColumn) (all []microdata.Moved) {
 	t.Helper()
 	whole, from, found := of(), 0, make([][]byte, len(ends))
@@ -44,7 +44,7 @@ func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ..
 	return all
 }
 
-// displacedBy is what a Displacer says of records, one by one.
+// displacedBy returns the results of a Displacer, record by record.
 func displacedBy(t *testing.T, d *Displacer, from, end int, columns ...testColumn) (all []microdata.Moved) {
 	t.Helper()
 	for ; from < end; from += 100 {
@@ -64,8 +64,9 @@ func displacedBy(t *testing.T, d *Displacer, from, end int, columns ...testColum
 	return all
 }
 
-// What Displacers survey in parts, cut anywhere, tells each of its records what one survey of
-// all tells: with closed forms and where they are drawn, of one swap and of two, where parts are whole windows.
+// A survey in parts, cut anywhere, gives each record the same result as one survey of all records:
+// with closed forms and with draws, for one swap and for two, if the parts consist of whole
+// windows.
 func TestDisplacementInParts(t *testing.T) {
 	const n = 900
 	columns := displacementData(n, 4, 0.5, true)
@@ -110,9 +111,9 @@ func TestDisplacementInParts(t *testing.T) {
 	}
 }
 
-// sameMoved compares what is said of one record. Sums are in another order and from other
-// centres: values of some thousands have squares of 1e7, each of which is rounded by 1e-9, and a
-// mean square is 100,000 and more or that of the noise, 9. Deviations are kept as float32.
+// sameMoved compares the results for one record. Sums differ in order and centre: values of some
+// thousands have squares of 1e7, each rounded by 1e-9, while a mean square is at least 100,000, or
+// 9 for the noise. Deviations are stored as float32.
 func sameMoved(a, b *microdata.Moved) bool {
 	same := func(a, b []float64) bool {
 		return math.Abs(a[0]-b[0]) <= 1e-8*(1+math.Abs(b[0])) || a[0] != a[0] && b[0] != b[0]
@@ -125,8 +126,8 @@ func sameMoved(a, b *microdata.Moved) bool {
 	return same(a.Stay, b.Stay) && same(a.Square, b.Square) && same(a.Noise, b.Noise) && same(a.Weight, b.Weight) && same(a.Total, b.Total)
 }
 
-// What is cut off or longer is an error, wherever it is cut; what is another does no harm; and
-// decisions are of surveys that were taken in.
+// Truncated and extended bytes are errors, wherever they are cut. Changed bytes do no harm.
+// Decisions require surveys that were read before.
 func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	columns := displacementData(60, 2, 0.5, true)
 	of := func() *Displacer {

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// displacementData has keys that several, few and no records share, an attribute of
-// uneven values, and a skewed protected column with nulls.
+// displacementData returns keys shared by many, few or no records, an attribute with uneven
+// frequencies, and a skewed protected column with nulls.
 func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 77))
 	columns := swapData(n, seed, max(2, n/12), 3)
@@ -19,7 +19,7 @@ func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColum
 		columns[0].values[i] = math.Round(math.Exp(8 + sigma*r.NormFloat64()))
 		columns[3].values[i] = float64(min(r.IntN(5), r.IntN(5), 3))
 		columns[2].values[i] = float64(r.IntN(2))
-		if r.IntN(3) == 0 { // a few groups hold many records
+		if r.IntN(3) == 0 { // a few groups have many records
 			columns[1].values[i] = float64(r.IntN(3))
 		}
 		if nulls && r.IntN(6) == 0 {
@@ -30,7 +30,7 @@ func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColum
 	return columns
 }
 
-// displacements runs the Displacer of a chain over columns in blocks.
+// displacements applies the Displacer of a chain to columns in blocks.
 func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []microdata.Moved {
 	t.Helper()
 	n := len(columns[0].values)
@@ -52,9 +52,9 @@ func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []mic
 	return out
 }
 
-// What the Displacer says of every record is the mean over whole releases of the
-// chain: for each record z = (mean − said)/SE must have the spread of a normal
-// variable, and the mean over records must agree.
+// The expectation for every record is compared with the mean over whole releases of the chain: z =
+// (mean − expectation)/SE must have the spread of a normal variable over the records, and the
+// overall mean must agree.
 func TestDisplacementIsThatOfReleases(t *testing.T) {
 	for name, masks := range displacementChains() {
 		for _, nulls := range []bool{false, true} {
@@ -67,7 +67,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 	const n, window, replicates = 900, 300, 400
 	sigma := 1.2
 	if len(masks) > 1 {
-		sigma = 0.5 // where many are to be met, the mean over a few that are far off is skewed
+		sigma = 0.5 // if there are many possible partners, the mean over the few distant ones is skewed
 	}
 	columns := displacementData(n, 5, sigma, nulls)
 	setup := testSetup(t, columns...)
@@ -127,8 +127,8 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 			beyond++
 		}
 	}
-	// Of normal variables 0.3 % are beyond 3; those that a rare exchange decides are
-	// skewed, and more of them are.
+	// Of normal variables 0.3 % exceed 3. Records decided by a rare exchange are skewed, and more
+	// of them exceed it.
 	if beyond > 3+judged/60 {
 		t.Errorf("%d of %d records are beyond 3 standard errors", beyond, judged)
 	}
@@ -146,8 +146,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 	}
 }
 
-// displacementOwn is E(x − y)² of what the masks that move nothing do, from 500
-// replicates.
+// displacementOwn estimates E(x − y)² of the masks that move nothing, from 500 replicates.
 func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColumn) []float64 {
 	n := len(columns[0].values)
 	own := make([]float64, n)
@@ -165,8 +164,8 @@ func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColu
 	return own
 }
 
-// A rejected record is not released: it has no weight and is nobody's partner. And what
-// is said of one column does not depend on how many others a swap moves.
+// A rejected record is not released: it has no weight and is no one's partner. The result for one
+// column does not depend on the number of other columns that a swap moves.
 func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 	const n = 400
 	columns := displacementData(n, 9, 1, true)
@@ -226,8 +225,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// Of the records that are wanted alone as much is said as of all: whatever lies in a window
-// may come to one of them.
+// If results are wanted for some records only, they equal those for all records: any value in a
+// window may move to one of them.
 func TestDisplacementOfWantedRecords(t *testing.T) {
 	const n, window = 240, 80
 	columns := displacementData(n, 4, 0.5, true)
@@ -289,7 +288,7 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 	}
 }
 
-// What is said of a record does not depend on where blocks are cut.
+// The result for a record does not depend on the limits of the blocks.
 func TestDisplacementInPieces(t *testing.T) {
 	const n = 2*batch/4 + 37
 	columns := displacementData(n, 4, 0.5, true)
@@ -324,9 +323,9 @@ func TestDisplacementInPieces(t *testing.T) {
 	}
 }
 
-// What is found of each record at once, where one swap over the data moves a column, is to the
-// bit what the way step by step finds: of few and of many combinations, with records that are
-// rejected, of no value, or not wanted, and whose group nobody shares.
+// The direct computation for one swap over the data equals the general step-by-step one, bit by
+// bit: with few and many combinations, rejected records, missing values, records that are not
+// wanted, and records alone in their group.
 func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 	const n = 900
 	columns := displacementData(n, 9, 0.5, true)
@@ -368,7 +367,7 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 					}
 					two[k] = b
 				}
-				// NaN is printed like NaN, and every other number as its shortest form, which is its own.
+				// NaN prints as NaN, and every other number has a unique shortest form.
 				if a, b := fmt.Sprint(two[0].Columns[col.index].Moved), fmt.Sprint(two[1].Columns[col.index].Moved); a != b {
 					t.Fatalf("%s, records from %d: %v, want %v", name, from, a, b)
 				}
@@ -380,8 +379,8 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 	}
 }
 
-// The centre of a column is the median of its values, by sorting them; of many it is that of every
-// second, fourth and so on, from the first one. What takes no part is not looked at.
+// The centre of a column is the median of its values, by sorting. With many values it is the median
+// of every second, fourth, … value, starting with the first. Values that take no part are ignored.
 func TestMiddle(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 15))
 	for _, n := range []int{0, 1, 2, 3, 125, 126, 127, 250, 251, 252, 253, 1000, 5000} {

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Masks are checked, made ready for the columns of a run, and applied block by block.
+// Masks are checked, prepared for the columns of a run, and applied block by block.
 func ExampleNewChain() {
 	lower := 0.0
 	masks := []transform.Spec{
@@ -24,16 +24,16 @@ func ExampleNewChain() {
 			log.Fatalf("masks[%d].%s.%s", i, m.Kind(), p)
 		}
 	}
-	for _, p := range transform.CheckSpecs(masks) { // what is wrong between them
+	for _, p := range transform.CheckSpecs(masks) { // problems between the masks
 		log.Fatal(p)
 	}
-	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in earnest: keystream.Generate()
+	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in production: keystream.Generate()
 	if err != nil {
 		log.Fatal(err)
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{Key: key, Columns: []transform.ColumnInfo{{
 		Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64},
-		Decimals: 2, Mean: 603, SD: 445, // of the original column: the sd of 35% refers to it
+		Decimals: 2, Mean: 603, SD: 445, // of the original column: "35%" is a share of this SD
 	}}})
 	if err != nil {
 		log.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// labelled is a type of one's own, which is stored as texts are.
+// labelled is an extension type that is stored as texts.
 type labelled struct{ arrow.ExtensionBase }
 
 func (*labelled) ArrayType() reflect.Type                    { return reflect.TypeFor[labelledArray]() }
@@ -23,7 +23,7 @@ func (*labelled) Deserialize(arrow.DataType, string) (arrow.ExtensionType, error
 
 type labelledArray struct{ array.ExtensionArrayBase }
 
-// The categories of a type of one's own are those of what it is stored as.
+// The categories of an extension type are those of its storage type.
 func TestCategoriesOfAnExtension(t *testing.T) {
 	m := &Recode{Columns: []string{"a"}, Map: map[string]string{"Graz": "South", "Linz": "North"}}
 	got, _ := categories(t, []Spec{mask(m)}, &labelled{arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}}, `["Graz", null, "Linz", "Wien"]`)

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// computingMasks are masks of each kind that computes, on the columns given.
+// computingMasks returns masks of each kind that computes, for the given columns.
 func computingMasks(columns ...string) map[string][]Spec {
 	noise := mask(&Noise{Columns: columns, SD: amount(2)})
 	return map[string][]Spec{
@@ -26,7 +26,7 @@ func computingMasks(columns ...string) map[string][]Spec {
 	}
 }
 
-// wants says that an error holds a text.
+// wants checks that an error contains a text.
 func wants(t *testing.T, what string, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -34,8 +34,8 @@ func wants(t *testing.T, what string, err error, text string) {
 	}
 }
 
-// A column that is not there, or is no number, is refused by every mask that computes, at
-// any place of its list.
+// A column that does not exist or is not numeric is refused by every mask that computes, at any
+// place of its list.
 func TestColumnsThatCannotBeMasked(t *testing.T) {
 	for _, columns := range [][]string{{"z"}, {"z", "a"}, {"a", "z"}, {"text", "a"}, {"a", "text"}} {
 		for name, masks := range computingMasks(columns...) {
@@ -51,7 +51,7 @@ func TestColumnsThatCannotBeMasked(t *testing.T) {
 	}
 }
 
-// absent is a block of ten records that has the values of all columns but one.
+// absent returns a block of ten records in which one column has no values.
 func absent(t *testing.T, index int) (Setup, func() *microdata.Block) {
 	columns := swapData(10, 4, 2, 3)
 	return testSetup(t, columns...), func() *microdata.Block {
@@ -61,19 +61,19 @@ func absent(t *testing.T, index int) (Setup, func() *microdata.Block) {
 	}
 }
 
-// A block without the numbers of a column is refused by every step that computes with
-// them, wherever the step stands, and in a survey too.
+// A block without the numbers of a column is refused by every step that computes with them, at any
+// place of the chain, and in a survey too.
 func TestBlocksWithoutNumbers(t *testing.T) {
 	const want = `column "a": must be in Numbers form to be masked`
 	setup, blocks := absent(t, 0)
 	for name, masks := range computingMasks("a") {
 		wants(t, name, chain(t, setup, masks...).Apply(blocks()), want)
-		// Behind a mask of another column.
+		// After a mask of another column.
 		other := mask(&Round{Columns: []string{"b"}, Base: ptr(7.0)})
 		other.Name = "first"
 		behind := append([]Spec{other}, masks...)
 		wants(t, name+" behind another", chain(t, setup, behind...).Apply(blocks()), want)
-		// In replicates that share what is in front: the leading masks are applied once.
+		// In replicates with shared leading masks, these masks are applied once.
 		pair := []*Chain{chain(t, setup, masks...), chain(t, setup, append(slices.Clone(masks), other)...)}
 		for i, r := range Replicates(pair, 1) {
 			wants(t, name+" of replicates", r.Apply(blocks()), want)
@@ -81,8 +81,8 @@ func TestBlocksWithoutNumbers(t *testing.T) {
 				t.Errorf("%s: %d masks are shared", name, r.common)
 			}
 		}
-		// In the survey of a swap behind it that moves the column; of one that does not look at
-		// it the survey need not see what they do.
+		// In the survey of a later swap that moves the column. If the swap does not use the column,
+		// its survey ignores these masks.
 		swap := func(column string) *Chain {
 			m := mask(&Swap{Keys: []string{"b"}, Attribute: "d", Columns: []string{column}, Rate: ptr(0.5), Scope: "dataset"})
 			return chain(t, setup, append(slices.Clone(masks), m)...)
@@ -94,8 +94,8 @@ func TestBlocksWithoutNumbers(t *testing.T) {
 	}
 }
 
-// A block without a column that a swap reads is refused: keys and attribute, by the swap
-// and by what follows its exchanges, within windows and over the data.
+// A block without a column that a swap reads is refused: keys and attribute, by the swap and by the
+// steps after it, within windows and over the data.
 func TestBlocksWithoutKeys(t *testing.T) {
 	const want = "the block does not hold a column that the swap reads"
 	for index := 1; index <= 3; index++ {
@@ -110,7 +110,7 @@ func TestBlocksWithoutKeys(t *testing.T) {
 	}
 }
 
-// A survey comes first, once, and shows the records that are masked later.
+// A survey comes first, once, and contains the records that are masked later.
 func TestSurveysOutOfPlace(t *testing.T) {
 	columns := swapData(40, 4, 2, 3)
 	setup := testSetup(t, columns...)
@@ -119,7 +119,7 @@ func TestSurveysOutOfPlace(t *testing.T) {
 	wants(t, "before it", c.Apply(block(0, 40, columns...)), "needs a survey of all records first")
 	surveyed(t, c, 40, columns...)
 	wants(t, "after its end", c.Survey(block(0, 40, columns...)), "survey: has ended already")
-	// A record that the survey saw, with which another was exchanged, is no longer there.
+	// A record of the survey was exchanged with another and is missing in the second pass.
 	released := apply(t, c, block(0, 40, columns...)).Columns[0].Out().Values
 	for row := 1; row < 40; row++ {
 		if released[row] == columns[0].values[row] {
@@ -135,7 +135,7 @@ func TestSurveysOutOfPlace(t *testing.T) {
 		}
 		wants(t, "a record is gone", c.Apply(b), fmt.Sprintf("masks[0].swap: record %d of stream 0, which the first pass saw, is gone", row))
 	}
-	// What is expected of exchanges refuses records of other keys than the survey saw.
+	// The expectation of exchanges refuses records with other keys than in the survey.
 	d := chain(t, setup, masks...).Displacer()
 	if err := d.Survey(block(0, 40, columns...)); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestSurveysOutOfPlace(t *testing.T) {
 	}
 }
 
-// A block of a file starts at a multiple of the window; one of a stream anywhere.
+// A block of a file starts at a multiple of the window, a block of a stream anywhere.
 func TestWindowsStartAtMultiples(t *testing.T) {
 	columns := swapData(40, 4, 2, 3)
 	setup := testSetup(t, columns...)
@@ -178,7 +178,7 @@ func TestWindowsStartAtMultiples(t *testing.T) {
 	}
 }
 
-// A law of masks that touch nothing is that of the value itself.
+// The law of a column without masks is the value itself.
 func TestLawOfAnUntouchedColumn(t *testing.T) {
 	columns := swapData(3, 4, 2, 3)
 	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"b"}, SD: amount(2)}))
@@ -207,7 +207,7 @@ func TestLawOfAnUntouchedColumn(t *testing.T) {
 	}
 }
 
-// What several chains of one run have changed is added up, mask by mask.
+// The numbers of changes of several chains of one run are added, mask by mask.
 func TestResumeAddsUp(t *testing.T) {
 	columns := swapData(3, 4, 2, 3)
 	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Round{Columns: []string{"b"}, Base: ptr(1e6)}))
@@ -222,7 +222,7 @@ func TestResumeAddsUp(t *testing.T) {
 	}
 }
 
-// Which masks of a list mix records does not depend on where they stand.
+// Which masks of a list mix records does not depend on their order.
 func TestMixingAnywhere(t *testing.T) {
 	noise, swap := mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(swapMask("random", "", 1))
 	for _, c := range []struct {
@@ -246,8 +246,8 @@ func TestMixingAnywhere(t *testing.T) {
 	}
 }
 
-// A Displacer speaks of the numeric columns that a swap moves, and says of which it
-// knows no exchange, as the keys are masked before.
+// A Displacer gives results for the numeric columns that a swap moves. If the keys are masked
+// before, it reports that the exchanges of these columns are unknown.
 func TestWhatADisplacerSpeaksOf(t *testing.T) {
 	columns := append(swapData(60, 4, 2, 3), floats(0, repeat(3, 60)...))
 	setup := testSetup(t, columns...)
@@ -281,7 +281,7 @@ func TestWhatADisplacerSpeaksOf(t *testing.T) {
 	}
 }
 
-// Types that are nested can be neither keys nor exchanged; nulls and extensions can.
+// Nested types can be neither keys nor exchanged; null types and extension types can.
 func TestTypesOfSwaps(t *testing.T) {
 	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64)
 	fixedLists := array.NewFixedSizeListBuilder(memory.DefaultAllocator, 2, arrow.PrimitiveTypes.Int64)
@@ -328,7 +328,7 @@ func TestTypesOfSwaps(t *testing.T) {
 	if err := new(coder).codeArray(codes, nulls, 0); err != nil || !slices.Equal(codes, []int32{0, 0, 0}) {
 		t.Error(codes, err)
 	}
-	// Arrays of no values.
+	// Arrays without values.
 	for _, typ := range movableTypes {
 		a := array.NewBuilder(memory.DefaultAllocator, typ).NewArray()
 		if moved, err := placeArray(a, nil, nil); err != nil || moved.Len() != 0 {
@@ -341,7 +341,7 @@ func TestTypesOfSwaps(t *testing.T) {
 	}
 }
 
-// Values without nulls take one in: only where one comes is there a bitmap.
+// If a null is moved into values without nulls, a bitmap is created; otherwise there is none.
 func TestNullsThatComeIn(t *testing.T) {
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	b.AppendValues([]int64{1, 2, 3}, nil)
@@ -356,7 +356,7 @@ func TestNullsThatComeIn(t *testing.T) {
 				t.Errorf("row %d: value %d is null: %v", row, i, got.IsNull(i))
 			}
 		}
-		// What a null covers is not there to be read.
+		// The value under a null cannot be read.
 		if v := got.(*array.Int64).Int64Values()[row]; v != 0 {
 			t.Errorf("row %d: %d lies below the null", row, v)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// sums of rows of numbers, each row with a weight of its own, so that none of them can
-// change, nor two change places, without a sum that shows it.
+// sums are weighted sums of rows of numbers. Each row has its own weight, so that a changed number,
+// or two exchanged ones, changes a sum.
 type sums []float64
 
 func (s *sums) add(row int, values ...float64) {
@@ -33,8 +33,8 @@ func figureTypes() []lawType {
 	return append(slices.Clone(lawTypes), lawType{"single precision", arrow.PrimitiveTypes.Float32, -1}, lawType{"tens", &arrow.Decimal128Type{Precision: 10, Scale: -1}, 0})
 }
 
-// What the law of a chain says of single originals, held against what it has said before:
-// TestLawIsThatOfTheChain holds it against draws, which cannot see the last digits.
+// The law of a chain at single originals is compared with stored figures. TestLawIsThatOfTheChain
+// compares it with draws, which cannot check the last digits.
 func TestFiguresOfLaws(t *testing.T) {
 	var f pinned.Figures
 	chains := lawChains()
@@ -97,8 +97,8 @@ func displacementChains() map[string][]Spec {
 	return chains
 }
 
-// What a Displacer says of every record of a small file, with and without nulls and
-// rejected records, in one block and in several.
+// The results of a Displacer for every record of a small file, with and without nulls and rejected
+// records, in one block and in several.
 func TestFiguresOfDisplacements(t *testing.T) {
 	const n, window = 240, 80
 	var f pinned.Figures
@@ -132,8 +132,8 @@ func TestFiguresOfDisplacements(t *testing.T) {
 	f.Check(t, "testdata/displacements.txt")
 }
 
-// The rates of groups of many shapes: of one size, of two, of few combinations and of
-// many, exact and simulated (from the sizes alone, so that they are always the same).
+// The rates for groups of many shapes: equal sizes, two sizes, few combinations and many, exact and
+// simulated (the simulation depends on the sizes only, so it is repeatable).
 func TestFiguresOfPairings(t *testing.T) {
 	var f pinned.Figures
 	many := slices.Repeat([]int32{3, 1, 1, 2}, 90)
@@ -168,7 +168,7 @@ func TestFiguresOfPairings(t *testing.T) {
 	f.Check(t, "testdata/pairings.txt")
 }
 
-// What chains explain of the values that stay.
+// The unchanged values that chains explain.
 func TestFiguresOfKeeping(t *testing.T) {
 	var f pinned.Figures
 	chains := lawChains()
@@ -194,8 +194,8 @@ func TestFiguresOfKeeping(t *testing.T) {
 	f.Check(t, "testdata/keeping.txt")
 }
 
-// What is released of a file of streams, scopes, gaps, nulls and rejected records, by
-// the same chains, and by replicates of them that share their draws.
+// The releases of a file with streams, scopes, gaps, nulls and rejected records, by the same chains
+// and by replicates that share their draws.
 func TestFiguresOfReleases(t *testing.T) {
 	const n, window = 240, 80
 	var f pinned.Figures

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A record that was gathered is found where it was put, whatever blocks it came in and whichever
-// record was sought before; one of another scope, source or place is not there. Blocks that follow
-// each other in one source take one run.
+// A gathered record is retrieved from its place, in whichever blocks it arrived and whichever
+// record was read before. A record of another scope, source or place is not present. Consecutive
+// blocks of one source form one run.
 func TestGatheredRecordsAreFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 7))
 	for round := range 200 {

@@ -8,9 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The same key, data and masks give the same bits on every platform and in every
-// version: whoever releases again next month relies on it. A change here is a
-// change of what is released, and needs a new version of the keystream's labels.
+// The same key, data and masks give the same bits on every platform and in every version: next
+// month's release depends on it. A difference here changes releases and needs a new version of the
+// keystream's labels.
 func TestReleasedBits(t *testing.T) {
 	const n = 5000
 	columns := []testColumn{
@@ -29,7 +29,7 @@ func TestReleasedBits(t *testing.T) {
 	setup := testSetup(t, columns...)
 	setup.Window = 1000
 	for i := range setup.Columns {
-		setup.Columns[i].Mean, setup.Columns[i].SD = 5000, 2900 // not computed, so that they are the same everywhere
+		setup.Columns[i].Mean, setup.Columns[i].SD = 5000, 2900 // constants, so that they are the same on every platform
 	}
 	for _, tt := range []struct {
 		name  string

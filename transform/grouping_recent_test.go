@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Codes of texts are dense in the order of first sight, equal for equal texts and no others,
-// whatever of them is kept at hand: lengths on both sides of what is, zeros at their ends,
-// more texts than there is room for, and after a reset anew.
+// The codes of texts are consecutive in order of appearance, and equal if and only if the texts are
+// equal, whichever texts are cached: lengths above and below the limit of the cache, trailing
+// zeros, more texts than it has room for, and again after a reset.
 func TestTextsHaveCodesOfTheirOwn(t *testing.T) {
 	var texts []string
 	for length := range 10 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What is set aside leaves no trace: with other values in its records, of which no draw of others
-// knows, all others are released as they were. Without a share that is set aside they are not.
+// Records set aside have no influence: if their values change, and their draws affect no other
+// record, the releases of all others stay the same. Without a share set aside the releases change.
 func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 	const n = 1200
 	for name, m := range map[string]Synthesise{
@@ -64,8 +64,9 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 	}
 }
 
-// The share is that of a draw by place: 20,000 records have an SD of 0.28 % at 0.2. Copies, replicates and
-// masks have the same records, and a smaller share is part of a greater one.
+// The records set aside are drawn by place: for 20,000 records at 0.2, the share has an SD of 0.28
+// %. Copies, replicates and masks use the same records, and a smaller share is a subset of a
+// greater one.
 func TestHeldOutIsADrawByPlace(t *testing.T) {
 	columns := tiedData(200, 7)
 	masks := []Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}, HeldOut: ptr(0.2), Copies: ptr(2)}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)}),
@@ -103,7 +104,7 @@ func TestHeldOutIsADrawByPlace(t *testing.T) {
 	}
 }
 
-// Records of a topic with gaps in its places are set aside as the same places without.
+// In a topic with gaps, records are set aside by their places, as without gaps.
 func TestHeldOutOfPlaces(t *testing.T) {
 	key := testSetup(t).Key
 	g := &gathered{n: 6, runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0}, {scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
@@ -126,7 +127,7 @@ func TestHeldOutIsRefused(t *testing.T) {
 			t.Errorf("%v: %v", share, ps)
 		}
 	}
-	// 14 records are enough, not without half of them.
+	// 14 records are enough, but not if half of them are set aside.
 	columns := tiedData(14, 9)
 	for share, want := range map[float64]string{0.01: "", 0.5: "masks[0].synthesise.columns[0]: must have at least 11 records"} {
 		c := chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, HeldOut: &share}))
@@ -139,8 +140,8 @@ func TestHeldOutIsRefused(t *testing.T) {
 	}
 }
 
-// What was learnt of records goes with a sum of them and of who is set aside: of every other part
-// that is set aside it is another one, and where none is it is that of the records.
+// The name of a fitted model contains a checksum of the records and of the set aside. Each
+// different set gives another checksum, and with no record set aside it is that of the records.
 func TestSumsOfWhoIsSetAside(t *testing.T) {
 	records := sha256.Sum256([]byte("records"))
 	if got := sumWith(records, nil); got != records {

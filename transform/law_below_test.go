@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BelowEach has the bits of Below, for draws that it takes together and for others, at
+// BelowEach has the same bits as Below, for draws that it handles together and for others, with
 // values and bounds of every size.
 func TestBelowEachHasTheBitsOfBelow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 17))
@@ -51,7 +51,7 @@ func TestBelowEachHasTheBitsOfBelow(t *testing.T) {
 	}
 }
 
-// free is the law of one draw of a scale about multiples of a step.
+// free returns the law of one draw with a scale, around multiples of a step.
 func free(d draw, scale, step float64) *Law {
 	l := &Law{column: &column{}, random: []spread{{
 		draw: d, grid: grid{1 / step}, scale: func(float64) float64 { return scale }, lower: math.Inf(-1), upper: math.Inf(1),
@@ -60,7 +60,7 @@ func free(d draw, scale, step float64) *Law {
 	return l
 }
 
-// bounded is a law whose draw must land within bounds.
+// bounded returns a law with a draw that must lie within bounds.
 func bounded(l *Law, lower, upper float64) *Law {
 	l.random[0].lower, l.random[0].upper = lower, upper
 	return l

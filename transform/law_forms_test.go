@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// density of the standard forms, as their definitions have it.
+// testDensity is the density of the standard form, by definition.
 func (d draw) testDensity(z float64) float64 {
 	switch d {
 	case laplace:
@@ -19,8 +19,8 @@ func (d draw) testDensity(z float64) float64 {
 	return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 }
 
-// integral of z^power times the density over [a, b], by the midpoint rule on cells that
-// end at −1, 0 and 1, where densities have corners.
+// testIntegral integrates z^power times the density over [a, b] with the midpoint rule, on cells
+// that end at −1, 0 and 1, where densities have corners.
 func (d draw) testIntegral(a, b float64, power int) float64 {
 	a, b = max(a, -45), min(b, 45)
 	const cells = 4000
@@ -36,8 +36,8 @@ func (d draw) testIntegral(a, b float64, power int) float64 {
 	return sum
 }
 
-// The closed forms of the three distributions are the integrals that they stand for, over
-// bounded and unbounded intervals on either side of 0 and about it.
+// The closed forms of the three distributions equal their integrals, over bounded and unbounded
+// intervals on either side of 0 and around it.
 func TestFormsAreIntegrals(t *testing.T) {
 	inf := math.Inf(1)
 	bounds := []float64{-inf, -6, -2.5, -1, -0.4, 0, 0.4, 1, 2.5, 6, inf}
@@ -54,9 +54,9 @@ func TestFormsAreIntegrals(t *testing.T) {
 				got[0] = d.mass(a, b)
 				got[1], got[2] = d.partial(a, b)
 				for power, g := range got {
-					// The midpoint rule's error: a width of 45/4000 at most, squared, times the
-					// greatest second derivative of z² times a density, 3, over 24, on an interval
-					// of effective length 10.
+					// The error of the midpoint rule: the squared width (at most 45/4000), times
+					// the maximum second derivative of z² times a density (3), divided by 24, on an
+					// interval of effective length 10.
 					if !(math.Abs(g-want[power]) <= 2e-4) {
 						t.Errorf("draw %d: ∫ z^%d over [%v, %v] is %v, want %v", d, power, a, b, g, want[power])
 					}
@@ -75,7 +75,8 @@ func TestFormsAreIntegrals(t *testing.T) {
 		if got, want := d.deviation(3), 3*math.Sqrt(d.variance()); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("draw %d: SD %v, want %v", d, got, want)
 		}
-		// Beyond reach lies less than 1e-15; a tenth nearer there is more, but for uniform draws.
+		// The probability beyond reach is less than 1e-15; a tenth closer there is more, except for
+		// uniform draws.
 		r := d.reach()
 		if d.mass(r, inf) > 1e-15 || d != uniform && d.mass(0.9*r, inf) < 1e-15 || d == uniform && d.mass(0.9*r, inf) != 0.05*1 && math.Abs(d.mass(0.9*r, inf)-0.05) > 1e-12 {
 			t.Errorf("draw %d: beyond %v lies %v", d, r, d.mass(r, inf))
@@ -83,7 +84,7 @@ func TestFormsAreIntegrals(t *testing.T) {
 	}
 }
 
-// The variance of a rounded draw is the sum over what it may be rounded to.
+// The variance of a rounded draw is the sum over its possible values.
 func TestRoundedIsASum(t *testing.T) {
 	for _, d := range []draw{normal, laplace, uniform} {
 		for _, s := range []float64{0.05, 0.2, 0.499, 0.5, 0.7, 1, 1.49, 1.5, 2.3, 2.99, 3, 5, 17.3} {
@@ -92,8 +93,9 @@ func TestRoundedIsASum(t *testing.T) {
 				for j := 1.0; (j-0.5)*h/s < d.reach()+1; j++ {
 					want += 2 * j * j * h * h * d.mass((j-0.5)*h/s, (j+0.5)*h/s)
 				}
-				// From three steps on a rounded normal draw is said to have a twelfth of a step's
-				// square more: off by exp(−2π²·9) times squares of some steps.
+				// From three steps on, the variance of a rounded normal draw is approximated by
+				// adding a twelfth of the squared step. The error is exp(−2π²·9) times the squares
+				// of a few steps.
 				if got := rounded(d, s, h); !(math.Abs(got-want) <= 1e-9*(want+h*h)) {
 					t.Errorf("draw %d of scale %v to steps of %v: %v, want %v", d, s, h, got, want)
 				}
@@ -105,15 +107,15 @@ func TestRoundedIsASum(t *testing.T) {
 		if got := rounded(d, 0, 2); got != 0 {
 			t.Errorf("draw %d: of scale 0 it is %v", d, got)
 		}
-		// So fine a step that the sum is taken for its limit.
+		// A step so small that the limit replaces the sum.
 		if got, want := rounded(d, 1, 1e-6), d.variance(); !(math.Abs(got-want) <= 1e-11) {
 			t.Errorf("draw %d, fine steps: %v, want %v", d, got, want)
 		}
 	}
 }
 
-// Between two bounds the share u lies below the point found, wherever the bounds lie; of
-// bounds out of reach it is the nearer one.
+// Between two bounds, a share u of the probability lies below the returned point, wherever the
+// bounds are. If both are out of reach, the result is the nearer one.
 func TestBetweenIsTheShare(t *testing.T) {
 	inf := math.Inf(1)
 	bounds := []float64{-inf, -12, -6, -2.5, -1, -0.4, 0, 0.4, 1, 2.5, 6, 12, inf}
@@ -134,7 +136,7 @@ func TestBetweenIsTheShare(t *testing.T) {
 					}
 					below := u
 					if a > 0 {
-						below = 1 - u // mirrored, so that the tail is exact
+						below = 1 - u // mirrored, to keep the tail exact
 					}
 					if got := d.mass(a, z) / mass; !(math.Abs(got-below) <= 1e-7) {
 						t.Errorf("draw %d in [%v, %v]: below %v lies %v, want %v", d, a, b, z, got, below)

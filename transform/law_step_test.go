@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The step of a law is that of the draw's grid or the distance of the value from the next one,
-// whichever is greater, also at the edges of the range where the second is not computed.
+// The step of a law is the greater of the draw's grid and the distance of the value to the next
+// one, also near the ends of the range, where the second is not computed.
 func TestStepOfLaw(t *testing.T) {
 	mults := []float64{1e-300, 0x1p-110, 1e-9, 0.25, 1, 100, 1e7, 0x1p124, 0x1p125, 0x1p126, 1e300}
 	for _, single := range []bool{false, true} {

@@ -8,10 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// The law of a chain at a value is that of what the chain makes of many records of
-// that value: moments within five of the draws' own standard errors, and the
-// distribution function at every tenth of the draws within five standard errors of
-// a share. Where nothing is drawn the two are equal.
+// The law of a chain at a value is compared with the chain's release of many records of that value:
+// moments within five of the draws' standard errors, and the distribution function at every tenth
+// of the draws within five standard errors of a share. Without draws the two are equal.
 func TestLawIsThatOfTheChain(t *testing.T) {
 	const n = 6_000
 	for _, typ := range lawTypes {
@@ -116,10 +115,9 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 		d4 += d * d * d * d / n
 	}
 	shift, square := law.Moments(x)
-	v := max(0, square-shift*shift) // where little lies behind a bound, the draws may not know their own error
-	// Beside the draws' error, and twenty draws that are one step of a rounding off: what
-	// Moments neglects of rounding in the draw of uniform noise, 0.2 % of a variance of
-	// 16² steps or more.
+	v := max(0, square-shift*shift) // if little probability lies beyond a bound, the draws cannot estimate their own error
+	// Allowed are the error of the draws, and twenty draws that differ by one rounding step:
+	// Moments neglects the rounding of uniform noise, 0.2 % of a variance of 16² steps or more.
 	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; !(math.Abs(shift-d1) <= e) {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}
@@ -152,8 +150,8 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	}
 }
 
-// A chain has no law on a column where more is drawn than a normal sum, and another
-// column's masks do not count.
+// A chain has no law for a column if it draws more than a sum of normals. Masks of other columns do
+// not count.
 func TestChainsWithoutLaw(t *testing.T) {
 	noise := func(column, distribution string, tiers ...Tier) Spec {
 		return mask(&Noise{Columns: []string{column}, SD: amount(1), Distribution: distribution, Tiers: tiers})

@@ -2,8 +2,8 @@ package transform
 
 import "testing"
 
-// How far two draws reach is set by the tiers that the first draw can lead to, on either side of
-// their bound, and by no other tier.
+// The reach of two draws depends on the tiers that the first draw can lead to, on either side of
+// their bound, and on no other tier.
 func TestReachOfTwoDrawsIsThatOfTheirTiers(t *testing.T) {
 	values := floats(2, 10, 100, 1000)
 	reach := func(x, sd float64, tiers ...Tier) [2]float64 {

@@ -7,10 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Of two draws the law is the sum over every value of the grid that the first may leave, which
-// is taken here value by value, with distribution functions of its own. Where both are normal
-// the two agree to 1e-6 and in the tails to 1 in 1000, which extremes of a large file
-// rest upon; of the others, whose densities have corners, to what the grid makes of those.
+// The law of two draws is the sum over every grid value that the first draw can give. The test
+// computes this sum value by value, with its own distribution functions. If both draws are normal,
+// they agree to 1e-6, and to 1 in 1000 in the tails, which matter for the extremes of a large file.
+// Other densities have corners, and agree up to the error of the grid there.
 func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 	type draw struct {
 		name  string
@@ -123,10 +123,10 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 	}
 }
 
-// variances are kept, as a scale is that of many values.
+// variances is a cache, because many values have the same scale.
 var variances = map[[3]float64]float64{}
 
-// variance of a draw that is rounded to multiples of h, by the sum.
+// variance returns the variance of a draw rounded to multiples of h, by the sum.
 func variance(cdf func(float64) float64, s, reach, h float64) float64 {
 	if s == 0 {
 		return 0

@@ -2,8 +2,8 @@ package transform
 
 import "testing"
 
-// What leaves all values is told by the parameters alone; a mask that changes one of them, in
-// any place, does not.
+// Whether a mask leaves all values unchanged follows from its parameters alone. One mask in the
+// chain that changes a value is enough for the answer no.
 func TestMasksThatLeaveAll(t *testing.T) {
 	same := map[string]map[string]float64{"a": {"a": 1}, "b": {"a": 0, "b": 1}}
 	for name, c := range map[string]struct {

@@ -8,10 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// The masks are matrix masks M = AXB + C (Duncan and Keller-McNulty 2000,
-// section 2.2). X is 6 × 3: two protected variables and, third, what the two
-// areas of a swap are told by; keys are equal throughout. The matrices are
-// written out here from the draws of the keystream, and M from the matrices.
+// The masks are matrix masks M = AXB + C (Duncan and Keller-McNulty 2000, section 2.2). X is 6 × 3:
+// two protected variables, and the variable that distinguishes the two areas of a swap; keys are
+// equal throughout. The matrices are built here from the draws of the keystream, and M from the
+// matrices.
 func TestMatrixForm(t *testing.T) {
 	const n = 6
 	x := [3][]float64{{15, 20, 25, 30, 45, 60}, {1, 2, 3, 4, 5, 6}, {11, 11, 11, 12, 12, 12}}
@@ -36,13 +36,13 @@ func TestMatrixForm(t *testing.T) {
 		setup.Key.Release(name).Normals(z, keystream.Records{Values: mat.Col(nil, j, M)})
 		return z
 	}
-	// Released values are multiples of 1e-9; each entry is off by half of that for
-	// the noise and, through θ, for the product.
+	// Released values are multiples of 1e-9. Each entry may differ by half of that for the noise
+	// and, through θ, for the product.
 	const tolerance = 1.1e-9
 	var C, M mat.Dense
 
-	// Noise: A = I, B = I, C = E with columns λε. The name of a stream tells
-	// what was done to the column: normal draws are distribution 0.
+	// Noise: A = I, B = I, C = E with columns λε. The name of a stream contains what was done to
+	// the column; normal draws are distribution 0.
 	const lambda, phi = 7.5, 0.1
 	noises := func(before string, X mat.Matrix) {
 		E := mat.NewDense(n, 2, nil)
@@ -58,8 +58,8 @@ func TestMatrixForm(t *testing.T) {
 		t.Errorf("noise: got\n%v\nwant X + C\n%v", mat.Formatted(got), mat.Formatted(&M))
 	}
 
-	// Bias: θ differs by record and column, so each column j has A_j = diag(θ_·j),
-	// and M is the sum over j of A_j X B_j, where B_j keeps column j.
+	// Bias: θ differs by record and column, so each column j has A_j = diag(θ_·j), and M is the sum
+	// over j of A_j X B_j, where B_j selects column j.
 	bias := mask(&Bias{Columns: []string{"a", "b"}, Phi: ptr(phi)})
 	M.Zero()
 	for j := range 2 {
@@ -85,8 +85,8 @@ func TestMatrixForm(t *testing.T) {
 		t.Errorf("bias and noise: got\n%v\nwant ΣA_j X B_j + C\n%v", mat.Formatted(got), mat.Formatted(&M))
 	}
 
-	// Swap: A = Π W(i_k, j_k)^δ_k, W(i, j) the identity with rows i and j exchanged.
-	// Policy random over three records in each of two areas pairs all of them.
+	// Swap: A = Π W(i_k, j_k)^δ_k, where W(i, j) is the identity with rows i and j exchanged.
+	// Policy random over three records in each of two areas forms pairs of all of them.
 	s := &Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a", "b"}, Rate: ptr(0.5), Policy: "random"}
 	exchanges := func(before ...Spec) *mat.Dense {
 		c := chain(t, setup, append(before, mask(s))...)
@@ -109,7 +109,7 @@ func TestMatrixForm(t *testing.T) {
 		A := mat.DenseCopyOf(mat.NewDiagDense(n, []float64{1, 1, 1, 1, 1, 1}))
 		exchanged := 0
 		for _, p := range all {
-			// δ_k is the candidate's coin; the candidate is the first of the pair.
+			// δ_k is the coin of the candidate, which is the first of the pair.
 			if step.heads(w.swap.coin[p.i]) {
 				A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
 				exchanged++

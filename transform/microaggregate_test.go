@@ -15,8 +15,8 @@ import (
 
 func micro(k int, columns ...string) *Microaggregate { return &Microaggregate{Columns: columns, K: &k} }
 
-// whole masks columns with a survey, in blocks of a size, and returns what is released of
-// each; NaN where there is no value.
+// whole masks columns after a survey, in blocks of a size, and returns the release of each column,
+// with NaN for missing values.
 func whole(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
 	t.Helper()
 	surveyed(t, c, size, columns...)
@@ -37,7 +37,7 @@ func whole(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 
 	return out
 }
 
-// Values of the established R package, to 1e-9: MDAV, and each column by itself.
+// Results of the established R package, to 1e-9: MDAV, and each column separately.
 func TestMicroaggregateGolden(t *testing.T) {
 	for _, tt := range []struct {
 		file   string
@@ -64,7 +64,7 @@ func TestMicroaggregateGolden(t *testing.T) {
 	}
 }
 
-// microData is skewed columns and one of two strata, with values missing here and there.
+// microData returns skewed columns and a column with two strata, with some missing values.
 func microData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 3))
 	columns := []testColumn{floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...)}
@@ -82,9 +82,8 @@ func microData(n int, seed uint64) []testColumn {
 	return columns
 }
 
-// What holds of every release, whatever the groups: each value is had by at least k
-// records of the stratum or is nobody's original, means are kept, what is missing stays
-// missing and no more is.
+// Invariants of every release, whatever the groups: each value occurs in at least k records of the
+// stratum or is nobody's original, means are kept, and exactly the missing values are missing.
 func TestMicroaggregateInvariants(t *testing.T) {
 	for _, n := range []int{60, 500} {
 		for _, k := range []int{2, 3, 7} {
@@ -120,8 +119,8 @@ func TestMicroaggregateInvariants(t *testing.T) {
 								t.Errorf("n = %d, k = %d, %s, by %v: %d records have one value, %v", n, k, method, by, count, of.value)
 							}
 						}
-						// Records of rare patterns take others' means, so that the mean may move
-						// a little under MDAV; where columns are taken by themselves it does not.
+						// Records with rare patterns take the means of others, so the mean may
+						// change slightly under MDAV. If columns are masked separately it does not.
 						if method != "" && math.Abs(after-before) > 1e-9*math.Abs(before) {
 							t.Errorf("%s: sum %v, was %v", method, after, before)
 						}
@@ -132,7 +131,7 @@ func TestMicroaggregateInvariants(t *testing.T) {
 	}
 }
 
-// Blocks do not matter, neither in the survey nor after it.
+// The limits of the blocks do not matter, neither in the survey nor afterwards.
 func TestMicroaggregateBlocks(t *testing.T) {
 	columns := microData(700, 9)
 	m := micro(5, "a", "b", "c")
@@ -148,7 +147,7 @@ func TestMicroaggregateBlocks(t *testing.T) {
 	}
 }
 
-// The median of a group, of an even and of an odd number of records.
+// The median of a group with an even and with an odd number of records.
 func TestMicroaggregateMedian(t *testing.T) {
 	columns := []testColumn{floats(-1, 1, 2, 9, 10, 20, 60, 61)}
 	for _, tt := range []struct {
@@ -163,7 +162,7 @@ func TestMicroaggregateMedian(t *testing.T) {
 	}
 }
 
-// What is released lies on the column's decimals, and rejected records take no part.
+// Released values have the column's number of decimals, and rejected records take no part.
 func TestMicroaggregateGridAndRejects(t *testing.T) {
 	columns := []testColumn{floats(1, 1, 1.1, 1.1, math.Inf(1), 8, 8.1, 8.1)}
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a")))
@@ -186,7 +185,7 @@ func TestMicroaggregateGridAndRejects(t *testing.T) {
 	}
 }
 
-// What the data do not allow is said with its place and what to do, and shows no value.
+// If the data do not allow the mask, the error gives the place and the remedy, and no value.
 func TestMicroaggregateRefusals(t *testing.T) {
 	few := floats(0, 1234567, 2345678)
 	constant := floats(0, 7654321, 7654321, 7654321, 7654321)
@@ -237,7 +236,7 @@ func TestMicroaggregateRefusals(t *testing.T) {
 	}
 }
 
-// No records at all is no mistake.
+// A file without records is no error.
 func TestMicroaggregateNothing(t *testing.T) {
 	columns := []testColumn{floats(0)}
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a")))
@@ -249,8 +248,8 @@ func TestMicroaggregateNothing(t *testing.T) {
 	}
 }
 
-// As many records as a group needs are enough, and a stratum without any value is none that has
-// too few.
+// Exactly as many records as a group needs are enough. A stratum without any value does not count
+// as too small.
 func TestMicroaggregateOfJustEnough(t *testing.T) {
 	a := floats(-1, 1, 2, 6, 0, 0)
 	a.null = []int{3, 4}
@@ -263,8 +262,8 @@ func TestMicroaggregateOfJustEnough(t *testing.T) {
 	}
 }
 
-// A record of a pattern that is rare takes the values of the nearest group, of its own
-// columns, and its own value leaves in no mean.
+// A record with a rare pattern takes the values of the nearest group, in its own columns, and its
+// own value enters no mean.
 func TestMicroaggregateRarePattern(t *testing.T) {
 	a := floats(-1, 1, 2, 3, 101, 102, 103, 100)
 	b := floats(-1, 1, 2, 3, 101, 102, 103, 0)
@@ -275,7 +274,7 @@ func TestMicroaggregateRarePattern(t *testing.T) {
 	}
 }
 
-// Replicates of the same values share one outcome; those of others have their own.
+// Replicates of the same values share one result; those of other values have their own.
 func TestMicroaggregateReplicates(t *testing.T) {
 	columns := microData(300, 4)
 	for i := range columns {
@@ -299,7 +298,7 @@ func TestMicroaggregateReplicates(t *testing.T) {
 	}
 }
 
-// A record that the survey did not see is not let out as it is.
+// A record that was not in the survey is not released unmasked.
 func TestMicroaggregateOtherRecords(t *testing.T) {
 	columns := microData(100, 6)
 	for i := range columns {
@@ -324,7 +323,7 @@ func TestMicroaggregateOtherRecords(t *testing.T) {
 	}
 }
 
-// Two masks of scope dataset see each other's columns in neither order.
+// Two masks of scope dataset in either order do not see each other's columns.
 func TestDatasetMasksInOrder(t *testing.T) {
 	swap := swapMask("unique", "dataset", 0.5)
 	of := func(columns ...string) *Microaggregate { return micro(3, columns...) }
@@ -354,8 +353,8 @@ func TestDatasetMasksInOrder(t *testing.T) {
 	}
 }
 
-// Places that do not follow one another, of two streams in turns and of two scopes, as a
-// topic has them: each record gets its own group's value.
+// Places with gaps, from two streams in turn and from two scopes, as in a topic: each record gets
+// the value of its own group.
 func TestMicroaggregatePlaces(t *testing.T) {
 	columns := microData(120, 8)
 	for i := range columns {
@@ -391,7 +390,7 @@ func TestMicroaggregatePlaces(t *testing.T) {
 	}
 }
 
-// Beyond what memory holds the survey says what to use in its place.
+// If the data exceed the memory, the survey's error suggests an alternative.
 func TestMicroaggregateMemory(t *testing.T) {
 	columns := microData(50, 1)
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a", "b")))

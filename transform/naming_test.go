@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// examples are chains for each kind, of which the mask at a place has all the
-// parameters that it can have. A kind without one fails the test.
+// examples contain chains for each kind; the mask at the given place has every possible parameter.
+// A kind without an example fails the test.
 var examples = map[string][]struct {
 	at    int
 	masks func() []Spec
@@ -118,10 +118,10 @@ var examples = map[string][]struct {
 	}}},
 }
 
-// hundreds makes categories of incomes.
+// hundreds turns incomes into categories.
 var hundreds = mask(&Round{Columns: []string{"a"}, Base: ptr(100.0)})
 
-// variants returns values that a field can have in place of its own.
+// variants returns other values that a field can have.
 func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []reflect.Value) {
 	add := func(x any) { others = append(others, reflect.ValueOf(x)) }
 	switch x := v.Interface().(type) {
@@ -208,8 +208,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 	return others
 }
 
-// probed is what a chain makes of column a, and the names of the draws that made
-// it and of one that follows.
+// probed is the result of a chain for column a, with the names of the draws that made it and of a
+// draw that follows.
 type probed struct {
 	values []float64
 	own    []drawName
@@ -229,7 +229,7 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
 	next, err := NewChain(append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
 	if err != nil {
-		p.next = c.lookup("a").done.text // released as text, to which no noise is added
+		p.next = c.lookup("a").done.text // released as text, so no noise can be added
 		return p, true
 	}
 	p.next = next.draws[len(next.draws)-1].done
@@ -249,8 +249,8 @@ func namingData(n int) []testColumn {
 	return columns
 }
 
-// TestKindsNameTheirParameters changes every field of every kind's parameters:
-// where that changes what the column is before a draw, it changes the draw's name.
+// TestKindsNameTheirParameters changes every field of every kind's parameters: if this changes the
+// column before a draw, it must change the name of the draw.
 func TestKindsNameTheirParameters(t *testing.T) {
 	columns := namingData(500)
 	setup := testSetup(t, columns...)
@@ -300,9 +300,8 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	}
 }
 
-// TestNamesTellTheColumn: what a mask is told of the data decides values too, and is
-// in the names; and so are the columns that a swap reads, with all that was done to
-// them, and who drew.
+// TestNamesTellTheColumn: data that influence a mask's values are part of the names of draws: given
+// statistics, the columns that a swap reads with all their earlier masks, and who drew.
 func TestNamesTellTheColumn(t *testing.T) {
 	columns := namingData(500)
 	base := testSetup(t, columns...)
@@ -367,7 +366,7 @@ func TestNamesTellTheColumn(t *testing.T) {
 	}
 }
 
-// unnamed adds 1 and does not say so; late says so after its draws.
+// unnamed adds 1 without adding to the name; late adds to the name after its draws.
 type unnamed struct{ late bool }
 
 func (unnamed) Check() check.Problems { return nil }
@@ -389,8 +388,8 @@ type addOne struct{}
 
 func (addOne) apply(*Chain, *work, *microdata.Block) error { return nil }
 
-// TestUnnamedKindsDoNotRun: a kind of mask that does not tell what it does to a
-// column, or not before it draws, makes no chain, wherever it stands.
+// TestUnnamedKindsDoNotRun: a kind of mask that does not add its effect to the name, or does so
+// only after its draws, cannot be part of a chain, at any place.
 func TestUnnamedKindsDoNotRun(t *testing.T) {
 	columns := namingData(10)
 	setup := testSetup(t, columns...)
@@ -405,9 +404,8 @@ func TestUnnamedKindsDoNotRun(t *testing.T) {
 	}
 }
 
-// TestNamesEndApart: no name is the beginning of another's with a part that could be
-// read in two ways: parts end in semicolons, and texts in them stand after their
-// length.
+// TestNamesEndApart: no name is a prefix of another one that could be read in two ways: parts end
+// with semicolons, and texts follow their length.
 func TestNamesEndApart(t *testing.T) {
 	columns := namingData(10)
 	setup := testSetup(t, columns...)
@@ -431,8 +429,8 @@ func TestNamesEndApart(t *testing.T) {
 	}
 }
 
-// What a chain has done to its records names them: anything else that is done, to whichever
-// column, or to other records, is another name.
+// The name contains everything that a chain has done to its records: any other mask, on any column
+// or on other records, gives another name.
 func TestDoneTellsOfAllColumns(t *testing.T) {
 	columns := swapData(10, 7, 2, 3)
 	setup := testSetup(t, columns...)

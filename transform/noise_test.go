@@ -18,8 +18,8 @@ func thin(n int) int {
 	return n
 }
 
-// kolmogorov is the greatest distance between the distribution of the sample
-// and F, times √n. Above 2.5 it lies with a probability of 2·exp(−2·2.5²) = 7e-6.
+// kolmogorov returns the greatest distance between the distribution of the sample and F, times √n.
+// It exceeds 2.5 with probability 2·exp(−2·2.5²) = 7e-6.
 func kolmogorov(sample []float64, F func(float64) float64) float64 {
 	s := slices.Sorted(slices.Values(sample))
 	d, n := 0.0, float64(len(s))
@@ -32,9 +32,9 @@ func kolmogorov(sample []float64, F func(float64) float64) float64 {
 
 func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
 
-// ε has mean 0, SD λ and the kurtosis and distribution function of its kind.
-// Means lie within 5 standard errors: of ε, λ/√n; of ε², λ²·√((κ−1)/n), with κ
-// the kurtosis 3, 6 and 9/5. Five standard errors are passed once in 1.7 million.
+// ε has mean 0, SD λ and the kurtosis and distribution function of its kind. Tolerances are 5
+// standard errors: λ/√n for ε, and λ²·√((κ−1)/n) for ε², with kurtosis κ = 3, 6 and 9/5. Five
+// standard errors are exceeded once in 1.7 million.
 func TestNoiseDistribution(t *testing.T) {
 	n := thin(500000)
 	const lambda = 35.0
@@ -78,7 +78,7 @@ func TestNoiseDistribution(t *testing.T) {
 	}
 }
 
-// θ ~ N(1, φ²), whatever the size of the value; nulls and zeros stay.
+// θ ~ N(1, φ²), for values of any size; nulls and zeros do not change.
 func TestBiasDistribution(t *testing.T) {
 	n := thin(300000)
 	for _, p := range []*Bias{{Columns: []string{"a"}, Phi: ptr(0.02)}, {Columns: []string{"a"}, Range: ptr(0.06)}} {
@@ -101,9 +101,9 @@ func TestBiasDistribution(t *testing.T) {
 	}
 }
 
-// A tier changes the variance by its factor for the values above its bound. In a
-// replicate the draw itself is that of the mask without tiers; in a release it
-// must not be (TestOtherParametersOtherDraws).
+// A tier multiplies the variance of the values above its bound by its factor. In a replicate the
+// draw equals that of the mask without tiers; in a release it must differ
+// (TestOtherParametersOtherDraws).
 func TestTiers(t *testing.T) {
 	x := floats(9, 1, 999, 1000, 1000.001, 1999, 2000, 2001, 1e6)
 	factors := []float64{1, 1, 1, 2, 2, 2, 0, 0}
@@ -132,9 +132,9 @@ func TestPercentage(t *testing.T) {
 	}
 }
 
-// Released values are the float64 nearest to their decimal number, and value and
-// noise are rounded to the grid before they are added: the released residues do
-// not depend on what the value has beyond the grid.
+// Released values are the float64 nearest to their decimal number. Value and noise are rounded to
+// the grid before they are added, so the released digits do not depend on digits of the value
+// beyond the grid.
 func TestGrid(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	n := 20000
@@ -158,7 +158,7 @@ func TestGrid(t *testing.T) {
 			}
 		}
 	}
-	// No decimals: multiples of the largest power of two at or below λ/2²⁰.
+	// Without decimals: multiples of the largest power of two at or below λ/2²⁰.
 	x := floats(-1, incomes(n, 9)...)
 	for i := range x.values {
 		x.values[i] *= math.Pi
@@ -173,7 +173,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// λ = 0 and φ = 0 move nothing.
+// λ = 0 and φ = 0 change nothing.
 func TestNoNoise(t *testing.T) {
 	for _, decimals := range []int{2, -1} {
 		x := floats(decimals, incomes(1000, 6)...)
@@ -185,8 +185,8 @@ func TestNoNoise(t *testing.T) {
 	}
 }
 
-// The fast way to round gives what the slow one gives, and so do values around
-// the limit between the two.
+// Fast rounding gives the same result as exact rounding, also for values near the limit between the
+// two.
 func TestFastRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	n := 64 * 500
@@ -225,7 +225,7 @@ func TestFastRounding(t *testing.T) {
 			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
 		}
 	}
-	// Indexes on both sides of what can be rounded the fast way, times next to nothing.
+	// Indexes on both sides of the limit of fast rounding, times a factor near 1.
 	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
 		bias := &biasColumn{grid: decimalGrid(1), phi: phi}
 		for i := range x {
@@ -241,8 +241,8 @@ func TestFastRounding(t *testing.T) {
 	}
 }
 
-// With mode redraw the released values have the distribution of x + ε given
-// that it lies inside, and no heap at the bound.
+// In mode redraw, released values have the distribution of x + ε conditional on lying inside the
+// bounds, without an accumulation at a bound.
 func TestRedrawDistribution(t *testing.T) {
 	n := thin(100000)
 	inf := math.Inf(1)
@@ -252,7 +252,7 @@ func TestRedrawDistribution(t *testing.T) {
 		{1000, 990, 1100, 100},
 		{1000, 1000, inf, 100},
 		{800, 1000, inf, 50},  // 4 SD outside: the right tail
-		{1200, -inf, 999, 50}, // and the left one
+		{1200, -inf, 999, 50}, // and the left tail
 		{500, 1000, 1020, 50}, // 10 SD outside
 		{0, 300, inf, 10},     // 30 SD outside
 	} {
@@ -282,12 +282,12 @@ func TestRedrawDistribution(t *testing.T) {
 					atBound++
 				}
 			}
-			// The bound has half a step of the grid, 1e-9 of widths above 1e-2:
-			// fewer than 1 expected in 1e5, so more than 3 are a heap.
+			// Half a step of the grid belongs to the bound: 1e-9 of widths above 1e-2. Fewer than 1
+			// value in 1e5 is expected there, so more than 3 are an accumulation.
 			if atBound > 3 {
 				t.Errorf("%+v %s: %d values at the bound", tt, distribution, atBound)
 			}
-			// Upper tails are exact in survival functions: compare with those.
+			// Upper tails are accurate in survival functions, so the test compares with those.
 			cdf := func(v float64) float64 {
 				z := (v - tt.x) / s
 				if a > 0 {
@@ -302,8 +302,8 @@ func TestRedrawDistribution(t *testing.T) {
 	}
 }
 
-// upper is the probability above z of the standard form of a distribution, from
-// the standard library.
+// upper returns the probability above z of the standard form of a distribution, computed with the
+// standard library.
 func upper(d draw, z float64) float64 {
 	switch d {
 	case laplace:
@@ -317,8 +317,7 @@ func upper(d draw, z float64) float64 {
 	return math.Erfc(z/math.Sqrt2) / 2
 }
 
-// Where landing inside is all but impossible the nearer bound is released, and
-// where λ is 0 too.
+// If landing inside is almost impossible, or if λ is 0, the nearer bound is released.
 func TestRedrawOutOfReach(t *testing.T) {
 	x := floats(2, 0, 1e6, -1e6)
 	setup := testSetup(t, x)
@@ -331,8 +330,8 @@ func TestRedrawOutOfReach(t *testing.T) {
 	}
 }
 
-// On a coarse grid the result is distributed as by drawing again and again
-// until the rounded value lands inside: χ² over the values.
+// On a coarse grid the result is distributed as if drawn repeatedly until the rounded value lies
+// inside: χ² over the values.
 func TestRedrawOnCoarseGrid(t *testing.T) {
 	n := thin(100000)
 	const x, lower, upperBound, lambda = 10.0, 9.0, 12.0, 1.5
@@ -360,8 +359,8 @@ func TestRedrawOnCoarseGrid(t *testing.T) {
 	}
 }
 
-// between keeps its relative accuracy far out in either tail: F at the point that
-// it returns is the share u.
+// between keeps its relative accuracy far out in either tail: F at the returned point is the share
+// u.
 func TestBetweenTails(t *testing.T) {
 	for _, d := range []draw{normal, laplace} {
 		for _, a := range []float64{-36, -20, -5, -1, 0, 1, 5, 20, 36} {
@@ -372,12 +371,12 @@ func TestBetweenTails(t *testing.T) {
 					if z < a || z > b {
 						t.Fatalf("%v in [%v, %v]: got %v", u, a, b, z)
 					}
-					// share of [a, b] below z, by survival or distribution functions
+					// share of [a, b] below z, from survival or distribution functions
 					share := (upper(d, a) - upper(d, z)) / (upper(d, a) - upper(d, b))
 					if a <= 0 {
 						share = (upper(d, -z) - upper(d, -a)) / (upper(d, -b) - upper(d, -a))
 					} else {
-						share = 1 - share // drawn by symmetry
+						share = 1 - share // by symmetry
 					}
 					if !(math.Abs(share-u) <= 1e-9+1e-11/width) {
 						t.Errorf("%v, [%v, %v]: share %v, want %v", d, a, b, share, u)
@@ -388,12 +387,12 @@ func TestBetweenTails(t *testing.T) {
 	}
 }
 
-// Two releases of the same values under one key with other parameters share no
-// draw: from x + λ₁z and x + λ₂z anyone could solve for x. The same holds for
-// what was done to the column before, for the bounds of a redraw, for φ and for π.
+// Two releases of the same values under one key with different parameters share no draw: otherwise
+// x + λ₁z and x + λ₂z could be solved for x. The same holds for earlier masks of the column, the
+// bounds of a redraw, φ and π.
 func TestOtherParametersOtherDraws(t *testing.T) {
 	const n = 20_000
-	values := make([]float64, n) // all 0: what is released is the noise
+	values := make([]float64, n) // all 0: the release is the noise itself
 	ones := repeat(1, n)
 	noise := func(sd float64, change func(*Noise)) Spec {
 		m := &Noise{Columns: []string{"a"}, SD: amount(sd)}
@@ -422,8 +421,8 @@ func TestOtherParametersOtherDraws(t *testing.T) {
 		setup := testSetup(t, x)
 		y1 := release(t, setup, []testColumn{x}, tt.a...)
 		y2 := release(t, setup, []testColumn{x}, tt.b...)
-		// Of independent draws the correlation is N(0, 1/n); 5 SDs are exceeded
-		// once in 1.7 million.
+		// The correlation of independent draws is N(0, 1/n); 5 SDs are exceeded once in 1.7
+		// million.
 		if r := stat.Correlation(y1, y2, nil); !(math.Abs(r) <= 5/math.Sqrt(n)) {
 			t.Errorf("another %s: the releases' noise is correlated, r = %.3f", tt.name, r)
 		}

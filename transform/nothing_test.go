@@ -2,8 +2,8 @@ package transform
 
 import "testing"
 
-// Where every record is rejected, by a fault or by an earlier mask, masks that compute with all
-// values have nothing to do and nothing to refuse, in one block and in many.
+// If every record is rejected, by a fault or by an earlier mask, masks that compute with all values
+// do nothing and return no error, in one block and in many.
 func TestMasksOfAllValuesWithoutRecords(t *testing.T) {
 	columns := shuffleData(40, 3)
 	for name, m := range map[string]Params{

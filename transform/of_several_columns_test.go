@@ -14,9 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What a mask of several columns does to one of them, in law, and which of its values it leaves, is
-// what the mask on that column alone does, whichever of them it is; and a mask of another column
-// adds nothing to it.
+// The law of a mask of several columns for one column, and its unchanged values, equal those of the
+// same mask on that column alone, for each column. A mask of another column changes neither.
 func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	columns := []testColumn{
 		{values: []float64{12, 15, 31, 47, 50}, typ: arrow.PrimitiveTypes.Int32},
@@ -62,11 +61,11 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 			if got := says(of(several), name, values); got != want {
 				t.Errorf("%s of %v, of %s: %s, want %s", kind, several, name, got, want)
 			}
-			// Beside a mask of another column, whether it comes first or last.
+			// Next to a mask of another column, which comes first or last.
 			other := Spec{Name: "other", Params: of([]string{several[(i+1)%len(several)]})[0].Params}
 			for _, masks := range [][]Spec{append([]Spec{other}, of([]string{name})...), append(of([]string{name}), other)} {
 				if kind == "pram" || kind == "redraw" {
-					continue // a mask of the same kind has another label, and a redraw another place
+					continue // a mask of the same kind has another label, and a redraw another position
 				}
 				if got := strings.Replace(says(masks, name, values), "true true", "true false", 1); got != strings.Replace(want, "true true", "true false", 1) {
 					t.Errorf("%s of %s beside one of another column: %s, want %s", kind, name, got, want)
@@ -84,8 +83,8 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	}
 }
 
-// Admit rejects the records that Apply rejects, for the same reasons, and leaves out those that
-// it leaves out, with a sample and without; it masks nothing.
+// Admit rejects the same records as Apply, for the same reasons, and omits the same records, with
+// and without a sample. It masks nothing.
 func TestAdmitIsWhatApplyRejects(t *testing.T) {
 	n := 300
 	columns := []testColumn{floats(2, incomes(n, 5)...), floats(0, make([]float64, n)...)}
@@ -122,7 +121,7 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 			}
 		}
 	}
-	// A block whose column has more or fewer numbers than records is an error, not a release.
+	// A block with more or fewer numbers in a column than records is an error, not a release.
 	for _, name := range []string{"no sample", "a sample"} {
 		masks := map[string][]Spec{"no sample": {noise}, "a sample": {sample, noise}}[name]
 		for _, of := range []int{n - 1, n - 2} {
@@ -133,7 +132,7 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 	}
 }
 
-// A percentile of one value is that value, of two it lies between them.
+// A percentile of one value is that value; a percentile of two values lies between them.
 func TestPercentileOfFewValues(t *testing.T) {
 	for _, p := range []float64{0.5, 50, 99.5, 100} {
 		if got := percentile([]float64{7}, p); got != 7 {
@@ -145,7 +144,7 @@ func TestPercentileOfFewValues(t *testing.T) {
 	}
 }
 
-// A type of one's own is told apart, exchanged and set missing as what it is stored as.
+// An extension type is compared, exchanged and set missing like its storage type.
 func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 	own := &labelled{arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}}
 	arrays := func(typ arrow.DataType) *microdata.Block {

@@ -25,10 +25,11 @@ func reordered(columns []testColumn, order []int) []testColumn {
 	return to
 }
 
-// With identity every respondent is released with the same values in every order of the records:
-// otherwise two releases of a file that was sorted again would show which values are exchanged, or
-// would be two maskings of one value. Microaggregation draws nothing, but whose mean changes with the order
-// would be known to have the value at which two groups meet. All columns have many equal values.
+// With identity, every respondent has the same released values in every order of the records.
+// Otherwise two releases of a file sorted differently would reveal which values are exchanged, or
+// would mask one value twice. Microaggregation draws nothing, but if a mean changed with the order,
+// an intruder would know that a value lies on the border between two groups. All columns have many
+// equal values.
 func TestOrderOfRecordsChangesNothing(t *testing.T) {
 	const n = 700
 	draw := rand.New(rand.NewPCG(11, 12))
@@ -75,7 +76,7 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 				if !slices.Equal(was[:5], was[5:]) {
 					masked++
 				}
-				if fmt.Sprint(was) != fmt.Sprint(is) { // of values missing too
+				if fmt.Sprint(was) != fmt.Sprint(is) { // also for missing values
 					others++
 				}
 			}
@@ -86,11 +87,11 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 	}
 }
 
-// Where fewer than k records are left, a group of the least cells loses all keys with them. Of
-// groups that are equally large the order of the records must not choose one.
+// If fewer than k records are left, a group with the smallest number of cells loses all keys with
+// them. Among groups of equal size the order of the records must not decide.
 func TestOrderOfRecordsChoosesNoGroup(t *testing.T) {
 	b, c, id := []float64{1, 1, 1, 1, 2, 2, 2, 2, 3, 3}, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, make([]float64, 10)
-	for _, from := range []float64{0, 100, 200, 300} { // the identities choose
+	for _, from := range []float64{0, 100, 200, 300} { // the identities decide
 		for i := range id {
 			id[i] = from + float64(i)
 		}

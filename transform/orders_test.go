@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Places are in order by scope, then stream, then row; equal ones alone are equal.
+// Places are ordered by scope, then stream, then row, and only identical places are equal.
 func TestPlacesAreInOrder(t *testing.T) {
 	var places []place
 	for _, scope := range []string{"", "a", "b"} {
@@ -21,7 +21,7 @@ func TestPlacesAreInOrder(t *testing.T) {
 			if got, want := p.compare(q), min(1, max(-1, i-j)); got != want {
 				t.Errorf("%v beside %v: %d, want %d", p, q, got, want)
 			}
-			// Of kept records the order that was drawn comes first, the place behind it.
+			// Kept records are ordered by their drawn number, then by place.
 			for _, order := range []uint64{0, 1, math.MaxUint64} {
 				s := sources{list: []place{{q.scope, q.stream, 0}, {p.scope, p.stream, 0}}}
 				got := s.compare(swapRecord{order: order, row: p.row, source: 1}, swapRecord{order: 1, row: q.row})
@@ -44,8 +44,9 @@ func TestPlacesAreInOrder(t *testing.T) {
 	}
 }
 
-// The quantile of a binomial is the least number of heads whose distribution function is
-// at least u; where rounding has left that below 1 at the end, the greatest.
+// The quantile of a binomial is the smallest number of heads with a distribution function of at
+// least u. If rounding leaves the distribution function below 1 at the end, it is the greatest
+// number.
 func TestBinomialQuantile(t *testing.T) {
 	b := binomial{low: 3, cdf: []float64{0.25, 0.5, 0.875}}
 	for u, want := range map[float64]int32{0: 3, 0.2: 3, 0.25: 3, 0.3: 4, 0.5: 4, 0.6: 5, 0.875: 5, 0.9: 5, 1: 5} {
@@ -59,7 +60,7 @@ func TestBinomialQuantile(t *testing.T) {
 			at := min(1, max(0, p))
 			sum := 0.0
 			for x := range n + 1 {
-				// By the product, not by logarithms.
+				// By the product, without logarithms.
 				prob := 1.0
 				for k := range x {
 					prob *= at * float64(n-k) / float64(k+1)
@@ -67,7 +68,7 @@ func TestBinomialQuantile(t *testing.T) {
 				for range n - x {
 					prob *= 1 - at
 				}
-				if prob > 1e-6 { // u in the middle of the step, far from rounding
+				if prob > 1e-6 { // u in the middle of the step, far from rounding errors
 					if got := b.quantile(sum + prob/2); got != int32(x) {
 						t.Errorf("n %d, p %v: %d at %v, want %d", n, p, got, sum+prob/2, x)
 					}
@@ -79,7 +80,7 @@ func TestBinomialQuantile(t *testing.T) {
 			}
 		}
 	}
-	// Of many coins the tails beyond nine standard deviations are left out, and no more.
+	// With many coins, only the tails beyond nine standard deviations are omitted.
 	const n, p = 100_000, 0.25
 	many := newBinomial(n, p)
 	sd := math.Sqrt(n * p * (1 - p))

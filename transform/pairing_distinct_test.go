@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Where all combinations are of different sizes, the sums and what is left are to the last bit
-// those of the loop for combinations of any sizes, and as many numbers are drawn: from one record a
-// combination up, of two to eight combinations, with some of which no record is free.
+// If all combinations have different sizes, the sums and the rest equal those of the general loop,
+// bit by bit, with as many draws: for combinations of one record or more, two to eight
+// combinations, and some without free records.
 func TestMeetingsOfDistinctSizes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 8))
 	for round := range 400 {

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// A pairing's rates are those of the releases: groups of given sizes are swapped many
-// times by the chain itself, and each pair of combinations is counted. The number
-// of exchanges between two combinations of one group is at most the smaller size m, so
-// that its mean over R groups has a standard error of at most m/2/√R; five of those,
-// and five of the simulated rate's own, which the batches show.
+// The rates of a pairing are compared with releases: the chain swaps groups of given sizes many
+// times, and each pair of combinations is counted. The number of exchanges between two combinations
+// of one group is at most the smaller size m, so its mean over R groups has a standard error of at
+// most m/2/√R. The tolerance is five of those, plus five of the simulated rate's own standard
+// error, estimated from the batches.
 func TestPairingIsThatOfReleases(t *testing.T) {
 	for _, sizes := range [][]int{
 		{1, 1}, {1, 1, 1}, {2, 1}, {3, 2}, {5, 1, 1}, {2, 2, 2}, {4, 3, 2, 1}, {9, 8, 7}, {20, 1, 1}, {30, 1},
@@ -82,7 +82,8 @@ func comparePairing(t *testing.T, policy, scope string, rate float64, sizes []in
 				own = math.Sqrt(max(0, squares/m-want*want) / (m - 1))
 			}
 			got := counts[a][b] / float64(groups)
-			// A count of few is of nearly Poisson variance, of many no greater than m²/4.
+			// The variance of a small count is nearly that of a Poisson variable; that of a large
+			// count is at most m²/4.
 			least := float64(min(sizes[a], sizes[b]))
 			se := math.Sqrt(min(least*least/4, max(want, got)*least) / float64(groups))
 			if d := math.Abs(got - want); d > 5*se+5*own+1e-12 {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Duncan and Keller-McNulty (2000), sections 2.2 and 6.2: three respondents in
-// area 11, of whom one is unique with age 37, and two of that age in area 12.
-// The unique one is exchanged with one of area 12 with probability π. Every
-// window of five records is one such data set with incomes of its own draw.
+// Duncan and Keller-McNulty (2000), sections 2.2 and 6.2: three respondents in area 11, one of whom
+// is unique with age 37, and two of that age in area 12. The unique respondent is exchanged with
+// one of area 12 with probability π. Every window of five records is one such data set with its own
+// random incomes.
 func TestDuncan2000Swap(t *testing.T) {
 	sets := 40000
 	if testing.Short() {
@@ -56,7 +56,7 @@ func TestDuncan2000Swap(t *testing.T) {
 			{"MSE", mse, h*sigma*sigma + h*h*pi*delta2},
 			{"MSE as the paper has it", mse, 5.0/6 + 25.0/36*pi*delta2},
 		} {
-			// Means of independent data sets: within five standard errors.
+			// Means of independent data sets, within five standard errors.
 			if mean, se := c.s.mean(); !(math.Abs(mean-c.want) <= 5*se+1e-12) {
 				t.Errorf("π = %v: %s = %.5g, want %.5g (standard error %.2g)", pi, c.name, mean, c.want, se)
 			}

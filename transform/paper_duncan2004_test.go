@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// tfs376 returns the 177 incomes built to table 1 of Duncan, Keller-McNulty and
-// Stokes (2004).
+// tfs376 returns the 177 incomes constructed to match table 1 of Duncan, Keller-McNulty and Stokes
+// (2004).
 func tfs376(t *testing.T) testColumn {
 	t.Helper()
 	text, err := os.ReadFile("testdata/tfs376_reconstruction.csv")
@@ -31,7 +31,7 @@ func tfs376(t *testing.T) testColumn {
 	return floats(0, values...)
 }
 
-// point is U and the R of several targets and knowledge states.
+// point contains U, and R for several targets and knowledge states.
 type point struct {
 	u                                                     float64
 	maxIndex, maxPosition, p99Index, p99Position, minimum float64
@@ -77,8 +77,8 @@ func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicate
 	}
 }
 
-// The table of docs/methods.md, section 3 (2,000 replicates, two or three digits), and what
-// the paper reads off figures 5 and 6.
+// The table of docs/methods.md, section 3 (2,000 replicates, two or three digits), and the values
+// that the paper reads from figures 5 and 6.
 func TestDuncan2004Table(t *testing.T) {
 	x := tfs376(t)
 	_, sd := meanSD(x.values)
@@ -97,9 +97,9 @@ func TestDuncan2004Table(t *testing.T) {
 		{1.00, 3.69e-07, 5.7e-09, 6.8e-09, 5.5e-09, 8.5e-09},
 	} {
 		got := replicateMap(t, x, row.f, nil, replicates)
-		// The mean of m squares of normal draws has a relative standard error of
-		// √(2/m): 3.2 % for the table's 2,000 replicates and as much or less for
-		// ours. Five of both together, and half a unit of the last digit printed.
+		// The mean of m squares of normal draws has a relative standard error of √(2/m): 3.2 % for
+		// the table's 2,000 replicates, and at most as much for ours. The tolerance is five of both
+		// together, plus half a unit of the last printed digit.
 		tolerance := 5 * math.Sqrt(2.0/2000+2/float64(replicates))
 		for _, r := range []struct {
 			name      string
@@ -113,8 +113,8 @@ func TestDuncan2004Table(t *testing.T) {
 				t.Errorf("f = %v: R %s = %.3g, table %.3g", row.f, r.name, r.got, r.want)
 			}
 		}
-		// U rests on S_y², whose relative spread in one replicate is below 0.15
-		// at n = 177, and on the mean's bias; over 2,000 replicates 5·0.15/√2000.
+		// U depends on S_y², with a relative spread in one replicate below 0.15 at n = 177, and on
+		// the bias of the mean; over 2,000 replicates 5·0.15/√2000.
 		if !(math.Abs(got.u/row.u-1) <= 5*0.15/math.Sqrt(2000)+0.005) {
 			t.Errorf("f = %v: U = %.4g, table %.4g", row.f, got.u, row.u)
 		}
@@ -131,22 +131,21 @@ func TestDuncan2004Table(t *testing.T) {
 		if row.f == 1 && math.Abs(got.minimum*2000*2000-1) > 0.001 {
 			t.Errorf("R of the minimum settles at %.4g, not at 1/2000²", got.minimum)
 		}
-		// The paper reads U = 8.9E-07 at f = 0.12 off one run of 200 replicates.
+		// The paper reads U = 8.9E-07 at f = 0.12 from one run of 200 replicates.
 		if row.f == 0.12 && math.Abs(got.u/8.9e-07-1) > 0.03 {
 			t.Errorf("U at f = 0.12 is %.3g, paper 8.9E-07", got.u)
 		}
 	}
 }
 
-// Figure 7: at equal utility, doubling λ² above 35,000 has less risk at p99 than
-// equal variance.
+// Figure 7: at equal utility, doubling λ² above 35,000 gives less risk at p99 than equal variance.
 func TestDuncan2004UnequalVariance(t *testing.T) {
 	x := tfs376(t)
 	replicates := 2000
 	if testing.Short() {
 		replicates = 1500
 	}
-	var equal []point // by falling U
+	var equal []point // in order of decreasing U
 	for _, f := range []float64{0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8} {
 		equal = append(equal, replicateMap(t, x, f, nil, replicates))
 	}

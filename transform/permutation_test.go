@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// A swap is one permutation of the cells of all its columns, to the bit: a column
-// without nulls whose values are places shows it, and every other column must be
-// permuted alike: nulls, negative zeros and the like included. The permutation is its
-// own inverse.
+// A swap applies one permutation to the cells of all its columns, bit by bit. A column without
+// nulls, with the places as values, shows the permutation, and every other column must be permuted
+// in the same way, including nulls and negative zeros. The permutation is its own inverse.
 func TestSwapMovesCellsToTheBit(t *testing.T) {
 	const n, window = 1500, 250
 	for seed := range uint64(4) {

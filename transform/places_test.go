@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// gappy returns n ascending places: mostly one after the other, some alone.
+// gappy returns n ascending places: mostly consecutive, some with gaps.
 func gappy(n int, first int64, seed uint64) []int64 {
 	r := rand.New(rand.NewPCG(seed, 9))
 	places := make([]int64, n)
@@ -24,7 +24,7 @@ func gappy(n int, first int64, seed uint64) []int64 {
 	return places
 }
 
-// streamBlock makes a block of a topic, of records [from, to) of the columns.
+// streamBlock makes a block of a topic with the records [from, to) of the columns.
 func streamBlock(scope string, stream int, places []int64, from, to int, columns ...testColumn) *microdata.Block {
 	b := block(from, to, columns...)
 	b.Stream, b.Scope = stream, scope
@@ -33,7 +33,7 @@ func streamBlock(scope string, stream int, places []int64, from, to int, columns
 	return b
 }
 
-// Draws are those of a record's place, gaps or not, however blocks are cut.
+// The draws belong to the place of a record, with or without gaps, however blocks are cut.
 func TestPlacesWithGaps(t *testing.T) {
 	const n = 5000
 	columns := []testColumn{floats(2, incomes(n, 1)...), floats(0, incomes(n, 2)...)}
@@ -60,8 +60,8 @@ func TestPlacesWithGaps(t *testing.T) {
 	}
 }
 
-// Topics never share draws, unless identifying values say that a respondent is
-// the same one; one chain serves them all, from any number of goroutines.
+// Topics share no draws, unless identifying values show that a respondent is the same. One chain
+// serves all topics, from any number of goroutines.
 func TestScopes(t *testing.T) {
 	const n = 4000
 	columns := []testColumn{floats(2, slices.Repeat([]float64{100}, n)...), floats(0, incomes(n, 2)...)}
@@ -109,7 +109,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 		if !tt.same {
-			// |r| of independent draws is beyond 5.5/√n once in 10⁷ or less.
+			// For independent draws |r| exceeds 5.5/√n at most once in 10⁷.
 			for i := range scopes {
 				for j := range i {
 					if r := correlation(got[i], got[j]); !(math.Abs(r) <= 5.5/math.Sqrt(n)) {
@@ -141,7 +141,7 @@ func fresh(t *testing.T, c *Chain, scope string, columns []testColumn) []float64
 	return apply(t, c, b).Columns[0].Out().Values
 }
 
-// A block of a stream is a window wherever it starts; one of more records is cut.
+// A block of a stream is a window wherever it starts; a block with more records is divided.
 func TestSwapWindowsOfStreams(t *testing.T) {
 	const n, window = 2500, 1000
 	columns := swapData(n, 5, 4, 6)
@@ -153,7 +153,7 @@ func TestSwapWindowsOfStreams(t *testing.T) {
 	if exchanged := checkExchanges(t, columns, b.Columns[0].Out().Values, window, false); exchanged < n/2 {
 		t.Errorf("%d records exchanged", exchanged)
 	}
-	// Without gaps a scope alone says that it is a stream.
+	// Without gaps, the scope alone identifies a stream.
 	b = block(0, n, columns...)
 	b.First, b.Scope = 17, "survey"
 	apply(t, c, b)
@@ -164,7 +164,7 @@ func TestSwapWindowsOfStreams(t *testing.T) {
 	}
 }
 
-// A swap over the data set finds records of several topics at their places.
+// A swap over the data set reads the records of several topics by their places.
 func TestDatasetSwapOfStreams(t *testing.T) {
 	const n, half = 3000, 1500
 	columns := swapData(n, 6, 4, 6)
@@ -198,8 +198,8 @@ func TestDatasetSwapOfStreams(t *testing.T) {
 		if policy == "unique" {
 			continue
 		}
-		// A record that compaction has taken between the passes would take its
-		// partner's value with it.
+		// A record that compaction removes between the passes would take its partner's value with
+		// it.
 		left := streamBlock("later", 2, slices.DeleteFunc(slices.Clone(places[:half]), func(p int64) bool { return p%2 == 1 && p > 710 }), 0, 500, columns...)
 		if err := c.Apply(left); err == nil || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("missing records must be an error, got %v", err)

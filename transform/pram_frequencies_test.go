@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// strataColumns are the columns of the tests below: a category, and two that make strata.
+// strataColumns are a category and two columns that form strata.
 func strataColumns() []ColumnInfo {
 	info := func(i int, name string, t arrow.DataType) ColumnInfo {
 		return ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: t, Nullable: true}, Decimals: -1}
@@ -23,7 +23,7 @@ func strataColumns() []ColumnInfo {
 	return []ColumnInfo{info(0, "a", arrow.BinaryTypes.String), info(1, "s", arrow.BinaryTypes.String), info(2, "t", arrow.PrimitiveTypes.Int64)}
 }
 
-// strataBlock is a block of records, each a category, a text, "" for null, and a number.
+// strataBlock returns a block of records: a category, a text ("" for null) and a number each.
 func strataBlock(first int64, records [][3]string) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, first, len(records), 3)
@@ -41,7 +41,7 @@ func strataBlock(first int64, records [][3]string) *microdata.Block {
 	return b
 }
 
-// counted is the count of blocks of the records, of size each.
+// counted returns the counts of the records, read in blocks of a size.
 func counted(t *testing.T, m *PRAM, records [][3]string, size int) map[string]*Frequencies {
 	t.Helper()
 	list, err := NewFrequencies(m, strataColumns())
@@ -76,9 +76,9 @@ func strataRecords(n int) [][3]string {
 	return records
 }
 
-// twoStages is the law of a category under the two-stage procedure in a stratum with those
-// counts, by its definition: what is drawn first is drawn back in proportion to how many of
-// each category are expected to have become it.
+// twoStages is the law of a category under the two-stage procedure in a stratum with the given
+// counts, by definition: the second stage draws back in proportion to the expected numbers of each
+// category that became the drawn one.
 func twoStages(keep float64, counts map[string]float64, from string) map[string]float64 {
 	first := func(a, b string) float64 {
 		if a == b {
@@ -99,10 +99,10 @@ func twoStages(keep float64, counts map[string]float64, from string) map[string]
 	return law
 }
 
-// In every stratum a category is released as each with its share of the two-stage law, and
-// every count keeps its expectation: of n records a share has the standard deviation
-// √(p(1−p)/n), and a count the root of the sum of n·p(1−p) over the categories it comes from;
-// 5 of them are passed by less than one in a million, and there are some sixty figures.
+// In every stratum a category is released as each other with the probability of the two-stage law,
+// and every count keeps its expectation. A share of n records has the standard deviation
+// √(p(1−p)/n), and a count the root of the sum of n·p(1−p) over its original categories. Five of
+// them are exceeded less than once in a million, and there are about sixty figures.
 func TestInvariantInStrata(t *testing.T) {
 	records := strataRecords(150_000)
 	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s", "t"}}
@@ -157,8 +157,8 @@ func TestInvariantInStrata(t *testing.T) {
 	}
 }
 
-// What is drawn does not depend on the order of the records nor on where blocks are cut, and
-// is drawn anew where a count is another.
+// The draws depend neither on the order of the records nor on the limits of the blocks. A different
+// count gives different draws.
 func TestFrequenciesNameDraws(t *testing.T) {
 	records := strataRecords(2_000)
 	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s"}}
@@ -184,7 +184,7 @@ func TestFrequenciesNameDraws(t *testing.T) {
 	}
 }
 
-// In replicates strata are codes, and a record is in the same one.
+// In replicates strata are codes, and each record stays in its stratum.
 func TestStrataOfCodes(t *testing.T) {
 	records := strataRecords(300)
 	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s", "t"}}
@@ -220,8 +220,8 @@ func TestStrataOfCodes(t *testing.T) {
 	}
 }
 
-// A record whose category its stratum did not have in the first pass goes to quarantine, as
-// does one of a new stratum: nothing of it leaves as it is.
+// A category that its stratum did not have in the first pass sends its record to quarantine, and so
+// does a new stratum: nothing of the record is released unmasked.
 func TestCategoriesThatWereNotCounted(t *testing.T) {
 	for _, other := range []*string{nil, ptr("z")} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s"}, Other: other}
@@ -264,7 +264,7 @@ func TestFrequenciesAreRefused(t *testing.T) {
 	rates := mask(&Sample{By: "t", Rates: map[string]float64{"0": 0.5}, Rate: ptr(0.1)})
 	for name, c := range map[string]struct {
 		masks []Spec
-		want  string // "": they may stand so
+		want  string // "": this order is allowed
 	}{
 		"behind a mask of a stratum":       {[]Spec{recode, mask(invariant("s"))}, `[1].pram: must come before recode ([0]), which changes column "s"`},
 		"behind one of another column":     {[]Spec{recode, mask(invariant("t"))}, ""},
@@ -295,7 +295,8 @@ func TestFrequenciesAreRefused(t *testing.T) {
 	if list, err := NewFrequencies(given, columns); list != nil || err != nil {
 		t.Errorf("frequencies are given: %v, %v", list, err)
 	}
-	// Strata of one record each, of a mask with 2,000 categories: two matrices fit.
+	// Strata of one record each, for a mask with 2,000 categories: two matrices fit into the memory
+	// limit.
 	many := invariant("t")
 	for i := range 2_000 {
 		many.Categories = append(many.Categories, "c"+numberText(float64(i)))
@@ -315,14 +316,14 @@ func TestFrequenciesAreRefused(t *testing.T) {
 	}
 }
 
-// The law by which categories stay is the mean over the strata that they are in.
+// The law of unchanged categories is the mean over their strata.
 func TestCategoriesStayInStrata(t *testing.T) {
 	m := &PRAM{Columns: []string{"t"}, Keep: ptr(0.5), Categories: []string{"0", "1"}, Invariant: true, By: []string{"s"}}
 	records := [][3]string{{"", "n", ""}, {"", "n", ""}, {"", "n", ""}, {"", "n", "i"}, {"", "s", "i"}}
 	columns := strataColumns()
 	c := chain(t, Setup{Key: testKey(t, 3), Columns: columns, Frequencies: counted(t, m, records, 2)}, mask(m))
-	// North has three 0 and one 1: at keep 1/2 a first draw is either, and the second 0 with
-	// probability 3/4. In the south all are 1 and stay.
+	// North has three 0 and one 1. With keep 1/2, a first draw is either value, and the second draw
+	// is 0 with probability 3/4. In the south all are 1 and stay.
 	law := c.Keeping("t", 1, true)
 	for x, want := range map[float64]float64{0: 0.75, 1: (0.25 + 1) / 2, 7: 0} {
 		if got := law.Share(x); !(math.Abs(got-want) <= 1e-12) {
@@ -331,7 +332,8 @@ func TestCategoriesStayInStrata(t *testing.T) {
 	}
 }
 
-// Where no record has a category there is no stratum and no matrix: all stay missing, and nothing fails.
+// If no record has a category, there is no stratum and no matrix: all values stay missing, without
+// an error.
 func TestNothingToCount(t *testing.T) {
 	for name, by := range map[string][]string{"by a column": {"s"}, "of all records": nil} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y"}, Invariant: true, By: by, Other: ptr("x")}

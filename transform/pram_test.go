@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// drawn counts how often each category of a file of n records is released as each, where
-// record i has category i mod k, in column form of the given type.
+// drawn counts how often each category is released as each other, in a file of n records where
+// record i has category i mod k, in a column of the given form.
 func drawn(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	t.Helper()
 	list := m.categories()
@@ -33,7 +33,7 @@ func drawn(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	for i := range counts {
 		counts[i] = make([]float64, k)
 	}
-	const size = 10_000 // of a block, no multiple of a batch
+	const size = 10_000 // size of a block, not a multiple of a batch
 	for first := 0; first < n; first += size {
 		var b microdata.Block
 		b.Reset(0, int64(first), min(size, n-first), 1)
@@ -76,10 +76,9 @@ func drawn(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	return counts
 }
 
-// The shares in which a category is released as each are those of its row of the matrix:
-// of N records a share has the standard deviation √(p(1−p)/N); 5 of them are passed by
-// less than one in a million, and there are some forty shares. A probability of 0 never
-// happens, one of 1 always.
+// The shares of released categories match the rows of the matrix. A share of N records has the
+// standard deviation √(p(1−p)/N). Five of them are exceeded less than once in a million, and there
+// are about forty shares. Probability 0 never happens, probability 1 always.
 func TestPRAMDrawsTheMatrix(t *testing.T) {
 	const n = 150_000
 	for name, m := range map[string]*PRAM{
@@ -113,11 +112,11 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 	}
 }
 
-// Invariance: π R = π, whatever the first stage; rows are laws, and the diagonal of a rare
-// category is below keep, which is the price.
+// Invariance: π R = π, whatever the first stage. Rows are probability distributions, and the
+// diagonal of a rare category is below keep, which is the cost of invariance.
 func TestInvariantPRAM(t *testing.T) {
 	for _, m := range []*PRAM{
-		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 814, "4": 3697, "5": 19, "6": 34, "9": 16}, Invariant: true}, // roof of sdcMicro's testdata
+		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 814, "4": 3697, "5": 19, "6": 34, "9": 16}, Invariant: true}, // roof from sdcMicro's testdata
 		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 1203, "3": 3327, "9": 50}, Invariant: true},
 		{Matrix: map[string]map[string]float64{"a": {"a": 0.5, "b": 0.5}, "b": {"a": 1}}, Frequencies: map[string]float64{"a": 1e-3, "b": 7}, Invariant: true},
 		{Matrix: map[string]map[string]float64{"a": {"b": 1}, "b": {"b": 1}}, Frequencies: map[string]float64{"a": 1, "b": 2}, Invariant: true}, // no first stage ends in a
@@ -147,8 +146,8 @@ func TestInvariantPRAM(t *testing.T) {
 	}
 }
 
-// A draw belongs to a category at a place: another matrix, another key or another
-// category has others, whatever the form in which blocks come.
+// A draw belongs to a category at a place: another matrix, key or category has other draws,
+// whatever the form of the blocks.
 func TestPRAMDraws(t *testing.T) {
 	text := `["` + strings.Repeat(`x","y","`, 200) + `x"]`
 	m := func(keep float64) []Spec {
@@ -160,7 +159,7 @@ func TestPRAMDraws(t *testing.T) {
 	if !slices.Equal(one, again) || !slices.Equal(one, coded) {
 		t.Error("the same file is released in two ways")
 	}
-	// Were the draws of keep 0.5 and 0.52 the same, hardly a record would differ.
+	// If the draws of keep 0.5 and 0.52 were the same, almost no record would differ.
 	other, _ := categories(t, m(0.52), arrow.BinaryTypes.String, text)
 	differ := 0
 	for i := range one {
@@ -202,7 +201,7 @@ func TestPRAMChecks(t *testing.T) {
 	if ps := both.Check(); len(ps) != 1 || ps[0].Path != "categories" || !strings.HasPrefix(ps[0].Text, "must be left out with matrix") {
 		t.Errorf("a matrix and categories: %v", ps)
 	}
-	// Frequencies that nothing uses are refused: with a matrix, and with a list of categories.
+	// Frequencies that are not used are refused: with a matrix, and with a list of categories.
 	for _, m := range []*PRAM{
 		{Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)}},
 		{Keep: ptr(0.5), Categories: []string{"a", "b"}},

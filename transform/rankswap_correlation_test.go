@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// rankSwapped are values after rank swapping with a reach, by the same words each time.
+// rankSwapped returns values after rank swapping with a reach; a seed gives the same draws each
+// time.
 func rankSwapped(x []float64, reach int, seed uint64) []float64 {
 	order := sortedRows(x)
 	y := append([]float64{}, x...)
@@ -26,7 +27,7 @@ func sortedRows(x []float64) []int32 {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	for i := 1; i < len(order); i++ { // insertion: shares no code with what is tested
+	for i := 1; i < len(order); i++ { // insertion sort: shares no code with the tested sort
 		for k := i; k > 0 && x[order[k]] < x[order[k-1]]; k-- {
 			order[k], order[k-1] = order[k-1], order[k]
 		}
@@ -46,8 +47,9 @@ func pearson(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// The mean correlation over 40 draws is at least what was asked for, less four standard errors, on even, normal, and
-// skewed data, of small and greater numbers; and a reach twice as wide has less, where that is within the records.
+// The mean correlation over 40 draws is at least the requested one minus four standard errors, on
+// uniform, normal and skewed data, with few and many values. A reach twice as wide has less, if the
+// number of records allows it.
 func TestCorrelationOfRankSwaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(61, 67))
 	for name, draw := range map[string]func() float64{
@@ -95,14 +97,14 @@ func TestCorrelationOfRankSwaps(t *testing.T) {
 			}
 		}
 	}
-	// Two values far apart cannot change places, and equal ones always can.
+	// Two values far apart cannot be exchanged; equal values always can.
 	if reach := CorrelatedReach([]float64{0, 1}, 0, 0, 2, 0.5); reach != 0 {
 		t.Errorf("two values: reach %d", reach)
 	}
 	if reach := CorrelatedReach(make([]float64, 9), 0, 0, 5, 0.99); reach != 5 {
 		t.Errorf("equal values: reach %d, want 5", reach)
 	}
-	// What the ends lose is counted.
+	// The loss at the ends is included.
 	x := make([]float64, 400)
 	for i := range x {
 		x[i] = float64(i)
@@ -117,14 +119,14 @@ func TestCorrelationOfRankSwaps(t *testing.T) {
 		copy(y[30:320], rankSwapped(x[30:320], reach, k))
 		sum += pearson(x, y) / 40
 	}
-	if !(reach > 10 && sum > 0.98-0.001) { // the spread of a draw is 0.001 or less
+	if !(reach > 10 && sum > 0.98-0.001) { // the spread of a draw is at most 0.001
 		t.Errorf("with ends, reach %d has a correlation of %v", reach, sum)
 	}
 }
 
-// The expected squared changes are those of draws, up to 8 % more and 2 % less: of even and of normal values, with reaches of one
-// part each and of many, up to a quarter of the records. The mean of 30 draws has a standard error of 1 % or less; the
-// tolerance adds four.
+// The expected squared changes match those of draws, with up to 8 % more and 2 % less, for uniform
+// and normal values and for reaches of one part and of many, up to a quarter of the records. The
+// mean of 30 draws has a standard error of at most 1 %; the tolerance adds four of them.
 func TestExpectedChangesOfRankSwaps(t *testing.T) {
 	const n, draws = 1500, 30
 	r := rand.New(rand.NewPCG(61, 67))
@@ -154,8 +156,8 @@ func TestExpectedChangesOfRankSwaps(t *testing.T) {
 	}
 }
 
-// The expected squared changes of a short reach are those over all sequences of choices, which are walked through
-// here one by one, each with its chance.
+// For a short reach, the expected squared changes are computed from all sequences of choices with
+// their probabilities, which the test enumerates.
 func TestSquaredChangesOfAShortReach(t *testing.T) {
 	var walk func(x []float64, in []bool, rank, reach int) float64
 	walk = func(x []float64, in []bool, rank, reach int) float64 {
@@ -195,7 +197,8 @@ func TestSquaredChangesOfAShortReach(t *testing.T) {
 	}
 }
 
-// Of many values it is the mean over draws, within five standard errors, at every short reach, on skewed data too.
+// For many values they equal the mean over draws within five standard errors, for every short
+// reach, on skewed data too.
 func TestSquaredChangesOfManyValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 4))
 	x := make([]float64, 900)
@@ -221,7 +224,7 @@ func TestSquaredChangesOfManyValues(t *testing.T) {
 	}
 }
 
-// Where every record is rejected there is nothing to exchange, whatever correlation is asked for.
+// If every record is rejected, nothing is exchanged, whatever correlation is requested.
 func TestRanksOfNothing(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
 		g := &gathered{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}

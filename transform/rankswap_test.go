@@ -10,7 +10,7 @@ import (
 
 func ranked(p float64, columns ...string) *RankSwap { return &RankSwap{Columns: columns, P: &p} }
 
-// ranksOf returns the rank of each of some distinct values.
+// ranksOf returns the ranks of distinct values.
 func ranksOf(values []float64) []int {
 	sorted := slices.Sorted(slices.Values(values))
 	ranks := make([]int, len(values))
@@ -20,8 +20,8 @@ func ranksOf(values []float64) []int {
 	return ranks
 }
 
-// Values are exchanged in pairs within reach, each record at most once, and nobody stays
-// beside another who stays: the column keeps its values, to the bit.
+// Values are exchanged in pairs within reach, each record at most once, and no two neighbours stay
+// that could have been exchanged. The column keeps its values, bit by bit.
 func TestRankSwapIsPairsWithinReach(t *testing.T) {
 	for _, n := range []int{20, 777, 5000} {
 		for _, p := range []float64{0.05, 0.3, 1} {
@@ -70,8 +70,8 @@ func TestRankSwapIsPairsWithinReach(t *testing.T) {
 	}
 }
 
-// The first record takes each of those within its reach alike: the counts are binomial
-// with 1/reach, 5 standard deviations.
+// The first record is exchanged with each record within reach with the same probability: the counts
+// are binomial with 1/reach, 5 standard deviations.
 func TestRankSwapPartnersAreUniform(t *testing.T) {
 	const keys, n, reach = 4000, 20, 5
 	var counts [reach + 1]float64
@@ -95,7 +95,7 @@ func TestRankSwapPartnersAreUniform(t *testing.T) {
 	}
 }
 
-// Of the ends the mean is released, of nobody else; means of the column are kept.
+// At the ends, and only there, the mean is released; the means of the column are kept.
 func TestRankSwapEnds(t *testing.T) {
 	column := floats(-1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 100)
 	m := ranked(0.2, "a")
@@ -111,7 +111,7 @@ func TestRankSwapEnds(t *testing.T) {
 	}
 }
 
-// Missing values stay where they are, and equal ones are in no way told apart by place.
+// Missing values stay in their places, and ties are broken independently of place.
 func TestRankSwapMissingAndTies(t *testing.T) {
 	column := floats(0, make([]float64, 600)...)
 	for i := range column.values {
@@ -130,8 +130,7 @@ func TestRankSwapMissingAndTies(t *testing.T) {
 			moved++
 		}
 	}
-	// About 26 of 51 that are within reach of the edge on either side go over it: the most
-	// there can be is 102.
+	// About 26 of 51 values within reach of the border on either side cross it; the maximum is 102.
 	if moved == 0 || moved > 102 {
 		t.Errorf("%d values are other ones", moved)
 	}

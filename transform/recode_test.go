@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// categories is a block of one column a in Array form, with what a chain makes of it.
+// categories returns a block with one column a in Array form, and the result of a chain for it.
 func categories(t *testing.T, masks []Spec, of arrow.DataType, json string) (released []string, b *microdata.Block) {
 	t.Helper()
 	a, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(json))
@@ -86,7 +86,7 @@ func TestRecode(t *testing.T) {
 	}
 }
 
-// Numbers that become numbers stay in the column's type, and keep its missing values.
+// Numbers recoded to numbers keep the type of the column and its missing values.
 func TestRecodeNumbers(t *testing.T) {
 	for name, c := range map[string]struct {
 		m    *Recode
@@ -104,10 +104,10 @@ func TestRecodeNumbers(t *testing.T) {
 		}
 	}
 	for _, m := range []*Recode{
-		{Breaks: []float64{0, 5}, Midpoints: true},     // 2.5 among whole numbers
-		{Map: map[string]string{"1": "70000"}},         // beyond the type
+		{Breaks: []float64{0, 5}, Midpoints: true},     // 2.5 among integers
+		{Map: map[string]string{"1": "70000"}},         // beyond the range of the type
 		{Map: map[string]string{"1": "2", "1.0": "3"}}, // one value twice
-		{Map: map[string]string{"one": "2"}},           // no number
+		{Map: map[string]string{"one": "2"}},           // not a number
 		{Breaks: []float64{0, 4}, Midpoints: true, Other: ptr("0.5")},
 	} {
 		m.Columns = []string{"a"}
@@ -118,8 +118,8 @@ func TestRecodeNumbers(t *testing.T) {
 	}
 }
 
-// In replicates a column stands as codes: what a mask makes of them must be the codes of
-// what it makes of the values.
+// In replicates a column consists of codes: the result of a mask for codes must be the codes of its
+// result for values.
 func TestCodesOfCategories(t *testing.T) {
 	a := []string{"a"}
 	pram := &PRAM{Columns: a, Matrix: map[string]map[string]float64{"x": {"y": 1}, "y": {"z": 1}, "z": {"x": 1}}}
@@ -183,7 +183,8 @@ func TestRecodeTable(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}
 	}
-	// Each wrong line is told, but of very many the first 20 alone; the category above stays the first one.
+	// Each wrong line is reported, but only the first 20 of many; the category above stays the
+	// first one.
 	for lines, want := range map[int]int{1: 1, 3: 3, 20: 20, 21: 21, 5000: 21} {
 		m := &Recode{Columns: []string{"a"}, File: "f"}
 		err := m.ReadTable([]byte("from,to\nx,y\n" + strings.Repeat("x,w\n", lines) + "z,y\n"))
@@ -214,7 +215,7 @@ func TestRecodeTable(t *testing.T) {
 			}
 		}
 	}
-	// A root that is its own category above, roots that are not listed, long chains.
+	// A root that is its own parent category, roots that are not listed, and long chains.
 	long := map[string]string{}
 	for c := 'a'; c < 'z'; c++ {
 		long[string(c)] = string(c + 1)

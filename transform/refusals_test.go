@@ -11,16 +11,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Every kind of mask refuses to be without columns, to have one of them twice, wherever
-// the two stand, and one without a name.
+// Every kind of mask refuses an empty list of columns, a column listed twice at any two places, and
+// a column without a name.
 func TestEveryKindRefusesWrongColumns(t *testing.T) {
 	for _, k := range Kinds {
 		if LeavesOut(k.New()) {
-			continue // it is of whole records
+			continue // it applies to whole records
 		}
 		for _, c := range []struct {
 			columns []string
-			want    string // "" is no problem of the columns
+			want    string // "": the columns cause no error
 		}{
 			{nil, "columns: must name at least one "},
 			{[]string{"a"}, ""},
@@ -47,7 +47,7 @@ func TestEveryKindRefusesWrongColumns(t *testing.T) {
 	}
 }
 
-// What stands before a redraw is named wherever it stands, the first place included.
+// The error of a redraw names the mask before it, at any place, including the first.
 func TestRedrawSaysWhatStandsBefore(t *testing.T) {
 	round := mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})
 	other := mask(&Round{Columns: []string{"b"}, Decimals: ptr(0)})
@@ -67,8 +67,8 @@ func TestRedrawSaysWhatStandsBefore(t *testing.T) {
 	}
 }
 
-// Bias takes the grid of its released values from the column's decimals, or else from
-// its mean and SD; without either it is refused, unless it is none.
+// Bias takes the grid of its released values from the column's decimals, or else from its mean and
+// SD. Without either it is refused, unless φ is 0.
 func TestBiasNeedsAGrid(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -94,7 +94,8 @@ func TestBiasNeedsAGrid(t *testing.T) {
 	}
 }
 
-// Rounding tells its step where that is published, and no number where it is not.
+// The published text of rounding contains the step if the step is published, and otherwise no
+// number.
 func TestRoundSaysItsStep(t *testing.T) {
 	for _, c := range []struct {
 		params *Round

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Chains that share their draws mask as those that do not, to the bit, whatever
-// masks and distributions they have in common, and draw again for other records.
+// Chains that share their draws give the same values as chains that do not, bit by bit, for all
+// common masks and distributions. For other records they draw again.
 func TestReplicatesShareDraws(t *testing.T) {
 	x := make([]float64, 9000)
 	testKey(t, 3).Stream("x", "", 0).Normals(x, keystream.Records{})
@@ -95,13 +95,14 @@ func released(t *testing.T, c *Chain, columns []testColumn) []float64 {
 	return apply(t, c, block(0, 9000, columns...)).Columns[0].Out().Values
 }
 
-// What masks do to one column alone is, to the bit, what they do to it among others.
+// The result of a mask on one column alone equals its result for this column among others, bit by
+// bit.
 func TestAlone(t *testing.T) {
 	both, other := []string{"a", "b"}, []string{"b"}
 	masks := []Spec{
 		{Params: &Noise{Columns: other, SD: &Amount{Value: 3}}},
 		{Params: &Bias{Columns: both, Phi: ptr(0.1)}},
-		{Params: &Noise{Columns: both, SD: &Amount{Value: 20}}}, // noise#2, whose draws those of noise#1 are not
+		{Params: &Noise{Columns: both, SD: &Amount{Value: 20}}}, // noise#2 has other draws than noise#1
 		{Params: &Truncate{Columns: both, Lower: ptr(5.0), Mode: "redraw"}},
 		{Params: &Round{Columns: both, Base: ptr(5.0)}},
 	}

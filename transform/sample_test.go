@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// drawnBy says which records a sample releases, block by block of a size.
+// drawnBy returns which records a sample releases, in blocks of a size.
 func drawnBy(t *testing.T, setup Setup, m *Sample, size int, columns ...testColumn) []bool {
 	t.Helper()
 	c := chain(t, setup, mask(m))
@@ -46,12 +46,12 @@ func share(kept []bool, of func(i int) bool) (drawn, n float64) {
 	return drawn, n
 }
 
-// far reports whether a count of n draws with probability p is further than 5 standard
-// deviations √(np(1−p)) from np, which is so less than once in a million.
+// far reports whether a count of n draws with probability p differs from np by more than 5 standard
+// deviations √(np(1−p)), which happens less than once in a million.
 func far(drawn, n, p float64) bool { return math.Abs(drawn-n*p) > 5*math.Sqrt(n*p*(1-p)) }
 
-// Each record is drawn with its stratum's probability, independently of the record beside
-// it, wherever the blocks are cut.
+// Each record is drawn with the probability of its stratum, independently of its neighbours,
+// wherever the blocks are cut.
 func TestSampleDrawsTheRates(t *testing.T) {
 	const n = 60_000
 	strata, other := floats(0, make([]float64, n)...), floats(2, incomes(n, 3)...)
@@ -67,7 +67,7 @@ func TestSampleDrawsTheRates(t *testing.T) {
 			t.Errorf("stratum %d: %v of %v drawn, rate %v", s, drawn, of, rate)
 		}
 	}
-	both := 0.0 // of record 3j+1 and the next of its stratum
+	both := 0.0 // of record 3j+1 and the next one of its stratum
 	for i := 1; i+3 < n; i += 6 {
 		if kept[i] && kept[i+3] {
 			both++
@@ -85,8 +85,8 @@ func TestSampleDrawsTheRates(t *testing.T) {
 			t.Errorf("blocks of %d records: another sample", size)
 		}
 	}
-	// Of another key and another name other records are drawn: both hold one with the
-	// probability 1/4 where they are independent.
+	// Another key and another name draw other records: independent samples both contain a record
+	// with probability 1/4.
 	setup.Key = testKey(t, 200)
 	another := drawnBy(t, setup, m, n, other, strata)
 	twice, of := 0.0, 0.0
@@ -101,8 +101,8 @@ func TestSampleDrawsTheRates(t *testing.T) {
 	}
 }
 
-// A sample of a smaller rate is part of one of a greater rate, whatever the values are, so
-// that releases do not add up.
+// A sample with a smaller rate is a subset of one with a greater rate, whatever the values are, so
+// several releases together reveal no more records.
 func TestSamplesAreNested(t *testing.T) {
 	const n = 5000
 	a, b := floats(2, incomes(n, 3)...), floats(2, incomes(n, 4)...)
@@ -118,8 +118,8 @@ func TestSamplesAreNested(t *testing.T) {
 	}
 }
 
-// With identity a sample is of respondents: the same ones in every order of the records,
-// all records of one together.
+// With identity a sample consists of respondents: the same ones in every order of the records, with
+// all their records.
 func TestSampleOfIdentities(t *testing.T) {
 	const n = 3000
 	a, ids := floats(2, incomes(n, 3)...), floats(0, make([]float64, n)...)
@@ -158,8 +158,8 @@ func TestSampleOfIdentities(t *testing.T) {
 	}
 }
 
-// What is released of a record that is drawn is what is released without a sample, by
-// masks that take each record by itself; the others are not counted as changed.
+// A drawn record has the same release as without a sample, for masks that treat each record
+// separately. Other records do not count as changed.
 func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 	const n = 2000
 	a := floats(2, incomes(n, 5)...)
@@ -179,7 +179,7 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 	if b.Kept()+b.LeftOut() != n || len(b.Rejects) != 0 {
 		t.Errorf("%d kept and %d left out of %d, %d rejected", b.Kept(), b.LeftOut(), n, len(b.Rejects))
 	}
-	// The replicates are of the records that were drawn.
+	// The replicates contain the drawn records.
 	r := apply(t, c.Replicate(3), block(0, n, a))
 	if r.Kept() != n {
 		t.Errorf("a replicate leaves %d of %d records out", n-r.Kept(), n)
@@ -189,8 +189,8 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 	}
 }
 
-// Masks of all records see those that are drawn alone: groups and combinations of k are
-// of k released records.
+// Masks of all records use the drawn records only: groups and combinations of k consist of k
+// released records.
 func TestSampleBeforeMasksOfAllRecords(t *testing.T) {
 	const n = 1200
 	a, b := floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)
@@ -223,7 +223,7 @@ func TestSampleBeforeMasksOfAllRecords(t *testing.T) {
 	}
 }
 
-// Strata of text, of a dictionary and of numbers; one that is not listed, and none.
+// Strata of text, of a dictionary and of numbers; a stratum that is not listed, and no strata.
 func TestSampleStrata(t *testing.T) {
 	list := []string{"x", "", "y", "z", "x"}
 	build := func(typ arrow.DataType) arrow.Array {

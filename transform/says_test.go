@@ -12,9 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What masks of categories, of ranks and of groups say of themselves: parameters as the
-// report has them, the action, whether it is on categories, and the words of which parameters
-// are published.
+// The descriptions of masks of categories, ranks and groups: parameters in the report, the action,
+// whether it acts on categories, and the text for each set of published parameters.
 func TestWhatMasksSay(t *testing.T) {
 	a := []string{"a"}
 	for _, c := range []struct {
@@ -23,7 +22,7 @@ func TestWhatMasksSay(t *testing.T) {
 		parameters string
 		action     string
 		categories bool
-		words      map[string]string // by the parameters published, with commas between
+		words      map[string]string // by the published parameters, separated by commas
 	}{
 		{
 			"a map", &Recode{Columns: a, Map: map[string]string{"x": "y"}, Level: ptr(2), Other: ptr("z")},
@@ -70,7 +69,7 @@ func TestWhatMasksSay(t *testing.T) {
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.5},"y":{"x":0.5,"y":0.5}}},{"Name":"keep","Value":0.5},{"Name":"invariant","Value":true},{"Name":"frequencies","Value":{"x":1,"y":1}}]`,
 			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.5, 0.5}, []float64{0.5, 0.5}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true,
 			map[string]string{
-				// An invariant matrix does not have keep on its diagonal.
+				// The diagonal of an invariant matrix is not keep.
 				"keep":           "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
 				"invariant,keep": "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix; the matrix was made so that the expected frequencies are the original's",
 			},
@@ -187,7 +186,7 @@ func splitNames(list string) (names []string) {
 	return names
 }
 
-// What follows from what is published of such masks, and what is not known.
+// Conclusions from the published parameters of such masks, and unknown ones.
 func TestWhatIsKnownOfMasks(t *testing.T) {
 	for _, c := range []struct {
 		p     Params
@@ -238,7 +237,7 @@ func TestAmountsOfActions(t *testing.T) {
 	}
 }
 
-// An efficiency of such masks is published only with all that it gives away.
+// The efficiency of such masks is published only if everything that it reveals is published.
 func TestEfficiencyOfCategories(t *testing.T) {
 	for _, c := range []struct {
 		kind, has, named string
@@ -261,8 +260,8 @@ func TestEfficiencyOfCategories(t *testing.T) {
 	}
 }
 
-// A mask on one of its columns alone is the same but for the columns, and leaves the mask
-// that it is made from as it was.
+// A mask restricted to one of its columns differs only in its columns, and the original mask does
+// not change.
 func TestMasksOnOneColumn(t *testing.T) {
 	for kind, p := range filled {
 		n, ok := p.(Narrowing)
@@ -275,7 +274,7 @@ func TestMasksOnOneColumn(t *testing.T) {
 			if !slices.Equal(one.Masks(), []string{column}) {
 				t.Errorf("%s on %s is on %v", kind, column, one.Masks())
 			}
-			// The exchange of several columns is drawn once.
+			// The exchange of several columns has one draw.
 			if got, want := fmt.Sprintf("%+v", ParametersOf(one)), fmt.Sprintf("%+v", ParametersOf(p)); got != want {
 				t.Errorf("%s on %s: %s, want %s", kind, column, got, want)
 			}
@@ -289,7 +288,7 @@ func TestMasksOnOneColumn(t *testing.T) {
 	}
 }
 
-// Which masks change the type of a column, and which of a list is the first to.
+// Which masks change the type of a column, and which mask in a list changes it first.
 func TestTypesOfReleasedColumns(t *testing.T) {
 	number, text := arrow.DataType(arrow.PrimitiveTypes.Int32), arrow.DataType(arrow.BinaryTypes.String)
 	label := Spec{Params: &Topcode{Columns: []string{"b", "a"}, Upper: ptr(5.0), Replace: "label", UpperLabel: ptr("+")}}
@@ -319,7 +318,7 @@ func TestTypesOfReleasedColumns(t *testing.T) {
 	}
 }
 
-// A map varies the first mask of least rank, between bounds that are of use.
+// A map varies the first mask of the lowest rank, between useful bounds.
 func TestAxesOfMaps(t *testing.T) {
 	for _, c := range []struct {
 		p    Params

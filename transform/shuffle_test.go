@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// shuffleData are two skewed columns to shuffle and two to go by, of which one is binary; all
-// four are tied to one another.
+// shuffleData returns two skewed columns to shuffle and two columns to condition on, one of them
+// binary; all four are correlated.
 func shuffleData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 4))
 	columns := make([]testColumn, 4)
@@ -37,7 +37,8 @@ func shuffled(columns string, on ...string) Spec {
 	return mask(&Shuffle{Columns: strings.Split(columns, ""), On: on})
 }
 
-// spearman is the rank correlation by counting, for each value, those below and equal to it.
+// spearman is the rank correlation, computed by counting, for each value, the values below and
+// equal to it.
 func spearman(x, y []float64) float64 {
 	rank := func(v []float64) []float64 {
 		s := slices.Sorted(slices.Values(v))
@@ -51,8 +52,8 @@ func spearman(x, y []float64) float64 {
 	return stat.Correlation(rank(x), rank(y), nil)
 }
 
-// The columns keep their values to the last, and their rank correlations; what they release of
-// a record is no more tied to its own value than the columns that they go by say.
+// The columns keep their values and their rank correlations. The released value of a record is no
+// more correlated with its own value than the conditioning columns imply.
 func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 	n := thin(40_000)
 	columns := shuffleData(n, 1)
@@ -63,7 +64,7 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 		}
 	}
 	x := func(k int) []float64 { return columns[k].values }
-	// A rank correlation of n records has an SE of at most 1.1/√n, before and after.
+	// A rank correlation of n records has an SE of at most 1.1/√n, before and after shuffling.
 	tolerance := 5 * 1.1 * math.Sqrt2 / math.Sqrt(float64(n))
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
 		before, after := spearman(x(pair[0]), x(pair[1])), spearman(out[pair[0]], out[pair[1]])
@@ -71,7 +72,7 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 			t.Errorf("columns %v: rank correlation %v, before %v", pair, after, before)
 		}
 	}
-	// With the binary column ranks are tied, for which the formula is not exact.
+	// The binary column has tied ranks, for which the formula is not exact.
 	for k := range 2 {
 		before, after := spearman(x(k), x(3)), spearman(out[k], x(3))
 		if !(math.Abs(before-after) <= tolerance+0.25*math.Abs(before)) {
@@ -79,14 +80,15 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 		}
 	}
 	for k := range 2 {
-		// The partial correlation of a value and what is released of it, given those that it
-		// goes by, is 0: SE 1/√n on normal scores.
+		// The partial correlation of a value and its release, given the conditioning columns, is 0:
+		// SE 1/√n on normal scores.
 		residual := func(v []float64) []float64 { return residuals(v, x(2), x(3)) }
 		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])), nil); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
 			t.Errorf("column %d: given the others, what is released has correlation %v with the original", k, r)
 		}
 	}
-	// On nothing, values go anywhere: but those of one record still go together.
+	// Without conditioning columns, values move anywhere, but the values of one record stay
+	// together.
 	free := whole(t, chain(t, testSetup(t, columns...), shuffled("ab")), 1000, columns...)
 	if before, after := spearman(x(0), x(1)), spearman(free[0], free[1]); !(math.Abs(before-after) <= tolerance) {
 		t.Errorf("on nothing: rank correlation %v, before %v", after, before)
@@ -96,7 +98,7 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 	}
 }
 
-// scoresOf are normal scores, by counting.
+// scoresOf returns normal scores, by counting.
 func scoresOf(v []float64) []float64 {
 	s := slices.Sorted(slices.Values(v))
 	out := make([]float64, len(v))
@@ -107,7 +109,7 @@ func scoresOf(v []float64) []float64 {
 	return out
 }
 
-// residuals of least squares on two columns and a constant.
+// residuals returns the residuals of least squares on two columns and a constant.
 func residuals(y, a, b []float64) []float64 {
 	design := mat.NewDense(len(y), 3, nil)
 	for i := range y {
@@ -124,7 +126,7 @@ func residuals(y, a, b []float64) []float64 {
 	return out
 }
 
-// The release is that of the paper's steps, done one by one with another library: the
+// The release equals that of the paper's steps, computed one by one with another library: the
 // conditional mean and covariance by matrix inversion, and the same draws.
 func TestShuffleIsThatOfThePaper(t *testing.T) {
 	const n = 400
@@ -179,8 +181,8 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	}
 }
 
-// Missing values stay missing, and of those there each is given to one record; a rejected
-// record takes no part.
+// Missing values stay missing, and each present value goes to one record. A rejected record takes
+// no part.
 func TestShuffleOfMissingValues(t *testing.T) {
 	columns := shuffleData(500, 3)
 	columns[0].null = []int{0, 17, 499}

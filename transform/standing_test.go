@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// What a mask of all records leaves as it is, its law explains, but not of a column that it
-// leaves alone beside others, nor of one of which it exchanges some neighbours.
+// The law explains the values that a mask of all records leaves unchanged, but not those of a
+// column that it ignores next to others, nor those of a column with some exchanged neighbours.
 func TestKeepingOfColumnsThatStay(t *testing.T) {
 	n := 2000
 	r := rand.New(rand.NewPCG(5, 5))
 	columns := []testColumn{floats(2, incomes(n, 3)...), floats(2, make([]float64, n)...), floats(2, make([]float64, n)...), floats(4, make([]float64, n)...), floats(0, make([]float64, n)...), floats(2, make([]float64, n)...)}
 	for i, x := range columns[0].values {
 		columns[1].values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
-		columns[2].values[i] = 2*x + 1                                                      // c: what a says
-		columns[3].values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: nearly so
-		columns[4].values[i] = float64(r.IntN(2))                                           // e: a column of two values
-		columns[5].values[i] = math.Round(100*(columns[1].values[i]+r.NormFloat64())) / 100 // f: goes with b
+		columns[2].values[i] = 2*x + 1                                                      // c: determined by a
+		columns[3].values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: almost determined by a
+		columns[4].values[i] = float64(r.IntN(2))                                           // e: two values
+		columns[5].values[i] = math.Round(100*(columns[1].values[i]+r.NormFloat64())) / 100 // f: follows b
 	}
 	for name, tt := range map[string]struct {
 		masks   []Spec
@@ -45,8 +45,8 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 			t.Errorf("%s: the law explains what stays: %v, want %v", name, got, tt.explain)
 		}
 	}
-	// Bounds that reach some of one column and none of another: which of them changes, the
-	// assessment sees; of suppressed keys one may stay.
+	// Bounds that reach some values of one column and none of another: the assessment sees which
+	// column changes. Of suppressed keys one may stay.
 	for kind, m := range map[string]Spec{
 		"truncate": mask(&Truncate{Columns: []string{"a", "b"}, Upper: ptr(1e9)}),
 		"suppress": mask(&Suppress{Keys: []string{"e", "b"}, K: ptr(3)}),
@@ -114,16 +114,17 @@ func TestStandingByDefinition(t *testing.T) {
 	if found[true] < 100 || found[false] < 100 {
 		t.Errorf("the cases show little: %v", found)
 	}
-	// Of many records the first are looked at, whose ranks lie as much closer together.
+	// With many records, only the first ones are examined; their ranks are correspondingly closer
+	// together.
 	n := 4 * greatestStanding
 	before, strata := make([]float64, n), make([]int32, n)
 	for i := range before {
-		before[i] = float64(i * 7919 % n) // 7919 is prime: each rank once
+		before[i] = float64(i * 7919 % n) // 7919 is prime: each rank occurs once
 	}
 	for by, want := range map[float64]bool{0.3: true, 0.4: true, 0.6: false, 2: false} {
 		after := slices.Clone(before)
 		for i := 0; i < greatestStanding; i += 50 {
-			after[i] += 50 * by // the mean over all is by
+			after[i] += 50 * by // the mean over all is given by
 		}
 		if got := standing(firstOf([][]float64{before}), [][]float64{after}, strata)[0]; got != want {
 			t.Errorf("of many, a mean of %v ranks: %v, want %v", by, got, want)

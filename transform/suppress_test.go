@@ -20,11 +20,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// rows are records of categories from 1; 0 stands for a missing value.
+// rows are records of categories, numbered from 1; 0 is a missing value.
 type rows [][]int
 
-// agreeing counts the records that may have the combination of record i: α as in
-// uniqueness.Options, found by going through all pairs.
+// agreeing counts the records that may have the combination of record i, comparing all pairs: α as
+// in uniqueness.Options.
 func (r rows) agreeing(i int, strict bool) (n int) {
 	for j := range r {
 		same, agree, complete := true, true, true
@@ -41,7 +41,7 @@ func (r rows) agreeing(i int, strict bool) (n int) {
 	return n
 }
 
-// without returns a record with the cells of a set missing.
+// without returns a record with a set of cells made missing.
 func without(record []int, set int) []int {
 	out := slices.Clone(record)
 	for c := range out {
@@ -52,8 +52,8 @@ func without(record []int, set int) []int {
 	return out
 }
 
-// categoriesAt draws n records of keys with so many categories each, the first of them much
-// more frequent, a share of the cells missing.
+// categoriesAt draws n records of keys with the given numbers of categories, the first category
+// much more frequent, and a share of the cells missing.
 func categoriesAt(r *rand.Rand, n int, cards []int, missing float64) rows {
 	out := make(rows, n)
 	for i := range out {
@@ -82,7 +82,7 @@ func (r rows) columns(typ arrow.DataType) []testColumn {
 	return columns
 }
 
-// suppressed releases records behind a mask, in blocks of a size.
+// suppressed releases records masked by m, in blocks of a size.
 func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
 	t.Helper()
 	columns := r.columns(arrow.PrimitiveTypes.Int64)
@@ -107,7 +107,7 @@ func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
 	return out, c
 }
 
-// lost is the set of cells that were set missing; a cell that became another value fails.
+// lost returns the set of cells made missing. A cell with another value fails the test.
 func lost(t *testing.T, x, y []int) (set int) {
 	t.Helper()
 	for c := range x {
@@ -121,7 +121,7 @@ func lost(t *testing.T, x, y []int) (set int) {
 	return set
 }
 
-// costOf is what a set costs.
+// costOf returns the cost of a set.
 func costOf(set int, weights []float64) (cost float64) {
 	for c, w := range weights {
 		if set>>c&1 == 1 {
@@ -131,8 +131,8 @@ func costOf(set int, weights []float64) (cost float64) {
 	return cost
 }
 
-// Every record has k, by counting pairs; no more records are touched than were rare, nobody
-// could do with cheaper cells, and where the file is cut is no matter.
+// Every record reaches k, by counting pairs. Only rare records are changed, no record could reach k
+// with cheaper cells, and the limits of the blocks do not matter.
 func TestSuppressReachesKWithTheLeastCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
 	for trial := range 120 {
@@ -180,9 +180,9 @@ func TestSuppressReachesKWithTheLeastCells(t *testing.T) {
 	}
 }
 
-// noCheaperSet: with cells missing no value, no record comes to k by a cheaper set: not even
-// with all records that have not taken a cheaper one than that themselves. Those that join
-// what is left over, where no record is complete, have taken one and given it up.
+// noCheaperSet: if missing cells match nothing, no record reaches k with a cheaper set, not even
+// together with all records that have not taken a cheaper set than that themselves. Records that
+// join the rest, where no record is complete, have taken a set and given it up.
 func noCheaperSet(t *testing.T, in, out rows, k int, weights []float64) {
 	t.Helper()
 	n := len(in)
@@ -221,8 +221,8 @@ func noCheaperSet(t *testing.T, in, out rows, k int, weights []float64) {
 	}
 }
 
-// asOneAfterAnother goes through the rare records in their order, each of which takes the
-// cheapest cells that are enough, by counting all pairs.
+// asOneAfterAnother processes the rare records in order; each takes the cheapest sufficient cells,
+// by counting all pairs.
 func asOneAfterAnother(t *testing.T, in, out rows, k int, weights []float64) {
 	t.Helper()
 	now := make(rows, len(in))
@@ -245,8 +245,8 @@ func asOneAfterAnother(t *testing.T, in, out rows, k int, weights []float64) {
 	}
 }
 
-// Where a missing cell is no value, what is set missing costs little more than the least
-// that is possible, found by trying all ways for a few records.
+// If missing cells match nothing, the cost is little more than the minimum, which the test finds by
+// trying all possibilities for a few records.
 func TestSuppressIsNearTheLeastOfAll(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	var ours, least int
@@ -284,8 +284,8 @@ func TestSuppressIsNearTheLeastOfAll(t *testing.T) {
 	t.Logf("%d cells, at least %d", ours, least)
 }
 
-// The established package sets 95 cells missing for k = 3 in its example, in which missing
-// cells are any value; here it is fewer.
+// The established package sets 95 cells missing for k = 3 in its example, in which missing cells
+// match any value; here there are fewer.
 func TestSuppressAgainstTheEstablishedPackage(t *testing.T) {
 	read := func(name string) (out rows) {
 		f, err := os.Open(golden.Path(t, "golden", name))
@@ -327,7 +327,7 @@ func TestSuppressAgainstTheEstablishedPackage(t *testing.T) {
 	}
 }
 
-// A key of importance is set missing where nothing else helps, and only there.
+// An important key is set missing only if nothing else helps.
 func TestSuppressByImportance(t *testing.T) {
 	k := 2
 	in := rows{{1, 1}, {1, 1}, {2, 2}, {2, 2}, {1, 2}, {3, 1}, {4, 1}}
@@ -399,8 +399,8 @@ func TestSuppressRefusals(t *testing.T) {
 	}
 }
 
-// Nothing to do for no records, for values that are all missing, and for a constant; a record
-// that goes to quarantine counts for nobody and is left as it is.
+// No records, only missing values, or a constant: there is nothing to do. A record in quarantine
+// does not count and does not change.
 func TestSuppressAtTheEdges(t *testing.T) {
 	k := 2
 	for _, word := range []string{"any", "none"} {
@@ -440,7 +440,7 @@ func TestSuppressAtTheEdges(t *testing.T) {
 	}
 }
 
-// Cells of any type can be missing: text, an entry of a dictionary, a date, a truth value.
+// Cells of any type can be set missing: text, a dictionary entry, a date, a boolean.
 func TestSuppressOfEveryType(t *testing.T) {
 	const n = 70
 	k := 3
@@ -462,7 +462,7 @@ func TestSuppressOfEveryType(t *testing.T) {
 	}
 	for typ, put := range build {
 		in := categoriesAt(rand.New(rand.NewPCG(5, 6)), n, []int{2, 2}, 0)
-		in[n-1][0], in[64][1] = 3, 3 // rare ones, at the last place and across a word of bits
+		in[n-1][0], in[64][1] = 3, 3 // rare ones, in the last place and across a word of bits
 		setup := Setup{Key: testKey(t, 1), Window: 1}
 		for c, name := range names(2) {
 			setup.Columns = append(setup.Columns, ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
@@ -471,7 +471,8 @@ func TestSuppressOfEveryType(t *testing.T) {
 	}
 }
 
-// arrays suppresses in columns of a type, whose arrays do not begin at their buffers' start.
+// arrays suppresses columns of a type whose arrays are slices, so their values do not begin at the
+// start of the buffers.
 func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder, i int), setup Setup, k int) {
 	t.Helper()
 	n := len(r)
@@ -528,8 +529,8 @@ func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder,
 	}
 }
 
-// Which cells are hidden does not depend on how many bits the keys take: up to 64 there is one word,
-// up to 128 there are two, and beyond that the keys are refused.
+// The suppressed cells do not depend on the number of bits of the keys: up to 64 bits take one
+// word, up to 128 two, and more are refused.
 func TestKeysOfManyBits(t *testing.T) {
 	const n = 60
 	r := rand.New(rand.NewPCG(8, 15))

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A record that goes to quarantine is no one with whom another agrees, not even as one whose values
-// are missing: who would be alike with it alone loses a cell, wherever in a block it is.
+// A record in quarantine agrees with no other, not even through its missing values: a record that
+// would agree only with it loses a cell, at any place in a block.
 func TestSuppressCountsNoRejectedRecord(t *testing.T) {
 	k := 2
 	for _, word := range []string{"any", "none"} {

@@ -13,7 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// attackedSurvey is the survey of records [20, 60) by a swap of everyone's value, changed.
+// attackedSurvey returns the survey of records [20, 60) by a swap of every value, after a
+// manipulation.
 func attackedSurvey(t *testing.T, setup Setup, swap Spec, columns []testColumn, change func(s *datasetSwap)) []byte {
 	t.Helper()
 	c := chain(t, setup, swap)
@@ -28,9 +29,8 @@ func attackedSurvey(t *testing.T, setup Setup, swap Spec, columns []testColumn, 
 	return found
 }
 
-// A survey that says of a shard what cannot be so is refused before anything is decided:
-// records of others, one record twice, more records than there are, other
-// keys, coins that fall otherwise, values of another form.
+// A survey with impossible data about a shard is refused before any decision: other shards'
+// records, a record twice, too many records, other keys, other coins, or values in another form.
 func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 	columns := swapData(60, 3, 2, 3)
 	setup := testSetup(t, columns...)
@@ -87,8 +87,8 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 	}
 }
 
-// Decisions that another shard's records receive something, or one record something twice, are
-// refused; values of another form never reach a record.
+// Decisions are refused if another shard's record receives a value or a record receives two. Values
+// in another form never reach a record.
 func TestDecisionsThatCannotBe(t *testing.T) {
 	columns := swapData(60, 3, 2, 3)
 	setup := testSetup(t, columns...)
@@ -96,7 +96,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 	of := []Stretch{{0, 20, 40}}
 	for name, c := range map[string]struct {
 		change func(s *datasetSwap)
-		stream Stretch // what is asked for
+		stream Stretch // the question
 		want   error
 		late   bool // when they are applied
 	}{
@@ -147,7 +147,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
-		for n := range decided { // cut off anywhere
+		for n := range decided { // truncated anywhere
 			if err := chain(t, setup, swap).UseDecisions(decided[:n], of); err == nil {
 				t.Errorf("%s: the first %d of %d bytes are taken", name, n, len(decided))
 			}
@@ -155,8 +155,8 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What a survey has kept of a combination is a matter of its size, and probabilities are such;
-// what is kept of texts takes the memory of their letters.
+// The data that a survey keeps of a combination must fit its size, and probabilities must be
+// between 0 and 1. Kept texts count with the memory of their letters.
 func TestWhatIsPlausible(t *testing.T) {
 	for _, c := range []struct {
 		unique                bool
@@ -194,7 +194,7 @@ func TestWhatIsPlausible(t *testing.T) {
 	}
 }
 
-// A survey of exchanged numbers says nothing of no records, nor of more than there can be.
+// A survey of exchanged numbers is refused if it has no records or more records than possible.
 func TestSumsThatCannotBe(t *testing.T) {
 	columns := displacementData(60, 2, 0.5, true)
 	of := func() *Displacer {
@@ -222,8 +222,8 @@ func TestSumsThatCannotBe(t *testing.T) {
 	}
 }
 
-// Values for an array have the width of its type; numbers and values of another width are
-// refused, and not cut or filled.
+// Values for an array must have the width of its type. Numbers and values of another width are
+// refused, not truncated or padded.
 func TestValuesOfAnotherForm(t *testing.T) {
 	letters, whole := array.NewStringBuilder(memory.DefaultAllocator), array.NewInt32Builder(memory.DefaultAllocator)
 	letters.AppendValues([]string{"a", "b", "c"}, nil)
@@ -260,8 +260,8 @@ func TestValuesOfAnotherForm(t *testing.T) {
 	}
 }
 
-// FuzzSurveysInParts: whatever the bytes, surveys and decisions of shards are refused or used;
-// what is used exchanges records of the shard alone.
+// FuzzSurveysInParts: for any bytes, surveys and decisions of shards are refused or used, and if
+// used they exchange only records of the shard.
 func FuzzSurveysInParts(f *testing.F) {
 	columns := displacementData(60, 2, 0.5, true)
 	setup := testSetup(f, columns...)

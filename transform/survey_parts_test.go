@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// surveyedInParts has chains survey consecutive parts of the columns, one of them decide,
-// and returns what it decided of each part.
+// surveyedInParts lets chains survey consecutive parts of the columns and one of them decide. It
+// returns the decisions for each part.
 func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, columns ...testColumn) [][]byte {
 	t.Helper()
 	whole, from := chain(t, setup, masks...), 0
@@ -46,8 +46,8 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 	return decided
 }
 
-// What chains survey in parts, cut anywhere, one decides as if it had seen all; and each does
-// to its part what one chain does to the whole, nulls and what lies under them included.
+// If chains survey parts, cut anywhere, the decisions equal those of one survey, and each chain
+// treats its part like one chain of the whole, including nulls and the values under them.
 func TestSurveysInParts(t *testing.T) {
 	const n = 3000
 	columns := append(swapData(n, 7, 20, 3), floats(0, slices.Repeat([]float64{4}, n)...), floats(2, incomes(n, 3)...))
@@ -107,8 +107,8 @@ func TestSurveysInParts(t *testing.T) {
 	}
 }
 
-// What is cut off or longer is an error, wherever it is cut; too many records are those of
-// all parts together; and what is out of turn is refused.
+// Truncated and extended bytes are errors, wherever they are cut. The limit on records applies to
+// all parts together. Calls in the wrong order are refused.
 func TestSurveysInPartsThatAreNone(t *testing.T) {
 	columns := swapData(60, 3, 2, 3)
 	setup := testSetup(t, columns...)
@@ -134,7 +134,7 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 			if err := c.take(chain(t, setup, swap), c.text[:k], of); err == nil {
 				t.Fatalf("%s: cut off after %d of %d bytes", what, k, len(c.text))
 			}
-			// A byte that is another is found by the digest of its file; here it must do no harm.
+			// The digest of the file detects changed bytes; here they must do no harm.
 			other := slices.Clone(c.text)
 			other[k] ^= 0xff
 			_ = c.take(chain(t, setup, swap), other, of)

@@ -12,10 +12,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// texts are records of four texts each; "" stands for null.
+// textRecords are records of four texts each; "" is null.
 type textRecords [][4]string
 
-// textsToSwap are records whose first text is their own, some null, and whose keys and attribute are few.
+// textsToSwap returns records with a unique first text, sometimes null, and few keys and
+// attributes.
 func textsToSwap(n int) textRecords {
 	list := make(textRecords, n)
 	for i, r := range swapData(n, 21, 60, 3)[1].values {
@@ -31,7 +32,7 @@ func textsToSwap(n int) textRecords {
 	return list
 }
 
-// block makes a block of records [from, to). Those for which odd is true are rejected.
+// block makes a block of the records [from, to). Records with odd(i) are rejected.
 func (list textRecords) block(from, to int, odd func(i int) bool) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, int64(from), to-from, 4)
@@ -62,9 +63,9 @@ func textSetup(t *testing.T) Setup {
 	return setup
 }
 
-// Surveys in parts are those of one survey where keys, attribute and the values that are
-// exchanged are texts, some of them missing, where a key is first met in a later part, and where
-// all records of a combination of keys are rejected. A rejected record neither gives nor receives.
+// Surveys in parts equal one survey if keys, attribute and exchanged values are texts, some of them
+// missing, if a key first occurs in a later part, and if all records of a combination of keys are
+// rejected. A rejected record neither gives nor receives.
 func TestSurveysOfTextsInParts(t *testing.T) {
 	const n = 400
 	list := textsToSwap(n)
@@ -136,7 +137,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, ends %v: other exchanges than those of one survey", policy, ends)
 			}
-			for _, survey := range found { // a survey that ends before its end is refused, wherever
+			for _, survey := range found { // a truncated survey is refused, wherever it ends
 				for k := 0; k < len(survey); k += 1 + len(survey)/40 {
 					if chain(t, textSetup(t), masks...).MergeSurvey(survey[:k], []Stretch{{0, 0, n}}) == nil {
 						t.Fatalf("%s: cut off after %d of %d bytes", policy, k, len(survey))
@@ -147,8 +148,8 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 	}
 }
 
-// What Displacers survey in parts is that of one survey where keys are texts and where a
-// combination of keys is of rejected records alone.
+// Displacers that survey parts give the same result as one survey if keys are texts and if all
+// records of a combination of keys are rejected.
 func TestDisplacementOfTextsInParts(t *testing.T) {
 	const n = 400
 	list := textsToSwap(n)
@@ -228,7 +229,7 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 	}
 }
 
-// A mark of whether something follows is 0 or 1: nothing else is read as either.
+// The flag of an optional part is 0 or 1; other values are refused.
 func TestMarksOfSurveysAreZeroOrOne(t *testing.T) {
 	for n, want := range map[byte]bool{0: false, 1: true} {
 		u := unpacker{text: []byte{n}}

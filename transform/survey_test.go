@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sortSpread is a sort, whatever the words are: spread evenly, all equal, few, in two heaps
-// far apart, or so near to one another that a bucket has many.
+// sortSpread sorts correctly for any words: uniform, all equal, few, two distant clusters, or so
+// close that a bucket has many.
 func TestSortSpread(t *testing.T) {
 	type record struct {
 		word uint64
@@ -42,9 +42,9 @@ func TestSortSpread(t *testing.T) {
 	}
 }
 
-// Blocks that are prepared at once, in any order, are surveyed as those that are not; masks
-// in front of the swap whose columns it does not look at are left out of the survey, and of
-// it alone.
+// Blocks prepared concurrently in any order give the same survey as blocks that are not. Masks
+// before the swap are omitted from the survey, and only from it, if the swap does not use their
+// columns.
 func TestPreparedSurveysReleaseTheSame(t *testing.T) {
 	columns := append(swapData(4000, 7, 20, 3), floats(0, make([]float64, 4000)...))
 	setup := testSetup(t, columns...)
@@ -97,8 +97,8 @@ func TestPreparedSurveysReleaseTheSame(t *testing.T) {
 	}
 }
 
-// What stands in front of a swap and changes what it looks at, directly or by another mask,
-// is seen by its survey.
+// The survey applies masks before a swap that change columns used by it, directly or through
+// another mask.
 func TestWhatASurveyNeedNotSee(t *testing.T) {
 	columns := append(swapData(10, 7, 2, 3), floats(0, make([]float64, 10)...))
 	setup := testSetup(t, columns...)
@@ -114,7 +114,7 @@ func TestWhatASurveyNeedNotSee(t *testing.T) {
 	}{
 		{[]Spec{noise("1", "e"), noise("2", "a"), noise("3", "b"), noise("4", "d"), swap, noise("5", "e")}, []bool{true, false, false, false, false}},
 		{[]Spec{noise("1", "a"), noise("2", "e"), noise("3", "e"), swap}, []bool{false, true, true, false}},
-		{[]Spec{noise("1", "e"), noise("2", "e", "a"), swap}, []bool{false, false, false}}, // of one mask all columns are looked at
+		{[]Spec{noise("1", "e"), noise("2", "e", "a"), swap}, []bool{false, false, false}}, // all columns of one mask count
 		{[]Spec{noise("1", "e"), noise("2", "a")}, []bool{}},
 	} {
 		if got := chain(t, setup, c.masks...).unseen; !slices.Equal(got, c.want) {
@@ -123,7 +123,7 @@ func TestWhatASurveyNeedNotSee(t *testing.T) {
 	}
 }
 
-// A reader of a grouping gives the codes that it has, and none to what it has not seen.
+// A reader of a grouping returns the existing codes, and no code for new values.
 func TestReaderOfAGrouping(t *testing.T) {
 	known, unknown := swapData(200, 7, 20, 3), swapData(200, 7, 20, 3)
 	for i := range 100 {
@@ -153,7 +153,8 @@ func TestReaderOfAGrouping(t *testing.T) {
 			t.Errorf("record %d: code %d, want %d", i, r.combo[i], want)
 		}
 	}
-	// Of one key the codes of its values are the groups: a reader adds none, neither to its own nor to those that it reads.
+	// With one key the codes of its values are the groups: a reader adds none, neither to its own
+	// nor to the grouping that it reads.
 	var one grouping
 	if err := one.find(b, []int{1, 3}, 0, 200); err != nil {
 		t.Fatal(err)
@@ -173,8 +174,8 @@ func TestReaderOfAGrouping(t *testing.T) {
 	}
 }
 
-// A swap over the data set refuses to keep what would not fit in the memory of the process, in
-// one survey as in several.
+// A swap over the data set refuses to keep more than the memory of the process allows, in one
+// survey and in several.
 func TestSwapsFitInMemory(t *testing.T) {
 	columns := swapData(400, 7, 2, 3)
 	swap := mask(swapMask("random", "dataset", 1))
@@ -206,8 +207,8 @@ func TestSwapsFitInMemory(t *testing.T) {
 	}
 }
 
-// A swap over the data set refuses to keep more records than it may, and says what else to
-// do; those that are kept no more do not count.
+// A swap over the data set refuses to keep more records than allowed and suggests an alternative.
+// Records no longer kept do not count.
 func TestSwapKeepsWithinBounds(t *testing.T) {
 	columns := swapData(400, 7, 2, 3) // 2·3·3 combinations
 	for _, c := range []struct {

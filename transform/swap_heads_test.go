@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// keptRecord is a record as the reference below has it.
+// keptRecord is a record in the reference implementation below.
 type keptRecord struct {
 	swapRecord
 	place place
@@ -27,11 +27,11 @@ func scaled(word uint64, n int) int {
 	return int(product.Rsh(product, 64).Int64())
 }
 
-// exchangesOf pairs the records of one group as the text over datasetSwap has it, by walks through lists. It
-// returns by value place whose value each record gets.
+// exchangesOf pairs the records of one group as the comment of datasetSwap describes, by walking
+// through lists. It maps each value place to the record whose value it receives.
 func exchangesOf(records []*keptRecord, counts []int) map[uint32]uint32 {
 	slices.SortFunc(records, func(a, b *keptRecord) int { return a.before(b) })
-	var ranked []int // combinations by their least record
+	var ranked []int // combinations by their smallest record
 	for _, r := range records {
 		if !slices.Contains(ranked, r.combo) {
 			ranked = append(ranked, r.combo)
@@ -46,7 +46,7 @@ func exchangesOf(records []*keptRecord, counts []int) map[uint32]uint32 {
 		}
 		return list
 	}
-	left := map[int]int{} // records that are no heads and in no pair, of each combination
+	left := map[int]int{} // records of each combination that are not heads and are in no pair
 	for combo, n := range counts {
 		left[combo] = n - len(free(combo, true))
 	}
@@ -96,9 +96,9 @@ func exchangesOf(records []*keptRecord, counts []int) map[uint32]uint32 {
 	return got
 }
 
-// What is decided of random records is what the reference decides: groups of one record up, of one
-// combination up to more than are looked through one by one, with equal words, of several streams
-// that take turns, with combinations without heads and heads without partners.
+// The decisions for random records equal those of the reference: for groups of one record or more,
+// one combination up to more than the linear search examines, equal words, several streams in turn,
+// combinations without heads, and heads without partners.
 func TestPairingOfHeads(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 4))
 	moved, unpaired := 0, 0
@@ -126,7 +126,7 @@ func TestPairingOfHeads(t *testing.T) {
 			m.count++
 			counts[code]++
 			if !k.heads && len(m.records) == reserves {
-				continue // which records a sample has is no matter here
+				continue // the records in a sample do not matter here
 			}
 			s.kept++
 			if k.heads {
@@ -186,7 +186,7 @@ func TestPairingOfHeads(t *testing.T) {
 	}
 }
 
-// Heads are kept in the order in which they came, over the ends of their lists.
+// Heads keep their order of arrival, also across the ends of their lists.
 func TestHeadsInLists(t *testing.T) {
 	for _, n := range []int{0, 1, headsChunk - 1, headsChunk, headsChunk + 1, 3*headsChunk + 5} {
 		var m combo
@@ -211,7 +211,7 @@ func TestHeadsInLists(t *testing.T) {
 	}
 }
 
-// sortSeekers is a sort, whatever the words are.
+// sortSeekers sorts correctly for any words.
 func TestSortSeekers(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	compare := func(a, b seeker) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.value, b.value)) }
@@ -237,7 +237,7 @@ func TestSortSeekers(t *testing.T) {
 	}
 }
 
-// What is merged is in order, into an empty list, at its ends and in between.
+// Merged lists are in order: into an empty list, at its ends and in between.
 func TestMergedMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))
 	for range 200 {

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// swapData is random data for swaps: a protected column of distinct values, two
-// keys and an attribute.
+// swapData returns random data for swaps: a protected column of distinct values, two keys and an
+// attribute.
 func swapData(n int, seed uint64, keys, regions int) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 2))
 	columns := []testColumn{floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)}
@@ -46,7 +46,7 @@ func surveyed(t *testing.T, c *Chain, size int, columns ...testColumn) *Chain {
 	return c
 }
 
-// keyOf is a record's keys, comboOf those with the attribute.
+// keyOf returns a record's keys, comboOf the keys and the attribute.
 func keyOf(columns []testColumn, i int) [2]float64 {
 	return [2]float64{columns[1].values[i], columns[2].values[i]}
 }
@@ -55,10 +55,9 @@ func comboOf(columns []testColumn, i int) [3]float64 {
 	return [3]float64{columns[1].values[i], columns[2].values[i], columns[3].values[i]}
 }
 
-// checkExchanges demands that y is x with disjoint pairs exchanged, that the two
-// of a pair lie in one window, agree in the keys, differ in the attribute, and
-// that under policy unique one of them is unique. It returns the number of
-// records exchanged.
+// checkExchanges checks that y is x with disjoint pairs exchanged. The two records of a pair must
+// lie in one window, have equal keys and different attributes, and under policy unique one of them
+// must be unique. It returns the number of exchanged records.
 func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int, unique bool) int {
 	t.Helper()
 	n := len(y)
@@ -93,8 +92,8 @@ func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int,
 	return moved
 }
 
-// A swap is a permutation within its window that exchanges pairs of partners, and
-// each column keeps its values to the bit.
+// A swap permutes values within its window by exchanging pairs of partners, and each column keeps
+// its values, bit by bit.
 func TestSwapIsPermutationWithinWindow(t *testing.T) {
 	for seed := range uint64(12) {
 		for _, policy := range []string{"unique", "random"} {
@@ -108,7 +107,7 @@ func TestSwapIsPermutationWithinWindow(t *testing.T) {
 				b.Reject(n-1, "d", "test")
 				apply(t, chain(t, setup, mask(swapMask(policy, "", 0.6))), b)
 				y := b.Columns[0].Out().Values
-				checkExchanges(t, columns, y, window, false) // uniqueness is among the records not rejected
+				checkExchanges(t, columns, y, window, false) // uniqueness counts only records that are not rejected
 				if y[3] != 4 || y[n-1] != float64(n) {
 					t.Fatal("a rejected record took part")
 				}
@@ -120,7 +119,7 @@ func TestSwapIsPermutationWithinWindow(t *testing.T) {
 	}
 }
 
-// Blocks of several windows and blocks of one give the same release.
+// Blocks of several windows and blocks of one window give the same release.
 func TestSwapWindowsInBlocks(t *testing.T) {
 	const n, window = 5300, 500
 	columns := swapData(n, 1, 60, 3)
@@ -144,8 +143,8 @@ func TestSwapWindowsInBlocks(t *testing.T) {
 	}
 }
 
-// With rate 1 every candidate that has a free partner is exchanged: none is left
-// over beside a record of its group that it could have taken.
+// With rate 1 every candidate with a free partner is exchanged: no candidate is left together with
+// a free record of its group that it could have been exchanged with.
 func TestSwapRateOneIsExhaustive(t *testing.T) {
 	columns := swapData(3000, 4, 100, 3)
 	for _, tt := range []struct{ policy, scope string }{{"unique", ""}, {"random", ""}, {"unique", "dataset"}, {"random", "dataset"}} {
@@ -156,7 +155,7 @@ func TestSwapRateOneIsExhaustive(t *testing.T) {
 		y := apply(t, c, block(0, 3000, columns...)).Columns[0].Out().Values
 		checkExchanges(t, columns, y, 3000, tt.policy == "unique")
 		count := map[[3]float64]int{}
-		left := map[[2]float64]map[float64]bool{} // per keys, attribute values of records that stayed
+		left := map[[2]float64]map[float64]bool{} // for each key, the attribute values of unchanged records
 		for i := range y {
 			count[comboOf(columns, i)]++
 			if y[i] == columns[0].values[i] {
@@ -176,8 +175,8 @@ func TestSwapRateOneIsExhaustive(t *testing.T) {
 	}
 }
 
-// The share of pairs exchanged is π: with K pairs possible, the number exchanged
-// is binomial, so that it lies within 5 standard deviations.
+// The share of exchanged pairs is π: of K possible pairs the number exchanged is binomial, so it
+// lies within 5 standard deviations.
 func TestSwapRate(t *testing.T) {
 	const n = 40000
 	columns := swapData(n, 8, 5, 2)
@@ -204,8 +203,8 @@ func TestSwapRate(t *testing.T) {
 	}
 }
 
-// A unique record takes each of its possible partners equally often, those of a
-// large value of the attribute too. Each count is binomial; 5 standard deviations.
+// A unique record is exchanged with each possible partner equally often, including partners with a
+// frequent value of the attribute. Each count is binomial; 5 standard deviations.
 func TestSwapPartnersAreUniform(t *testing.T) {
 	const groups, size = 12000, 6 // one unique record, 2 of region 1, 3 of region 2
 	n := groups * size
@@ -234,8 +233,8 @@ func TestSwapPartnersAreUniform(t *testing.T) {
 	}
 }
 
-// Scope dataset finds the same unique records whatever the blocks, pairs across
-// blocks, and needs its survey.
+// Scope dataset recognises the same unique records for any blocks, forms pairs across blocks, and
+// requires its survey.
 func TestSwapDataset(t *testing.T) {
 	const n = 6000
 	columns := swapData(n, 2, 500, 4)
@@ -282,7 +281,7 @@ func TestSwapDataset(t *testing.T) {
 	}
 }
 
-// On one core the pairs of a whole file are those on several.
+// With one core the pairs of a whole file are the same as with several.
 func TestSwapDatasetOnOneCore(t *testing.T) {
 	columns := swapData(2000, 3, 100, 4)
 	on := func(cores int) []float64 {
@@ -295,8 +294,8 @@ func TestSwapDatasetOnOneCore(t *testing.T) {
 	}
 }
 
-// The values that a swap of scope dataset moves are those of the release: the
-// masks before it are applied in the survey as they are in the end.
+// A swap of scope dataset moves the values of the release: the masks before it are applied in the
+// survey exactly as in the release.
 func TestSwapDatasetAfterNoise(t *testing.T) {
 	const n = 3000
 	columns := swapData(n, 3, 100, 3)
@@ -313,7 +312,7 @@ func TestSwapDatasetAfterNoise(t *testing.T) {
 	}
 }
 
-// Replicates exchange other pairs, and leave what the block does not hold alone.
+// Replicates exchange other pairs, and ignore values that are not in the block.
 func TestSwapReplicates(t *testing.T) {
 	const n = 2000
 	columns := swapData(n, 5, 50, 3)
@@ -378,7 +377,7 @@ func TestFenwick(t *testing.T) {
 	}
 }
 
-// Groups are those of a map of the values themselves.
+// Groups equal those of a map of the values.
 func TestGrouping(t *testing.T) {
 	columns := swapData(5000, 6, 300, 5)
 	columns[1].null = []int{1, 2, 3, 700, 701, 4000}
@@ -392,7 +391,7 @@ func TestGrouping(t *testing.T) {
 	}
 	b := block(0, 5000, columns...)
 	var g grouping
-	for range 2 { // codes do not depend on what was coded before a reset
+	for range 2 { // codes do not depend on values coded before a reset
 		g.reset()
 		if err := g.find(b, []int{1, 2, 3}, 100, 4900); err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// codedData are a number a, categories b (1, 2, 3) that go with a, a number c that goes with
-// both, a coded c of two values, d, and strata e in which all goes the other way.
+// codedData returns a number a, categories b (1, 2, 3) that depend on a, a number c that depends on
+// both, coded c with two values, d, and strata e in which all dependencies are reversed.
 func codedData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 16))
 	columns := make([]testColumn, 5)
@@ -45,8 +45,8 @@ func rowsUpTo(n int) []int32 {
 	return rows
 }
 
-// The fit is the maximum of the penalised likelihood, which is concave: by definition, no step
-// to any side goes up, and the constants give each category its share.
+// The fit maximises the penalised likelihood, which is concave: by definition no step in any
+// direction increases it, and the constants give each category its share.
 func TestLogisticIsTheMaximum(t *testing.T) {
 	const n = 500
 	columns := codedData(n, 1)
@@ -130,9 +130,9 @@ func TestLogisticIsTheMaximum(t *testing.T) {
 	}
 }
 
-// What is drawn has the shares of the data, overall and given what it goes by, within five
-// standard errors of a difference of two shares, √(2p(1−p)/n); means by category follow likewise;
-// and given the stratum a record's draw says nothing of its category.
+// The draws have the shares of the data, overall and given the predictors, within five standard
+// errors of a difference of two shares, √(2p(1−p)/n). The same holds for means by category. Given
+// the stratum, a record's draw does not depend on its category.
 func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 	n := thin(60_000)
 	columns := codedData(n, 2)
@@ -169,13 +169,13 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 				compare("a stratum", 1, v+1, func(of [][]float64) func(int) bool {
 					return func(i int) bool { return of[4][i] == s }
 				})
-				// d was drawn given b: the share of d by b is the data's.
+				// d was drawn given b: the share of d by b is that of the data.
 				compare("those of a category", 3, 1, func(of [][]float64) func(int) bool {
 					return func(i int) bool { return of[4][i] == s && of[1][i] == v+1 }
 				})
 			}
 			if m.Columns[1] == "d" {
-				continue // b goes by nothing there
+				continue // b has no predictors there
 			}
 			for _, high := range []bool{false, true} {
 				compare("those of high a or low", 1, 2, func(of [][]float64) func(int) bool {
@@ -215,8 +215,8 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 	}
 }
 
-// Replicates take the models over that were fitted already, and release what they would have
-// released with models of their own; of other data they are fitted anew.
+// Replicates reuse models that were fitted already, and give the same release as with their own
+// models. For other data, models are fitted again.
 func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	columns, other := codedData(400, 3), codedData(400, 4)
 	m := synthesise(Synthesise{Columns: []string{"b", "d"}, Categories: []string{"b", "d"}, By: []string{"e"}})
@@ -242,14 +242,14 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	}
 }
 
-// A category that is missing stays missing; a record whose predictor is missing is drawn; what is
-// released are categories of its stratum.
+// A missing category stays missing. A record with a missing predictor is drawn. Released categories
+// occur in the stratum.
 func TestSynthesisedCategoriesOfFewAndMissing(t *testing.T) {
 	columns := codedData(600, 5)
 	columns[0].null = []int{2, 599}
 	columns[1].null = []int{0, 2, 77}
 	for i := range columns[1].values {
-		columns[1].values[i] += 10 * float64(i%2) // strata of other categories
+		columns[1].values[i] += 10 * float64(i%2) // strata with other categories
 	}
 	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, Categories: []string{"b", "d"}, On: []string{"d", "a"}, By: []string{"e"}})), 100, columns...)
 	for i, v := range out[1] {
@@ -290,7 +290,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 		"columns[0]: must have at least 12 records, in each stratum, with ": {Columns: []string{"b"}, Categories: []string{"b"}, On: []string{"a"}, By: []string{"c"}},
 	} {
 		columns := slices.Clone(columns)
-		if len(m.By) == 2 { // strata in which d is one value alone
+		if len(m.By) == 2 { // strata in which d has only one value
 			m.By = []string{"e"}
 			columns[4].values = columns[3].values
 		}
@@ -316,7 +316,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	}
 }
 
-// One fit of five categories on ten columns, of as many records as the demo has.
+// One fit of five categories on ten columns, with as many records as the demo.
 func BenchmarkLogistic(b *testing.B) {
 	const n = 28_155
 	r := rand.New(rand.NewPCG(1, 1))
@@ -338,10 +338,10 @@ func BenchmarkLogistic(b *testing.B) {
 	}
 }
 
-// Where categories are rare and predictors skewed a whole step of Newton's often overshoots, and
-// steps that are not shortened end far off: at the maximum the derivatives are 0. A fit ends when
-// a step would gain less than 1e-12·n, which is half a derivative's square over the curvature, at
-// most n/4: derivatives of up to 1e-6·n are left.
+// With rare categories and skewed predictors a full Newton step often overshoots, and without
+// shorter steps the result is far from the maximum, where the derivatives are 0. A fit ends when a
+// step would gain less than 1e-12·n, which is half the squared derivative over the curvature (at
+// most n/4), so derivatives of up to 1e-6·n remain.
 func TestLogisticOfRareCategories(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -375,8 +375,8 @@ func TestLogisticOfRareCategories(t *testing.T) {
 	}
 }
 
-// A system with a solution is solved; an unknown of which the others leave nothing is 0, the first,
-// the last or one between.
+// A system with a solution is solved. An unknown that the others determine is 0, whether it is the
+// first, the last or in between.
 func TestSolvePositive(t *testing.T) {
 	for at := range 4 {
 		a, b := make([][]float64, 4), make([]float64, 4)
@@ -407,7 +407,8 @@ func TestSolvePositive(t *testing.T) {
 	}
 }
 
-// A column of texts that is modelled has no decimals, whatever is said of it; one of numbers keeps its own.
+// A modelled column of texts has no decimals, whatever is declared for it; a column of numbers
+// keeps its own.
 func TestColumnsOfASynthesis(t *testing.T) {
 	setup := Setup{Key: testKey(t, 1), Window: 1 << 20, Columns: []ColumnInfo{
 		{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: 2},

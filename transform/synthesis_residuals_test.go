@@ -9,10 +9,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The residual that a record gets and the little that smooths it are independent, of the first column
-// and of those behind it: the spread stays that of the data, though residuals rise with the records'
-// places. Drawn together they would make it a fifth greater. An SD of n normal values has a standard
-// error of 1/√(2n); both have one, and the tolerance is five of the two.
+// The residual of a record and the noise that smooths it are independent, in the first column and
+// in later ones: the spread stays that of the data, although residuals increase with the places of
+// the records. If they were drawn together, it would be a fifth greater. An SD of n normal values
+// has a standard error of 1/√(2n). Both SDs have one, and the tolerance is five of the difference.
 func TestSmoothingIsIndependentOfResiduals(t *testing.T) {
 	const n = 2000
 	r := rand.New(rand.NewPCG(8, 12))

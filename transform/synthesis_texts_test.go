@@ -13,11 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// category is the text that a test has for a number.
+// category returns the text for a number in a test.
 func category(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
 
-// worded is a block of some columns, those of text as arrays of their type, of which each value is the category
-// of a number.
+// worded returns a block of some columns. Columns of text are arrays of their type, and each value
+// is the category of a number.
 func worded(from, to int, columns ...testColumn) *microdata.Block {
 	b := block(from, to, columns...)
 	for k, c := range columns {
@@ -37,7 +37,8 @@ func worded(from, to int, columns ...testColumn) *microdata.Block {
 	return b
 }
 
-// wordedRelease is what a chain makes of columns, a category as its number again, NaN where there is no value.
+// wordedRelease returns the release of columns by a chain, with categories converted back to
+// numbers, and NaN for missing values.
 func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
 	t.Helper()
 	n := len(columns[0].values)
@@ -73,15 +74,16 @@ func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]
 	return out
 }
 
-// wordedData is codedData, with b and d as texts.
+// wordedData is codedData with b and d as texts.
 func wordedData(n int, seed uint64, typ arrow.DataType) []testColumn {
 	columns := codedData(n, seed)
 	columns[1].typ, columns[3].typ = typ, typ
 	return columns
 }
 
-// Texts are drawn as numbers that stand for them: shares, the mean of a number in each category and the share
-// of one category in another stay within five standard errors, and with nothing that stays a record's own text tells nothing.
+// Texts are drawn like numbers that represent them: shares, the mean of a number in each category
+// and the share of one category in another agree within five standard errors. If no column stays,
+// the release does not depend on a record's own text.
 func TestSynthesiseTexts(t *testing.T) {
 	n := thin(40_000)
 	root := math.Sqrt(float64(n))
@@ -143,8 +145,8 @@ func TestSynthesiseTexts(t *testing.T) {
 	}
 }
 
-// A category that fewer records have than a leaf, or 5 by regressions, does not come out: not as a text
-// and not as a number; records that had it are released with another.
+// A category with fewer records than a leaf, or fewer than 5 for regressions, is not released,
+// neither as a text nor as a number. Its records are released with another category.
 func TestSynthesiseHidesRareCategories(t *testing.T) {
 	const n = 900
 	for _, m := range []Synthesise{
@@ -181,7 +183,7 @@ func TestSynthesiseHidesRareCategories(t *testing.T) {
 	}
 }
 
-// What a replicate makes of the codes of texts, as the sample holds them, is what it makes of texts.
+// A replicate gives the same result for the codes of texts, as in the sample, as for the texts.
 func TestSynthesiseTextsInReplicates(t *testing.T) {
 	const n = 600
 	columns := wordedData(n, 4, arrow.BinaryTypes.String)

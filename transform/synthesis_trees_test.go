@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// impurity is n times the variance of numbers, or Gini's index of categories, from its definition.
+// impurity is n times the variance of numbers, or Gini's index of categories, by definition.
 func impurity(y []float64, rows []int32, categories bool) float64 {
 	n := float64(len(rows))
 	if categories {
@@ -55,7 +55,8 @@ func splitByForce(x []predictor, y []float64, rows []int32, leaf int, least, roo
 			if a/float64(len(left)) <= least || b/float64(len(right)) <= least {
 				continue
 			}
-			// A hair more: equal gains go to the first, and here they are rounded otherwise.
+			// Slightly more: equal gains go to the first predictor, and here they are rounded
+			// differently.
 			if gain := impurity(y, rows, categories) - a - b; gain > most*(1+1e-9) {
 				most, bestLeft, bestRight = gain, left, right
 			}
@@ -67,8 +68,9 @@ func splitByForce(x []predictor, y []float64, rows []int32, leaf int, least, roo
 	return append(splitByForce(x, y, bestLeft, leaf, least, root, categories), splitByForce(x, y, bestRight, leaf, least, root, categories)...)
 }
 
-// The leaves are those of a search through all splits, each from the definition of variance and index:
-// of skewed numbers, of ties, of categories, by numbers and by whether something is a category.
+// The leaves equal those of a search through all splits, each computed from the definition of
+// variance and index: with skewed numbers, ties and categories, split by numbers and by membership
+// of a category.
 func TestTreeHasTheBestSplits(t *testing.T) {
 	const n, leaf = 240, 7
 	columns := codedData(n, 3)
@@ -132,8 +134,8 @@ func plus(values []float64, by float64) []float64 {
 	return out
 }
 
-// bentData are a number a, a number b about 3a² whose spread grows with |a|, a category c that is 1 about a = 0 and
-// 2 elsewhere, and strata d in which b has the other sign.
+// bentData returns a number a, a number b near 3a² with a spread that grows with |a|, a category c
+// that is 1 near a = 0 and 2 elsewhere, and strata d in which b has the opposite sign.
 func bentData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 17))
 	columns := make([]testColumn, 4)
@@ -153,8 +155,9 @@ func bentData(n int, seed uint64) []testColumn {
 	return columns
 }
 
-// Trees have what regressions do not: b bends with a, and c is about the middle. Means stay, no original number leaves,
-// and within a stratum what is released has no correlation with the record's own where nothing stays.
+// Trees reproduce dependencies that regressions cannot: b is not linear in a, and c depends on the
+// distance from 0. Means are kept, no original number is released, and within a stratum the release
+// is not correlated with the record's own value if no column stays.
 func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 	n := thin(40_000)
 	columns := bentData(n, 4)
@@ -200,7 +203,8 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 			}
 			mean, sd := meanSD(columns[k].values)
 			got, gotSD := meanSD(out[k])
-			// Beside the draw's own, at most as large: how many fall into each leaf.
+			// In addition to the draw's own error, which is at least as large: the number of
+			// records in each leaf.
 			if math.Abs(got-mean) > 7*sd/root || math.Abs(gotSD/sd-1) > 7/root+0.01 {
 				t.Errorf("%v: column %d has mean %v and SD %v, want %v and %v", m.Columns, k, got, gotSD, mean, sd)
 			}
@@ -222,14 +226,15 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 		}
 		in, far := share(columns[0].values, columns[2].values)
 		nowIn, nowFar := share(out[0], out[2])
-		// Leaves outside have a few of the inside with them, as no leaf is of one category.
+		// Leaves outside contain a few records from inside, because no leaf has only one category.
 		if math.Abs(in-nowIn) > 0.06 || nowFar > 0.06 || far != 0 {
 			t.Errorf("%v: %v of those inside are 1 and %v of others, was %v and %v", m.Columns, nowIn, nowFar, in, far)
 		}
 	}
 }
 
-// Where what stays tells a value for certain, trees do not: no leaf is of one value or category alone, however heavy the ties are.
+// If the remaining columns determine a value, trees must not reveal it: no leaf has only one value
+// or category, however many ties there are.
 func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 	const n = 600
 	r := rand.New(rand.NewPCG(5, 17))
@@ -257,7 +262,7 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 			}
 		}
 	}
-	// What 0 was does not leave as 0 from a leaf of others, nor 1010 as 1010.
+	// A 0 among other values in a leaf is not released as 0, and neither is 1010 as 1010.
 	columns := []testColumn{floats(0, a...), floats(-1, b...), floats(0, c...)}
 	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(5)})), 100, columns...)
 	changed := 0
@@ -269,7 +274,7 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 			changed++
 		}
 	}
-	if changed < n/50 { // a side keeps 5 % of the index .5, so some 1.3 % of a leaf change at least; here .5 of all
+	if changed < n/50 { // each side keeps 5 % of the index .5, so at least about 1.3 % of a leaf change; here .5 of all
 		t.Errorf("%d of %d categories have changed", changed, n)
 	}
 }
@@ -285,7 +290,7 @@ func TestSynthesiseByTreesIsRefused(t *testing.T) {
 		}
 	}
 	columns := bentData(200, 6)
-	for i := range 100 { // one value in the second stratum, whose mean is rounded
+	for i := range 100 { // one value in the second stratum, with a rounded mean
 		columns[1].values[2*i+1], columns[2].values[2*i+1] = 0.1, 2
 	}
 	for want, m := range map[string]Synthesise{
@@ -305,7 +310,8 @@ func TestSynthesiseByTreesIsRefused(t *testing.T) {
 	}
 }
 
-// A predictor that is missing counts with the greater part; a value that is missing stays so; an all-missing column is refused before.
+// A missing predictor counts with the larger part. A missing value stays missing. A column with
+// only missing values was refused earlier.
 func TestTreesTakeMissingValues(t *testing.T) {
 	const n = 400
 	columns := bentData(n, 7)
@@ -333,8 +339,8 @@ func TestTreesTakeMissingValues(t *testing.T) {
 	}
 }
 
-// What the smoothed bootstrap needs of a leaf, by definition, of other records beside it; far from 0
-// the spread is as exact as near it.
+// The statistics of a leaf for the smoothed bootstrap, by definition, together with other records.
+// The spread is as accurate far from 0 as near it.
 func TestSmoothingOfALeaf(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 15))
 	y := make([]float64, 60)

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// tiedData are three columns, each tied to those before, and a stratum in which the third has
-// another slope.
+// tiedData returns three columns, each depending on the previous ones, and a stratum in which the
+// third has another slope.
 func tiedData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 15))
 	columns := make([]testColumn, 4)
@@ -31,7 +31,7 @@ func tiedData(n int, seed uint64) []testColumn {
 
 func synthesise(m Synthesise) Spec { return mask(&m) }
 
-// slopesOf is least squares by another library: the coefficients of a constant and columns.
+// slopesOf returns the least squares coefficients of a constant and columns, by another library.
 func slopesOf(y []float64, x ...[]float64) []float64 {
 	design := mat.NewDense(len(y), len(x)+1, nil)
 	for i := range y {
@@ -61,7 +61,7 @@ func TestRegressIsLeastSquares(t *testing.T) {
 			t.Fatalf("record %d: fitted %v, want %v", i, columns[2].values[i]-m.residuals[i], fit)
 		}
 	}
-	// A column twice, and one that is constant, change nothing.
+	// A duplicate column and a constant column change nothing.
 	again := regress(numbers([][]float64{x[0], x[0], repeat(3, 300), x[1]}), columns[2].values, rows, nil)
 	for i, e := range again.residuals {
 		if !(math.Abs(e-m.residuals[i]) <= 1e-6) {
@@ -70,8 +70,8 @@ func TestRegressIsLeastSquares(t *testing.T) {
 	}
 }
 
-// Means, SDs and slopes of what is drawn are those of the data, within five standard errors;
-// no original value is among it, and it says nothing of the record.
+// Means, SDs and slopes of the draws equal those of the data within five standard errors. No
+// original value is among the draws, and they do not depend on the record's own value.
 func TestSynthesiseKeepsTheModel(t *testing.T) {
 	n := thin(60_000)
 	columns := tiedData(n, 2)
@@ -104,7 +104,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 				}
 			}
 			if len(m.On) == 0 {
-				// Within a stratum a record's draw has no correlation with its value.
+				// Within a stratum the draw of a record is not correlated with its value.
 				for s := range 2 {
 					var u, v []float64
 					for i := s; i < n; i += 2 {
@@ -125,7 +125,8 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 			}
 			before, after := slopesOf(x[2], x[0], x[1]), slopesOf(y[2], y[0], y[1])
 			for k := range before {
-				// SE of a coefficient: .7/√(n/2)/SD of what the others leave, above .5; the constant's is 12 times as large.
+				// SE of a coefficient: .7/√(n/2)/SD of the column's part that the others do not
+				// explain, above .5; that of the constant is 12 times as large.
 				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{true: 12, false: 1}[k == 0]; !(math.Abs(before[k]-after[k]) <= tolerance) {
 					t.Errorf("%v, stratum %d: coefficient %d is %v, want %v ± %v", m.Columns, s, k, after[k], before[k], tolerance)
 				}
@@ -134,10 +135,10 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 	}
 }
 
-// The closed forms of Duncan and Keller-McNulty (2000), section 6.1, with one copy of n records
-// and no uncertainty of the mean but the data's (α = 0): E(ȳ − x̄)² = σ²/n, so U = n/σ², and of a
-// snooper who looks at a record's own release E(x − y)² = 2σ², which is R for a target that is
-// itself a draw from the population. Over 300 replicates the SE of the first is √(2/300) of it.
+// The closed forms of Duncan and Keller-McNulty (2000), section 6.1, with one copy of n records and
+// no uncertainty of the mean beyond the data's (α = 0): E(ȳ − x̄)² = σ²/n, so U = n/σ². For an
+// intruder who uses a record's own release, E(x − y)² = 2σ², which gives R for a target drawn from
+// the population. Over 300 replicates the relative SE of the first is √(2/300).
 func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 	const n, replicates = 400, 300
 	columns := tiedData(n, 3)[:1]
@@ -162,9 +163,10 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 	}
 }
 
-// The normal method has them at α² = σ²/n: the mean is drawn from its posterior. E(ȳ − x̄)² is α² + σ²/n of one copy and
-// a fourth of that of the mean of four, E(x − y)² = 2σ² + α² of a record by its own release. Over 300 replicates of 4 copies
-// the SEs of the first two are √(2/1200) and √(2/300) of it.
+// The normal method satisfies them with α² = σ²/n, because the mean is drawn from its posterior.
+// E(ȳ − x̄)² is α² + σ²/n for one copy, and a fourth of that for the mean of four; E(x − y)² = 2σ²
+// + α² for a record and its own release. Over 300 replicates of 4 copies the relative SEs of the
+// first two are √(2/1200) and √(2/300).
 func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	const n, replicates, copies = 100, 300, 4
 	columns := tiedData(n, 3)[:1]
@@ -180,7 +182,8 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	for m := 1; m <= replicates; m++ {
 		together := 0.0
 		for number, c := range chains {
-			// A replicate of a copy has the draws of that of another, so each takes its own.
+			// A replicate of one copy has the same draws as that of another, so each uses its own
+			// replicates.
 			y := whole(t, c.Replicate(m+number*replicates), n, columns...)[0]
 			got, own := meanSD(y)
 			one += (got - mean) * (got - mean) / (replicates * copies)
@@ -205,13 +208,13 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	if ratio := spread / σ2; !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/n/replicates/copies)+0.001) {
 		t.Errorf("the variance is %v of the data's", ratio)
 	}
-	if !(math.Abs(third) <= 5*math.Sqrt(6.0/n/replicates/copies)) { // the data's is above 1
+	if !(math.Abs(third) <= 5*math.Sqrt(6.0/n/replicates/copies)) { // that of the data is above 1
 		t.Errorf("skewness %v", third)
 	}
 }
 
-// Copies have draws of their own; missing values stay missing, and a record that misses what
-// the model goes by is drawn all the same.
+// Copies have their own draws. Missing values stay missing, and a record with a missing predictor
+// is drawn all the same.
 func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	columns := tiedData(2000, 4)
 	columns[0].null = []int{3, 900}
@@ -235,7 +238,7 @@ func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 		u, v = append(u, first[1][i]-fit), append(v, second[1][i]-fit)
 	}
 	for _, i := range columns[0].null {
-		u[i], v[i] = 0, 0 // drawn at the mean of what is missing
+		u[i], v[i] = 0, 0 // drawn at the mean of the missing predictor
 	}
 	if r := correlation(u, v); !(math.Abs(r) <= 5/math.Sqrt(2000)) {
 		t.Errorf("the residuals of two copies have correlation %v", r)
@@ -255,7 +258,7 @@ func TestSynthesiseIsRefused(t *testing.T) {
 		}
 	}
 	columns := tiedData(200, 5)
-	for i := range columns[1].values { // determined by what stays
+	for i := range columns[1].values { // determined by the column that stays
 		columns[1].values[i] = 7 - 3*columns[0].values[i]
 	}
 	for i := range columns[2].values { // one value in the second stratum
@@ -278,7 +281,7 @@ func TestSynthesiseIsRefused(t *testing.T) {
 	}
 }
 
-// numbers are columns that are numbers each.
+// numbers returns columns as numeric predictors.
 func numbers(columns [][]float64) []predictor {
 	list := make([]predictor, len(columns))
 	for k, values := range columns {
@@ -287,8 +290,9 @@ func numbers(columns [][]float64) []predictor {
 	return list
 }
 
-// What the normal method makes of a column without others, by the words of its records: the mean and
-// the SD of the data, one draw for the mean, by the first record's word, and one for each value.
+// The normal method for a column without predictors, computed from the words of the records: the
+// mean and the SD of the data, one draw for the mean, by the first record's word, and one draw for
+// each value.
 func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// coded is what a topcode mask makes of numbers, of which it is told all.
+// coded returns the result of a topcode mask for numbers, with all statistics given.
 func coded(t *testing.T, m *Topcode, of testColumn) []float64 {
 	t.Helper()
 	m.Columns = []string{"a"}
@@ -47,7 +47,7 @@ func TestTopcode(t *testing.T) {
 		"both":          {&Topcode{Lower: ptr(5.0), Upper: ptr(60.0), Replace: "bound"}, []float64{5, 5, 10, 20, null, 60, 60}},
 		"means":         {&Topcode{Lower: ptr(9.0), Upper: ptr(20.0), Replace: "mean"}, []float64{2.5, 2.5, 10, 20, null, 80, 80}},
 		"nobody beyond": {&Topcode{Upper: ptr(100.0), Replace: "mean"}, []float64{5, 0, 10, 20, null, 100, 60}},
-		// Of 0 5 10 20 60 100: h = 5·0.8 + 1 = 5, the fifth; h = 5·0.1 + 1 = 1.5.
+		// For 0 5 10 20 60 100: h = 5·0.8 + 1 = 5, the fifth; h = 5·0.1 + 1 = 1.5.
 		"percentiles":   {&Topcode{UpperPercentile: ptr(80.0), LowerPercentile: ptr(10.0)}, []float64{5, 2.5, 10, 20, null, 60, 60}},
 		"with the mean": {&Topcode{UpperPercentile: ptr(60.0), Replace: "mean"}, []float64{5, 0, 10, 20, null, 80, 80}},
 	} {
@@ -68,7 +68,7 @@ func TestTopcode(t *testing.T) {
 	}
 }
 
-// The mean beyond a bound keeps the column's mean, exactly but for the decimals.
+// The mean beyond a bound keeps the column's mean, exactly up to the decimals.
 func TestTopcodeMeanKeepsTheMean(t *testing.T) {
 	of := testColumn{incomes(4001, 3), nil, arrow.PrimitiveTypes.Float64, 2}
 	got := coded(t, &Topcode{LowerPercentile: ptr(5.0), UpperPercentile: ptr(97.0), Replace: "mean"}, of)
@@ -153,8 +153,8 @@ func TestTopcodeGolden(t *testing.T) {
 	}
 }
 
-// A column that a label makes text is not among the columns of a chain of replicates; any other
-// column that a mask names must be there.
+// A column that a label turns into text is absent in a chain of replicates. Every other column
+// named by a mask must be present.
 func TestTopcodeOfAnAbsentColumn(t *testing.T) {
 	only := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "b", Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}}
 	label := &Topcode{Columns: []string{"a", "b"}, Upper: ptr(80.0), Replace: "label", UpperLabel: ptr("80+")}

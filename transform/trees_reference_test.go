@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// referenceTree is a tree that R's rpart and scikit-learn both find for columns of the example:
+// referenceTree is a tree that both R's rpart and scikit-learn compute for columns of the example:
 // scripts/reference/trees.py.
 type referenceTree struct {
 	Response   string
@@ -25,8 +25,8 @@ type referenceTree struct {
 	}
 }
 
-// example returns the columns of the example: numbers as they are, of texts which one of the sorted list
-// it is; with "column=text" whether it is that one.
+// example returns the columns of the example: numbers unchanged, texts as their index in the sorted
+// list, and "column=text" as whether the value is that text.
 func example(t *testing.T) func(name string) []float64 {
 	t.Helper()
 	type record struct {
@@ -83,8 +83,8 @@ func example(t *testing.T) func(name string) []float64 {
 	}
 }
 
-// Splits, cuts and gains of the trees are those of two other programs, rpart and scikit-learn, on all
-// records of the example: of numbers and of categories, by both.
+// Splits, cuts and gains of the trees equal those of two other programs, rpart and scikit-learn, on
+// all records of the example, for numbers and for categories.
 func TestTreesOfTheExampleAreThoseOfOtherPrograms(t *testing.T) {
 	text, err := os.ReadFile("testdata/trees.json")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestTreesOfTheExampleAreThoseOfOtherPrograms(t *testing.T) {
 	}
 }
 
-// compare walks both trees, every node before its parts.
+// compare walks through both trees, each node before its parts.
 func (want *referenceTree) compare(t *testing.T, at string, got *tree, y []float64) {
 	t.Helper()
 	if len(got.nodes) != len(want.Nodes) {
@@ -141,10 +141,11 @@ func (want *referenceTree) compare(t *testing.T, at string, got *tree, y []float
 		spread := func(k int) float64 {
 			return impurity(y, got.rows[got.nodes[k].from:got.nodes[k].to], want.Categories)
 		}
-		// A sum of 28,155 squares has an error below 28155 · 2^-53 of itself, 3e-12, in either program. The gain is the
-		// difference of such sums, and in these trees above 1e-5 of them: 6e-7 of the gain at most.
+		// A sum of 28,155 squares has a relative error below 28155 · 2^-53 = 3e-12 in either
+		// program. The gain is the difference of such sums, and in these trees more than 1e-5 of
+		// them: the error is at most 6e-7 of the gain.
 		gain := impurity(y, got.rows[n.from:n.to], want.Categories) - spread(n.left) - spread(n.right)
-		// A cut is half-way between two numbers that both have as doubles.
+		// A cut is the midpoint of two numbers, which both programs have as doubles.
 		if n.predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) || !(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
 			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.predictor, n.cut, gain, *w.Predictor, w.Cut, w.Gain)
 			return

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// twice is the first column of two releases of data under one key.
+// twice returns the first column of two releases of data under one key.
 func twice(t *testing.T, setup Setup, columns []testColumn, a, b []Spec) (x, y []float64) {
 	t.Helper()
 	return releaseOf(t, setup, columns, a), releaseOf(t, setup, columns, b)
@@ -23,8 +23,8 @@ func releaseOf(t *testing.T, setup Setup, columns []testColumn, masks []Spec) []
 	return slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
 }
 
-// releaseData are income, another amount, two keys, an attribute and a number of
-// the respondent.
+// releaseData returns income, another amount, two keys, an attribute and a number of the
+// respondent.
 func releaseData(n int) []testColumn {
 	columns := namingData(n)
 	id := floats(0, make([]float64, n)...)
@@ -34,11 +34,10 @@ func releaseData(n int) []testColumn {
 	return append(columns, id)
 }
 
-// TestDifferenceOfTwoReleases: what a mask before the noise makes of a value is
-// known, a clipped one exactly, so noise that two releases had in common would give
-// the original away: all 1,054 of 1,054 once. How near the difference comes is
-// √2 times the noise and not 0: its share within a fiftieth of that is
-// 2·0.02·φ(0) = 1.6 %; 100 and more records make 10 % impossible (7 SE).
+// TestDifferenceOfTwoReleases: the value before the noise is known in part, and exactly if it is
+// clipped, so common noise of two releases would reveal the original: without this protection, all
+// 1,054 of 1,054. The difference is as near as √2 times the noise, not 0: the share within a
+// fiftieth of that is 2·0.02·φ(0) = 1.6 %, and with 100 or more records 10 % is impossible (7 SE).
 func TestDifferenceOfTwoReleases(t *testing.T) {
 	columns := releaseData(3000)
 	setup := testSetup(t, columns...)
@@ -55,7 +54,7 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 		name  string
 		a, b  []Spec
 		sd    func(x float64) float64
-		known func(x float64) (float64, bool) // what the second release has before its noise, where the intruder knows it
+		known func(x float64) (float64, bool) // the value before the noise in the second release, if the intruder knows it
 	}{
 		{"upper", []Spec{noise()}, []Spec{truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) { return 500, x > 500 }},
 		{"lower", []Spec{noise()}, []Spec{truncate(ptr(500.0), nil), noise()}, nil, func(x float64) (float64, bool) { return 500, x < 500 }},
@@ -75,7 +74,7 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 			a, b := twice(t, setup, columns, c.a, c.b)
 			near, n := 0, 0
 			for i := range x {
-				// known + A − B; and of λ₁z and λ₂z with λ₂ = 2λ₁: 2A − B.
+				// known + A − B; and for λ₁z and λ₂z with λ₂ = 2λ₁: 2A − B.
 				estimate, ok, sd := 2*a[i]-b[i], true, math.Sqrt2*200
 				if c.known != nil {
 					var known float64
@@ -102,9 +101,8 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 	}
 }
 
-// TestTwoFilesByPlace: two different files under one key share no noise, a record
-// that is the same at the same place keeps its release, and a swap of the one says
-// nothing of that of the other.
+// TestTwoFilesByPlace: two different files under one key share no noise, an identical record at the
+// same place keeps its release, and a swap of one file reveals nothing about a swap of the other.
 func TestTwoFilesByPlace(t *testing.T) {
 	const n = 2000
 	columns := releaseData(n)
@@ -136,13 +134,13 @@ func TestTwoFilesByPlace(t *testing.T) {
 			t.Errorf("%s: y′ − y = x′ − x in %d of %d records", name, exact, n)
 		}
 	}
-	// Exchanged records: a coin of 1/2 for each. Where the files share keys but no
-	// value, the two sets have nothing in common: of those exchanged in one, the same
-	// share is exchanged in the other as of all, within 5 SE of √(0.25/700).
+	// Exchanged records: a coin of 1/2 each. If the files share keys but no values, the two sets
+	// are independent: among the records exchanged in one file, the share exchanged in the other
+	// equals the overall share, within 5 SE of √(0.25/700).
 	other[0].values = incomes(n, 99)
 	for _, policy := range []string{"unique", "random"} {
 		for _, scope := range []string{"window", "dataset"} {
-			// A key of 400 values, so that there are records unique in key and attribute.
+			// A key with 400 values, so that some records are unique in key and attribute.
 			wide := func(columns []testColumn) []testColumn {
 				columns = slices.Clone(columns)
 				columns[2] = floats(0, columns[5].values...)
@@ -171,8 +169,8 @@ func TestTwoFilesByPlace(t *testing.T) {
 			if first < 500 || second < 500 {
 				t.Fatalf("%s, %s: %v and %v records exchanged: too few to tell", policy, scope, first, second)
 			}
-			// Who has no partner is exchanged in neither, so the sets are alike to
-			// some degree; with shared draws they are the same.
+			// Records without a partner are exchanged in neither file, so the sets are similar to
+			// some degree; with shared draws they would be equal.
 			if overlap := both / min(first, second); overlap > 0.85 {
 				t.Errorf("%s, %s: %.0f %% of the records exchanged in one file are exchanged in the other", policy, scope, 100*overlap)
 			}
@@ -180,8 +178,8 @@ func TestTwoFilesByPlace(t *testing.T) {
 	}
 }
 
-// TestNobodyIsKnownByPlace: 1,000 records without an identity had the draws of the
-// few values that they share. Their place is their identity, and they are counted.
+// TestNobodyIsKnownByPlace: without identities, 1,000 records would have shared the draws of their
+// few values. Their places are their identities, and they are counted.
 func TestNobodyIsKnownByPlace(t *testing.T) {
 	const n = 3000
 	columns := []testColumn{floats(2, make([]float64, n)...), floats(0, make([]float64, n)...)}
@@ -201,15 +199,15 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	for i := 0; i < n; i += 3 {
 		draws[whole[i]-columns[0].values[i]]++
 	}
-	// 1,000 normal draws on a grid of 0.01 of 200: about 9 pairs coincide.
+	// 1,000 normal draws on a grid of 0.01 with SD 200: about 9 pairs coincide.
 	if len(draws) < 950 {
 		t.Errorf("1,000 records without identity have %d draws", len(draws))
 	}
 	if got := c.Unidentified(); got != n/3 {
 		t.Errorf("%d records are counted, want %d", got, n/3)
 	}
-	// However cut; and in another scope those without identity have other draws, the
-	// others the same.
+	// For any division into blocks. In another scope records without identity have other draws, and
+	// the others the same.
 	part := apply(t, c, block(1000, 1100, columns...)).Columns[0].Out().Values
 	if !slices.Equal(part, whole[1000:1100]) {
 		t.Error("a block of its own has other draws")
@@ -229,7 +227,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	if same > 20 {
 		t.Errorf("%d of 1,000 records without identity have the same draw in another topic", same)
 	}
-	// Rejected records are not released, so they do not count; a survey counts once.
+	// Rejected records are not released, so they do not count. A survey counts once.
 	columns[0].values[0] = math.NaN()
 	again := chain(t, setup, noise)
 	apply(t, again, block(0, n, columns...))
@@ -238,8 +236,8 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	}
 }
 
-// TestOneDecimalNumberOneDraw: 0.1 + 0.2 and 0.3 are one number in a column with one
-// decimal, and are released alike, as often as they are; averaging finds nothing.
+// TestOneDecimalNumberOneDraw: 0.1 + 0.2 and 0.3 are the same number in a column with one decimal
+// and have the same release each time, so averaging reveals nothing.
 func TestOneDecimalNumberOneDraw(t *testing.T) {
 	tenth, fifth := 0.1, 0.2
 	x, y := floats(1, 0.3, 1.1, 7), floats(1, tenth+fifth, 1.1+1e-12, 7)
@@ -259,12 +257,12 @@ func TestOneDecimalNumberOneDraw(t *testing.T) {
 	}
 }
 
-// randomChain is a chain of one to three masks on column a, and the constants that
-// are known of it. It adds noise or exchanges, or there were nothing to protect.
+// randomChain returns a chain of one to three masks on column a, and the constants that an intruder
+// knows. It always adds noise or exchanges, because otherwise nothing would be protected.
 func randomChain(r *rand.Rand, setup Setup) (masks []Spec, bounds []float64) {
 	for {
 		masks, bounds = nil, nil
-		for range 1 + r.IntN(1+r.IntN(3)) { // short ones give most away
+		for range 1 + r.IntN(1+r.IntN(3)) { // short chains reveal most
 			masks = append(masks, randomMask(r, &bounds))
 		}
 		draws := slices.ContainsFunc(masks, func(m Spec) bool { return m.Kind() == "noise" || m.Kind() == "bias" || m.Kind() == "swap" })
@@ -306,8 +304,8 @@ func randomMask(r *rand.Rand, bounds *[]float64) Spec {
 	}
 }
 
-// near is a chain that differs from another in one mask: one more, one less or
-// another at some place.
+// near returns a chain that differs from another in one mask: one more, one less or another one at
+// some place.
 func near(r *rand.Rand, setup Setup, masks []Spec, bounds []float64) ([]Spec, []float64) {
 	for {
 		other, known := slices.Clone(masks), slices.Clone(bounds)
@@ -335,16 +333,16 @@ func near(r *rand.Rand, setup Setup, masks []Spec, bounds []float64) ([]Spec, []
 	}
 }
 
-// TestNoCombinationIsNearer: no pA + qB + c with p and q from −3 to 3 and c made of
-// the bounds that the intruder knows, −3 to 3 of each, is nearer to the originals
-// than what one release alone gives. He knows between which bounds a value lies.
+// TestNoCombinationIsNearer: no pA + qB + c, with p and q from −3 to 3 and c a combination of the
+// bounds that the intruder knows, with factors from −3 to 3, is nearer to the originals than one
+// release alone. The intruder knows between which bounds a value lies.
 //
-// One release alone is taken with factors up to 6 in place of p and q, as the sum of
-// two independent draws of one law, p + q times the mean, is no more than √½ nearer
-// than the double of one. Records are told apart by the cells that the bounds make,
-// of 400 and more, where the root of a mean square has a standard error below 7 %
-// (Laplace: √(5/4n) = 5.6 %). Five of these below √½ is 0.707·0.65 = 0.46: below it,
-// draws are shared. The share of hits to the unit is to rise by no more than 5·√(0.25/400).
+// For one release alone, factors of up to 6 replace p and q, because the sum of two independent
+// draws of one law, p + q times the mean, is at most √½ nearer than twice one draw. Records are
+// grouped by the cells between the bounds, with at least 400 records, where the root of a mean
+// square has a standard error below 7 % (Laplace: √(5/4n) = 5.6 %). Five of these below √½ give
+// 0.707·0.65 = 0.46: below this, draws are shared. The share of exact hits may rise by at most
+// 5·√(0.25/400).
 func TestNoCombinationIsNearer(t *testing.T) {
 	const n = 2400
 	columns := releaseData(n)
@@ -383,15 +381,15 @@ func describeMasks(masks []Spec) (text string) {
 	return text
 }
 
-// cellOf is the records between neighbouring bounds.
+// cellOf are the records between two neighbouring bounds.
 type cellOf struct {
 	lower, upper float64
 	records      []int
 }
 
-// cellsOf returns those with so many records.
+// cellsOf returns the cells with at least so many records.
 func cellsOf(x, bounds []float64, least int) (out []cellOf) {
-	all := append(append([]float64{0}, bounds...), 3000) // the greatest few would decide a mean square alone
+	all := append(append([]float64{0}, bounds...), 3000) // the few greatest values alone would determine a mean square
 	for k := 1; k < len(all); k++ {
 		c := cellOf{lower: all[k-1], upper: all[k]}
 		for i, v := range x {
@@ -406,7 +404,7 @@ func cellsOf(x, bounds []float64, least int) (out []cellOf) {
 	return out
 }
 
-// nearer says which combination is nearer to the originals than one release.
+// nearer returns the combination that is nearer to the originals than one release, if there is one.
 func nearer(x, y, z, bounds []float64, cell cellOf) string {
 	constants := []float64{0}
 	for _, b := range bounds[:min(2, len(bounds))] {
@@ -418,9 +416,8 @@ func nearer(x, y, z, bounds []float64, cell cellOf) string {
 		}
 		constants = more
 	}
-	// best returns the least root mean square of pA + qB + c − x, where what lies
-	// outside the cell is taken as its nearer bound, and the greatest share of hits,
-	// over all c.
+	// best returns the smallest root mean square of pA + qB + c − x over all c, and the greatest
+	// share of hits. Values outside the cell are replaced by its nearer bound.
 	best := func(p, q float64) (rms, share float64) {
 		rms = math.Inf(1)
 		for _, c := range constants {

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A column of texts counts as unaltered where every released value is the original: by chance, by a mask that has nothing
-// to do, in all blocks. One altered value, in whichever block and place, is enough; what is null, rejected or held
-// as numbers says nothing.
+// A column of texts counts as unaltered if every released value equals the original, by chance or
+// because a mask changes nothing, in all blocks. One altered value in any block and place is enough
+// for the opposite. Values that are null, rejected or stored as numbers do not count.
 func TestUnaltered(t *testing.T) {
 	text := arrow.BinaryTypes.String
 	identical := &PRAM{Columns: []string{"a"}, Matrix: map[string]map[string]float64{"x": {"x": 1}, "y": {"y": 1}, "z": {"z": 1}}}

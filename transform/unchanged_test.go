@@ -17,8 +17,8 @@ func countSame(x, y []float64) (n float64) {
 	return n
 }
 
-// The law gives the number of values that stay, where noise reaches them: the
-// count of a simulation lies within 6 of its standard errors, √Σp(1−p), plus 1.
+// The law gives the number of unchanged values under noise: the count of a simulation lies within 6
+// of its standard errors, √Σp(1−p), plus 1.
 func TestKeepingGivesWhatStays(t *testing.T) {
 	n := thin(200_000)
 	rng := rand.New(rand.NewPCG(5, 1))
@@ -64,7 +64,7 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 	}
 }
 
-// Masks that mask nothing explain nothing, wherever they stand.
+// Masks without effect explain nothing, at any place.
 func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 	a := []string{"a"}
 	f64, f32, i32 := arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Int32
@@ -104,9 +104,9 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 	}
 }
 
-// Every kind of mask says of itself what it leaves as it is; silence explains
-// nothing, so that a kind to come which forgets it is not taken for one that may
-// leave everything.
+// Every kind of mask declares what it leaves unchanged. A kind that declares nothing explains
+// nothing, so that a new kind without a declaration is not treated as one that may leave everything
+// unchanged.
 func TestEveryKindSaysWhatItKeeps(t *testing.T) {
 	for _, k := range Kinds {
 		for _, spec := range exampleSpecs(k.Name) {

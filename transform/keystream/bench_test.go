@@ -19,9 +19,9 @@ const (
 	benchRecords = 10_000_000
 )
 
-// BenchmarkNormals compares a keyed normal of a release by place, which is bound to
-// the value, and one of a replicate, which is not, with the fastest secure generator
-// of the standard library, 10 million a time in blocks of 65,536.
+// BenchmarkNormals compares keyed normal draws by place, for a release (bound to the value) and for
+// a replicate (not bound), with the fastest secure generator of the standard library: 10 million
+// draws in blocks of 65,536.
 func BenchmarkNormals(b *testing.B) {
 	key := testKey(1)
 	perDraw := func(b *testing.B) {
@@ -66,8 +66,8 @@ func BenchmarkNormals(b *testing.B) {
 	})
 }
 
-// BenchmarkDraws times the other draws, and the normals of records that are
-// known by digest, a block a time.
+// BenchmarkDraws measures the other draws, and the normal draws of records identified by digest,
+// one block at a time.
 func BenchmarkDraws(b *testing.B) {
 	s, leaves := testKey(1).Stream("noise", "wage", 1), testKey(1).Release(Name{Mask: "noise", Column: "wage"})
 	dst, words := make([]float64, benchBlock), make([]uint64, benchBlock)
@@ -103,7 +103,7 @@ func BenchmarkDraws(b *testing.B) {
 	}
 }
 
-// BenchmarkDigests times the identity digests of a block.
+// BenchmarkDigests measures the identity digests of a block.
 func BenchmarkDigests(b *testing.B) {
 	ints := array.NewInt64Builder(memory.DefaultAllocator)
 	strs := array.NewStringBuilder(memory.DefaultAllocator)
@@ -132,7 +132,7 @@ func BenchmarkDigests(b *testing.B) {
 	}
 }
 
-// BenchmarkBinding times the numbers of the records of a block, of one column.
+// BenchmarkBinding measures the bindings of the records of a block, for one column.
 func BenchmarkBinding(b *testing.B) {
 	few, many := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator)
 	coded := array.NewDictionaryBuilder(memory.DefaultAllocator,

@@ -5,8 +5,8 @@ import (
 	"math/big"
 )
 
-// High-precision references for the distribution functions and the ziggurat,
-// made of nothing but big.Float's four operations and square root.
+// High-precision references for the distribution functions and the ziggurat, computed only with the
+// four operations and the square root of big.Float.
 
 func bigF(prec uint, v float64) *big.Float { return new(big.Float).SetPrec(prec).SetFloat64(v) }
 
@@ -91,8 +91,8 @@ func bigDensity(x *big.Float) *big.Float {
 	return root.Quo(bigGauss(x), root)
 }
 
-// tailPrec is a precision at which bigNormalCDF(x) has more than 128 good bits:
-// the tail is 1/2 less almost 1/2, which costs x²/(2 ln 2) bits and some.
+// tailPrec returns a precision that gives bigNormalCDF(x) more than 128 correct bits: the tail is
+// the difference of 1/2 and almost 1/2, which loses a little more than x²/(2 ln 2) bits.
 func tailPrec(x float64) uint { return uint(256 + x*x) }
 
 // bigNormalCDF is Φ(x) = 1/2 + φ(x) Σ x^(2n+1)/(1·3·5···(2n+1)), at x's precision.

@@ -11,9 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// A record's number does not depend on which entries came before it, or stand beside it: many
-// short and long texts in one binding, one by one and all together, against a new binding for
-// each.
+// The number of a record does not depend on earlier or neighbouring entries: many short and long
+// texts in one binding, one at a time and all together, compared with a new binding for each text.
 func TestBindingOfManyEntries(t *testing.T) {
 	secret := make([]byte, 32)
 	for i := range secret {
@@ -77,8 +76,8 @@ func TestBindingOfManyEntries(t *testing.T) {
 	}
 }
 
-// Intervals of any kind are bound by all their bytes: equal ones alike, others not, a null as none,
-// wherever in an array they stand.
+// Intervals of any kind are bound by all their bytes: equal ones get equal numbers, different ones
+// different numbers, and a null counts as missing, at any place in an array.
 func TestBindingOfIntervals(t *testing.T) {
 	secret := make([]byte, 32)
 	for i := range secret {
@@ -98,7 +97,7 @@ func TestBindingOfIntervals(t *testing.T) {
 			nano.AppendNull()
 			continue
 		}
-		k := i % 5 // the last is the first
+		k := i % 5 // the last equals the first
 		month.Append(arrow.MonthInterval(k))
 		day.Append(arrow.DayTimeInterval{Days: 3 - k/3, Milliseconds: k})
 		nano.Append(arrow.MonthDayNanoInterval{Months: 3, Days: 7, Nanoseconds: int64(k) << 56})

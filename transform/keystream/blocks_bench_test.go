@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkBlocks times the encryption of a chunk's blocks by every engine of the machine, beside
-// that of the library, a block a call.
+// BenchmarkBlocks measures the encryption of a chunk's blocks by every engine of the machine, and
+// by the standard library one block per call.
 func BenchmarkBlocks(b *testing.B) {
 	for _, e := range append(engines(), library) {
 		for _, n := range []int{1, 5, 24, chunk} {
@@ -26,7 +26,7 @@ func BenchmarkBlocks(b *testing.B) {
 	}
 }
 
-// BenchmarkSubkey times what a stream costs before its first draw.
+// BenchmarkSubkey measures the cost of a stream before its first draw.
 func BenchmarkSubkey(b *testing.B) {
 	key := testKey(1)
 	subkey := key.derive("subkey", keySize)

@@ -14,8 +14,7 @@ import (
 	"unsafe"
 )
 
-// lengths are numbers of blocks about every multiple of what an engine takes at a time, and
-// large ones.
+// lengths returns numbers of blocks near every multiple of an engine's batch, and large numbers.
 func lengths() []int {
 	list := []int{511, 512, 513, 1000, 65_537}
 	for n := range 41 {
@@ -24,9 +23,9 @@ func lengths() []int {
 	return list
 }
 
-// TestBlocksAgainstLibrary encrypts with every engine of the machine, and with the library's
-// cipher in a loop, under random keys: every number of blocks, at every address modulo 64, with
-// neither block before nor behind them touched.
+// TestBlocksAgainstLibrary encrypts with every engine of the machine and with the library's cipher
+// in a loop, under random keys: for every number of blocks, at every address modulo 64. The blocks
+// before and after must not change.
 func TestBlocksAgainstLibrary(t *testing.T) {
 	if len(engines()) == 0 {
 		t.Log("this machine has no engine")
@@ -39,13 +38,13 @@ func TestBlocksAgainstLibrary(t *testing.T) {
 				key[i] = byte(r.Uint32())
 			}
 			if round%7 == 0 {
-				clear(key[r.IntN(keySize):]) // of which zeros are substituted
+				clear(key[r.IntN(keySize):]) // zeros are replaced
 			}
 			b, err := aes.NewCipher(key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Bytes hold the blocks, so that they start at any of them.
+			// Blocks are taken from bytes, so that they can start at any address.
 			off := round % 64
 			data := make([]byte, off+(n+2)*blockSize+64)
 			for i := range data {
@@ -68,8 +67,8 @@ func TestBlocksAgainstLibrary(t *testing.T) {
 	}
 }
 
-// TestRoundKeys holds the key schedule against that of FIPS 197, appendix A.3, and its S-box
-// against a brute-force inverse: of all bytes, in all places of a word.
+// TestRoundKeys compares the key schedule with FIPS 197, appendix A.3, and the S-box with inverses
+// found by brute force: for all bytes, in every position of a word.
 func TestRoundKeys(t *testing.T) {
 	key, err := hex.DecodeString("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
 	if err != nil {
@@ -81,7 +80,7 @@ func TestRoundKeys(t *testing.T) {
 			t.Errorf("word %d of the schedule is %08x, want %08x", i, got, want)
 		}
 	}
-	times := func(a, b int) (p int) { // carries, then the remainder by 0x11b
+	times := func(a, b int) (p int) { // carry-less product, then the remainder modulo 0x11b
 		for i := range 8 {
 			p ^= a << i * (b >> i & 1)
 		}
@@ -111,8 +110,8 @@ func TestRoundKeys(t *testing.T) {
 	}
 }
 
-// TestWrongEngine: an engine that does not encrypt as the library does is not taken, be it wrong
-// for all keys or for one.
+// TestWrongEngine: an engine that encrypts differently from the library is not used, whether it is
+// wrong for all keys or for one.
 func TestWrongEngine(t *testing.T) {
 	list := engines()
 	if len(list) == 0 {
@@ -142,8 +141,8 @@ func TestWrongEngine(t *testing.T) {
 	}
 }
 
-// TestSubkeysTogether: goroutines encrypt under one subkey as one of them does (for the race
-// detector, and for registers that one leaves to another).
+// TestSubkeysTogether: goroutines that share a subkey encrypt as one alone does (for the race
+// detector, and for CPU registers shared by mistake).
 func TestSubkeysTogether(t *testing.T) {
 	keys := []*aes256{newAES(testKey(1).derive("a", keySize)), newAES(testKey(1).derive("b", keySize))}
 	var want [2][]block
@@ -168,7 +167,7 @@ func TestSubkeysTogether(t *testing.T) {
 	all.Wait()
 }
 
-// TestSubkeysDoNotPrint: neither a subkey nor what holds one shows its bytes.
+// TestSubkeysDoNotPrint: printing a subkey, or a value that contains one, never shows its bytes.
 func TestSubkeysDoNotPrint(t *testing.T) {
 	a := newAES(testKey(1).derive("a", keySize))
 	keys := expand(testKey(1).derive("a", keySize))
@@ -192,7 +191,7 @@ func TestSubkeysDoNotPrint(t *testing.T) {
 	}
 }
 
-// blocksAt returns the bytes' first n blocks, wherever they start.
+// blocksAt returns the first n blocks of bytes at any address.
 func blocksAt(data []byte, n int) []block {
 	return unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(data))), n)
 }

@@ -27,7 +27,7 @@ func arrayOf(t testing.TB, dt arrow.DataType, values ...string) arrow.Array {
 		if v == "∅" {
 			b.AppendNull()
 		} else if bin, ok := b.(array.BinaryLikeBuilder); ok && !strings.Contains(dt.Name(), "utf8") {
-			bin.Append([]byte(v)) // AppendValueFromString would read base64
+			bin.Append([]byte(v)) // AppendValueFromString would decode base64
 		} else if err := b.AppendValueFromString(v); err != nil {
 			t.Fatalf("%s %q: %v", dt, v, err)
 		}
@@ -35,7 +35,7 @@ func arrayOf(t testing.TB, dt arrow.DataType, values ...string) arrow.Array {
 	return b.NewArray()
 }
 
-// digestOf is the digest of a tuple of single values.
+// digestOf returns the digest of a tuple of single values.
 func digestOf(t testing.TB, arrays ...arrow.Array) microdata.Digest {
 	t.Helper()
 	columns := make([]*microdata.Column, len(arrays))
@@ -45,14 +45,14 @@ func digestOf(t testing.TB, arrays ...arrow.Array) microdata.Digest {
 	return testKey(1).Digests(nil, columns, 1)[0]
 }
 
-// value is one identifying value and how a file may hold it.
+// value is one identifying value and the forms in which a file may contain it.
 type value struct {
 	dt   arrow.DataType
 	text string
 }
 
-// classes are values of one identity each: within a class all digests are equal,
-// and no two classes meet.
+// classes contain values of one identity each: within a class all digests are equal, and digests of
+// different classes differ.
 var classes = map[string][]value{
 	"42": {
 		{arrow.PrimitiveTypes.Int8, "42"}, {arrow.PrimitiveTypes.Int16, "42"}, {arrow.PrimitiveTypes.Int32, "42"},
@@ -126,8 +126,8 @@ func TestDigestsByValueNotByFormat(t *testing.T) {
 	}
 }
 
-// TestDigestsOfNobody: a record whose identifying values are all null or empty is
-// known by its place; one value that is neither makes it somebody, wherever it stands.
+// TestDigestsOfNobody: a record with only null or empty identifying values is identified by its
+// place. One other value, at any position, gives it an identity.
 func TestDigestsOfNobody(t *testing.T) {
 	null, empty := arrayOf(t, arrow.PrimitiveTypes.Int64, "∅"), arrayOf(t, arrow.BinaryTypes.String, "")
 	for _, tuple := range [][]arrow.Array{{null}, {empty}, {null, null}, {empty, null}, {null, empty, empty}} {
@@ -147,8 +147,8 @@ func TestDigestsOfNobody(t *testing.T) {
 	}
 }
 
-// TestDigestsOfTuples: neither the cut between values, nor their order, nor their
-// number can be mistaken.
+// TestDigestsOfTuples: the division into values, their order and their number all change the
+// digest.
 func TestDigestsOfTuples(t *testing.T) {
 	str := func(v string) arrow.Array { return arrayOf(t, arrow.BinaryTypes.String, v) }
 	null := arrayOf(t, arrow.BinaryTypes.String, "∅")
@@ -172,8 +172,8 @@ func TestDigestsOfTuples(t *testing.T) {
 	}
 }
 
-// TestDigestForms: a numeric column has the same digests in both forms, also as a
-// slice of an array, with nulls, and wherever in the block a record stands.
+// TestDigestForms: a numeric column has the same digests in both forms, also as a slice of an
+// array, with nulls, and at any place in the block.
 func TestDigestForms(t *testing.T) {
 	texts := []string{"7", "∅", "42", "0", "-3.25", "∅", "1e300", "12345.67"}
 	whole := arrayOf(t, arrow.PrimitiveTypes.Float64, texts...)
@@ -225,9 +225,8 @@ func TestDigestForms(t *testing.T) {
 	}
 }
 
-// TestDecimalRule checks the rule of number.go against its own statement in exact
-// rational arithmetic: integers by exactness, fractions of at most 15 digits by the
-// nearest float64, the rest as text.
+// TestDecimalRule compares the rule in number.go with its definition in exact rational arithmetic:
+// integers exactly, fractions of at most 15 digits by the nearest float64, everything else as text.
 func TestDecimalRule(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for range 20_000 {
@@ -269,7 +268,7 @@ func TestDecimalRule(t *testing.T) {
 			}
 		}
 	}
-	// Scales that no arithmetic of files gives, but a file might claim.
+	// Scales that do not occur in practice but that a file might declare.
 	for _, c := range []struct {
 		coef  int64
 		scale int32
@@ -298,15 +297,14 @@ func TestWideDecimals(t *testing.T) {
 	}
 }
 
-// TestMACAgainstDefinition recomputes a digest from the encoding that the
-// specification writes out.
+// TestMACAgainstDefinition recomputes a digest from the encoding in the specification.
 func TestMACAgainstDefinition(t *testing.T) {
 	encoding := []byte{
 		0, 0, 0, 0, 0, 0, 0, 27, 0, 0, 0, 0, 0, 0, 0, 3,
 		1, 0, 0, 0, 8, 0x40, 0x45, 0, 0, 0, 0, 0, 0, // 42
 		3, 0, 0, 0, 4, 'J', 'o', 's', 'e',
 		0, 0, 0, 0, 0, // null
-		0, 0, 0, 0, 0, // to 48 bytes
+		0, 0, 0, 0, 0, // padding to 48 bytes
 	}
 	key := testKey(1)
 	e, err := aes.NewCipher(key.derive(labelDigest, 32))
@@ -344,8 +342,8 @@ func TestCannotIdentify(t *testing.T) {
 	digestOf(t, list)
 }
 
-// FuzzDigestEncoding: two tuples of strings and integers have the same encoding
-// only where they are the same.
+// FuzzDigestEncoding: two tuples of strings and integers have the same encoding only if they are
+// equal.
 func FuzzDigestEncoding(f *testing.F) {
 	f.Add("a", "b", int64(1), "a", "b", int64(1))
 	f.Add("ab", "", int64(0), "a", "b", int64(0))

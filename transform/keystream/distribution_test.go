@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// All tolerances below are for a false-reject rate of about 1e-5 of a test: 4.42
-// standard errors of a two-sided normal statistic.
+// All tolerances below give a test a false-reject rate of about 1e-5: 4.42 standard errors of a
+// two-sided normal statistic.
 const zLimit = 4.42
 
-// law is a symmetric distribution about its centre with the moments that the
-// standard errors need: variance σ², β₂ = μ₄/σ⁴, β₄ = μ₆/σ⁶, β₆ = μ₈/σ⁸.
+// law is a symmetric distribution with its centre and the moments needed for the standard errors:
+// variance σ², β₂ = μ₄/σ⁴, β₄ = μ₆/σ⁶, β₆ = μ₈/σ⁸.
 type law struct {
 	name                  string
 	fill                  func(s *Stream, dst []float64, r Records)
@@ -26,7 +26,7 @@ var laws = []law{
 	{"uniform", (*Stream).Uniforms, func(x float64) float64 { return x }, 0.5, 1. / 12, 9. / 5, 27. / 7, 9},
 }
 
-// lawDraws is the 1e7, and a tenth of it in short mode.
+// lawDraws returns 1e7 draws, and a tenth of it in short mode.
 func lawDraws() int {
 	if testing.Short() {
 		return 1_000_000
@@ -34,7 +34,7 @@ func lawDraws() int {
 	return 10_000_000
 }
 
-// TestLaws checks moments and distribution of every draw.
+// TestLaws checks the moments and the distribution of every draw.
 func TestLaws(t *testing.T) {
 	digests, values := identities(1<<16, 7)
 	for _, l := range laws {
@@ -51,7 +51,7 @@ func TestLaws(t *testing.T) {
 				l.fill(lawRelease, dst, Records{Stream: 1, First: int64(at), Values: values})
 			})
 		})
-		// 2¹⁶ respondents, each with as many values as it takes.
+		// 2¹⁶ respondents, with as many values each as needed.
 		t.Run(l.name+"/digest", func(t *testing.T) {
 			l.test(t, lawDraws()/10, func(dst []float64, at int) {
 				for i := range dst {
@@ -68,7 +68,7 @@ var (
 	lawRelease = release(testKey(1), "noise", "wage")
 )
 
-// test draws n values and compares moments and distribution with the law's.
+// test draws n values and compares their moments and distribution with those of the law.
 func (l law) test(t *testing.T, n int, fill func(dst []float64, at int)) {
 	const bins = 1 << 14
 	var m1, m2, m3, m4 float64
@@ -108,10 +108,9 @@ func (l law) test(t *testing.T, n int, fill func(dst []float64, at int)) {
 		}
 	}
 
-	// Kolmogorov-Smirnov on the grid of the bins: the greatest difference on a grid
-	// is at most the greatest of all, and P(√n·D > 2.47) ≈ 2 exp(−2·2.47²) = 1e-5.
-	// Chi-square over the bins: mean bins−1, standard deviation √(2(bins−1)), and
-	// so many bins are close to normal.
+	// Kolmogorov-Smirnov on the grid of the bins: the maximum difference on a grid is at most the
+	// overall maximum, and P(√n·D > 2.47) ≈ 2 exp(−2·2.47²) = 1e-5. Chi-square over the bins has
+	// mean bins−1 and standard deviation √(2(bins−1)), and is close to normal for so many bins.
 	d, chi2, below := 0.0, 0.0, 0.0
 	expected := N / bins
 	for i, c := range counts {
@@ -128,8 +127,8 @@ func (l law) test(t *testing.T, n int, fill func(dst []float64, at int)) {
 	}
 }
 
-// TestNormalTails counts what lies far out, where the base layer of the ziggurat
-// and its tail meet (3.654) and beyond.
+// TestNormalTails counts extreme values: near the border of the ziggurat's base layer and its tail
+// (3.654), and beyond.
 func TestNormalTails(t *testing.T) {
 	n := lawDraws()
 	cuts := []float64{1, 2, 3, 3.6, 3.65, 3.66, 4, 5}
@@ -154,9 +153,9 @@ func TestNormalTails(t *testing.T) {
 	for c, cut := range cuts {
 		mean := float64(n) * normalSurvival(cut)
 		for side, count := range counts[c] {
-			// Binomial, all but Poisson far out: 4.42 standard errors, and 6 for the
-			// skewness where a few are expected (P(Poisson(2.87) > 2.87+4.42√2.87+6 =
-			// 16.4) is 1e-8; fewer than none cannot be asked for).
+			// Binomial, almost Poisson for extreme values: 4.42 standard errors, plus 6 for the
+			// skewness when a few values are expected (P(Poisson(2.87) > 2.87+4.42√2.87+6 = 16.4)
+			// is 1e-8; a negative count is impossible).
 			if off := math.Abs(count - mean); off > zLimit*math.Sqrt(mean)+6 {
 				t.Errorf("beyond %g on side %d: %.0f of %d, want %.1f", cut, side, count, n, mean)
 			}
@@ -164,8 +163,8 @@ func TestNormalTails(t *testing.T) {
 	}
 }
 
-// TestTailOfZiggurat draws from the tail alone, by words that lead there: its
-// distribution beyond x₁ is the normal's, to far out.
+// TestTailOfZiggurat draws from the tail only, with words that lead there: the distribution beyond
+// x₁ is that of the normal distribution, up to extreme values.
 func TestTailOfZiggurat(t *testing.T) {
 	const n, bins = 1_000_000, 1000
 	words := make([]uint64, n)
@@ -202,7 +201,7 @@ func TestTailOfZiggurat(t *testing.T) {
 	}
 }
 
-// TestUniformIsOpen: neither end, and the middle not more often than its due.
+// TestUniformIsOpen: neither end occurs, and the middle not more often than expected.
 func TestUniformIsOpen(t *testing.T) {
 	for _, c := range []struct {
 		w uint64
@@ -247,10 +246,9 @@ func TestWordBits(t *testing.T) {
 	}
 }
 
-// TestUncorrelated: draws of different names, keys and places have nothing in
-// common that a correlation shows, of the values and of their squares. The
-// correlation of n independent pairs has standard error 1/√n; 5 of it have
-// probability 6e-7, and there are some 160 of them.
+// TestUncorrelated: draws with different names, keys or places are uncorrelated, and so are their
+// squares. The correlation of n independent pairs has standard error 1/√n; 5 standard errors have
+// probability 6e-7, and there are about 160 correlations.
 func TestUncorrelated(t *testing.T) {
 	const n = 1_000_000
 	key := testKey(1)
@@ -291,7 +289,7 @@ func TestUncorrelated(t *testing.T) {
 			for k, x := range all[i].x {
 				y := all[j].x[k]
 				xy += x * y
-				// The squares less their mean have variance 2 each.
+				// The squares minus their mean have variance 2 each.
 				sq += (x*x - 1) * (y*y - 1) / 2
 			}
 			for what, r := range map[string]float64{"values": xy / n, "squares": sq / n} {
@@ -303,25 +301,24 @@ func TestUncorrelated(t *testing.T) {
 	}
 }
 
-// TestSignsAndLayers: sign, layer and place in the layer are independent bits; a
-// generator that shared them (Marsaglia and Tsang's first) fails such a table
-// (Doornik 2005).
+// TestSignsAndLayers: sign, layer and position in the layer use independent bits. A generator that
+// shares them (Marsaglia and Tsang's first) fails this test (Doornik 2005).
 func TestSignsAndLayers(t *testing.T) {
 	const n, cells = 1_000_000, 256
 	x := make([]float64, n)
 	lawStream.Normals(x, Records{Stream: 5})
 	counts := make([]float64, 2*cells)
 	for _, v := range x {
-		// Cells of |x| by its low-order digits on a fine grid, so that neighbours in a
-		// layer fall into different cells.
+		// Cells of |x| by its low-order digits on a fine grid, so that neighbours in a layer belong
+		// to different cells.
 		c := int(math.Mod(math.Abs(v)*1e6, cells))
 		if v < 0 {
 			c += cells
 		}
 		counts[c]++
 	}
-	// The density changes by less than 1e-6 within 256 steps of 1e-6 relative to
-	// the 1e-3 that n resolves: cells are equally likely.
+	// The density changes by less than 1e-6 within 256 steps of 1e-6, and n resolves 1e-3: the
+	// cells are equally likely.
 	chi2 := 0.0
 	for _, c := range counts {
 		e := float64(n) / (2 * cells)

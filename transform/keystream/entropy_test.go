@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlausibleBits: keys that people make are found out, random ones are not, in
-// whatever alphabet they were drawn.
+// TestPlausibleBits: keys invented by people are recognised; random keys are accepted, in any
+// alphabet.
 func TestPlausibleBits(t *testing.T) {
 	text := func(s string) []byte { return []byte(strings.Repeat(s, 32)[:32]) }
 	counted := func(from, step int) []byte {
@@ -19,7 +19,7 @@ func TestPlausibleBits(t *testing.T) {
 		}
 		return b
 	}
-	decoded := func(s string) []byte { // the base64 form is words
+	decoded := func(s string) []byte { // the base64 form consists of words
 		b, err := base64.StdEncoding.DecodeString((s + strings.Repeat(s, 43))[:42] + "A=")
 		if err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestPlausibleBits(t *testing.T) {
 		}
 	}
 	least, r, secret := 256, rand.NewChaCha8([32]byte{7}), make([]byte, 32)
-	for range 20_000 { // of a fixed seed, as one key in some millions has fewer
+	for range 20_000 { // with a fixed seed, because one key in some millions has fewer
 		_, _ = r.Read(secret)
 		k, err := NewKey(secret)
 		if err != nil {
@@ -92,8 +92,9 @@ func TestPlausibleBits(t *testing.T) {
 		}
 		least = min(least, k.PlausibleBits())
 	}
-	// What looks like a word of five in the base64 form, one in a hundred places, costs
-	// 20 of its 280 bits; seven such words in one key would take it below 140.
+	// A sequence in the base64 form that looks like a word of five letters occurs at one place in a
+	// hundred and costs 20 of the 280 bits. Only seven such words in one key would give less than
+	// 140.
 	if least < 140 {
 		t.Errorf("a random key has %d plausible bits", least)
 	}
@@ -105,10 +106,9 @@ func TestPlausibleBits(t *testing.T) {
 	}
 }
 
-// The class of a text's bytes, with the first and the last byte of each class and what lies
-// beside them.
+// The class of a text's bytes, with the first and last byte of each class and their neighbours.
 func TestAlphabets(t *testing.T) {
-	long := func(s string) []byte { return []byte(strings.Repeat(s, 640)[:640]) } // so long that few letters are not few
+	long := func(s string) []byte { return []byte(strings.Repeat(s, 640)[:640]) } // so long that few letters are enough
 	for _, c := range []struct {
 		letters string
 		want    int
@@ -121,7 +121,7 @@ func TestAlphabets(t *testing.T) {
 			t.Errorf("%q: %d, want %d", c.letters, got, c.want)
 		}
 	}
-	// Of so many different letters that their number says nothing, the class counts.
+	// With so many different letters their number does not matter, and the class decides.
 	for _, c := range []struct {
 		letters string
 		want    int

@@ -8,11 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// A draw that leaves is a function of the key, of what it is for, of the record and of
-// the value that is masked. It does not matter which records are drawn for together, or
-// in which order.
+// A released draw is a function of the key, its purpose, the record and the masked value. It does
+// not depend on which records are drawn together, or in which order.
 func ExampleKey_Release() {
-	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in earnest: keystream.Generate()
+	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in production: keystream.Generate()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// What keys of many shapes are taken to be worth, to the bit: TestPlausibleBits asks for
-// the side of a line on which they are.
+// The estimated bits of keys of many shapes, exactly. TestPlausibleBits only checks on which side
+// of the limit they are.
 func TestFiguresOfPlausibleBits(t *testing.T) {
 	var f pinned.Figures
 	add := func(name string, secret []byte) {

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// testKey returns a key that tests may know: bytes n, n+1, …
+// testKey returns a known key for tests: bytes n, n+1, …
 func testKey(n byte) Key {
 	var secret [keySize]byte
 	for i := range secret {
@@ -144,8 +144,8 @@ func TestZeroKey(t *testing.T) {
 	k.Stream("noise", "wage", 0)
 }
 
-// TestKeyNeverPrints prints a key, and what holds one, in every way that a
-// program might by mistake, and looks for its bytes in every encoding.
+// TestKeyNeverPrints prints a key, and values that contain one, in every way that a program might
+// use by mistake, and searches the output for its bytes in every encoding.
 func TestKeyNeverPrints(t *testing.T) {
 	key := testKey(0xa1)
 	secret := key.sealed.secret[:]
@@ -213,7 +213,7 @@ func TestKeyNeverPrints(t *testing.T) {
 	}
 }
 
-// traces are pieces of a secret in the encodings that printing could give it.
+// traces returns parts of a secret in every encoding in which it could be printed.
 func traces(secret []byte) map[string]string {
 	part := secret[4:10]
 	joined := func(format, sep string) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// logWithBranches is log as docs/keystream.md writes it, of a number above 0.
+// logWithBranches is log as docs/keystream.md defines it, for a number above 0.
 func logWithBranches(x float64) float64 {
 	m, e := math.Frexp(x)
 	if m < 0.70710678118654752440 {
@@ -30,8 +30,9 @@ func logWithBranches(x float64) float64 {
 	return float64(k*6.93147180369123816490e-01) - ((h - (float64(s*(h+(t1+t2))) + float64(k*1.90821492927058770002e-10))) - f)
 }
 
-// TestLogWithoutBranches: the bits are those of the formula, about every power of 2 and every
-// √2 times one, at the ends of the range and at random, and so is the half of a Laplace draw.
+// TestLogWithoutBranches: the bits equal those of the formula, near every power of 2 and near √2
+// times each, at the ends of the range and at random. The same holds for the half of a Laplace
+// draw.
 func TestLogWithoutBranches(t *testing.T) {
 	same := func(x float64) {
 		if got, want := log(x), logWithBranches(x); math.Float64bits(got) != math.Float64bits(want) {

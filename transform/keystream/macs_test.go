@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMACsTogether: of messages of any length, many at a time, each has the CBC-MAC that the
-// library's CBC mode ends with, and it is handed out once.
+// TestMACsTogether: for messages of any length, many at a time, each CBC-MAC equals the last block
+// of the library's CBC mode and is returned once.
 func TestMACsTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	key := testKey(1).derive("macs", keySize)
@@ -21,7 +21,7 @@ func TestMACsTogether(t *testing.T) {
 		{0, 1}, {1, 1}, {1, 100}, {7, 60}, {macsAtOnce, 30}, {macsAtOnce + 1, 50}, {3*macsAtOnce + 5, 200}, {40, 20_000}, {3, 200_000},
 	} {
 		sums := macs{cipher: newAES(key)}
-		for range 2 { // the second with the memory of the first
+		for range 2 { // the second run reuses the memory of the first
 			want := make([]block, sizes.n)
 			given := make([]int, sizes.n)
 			put := func(i int, sum *block) {

@@ -29,8 +29,8 @@ func probabilities(n int) []float64 {
 	return ps
 }
 
-// maxRelative is what the issue asks of the inverse distribution functions, and
-// what their complements are held to.
+// maxRelative is the maximum relative error of the inverse distribution functions and of their
+// complements.
 const maxRelative = 1e-12
 
 func points(t *testing.T, short, long int) int {
@@ -40,8 +40,8 @@ func points(t *testing.T, short, long int) int {
 	return long
 }
 
-// TestNormalQuantile measures the error of x = NormalQuantile(p) as one Newton
-// step, (Φ(x) − p)/φ(x), which is exact to the square of the error.
+// TestNormalQuantile measures the error of x = NormalQuantile(p) by one Newton step, (Φ(x) −
+// p)/φ(x), which is exact up to the square of the error.
 func TestNormalQuantile(t *testing.T) {
 	worst := 0.0
 	for _, p := range probabilities(points(t, 100, 600)) {
@@ -121,7 +121,7 @@ func TestLogExp(t *testing.T) {
 			t.Errorf("exp(%g) = %g: relative error %.2g, want at most 2^-52", x, exp(x), e)
 		}
 	}
-	// Below the normal float64s the error is counted in the least of them.
+	// For subnormal results the error is counted in units of the smallest float64.
 	for _, x := range []float64{-708.5, -720, -735.2, -744, -745} {
 		want, _ := bigExp(bigF(prec, x)).Float64()
 		if got := exp(x); !(math.Abs(got-want) <= math.SmallestNonzeroFloat64) {
@@ -163,7 +163,7 @@ func TestLaplaceFunctions(t *testing.T) {
 	}
 }
 
-// TestLimits: what the functions give at the ends of their domains and outside.
+// TestLimits: the results at the ends of the domains and outside.
 func TestLimits(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, c := range []struct {
@@ -223,7 +223,7 @@ func TestQuantileInverts(t *testing.T) {
 		if y := NormalQuantile(1 - p); y != -x {
 			t.Fatalf("NormalQuantile(1-%g) = %g, want %g", p, y, -x)
 		}
-		// The error of Φ(x) is φ(x)·δx plus its own rounding: a few 1e-16.
+		// The error of Φ(x) is φ(x)·δx plus its own rounding error: a few 1e-16.
 		if q := NormalCDF(x); !(math.Abs(q-p) <= 1e-15) {
 			t.Fatalf("NormalCDF(NormalQuantile(%g)) is off by %g", p, q-p)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// placesOf returns n ascending places of which a share is followed by a gap.
+// placesOf returns n ascending places; the given share of them is followed by a gap.
 func placesOf(n int, gaps float64, seed uint64) []int64 {
 	r := rand.New(rand.NewPCG(seed, 3))
 	places, at := make([]int64, n), int64(1)<<33
@@ -28,8 +28,8 @@ func placesOf(n int, gaps float64, seed uint64) []int64 {
 	return places
 }
 
-// TestPlacesWithGaps: a record's draw is that of its place, whatever stands
-// beside it and however the run is cut.
+// TestPlacesWithGaps: the draw of a record depends on its place, not on its neighbours or on how
+// the run is cut.
 func TestPlacesWithGaps(t *testing.T) {
 	s := testKey(1).Stream("noise", "wage", 0)
 	for _, gaps := range []float64{0, 0.001, 0.1, 0.5, 1} {
@@ -49,7 +49,7 @@ func TestPlacesWithGaps(t *testing.T) {
 			}
 		}
 	}
-	// The corner of the counter: the stretch ends where places do.
+	// The corner of the counter: the last possible places.
 	w, corner := make([]uint64, 20), make([]uint64, 1)
 	places := make([]int64, 20)
 	for i := range places {
@@ -77,8 +77,8 @@ func TestPlacesRefused(t *testing.T) {
 	}
 }
 
-// jsonIdentity is what identity columns of JSON records are: string, number or
-// boolean, null among the strings.
+// jsonIdentity returns identity columns as JSON records contain them: strings, numbers or booleans,
+// with nulls among the strings.
 func jsonIdentity(values ...any) arrow.Array {
 	codes := []arrow.UnionTypeCode{0, 1, 2}
 	dt := arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
@@ -103,8 +103,7 @@ func jsonIdentity(values ...any) arrow.Array {
 	return b.NewArray()
 }
 
-// TestDigestsOfUnion: a value in a dense union identifies as it does in a column
-// of its own type.
+// TestDigestsOfUnion: a value in a dense union has the same digest as in a column of its own type.
 func TestDigestsOfUnion(t *testing.T) {
 	union := jsonIdentity("42", 42.0, true, nil, "", 0.1, false, math.Copysign(0, -1))
 	if !CanIdentify(union.DataType()) {

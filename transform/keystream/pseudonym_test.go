@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The expected values are those of docs/keystream.md §10, computed with Python's
-// hmac alone.
+// The expected values are those of docs/keystream.md §10, computed with Python's hmac module.
 func TestPseudonym(t *testing.T) {
 	secret := make([]byte, keySize)
 	for i := range secret {

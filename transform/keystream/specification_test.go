@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestSpecificationListsConstants: every number with a fraction of ten digits and
-// more in the source of the functions stands in docs/keystream.md, written the
-// same but for zeros, so that the document stays enough to write the functions from.
+// TestSpecificationListsConstants: every constant with ten or more decimals in the source of the
+// functions also stands in docs/keystream.md, in the same notation up to zeros, so that the
+// functions can be written from the document.
 func TestSpecificationListsConstants(t *testing.T) {
 	literal := regexp.MustCompile(`\d+\.\d+(?:e[+-]?\d+)?`)
 	read := func(name string) string {

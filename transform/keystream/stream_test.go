@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// draws are the four kinds of draw behind one signature.
+// draws are the four kinds of draw with a common signature.
 var draws = []struct {
 	name string
 	fill func(s *Stream, dst []float64, r Records)
@@ -43,7 +43,7 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// identities returns n digests and values, as arbitrary as a test can have them.
+// identities returns n random digests and values.
 func identities(n int, seed uint64) ([]microdata.Digest, []float64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	digests, values := make([]microdata.Digest, n), make([]float64, n)
@@ -55,13 +55,13 @@ func identities(n int, seed uint64) ([]microdata.Digest, []float64) {
 	return digests, values
 }
 
-// release is a stream of draws that leave.
+// release returns a stream of draws for a release.
 func release(key Key, mask, column string) *Stream {
 	return key.Release(Name{Mask: mask, Done: "noise 0x1p+00;", Column: column})
 }
 
-// valued returns records of a run of a release: some know their respondent, some
-// only their place.
+// valued returns records of a run of a release: some with a respondent's digest, some with only a
+// place.
 func valued(r Records, n int) Records {
 	r.Digests, r.Values = identities(n, 11)
 	for i := 0; i < n; i += 3 {
@@ -82,8 +82,8 @@ func (r Records) cutFrom(at, end int) Records {
 	return r
 }
 
-// TestPlaceDrawsHoweverCut: the draws of 200,000 records are the same in blocks of
-// any size, from any place, in any order.
+// TestPlaceDrawsHoweverCut: the draws of 200,000 records are the same in blocks of any size, from
+// any place and in any order.
 func TestPlaceDrawsHoweverCut(t *testing.T) {
 	const n, first = 200_000, int64(1)<<40 + 12345
 	key, place := testKey(1), Records{Stream: 3, First: first}
@@ -117,10 +117,10 @@ func TestPlaceDrawsHoweverCut(t *testing.T) {
 	}
 }
 
-// TestPlaceDrawsAreBound: at one place, equal values have equal draws and every
-// other value has others; one value has others at every other place, and in every
-// scope. A digest's draws do not depend on place or scope, and those of the zero
-// Digest are those of the place.
+// TestPlaceDrawsAreBound: at one place, equal values have equal draws and different values have
+// different draws. One value has different draws at different places and in different scopes. The
+// draws of a digest do not depend on place or scope, and those of the zero Digest are those of the
+// place.
 func TestPlaceDrawsAreBound(t *testing.T) {
 	key := testKey(1)
 	name := Name{Mask: "noise#1", Done: "noise 0x1p+00;", Column: "wage"}
@@ -164,8 +164,8 @@ func scopedAs(n Name, scope string) Name {
 	return n
 }
 
-// TestDigestDrawsWhereverTheyStand: the draws of identified records do not depend
-// on place or stream, or on the records around them.
+// TestDigestDrawsWhereverTheyStand: the draws of identified records do not depend on place, stream
+// or neighbouring records.
 func TestDigestDrawsWhereverTheyStand(t *testing.T) {
 	const n = 20_000
 	s := release(testKey(1), "noise", "wage")
@@ -190,9 +190,9 @@ func TestDigestDrawsWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// TestIdentityOfValues: of one respondent, equal values have equal draws (−0 and 0
-// are equal) and different values have different draws; so have different
-// respondents with equal values.
+// TestIdentityOfValues: for one respondent, equal values have equal draws (−0 equals 0) and
+// different values have different draws. Different respondents with equal values have different
+// draws.
 func TestIdentityOfValues(t *testing.T) {
 	s := release(testKey(1), "noise", "wage")
 	a, b := microdata.Digest{1}, microdata.Digest{2}
@@ -234,8 +234,8 @@ func TestCounterLayout(t *testing.T) {
 	}
 }
 
-// TestRedrawsComeFromFurtherBlocks follows rejected points by hand, for places of
-// draws that never leave, and for places and digests of those that do.
+// TestRedrawsComeFromFurtherBlocks recomputes rejected points step by step, for places in draws
+// that are never released, and for places and digests in draws that are.
 func TestRedrawsComeFromFurtherBlocks(t *testing.T) {
 	const n = 50_000
 	digests, values := identities(n, 3)
@@ -300,8 +300,8 @@ func TestRedrawsComeFromFurtherBlocks(t *testing.T) {
 	}
 }
 
-// TestStreamsDiffer: every part of a stream's name, and the key, changes the
-// draws; names that run together do not meet.
+// TestStreamsDiffer: every part of a stream's name, and the key, changes the draws. Names with
+// equal concatenations have different draws.
 func TestStreamsDiffer(t *testing.T) {
 	a, b := testKey(1), testKey(2)
 	streams := map[string]*Stream{
@@ -349,8 +349,8 @@ func TestStreamInfoIsInjective(t *testing.T) {
 	}
 }
 
-// TestWrongRecordsPanic: identities that cannot be written into a counter are
-// refused, not wrapped around to those of other records.
+// TestWrongRecordsPanic: identities that do not fit into a counter are refused, instead of wrapping
+// around to those of other records.
 func TestWrongRecordsPanic(t *testing.T) {
 	s := testKey(1).Stream("noise", "wage", 0)
 	leaves := release(testKey(1), "noise", "wage")
@@ -387,7 +387,7 @@ func TestWrongRecordsPanic(t *testing.T) {
 	leaves.Normals(nil, Records{Digests: []microdata.Digest{}}) // none identified
 }
 
-// TestConcurrentUse: goroutines that share a stream draw what one alone does.
+// TestConcurrentUse: goroutines that share a stream get the same draws as one alone.
 func TestConcurrentUse(t *testing.T) {
 	const n, workers = 40_000, 8
 	s := testKey(1).Stream("noise", "wage", 0)
@@ -406,7 +406,7 @@ func TestConcurrentUse(t *testing.T) {
 	sameBits(t, "concurrent normals", got, want)
 }
 
-// TestAllocations: neither a call nor a record allocates anything.
+// TestAllocations: a call allocates nothing, whatever its number of records.
 func TestAllocations(t *testing.T) {
 	s := testKey(1).Stream("noise", "wage", 0)
 	digests, values := identities(10_000, 4)
@@ -422,7 +422,7 @@ func TestAllocations(t *testing.T) {
 		{"place", leaves, Records{Values: values}, 1},
 		{"digests", leaves, Records{Digests: digests, Values: values}, 1},
 	} {
-		// One more than counted: a garbage collection may empty the pool.
+		// One more than counted, because a garbage collection may empty the pool.
 		if got := testing.AllocsPerRun(20, func() { c.s.Normals(dst, c.r) }); got > c.most {
 			t.Errorf("%s: %g allocations for a call of %d draws, want at most %g", c.name, got, len(dst), c.most)
 		}

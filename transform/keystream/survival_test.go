@@ -1,9 +1,10 @@
 package keystream
 
-// The upper tails, by which tests hold the lower ones and the draws: the program itself
-// asks for the lower tail of −x.
+// The upper tails are used by tests to check the lower tails and the draws. The program itself uses
+// the lower tail of −x.
 
-// normalSurvival is 1 − Φ(x), as accurate in the upper tail as NormalCDF is in the lower.
+// normalSurvival is 1 − Φ(x), with the same relative accuracy in the upper tail as NormalCDF in the
+// lower.
 func normalSurvival(x float64) float64 {
 	_, upper := normalTails(x)
 	return upper

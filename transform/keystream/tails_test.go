@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// NormalTails has the bits of NormalCDF: near every bound of its approximations and of its
-// cells, where its exponential takes another way, and anywhere.
+// NormalTails has the same bits as NormalCDF: near every bound of its approximations and cells,
+// where its exponential uses another branch, and at random.
 func TestNormalTailsAreTheFunction(t *testing.T) {
 	var x []float64
 	near := func(v float64) {

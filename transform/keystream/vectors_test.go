@@ -31,7 +31,7 @@ func (h *hexBits) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// vectors are what another implementation of docs/keystream.md must reproduce.
+// vectors must be reproduced by another implementation of docs/keystream.md.
 type vectors struct {
 	Specification string
 	Keys          []keyVector
@@ -45,7 +45,7 @@ type vectors struct {
 
 type keyVector struct{ Secret, Text, ID, DigestSubkey string }
 
-// releaseVector is a stream of draws that leave, by its name; infos and subkeys in
+// releaseVector is a stream of draws for a release, with its name; infos and subkeys are
 // hexadecimal.
 type releaseVector struct {
 	Key                         int // index in Keys
@@ -54,8 +54,8 @@ type releaseVector struct {
 	PlaceSubkey, IdentitySubkey string
 	Places                      []placedVector
 	Identified                  []identifiedVector
-	RunSHA256Of                 int    // records at places (0, 0), (0, 1), …, of values 0, 1, …
-	NormalsSHA256               string // of their draws' 8 bytes each, big endian
+	RunSHA256Of                 int    // records at places (0, 0), (0, 1), …, with values 0, 1, …
+	NormalsSHA256               string // SHA-256 of their draws, 8 bytes each, big endian
 }
 
 type placedVector struct {
@@ -78,8 +78,8 @@ type streamVector struct {
 	Info          string // HKDF info
 	Subkey        string
 	Runs          []runVector
-	RunSHA256Of   int    // a further run of so many records from place (0, 0), as the digest of its draws
-	NormalsSHA256 string // of the draws' 8 bytes each, big endian
+	RunSHA256Of   int    // a further run of this many records from place (0, 0), as the digest of its draws
+	NormalsSHA256 string // SHA-256 of the draws, 8 bytes each, big endian
 }
 
 type drawVector struct{ Word, Uniform, Normal, Laplace hexBits }
@@ -99,7 +99,7 @@ type identifiedVector struct {
 type digestVector struct {
 	Key      int
 	Values   []valueVector
-	Encoding string // what the CBC-MAC is taken of
+	Encoding string // the input of the CBC-MAC
 	Digest   string
 }
 
@@ -127,9 +127,9 @@ func drawn(s *Stream, n int, r Records) []drawVector {
 	return out
 }
 
-// remarkable returns the first places of stream 0 that go through the ziggurat by
-// rectangle, wedge and tail, and after one and two rejections; in a release those of
-// the given values.
+// remarkable returns the first places of stream 0 with draws from the rectangle, the wedge and the
+// tail of the ziggurat, and after one and two rejections. In a release they are those of the given
+// values.
 func remarkable(t *testing.T, s *Stream, values []float64) []int64 {
 	found := map[string]int64{}
 	src := s.source(Records{Values: values}, 1<<20)
@@ -203,8 +203,8 @@ func releaseVectorOf(t *testing.T, keys []Key, key int, n Name, ways bool) relea
 	return v
 }
 
-// namesWithoutTwins are chosen so that joining them carelessly would give some the
-// same name.
+// namesWithoutTwins are chosen so that a careless concatenation would give two of them the same
+// name.
 var namesWithoutTwins = []Name{
 	{"noise#1", "bias 0x1p-06 0x1.9p+06;by 6:bias#1;noise 0x0p+00 0x1.18p+05 0x1.9p+06 0x0p+00;", "", "wage"},
 	{"noise#1", "bias 0x1p-06 0x1.9p+06;by 6:bias#1;noise 0x0p+00 0x1.18p+05 0x1.9p+06 0x0p+00;", "survey", "wage"},
@@ -221,7 +221,7 @@ var namesWithoutTwins = []Name{
 	{"", "", "", "\x00"},
 }
 
-// FuzzNames takes the parts of a name out of its info again.
+// FuzzNames parses the parts of a name from its info.
 func FuzzNames(f *testing.F) {
 	for _, n := range namesWithoutTwins {
 		f.Add(n.Mask, n.Done, n.Column, n.Scope)
@@ -244,7 +244,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// functions of the specification by name.
+// functions are the functions of the specification, by name.
 var functions = map[string]func(float64) float64{
 	"log": log, "exp": exp,
 	"normal_quantile": NormalQuantile, "normal_cdf": NormalCDF, "normal_survival": normalSurvival,
@@ -377,8 +377,8 @@ func hashOf(x []float64) string {
 	return fmt.Sprintf("%x", sha256.Sum256(b))
 }
 
-// TestVectors holds the package against the committed vectors, which
-// testdata/check_vectors.py recomputes from the specification alone.
+// TestVectors compares the package with the committed vectors, which testdata/check_vectors.py
+// recomputes from the specification alone.
 func TestVectors(t *testing.T) {
 	got, err := json.MarshalIndent(makeVectors(t), "", " ")
 	if err != nil {

@@ -20,7 +20,7 @@ func bigZiggurat(prec uint) (x, f [257]*big.Float, tail *big.Float) {
 	number := func() *big.Float { return new(big.Float).SetPrec(prec) }
 	root := number().Mul(bigPi(prec), bigF(prec, 2))
 	root.Sqrt(root)
-	// close runs through the layers and returns f(x₂₅₆) − 1.
+	// closing runs through the layers and returns f(x₂₅₆) − 1.
 	closing := func(r *big.Float) *big.Float {
 		tail = number().Sub(bigF(prec, 1), bigNormalCDF(r))
 		v := number().Mul(tail, root)
@@ -58,7 +58,7 @@ func bigZiggurat(prec uint) (x, f [257]*big.Float, tail *big.Float) {
 	return x, f, tail
 }
 
-// TestZigguratTable holds the committed tables against the definition.
+// TestZigguratTable compares the committed tables with the definition.
 func TestZigguratTable(t *testing.T) {
 	x, f, tail := bigZiggurat(256)
 	round := func(v *big.Float) float64 { r, _ := v.Float64(); return r }
@@ -119,8 +119,8 @@ const tailProbability = %x
 var zigguratX = [257]float64{
 `
 
-// TestZigguratInside: the quick path of a layer accepts no point outside the
-// rectangle under the curve, but for the last place of j.
+// TestZigguratInside: the fast path of a layer accepts only points of the rectangle under the
+// curve, up to the last unit of j.
 func TestZigguratInside(t *testing.T) {
 	for i, l := range layers {
 		if l.inside > 1<<53 {
@@ -129,7 +129,7 @@ func TestZigguratInside(t *testing.T) {
 		if l.scale != math.Ldexp(zigguratX[i], -53) {
 			t.Errorf("layer %d: scale %x is not x/2^53", i, l.scale)
 		}
-		// inside is x[i+1]/x[i]·2⁵³, rounded to a float64 and cut to an integer.
+		// inside is x[i+1]/x[i]·2⁵³, rounded to a float64 and truncated to an integer.
 		want := new(big.Float).SetPrec(256).Quo(bigF(256, zigguratX[i+1]), bigF(256, zigguratX[i]))
 		want.SetMantExp(want, 53)
 		d := new(big.Float).Sub(want, new(big.Float).SetUint64(l.inside))
