@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// What Expect looks for is found as a pass of its own finds it, and lies at the target's rank of all
-// values, with ties and nulls; where a record is rejected nothing is expected any more, and brackets
-// other than those of the survey are not taken for these.
+// The record that Expect looks for is the same as in a separate pass: it has the target's rank
+// among all values, with ties and nulls. If a record is rejected, there is no expectation. Brackets
+// other than those of the survey are not accepted.
 func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 9))
 	var all, null []float64

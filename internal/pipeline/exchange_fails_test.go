@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// movedRecords is a plan with a swap over windows, what is measured of it, its records kept in
-// full where sample is below 0, and the exchange that was measured along with it.
+// movedRecords returns a plan with a swap over windows, its measurement, its records (all of them
+// if sample is negative), and the exchange that was measured with it.
 func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange, *Exchange, *assess.Accumulator, func(ctx context.Context) error) {
 	t.Helper()
 	pl, chain, key := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, "+how+"}}]\nwindow: {records: 20}\nassess: {targets: [p10, p50, max], replicates: 2}\n")
@@ -48,8 +48,8 @@ func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange
 	return pl, x, again, measured, func(ctx context.Context) error { return x.Join(ctx, pl, chain, measured, key, new(Progress)) }
 }
 
-// The records that hold the targets are sought in the source where not all were kept; where
-// that ends, whoever asks is told, and no record holds a target.
+// If not all records were kept, the records with the targets are searched for in the source. If the
+// search is cancelled, the caller gets the error and no record has a target.
 func TestTheSearchForHoldersEnds(t *testing.T) {
 	_, x, _, _, join := movedRecords(t, "policy: random", 10, 7)
 	if x.kept || len(x.columns) != 1 {
@@ -68,7 +68,7 @@ func TestTheSearchForHoldersEnds(t *testing.T) {
 	}
 }
 
-// What is displaced of the originals that an assessment holds is what was displaced as they
+// Displacement computed from the originals in an assessment equals displacement computed while they
 // were read: each record has the same expectations.
 func TestReplayedExchangesAreTheSame(t *testing.T) {
 	for _, how := range []string{"policy: random", "policy: unique", "policy: random, scope: dataset"} {
@@ -83,7 +83,7 @@ func TestReplayedExchangesAreTheSame(t *testing.T) {
 	}
 }
 
-// Deviations are added to the sums of their batches, however many of them are added at a time.
+// Deviations are added to the sums of their batches, for any number of blocks at once.
 func TestDeviationsAreAdded(t *testing.T) {
 	for n := range 10 {
 		sums, want := make([]float64, n), make([]float64, n)

@@ -13,11 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// ofAll are the records of a part that is of all.
+// ofAll covers all records of a part.
 var ofAll = []transform.Stretch{{N: 1 << 40}}
 
-// partsOf is an exchange of the blocks of each list, marshalled. What is sought is told how
-// many values of its interval, which holds 0, stand before.
+// partsOf returns an encoded exchange for each list of blocks. A bracket that contains 0 gets the
+// number of values before it.
 func partsOf(t *testing.T, limit int, sought []Sought, lists ...[]*microdata.Block) [][]byte {
 	t.Helper()
 	var texts [][]byte
@@ -54,8 +54,7 @@ func merged(t *testing.T, limit int, texts ...[]byte) *Exchange {
 	return x
 }
 
-// What parts have taken in is together what one exchange takes in: of each record up to the
-// limit, and of all.
+// Merged parts equal one exchange of all blocks: every record up to the limit, and the totals.
 func TestExchangesMerge(t *testing.T) {
 	a, b, c := movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32), movedBlock(5, 64)
 	a.Columns[0].Moved.Deviations = [][]float32{{1, 2, 3}, {4, 5, 6}}
@@ -82,7 +81,7 @@ func TestExchangesMerge(t *testing.T) {
 	}
 }
 
-// What is damaged, of other columns or of other targets is an error.
+// Damaged parts, and parts with other columns or other targets, are errors.
 func TestExchangesThatDoNotMerge(t *testing.T) {
 	a := movedBlock(0, 2, 0, 8)
 	sought := func(target string) []Sought {
@@ -107,8 +106,8 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 	}
 }
 
-// The record that holds a target is found wherever parts end, of few equal values and of a
-// heap; what one seeker gives up, parts give up.
+// The record with a target is found for any division into parts, with few ties and with many. If
+// one seeker gives up, seekers of parts give up too.
 func TestSeekersOfParts(t *testing.T) {
 	zeros := func(first, n int64) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
 	const heap = keptInBracket
@@ -130,7 +129,7 @@ func TestSeekersOfParts(t *testing.T) {
 		first := int64(0)
 		for _, size := range c.sizes {
 			var list []*microdata.Block
-			// Places are known by movedBlock's squares: each block counts from its first.
+			// The squares of movedBlock identify places: each block counts from its first record.
 			if size > 0 {
 				list = append(list, zeros(first, size))
 			}
@@ -163,8 +162,8 @@ func TestSeekersOfParts(t *testing.T) {
 	}
 }
 
-// What a part says of records that it cannot have, or of probabilities that cannot be, is
-// refused: it would be taken for what is expected of other records.
+// Impossible records or probabilities in a part are refused: they would be used as expectations of
+// other records.
 func TestPartsThatCannotBe(t *testing.T) {
 	sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "p50", Rank: 1, Count: 1}}}
 	part := func(change func(p *exchangePart)) []byte {
@@ -207,8 +206,8 @@ func TestPartsThatCannotBe(t *testing.T) {
 	}
 }
 
-// FuzzExchangeParts: whatever the bytes, what a part has found is refused or merged, and the
-// records of the targets are found, or not.
+// FuzzExchangeParts: for any bytes, the result of a part is refused or merged, and the records with
+// the targets are found or not.
 func FuzzExchangeParts(f *testing.F) {
 	of := []transform.Stretch{{N: 9}}
 	lists := [][]*microdata.Block{{movedBlock(0, 2, 0, 8)}, {movedBlock(3, 0, 5)}}
@@ -233,7 +232,7 @@ func FuzzExchangeParts(f *testing.F) {
 		}
 		_ = x.Merge(text, of)
 		for _, s := range x.seekers {
-			if s.bracket.Rank >= 1 && s.bracket.Rank <= s.bracket.Count { // as JoinMerged has it
+			if s.bracket.Rank >= 1 && s.bracket.Rank <= s.bracket.Count { // as in JoinMerged
 				s.holder()
 			}
 		}

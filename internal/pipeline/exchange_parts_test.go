@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// movedBlock is a block of one column of values, of which what swaps do is known.
+// movedBlock returns a block with one column of values and known displacements.
 func movedBlock(first int64, xs ...float64) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, first, len(xs), 1)
@@ -24,15 +24,14 @@ func movedBlock(first int64, xs ...float64) *microdata.Block {
 	return b
 }
 
-// ownOf is what the masks that move nothing are taken to do: E(x − y)² = x, of variance 4.
+// ownOf is the assumed effect of the masks that move nothing: E(x − y)² = x, with variance 4.
 func ownOf(x float64) (square, noise float64) { return x, 4 }
 
-// The record that holds a target is the one whose value has its rank in the bracket, in
-// the order of value and, among equals, of place; where more or fewer are found than were
-// counted, nobody knows it.
+// The record with a target is the one with its rank in the bracket, ordered by value and then by
+// place. If the number of records differs from the count, the result is unknown.
 func TestSeekersFindTheRecord(t *testing.T) {
 	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
-	zero := assess.Bracket{} // of the zeros and what lies in their bin
+	zero := assess.Bracket{} // of the zeros and the values in their bin
 	if !zero.Holds(0) {
 		t.Fatal("the bracket without a code does not hold 0")
 	}
@@ -80,8 +79,8 @@ func TestSeekersFindTheRecord(t *testing.T) {
 	}
 }
 
-// In a bracket of different values the rank is that in the order of the values, and among equal ones
-// of their places, in whatever order they come.
+// In a bracket with different values, ranks follow the order of values, and of places among equal
+// values, whatever the order of arrival.
 func TestSeekersOrderByValue(t *testing.T) {
 	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
 	low := 1.0
@@ -106,8 +105,8 @@ func TestSeekersOrderByValue(t *testing.T) {
 	}
 }
 
-// Of a heap of equal values no more than two records are kept, and the one of the rank is
-// among them, wherever it comes; a heap of different values is given up.
+// For many equal values at most two records are kept, and the one with the rank is among them,
+// wherever it arrives. If a crowded bracket has different values, the search is given up.
 func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
 	zeros := func(first int64, n int) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
@@ -124,7 +123,7 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 	}
 	tiny := math.SmallestNonzeroFloat64
 	if !new(assess.Bracket).Holds(tiny) {
-		return // zeros have a bin of their own
+		return // zeros have their own bin
 	}
 	for _, at := range []int{0, keptInBracket - 1} {
 		s := &seeker{column: column}
@@ -137,7 +136,7 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 	}
 }
 
-// exchangeOf is an exchange of one column that blocks are added to.
+// exchangeOf returns an exchange of one column with the blocks added.
 func exchangeOf(limit int, blocks ...*microdata.Block) *Exchange {
 	x := &Exchange{limit: limit, kept: true, columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
 	for _, b := range blocks {
@@ -146,8 +145,8 @@ func exchangeOf(limit int, blocks ...*microdata.Block) *Exchange {
 	return x
 }
 
-// What is expected of a record is its own part, where its value stays, and what the others
-// bring; of a group it is the mean by weight, and of all the mean of the totals.
+// The expectation of a record is the sum of its own part, if its value stays, and of the parts that
+// others bring. For a group it is the weighted mean, and for all records the mean of the totals.
 func TestExchangeExpects(t *testing.T) {
 	a, b := movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32)
 	a.Reject(1, "x", "for the test")
@@ -159,7 +158,7 @@ func TestExchangeExpects(t *testing.T) {
 		if i > 2 {
 			within = 3 + float64(i-3)
 		}
-		// stay · E own + what moves; variances add up with the square of stay.
+		// stay · E own + moved part; variances add up with the square of stay.
 		square, se, ok := row(i)
 		if want := 0.5*value + within; !ok || square != want || !(math.Abs(se-math.Sqrt(0.25*4+0.25)) <= 1e-15) {
 			t.Errorf("record %d: %v ± %v, %v, want %v", i, square, se, ok, want)
@@ -201,8 +200,8 @@ func TestExchangeExpects(t *testing.T) {
 	}
 }
 
-// The error of the typical record is that of independent estimates, whose differences from
-// their mean are known by batch.
+// The error for the typical record is that of independent estimates, and the deviations from their
+// mean are known by batch.
 func TestExchangeKnowsItsError(t *testing.T) {
 	a, b := movedBlock(0, 1, 1), movedBlock(2, 1)
 	a.Columns[0].Moved.Deviations = [][]float32{{1, 2}, {-3, 0}, {2, -2}}
@@ -219,8 +218,8 @@ func TestExchangeKnowsItsError(t *testing.T) {
 	}
 }
 
-// No more records are kept than the limit: with one more none is, and the holders of the
-// targets are those that were sought.
+// At most limit records are kept; with one more, none are kept and only those searched for have
+// expectations.
 func TestExchangeKeepsSoManyRecords(t *testing.T) {
 	for limit, kept := range map[int]bool{-1: true, 5: true, 4: false, 0: false} {
 		x := exchangeOf(limit, movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32))

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// population is data for swaps, and swaps of it that share nothing with the program.
+// population contains data for swaps, and an independent implementation of these swaps.
 type population struct {
 	x      []float64
 	keys   []int
@@ -35,7 +35,7 @@ func newPopulation(n int, seed uint64, keys int) *population {
 	for range n {
 		x := math.Round(100*math.Exp(8+1.2*p.random.NormFloat64())) / 100
 		if p.random.IntN(8) == 0 {
-			x = 1000 // a heap, within which p10 lies
+			x = 1000 // many equal values; p10 is one of them
 		}
 		k := p.random.IntN(keys)
 		if p.random.IntN(4) == 0 {
@@ -46,7 +46,8 @@ func newPopulation(n int, seed uint64, keys int) *population {
 	return p
 }
 
-// released swaps records [from, to) as docs and Duncan and Keller-McNulty (2000) have it.
+// released swaps the records [from, to) as described in docs and in Duncan and Keller-McNulty
+// (2000).
 func (p *population) released(y []float64, from, to int, policy, scope string, rate float64) {
 	byKey := map[int][]int{}
 	count := map[[2]int]int{}
@@ -114,11 +115,10 @@ func (p *population) released(y []float64, from, to int, policy, scope string, r
 	}
 }
 
-// Of more records than the sample, R by index under a swap is that of whole files
-// swapped many times by other code: of the typical record, and of the very records
-// that hold the targets. The tolerance is five standard errors of these simulations,
-// as the mean over replicates of a share of rare exchanges is skewed, and two of the
-// report's own.
+// With more records than the sample, R by index under a swap equals that of whole files that
+// independent code has swapped many times: for the typical record, and for the records with the
+// targets. The tolerance is five standard errors of these simulations (the mean over replicates of
+// a rare exchange is skewed), plus two of the report's own.
 func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 	const n, window, replicates, rate = 3000, 500, 600, 0.4
 	targets := []string{"min", "p10", "p50", "p90", "max"}
@@ -174,7 +174,7 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 	}
 }
 
-// report runs the program over the population, with a sample of some and of all.
+// report runs the program over the population, with a sample of some records or of all.
 func (p *population) report(t *testing.T, policy, scope string, rate float64, window int, targets []string) map[bool]*assess.Measures {
 	t.Helper()
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// What a configuration means for a source does not change unseen: which columns are decoded
-// and how, what leaves, what masks and the assessment must know, and what is refused.
+// The plan for a configuration and a source does not change unnoticed: which columns are decoded
+// and how, which are released, which data masks and the assessment need, and what is refused.
 func TestFiguresOfPlans(t *testing.T) {
 	const head = "columns: {id: {role: identifier}, wage: {role: sensitive, unmasked: true, unit: EUR}, debt: {role: sensitive, unmasked: true}, age: {role: key}, region: {role: key}, kind: {role: other}, same: {role: other}}\n"
 	const noise = "masks: [{noise: {columns: [wage], sd: 10%}}]\n"
@@ -96,7 +96,7 @@ func TestFiguresOfPlans(t *testing.T) {
 	f.Check(t, "testdata/figures.tsv")
 }
 
-// planned is what is pinned of a plan.
+// planned contains the pinned parts of a plan.
 type planned struct {
 	Problems                          []string
 	Read, Release, Columns, Assessed  []string
@@ -104,7 +104,7 @@ type planned struct {
 	Identity, Carry, Carried          []int
 	Released, Cut                     []int
 	Index                             map[string]int
-	Numbers                           map[string][]float64 // SD, mean, decimals by column
+	Numbers                           map[string][]float64 // SD, mean and decimals by column
 	Correlations                      map[string]float64
 	Options                           []string
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Who works on parcels when the run ends says why it ended, does nothing to them, and hands
-// none on: a worker, a stage that waits for workers, and one behind it.
+// If the run is cancelled, everything that handles parcels returns the reason, changes no parcel
+// and passes none on: a worker, a stage that waits for workers, and a later stage.
 func TestWhoIsEndedSaysWhy(t *testing.T) {
 	why := errors.New("the disk is full")
 	ctx, end := context.WithCancelCause(t.Context())

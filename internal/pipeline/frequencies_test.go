@@ -13,8 +13,8 @@ import (
 
 const invariantMask = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [a, b, c, d], invariant: true, by: [region]}}]\n"
 
-// Categories are counted in a first pass, each column and each stratum by itself, for the masks
-// and for their replicates; whatever call of the pass fails, it says so.
+// Categories are counted in a first pass, by column and stratum, for the masks and for their
+// replicates. If any call of the pass fails, the error is returned.
 func TestFrequenciesAreCounted(t *testing.T) {
 	p := people(t, columns+invariantMask)
 	pl := newPlan(t, p, true)
@@ -55,7 +55,7 @@ type readOnce struct{ connectors.Source }
 
 func (readOnce) Rewindable() bool { return false }
 
-// What cannot be counted is said with its place.
+// Categories that cannot be counted are an error with the place.
 func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 	for name, c := range map[string]struct{ masks, want string }{
 		"categories that are no numbers": {"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n", `masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},

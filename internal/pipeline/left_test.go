@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A key that cannot be counted is left out where it has its role alone, and neither an
-// intruder nor a rule about categories, first or last, asks for all of them; and that is said.
+// A key that cannot be counted is omitted if only its role makes it a key, and no intruder and no
+// rule about categories (first or last) needs all keys. The log says so.
 func TestKeysThatAreLeftOut(t *testing.T) {
 	for _, c := range []struct {
 		lines string
@@ -40,8 +40,8 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// A rule about respondents needs keys of the type that it measures, and one about what masks take
-// a mask of such a key: the first rule and the last are refused at their places.
+// A rule about respondents needs keys of the type that it measures, and a rule about information
+// loss needs a mask of such a key: the first rule and the last are refused, with their places.
 func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{recode: {columns: [region], map: {a: b}}}]\n"
 	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n", "gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
@@ -76,8 +76,8 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 	}
 }
 
-// Messages that come and go as JSON are not made plain, but where categories are put into texts and
-// nothing but numbers is masked besides; all else is.
+// If messages are read and released as JSON, columns keep their JSON text, except if a mask writes
+// categories and all other masks only change numbers. In all other cases they are read as plain text.
 func TestMessagesAreDeclaredPlain(t *testing.T) {
 	const noise, recode = "{noise: {columns: [wage], sd: 3}}", "{recode: {columns: [kind], map: {a: b}}}"
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// plannedOf is a plan of people, settled, and its chain.
+// plannedOf returns a settled plan for people, and its chain.
 func plannedOf(t *testing.T, rest string) (*Plan, *transform.Chain, keystream.Key) {
 	t.Helper()
 	p := people(t, rest)
@@ -33,9 +33,9 @@ func plannedOf(t *testing.T, rest string) (*Plan, *transform.Chain, keystream.Ke
 	return pl, chain, key
 }
 
-// What is measured of masks follows from them: replicates where any draws, all records at once
-// where that decides about each, the masks that change what is measured, and codes of what they
-// take together.
+// The measurements follow from the masks: replicates if any mask draws, all records at once if a
+// decision depends on all of them, the masks that change measured columns, and codes for the
+// information that they remove.
 func TestWhatIsMeasured(t *testing.T) {
 	const noise, groups = "{noise: {columns: [wage], sd: 3}}", "{microaggregate: {columns: [wage], k: 3}}"
 	const suppress = "{suppress: {keys: [region, kind], k: 3}}"
@@ -85,8 +85,8 @@ func TestWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// Decimals and spreads come from who says them first: the configuration, the type, a profile,
-// and then the data.
+// Decimals and spreads come from the first source that has them: the configuration, the type, a
+// profile, and then the data.
 func TestWhoSaysDecimals(t *testing.T) {
 	whole := strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 1}", 1)
 	for _, c := range []struct {
@@ -107,8 +107,7 @@ func TestWhoSaysDecimals(t *testing.T) {
 	}
 }
 
-// settling settles a plan of a configuration with faults in what is asked of its source, and
-// does what follows.
+// settling settles a plan of a configuration with a faulty source, and calls then.
 func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*faulty.Calls) error {
 	source := p.Source.Config
 	return func(calls *faulty.Calls) error {
@@ -129,8 +128,8 @@ func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*fa
 	}
 }
 
-// Profiles are of the last column too, and whatever call of a pass over the data fails while a
-// plan is settled, it says so.
+// Profiles include the last column. If any call of a pass fails while a plan is settled, the error
+// is returned.
 func TestSettlingFails(t *testing.T) {
 	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
 	attempt := settling(t, p, func(pl *Plan) error {
@@ -159,8 +158,8 @@ func TestSettlingFails(t *testing.T) {
 	}
 }
 
-// Where nothing is known of an exchange there is no number that could be taken for one, and two
-// batches tell an error.
+// If an exchange is unknown, there is no number that could be mistaken for a result. Two batches
+// are enough for an error.
 func TestNothingIsKnownOfAnExchange(t *testing.T) {
 	none := func(what string, square, se float64, ok bool) {
 		t.Helper()
@@ -206,7 +205,7 @@ func TestNothingIsKnownOfAnExchange(t *testing.T) {
 	}
 }
 
-// An exchange is of the columns that are masked and moved, whose law is exact.
+// An exchange covers the columns that are both masked and moved and have an exact law.
 func TestExchangedColumns(t *testing.T) {
 	const swap = "{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}"
 	pl, chain, _ := plannedOf(t, columns+"masks: ["+swap+"]\nwindow: {records: 20}\n")
@@ -231,7 +230,7 @@ func TestExchangedColumns(t *testing.T) {
 			t.Errorf("%s is exchanged: %v", name, !want)
 		}
 	}
-	// Blocks that are displaced and added one by one are those that are replayed at once.
+	// Blocks displaced and added one by one equal blocks replayed together.
 	direct, err := NewExchange(chain, pl.Displacer, pl.Assessed, -1)
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// chainOf is the chain of some masks over one column wage of two decimals.
+// chainOf returns the chain of some masks on one column, wage, with two decimals.
 func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,9 +38,9 @@ func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 
 const swapped = "{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}"
 
-// Where masks have no closed form, what is expected of a record whose value stays is the mean
-// of as many draws of its own, and its variance that of the mean of so many: both as two
-// passes over the same draws have it, and near to what the distribution says.
+// If masks have no closed form, the expectation for a record with an unchanged value is the mean of
+// a fixed number of its own draws, and its variance is that of this mean. Both equal two passes
+// over the same draws, and are near the theoretical values.
 func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 	chain, column := chainOf(t, swapped+", {noise: {columns: [wage], sd: 3, distribution: laplace}}, {noise: {columns: [wage], sd: 4}}, {noise: {columns: [wage], sd: 50, distribution: laplace}}, {truncate: {columns: [wage], lower: 100, mode: redraw}}")
 	if _, known := chain.Law("wage"); known {
@@ -78,17 +78,16 @@ func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 		if want := squares / 2047 / 2048; len(d) != 2048 || !(math.Abs(square-mean) <= 1e-9*mean) || !(math.Abs(noise-want) <= 1e-9*want) {
 			t.Errorf("at %v: %v, variance %v; of the %d draws %v, %v", x, square, noise, len(d), mean, want)
 		}
-		// Of a value at the bound the draws are those of one side, and far from it of both: E d²
-		// is the variance 50², and E d⁴ of Laplace 6 · 50⁴, so that the mean of 2,048 has a
-		// standard deviation of √5 · 50² / √2048. In between the bound cuts some of it off.
+		// For a value at the bound, the draws lie on one side, and far from it on both: E d² is the
+		// variance 50², and E d⁴ of Laplace is 6 · 50⁴, so the mean of 2,048 draws has a standard
+		// deviation of √5 · 50² / √2048. In between, the bound cuts off a part.
 		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && !(math.Abs(square-2500) <= 5*sd) || x == 150.25 && square >= 2500 {
 			t.Errorf("at %v: %v", x, square)
 		}
 	}
 }
 
-// Where they have one, it is that, without an error; with nothing but a swap nothing happens
-// to a value that stays.
+// With a closed form, the expectation is exact. With only a swap, an unchanged value has no error.
 func TestOwnSquareOfALaw(t *testing.T) {
 	for masks, want := range map[string]float64{"{noise: {columns: [wage], sd: 30}}": 900, "{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}": 0} {
 		chain, column := chainOf(t, masks)

@@ -22,7 +22,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// table is a source of given fields, read once or as often as one likes.
+// table is a source with given fields that can be read once or repeatedly.
 type table struct {
 	fields []microdata.Field
 	once   bool
@@ -41,7 +41,7 @@ func (s *table) Read(context.Context, *microdata.Layout, connectors.Cut) (connec
 	return nil, io.ErrUnexpectedEOF
 }
 
-// parsed is a configuration of a CSV file in a folder.
+// parsed returns a configuration of a CSV file in a folder.
 func parsed(t *testing.T, dir, rest string) *config.Pipeline {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
@@ -74,9 +74,9 @@ func fieldsOf(types map[string]arrow.DataType) (fields []microdata.Field) {
 	return fields
 }
 
-// What does not fit of a configuration is said of all its parts at once, with the place of
-// each; a plan that fits decodes what is masked, compared and measured, and releases all
-// but identifiers.
+// If a configuration does not fit the columns, all errors are reported together, each with its
+// place. A valid plan decodes the masked, compared and measured columns, and releases all columns
+// except identifiers.
 func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 	nested := arrow.ListOf(arrow.PrimitiveTypes.Float64)
 	noise, swap := "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n"
@@ -93,7 +93,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null, "wage": arrow.BinaryTypes.String},
 			want: []string{"columns.region: the source has no such column", "masks[0].noise.columns: wage is string, and noise needs a number; where only some of its values are no numbers, or it has no value at all, source.csv.types: {wage: float64}"}},
 		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null}, split: ";", want: []string{`source.csv: the fields of the first records are separated by ";": say so (delimiter: ";")`}},
-		{rest: columns + noise, split: ";"}, // the columns are there
+		{rest: columns + noise, split: ";"}, // the columns exist
 		{rest: columns + noise, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].noise.columns: wage is list<item: float64, nullable>, and noise needs a number"}},
 		{rest: columns + swap},
 		{rest: columns + swap, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].swap.columns: wage is nested (list<item: float64, nullable>) and cannot be swapped"}},
@@ -135,8 +135,8 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 	}
 }
 
-// What needs a second pass is refused where the source is read once, with what to write
-// instead.
+// If a source can be read only once, configurations that need a second pass are refused, with an
+// alternative.
 func TestSourcesThatAreReadOnce(t *testing.T) {
 	key := keystream.Generate()
 	for _, c := range []struct{ masks, decimals, settle, chain string }{
@@ -167,8 +167,8 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 	}
 }
 
-// What a mask must know of the originals is what the readable records hold, in order: no
-// null, nothing that is no number, each column once however many masks need it.
+// The values that a mask must know are those of the readable records, in order: no nulls, nothing
+// that is not a number, and each column once, however many masks need it.
 func TestValuesAreSettled(t *testing.T) {
 	dir := t.TempDir()
 	data := "id,wage,debt,region,kind\n"
@@ -221,7 +221,7 @@ func TestValuesAreSettled(t *testing.T) {
 	}
 }
 
-// mustParse is the source of a configuration with more parameters.
+// mustParse returns the source of a configuration with further parameters.
 func mustParse(t *testing.T, p *config.Pipeline, more, dir string) connectors.SourceConfig {
 	t.Helper()
 	q, err := config.Parse("q.yaml", []byte(strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv, "+more+"}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {wage: {role: sensitive}}\nmasks: [{noise: {columns: [wage], sd: 1}}]\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
@@ -231,8 +231,8 @@ func mustParse(t *testing.T, p *config.Pipeline, more, dir string) connectors.So
 	return q.Source.Config
 }
 
-// A profile is of the numeric columns of a source, or of those that a configuration lists;
-// identifiers are left out, and the profile that it names is not read.
+// A profile covers the numeric columns of a source, or the columns listed in the configuration.
+// Identifiers are omitted, and the profile named in the configuration is not read.
 func TestProfiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) {

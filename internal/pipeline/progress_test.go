@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// A phase counts from nothing; the one after the last record keeps the count, which is
-// then the whole.
+// A phase counts from zero. The phase after the last record keeps the count, which is then the
+// total.
 func TestProgress(t *testing.T) {
 	p := new(pipeline.Progress)
 	if p.Phase() != "" || p.Records() != 0 || p.Total() != 0 || p.Rate() != 0 {
@@ -42,8 +42,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A connector is described by its path or by its topics, and what is written beside the
-// release is every topic that is named.
+// A connector is described by its path or its topics, and the description of outputs besides the
+// release lists every configured topic.
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
 		connector any

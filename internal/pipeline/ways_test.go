@@ -27,7 +27,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// people is a CSV file of 60 records in a folder of its own, and a configuration of it.
+// people returns a configuration for a CSV file of 60 records in a separate folder.
 func people(t *testing.T, rest string) *config.Pipeline {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,7 +42,8 @@ func people(t *testing.T, rest string) *config.Pipeline {
 	return parsed(t, dir, rest)
 }
 
-// newPlan is the plan of a configuration over its own source, which is closed at the test's end.
+// newPlan returns the plan of a configuration with its own source, which is closed at the end of
+// the test.
 func newPlan(t *testing.T, p *config.Pipeline, carries bool) *Plan {
 	t.Helper()
 	src, err := OpenSource(t.Context(), p)
@@ -61,7 +62,8 @@ func newPlan(t *testing.T, p *config.Pipeline, carries bool) *Plan {
 	return pl
 }
 
-// A release needs its key, and leave for settings that loosen its file; with both it has the key.
+// A release needs its key, and permission for settings that loosen its file. With both it gets the
+// key.
 func TestAdmitted(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 	if key, err := Admit(p, Options{}); err != nil || key.ID() == (keystream.Key{}).ID() {
@@ -84,7 +86,7 @@ func TestAdmitted(t *testing.T) {
 	}
 }
 
-// declared is the configuration of a source that is told its columns.
+// declared is the configuration of a source that receives its columns.
 type declared struct {
 	connectors.SourceConfig
 	columns     []connectors.DeclaredColumn
@@ -95,8 +97,8 @@ func (d *declared) Declare(columns []connectors.DeclaredColumn, drop, plain bool
 	d.columns, d.drop, d.plain = columns, drop, plain
 }
 
-// A source of messages is told of each column whether it is withheld, identifies, and holds
-// numbers: those that a mask computes with, first or last, or whose decimals are known.
+// A source of messages is told for each column whether it is withheld, identifies, and is numeric:
+// a column is numeric if a mask (first or last) computes with it, or if its decimals are known.
 func TestColumnsAreDeclared(t *testing.T) {
 	for _, c := range []struct {
 		rest, want string
@@ -159,8 +161,8 @@ func (c *closing) Close() error {
 	return c.Source.Close()
 }
 
-// Columns of places that the source has not are refused at their field, and the source is closed;
-// a source that cannot be opened is an error of its own.
+// Missing columns of places are refused at their field, and the source is closed. A source that
+// cannot be opened is a separate error.
 func TestSourcesOfPlaces(t *testing.T) {
 	for place, want := range map[string]string{"region kind": "place.record: ", "gone wage": "place.stream: ", "region gone": "place.record: "} {
 		p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
@@ -187,8 +189,8 @@ func TestSourcesOfPlaces(t *testing.T) {
 	}
 }
 
-// Text is told apart as the configuration writes it where a mask puts categories and none moves
-// them, wherever either stands.
+// Text is compared in the notation of the configuration if a mask writes categories and no mask
+// moves them, at any place.
 func TestTextsAreCompared(t *testing.T) {
 	noise, recode, swap := transform.Spec{Params: &transform.Noise{}}, transform.Spec{Params: &transform.Recode{}}, transform.Spec{Params: &transform.Swap{}}
 	for _, c := range []struct {
@@ -212,8 +214,8 @@ type named struct{}
 
 func (named) Describe() string { return "a table" }
 
-// What people are told of a connector is what it says of itself, and of a stream every topic
-// beside the release.
+// The description of a connector is its own, and that of a stream includes every topic besides the
+// release.
 func TestTopicsBesideTheRelease(t *testing.T) {
 	if got := Describe(named{}); got != "a table" {
 		t.Error(got)
@@ -250,8 +252,8 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	}
 }
 
-// Whatever of a pass fails or is told to end, the pass says so; each stage sees the blocks in
-// their order until then.
+// If anything in a pass fails or is cancelled, the pass returns the error. Each stage receives the
+// blocks in order until then.
 func TestPassesFail(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 	pl := newPlan(t, p, true)
@@ -288,8 +290,8 @@ func TestPassesFail(t *testing.T) {
 	if seen, err := run(t.Context(), &faulty.Calls{Wraps: true}, ""); err != nil || seen != [2]int{60, 60} {
 		t.Errorf("an end that is wrapped: %v, %v", seen, err)
 	}
-	// A pass that is told to end does not ask whether its data are what they were, and neither does
-	// a part of one that is open.
+	// A cancelled pass does not check whether its data have changed, and neither does a part of an
+	// open one.
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := &faulty.Calls{Name: "read", N: 1, Cancel: cancel}
 	if _, err := run(ctx, calls, ""); !errors.Is(err, context.Canceled) || calls.Counts()["unchanged"] != 1 {
@@ -325,8 +327,8 @@ func TestPassesFail(t *testing.T) {
 	}
 }
 
-// What is not said of correlations is found in a pass of all columns of the mask, once for
-// each pair, and columns of one value have none.
+// Correlations that are not configured are computed in one pass over all columns of the mask, once
+// for each pair. A constant column has none.
 func TestCorrelationsAreSettled(t *testing.T) {
 	head := "columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: sensitive, decimals: 0}, kind: {role: sensitive, decimals: 0}}\n"
 	p := parsed(t, t.TempDir(), head+"masks: [{noise: {columns: [wage, region], sd: 10%, correlated: true}}, {noise: {columns: [kind, wage, region], sd: 10%, correlated: true}}]\nprofile: DIR/wage.yaml\n")
@@ -338,7 +340,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The profile knows of one column alone.
+	// The profile contains only one column.
 	one := *p
 	one.Columns = p.Columns[1:2]
 	profile, err := ProfilePipeline(t.Context(), &one, new(Progress))
@@ -365,7 +367,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	if got := pl.Correlations(); len(got) != 1 || got[[2]string{"region", "wage"}] != 0.5 {
 		t.Errorf("what is known is found again: %v", got)
 	}
-	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} { // rounding may lead beyond 1
+	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} { // rounding may give more than 1
 		pl.SetCorrelations(nil)
 		pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, float64(covariance)}, {float64(covariance), 4}}})
 		if got := pl.Correlations()[[2]string{"region", "wage"}]; got != want {
@@ -386,7 +388,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	}
 }
 
-// keyedSink is the configuration of a sink of messages whose key is a column.
+// keyedSink is the configuration of a sink of messages with a column as the key.
 type keyedSink struct {
 	connectors.SinkConfig
 	key  string
@@ -396,7 +398,7 @@ type keyedSink struct {
 func (k *keyedSink) KeyColumn() string                       { return k.key }
 func (k *keyedSink) WritesJSON(connectors.SourceConfig) bool { return k.json }
 
-// mixedTexts is a table of which some columns are JSON of several kinds.
+// mixedTexts is a table in which some columns contain JSON values of several kinds.
 type mixedTexts struct {
 	*table
 	mixed []string
@@ -404,8 +406,8 @@ type mixedTexts struct {
 
 func (m *mixedTexts) JSONText(field int) bool { return slices.Contains(m.mixed, m.fields[field].Name) }
 
-// What the types of columns do not allow of masks, keys and identities is refused at its place,
-// at the first column and at the last.
+// If the types of columns do not allow masks, keys or identities, they are refused with their
+// place, at the first column and at the last.
 func TestTypesThatDoNotFit(t *testing.T) {
 	nested := arrow.ListOf(arrow.PrimitiveTypes.Float64)
 	union := arrow.DenseUnionOf([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, []arrow.UnionTypeCode{0})
@@ -445,7 +447,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	if err := (&Plan{}).SurveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).SurveyError(nil) != nil {
 		t.Errorf("an error that is not about the data: %v", err)
 	}
-	// A column of which no value was seen is one of numbers where a mask computes with it.
+	// A column without any value is numeric if a mask computes with it.
 	unseen := &table{fields: fieldsOf(map[string]arrow.DataType{"wage": arrow.BinaryTypes.String})}
 	for i := range unseen.fields {
 		unseen.fields[i].Unseen = true
@@ -458,7 +460,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 			t.Errorf("column %d, %s, is taken for %s", i, f.Name, f.Type)
 		}
 	}
-	// The messages' key is decoded, beside what masks need of it.
+	// The messages' key is decoded, in addition to the columns that masks need.
 	for _, key := range []string{"", "kind", "region", "gone"} {
 		p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 		p.Sink.Config = &keyedSink{SinkConfig: p.Sink.Config, key: key}
@@ -491,7 +493,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Statistics are rounded to six digits, whatever their size.
+// Statistics are rounded to six significant digits, for any size.
 func TestStable(t *testing.T) {
 	for v, want := range map[float64]float64{123456.4: 123456, 123456.6: 123457, -1.0000049: -1, 1.000006: 1.00001, math.MaxFloat64: 1.79769e308, -math.MaxFloat64: -1.79769e308, math.Inf(1): math.Inf(1), math.Inf(-1): math.Inf(-1), 0: 0, 5e-324: 5e-324} {
 		if got := stable(v); got != want {
@@ -503,7 +505,7 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// A heap that has been bound is given up where another value comes, before its rank and behind it.
+// The search in a crowded bracket is given up if another value occurs, before its rank or after it.
 func TestHeapsOfOtherValues(t *testing.T) {
 	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
 	tiny := 5e-324
@@ -518,7 +520,7 @@ func TestHeapsOfOtherValues(t *testing.T) {
 	}
 }
 
-// The gauge of a run counts records by the second.
+// The gauge of a run shows records per second.
 func TestRates(t *testing.T) {
 	p := new(Progress)
 	p.Start("mask", -1)

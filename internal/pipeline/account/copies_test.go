@@ -15,8 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Each form of a report on several releases names all of them, in order, from its own folder (the
-// public tells nothing of the folders above); one that is no file leaves out all.
+// Each form of a report on several releases lists all of them, in order, relative to its own folder
+// (the public report does not reveal parent folders). If a release is not a file, the list is
+// omitted.
 func TestReportsOfCopies(t *testing.T) {
 	passed := func() *report.Report {
 		rep := &report.Report{Name: "n", Gate: assess.Verdict{Passed: true}}
@@ -66,7 +67,7 @@ func TestReportsOfCopies(t *testing.T) {
 	}
 }
 
-// Files that cannot be written, or have lost their names, are errors, whichever of them it is.
+// If any of the files cannot be written or renamed, that is an error.
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	for which := range 5 {
 		for _, closed := range []bool{true, false} {
@@ -114,8 +115,8 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// The warnings of each column, of its values and of the order of the records, stand before all
-// others, in a snapshot too.
+// The warnings of each column, of its values and of the order of the records stand before all
+// others, also in a snapshot.
 func TestWarningsOfColumns(t *testing.T) {
 	r := reporterOf(t, noiseOn("wage"))
 	r.Interim = true
@@ -129,7 +130,7 @@ func TestWarningsOfColumns(t *testing.T) {
 	}
 }
 
-// filesIn are the names in a folder, hidden ones too.
+// filesIn returns the names in a folder, including hidden ones.
 func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

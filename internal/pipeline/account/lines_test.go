@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 )
 
-// A snapshot's line says of each masked column what an intruder knows best, whichever risk
-// of several that is.
+// For each masked column, the line of a snapshot gives the value that an intruder knows best,
+// whichever risk that is.
 func TestSnapshotsInTheLog(t *testing.T) {
 	masked := func(name string, rmse ...float64) assess.ColumnMeasures {
 		c := assess.ColumnMeasures{Name: name, Masked: true, Utility: assess.Utility{Efficiency: 0.75}}
@@ -51,7 +51,7 @@ func TestSnapshotsInTheLog(t *testing.T) {
 	}
 }
 
-// Files are closed, all of them, and what cannot be is said.
+// All files are closed, and errors are reported.
 func TestFilesAreClosed(t *testing.T) {
 	var files []*os.File
 	for _, name := range []string{"a", "b", "c"} {
@@ -72,9 +72,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// Every file of a report can be the one that cannot be made, or be given its name; the
-// error names it, and no file without its name is left. The public twins come first, and
-// without a release they go.
+// Any file of a report may fail when it is created or renamed. The error names it, and no temporary
+// file remains. The public files come first; without a release they are removed.
 func TestFilesOfAReport(t *testing.T) {
 	names := []string{"page/r.html", "json/r.json", "board/b.html"}
 	reports := func(dir, other string, at int) config.Report {
@@ -153,7 +152,7 @@ func TestFilesOfAReport(t *testing.T) {
 	}
 }
 
-// What is refused is said with all rules that do not hold, and none that does.
+// A refusal names all rules that fail, and no other rule.
 func TestWithheldBecause(t *testing.T) {
 	v := assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "a"}, {Rule: "b", Passed: true}, {Rule: "c"}}}
 	if got := WithheldBecause(v); got != "does not hold: a; c" {

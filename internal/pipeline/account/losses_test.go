@@ -51,7 +51,7 @@ func TestJudgeLosses(t *testing.T) {
 	}
 }
 
-// What is lost is counted by column and reason, and withholds the release.
+// Lost records are counted by column and reason, and withhold the release.
 func TestLostRecordsWithhold(t *testing.T) {
 	v := assess.Verdict{Passed: true}
 	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// A report names the files of a folder, each with its digest, and of a file the file alone;
-// its path is that from the report's folder.
+// A report lists the files of a folder with their digests, and for a single file only that file.
+// Paths are relative to the report's folder.
 func TestReleaseOf(t *testing.T) {
 	files := []publish.FileContent{{Name: "a.csv", Bytes: 7, SHA256: "aa"}, {Name: "b.csv", Bytes: 5, SHA256: "bb"}}
 	if r := releaseOf(nil, "r.json"); r != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// TestRemark: each rule that this release misses by a factor is said at its column, once.
+// TestRemark: each rule that this release misses by a factor is mentioned once, at its column.
 func TestRemark(t *testing.T) {
 	limit := 100.0
 	p := &config.Pipeline{}
@@ -34,8 +34,8 @@ func TestRemark(t *testing.T) {
 	}
 }
 
-// TestClipRemark holds the probability that is said against that of normal noise, for
-// bounds on either side and at the last mask alone.
+// TestClipRemark compares the stated probability with that of normal noise, for bounds on either
+// side, and only if the bound is the last mask.
 func TestClipRemark(t *testing.T) {
 	const sd, low, high = 10.0, 100.0, 900.0
 	normal := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
@@ -73,7 +73,8 @@ func TestClipRemark(t *testing.T) {
 			}}}
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			got := m.Columns[0].Remark
-			// What is known better than by the bound is not said, of that extreme alone.
+			// If an extreme is already known better than by the bound, the remark is omitted for
+			// that extreme only.
 			m.Columns[0].Remark, m.Columns[0].Risk[0].RMSE = "", 0
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			if without := m.Columns[0].Remark; strings.Contains(without, "least") || strings.Contains(without, "greatest") != strings.Contains(got, "greatest") {

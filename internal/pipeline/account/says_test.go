@@ -24,7 +24,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// fields is a source that is asked for its columns alone.
+// fields is a source that only returns its columns.
 type fields []microdata.Field
 
 func (f fields) Schema() *microdata.Schema { return &microdata.Schema{Fields: f} }
@@ -36,8 +36,8 @@ func (fields) Read(context.Context, *microdata.Layout, connectors.Cut) (connecto
 	return nil, io.ErrUnexpectedEOF
 }
 
-// reporterOf is the reporter of a run of some masks on two columns of numbers, wage and debt,
-// with categories beside them.
+// reporterOf returns the reporter of a run with some masks on two numeric columns, wage and debt,
+// next to categories.
 func reporterOf(t *testing.T, masks ...transform.Params) *Reporter {
 	t.Helper()
 	p := &config.Pipeline{Name: "n"}
@@ -68,9 +68,9 @@ func noiseOn(columns ...string) *transform.Noise {
 	return &transform.Noise{Columns: columns, SD: &transform.Amount{Value: 10}}
 }
 
-// What a steward should know is said of each mask and column, first and last: masks that have
-// changed nothing where there was something, records that are known by their place, keys that
-// are left out. A snapshot says only what may still be mended.
+// Warnings for each mask and column, first and last: masks that changed nothing although there were
+// values, records identified by their place, and keys that were omitted. A snapshot contains only
+// warnings that can still be acted on.
 func TestWarnings(t *testing.T) {
 	bound := 1e9
 	none := &transform.Truncate{Columns: []string{"wage"}, Upper: &bound}
@@ -123,8 +123,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A report is about its configuration, key and masks, names what was loosened and which columns
-// are codes, judges the rules of its kind and is withheld where one does not hold.
+// A report describes its configuration, key and masks, lists the loosened rules and the columns
+// that are codes, judges the rules of its kind, and is withheld if one fails.
 func TestReports(t *testing.T) {
 	limit, half := 0.5, 0.5
 	r := reporterOf(t, noiseOn("wage"), noiseOn("debt"))
@@ -179,8 +179,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// A bound is remarked on where it is the last thing that happens to a column whose law is
-// known, and that has values.
+// A bound gets a remark if it is the last mask of a column with values and a known law.
 func TestNoClipRemark(t *testing.T) {
 	at := 900.0
 	clip := func(column string) *transform.Truncate {
@@ -216,7 +215,7 @@ func TestNoClipRemark(t *testing.T) {
 	}
 }
 
-// Of a sample that has drawn nobody the advice is another one than of records that are lost.
+// If a sample has drawn no record, the advice differs from that for lost records.
 func TestNobodyIsReleased(t *testing.T) {
 	for advice, r := range map[string]report.Records{
 		"no record was drawn: ":       {Read: 5, LeftOut: 5},
@@ -234,8 +233,8 @@ func TestNobodyIsReleased(t *testing.T) {
 	}
 }
 
-// The page shows the map that the configuration names; beside a device there is no public
-// twin; and public twins that cannot be taken back are told of.
+// The page shows the map named in the configuration. A report written to a device has no public
+// file. If public files cannot be removed, that is reported.
 func TestWhatReportsAreMadeOf(t *testing.T) {
 	dir := t.TempDir()
 	var text bytes.Buffer

@@ -9,8 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A gate refuses each sensitive column of texts whose values are all the original, the first and the
-// last of them alike; not others, not where all may be unchanged, and a verdict without a gate stays.
+// A gate refuses each sensitive column of texts with all values equal to the original, at the first
+// or last place. It does not refuse other columns, or columns that may stay unchanged, and without
+// a gate the verdict does not change.
 func TestUnalteredColumnsAreRefused(t *testing.T) {
 	share := func(v float64) *float64 { return &v }
 	columns := config.Columns{

@@ -6,9 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// A mask that has changed nothing is worth a word where any of its columns has a value, the
-// first or the last of them; of columns that are not measured nothing is known, so that it is
-// said as well.
+// A warning says that a mask has changed nothing if any of its columns has a value, first or last.
+// Unmeasured columns may have values, so the warning covers them as well.
 func TestColumnsWithValues(t *testing.T) {
 	m := &assess.Measures{Columns: []assess.ColumnMeasures{{Name: "none"}, {Name: "one"}, {Name: "also none"}}}
 	m.Columns[1].Original.N = 1

@@ -24,7 +24,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// survey writes a file of n records and the configuration of a job over it.
+// survey writes a file of n records and the configuration of a job that reads it.
 func survey(t *testing.T, n int, masks, extra string) *config.Pipeline {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,7 +64,7 @@ masks: [%[2]s]
 	return p
 }
 
-// column is a column of the file as it stands there.
+// column returns a column of the file as text.
 func column(t *testing.T, p *config.Pipeline, name string) (values []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(filepath.Dir(p.Sink.Config.Paths()[0]), "in.csv"))
@@ -83,7 +83,7 @@ func column(t *testing.T, p *config.Pipeline, name string) (values []string) {
 	return values
 }
 
-// alike says whether codes group records as texts do.
+// alike reports whether codes group records in the same way as texts.
 func alike(codes []int32, texts []string) bool {
 	there, back := map[int32]string{}, map[string]int32{}
 	for i, code := range codes {
@@ -98,8 +98,8 @@ func alike(codes []int32, texts []string) bool {
 	return len(codes) == len(texts)
 }
 
-// What the intruder is given are the columns of the file, the masked ones moved as the
-// masks move them, and the parts that the configuration names.
+// The intruder receives the columns of the file, the masked columns after the masks' displacement,
+// and the configured parts.
 func TestRun(t *testing.T) {
 	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", `assess:
   sample: 5000
@@ -162,7 +162,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Of a file larger than the sample the intruder is given a sample, and told of how many.
+// If a file is larger than the sample, the intruder receives a sample and the number of all
+// records.
 func TestRunOnASample(t *testing.T) {
 	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", "assess: {keys: [wage], sample: 100}")
 	result, d, err := Run(context.Background(), p, pipeline.Options{})
@@ -171,7 +172,7 @@ func TestRunOnASample(t *testing.T) {
 	}
 }
 
-// What cannot be attacked is said with its place.
+// Data that cannot be attacked are an error with the place in the configuration.
 func TestRunRefuses(t *testing.T) {
 	const bias = "bias: {columns: [wage], phi: 0.1}"
 	for _, c := range []struct{ name, masks, extra, want string }{
@@ -213,8 +214,8 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// The noise that masks put on a column: biases multiply, noises add, a bias after a noise
-// multiplies it, rounding adds that of a step; in the order of the masks, of this column.
+// The noise that masks add to a column, in the order of its masks: biases multiply, noises add, a
+// bias after noise multiplies it, and rounding adds the noise of a step.
 func TestImpliedNoise(t *testing.T) {
 	for _, c := range []struct {
 		masks      string
@@ -240,8 +241,8 @@ func TestImpliedNoise(t *testing.T) {
 	}
 }
 
-// The Bayesian intruder knows of each linked key what the configuration says, else what
-// the masks make of it; by d2 the priors that it says, else those of the paper.
+// For each linked key, the Bayesian intruder uses the configured parameters, or else those that
+// follow from the masks; for d2 the configured priors, or else those of the paper.
 func TestBayesOf(t *testing.T) {
 	p := survey(t, 3, "{bias: {columns: [wage], phi: 0.3}}, {noise: {columns: [wage, debt], sd: 40}}", "")
 	pl := &pipeline.Plan{Config: p}
@@ -257,7 +258,7 @@ func TestBayesOf(t *testing.T) {
 		{"of the masks", config.IntruderBayes{Knowledge: config.KnowledgeD1}, []intruder.Key{{Sigma: 40}, {Phi: 0.3, Sigma: 40}}},
 		{"said of one", config.IntruderBayes{Knowledge: config.KnowledgeD1, Phi: map[string]float64{"wage": 0.5}, Sigma: map[string]float64{"debt": 9}}, []intruder.Key{{Sigma: 9}, {Phi: 0.5, Sigma: 40}}},
 		{"the paper's priors", config.IntruderBayes{Knowledge: config.KnowledgeD2}, []intruder.Key{
-			{Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6)}, // a column of one value has no range
+			{Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6)}, // a column with one value has no range
 			{Phi: 0.3, Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround(2)}}},
 		{"priors that are said", config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior, SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
 			{Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}},
@@ -285,8 +286,8 @@ func samePrior(a, b *intruder.Prior) bool {
 	return *a == *b
 }
 
-// What is asked of the intruder is what the configuration names; where it names no part,
-// linkage and counts of the keys that there are.
+// The intruder gets the configured questions. Without any, these are linkage and counts for the
+// existing keys.
 func TestOptionsOf(t *testing.T) {
 	for _, c := range []struct {
 		intruder                   string
@@ -323,7 +324,7 @@ func TestOptionsOf(t *testing.T) {
 		if u := o.Uniqueness; u != nil && ((u.SUDA2 != nil) != c.suda2 || (u.Estimator == uniqueness.Exact) != c.exact || c.k > 0 && (u.Alpha != c.alpha || !slices.Equal(u.K, []int{c.k}))) {
 			t.Errorf("%q: %+v", c.intruder, u)
 		}
-		// Without keys of a kind there is nothing of that kind to be asked.
+		// Without keys of a kind, the questions of this kind are omitted.
 		o, err = optionsOf(&pipeline.Plan{Config: p}, &attack.Data{})
 		if err != nil || c.intruder == "" && (o.Linkage != nil || o.Uniqueness != nil) {
 			t.Errorf("%q without keys: %+v, %v", c.intruder, o, err)
@@ -331,7 +332,7 @@ func TestOptionsOf(t *testing.T) {
 	}
 }
 
-// Some parts of what is configured are let at the pairs, and none where none is meant.
+// Selected parts of the configured attack run on the pairs, and none if none is selected.
 func TestSomeAndIdentify(t *testing.T) {
 	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil, nil); r != nil || err != nil {
 		t.Errorf("nobody to know anything: %v, %v", r, err)
@@ -357,7 +358,7 @@ func TestSomeAndIdentify(t *testing.T) {
 	}
 }
 
-// What an attack needs and has not is said, and nothing is attacked.
+// Missing requirements of an attack are an error, and the attack does not run.
 func TestWhatAnAttackNeeds(t *testing.T) {
 	const noise, keys = "{noise: {columns: [wage], sd: 50}}", "assess: {keys: [wage, age], replicates: 2}"
 	path := func(p *config.Pipeline) string { return p.Source.Config.(*csvfile.SourceConfig).Path }
@@ -386,8 +387,8 @@ func TestWhatAnAttackNeeds(t *testing.T) {
 	}
 }
 
-// Of a mask that is no noise nothing follows, wherever it stands among others; what is said of
-// both, φ and σ, needs no mask to follow from.
+// A mask that is not noise implies nothing, at any place among others. If both φ and σ are
+// configured, no mask is needed.
 func TestNoNoiseIsImplied(t *testing.T) {
 	const groups, noise = "{microaggregate: {columns: [wage], k: 3}}", "{noise: {columns: [wage], sd: 4}}"
 	for _, masks := range []string{groups, groups + ", " + noise, noise + ", " + groups} {
@@ -408,7 +409,7 @@ func TestNoNoiseIsImplied(t *testing.T) {
 			}
 		}
 	}
-	// A mask of categories does not say what it does to numbers.
+	// A mask of categories does not describe its effect on numbers.
 	pl := &pipeline.Plan{Config: survey(t, 12, "{noise: {columns: [wage], sd: 4}}, {pram: {columns: [region], categories: [n, s, w], keep: 0.8}}", "")}
 	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), "the mask pram does not say what it does to \"region\"") {
 		t.Errorf("of categories: φ %v, σ %v, %v", phi, sigma, err)

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What is told of synthetic columns is of the records that the release's own chain has set aside,
-// numbers and codes; of a sample it is reported and no rule is judged by it.
+// Attribute disclosure of synthetic columns is measured for the records that the release's chain
+// has set aside, as numbers and as codes. For a sample it is reported but not used by rules.
 func TestAttributeOfARelease(t *testing.T) {
 	const n = 400
 	masks := "{synthesise: {columns: [debt], on: [age], held_out: 0.3}}, {noise: {columns: [wage], sd: 5%}}, {synthesise: {columns: [weight], categories: [weight], method: cart, held_out: 0.2}}"
@@ -51,7 +51,7 @@ func TestAttributeOfARelease(t *testing.T) {
 	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.Identity().AttributeDisclosure != id.AttributeDisclosure {
 		t.Errorf("alone it is %v, want %v: %v", some, id.AttributeDisclosure, err)
 	}
-	// The weight is a number in the file, and guessed as a category: by equality.
+	// The weight is a number in the file and is guessed as a category: by equality.
 	right := 0.0
 	for _, c := range d.Numeric {
 		if c.Name == "weight" {
@@ -75,8 +75,8 @@ func TestAttributeOfARelease(t *testing.T) {
 	}
 }
 
-// Of synthetic texts, too, those that were set aside are told from those that were learnt from,
-// and what is guessed is what is released.
+// For synthetic texts, too, records set aside are distinguished from those used for the model, and
+// the guesses are released values.
 func TestAttributeOfTexts(t *testing.T) {
 	const n = 300
 	p := survey(t, n, "{synthesise: {columns: [region], categories: [region], on: [age], method: cart, held_out: 0.2}}",
@@ -101,7 +101,7 @@ func TestAttributeOfTexts(t *testing.T) {
 			moved++
 		}
 	}
-	// Nothing tells the region, of which there are three in turn: two of three are others.
+	// No column predicts the region, of which there are three in turn: two thirds are wrong.
 	if len(codes) != 3 || moved < n/3 {
 		t.Errorf("%d codes, %d of %d are others in the release", len(codes), moved, n)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// coded attacks n records with a categorical key of text, one of numbers and one more.
+// coded attacks n records with a text key, a numeric key and one more categorical key.
 func coded(t *testing.T, n int, seed uint64, masks string) *attack.Result {
 	t.Helper()
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func columnOf(t *testing.T, r *attack.Result, name string) inversion.CategoryRes
 	return inversion.CategoryResult{}
 }
 
-// What the attack claims of hidden cells is so in every release of the mask, of either way
-// of counting and of any k; behind a recoding it is the recoded category.
+// The attack's claims about suppressed cells are true in every release, for both ways of counting
+// and any k. After a recoding they are about the recoded category.
 func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 	claims := map[string]int{}
 	for seed := range uint64(12) {
@@ -89,8 +89,8 @@ func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 	}
 }
 
-// Matrices find their categories in columns of text and of numbers, and what is computed
-// back is counted.
+// Matrices are applied to categories in columns of text and of numbers, and recovered categories
+// are counted.
 func TestPosteriorOfColumns(t *testing.T) {
 	for _, c := range []struct{ column, categories string }{{"place", "[a, b, c, d, e, f]"}, {"age", "['20', '21', '22', '23']"}, {"age", "['20.0', '21', '2.2e1', '23']"}} {
 		keep := func(v string) *attack.Result {
@@ -111,14 +111,14 @@ func TestPosteriorOfColumns(t *testing.T) {
 	}
 }
 
-// The gate counts what is computed back, and says how.
+// The gate counts recovered categories and explains how they are recovered.
 func TestCategoriesComputedBackAreJudged(t *testing.T) {
 	r := coded(t, 300, 1, "{pram: {columns: [place], categories: [a, b, c, d, e, f], keep: 1}}, {recode: {columns: [sex], map: {f: w, m: m}}}")
 	id := r.Identity()
 	if *id.Inverted != 600 || strings.Join(id.InvertedBy, "; ") != "place, by bayes; sex, by renaming" || id.Posterior != 1 {
 		t.Errorf("%d values, %q, posterior %v", *id.Inverted, id.InvertedBy, id.Posterior)
 	}
-	// One category is left: nothing is told but how frequent it was.
+	// Only one category remains: the release reveals only how frequent it was.
 	r = coded(t, 300, 1, "{recode: {columns: [sex], map: {f: x, m: x}}}")
 	if id := r.Identity(); *id.Inverted != 0 || !(float64(id.Posterior) >= 0.5 && id.Posterior < 0.7) {
 		t.Errorf("of one category: %d values, posterior %v", *id.Inverted, id.Posterior)

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// The Bayesian intruder who knows the masks knows the covariances of correlated noise too:
-// of the keys that one mask has in common, beside the variances of all that was added.
+// If the Bayesian intruder knows the masks, it knows the covariances of correlated noise too: for
+// keys in one mask, in addition to the variances of all noise.
 func TestIntruderKnowsCovariances(t *testing.T) {
 	percent := func(v float64) *transform.Amount { return &transform.Amount{Value: v, Relative: true} }
 	pl := &pipeline.Plan{

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Wherever an attack is told to end, it says so.
+// If an attack is cancelled at any point, it returns the error.
 func TestRunEndsAtEveryStep(t *testing.T) {
 	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
 	told := 0
@@ -31,7 +31,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whatever call to the source of an attack fails, it says so and nothing is found.
+// If any call to the source of an attack fails, the attack returns the error and no result.
 func TestEveryCallOfAnAttackFailsOnce(t *testing.T) {
 	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
 	attempt := func(calls *faulty.Calls) (bool, error) {

@@ -9,8 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What an intruder finds does not change unseen, whatever masks there are and whatever the
-// intruder knows of them.
+// The results of an attack do not change unnoticed, for all masks and for all knowledge about them.
 func TestFiguresOfAttacks(t *testing.T) {
 	var f pinned.Figures
 	cases := map[string]struct{ masks, extra string }{

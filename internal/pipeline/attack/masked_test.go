@@ -14,14 +14,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// pairsOf runs a configuration's masks over its source.
+// pairsOf runs the masks of a configuration over its source.
 func pairsOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, assess.Pairs) {
 	t.Helper()
 	pl, _, pairs := releaseOf(t, p)
 	return pl, pairs
 }
 
-// releaseOf is pairsOf, with the chain that has made them.
+// releaseOf is pairsOf, and also returns the chain.
 func releaseOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, *transform.Chain, assess.Pairs) {
 	t.Helper()
 	key, err := p.Key.Resolve()
@@ -41,8 +41,8 @@ func releaseOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, *transform.Cha
 	return pl, chain, acc.Pairs()
 }
 
-// What masks take from categories is told of the columns that were asked for, and what is left
-// to find respondents by of all keys, with the estimator that the configuration has.
+// The information that masks remove from categories is reported for the requested columns, and the
+// remaining uniqueness for all keys, with the configured estimator.
 func TestCategories(t *testing.T) {
 	for name, uniqueness := range map[string]string{
 		"nothing is said": "", "the exact estimator": ", intruder: {uniqueness: {approximate: false, k: [2], suda2: false}}",
@@ -50,7 +50,7 @@ func TestCategories(t *testing.T) {
 	} {
 		p := survey(t, 120, "{recode: {columns: [region], map: {n: a, s: a, w: w}}}, {recode: {columns: [house], map: {h0: x, h1: x}, other: y}}", "assess: {keys: [age, region, house, wage]"+uniqueness+"}")
 		pl, pairs := pairsOf(t, p)
-		// The same by the whole intruder, of which uniqueness is asked for in any case.
+		// The same with the whole intruder, which always includes uniqueness.
 		of, all := *pl, *pl.Config
 		if name == "other parts" {
 			all.Assess.Intruder = nil
@@ -92,8 +92,7 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// Each part is let at the pairs where it is both configured and named, the first and the last
-// as those between.
+// A part runs on the pairs if it is both configured and selected, wherever it stands in the list.
 func TestSomeOfTheParts(t *testing.T) {
 	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
 		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true, attribute: {}, utility: {}}}")
@@ -120,8 +119,8 @@ func TestSomeOfTheParts(t *testing.T) {
 	}
 }
 
-// Codes of categories are found by their texts and by the numbers that they are; what is not
-// among the values has none, nor has a null.
+// Codes of categories are looked up by their texts and by their numbers. A category that is not
+// among the values has no code, and neither has a null.
 func TestCodesOfCategories(t *testing.T) {
 	north, south := microdata.CategoryCode([]byte("north")), microdata.CategoryCode([]byte("south"))
 	find := codesOf([]float64{north, 7, math.NaN(), south, 0, north}, []int32{4, 2, -1, 9, 0, 4})
@@ -137,7 +136,7 @@ func TestCodesOfCategories(t *testing.T) {
 	}
 }
 
-// The ends of values are those of all, wherever they stand; of none there are none.
+// The minimum and maximum cover all values, in any place; without values there are none.
 func TestEnds(t *testing.T) {
 	for _, c := range []struct {
 		values    []float64

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// attacked is a survey whose masks have run.
+// attacked returns a survey after its masks have run.
 func attacked(t *testing.T, masks, extra string) (*assess.Accumulator, *pipeline.Plan, *transform.Chain) {
 	t.Helper()
 	p := survey(t, 120, masks, extra)
@@ -36,7 +36,7 @@ func attacked(t *testing.T, masks, extra string) (*assess.Accumulator, *pipeline
 	return acc, pl, chain
 }
 
-// A stream without an end is not attacked, nor is one of whose respondents nobody knows
+// A stream without an end is not attacked, and neither are data about which no intruder knows
 // anything.
 func TestWhatIsNotAttacked(t *testing.T) {
 	stream, err := config.Parse("s.yaml", []byte(`version: 1
@@ -62,8 +62,8 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 }
 
-// What a release's intruder finds is told to the measures; of a release of nobody, or where no
-// attack is asked for, nothing is, and one that ends is told of.
+// The results of a release's intruder are added to the measures. Without released records or
+// without a configured attack nothing is added. A cancelled attack returns the error.
 func TestIdentifyTellsTheMeasures(t *testing.T) {
 	acc, pl, chain := attacked(t, "{noise: {columns: [wage], sd: 30}}", "assess: {keys: [age, region, wage]}")
 	m := new(assess.Measures)
@@ -92,8 +92,8 @@ func TestIdentifyTellsTheMeasures(t *testing.T) {
 	}
 }
 
-// A distance that does not exist is refused at its place; of what uniqueness asks the scores
-// of special uniques alone are left out where only rules count.
+// A distance that does not exist is refused, with its place. If only rules use uniqueness, only the
+// scores of special uniques are omitted.
 func TestWhatIsAskedOfAnAttack(t *testing.T) {
 	_, pl, _ := attacked(t, "{noise: {columns: [wage], sd: 30}}", "assess: {keys: [age, region, wage]}")
 	settings := *pl.Config

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Decimals are those of the longest number, up to nine; with ten they are not told, whatever
-// comes after.
+// The number of decimals is that of the longest number, up to nine; with ten it is unknown,
+// whatever follows.
 func TestDecimalsAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		texts string
@@ -31,8 +31,7 @@ func TestDecimalsAreCounted(t *testing.T) {
 	}
 }
 
-// What a column looks like is said in words that tell its kind, and where a guess changes
-// lies at the very bounds that are meant.
+// A column is described by its kind, and guesses change exactly at the intended bounds.
 func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	whole, float, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	column := func(kind arrow.DataType, values, distinct int) *Column {
@@ -42,7 +41,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		column *Column
 		want   microdata.Role
 	}{
-		{column(text, 100, 10), microdata.Key}, {column(text, 99, 10), microdata.Identifier}, // 10 records a value
+		{column(text, 100, 10), microdata.Key}, {column(text, 99, 10), microdata.Identifier}, // 10 records per value
 		{column(text, 1000, 100), microdata.Key}, {column(text, 1010, 101), microdata.Identifier}, // 100 values
 		{column(whole, 100, 10), microdata.Key}, {column(whole, 99, 10), microdata.Sensitive},
 	} {
@@ -58,9 +57,9 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		got, want microdata.Role
 	}{
-		{named("house", text, 101, 10), microdata.Key}, {named("house", text, 100, 10), microdata.Identifier}, // more than 10 records a value
+		{named("house", text, 101, 10), microdata.Key}, {named("house", text, 100, 10), microdata.Identifier}, // more than 10 records per value
 		{named("house", text, 10000, 100), microdata.Key}, {named("house", text, 10000, 101), microdata.Identifier},
-		{named("zip", text, 50, 48), microdata.Identifier}, {named("zip", text, 49, 48), microdata.Key}, // shares of few records say little
+		{named("zip", text, 50, 48), microdata.Identifier}, {named("zip", text, 49, 48), microdata.Key}, // shares of few records mean little
 		{named("zip", text, 100, 95), microdata.Identifier}, {named("zip", text, 100, 94), microdata.Key},
 	} {
 		if c.got != c.want {
@@ -98,8 +97,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	}
 }
 
-// A swap is drafted of the first key as what it exchanges and of the next two as what its
-// partners share, where there are as many.
+// A drafted swap exchanges the first key, and partners share the next two, if there are so many.
 func TestSwapsAreDrafted(t *testing.T) {
 	for keys, want := range []string{"", "", "keys: [k1], attribute: k0,", "keys: [k1, k2], attribute: k0,", "keys: [k1, k2], attribute: k0,"} {
 		d := &Draft{Name: "n", Listed: []Listed{{&Column{Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Values: 10}, Guess{Role: microdata.Sensitive}}}}
@@ -113,8 +111,8 @@ func TestSwapsAreDrafted(t *testing.T) {
 	}
 }
 
-// The share of different values is that among the records with a value; where none has one
-// it is no share of an identifier.
+// The share of distinct values refers to the records with a value. Without values, a column is not
+// an identifier.
 func TestShareOfDifferentValues(t *testing.T) {
 	for want, c := range map[float64]Column{0: {}, 1: {Values: 4, Distinct: 4}, 0.25: {Values: 4, Distinct: 1}} {
 		if got := c.share(); got != want {
@@ -123,8 +121,8 @@ func TestShareOfDifferentValues(t *testing.T) {
 	}
 }
 
-// A draft is named like its file, without what names no file, and its release goes beside
-// nothing that is there.
+// A draft is named after its file, without characters that are not allowed in file names, and its
+// release does not overwrite an existing file.
 func TestNamesOfDrafts(t *testing.T) {
 	for base, want := range map[string]string{"data/wages": "wages", "*": "release", "": "release", "wages-*": "wages", "in/[ab]x?": "abx", "$x\\y": "xy", " .x-": "x", "a\x1fb": "ab", "a b": "a b"} {
 		if got := nameOf(base); got != want {
@@ -138,7 +136,7 @@ func TestNamesOfDrafts(t *testing.T) {
 	}
 }
 
-// What a source needs beside its path is written where it has it, in quotes.
+// Settings that a source needs besides its path are written where they apply, in quotes.
 func TestOptionsOfDrafts(t *testing.T) {
 	text, none, words, empty := ";", "", []string{"NA", `"`}, []string{}
 	got := optionsOf([]connectors.Option{{Name: "delimiter", Text: &text}, {Name: "quote", Text: &none}, {Name: "null", Words: &words}, {Name: "no", Words: &empty}, {Name: "nothing"}})
@@ -147,8 +145,8 @@ func TestOptionsOfDrafts(t *testing.T) {
 	}
 }
 
-// Who is asked is asked again after an answer that is no role, keeps a guess by an empty one,
-// and all that are left by the end of the input.
+// An invalid role is asked for again. An empty answer keeps the guess, and the end of the input
+// keeps all remaining guesses.
 func TestAnswersToADraft(t *testing.T) {
 	columns := func() *Draft {
 		d := new(Draft)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// survey writes a CSV file of n records in which every value bears a mark.
+// survey writes a CSV file of n records with a mark in every value.
 func survey(t *testing.T, delimiter string, n int) string {
 	t.Helper()
 	var b strings.Builder
@@ -37,8 +37,8 @@ func survey(t *testing.T, delimiter string, n int) string {
 	return path
 }
 
-// What is written loads without an error, guesses what a reader would, and holds
-// no value of a record.
+// The draft can be loaded without an error, contains the expected guesses, and contains no value of
+// a record.
 func TestDraftIsValidAndSilent(t *testing.T) {
 	for _, delimiter := range []string{",", ";", "\t", "|"} {
 		path := survey(t, delimiter, 1000)
@@ -47,7 +47,7 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := d.Write()
-		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR") // whose name may hold any digits
+		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR") // the name may contain any digits
 		if strings.Contains(written, "canary") || strings.Contains(written, "31337") || strings.Contains(written, "770") {
 			t.Errorf("delimiter %q: a value of a record stands in the configuration:\n%s", delimiter, text)
 		}
@@ -84,7 +84,7 @@ func TestGuessRole(t *testing.T) {
 		{"ssn", text, 1000, 0, microdata.Identifier, false},
 		{"PersonId", whole, 1000, 0, microdata.Identifier, false},
 		{"state_id", whole, 50, 0, microdata.Key, false},
-		{"house", text, 3, 0, microdata.Key, false}, // a kind of house, not an address
+		{"house", text, 3, 0, microdata.Key, false}, // a type of house, not an address
 		{"zip", text, 1000, 0, microdata.Identifier, true},
 		{"birth_date", date, 900, 0, microdata.Key, false},
 		{"seen", date, 900, 0, microdata.Key, false},
@@ -106,7 +106,7 @@ func TestGuessRole(t *testing.T) {
 	}
 }
 
-// A name that YAML reads as something else, or that ends a line, stays a name.
+// A name that YAML would read differently, or that contains a line end, stays a name.
 func TestNamesAreQuoted(t *testing.T) {
 	for _, name := range []string{"yes", "1", "a: b", "a\nb", "#", "- x", "{", "", "null", "é", "'", `"`, "a, b", "%s"} {
 		d := &Draft{Name: "n", Source: "{csv: {path: a.csv}}", Sink: "{csv: {path: b.csv}}", Looked: "all 10 records",
@@ -117,7 +117,7 @@ func TestNamesAreQuoted(t *testing.T) {
 		}
 		p, err := config.Load(file, config.Options{})
 		if name == "" {
-			continue // no column can be without a name
+			continue // a column must have a name
 		}
 		if err != nil || p.Columns.Named(name) == nil {
 			t.Errorf("%q: %v", name, err)
@@ -125,7 +125,7 @@ func TestNamesAreQuoted(t *testing.T) {
 	}
 }
 
-// A running number and a code of fixed length are identifiers, an amount is not.
+// A running number and a code of fixed length are identifiers; an amount is not.
 func TestNumbering(t *testing.T) {
 	for _, c := range []struct {
 		name  string

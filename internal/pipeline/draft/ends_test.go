@@ -10,7 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 )
 
-// Wherever a look at a source is told to end, it says so, and nothing is drafted.
+// If reading a source for a draft is cancelled at any point, the error is returned and nothing is
+// drafted.
 func TestDraftEndsAtEveryStep(t *testing.T) {
 	path := survey(t, ",", 50)
 	told := 0
@@ -34,7 +35,7 @@ func TestDraftEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whatever call to a source fails that is looked at, it says so, and nothing is drafted.
+// If any call to the source fails, the error is returned and nothing is drafted.
 func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 	path := survey(t, ",", 50)
 	attempt := func(calls *faulty.Calls) (*Draft, error) {
@@ -49,7 +50,7 @@ func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		d, err := attempt(&faulty.Calls{Name: name, N: n})
-		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // all has been read by then
+		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // everything has been read by then
 			t.Errorf("%s, call %d fails: %v, %v", name, n, d, err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// What is drafted of data of every kind does not change unseen, line by line.
+// Drafts of data of every kind do not change unnoticed, line by line.
 func TestDraftsDoNotChange(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestDraftsDoNotChange(t *testing.T) {
 			continue
 		}
 		f.AddTree(name, strings.Split(d.Write(), "\n"), nil)
-		d.Stream, d.Rare = true, 3 // as of a topic with the same columns
+		d.Stream, d.Rare = true, 3 // as for a topic with the same columns
 		f.AddTree(name+" as a topic", strings.Split(d.Write(), "\n"), nil)
 	}
 	f.Check(t, filepath.Join(here, "testdata", "figures.tsv"))

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// seen is what is known of the members of some objects.
+// seen returns the statistics of the members of some objects.
 func seen(t *testing.T, objects ...string) *member {
 	t.Helper()
 	root := new(member)
@@ -24,9 +24,8 @@ func seen(t *testing.T, objects ...string) *member {
 	return root
 }
 
-// A member is a column of numbers where it is nothing else but missing, an object's members
-// are columns of their own where it is nothing else, and whatever is of several kinds is one
-// column of text.
+// A member is a column of numbers if it has only numbers and nulls. The members of an object are
+// separate columns if it has only objects. A member with several kinds is one column of text.
 func TestMembersBecomeColumns(t *testing.T) {
 	column := func(name string, number bool) connectors.DeclaredColumn {
 		return connectors.DeclaredColumn{Name: name, Number: number}
@@ -58,8 +57,8 @@ func TestMembersBecomeColumns(t *testing.T) {
 	}
 }
 
-// An object of more than 50 members, or with one that fewer than one in 20 of the objects have,
-// first or last, is keyed by data: a column of text, of which no member is named.
+// An object has data as its keys if it has more than 50 members, or a member (first or last) in
+// fewer than one in 20 objects: it becomes a column of text, and no member is named.
 func TestMembersThatAreData(t *testing.T) {
 	object := func(members int) string {
 		var b strings.Builder
@@ -92,8 +91,8 @@ func listed(name string, kind arrow.DataType, role microdata.Role, values, disti
 	return Listed{&Column{Field: microdata.Field{Name: name, Type: kind}, Values: values, Distinct: distinct}, Guess{Role: role}}
 }
 
-// The identity is the first sure identifier of which every record has a value, and hardly two
-// the same; of columns with fewer values is said how many are missing.
+// The identity is the first certain identifier with a value in every record and almost no
+// duplicates. For columns with fewer values, the draft says how many are missing.
 func TestIdentitiesAreDrafted(t *testing.T) {
 	text := arrow.BinaryTypes.String
 	for _, c := range []struct {
@@ -133,8 +132,8 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 	}
 }
 
-// Options are those without which the configuration does not hold: decimals of a stream's
-// numbers, and that a sensitive column leaves as it is.
+// The draft contains the options that a valid configuration needs: decimals for numbers of a
+// stream, and the permission to release a sensitive column unmasked.
 func TestOptionsOfColumns(t *testing.T) {
 	number, text := arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	for _, c := range []struct {
@@ -155,8 +154,7 @@ func TestOptionsOfColumns(t *testing.T) {
 	}
 }
 
-// Names stand in line below each other, and whatever would end the line or mean something else
-// in YAML is quoted.
+// Names are aligned, and names that contain a line end or mean something else in YAML are quoted.
 func TestColumnsAreWrittenInLine(t *testing.T) {
 	d := &Draft{Name: "n", Listed: []Listed{listed("a", arrow.BinaryTypes.String, microdata.Key, 1, 1), listed("long name", arrow.BinaryTypes.String, microdata.Other, 1, 1)}}
 	d.Listed[1].Why, d.Listed[1].Unsure = "why\nnot", true
@@ -173,8 +171,8 @@ func TestColumnsAreWrittenInLine(t *testing.T) {
 	}
 }
 
-// The rules of a draft are about the numbers that are sensitive and the keys that are numbers,
-// and about neither where there is none; a stream has none about respondents.
+// Rules of a draft refer to sensitive numbers and to keys that are numbers, and are omitted without
+// them. A stream has no rules about respondents.
 func TestGatesAreDrafted(t *testing.T) {
 	wage, age := listed("wage", arrow.PrimitiveTypes.Float64, microdata.Sensitive, 9, 9), listed("age", arrow.PrimitiveTypes.Int64, microdata.Key, 9, 3)
 	text := listed("note", arrow.BinaryTypes.String, microdata.Sensitive, 9, 9)

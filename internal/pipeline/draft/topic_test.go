@@ -47,8 +47,8 @@ func topicOf(t *testing.T, messages ...string) *kafka.SourceConfig {
 	return c
 }
 
-// What is written of a topic is a configuration that holds, with its members as columns
-// and none of its values.
+// The draft for a topic is a valid configuration with its members as columns and none of its
+// values.
 func TestTopicBecomesAConfiguration(t *testing.T) {
 	var messages []string
 	for i := range 300 {
@@ -80,7 +80,7 @@ func TestTopicBecomesAConfiguration(t *testing.T) {
 	if !p.Streaming() || !strings.Contains(text, "topic: survey-masked") {
 		t.Errorf("it must be a stream:\n%s", text)
 	}
-	// With a mask in place of its comment it is a pipeline.
+	// With a mask in place of the comment it is a pipeline.
 	masked := strings.Replace(text, "# masks:\n", "masks:\n  - noise: {columns: [wage], sd: 5}\n", 1)
 	if _, err := config.Parse("survey.yaml", []byte(strings.Replace(masked, "decimals: 2, unmasked: true", "decimals: 2", 1)), config.Options{Environ: func() []string { return nil }}); err != nil {
 		t.Errorf("%v\n%s", err, masked)
@@ -112,7 +112,7 @@ func TestTopicsThatSayNothing(t *testing.T) {
 	}
 }
 
-// The columns of messages with a schema are those of the registry's.
+// Messages with a schema have the columns of the registry's schema.
 func TestTopicsWithASchema(t *testing.T) {
 	const avroSchema = `{"type":"record","name":"Person","fields":[{"name":"person_id","type":"string"},{"name":"wage","type":"double"},{"name":"sex","type":"int"}]}`
 	const protoSchema = "syntax = \"proto3\";\nmessage Person { string person_id = 1; double wage = 2; int32 sex = 3; }\n"

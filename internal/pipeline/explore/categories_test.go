@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// coded is a configuration of 400 records with three categorical keys, of which one has a
+// coded returns a configuration of 400 records with three categorical keys; one of them has a
 // hierarchy of three levels.
 func coded(t *testing.T, dir, masks, gate, section string) (*config.Pipeline, error) {
 	t.Helper()
@@ -62,13 +62,13 @@ map: ` + section + `
 	return config.Load(path, config.Options{Environ: func() []string { return nil }})
 }
 
-// Over the probability to keep, the level of a hierarchy and k: utility moves as the
-// parameter says, a rule of either kind divides the points, what is recommended passes as a
-// run, and the point that is best where the rule does not hold is refused by a run.
+// Over the probability to keep, the level of a hierarchy, and k: utility changes with the parameter
+// in the expected direction, a rule of either kind divides the points, a run with the recommended
+// point passes, and a run with the best point outside the rule is refused.
 func TestMapsOfCategories(t *testing.T) {
 	for _, c := range []struct {
 		name, masks, gate, vary, wants string
-		rises                          bool // U with the parameter
+		rises                          bool // U as a function of the parameter
 		drawn                          bool
 	}{
 		{"keep", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_individual_risk: 1}, {max_changed: 0.25}",
@@ -109,7 +109,7 @@ func TestMapsOfCategories(t *testing.T) {
 			if c.wants == "" {
 				return
 			}
-			first := m.Points[0] // of the greatest utility
+			first := m.Points[0] // with the greatest utility
 			if first.Admissible || !strings.Contains(m.Rules[first.Broken[0].Rule].String(), c.wants) {
 				t.Fatalf("the first point: %+v", first)
 			}
@@ -120,8 +120,8 @@ func TestMapsOfCategories(t *testing.T) {
 	}
 }
 
-// U against brute force: I(X;Y) as the sum over pairs of categories, of the file that a
-// run writes, where nothing is drawn.
+// U against brute force, without random draws: I(X;Y) as the sum over pairs of categories in the
+// file that a run writes.
 func TestMapOfCategoriesIsTheReleases(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -162,7 +162,7 @@ func cellsOf(t *testing.T, path string, column int) (cells []string) {
 	return cells
 }
 
-// What a map of categories cannot be of is said with its place.
+// Impossible maps of categories are refused, with their place.
 func TestMapsOfNoCategories(t *testing.T) {
 	const masks, vary = "[{suppress: {keys: [place, sex], k: 2}}]", "vary: {masks.0.suppress.k: {from: 2, to: 3}}"
 	for section, want := range map[string]string{
@@ -185,7 +185,7 @@ func TestMapsOfNoCategories(t *testing.T) {
 			t.Errorf("%s: %v, want %s; %v", section, err, want, p != nil)
 		}
 	}
-	// A rule about what masks take where no key is masked.
+	// A rule about information loss, but no key is masked.
 	p, err := coded(t, t.TempDir(), "[{suppress: {keys: [place, sex], k: 2}}]", "{max_changed: 0.5}", "{categories: [sex], "+vary+"}")
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestMapsOfNoCategories(t *testing.T) {
 	}
 }
 
-// A search finds the greatest k within what may be lost, to the whole number.
+// A search returns the greatest integer k within the allowed loss.
 func TestSearchOverCategories(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -217,8 +217,8 @@ func TestSearchOverCategories(t *testing.T) {
 	}
 }
 
-// Of a sample the greatest risk of a record is not told: the record need not be in it. What
-// all records tell is told.
+// A sample does not give the greatest risk of a record, because that record may not be in it.
+// Quantities of all records are given.
 func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 	for sampled, want := range map[bool]float64{false: 0.5, true: math.NaN()} {
 		c := categoryPoint{bits: 3, squaredBits: 5, all: 2, replicates: 2}

@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// endings are maps of every kind, by name: over a grid, by search, with a swap over the data,
-// of categories that are drawn and that are not.
+// endings returns maps of every kind, by name: over a grid, by search, with a swap over the data,
+// and of categories with and without random draws.
 func endings(t *testing.T) map[string]*config.Pipeline {
 	t.Helper()
 	const few = "assess: {replicates: 2, sample: 200, targets: [max]}"
@@ -47,13 +47,13 @@ func endings(t *testing.T) map[string]*config.Pipeline {
 	return all
 }
 
-// Wherever a map of any kind is told to end, it says so.
+// If a map of any kind is cancelled at any point, it returns the error.
 func TestMapEndsAtEveryStep(t *testing.T) {
 	for name, p := range endings(t) {
 		told, skip := 0, 0
 		for n := range eventually.Steps {
 			if skip++; n > 20 && skip%3 > 0 {
-				continue // as those beside it
+				continue // like those next to it
 			}
 			ctx := eventually.Ends(t.Context(), n)
 			m, err := Map(ctx, p, pipeline.Options{})
@@ -72,10 +72,10 @@ func TestMapEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whatever call to the source of a map of any kind fails, it says so.
+// If any call to the source of a map of any kind fails, the map returns the error.
 func TestEveryCallOfAMapFailsOnce(t *testing.T) {
 	for name, p := range endings(t) {
-		p.Gate.Rules = nil // else a point is tried as a run, whose report wants the digest of the configuration
+		p.Gate.Rules = nil // otherwise a point is tried as a run, and its report needs the digest of the configuration
 		if p.Map.Search {
 			continue // it needs rules
 		}
@@ -96,7 +96,7 @@ func TestEveryCallOfAMapFailsOnce(t *testing.T) {
 	}
 }
 
-// lengthy are masks whose decision ends only when they are told to give up.
+// lengthy are masks with a decision that ends only when it is cancelled.
 type lengthy struct{ deciding, cancelled chan struct{} }
 
 func (lengthy) NeedsSurvey() bool             { return true }
@@ -109,7 +109,8 @@ func (l lengthy) EndSurvey() error {
 	return transform.ErrCancelled
 }
 
-// Masks that are deciding for the pairs of a point give up when the context ends, and the error is the context's.
+// Masks that are deciding for the pairs of a point stop when the context ends, and return its
+// error.
 func TestMaskedEnds(t *testing.T) {
 	acc, err := assess.New(assess.Options{Columns: []assess.Column{{Name: "x", Masked: true}}, Key: keystream.Generate(), Mixes: true})
 	if err != nil {

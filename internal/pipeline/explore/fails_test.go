@@ -15,13 +15,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// What a map needs and has not is said at its place, before anything is tried.
+// Missing requirements of a map are an error, with their place, before any point is tried.
 func TestWhatAMapNeeds(t *testing.T) {
 	const few = "assess: {replicates: 2, targets: [p10, max]}"
 	for _, c := range []struct {
 		name  string
 		lines []string
-		text  string // of the source, where it is another
+		text  string // of the source, if it differs
 		spoil func(dir string) error
 		want  string
 	}{
@@ -53,7 +53,7 @@ func TestWhatAMapNeeds(t *testing.T) {
 	}
 }
 
-// Which column is mapped is the one that is named, if a mask changes it, or the only one.
+// The mapped column is the configured one, if a mask changes it, or else the only masked one.
 func TestTheColumnOfAMap(t *testing.T) {
 	p := mapped(t, t.TempDir())
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func TestTheColumnOfAMap(t *testing.T) {
 	}
 }
 
-// A search begins with the ends of each line, and goes on between neighbours of which one is
-// admissible and the other is not, whichever of them it is.
+// A search begins with the ends of each line, and continues between neighbours of which exactly one
+// is admissible, in either order.
 func TestLinesOfASearch(t *testing.T) {
 	axis := func(values ...float64) config.MapAxis {
 		return config.MapAxis{Path: "masks.0.noise.sd", Values: values}
@@ -106,7 +106,7 @@ func TestLinesOfASearch(t *testing.T) {
 	if len(open) != 2 || open[0].held != 2 || open[0].broken != 1 || !slices.Equal(open[0].rest, []float64{7}) || open[1].held != 2 || open[1].broken != 3 || !slices.Equal(open[1].rest, []float64{8}) {
 		t.Errorf("open are %+v", open)
 	}
-	// The order of a grid: by strategy, by the other axes, by the value that was sought.
+	// The order of a grid: by strategy, by the other axes, by the varied value.
 	g.places = []place{{1, nil}, {0, []float64{3, 7}}, {0, []float64{1, 8}}, {0, []float64{1, 7}}, {0, []float64{2, 7}}}
 	m.Points = make([]rumap.Point, len(g.places))
 	for i := range m.Points {
@@ -120,8 +120,8 @@ func TestLinesOfASearch(t *testing.T) {
 	if order != "debca" || g.places[0].values[0] != 1 || g.places[4].strategy != 1 {
 		t.Errorf("sorted are %s, %v", order, g.places)
 	}
-	// Whole axes have whole values between, others what people would write; none where the
-	// ends are near enough.
+	// Axes of integers have integers between the ends; other axes have round numbers; there are
+	// none if the ends are close enough.
 	g.strategies[0].Axes[0].Whole = true
 	for b, want := range map[[2]float64]float64{{4, 9}: 7, {9, 4}: 7, {4, 5}: -1, {4, 6}: 5} {
 		v, further := g.middle(bracket{held: b[0], broken: b[1]})
@@ -142,8 +142,8 @@ func columnOf(name string, masked bool) assess.Column {
 	return assess.Column{Name: name, Masked: masked}
 }
 
-// Of many values a search begins with a few that are spread evenly, both ends among them; of
-// few with all.
+// With many values a search begins with a few evenly spaced ones, including both ends; with few
+// values it begins with all.
 func TestThinnedValues(t *testing.T) {
 	var values []float64
 	for i := range 40 {

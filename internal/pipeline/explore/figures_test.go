@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// What a map says does not change unseen: of grids and searches, of groups, of several
-// strategies, of rules about other columns and about respondents.
+// The results of maps do not change unnoticed: grids and searches, groups, several strategies, and
+// rules about other columns and about respondents.
 func TestFiguresOfMaps(t *testing.T) {
 	const few = "assess: {replicates: 6, sample: 150, targets: [p10, max]}"
 	const lots = "gate: {max_quarantined: 0.5, rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}"
@@ -41,15 +41,16 @@ func TestFiguresOfMaps(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		p := mapped(t, t.TempDir(), cases[name]...)
 		if name == "its own axis" || name == "a bias first" {
-			p.Map = nil // the axis is the program's own
+			p.Map = nil // the program chooses the axis
 		}
 		m := mapOf(t, p)
 		f.AddTree(name, m, func(path string) bool {
 			_, risk, _ := strings.Cut(path, "risk[")
-			return strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".schema") || strings.Contains(path, ".rules") || risk != "" && risk[0] > '1' // of the targets two are enough
+			return strings.HasSuffix(path, ".version") || strings.HasSuffix(path, ".schema") || strings.Contains(path, ".rules") || risk != "" && risk[0] > '1' // two targets are enough
 		})
 	}
-	// Of categories: R and U over what is kept, over a level and over k, of one column and of two.
+	// For categories: R and U over the probability to keep, over a level and over k, with one
+	// column and with two.
 	kinds := map[string]struct{ masks, section string }{
 		"categories kept":       {"[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}, {suppress: {keys: [place, job, sex], k: 2}}]", "{categories: [place, job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.9, steps: 2}}}"},
 		"categories suppressed": {"[{suppress: {keys: [place, job, sex], k: 2}}]", "{categories: [job], vary: {masks.0.suppress.k: {from: 2, to: 4, steps: 2}}}"},

@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// A map that is not configured runs over an amount of the first mask that has one, noise
-// before bias and bias before a swap wherever they stand; without one it is refused, also
-// where a map is asked for without a look.
+// A map without configuration varies the amount of the first mask that has one: noise before bias
+// before swap, in any order of the masks. Without such a mask it is refused, also for a map without
+// a preview.
 func TestTheAxisByDefault(t *testing.T) {
 	const noise, bias, swap, cut = "{noise: {columns: [income], sd: 20%}}", "{bias: {columns: [income], phi: 0.1}}",
 		"{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random}}", "{truncate: {columns: [income], lower: 0}}"
@@ -56,8 +56,8 @@ func TestTheAxisByDefault(t *testing.T) {
 	}
 }
 
-// The points of a grid are all values of all axes, the last axis fastest, strategy by
-// strategy; none shares its values with another.
+// The points of a grid are all combinations of the axes' values, the last axis fastest, strategy by
+// strategy. No two points share a slice of values.
 func TestPointsOfAGrid(t *testing.T) {
 	axes := func(values ...[]float64) (list []config.MapAxis) {
 		for i, v := range values {
@@ -93,8 +93,8 @@ func TestPointsOfAGrid(t *testing.T) {
 	}
 }
 
-// A column forms groups by what is read of it, or is read for that; one that is nested forms
-// none, which is said at its place.
+// A column forms groups from the data already read, or is read for that. A nested column cannot
+// form groups; the error gives its place.
 func TestColumnsThatFormGroups(t *testing.T) {
 	schema := &microdata.Schema{Fields: []microdata.Field{
 		{Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "age", Type: arrow.PrimitiveTypes.Int32}, {Name: "kind", Type: arrow.BinaryTypes.String}, {Name: "more", Type: arrow.BinaryTypes.String},

@@ -8,14 +8,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// A point at which a mask refuses the records says so and is none to be chosen; the map goes
-// on with the others, and has of them what it has without that point.
+// If a mask refuses the records at a point, the point is reported as impossible and cannot be
+// chosen. The map continues with the others, and their results are the same as without that point.
 func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	const noise = "masks: [{noise: {columns: [income], sd: 20%}}, {round: {columns: [income], base: 5000}}, {suppress: {"
 	const assess = "assess: {replicates: 10, targets: [p10]}"
 	const axis = "masks.0.noise.sd: {from: 20%, to: 30%, steps: 2}"
 	const rule = "gate: {allow_unchanged: 1, rules: [{column: income, min_efficiency: 0.001}]}"
-	// Without a gate nothing is tried as a run: replicates find what cannot be.
+	// Without a gate no point is tried as a run: the replicates detect impossible points.
 	for _, gate := range []string{"gate: {}", rule} {
 		masks := noise + "keys: [income, region], k: 2, max_share: 20%}}]"
 		m := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {masks.2.suppress.k: {from: 2, to: 3000, steps: 3}, "+axis+"}, column: income}"))
@@ -39,7 +39,7 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 		}
 		seen(t, m)
 	}
-	// Of keys beside the column only a run says so.
+	// For keys besides the column, only a run detects it.
 	masks := noise + "keys: [region], k: 100, max_share: 20%}}]"
 	m := mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 100, to: 3000, steps: 2}}, column: income}"))
 	if m.Recommended == nil || m.Recommended.Point != 0 {
@@ -52,8 +52,8 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	seen(t, m)
 }
 
-// seen demands that the views of a map tell of its impossible points, and draw none at a
-// place that is no number.
+// seen checks that the views of a map mention its impossible points, and draw no point without
+// coordinates.
 func seen(t *testing.T, m *rumap.Map) {
 	t.Helper()
 	var list, page strings.Builder

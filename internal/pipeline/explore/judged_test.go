@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// A point is given to an intruder where the gate judges what he finds, or where losses or what synthetic
-// columns tell are asked for; of a map of categories the last two are not.
+// A point gets an intruder if the gate uses its results, or if losses or attribute disclosure are
+// configured. In a map of categories the last two are omitted.
 func TestWhatPointsAreAskedFor(t *testing.T) {
 	limit := 0.1
 	linked, unchanged := []assess.Rule{{Column: "*", MaxUnchanged: &limit}, {MaxLinked: &limit}}, []assess.Rule{{Column: "wage", MaxUnchanged: &limit}}
@@ -40,7 +40,7 @@ func TestWhatPointsAreAskedFor(t *testing.T) {
 	}
 }
 
-// Of a mask that mixes records a map tries all of them, else as many as the configuration says.
+// With a mask that mixes records, a map uses all of them, otherwise the configured number.
 func TestPointsAreTriedOnASample(t *testing.T) {
 	p := &config.Pipeline{}
 	p.Assess.Sample = 700
@@ -51,7 +51,7 @@ func TestPointsAreTriedOnASample(t *testing.T) {
 	}
 }
 
-// Pairs that cannot be counted are an error, not a map without them.
+// If pairs cannot be counted, that is an error, not a map without them.
 func TestPairsThatCannotBeCounted(t *testing.T) {
 	p := &config.Pipeline{Map: &config.Map{Categories: []string{"job"}}}
 	for what, twice := range map[string][]assess.Column{"no column": nil, "one column twice": {{Name: "wage"}, {Name: "wage"}}} {
@@ -63,12 +63,13 @@ func TestPairsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// A point has the share of values that stay of a column that a rule of them is about.
+// A point contains the share of unchanged values of a column if a rule limits it.
 func TestPointsHaveSharesThatStay(t *testing.T) {
 	m := mapOf(t, mapped(t, t.TempDir(), "masks: [{noise: {columns: [income], sd: 0.2}}]", "map: {column: income, vary: {masks.0.noise.sd: {from: 0.05, to: 0.4, steps: 2}}}",
 		"gate: {rules: [{column: income, max_unchanged: 0.9}, {column: income, min_efficiency: 0.1}]}"))
 	for i, p := range m.Points {
-		// A normal draw of that SD is rounded to a tenth: it is 0 with the probability of less than half of one.
+		// A normal draw with this SD is rounded to a tenth: it is 0 with the probability that it is
+		// below half a tenth.
 		sd := p.Parameters["masks.0.noise.sd"]
 		want := math.Erf(0.05 / sd / math.Sqrt2)
 		if got, ok := p.Unchanged["income"]; !ok || !(math.Abs(float64(got)-want) <= 5*math.Sqrt(0.25/1999)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// A column is limited by rules about its own R, error or efficiency: by none about another
-// column, about respondents, or about values that stay.
+// A column is limited by rules about its own R, error or efficiency, and not by rules about another
+// column, about respondents or about unchanged values.
 func TestWhichColumnsAreLimited(t *testing.T) {
 	one := 1.0
 	efficiency := func(column string) assess.Rule { return assess.Rule{Column: column, MinEfficiency: &one} }
@@ -21,7 +21,7 @@ func TestWhichColumnsAreLimited(t *testing.T) {
 	respondents := assess.Rule{MaxIndividualRisk: &one}
 	for name, c := range map[string]struct {
 		rules           []assess.Rule
-		limited, others bool // a; others than b
+		limited, others bool // a; all except b
 	}{
 		"none":           {},
 		"another column": {[]assess.Rule{efficiency("b"), efficiency("c")}, false, false},
@@ -41,13 +41,13 @@ func TestWhichColumnsAreLimited(t *testing.T) {
 	}
 }
 
-// A map of categories is of categorical keys, of each of which the sample holds what is released.
+// A map of categories needs categorical keys for which the sample contains the released values.
 func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 	at := pipeline.IntruderColumns{Counted: []string{"a", "b", "c"}, Released: []int{5, 7, 9}, Index: map[string]int{"a": 5, "b": 6, "c": 7, "n": 9}}
 	for columns, want := range map[string]string{
 		"a": "", "a c": "", "c a": "",
-		"b": `element 0, "b", is not one`, "a b": `element 1, "b", is not one`, // counted, and not changed
-		"n": `element 0, "n", is not one`, "c n": `element 1, "n", is not one`, // changed, and not counted
+		"b": `element 0, "b", is not one`, "a b": `element 1, "b", is not one`, // counted, but not masked
+		"n": `element 0, "n", is not one`, "c n": `element 1, "n", is not one`, // masked, but not counted
 	} {
 		g := &grid{config: &config.Pipeline{Map: &config.Map{Categories: strings.Fields(columns)}}, plan: &pipeline.Plan{Intruder: at}}
 		err := g.chooseCategories()
@@ -58,7 +58,7 @@ func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 	}
 }
 
-// A group is named by its texts, and by the number itself where it has none.
+// A group is named by its text, or by its number if it has no text.
 func TestNamesOfGroups(t *testing.T) {
 	g := &grid{column: "x", strategies: []config.MapStrategy{{Name: "s"}}, labels: []map[float64]string{{3: "three"}, {}}}
 	found := explored{of: []assess.Explored{
@@ -76,8 +76,7 @@ func TestNamesOfGroups(t *testing.T) {
 	}
 }
 
-// A map says that it was tried on a sample where there are more records than it has, and not
-// where it holds all.
+// A map says that it used a sample if there are more records than in the sample, and only then.
 func TestMapsOfWholeSamples(t *testing.T) {
 	for sample, want := range map[string]int{"1998": 1998, "1999": 0, "5000": 0} {
 		p := mapped(t, t.TempDir(), "assess: {replicates: 2, targets: [p50], sample: "+sample+"}", "masks: [{noise: {columns: [income], sd: 22%}}]",
@@ -88,8 +87,8 @@ func TestMapsOfWholeSamples(t *testing.T) {
 	}
 }
 
-// What is tried again is tried on other draws than those on the map: the mean of both halves is
-// that of all of them at once.
+// A second try uses other draws than the map: the mean of both halves is that of all draws
+// together.
 func TestTriedAgainOnOtherDraws(t *testing.T) {
 	p, err := coded(t, t.TempDir(), "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_individual_risk: 1}",
 		"{categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.9, steps: 2}}}")
@@ -113,7 +112,7 @@ func TestTriedAgainOnOtherDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Sums of six numbers of the size of one, in another order.
+		// Sums of six numbers of size about one, in another order.
 		if mean := float64(first[i].U+again.U) / 2; !(math.Abs(mean-float64(all[i].U)) <= 1e-12) || again.U == first[i].U {
 			t.Errorf("point %d: U %v, and again %v, of all %v", i, first[i].U, again.U, all[i].U)
 		}

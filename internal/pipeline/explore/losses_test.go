@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// Where assess.intruder.utility asks for it, each point has the loss that a run with its masks
-// reports, of masks that draw nothing to the bit, without any rule; where it does not, none. Of a sample no
-// overlap of intervals is told.
+// With assess.intruder.utility, each point has the loss that a run with its masks reports, equal in
+// every bit if the masks draw nothing, and without any rule. Otherwise it has none. A sample gives
+// no overlap of intervals.
 func TestPointsHaveLosses(t *testing.T) {
 	const masks = "masks: [{microaggregate: {columns: [income, kind], k: 5}}]"
 	const vary = "map: {column: income, vary: {masks.0.microaggregate.k: {from: 5, to: 25, steps: 2}}}"
@@ -52,8 +52,8 @@ func TestPointsHaveLosses(t *testing.T) {
 	}
 }
 
-// Where assess.intruder.attribute asks for it, points of a synthesis have what it tells of the records that it was
-// learnt from, without any rule; points of other masks have none.
+// With assess.intruder.attribute, points of a synthesis have the attribute disclosure of the
+// records used for the model, without any rule. Points of other masks have none.
 func TestPointsHaveAttributeDisclosure(t *testing.T) {
 	p := mapped(t, t.TempDir(), "columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: other}, kind: {role: key}}", "gate: {}",
 		"assess: {replicates: 4, targets: [max], intruder: {attribute: {}}}", "masks: [{synthesise: {columns: [income], on: [kind], method: cart, held_out: 0.3}}]",

@@ -26,9 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// mapped is a configuration of 2,000 skew incomes in two regions, of which the
-// records of the north are ten times as large, with lines added or put in place of
-// those that begin alike.
+// mapped returns a configuration with 2,000 skewed incomes in two regions, the incomes of the north
+// ten times as large. Lines are added, or replace lines with the same beginning.
 func mapped(t *testing.T, dir string, lines ...string) *config.Pipeline {
 	t.Helper()
 	p, err := tryMapped(t, dir, lines...)
@@ -58,7 +57,7 @@ func tryMapped(t *testing.T, dir string, lines ...string) (*config.Pipeline, err
 		case 17:
 			shown = ""
 		case 18:
-			shown = "NaN" // cannot be masked, nor released
+			shown = "NaN" // can be neither masked nor released
 		}
 		fmt.Fprintf(&data, "%d,%s,%s,%d\n", i, shown, region, i%3)
 	}
@@ -99,9 +98,9 @@ func mapOf(t *testing.T, p *config.Pipeline) *rumap.Map {
 	return m
 }
 
-// A point of the map has the very R and U that the report of a release with its
-// parameters says, quarantined records and empty values left out, whatever the
-// masks: what the map recommends passes the gate.
+// A point of the map has exactly the R and U of the report of a release with its parameters,
+// without quarantined records and missing values, for all masks. The recommended point passes the
+// gate.
 func TestMapSaysWhatARunFinds(t *testing.T) {
 	for name, masks := range map[string]string{
 		"noise and clip":   `[{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]`,
@@ -140,7 +139,7 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 	}
 }
 
-// Of more records than the sample R and U are those of the run, to the bit.
+// With more records than the sample, R and U equal those of the run, bit by bit.
 func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 	p := mapped(t, t.TempDir(), "assess: {replicates: 100, targets: [min, p10, p50, p90, max], sample: 400}",
 		"masks: [{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 3}}}", "gate: {}")
@@ -156,7 +155,7 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 	if got.U != c.Utility.U || got.USE != c.Utility.SE || got.Bias != c.Utility.Bias || m.U0 != c.Utility.U0 {
 		t.Errorf("U %v ± %v, the run has %v ± %v", got.U, got.USE, c.Utility.U, c.Utility.SE)
 	}
-	// What the order of the records tells is measured of a release alone.
+	// The risk from the order of the records is measured for a release only.
 	risks := slices.DeleteFunc(slices.Clone(c.Risk), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeOrder })
 	if len(got.Risk) != len(risks) {
 		t.Fatalf("%d risks, the run has %d", len(got.Risk), len(risks))
@@ -169,8 +168,8 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 	}
 }
 
-// What is recommended, written into the configuration, passes the gate of a run
-// under the same key and what it is recommended over does not.
+// A run with the recommended parameters and the same key passes the gate; a run with those of the
+// next better point does not.
 func TestRecommendedPassesTheGate(t *testing.T) {
 	for _, search := range []bool{false, true} {
 		dir := t.TempDir()
@@ -239,8 +238,8 @@ func TestMapByGroup(t *testing.T) {
 		if !names["north 0"] || !names["south 2"] || records != 1999 {
 			t.Errorf("groups %v of %d records", names, records)
 		}
-		// The noise is a share of the SD of all: for the incomes of the south, ten
-		// times smaller, efficiency is far less than for those of the north.
+		// The noise is a share of the SD of all records: for the incomes of the south, ten times
+		// smaller, the efficiency is much less than for the north.
 		north, south := p.Groups[0].Efficiency, assess.Float(math.NaN())
 		for _, g := range p.Groups {
 			if g.Values[0] == "north" {
@@ -255,8 +254,8 @@ func TestMapByGroup(t *testing.T) {
 	}
 }
 
-// Strategies are compared on one map: twice the variance for large incomes against
-// the same for all, and against a swap.
+// Strategies are compared on one map: double variance for large incomes, the same variance for all,
+// and a swap.
 func TestMapComparesStrategies(t *testing.T) {
 	m := mapOf(t, mapped(t, t.TempDir(),
 		`map: {vary: {masks.0.noise.sd: {from: 5%, to: 40%, steps: 3}}, strategies: [`+
@@ -307,9 +306,9 @@ func TestMapRefuses(t *testing.T) {
 	}
 }
 
-// A source that can be read only once is mapped: its axes must be in the column's unit,
-// which is said of the axis where the masks themselves ask for nothing, and no point is
-// recommended, as none can be tried as a run.
+// A source that can be read only once can be mapped. Its axes must be in the column's unit; if the
+// masks do not contain the parameter, the error is about the axis. No point is recommended, because
+// none can be tried as a run.
 func TestMapOfAPipe(t *testing.T) {
 	piped := func(vary bool) (*rumap.Map, error) {
 		p, err := tryMapped(t, t.TempDir(), `source: {csv: {path: "-"}}`, "columns: {income: {role: sensitive, decimals: 1}}",
@@ -319,7 +318,7 @@ func TestMapOfAPipe(t *testing.T) {
 			return nil, err
 		}
 		if !vary {
-			p.Map = nil // the axis is the program's own
+			p.Map = nil // the program chooses the axis
 		}
 		in, out, err := os.Pipe()
 		if err != nil {
@@ -328,7 +327,7 @@ func TestMapOfAPipe(t *testing.T) {
 		defer in.Close()
 		defer func(before *os.File) { os.Stdin = before }(os.Stdin)
 		os.Stdin = in
-		_, err = out.WriteString("id,income\n1,100.5\n2,200.5\n3,350.0\n4,90.5\n5,500.0\n") // what a pipe holds
+		_, err = out.WriteString("id,income\n1,100.5\n2,200.5\n3,350.0\n4,90.5\n5,500.0\n") // the capacity of a pipe
 		if err := errors.Join(err, out.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -347,8 +346,8 @@ func TestMapOfAPipe(t *testing.T) {
 	}
 }
 
-// A strategy whose masks do not fit the values of its columns ends the map before anything is read,
-// and is named with its place in the configuration.
+// A strategy with masks that do not fit the values of its columns ends the map before anything is
+// read. The error names the strategy and its place in the configuration.
 func TestStrategiesThatDoNotFitTheValues(t *testing.T) {
 	const strategies = `map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: fits, masks: [{noise: {columns: [income], sd: 5%}}]}, {name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {truncate: {columns: [income], lower: 0.01, upper: 0.04}}]}]}`
 	_, err := Map(context.Background(), mapped(t, t.TempDir(), strategies), pipeline.Options{})
@@ -357,8 +356,7 @@ func TestStrategiesThatDoNotFitTheValues(t *testing.T) {
 	}
 }
 
-// Records that cannot be masked are counted in a warning, and where there are none there is no
-// warning.
+// Records that cannot be masked are counted in a warning; without them there is no warning.
 func TestMapWarnsOfRecordsThatCannotBeMasked(t *testing.T) {
 	for _, clean := range []bool{false, true} {
 		dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// limiting is a rule that limits a measure about respondents, and no other.
+// limiting returns a rule that limits one measure about respondents and no other.
 func limiting(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
 	t.Helper()
 	for i := range reflect.TypeFor[assess.Rule]().NumField() {
@@ -28,8 +28,8 @@ func limiting(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
 	return assess.Rule{}
 }
 
-// What a rule limits of the respondents is taken to the map's points, whichever measure it is:
-// the first, the last and all together; of others nothing is said.
+// Every limited measure about respondents is computed for the map's points: the first, the last,
+// and all together. Other measures are omitted.
 func TestMeasuresOfRespondentsAreOnTheMap(t *testing.T) {
 	var id assess.Identity
 	var all []assess.Rule

@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// readGrid is the grid of a map whose source has been read.
+// readGrid returns the grid of a map after its source has been read.
 func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 	t.Helper()
 	key, err := p.Key.Resolve()
@@ -45,8 +45,8 @@ func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 	}
 }
 
-// Values at which a mask cannot be are refused by all that tries, judges or rehearses a place,
-// with the mask's field, whatever the kind of the map; a place where it can be is not.
+// Invalid parameter values are refused by everything that tries, judges or rehearses a point, with
+// the mask's field, for every kind of map. Valid points are accepted.
 func TestPlacesWhereNoMaskCanBe(t *testing.T) {
 	for name, p := range endings(t) {
 		if name == "a search" {
@@ -92,7 +92,7 @@ func TestPlacesWhereNoMaskCanBe(t *testing.T) {
 				t.Errorf("%s, %s: %v, want an error of %s", name, what, err, field)
 			}
 			if what == "a rehearsal" {
-				continue // a run writes a report, which wants a configuration with its digest
+				continue // a run writes a report, and the report needs the digest of the configuration
 			}
 			if err := try(good); err != nil {
 				t.Errorf("%s, %s: %v", name, what, err)
@@ -101,7 +101,7 @@ func TestPlacesWhereNoMaskCanBe(t *testing.T) {
 	}
 }
 
-// A stream without an end has no map, nor has a pipeline in which nothing can vary.
+// A stream without an end has no map, and neither has a pipeline without a variable parameter.
 func TestPipelinesWithoutAMap(t *testing.T) {
 	p := mapped(t, t.TempDir())
 	p.Map, p.Masks = nil, nil
@@ -125,7 +125,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 }
 
-// Groups are named by the texts of their column, be they in a dictionary or not, each once; no
+// Groups are named by the texts of their column, with or without a dictionary, each once. A missing
 // value has no name, and numbers need none.
 func TestLabelsOfGroups(t *testing.T) {
 	texts := array.NewStringBuilder(memory.DefaultAllocator)
@@ -138,7 +138,7 @@ func TestLabelsOfGroups(t *testing.T) {
 	b := &microdata.Block{N: 4, Columns: []microdata.Column{{Array: texts.NewArray()}, {Array: array.NewDictionaryArray(typ, indices.NewArray(), words.NewArray())}, {}}}
 	g := &grid{by: []int{0, 1, 2}, labels: []map[float64]string{{}, {}, {}}}
 	g.label(b)
-	g.label(b) // again, nothing changes
+	g.label(b) // the second call changes nothing
 	for k := range 2 {
 		got := g.labels[k]
 		if len(got) != 2 || got[assess.Code(&b.Columns[k], 0)] != "a" || got[assess.Code(&b.Columns[k], 1)] != "b" {

@@ -18,8 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// judgedBy is data with keys of every kind, and a gate: n skew incomes in ascending order
-// (so that the order of the file tells them), debts, ages and two categorical keys.
+// judgedBy returns data with keys of every kind, and a gate: n skewed incomes in ascending order
+// (so the order of the file reveals them), debts, ages and two categorical keys.
 type judgedBy struct {
 	n      int
 	sample string
@@ -78,7 +78,7 @@ map: {column: income, vary: ` + j.vary + `}
 	return p
 }
 
-// ranOn runs a configuration with a point of its map written into it.
+// ranOn runs a configuration with the parameters of a point of its map.
 func ranOn(t *testing.T, dir string, p *config.Pipeline, point rumap.Point) *report.Report {
 	t.Helper()
 	text, err := p.Rewritten(point.Strategy, point.Parameters)
@@ -102,18 +102,18 @@ func ranOn(t *testing.T, dir string, p *config.Pipeline, point rumap.Point) *rep
 
 const keys = ", keys: [income, age, region, kind]"
 
-// Whatever kind the rule, wherever it stands among others, and whether the sample is all
-// records or some: what the map recommends passes the gate of a run, and what has a
-// greater utility on the map does not.
+// For every kind of rule, at any place among others, and for a sample of all records or of some: a
+// run with the recommended point passes the gate, and a run with a point of greater utility does
+// not.
 func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 	other := "{column: income, min_efficiency: 0.05}"
 	last := "{column: income, target: p10, knowledge: index, min_rmse: 1}"
 	for _, c := range []struct {
 		name, rule string
 		assess     string
-		whole      bool // it takes all records
+		whole      bool // it uses all records
 		masks      string
-		wants      string // in words, of what a point of greater utility breaks
+		wants      string // the text for the rule that a point of greater utility breaks
 	}{
 		{name: "linkage", rule: "{max_linked: 0.1}", assess: keys, wants: "found by linkage"},
 		{name: "Bayes", rule: "{max_correct_links: 10}", assess: ", keys: [income, age], intruder: {targets: 100, bayes: {}}", wants: "Bayesian"},
@@ -162,7 +162,7 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 					if better < 0 {
 						t.Fatalf("no point of greater utility breaks the rule: %+v", m.Points[0])
 					}
-					// What is far beyond the limit a run refuses as well.
+					// A point far outside the limit is refused by a run too.
 					if rep := ranOn(t, dir, p, m.Points[0]); rep.Gate.Passed {
 						t.Errorf("the map calls %v inadmissible, and a run with it passes", m.Points[0].Parameters)
 					}
@@ -172,7 +172,7 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 	}
 }
 
-// What no point can help is said, and nothing is recommended.
+// If no point can satisfy the rules, the map says so and recommends nothing.
 func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 	fine := "{column: income, min_efficiency: 0.01}"
 	for name, c := range map[string]struct {

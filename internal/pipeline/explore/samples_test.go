@@ -18,9 +18,10 @@ import (
 
 const sampledNoise = "masks: [{sample: {rate: RATE}}, {noise: {columns: [income], sd: 20%}}, {truncate: {columns: [income], lower: 0}}]"
 
-// A map over the rate of a sample, crossed with another parameter and compared with all records, has at each point the R and U
-// that the map of that sample alone has, and that a run with its parameters finds; efficiencies are shares of U₀ of the
-// greatest sample. What is recommended passes the gate of a run, with the records that the map says.
+// A map over the rate of a sample, crossed with another parameter and compared with all records,
+// has at each point the R and U of the map of that sample alone and of a run with its parameters.
+// Efficiencies are shares of U₀ of the greatest sample. A run with the recommended point passes the
+// gate, with the number of records given by the map.
 func TestMapOverSamples(t *testing.T) {
 	const vary = "masks.0.sample.rate: {from: 0.3, to: 90%, steps: 3}"
 	const noise = "masks.1.noise.sd: {from: 10%, to: 40%, steps: 2}"
@@ -87,7 +88,8 @@ func TestMapOverSamples(t *testing.T) {
 	}
 }
 
-// If rules hold only in smaller samples, one is recommended, and a run of it finds what the map says.
+// If rules hold only in smaller samples, one of them is recommended, and a run with it gives the
+// results of the map.
 func TestASampleIsRecommended(t *testing.T) {
 	p := mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 0.3, to: 0.9, steps: 3}}}",
 		"gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}")
@@ -116,8 +118,8 @@ func TestASampleIsRecommended(t *testing.T) {
 	}
 }
 
-// A search goes along its first axis within each sample. A sample that draws nobody makes points impossible, one by
-// one, and no map where no other is.
+// A search follows its first axis within each sample. A sample without records makes its points
+// impossible one by one, and the whole map fails if no other point remains.
 func TestSearchAndEmptySamples(t *testing.T) {
 	vary := "masks.1.noise.sd: {from: 1%, to: 60%, steps: 20}, masks.0.sample.rate: {from: 1e-9, to: 0.8, steps: 2}"
 	p := mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {"+vary+"}, search: true}", "gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}]}")

@@ -13,11 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// BenchmarkShares shows where a run's time goes: noise on one float column of
-// two, or, with SDLFILTER_BENCH_FILE naming the file of scripts/bench.py, on four
-// columns of ten. The limit copies the untouched chunks and decodes and encodes
-// the masked ones, with no noise (λ = 0) and no assessment; then come the masks,
-// then the assessment. CPU-s/op counts all threads.
+// BenchmarkShares measures how a run's time is divided: noise on one float column of two, or, with
+// SDLFILTER_BENCH_FILE naming the file of scripts/bench.py, on four columns of ten. The limit
+// copies the untouched chunks and decodes and encodes the masked ones, without noise (λ = 0) and
+// without assessment; then the masks are added, then the assessment. CPU-s/op counts all threads.
 //
 //	SDLFILTER_BENCH_FILE=.cache/bench/bench10000000.parquet go test ./internal/pipeline/filejob -run '^$' -bench Shares -benchtime 3x -count 3
 func BenchmarkShares(b *testing.B) {
@@ -59,7 +58,7 @@ masks: [{noise: {columns: [%s], sd: %d}}]
 	}
 }
 
-// benchRun is Run, where wanted without the assessor.
+// benchRun is Run, optionally without the assessor.
 func benchRun(p *config.Pipeline, assessed bool) error {
 	ctx := context.Background()
 	key, err := p.Key.Resolve()
@@ -82,7 +81,7 @@ func benchRun(p *config.Pipeline, assessed bool) error {
 	return err
 }
 
-// cpu is the time that all threads of the process have taken so far.
+// cpu returns the processor time of all threads of the process so far.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// runFaulty is Run with a source and a sink whose calls are counted: the configuration's own
-// stay what they are, as the report tells of them.
+// runFaulty is Run with a source and a sink that count their calls. The configuration's own source
+// and sink do not change, because the report describes them.
 func runFaulty(ctx context.Context, c *faulty.Calls, p *config.Pipeline) (*account.Result, error) {
 	return runCounted(ctx, c, p, nil)
 }
 
-// runCounted is runFaulty that shows the run, where show is not nil, before it begins.
+// runCounted is runFaulty and calls show, if it is not nil, with the run before it begins.
 func runCounted(ctx context.Context, c *faulty.Calls, p *config.Pipeline, show func(*run)) (*account.Result, error) {
 	ctx, o := pipeline.Options{}.Ready(ctx)
 	key, err := pipeline.Admit(p, o)
@@ -50,9 +50,9 @@ func runCounted(ctx context.Context, c *faulty.Calls, p *config.Pipeline, show f
 	return result, nil
 }
 
-// Whatever call to the source or the sink fails, and wherever the run is told to end: it
-// says so, and nothing is left under any name. A call that fails after the release has its
-// name is told as well.
+// If any call to the source or the sink fails, or the run is cancelled at any point, the error is
+// returned and no file with any name remains. A call that fails after the release has its name is
+// reported as well.
 func TestEveryCallFailsOnce(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
@@ -99,11 +99,11 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			for name, n := range faulty.Each(counts) {
 				for _, cancels := range []bool{false, true} {
 					_, left, _, err := attempt(name, n, cancels)
-					left = slices.DeleteFunc(left, func(name string) bool { return name == "s.jsonl" }) // snapshots have their name from the start
-					late := name == "acknowledge" || refused && name == "abort"                         // after all has been decided
+					left = slices.DeleteFunc(left, func(name string) bool { return name == "s.jsonl" }) // snapshots have their names from the start
+					late := name == "acknowledge" || refused && name == "abort"                         // after the decision
 					var published *PublishedError
 					switch {
-					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]): // the last question before the release has its name
+					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]): // the last check of the context before the release gets its name
 						if err != nil && !errors.Is(err, context.Canceled) {
 							t.Errorf("%s, call %d: cancelled there it says %v", name, n, err)
 						}
@@ -124,7 +124,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 	}
 }
 
-// A panic of a decoder is an error that tells where, and no value.
+// A panic in a decoder becomes an error with the place and without a value.
 func TestPanicsAreErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\n"))
@@ -139,8 +139,8 @@ func TestPanicsAreErrors(t *testing.T) {
 	}
 }
 
-// The release in another order holds the same records, in the order of the key alone; with
-// another key the order is another.
+// A shuffled release contains the same records, in an order that depends on the key. Another key
+// gives another order.
 func TestShuffledReleases(t *testing.T) {
 	rows := people(200)
 	read := func(order string, change func(*config.Pipeline)) []string {
@@ -177,7 +177,7 @@ func TestShuffledReleases(t *testing.T) {
 	if !slices.Equal(plain, shuffled) {
 		t.Error("the records are others")
 	}
-	// By the place alone, two sets of records would have one order.
+	// If the order depended on the place alone, two sets of records would have one order.
 	order := func(lines []string) (ids []string) {
 		for _, l := range lines {
 			_, rest, _ := strings.Cut(l, ",")
@@ -193,7 +193,7 @@ func TestShuffledReleases(t *testing.T) {
 			moved++
 		}
 	}
-	if moved < 2 { // its own line holds something else in any case
+	if moved < 2 { // its own line differs in any case
 		t.Error("a record that holds something else has the same place in the release")
 	}
 }

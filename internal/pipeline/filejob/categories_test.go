@@ -17,11 +17,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// fileFormats are the formats of files that both a source and a sink can have.
+// fileFormats are the file formats for both sources and sinks.
 var fileFormats = []string{"csv", "jsonl", "parquet", "arrow"}
 
-// rereleased runs masks from one file to another and returns the records of what was
-// released, once more released as CSV: numbers as the shortest text, in the source's order.
+// rereleased runs masks from one file to another and returns the released records after a second
+// release as CSV: numbers as the shortest text, in the order of the source.
 func rereleased(t *testing.T, from, to, masks, extra string) ([][]string, *account.Result, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -87,8 +87,8 @@ masks:%s
 	return rows, result, nil
 }
 
-// Masks of categories and of all records release the same from every format into every
-// other: labels in place of numbers, and missing cells of columns that had none.
+// Masks of categories and of all records give the same release for every combination of formats:
+// labels in place of numbers, and missing cells in columns that had none.
 func TestCategoriesInEveryFormat(t *testing.T) {
 	for name, masks := range map[string]string{
 		"labels of intervals": "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], labels: [young, middle, old]}\n",
@@ -130,8 +130,8 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 	}
 }
 
-// The released file has k, by counting its records, and the report says so; of a number that
-// is a key cells are missing too.
+// The released file reaches k, by counting its records, and the report says so. A numeric key has
+// missing cells too.
 func TestSuppressedFile(t *testing.T) {
 	const extra = "assess: {replicates: 5, intruder: {categorical: [age], uniqueness: {alpha: 0, k: [4]}}}\ngate: {rules: [{min_k: 4}]}\n"
 	rows, result, err := rereleased(t, "parquet", "parquet", "\n  - suppress: {keys: [age, region], k: 4}\n", extra)
@@ -187,7 +187,8 @@ func TestSuppressedFile(t *testing.T) {
 	}
 }
 
-// Too much to be set missing releases nothing, and says where and what to do.
+// If too many cells would be set missing, nothing is released, and the error gives the place and
+// the remedy.
 func TestSuppressBeyondItsShare(t *testing.T) {
 	for masks, want := range map[string]string{
 		"\n  - suppress: {keys: [age, region], k: 40, max_share: 10%}\n": "masks[0].suppress.max_share: is exceeded, and nothing is released: k = 40 takes ",
@@ -199,8 +200,8 @@ func TestSuppressBeyondItsShare(t *testing.T) {
 	}
 }
 
-// A column of JSON of several kinds holds no categories: it is refused, as what takes their
-// place would be no JSON.
+// A JSON column with values of several kinds has no categories: it is refused, because the
+// replacement would not be JSON.
 func TestNoCategoriesOfMixedJSON(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in.jsonl"), []byte(`{"id":"a","income":1.5,"debt":1,"age":1,"region":"north"}`+"\n"+`{"id":"b","income":2.5,"debt":2,"age":2,"region":{"of":"north"}}`+"\n"))

@@ -18,12 +18,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// meddled is a source whose files somebody changes while a pass is under way, or
-// just before it is asked for the nth time whether they are what they were.
+// meddled is a source with files that are changed during a pass, or just before the nth check for
+// changes.
 type meddled struct {
 	connectors.Source
 	pass, asked int  // counted from 1; 0: never
-	atEnd       bool // when the pass has come to its end, or else before its first record
+	atEnd       bool // at the end of the pass, or else before its first record
 	meddle      func()
 
 	passes, times int
@@ -66,9 +66,9 @@ func (r *meddledReader) Next(ctx context.Context) (connectors.Raw, error) {
 	return raw, err
 }
 
-// A run whose source is changed in any of its passes (for standard deviations, for
-// the partners of a swap, for the release), at the pass's begin or end, or between
-// the last one and the publishing, fails, and nothing is published.
+// A run fails and publishes nothing if its source changes in any of its passes (for standard
+// deviations, for the partners of a swap, for the release), at the beginning or end of the pass, or
+// between the last pass and publishing.
 func TestChangedSourcePublishesNothing(t *testing.T) {
 	dir := t.TempDir()
 	rows := people(3000)

@@ -11,8 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// The mean of codes says nothing, and the public report does not have it; that of a
-// quantity it has.
+// The mean of codes is meaningless and is not in the public report; the mean of a quantity is.
 func TestNoMeanOfCodesInPublic(t *testing.T) {
 	for _, c := range []struct {
 		name, masks, extra string

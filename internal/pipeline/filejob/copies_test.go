@@ -21,7 +21,7 @@ import (
 
 const copiesMasks = "\n  - synthesise: {columns: [income], on: [age], copies: 3}\n  - noise: {columns: [debt], sd: 30}\n"
 
-// copiesOf parses a configuration of three copies of some people.
+// copiesOf parses a configuration with three copies of some people.
 func copiesOf(t *testing.T, dir, sink, extra string) *config.Pipeline {
 	t.Helper()
 	writeCSV(t, filepath.Join(dir, "in.csv"), people(300))
@@ -29,8 +29,8 @@ func copiesOf(t *testing.T, dir, sink, extra string) *config.Pipeline {
 		extra: "report: {json: " + dir + "/r.json, html: " + dir + "/r.html, publish: [on, copies]}\nassess: {replicates: 20}\n" + extra})
 }
 
-// Each copy is what a run with its number releases, other masks are the same in all of them, and
-// one report is about all.
+// Each copy equals the release of a run with its number. Other masks are equal in all copies, and
+// one report describes all of them.
 func TestCopiesOfOneRun(t *testing.T) {
 	dir := t.TempDir()
 	p := copiesOf(t, dir, "", "quarantine: {jsonl: \""+dir+"/q-{copy}.jsonl\"}\n")
@@ -86,7 +86,7 @@ func TestCopiesOfOneRun(t *testing.T) {
 	}
 }
 
-// Copies in an order of their own have each another one: no two stand side by side.
+// Shuffled copies have different orders: no two records are adjacent in the same way.
 func TestCopiesAreShuffledApart(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Run(context.Background(), copiesOf(t, dir, "order: shuffled, ", ""), pipeline.Options{}); err != nil {
@@ -107,8 +107,8 @@ func TestCopiesAreShuffledApart(t *testing.T) {
 	}
 }
 
-// A refused copy, the last one too, withholds all: one rule that does not hold for one does
-// not hold.
+// If one copy is refused, also the last one, all are withheld: a rule that fails for one copy fails
+// for all.
 func TestCopiesAreWithheldTogether(t *testing.T) {
 	for bad := -1; bad < 3; bad++ {
 		var found []*report.Report
@@ -138,8 +138,8 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 	}
 }
 
-// countedCopies are the copies of a configuration before their release, and its context, with
-// a source and sinks whose calls are counted.
+// countedCopies returns the copies of a configuration before their release, and their context, with
+// a source and sinks that count their calls.
 func countedCopies(t *testing.T, p *config.Pipeline, calls *faulty.Calls) (context.Context, *copies) {
 	t.Helper()
 	ctx, o := pipeline.Options{}.Ready(t.Context())
@@ -157,15 +157,15 @@ func countedCopies(t *testing.T, p *config.Pipeline, calls *faulty.Calls) (conte
 	return ctx, c
 }
 
-// countSink has the calls of a run's sink counted; its plan alone knows of it.
+// countSink counts the calls of a run's sink; only its plan is changed.
 func countSink(r *run, calls *faulty.Calls) {
 	counted := *r.plan.Config
 	counted.Sink.Config = calls.Sink(counted.Sink.Config)
 	r.plan.Config = &counted
 }
 
-// Whatever call to the source or a sink fails, of whichever copy, and wherever the run is told
-// to end: no copy has its name.
+// If any call to the source or a sink of any copy fails, or the run is cancelled at any point, no
+// copy gets its name.
 func TestCopiesArePublishedAllOrNone(t *testing.T) {
 	attempt := func(name string, n int) (map[string]int, []string, error) {
 		dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// numbersOf are the values of two columns where both are there.
+// numbersOf returns the values of two columns for the records that have both.
 func numbersOf(t *testing.T, path, a, b string) (x, y []float64) {
 	t.Helper()
 	of := columnOf(t, path, b)
@@ -32,8 +32,8 @@ func numbersOf(t *testing.T, path, a, b string) (x, y []float64) {
 	return x, y
 }
 
-// Of noise of 100 % the correlation stays and the variance doubles, whether the correlations
-// come from a first pass or from a profile; both release the same.
+// With noise of 100 % the correlation stays and the variance doubles, whether the correlations come
+// from a first pass or from a profile. Both give the same release.
 func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	const mask = "\n  - noise: {columns: [income, debt], sd: 100%, correlated: true}\n"
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	}
 }
 
-// indebted are people whose debts go with their incomes.
+// indebted returns people with debts that are correlated with their incomes.
 func indebted(n int) []person {
 	rows := people(n)
 	for i := range rows {
@@ -100,7 +100,7 @@ func indebted(n int) []person {
 	return rows
 }
 
-// A column that the others of the mask determine is warned of, others are not.
+// A warning names a column that the other columns of the mask determine, and no other column.
 func TestWarnsOfDeterminedColumns(t *testing.T) {
 	for _, determined := range []bool{true, false} {
 		dir := t.TempDir()

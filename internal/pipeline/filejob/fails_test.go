@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Whatever a job needs before it reads a record, and has not, is the error of whoever needs
-// it: of a run, of a preview and of who only connects.
+// If a job lacks anything that it needs before reading a record, each user gets the error: a run, a
+// preview and a connection test.
 func TestWhatAJobNeeds(t *testing.T) {
 	const rows = "id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\n"
 	for _, c := range []struct {
@@ -52,8 +52,8 @@ func TestWhatAJobNeeds(t *testing.T) {
 	}
 }
 
-// A source of folders that are named by a column goes into such folders only where that
-// column leaves as it is.
+// A source of folders named by a column can be written into such folders only if that column is
+// released unchanged.
 func TestFoldersNeedTheirColumn(t *testing.T) {
 	dir := t.TempDir()
 	for _, region := range []string{"north", "south"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What the report, the snapshots, the quarantine and the release of a run have does not
-// change unseen, nor does the preview.
+// The report, the snapshots, the quarantine and the release of a run do not change unnoticed, and
+// neither does the preview.
 func TestFiguresOfRuns(t *testing.T) {
 	const out = "report: {json: DIR/r.json, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\n"
 	const loose = "gate: {max_quarantined: 0.5, allow_unchanged: 1}\n"
@@ -69,7 +69,7 @@ func TestFiguresOfRuns(t *testing.T) {
 				f.AddTree(name+": "+file, strings.Split(string(text), "\n")[:9], nil)
 				continue
 			case "r.public.json":
-				continue // the package report says what is in it
+				continue // the package report tests its content
 			}
 			for d, i := json.NewDecoder(bytes.NewReader(text)), 0; d.More(); i++ {
 				var tree any
@@ -83,8 +83,8 @@ func TestFiguresOfRuns(t *testing.T) {
 	f.Check(t, "testdata/figures.tsv")
 }
 
-// volatile says what of a report is another one in every run, belongs to other packages (words,
-// above all), or is too long to be pinned.
+// volatile reports whether a part of a report differs in every run, belongs to other packages
+// (above all texts), or is too long to be pinned.
 func volatile(path string) bool {
 	at := path[strings.LastIndex(path, ".")+1:]
 	_, risk, _ := strings.Cut(path, "risk[")

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// gated is a run with a gate, a report and a quarantine.
+// gated returns a run with a gate, a report and a quarantine.
 func gated(t *testing.T, dir, gate string) *account.Result {
 	t.Helper()
 	p := parse(t, dir, setup{
@@ -30,7 +30,7 @@ func gated(t *testing.T, dir, gate string) *account.Result {
 	return result
 }
 
-// filesIn are the names in a folder beside what the tests put there themselves.
+// filesIn returns the names in a folder, except the files that the tests created.
 func filesIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -46,8 +46,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What a rule refuses is not published, whichever rule of several it is; the
-// quarantine and the confidential report are. A release that stands there stays.
+// If any of several rules fails, the release is not published; the quarantine and the confidential
+// report are. An existing release stays.
 func TestRefusedReleaseIsNotPublished(t *testing.T) {
 	const holds, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}", "{column: income, target: max, knowledge: index, min_rmse: 1e9}"
 	input := func(dir string) {
@@ -117,8 +117,8 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 	})
 }
 
-// A column leaves where it is listed and identifies nobody; one that is not listed is an
-// error, or with `unlisted: drop` is dropped, wherever it stands.
+// A column is released if it is listed and is not an identifier. A column that is not listed is an
+// error, or is dropped with `unlisted: drop`, at any place.
 func TestUnlistedColumnsDoNotPass(t *testing.T) {
 	for _, unlisted := range []string{"first,", ",last", ",middle"} {
 		for _, format := range []string{"csv", "jsonl"} {

@@ -66,8 +66,8 @@ func (s *growingConfig) Open(ctx context.Context) (connectors.Source, error) {
 	return &growing{Source: src, grown: grown, n: s.n}, err
 }
 
-// A mask of all records that finds one that it has not seen refuses the block, and with it the
-// run, the rehearsal and the preview.
+// If a mask of all records receives a record that it has not seen before, it refuses the block, and
+// so the run, the rehearsal and the preview fail.
 func TestRecordsThatAreNew(t *testing.T) {
 	for name, attempt := range map[string]func(p *config.Pipeline, source connectors.SourceConfig) (bool, error){
 		"a run": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {
@@ -125,7 +125,7 @@ func TestRecordsThatAreNew(t *testing.T) {
 	}
 }
 
-// What a job refuses before it reads a record is refused by whoever does it.
+// Refusals before the first record apply to every user of the job.
 func TestJobsThatAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, region := range []string{"north", "south"} {
@@ -137,7 +137,8 @@ func TestJobsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	// A source that does not say by what its streams are parted is refused, but for one stream.
+	// If a source does not say what divides its streams, several streams are refused, and one
+	// stream is accepted.
 	pl, err := pipeline.NewPlan(p, new(faulty.Calls).Source(src), false)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestJobsThatAreRefused(t *testing.T) {
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
 		t.Errorf("copies without a place for their report: %v beside %v", result, err)
 	}
-	// The name of the first copy is tried where somebody only connects.
+	// A connection test tries the name of the first copy.
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "")
 	write(t, filepath.Join(dir, "out-2.csv", "other"), nil)
 	if err := Connect(t.Context(), p); err != nil {
@@ -172,8 +173,8 @@ func TestJobsThatAreRefused(t *testing.T) {
 	}
 }
 
-// What copies warn of is said once, by the first that does, and the verdict on all is that of
-// the worst.
+// A warning of several copies is given once, by the first copy, and the common verdict is the worst
+// one.
 func TestCopiesAreToldTogether(t *testing.T) {
 	found := []*report.Report{{Warnings: []string{"a"}}, {Warnings: []string{"a", "b"}}, {Warnings: []string{"c", "b", "a", "d"}}}
 	rep := together(found)
@@ -185,8 +186,8 @@ func TestCopiesAreToldTogether(t *testing.T) {
 	}
 }
 
-// Copies that have their names are taken back, all but objects, which are named; and of
-// reports of copies the release that is asked for is one of them.
+// Copies that already have their names are removed again, except objects, which are named in the
+// error. In a report on copies, the requested release must be one of them.
 func TestCopiesAreTakenBack(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "b.csv"), nil)
@@ -220,8 +221,8 @@ func TestCopiesAreTakenBack(t *testing.T) {
 	}
 }
 
-// Entries for a topic wait in a file without a name, are handed out in order as often as they
-// are asked for, and what goes wrong with either is said.
+// Entries for a topic wait in an unnamed file and are returned in order, any number of times.
+// Errors of writing and reading are returned.
 func TestEntriesThatWait(t *testing.T) {
 	q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil)
 	if err != nil {
@@ -257,8 +258,8 @@ func TestEntriesThatWait(t *testing.T) {
 	}
 }
 
-// A snapshot that is due by the clock comes with the next block; levels that there are not
-// are refused.
+// A snapshot that is due by time is taken with the next block. Levels that do not exist are
+// refused.
 func TestSnapshotsByTheClock(t *testing.T) {
 	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "gate: {max_quarantined: 0.9}\nassess: {every: {interval: 30s}, emit: [{jsonl: DIR/s.jsonl}]}\n")
 	for _, due := range []bool{false, true} {
@@ -283,7 +284,7 @@ func TestSnapshotsByTheClock(t *testing.T) {
 	if err := s.open(); err == nil || len(s.log) != 1 || s.log[0] != zerolog.InfoLevel {
 		t.Errorf("a level that there is not: %v, %v", err, s.log)
 	}
-	// A folder that is not there yet is made as any other; the file is its owner's alone.
+	// A missing folder is created with normal permissions; only the owner can read the file.
 	there, made := filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "made", "s.jsonl")
 	if err := os.Mkdir(there, 0o777); err != nil {
 		t.Fatal(err)
@@ -308,7 +309,7 @@ func TestSnapshotsByTheClock(t *testing.T) {
 	}
 }
 
-// unreadable is a sink whose release cannot be read again, or that cannot finish.
+// unreadable is a sink that cannot read its release again, or cannot finish it.
 type unreadable struct {
 	connectors.Sink
 	full error
@@ -320,8 +321,8 @@ func (unreadable) Content(context.Context) (*publish.Content, error) {
 	return nil, errors.ErrUnsupported
 }
 
-// A release that cannot be completed or read again has no report; numbers are shown in the digits of their
-// type.
+// A release that cannot be completed or read again has no report. Numbers are shown with the digits
+// of their type.
 func TestReleasesAreRead(t *testing.T) {
 	full := errors.New("no space left")
 	for _, c := range []struct {
@@ -342,7 +343,7 @@ func TestReleasesAreRead(t *testing.T) {
 	}
 }
 
-// losing is a source of topics of which something is done before it is read.
+// losing is a source of topics; an action is performed on a topic before it is read.
 type losing struct {
 	*kafka.Source
 	lose func()
@@ -353,15 +354,15 @@ func (s *losing) Read(ctx context.Context, l *microdata.Layout, cut connectors.C
 	return s.Source.Read(ctx, l, cut)
 }
 
-// Whatever goes wrong with what goes to topics beside a release is said, with what it is
-// about: entries that are lost before the release or behind it, brokers that take none.
+// Any error of entries for topics is returned with its subject: entries lost before or after the
+// release, and brokers that accept none.
 func TestNotesThatAreLost(t *testing.T) {
 	t.Parallel()
 	const topics, file = `kafka: {brokers: ["BROKER"], topics: [in], group: g, until: latest}`, "csv: {path: DIR/out.csv}"
 	const entries = "quarantine: {kafka: {topic: bad}}\n"
 	for _, c := range []struct {
 		name, source, sink, extra, want string
-		lost                            bool // the entries; or else the brokers take nothing
+		lost                            bool // the entries; otherwise the brokers accept nothing
 		published                       bool
 	}{
 		{"entries in the transaction", "csv: {path: DIR/in.csv, types: {debt: float64}}", `kafka: {brokers: ["BROKER"], topic: out}`, entries, "quarantine: ", true, false},
@@ -405,7 +406,7 @@ gate: {max_quarantined: 0.5}
 			defer src.Close()
 			r := &run{config: p, options: o, key: keystream.Generate(), source: src, streams: src.Streams(), started: time.Now()}
 			lose := func() {
-				// What is written to the file goes on; what is read of it cannot be.
+				// Writing to the file continues; reading from it fails.
 				if !c.lost {
 					return
 				}

@@ -103,7 +103,7 @@ func write(t testing.TB, path string, data []byte) {
 	}
 }
 
-// setup is a configuration to be run.
+// setup is a configuration to run.
 type setup struct {
 	source, sink, identity, masks, extra string
 }
@@ -145,7 +145,7 @@ masks:%s
 	return p
 }
 
-// released runs a configuration and returns the release's rows as text.
+// released runs a configuration and returns the rows of the release as text.
 func released(t *testing.T, dir string, s setup) []string {
 	t.Helper()
 	p := parse(t, dir, s)
@@ -155,13 +155,12 @@ func released(t *testing.T, dir string, s setup) []string {
 	return rowsOf(t, p.Sink.Config.Paths()[0])
 }
 
-// rowsOf reads a file or folder in any format: its rows as text, the columns in
-// the order of their names.
+// rowsOf reads a file or folder in any format: its rows as text, with the columns ordered by name.
 func rowsOf(t *testing.T, path string) []string {
 	t.Helper()
 	source := path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		source = path // a folder is named after its format in these tests
+		source = path // in these tests a folder is named after its format
 	}
 	c, err := formats.SourceOf(source)
 	if err != nil {
@@ -233,15 +232,15 @@ func sameRows(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// TestResultIndependentOfFormat releases the same records from every source
-// format to every sink format.
+// TestResultIndependentOfFormat releases the same records from every source format into every sink
+// format.
 func TestResultIndependentOfFormat(t *testing.T) {
 	dir := t.TempDir()
 	rows := people(3000)
 	writeParquet(t, filepath.Join(dir, "in.parquet"), rows, 1000)
 	writeCSV(t, filepath.Join(dir, "in.csv"), rows)
 	writeJSONL(t, filepath.Join(dir, "in.jsonl"), rows)
-	// The Arrow file is made by the program: a release without masks.
+	// The program makes the Arrow file: a release without masks.
 	for _, format := range []string{"arrow"} {
 		p := parse(t, dir, setup{
 			source: fmt.Sprintf("parquet: {path: %s/in.parquet}", dir), sink: fmt.Sprintf("%s: {path: %s/in.%s}", format, dir, format),
@@ -271,8 +270,8 @@ func TestResultIndependentOfFormat(t *testing.T) {
 	}
 }
 
-// TestResultIndependentOfLayout releases the same records with other numbers of
-// workers, other row groups, and split into files.
+// TestResultIndependentOfLayout releases the same records with different numbers of workers,
+// different row groups, and divided into several files.
 func TestResultIndependentOfLayout(t *testing.T) {
 	dir := t.TempDir()
 	rows := people(20_000)

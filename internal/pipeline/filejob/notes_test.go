@@ -24,7 +24,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// brokers are an in-process broker with topics to read and to write.
+// brokers is an in-process broker with topics to read and to write.
 type brokers struct {
 	*testing.T
 	cluster *kfake.Cluster
@@ -47,8 +47,7 @@ func newBrokers(t *testing.T) *brokers {
 	return b
 }
 
-// committed are the messages of a topic that readers of committed ones see, in order of
-// partition and place.
+// committed returns the committed messages of a topic, ordered by partition and offset.
 func (b *brokers) committed(topic string) (values []string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 2*eventually.Patience)
@@ -82,7 +81,7 @@ func (b *brokers) committed(topic string) (values []string) {
 	}
 }
 
-// rowsWithTwoLost are 60 records of which the 10th and the 41st cannot be masked.
+// rowsWithTwoLost returns 60 records; the 10th and the 41st cannot be masked.
 func rowsWithTwoLost() string {
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
@@ -96,9 +95,9 @@ func rowsWithTwoLost() string {
 	return rows.String()
 }
 
-// What a file job has lost, and its snapshots, go to topics: of a release to a topic the
-// lost ones with its transaction, of one that is refused after it, each once and in order;
-// a topic that is missing is an error before anything is read.
+// Lost records and snapshots of a file job are sent to topics. For a release to a topic, lost
+// records are part of its transaction; for a refused release they follow it; each once and in
+// order. A missing topic is an error before anything is read.
 func TestNotesOfAFileJob(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -122,7 +121,7 @@ func TestNotesOfAFileJob(t *testing.T) {
 			}
 			keyed := setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(c.sink), masks: noiseMasks,
 				extra: "gate: {" + c.gate + "}\nquarantine: {kafka: {topic: " + topic + "}}\nassess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\nreport: {json: " + dir + "/r.json}\n"}
-			// To connect is to find the topics, and to let go of them.
+			// Connecting checks that the topics exist, and closes the connection.
 			if err := Connect(t.Context(), parseAnyway(t, dir, keyed)); (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("connecting: %v, want %q", err, c.fails)
 			}
@@ -174,8 +173,8 @@ func TestNotesOfAFileJob(t *testing.T) {
 	}
 }
 
-// What topics hold goes into a file once: the group's offsets move with the release, not
-// with one that is refused or cannot be told of; what is lost is named by its offset.
+// The content of topics is released into a file once: the group's offsets move with the release,
+// and not with one that is refused or cannot be reported. Lost records are named by their offsets.
 func TestTopicsIntoAFile(t *testing.T) {
 	t.Parallel()
 	b := newBrokers(t)
@@ -249,8 +248,7 @@ quarantine: {kafka: {topic: bad}}
 	}
 }
 
-// parseAnyway is parse of a quarantine in a topic that no brokers are given for, which is
-// refused before.
+// parseAnyway is parse for a quarantine in a topic without brokers, which is refused earlier.
 func parseAnyway(t *testing.T, dir string, s setup) *config.Pipeline {
 	t.Helper()
 	if !strings.HasPrefix(s.sink, "csv") {

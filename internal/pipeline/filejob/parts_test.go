@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What is kept of the quarantine for a topic is let go once, however often it is told to.
+// The temporary quarantine for a topic is deleted once, however often this is requested.
 func TestQuarantineIsLeftOnce(t *testing.T) {
 	spool, err := os.Create(filepath.Join(t.TempDir(), "spool"))
 	if err != nil {
@@ -29,8 +29,8 @@ func TestQuarantineIsLeftOnce(t *testing.T) {
 	}
 }
 
-// A snapshot that cannot be written ends the run, whichever of them it is, the last one
-// after all records too, and there is no release.
+// If any snapshot cannot be written, also the last one after all records, the run ends and there is
+// no release.
 func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
@@ -45,7 +45,7 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 		var r *run
 		calls := &faulty.Calls{Name: name, N: n, Cancel: func() {
 			for _, f := range r.snapshots.files {
-				f.Close() // as by the system
+				f.Close() // as from the operating system
 			}
 		}}
 		_, err = runCounted(t.Context(), calls, p, func(of *run) { r = of })
@@ -70,7 +70,7 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A snapshot of every record is one for each, however many a block holds.
+// With a snapshot for every record, there is one for each, however many records a block has.
 func TestSnapshotsOfEveryRecord(t *testing.T) {
 	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 1}, emit: [{jsonl: DIR/s.jsonl}]}\n")
 	write(t, filepath.Join(dir, "in.csv"), tableOf(4, 30))
@@ -82,8 +82,8 @@ func TestSnapshotsOfEveryRecord(t *testing.T) {
 	}
 }
 
-// A rehearsal judges as the run does: by the records that are drawn, lost and left, none of
-// them twice.
+// A rehearsal judges like the run: by the drawn, lost and omitted records, none of them counted
+// twice.
 func TestRehearsalsJudgeAsRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate   string

@@ -22,7 +22,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// standing is a person with the place of the record in the whole.
+// standing is a person with the record's place in the whole data set.
 type standing struct {
 	person
 	Part *int64 `parquet:"part,optional"`
@@ -86,8 +86,8 @@ func writeStanding(t *testing.T, path string, rows []standing) {
 	write(t, path, out.Bytes())
 }
 
-// placing is a configuration whose release is CSV with the identifier in it, so that
-// records are known again.
+// placing returns a configuration with a CSV release that contains the identifier, so that records
+// can be recognised.
 func placing(t *testing.T, dir, source, extra string) (*config.Pipeline, error) {
 	t.Helper()
 	write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
@@ -112,7 +112,7 @@ report: {json: %[1]s/report.json}
 %[3]s`, dir, source, extra)), config.Options{Environ: func() []string { return nil }})
 }
 
-// lines are those of a CSV file behind its header, sorted.
+// lines returns the lines of a CSV file after its header, sorted.
 func lines(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -136,7 +136,7 @@ func read(t *testing.T, path string) (v map[string]any) {
 	return v
 }
 
-// sameMeasures compares what reports say: sums in another order agree to 1e-9.
+// sameMeasures compares two reports: sums in another order agree to 1e-9.
 func sameMeasures(t *testing.T, path string, got, want any) {
 	t.Helper()
 	switch want := want.(type) {
@@ -165,8 +165,8 @@ func sameMeasures(t *testing.T, path string, got, want any) {
 	}
 }
 
-// TestPlaces: whatever the order and the files in which records come, with the places
-// of the whole they are masked as in the whole, to the bit, and measured as there.
+// TestPlaces: for any order and any division of the records into files, records with the places of
+// the whole data set are masked as in the whole, bit by bit, and measured as there.
 func TestPlaces(t *testing.T) {
 	rows := people(9000)
 	parts := [][]person{rows[:4000], rows[4000:4001], rows[4001:]}
@@ -199,7 +199,7 @@ func TestPlaces(t *testing.T) {
 				case "pieces":
 					rows = slices.Concat(rows[5000:], rows[300:4500], rows[:300], rows[4500:5000])
 				}
-				if order == "files" { // the parts of another task's reading
+				if order == "files" { // the parts that another task reads
 					in = filepath.Join(dir, "in")
 					writeStanding(t, filepath.Join(in, "0."+format), rows[7000:])
 					writeStanding(t, filepath.Join(in, "1."+format), rows[:7000])
@@ -227,7 +227,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlacesKeepTheirOrder: where places ascend, the release has the order of the source.
+// TestPlacesKeepTheirOrder: if places are ascending, the release has the order of the source.
 func TestPlacesKeepTheirOrder(t *testing.T) {
 	dir := t.TempDir()
 	rows := standingIn([][]person{people(3000)})
@@ -250,8 +250,8 @@ func TestPlacesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestNoPlace: a record without a place goes to quarantine, where it is called by the
-// file and the record; the others are masked as without it.
+// TestNoPlace: a record without a place goes to quarantine, where the file and the record number
+// identify it. The others are masked as without it.
 func TestNoPlace(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		t.Run(format, func(t *testing.T) {
@@ -305,8 +305,7 @@ func TestNoPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceOfTwo: that two records have one place is found wherever they stand, and
-// nothing is published.
+// TestPlaceOfTwo: two records with the same place are detected anywhere, and nothing is published.
 func TestPlaceOfTwo(t *testing.T) {
 	parts := [][]person{people(40_000)}
 	for name, twin := range map[string][2]int{"neighbours": {7, 8}, "the last": {39_998, 39_999}, "far apart": {0, 39_999}, "blocks apart": {2_000, 37_000}} {
@@ -333,7 +332,7 @@ func TestPlaceOfTwo(t *testing.T) {
 	}
 }
 
-// TestPlaceColumns: a column that is not there or is no whole number is an error of the
+// TestPlaceColumns: a column that does not exist or does not contain integers is an error of the
 // configuration, with its place.
 func TestPlaceColumns(t *testing.T) {
 	dir := t.TempDir()
@@ -356,8 +355,8 @@ func TestPlaceColumns(t *testing.T) {
 	}
 }
 
-// TestShardsWithoutIdentity: of runs that are several, a record without identity would
-// have the draws of another one's.
+// TestShardsWithoutIdentity: in several runs, records without identity would share the draws of
+// other records.
 func TestShardsWithoutIdentity(t *testing.T) {
 	dir := t.TempDir()
 	rows := people(200)

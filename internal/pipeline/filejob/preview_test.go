@@ -22,8 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// table is a run over a CSV file of some records, of which the one in the middle cannot
-// be read, with a report; extra is more of the configuration.
+// table returns a run over a CSV file of some records with a report. The record in the middle
+// cannot be read; extra is added to the configuration.
 func table(t *testing.T, dir string, records int, extra string) *config.Pipeline {
 	t.Helper()
 	var rows strings.Builder
@@ -48,7 +48,7 @@ func reporting(dir, gate string) string {
 	return fmt.Sprintf("report: {json: %s}\ngate: {max_quarantined: 0.5%s}\n", filepath.Join(dir, "report.json"), gate)
 }
 
-// fieldsOf are the records of a CSV file.
+// fieldsOf returns the records of a CSV file.
 func fieldsOf(t *testing.T, path string) (rows [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -61,7 +61,7 @@ func fieldsOf(t *testing.T, path string) (rows [][]string) {
 	return rows
 }
 
-// sameValue says whether a preview shows what a file holds: numbers are the same number.
+// sameValue reports whether a preview shows the content of a file; numbers are compared as numbers.
 func sameValue(shown, held string) bool {
 	if held == "" {
 		return shown == "(null)"
@@ -71,9 +71,8 @@ func sameValue(shown, held string) bool {
 	return shown == held || err1 == nil && err2 == nil && x == y
 }
 
-// A preview shows the first rows of the release that the run makes, beside those that they
-// come from: one, some, all but one, all, more than there are. Records that are not
-// released are counted.
+// A preview shows the first rows of the release that the run makes, next to their original rows:
+// one, some, all but one, all, and more than exist. Records that are not released are counted.
 func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 	dir := t.TempDir()
 	p := table(t, dir, 61, reporting(dir, ""))
@@ -82,7 +81,7 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 	}
 	released := fieldsOf(t, filepath.Join(dir, "out.csv"))
 	original := fieldsOf(t, filepath.Join(dir, "in.csv"))
-	original = append(original[:31:31], original[32:]...) // without the one that cannot be read
+	original = append(original[:31:31], original[32:]...) // without the unreadable record
 	for _, rows := range []int{1, 30, 31, 59, 60, 61, 100} {
 		v, err := NewPreview(context.Background(), p, rows, new(pipeline.Progress))
 		if err != nil {
@@ -108,9 +107,9 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 	}
 }
 
-// More than 100 rows are shown of what the last run released, and of nothing else: not
-// without a report, one that can be read, one that the gate has passed, of this configuration
-// and key, of this source, with its release beside it.
+// More than 100 rows are shown only from the last run's release. This needs a readable report of a
+// run that passed the gate, with the same configuration, key and source, and its release next to
+// it.
 func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 	for _, c := range []struct {
 		name, cut string
@@ -171,8 +170,7 @@ func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 	}
 }
 
-// What a report and a release are to each other is said, for every form of report and
-// every way in which they can disagree.
+// Verify compares a report and a release, for every form of report and every kind of difference.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
 	p := table(t, dir, 41, fmt.Sprintf("report: {json: %s, html: %s}\ngate: {max_quarantined: 0.5}\n", filepath.Join(dir, "report.json"), filepath.Join(dir, "sub", "report.html")))
@@ -184,7 +182,7 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, at := range map[string]string{"report.json": "", "report.public.json": "", "sub/report.html": "", "sub/report.public.html": out} { // the public does not learn of folders
+	for path, at := range map[string]string{"report.json": "", "report.public.json": "", "sub/report.html": "", "sub/report.public.html": out} { // the public report does not contain folders
 		v, err := Verify(context.Background(), filepath.Join(dir, path), at)
 		if err != nil || !v.Agree || v.Report != filepath.Join(dir, path) || v.Release != out || !strings.HasPrefix(v.Words, fmt.Sprintf("they belong together: %d bytes, sha256 ", len(text))) {
 			t.Errorf("%s: %+v, %v", path, v, err)
@@ -195,7 +193,7 @@ func TestVerify(t *testing.T) {
 	folder := filepath.Join(dir, "folder")
 	write(t, filepath.Join(folder, "a.csv"), text)
 	write(t, filepath.Join(folder, "b.csv"), text)
-	// Reports that are made from this one.
+	// Reports made from this one.
 	made := func(name string, change func(map[string]any)) string {
 		whole, err := os.ReadFile(filepath.Join(dir, "report.json"))
 		if err != nil {
@@ -230,7 +228,7 @@ func TestVerify(t *testing.T) {
 	for _, c := range []struct {
 		name, report, at string
 		agree            bool
-		want             string // "error: …" is one of the data
+		want             string // "error: …" is an error of the data
 	}{
 		{"named", whole, out, true, "they belong together"},
 		{"another", whole, other, false, fmt.Sprintf("they do not belong together: the report is about %d bytes, sha256 %s, and there are %d, sha256 ", len(text), digest, len(text)+1)},
@@ -270,7 +268,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// release2 is the digest that a report has of its release.
+// release2 returns the digest of the release in a report.
 func release2(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -284,8 +282,8 @@ func release2(t *testing.T, path string) string {
 	return id.Release.SHA256
 }
 
-// near says whether two results are the same but for the last digits of numbers, which
-// depend on the order of sums.
+// near reports whether two results agree up to the last digits of numbers, which depend on the
+// order of sums.
 func near(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -310,11 +308,11 @@ func near(a, b any) bool {
 	}
 }
 
-// Snapshots come after every so many records that are masked, however the source cuts its blocks, each of
-// what was read so far and, in its window, of what came since the one before; the last
-// one of the rest. They change nothing in the report of the run.
+// Snapshots follow every given number of masked records, however the source divides its blocks.
+// Each covers everything read so far, its window covers the records since the previous snapshot,
+// and the last one covers the rest. They do not change the report of the run.
 func TestSnapshots(t *testing.T) {
-	const records = 250 // of which number 125 is quarantined
+	const records = 250 // number 125 is quarantined
 	run := func(t *testing.T, emit string) (dir string, rep map[string]any, log string) {
 		dir = t.TempDir()
 		p := table(t, dir, records, fmt.Sprintf("report: {json: %s}\ngate: {max_quarantined: 0.5}\n%s", filepath.Join(dir, "report.json"), strings.ReplaceAll(emit, "DIR", dir)))
@@ -358,7 +356,7 @@ func TestSnapshots(t *testing.T) {
 		if info, err := os.Stat(filepath.Join(dir, "b.jsonl")); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("mode %v (%v)", info.Mode(), err)
 		}
-		if n := strings.Count(log, `"level":"info"`); n != 2*len(lengths) { // a line for each of two columns
+		if n := strings.Count(log, `"level":"info"`); n != 2*len(lengths) { // one line for each of two columns
 			t.Errorf("every %d: %d on the log, want %d", every, n, len(lengths))
 		}
 		var before counts
@@ -404,8 +402,8 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Every place that a run writes to is tried before a record is read, and nothing is left
-// of that; a run that cannot write there fails in the same way and publishes nothing.
+// Every place that a run writes to is tried before a record is read, and nothing remains of that. A
+// run that cannot write there fails in the same way and publishes nothing.
 func TestWhatCannotBeOpened(t *testing.T) {
 	const good = "report: {json: DIR/r.json, html: DIR/r.html}\nquarantine: {jsonl: DIR/q.jsonl}\n"
 	for _, c := range []struct{ name, sink, extra, want string }{
@@ -436,7 +434,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 				}
 			}
 			judge("Connect", Connect(context.Background(), p))
-			if got := filesIn(t, dir); len(got) > 1 { // the file that is in the way
+			if got := filesIn(t, dir); len(got) > 1 { // the file that blocks the name
 				t.Errorf("Connect leaves %q", got)
 			}
 			_, err := Run(context.Background(), p, pipeline.Options{})

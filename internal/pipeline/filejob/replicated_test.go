@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Unique combinations of keys that stand in a synthetic release are counted as the files have
-// them, and a rule withholds where they are too many, or where a sample does not tell.
+// Unique combinations of keys that occur in a synthetic release are counted as in the files. A rule
+// withholds the release if there are too many, or if a sample cannot tell.
 func TestReplicatedUniquesOfSyntheticKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 15))
 	var rows strings.Builder

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// A run measures what its roles say that an intruder knows. A key that is counted may be
-// masked: what is released of it is counted then.
+// A run measures the keys that the columns' roles declare as known to an intruder. A counted key
+// may be masked; then its released values are counted.
 func TestKeysByTheirRole(t *testing.T) {
 	const still = "\n  - noise: {columns: [income], sd: 300}\n"
 	const moved = still + "  - swap: {keys: [age], attribute: income, columns: [region], rate: 0.9}\n"

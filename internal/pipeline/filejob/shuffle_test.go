@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Two releases of the same records under one key to which anything else was done have
-// orders of their own: else their records could be put side by side, and their noise
-// averaged or their categories cut with one another. The same release has the same order.
+// Two releases of the same records under one key but with different processing have different
+// orders. Otherwise their records could be matched, and their noise averaged or their categories
+// intersected. An identical release has the same order.
 func TestReleasesOfOtherMasksAreShuffledApart(t *testing.T) {
 	const noise = "\n  - noise: {columns: [income], sd: 100}"
 	rows := people(200)
@@ -48,7 +48,7 @@ func TestReleasesOfOtherMasksAreShuffledApart(t *testing.T) {
 	}
 	for a := range all {
 		for b := range all {
-			// 60 ages: by chance some 3 of 200 agree, and hardly ever 20.
+			// 60 ages: about 3 of 200 agree by chance, and almost never 20.
 			if n := agree(all[a], all[b]); a != b && n > 20 {
 				t.Errorf("%s and %s agree in %d places", a, b, n)
 			}

@@ -13,8 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Texts are synthesised from file to file: what few records have stays in, what is missing stays missing, a number follows its
-// text, and what is guessed of texts is in the report. A rule about that withholds where it does not hold.
+// Texts are synthesised from file to file: rare values are not released, missing values stay
+// missing, a number depends on its text, and guesses of texts are in the report. A rule about them
+// withholds the release if it fails.
 func TestTextsAreSynthesised(t *testing.T) {
 	const n = 1200
 	rng := rand.New(rand.NewPCG(10, 15))
@@ -25,7 +26,7 @@ func TestTextsAreSynthesised(t *testing.T) {
 		income := 1000 + 100*len(region) + rng.IntN(40)
 		switch {
 		case i < 3:
-			region = "atlantis" // fewer than any model learns
+			region = "atlantis" // fewer than any model uses
 		case i%50 == 7:
 			region = ""
 		}
@@ -83,7 +84,7 @@ func TestTextsAreSynthesised(t *testing.T) {
 		if slices.Sort(words); !slices.Equal(words, []string{"", "north", "south", "\u00e9st"}) {
 			t.Errorf("%s: the release has the regions %q", c.source, words)
 		}
-		// 1520 to 1539 in the mean: SD 12 and more, of some 400 records.
+		// The mean of 1520 to 1539: SD of at least 12, for about 400 records.
 		for r, want := range map[string]float64{"north": 1519.5, "south": 1519.5, "\u00e9st": 1419.5} {
 			if !(math.Abs(mean[r]/count[r]-want) <= 12) {
 				t.Errorf("%s: the mean of %s is %v, want %v", c.source, r, mean[r]/count[r], want)

@@ -13,9 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// A sensitive column of texts of which the masks have left every value as it was, by chance or as there was nothing
-// to do, is warned of, and refused by a gate that does not allow it; nothing is published then. One altered value
-// in the last record is enough, and suppression is to leave what is not rare.
+// If the masks have left every value of a sensitive text column unchanged, by chance or because
+// nothing had to be done, a warning says so, and a gate that does not allow it refuses the release;
+// then nothing is published. One altered value in the last record is enough to pass. Suppression is
+// expected to leave values that are not rare.
 func TestTextsThatStay(t *testing.T) {
 	pram := func(keep string) string { return "pram: {columns: [place], keep: " + keep + ", categories: [a, b]}" }
 	swap := "swap: {columns: [place], keys: [sex], attribute: half, rate: 1e-9, policy: random, scope: dataset}"

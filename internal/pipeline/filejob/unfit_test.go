@@ -14,15 +14,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// A snapshot, or a sample, that has too few records of a stratum for a model ends no run whose
-// data have enough: its R and U are those of the release alone, and say so.
+// If a snapshot or sample has too few records of a stratum for a model, a run with enough data
+// continues: R and U are those of the release alone, and the report says so.
 func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 15))
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
 	for i := range 600 {
 		region, income := "a", 1000+rng.IntN(900)
-		if i == 50 || i >= 400 && i < 411 { // one alone until late, and never among the extremes, which a sample has all of
+		if i == 50 || i >= 400 && i < 411 { // only this record until late, and never among the extremes, which a sample always contains
 			region, income = "b", 1440+rng.IntN(20)
 		}
 		fmt.Fprintf(&rows, "R%d,%d,%d,%d,%s\n", i, income, rng.IntN(500), 20+rng.IntN(40), region)

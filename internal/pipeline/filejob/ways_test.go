@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// tableOf is a CSV file of so many records, of which every nth cannot be masked.
+// tableOf returns a CSV file with the given number of records; every nth cannot be masked.
 func tableOf(records, nth int) []byte {
 	var rows bytes.Buffer
 	rows.WriteString("id,income,debt,age,region\n")
@@ -39,7 +39,7 @@ const (
 	swapsAll    = "\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, policy: random, scope: dataset}\n  - noise: {columns: [income], sd: 10%}\n  - topcode: {columns: [debt], upper_percentile: 90, replace: mean}\n"
 )
 
-// job is a configuration over a file of 60 records in a folder of its own.
+// job returns a configuration for a file of 60 records, in a separate folder.
 func job(t *testing.T, sink, masks, extra string) (string, *config.Pipeline) {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func job(t *testing.T, sink, masks, extra string) (string, *config.Pipeline) {
 	return dir, parse(t, dir, setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(sink), masks: masks, extra: in(extra)})
 }
 
-// rehearsed is Rehearse of a configuration, with a source whose calls are counted.
+// rehearsed is Rehearse for a configuration, with a source that counts its calls.
 func rehearsed(ctx context.Context, p *config.Pipeline, calls *faulty.Calls) (bool, error) {
 	ctx, o := pipeline.Options{}.Ready(ctx)
 	src, err := pipeline.OpenSource(ctx, p)
@@ -64,8 +64,8 @@ func rehearsed(ctx context.Context, p *config.Pipeline, calls *faulty.Calls) (bo
 	return verdict != nil, err
 }
 
-// Wherever a job of any kind is told to end, at its first questions and at its last, it says
-// so, gives nothing else and leaves nothing; and where it is not told to, it is done.
+// If a job of any kind is cancelled at any check of the context, it returns the error and no
+// result, and leaves no file. Otherwise it completes.
 func TestJobsEndAtEveryQuestion(t *testing.T) {
 	const copied = "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n"
 	for _, c := range []struct {
@@ -152,7 +152,7 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 	}
 }
 
-// Whatever call to its source fails, a rehearsal and a preview say so, and give nothing.
+// If any call to the source fails, a rehearsal and a preview return the error and no result.
 func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 	for name, attempt := range map[string]func(p *config.Pipeline, calls *faulty.Calls) (bool, error){
 		"a rehearsal": func(p *config.Pipeline, calls *faulty.Calls) (bool, error) { return rehearsed(t.Context(), p, calls) },
@@ -192,8 +192,8 @@ func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 	}
 }
 
-// meddledWith runs a configuration, with copies or without, of which something is done at a
-// call; nil: the call fails.
+// meddledWith runs a configuration, with or without copies, and performs an action at one call;
+// nil: the call fails.
 func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(runs []*run, reports *account.Files)) (*account.Result, error) {
 	t.Helper()
 	if p.Copies() == 1 {
@@ -214,15 +214,15 @@ func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(
 	return result, nil
 }
 
-// Whatever comes in the way of a file of a run or of its copies, between its making and its
-// name, is an error that says which of them it is; and where nothing does, all are there.
+// If anything happens to a file of a run or of its copies between its creation and its name, the
+// error says to which file. If nothing happens, all files exist.
 func TestFilesThatAreLostOnTheWay(t *testing.T) {
 	type lost func(dir, name string) error
 	folder := lost(func(dir, name string) error { return os.MkdirAll(filepath.Join(dir, name, "in the way"), 0o700) })
 	unnamed := lost(func(dir, name string) error { return os.Remove(publish.TempName(filepath.Join(dir, name))) })
 	for _, kind := range []struct {
 		sink, masks, quarantine string
-		calls                   int // of one name, until the last file is there
+		calls                   int // of one name, until the last file exists
 		files                   []string
 	}{
 		{"DIR/out.csv", noiseMasks, "DIR/q.jsonl", 1, []string{"out.csv", "q.jsonl", "r.html", "r.json", "r.public.html", "r.public.json"}},
@@ -281,7 +281,7 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		refused("many entries", "quarantine: ", err)
 		_, _, err = attempt(60, 30, "max_quarantined: 0.6", "finish", func(_ string, _ []*run, reports *account.Files) error { return reports.Abort() })
 		refused("the report", "report: ", err)
-		// Where the release is withheld, what it is withheld from can be lost as well.
+		// If the release is withheld, its files can be lost as well.
 		_, _, err = attempt(60, 30, "max_quarantined: 0", "finish", func(dir string, _ []*run, _ *account.Files) error { return folder(dir, "r.json") })
 		refused("the report of a refusal", "report: ", err)
 		calls := &faulty.Calls{Name: "abort", N: 1}
@@ -292,8 +292,8 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 	}
 }
 
-// Of more records than the sample those that hold the targets of a swap are sought in a pass of
-// their own, which is told as one; of fewer there is none.
+// With more records than the sample, the records with the targets of a swap are searched for in a
+// separate pass, which is reported as one. With fewer there is no such pass.
 func TestHoldersAreSought(t *testing.T) {
 	for sample, want := range map[int]string{10: "locate", 100: "assess"} {
 		_, p := job(t, "csv: {path: DIR/out.csv}", swapsAll, fmt.Sprintf("gate: {allow_unchanged: 1, max_quarantined: 0.5}\nassess: {sample: %d}\n", sample))

@@ -42,7 +42,7 @@ func columnOf(t *testing.T, path, name string) []string {
 	return values
 }
 
-// wholeRun releases 900 people under masks of all records.
+// wholeRun releases 900 people with masks of all records.
 func wholeRun(t *testing.T, masks, extra string) (dir string, p *config.Pipeline, r *account.Result, err error) {
 	t.Helper()
 	dir = t.TempDir()
@@ -57,9 +57,8 @@ func measured(r *account.Result, name string) assess.ColumnMeasures {
 	return r.Report.Columns[slices.IndexFunc(r.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == name })]
 }
 
-// Groups of k leave in the released file, within each stratum, with all other columns as
-// they were; R by index is the mean square of the file, whether the sample holds all
-// records or few.
+// The released file has groups of k within each stratum, and all other columns are unchanged. R by
+// index is the mean square of the file, whether the sample has all records or a few.
 func TestMicroaggregatedFile(t *testing.T) {
 	const k = 4
 	for _, sample := range []string{"all", "100"} {
@@ -110,8 +109,8 @@ func TestMicroaggregatedFile(t *testing.T) {
 	}
 }
 
-// Noise in front of groups is drawn: replicates where the sample holds all, else the one
-// release, marked as approximate.
+// Noise before groups is random: replicates are used if the sample has all records, otherwise the
+// one release, marked as approximate.
 func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
 	for _, tt := range []struct {
 		sample      string
@@ -131,7 +130,7 @@ func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
 	}
 }
 
-// Exchanged values are those of the file, and swaps, groups and ranks stand in one run.
+// Exchanged values are those of the file. Swaps, groups and ranks can be combined in one run.
 func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
 	dir, _, r, err := wholeRun(t, "\n  - rankswap: {columns: [income], p: 5%}\n  - microaggregate: {columns: [debt], k: 3, method: univariate}\n"+
 		"  - noise: {columns: [debt], sd: 3}\n", "assess: {replicates: 5}")
@@ -158,15 +157,16 @@ func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
 	}
 }
 
-// What the data do not allow is said with its place, and nothing is written.
+// If the data do not allow the mask, the error gives the place and nothing is written.
 func TestWholeMasksRefuse(t *testing.T) {
 	for masks, want := range map[string]string{
 		"\n  - microaggregate: {columns: [income], k: 901}\n":               "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 900, got 901; lower k (test.yaml:",
 		"\n  - microaggregate: {columns: [income], k: 400, by: [region]}\n": "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has ",
 		"\n  - shuffle: {columns: [income], on: [age, region]}\n":           "masks[0].shuffle.on[1]: region is string, and shuffle needs numbers to go by; leave it out, or where only some of its values are no numbers, or it has no value at all, source.csv.types: {region: float64} makes it numbers ",
-		// What a mask has made text no type of the source makes a number.
+		// A column that a mask has turned into text cannot be used as a number by a later mask.
 		"\n  - topcode: {columns: [income], upper: 900, replace: label, upper_label: much}\n  - noise: {columns: [income], sd: 3}\n": "masks[1].noise.columns: income is string, and noise needs a number (test.yaml:",
-		// A type is known with the data alone, and the place is that of the parameter all the same.
+		// The type is only known from the data, but the error still gives the place of the
+		// parameter.
 		"\n  - noise: {columns: [debt], sd: 3}\n  - recode: {columns: [age], breaks: [0, 21, 200], midpoints: true}\n": `masks[1].recode.breaks: column "age" cannot hold 10.5 in its type and decimals (test.yaml:`,
 		"\n  - noise: {columns: [debt], sd: 3}\n  - pram: {columns: [age], keep: 0.5, categories: [\"1\", x]}\n":       `masks[1].pram.categories: column "age" holds numbers, and "x" is none (test.yaml:`,
 		"\n  - rankswap: {columns: [income], p: 0.001}\n":                                                              "masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.001 of 900 is less; give a greater p (test.yaml:",
@@ -184,8 +184,8 @@ func TestWholeMasksRefuse(t *testing.T) {
 	}
 }
 
-// What is shuffled are the values of the file, R by index is that of replicates, and the rest of
-// the file stays; the note says what was kept.
+// The shuffled values are those of the file, R by index is that of replicates, and the rest of the
+// file is unchanged. The note says what was kept.
 func TestShuffledFile(t *testing.T) {
 	dir, _, r, err := wholeRun(t, "\n  - shuffle: {columns: [income, debt], on: [age]}\n", "assess: {replicates: 6}")
 	if err != nil {
@@ -226,8 +226,8 @@ func TestShuffledFile(t *testing.T) {
 	}
 }
 
-// A synthetic file: no value of the columns is one of the data, what stays is as it was, R by
-// index is 1/(2σ²) where nothing stays, and the note has the rule by which copies are combined.
+// A synthetic file: no value of the columns occurs in the data, the other columns are unchanged, R
+// by index is 1/(2σ²) without predictors, and the note contains the rule for combining copies.
 func TestSyntheticFile(t *testing.T) {
 	var released []string
 	for _, number := range []string{"1", "2"} {
@@ -243,7 +243,7 @@ func TestSyntheticFile(t *testing.T) {
 				same++
 			}
 		}
-		if same > 9 { // incomes are 9 million cents, of which 900 are there: .09 are met by chance
+		if same > 9 { // 900 incomes among 9 million possible amounts: .09 matches are expected by chance
 			t.Errorf("%d of %d incomes are among the original ones", same, len(after))
 		}
 		if !slices.Equal(columnOf(t, in, "age"), columnOf(t, out, "age")) {
@@ -271,7 +271,7 @@ func TestSyntheticFile(t *testing.T) {
 	}
 }
 
-// The note tells what follows from what is published of groups.
+// The note contains the conclusions from the published parameters of groups.
 func TestNoteOfGroups(t *testing.T) {
 	dir, _, _, err := wholeRun(t, "\n  - microaggregate: {columns: [income], k: 3}\n  - rankswap: {columns: [debt], p: 10%}\n", "assess: {replicates: 2}")
 	if err != nil {

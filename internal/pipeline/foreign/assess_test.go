@@ -23,8 +23,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// row is a record of a test file; NaN is no value, and a text that is no number a
-// record that cannot be read.
+// row is a record of a test file; NaN is a missing value, and a text that is not a number makes the
+// record unreadable.
 type row struct {
 	id         string
 	wage, debt float64
@@ -33,7 +33,7 @@ type row struct {
 	bad        bool
 }
 
-// rows are n records, with values missing in either column now and then.
+// rows returns n records, with some values missing in either column.
 func rows(n int) []row {
 	draw := rand.New(rand.NewPCG(3, 4))
 	out := make([]row, n)
@@ -49,7 +49,7 @@ func rows(n int) []row {
 	return out
 }
 
-// masked is a release of records: other wages, some of them missing.
+// masked returns a release of records: other wages, some of them missing.
 func masked(in []row) []row {
 	draw := rand.New(rand.NewPCG(5, 6))
 	out := append([]row(nil), in...)
@@ -62,14 +62,14 @@ func masked(in []row) []row {
 	return out
 }
 
-// shuffled is the same records in another order.
+// shuffled returns the same records in another order.
 func shuffled(in []row) []row {
 	out := append([]row(nil), in...)
 	rand.New(rand.NewPCG(7, 8)).Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
 
-// file writes records; the columns stand in the order of their names in the header.
+// file writes records; the columns have the order of the header.
 func file(t *testing.T, header string, in []row, types ...string) *csv.SourceConfig {
 	t.Helper()
 	var text strings.Builder
@@ -102,7 +102,7 @@ func file(t *testing.T, header string, in []row, types ...string) *csv.SourceCon
 	return c
 }
 
-// direct measures pairs that are put together here, in one block; bad ones left out.
+// direct measures pairs constructed here, in one block, without unreadable records.
 func direct(t *testing.T, original, released []row, names ...string) *assess.Measures {
 	t.Helper()
 	var columns []assess.Column
@@ -145,8 +145,8 @@ func direct(t *testing.T, original, released []row, names ...string) *assess.Mea
 
 var measured = []string{"max", "p50"}
 
-// alike holds measures against others to 12 digits: sums depend on the order of blocks in
-// the last ones. What is not a number is so in both.
+// alike compares two sets of measures to 12 digits: the last digits of sums depend on the order of
+// blocks. NaN must be in both.
 func alike(t *testing.T, name string, got, want *assess.Measures) {
 	t.Helper()
 	if where := differs("", reflect.ValueOf(got), reflect.ValueOf(want)); where != "" {
@@ -202,9 +202,9 @@ func differs(path string, a, b reflect.Value) string {
 	}
 }
 
-// A release is measured by position as its pairs are, whatever the columns' order; by an
-// identifier as by position, whatever the records' order, and whether a file has the
-// identifiers as integers, as doubles or as texts.
+// A release compared by position has the measures of its pairs, for any order of columns. Compared
+// by an identifier it has the same measures, for any order of records, and with identifiers as
+// integers, doubles or texts.
 func TestAssessOfARelease(t *testing.T) {
 	original := rows(3000)
 	released := masked(original)
@@ -232,8 +232,8 @@ func TestAssessOfARelease(t *testing.T) {
 	if len(byPlace.Pictures) != 3 || byPlace.Pictures[2].Column != "age" {
 		t.Errorf("%d pictures", len(byPlace.Pictures))
 	}
-	// The record of an identifier that only one file could read is left out of both: what
-	// is bad in the released file has no released record.
+	// If only one file can read the record of an identifier, it is omitted from both: an unreadable
+	// record of the released file has no partner.
 	for _, types := range [][2]string{{"int64", "int64"}, {"int64", "float64"}, {"float64", "int64"}, {"string", "string"}} {
 		got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, append(numbers, "id", types[0])...), Released: file(t, header, shuffled(released), append(numbers, "id", types[1])...), Targets: measured}, new(pipeline.Progress))
 		if err != nil {
@@ -245,13 +245,13 @@ func TestAssessOfARelease(t *testing.T) {
 			t.Errorf("%v: %d, %d, %d", types, got.OriginalN, got.Released, got.Unmatched)
 		}
 	}
-	// Records of which one of the files has nothing: the first, the last, one between.
+	// Records that exist in only one of the files: the first, the last, and one in between.
 	few := shuffled(append([]row{}, released[2:1500]...))
 	got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, numbers...), Released: file(t, header, few, numbers...), Columns: []string{"debt"}, Targets: measured}, new(pipeline.Progress))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The column of what cannot be read is not among those that are.
+	// The column of the unreadable value is not read.
 	for i := range original {
 		original[i].bad, released[i].bad = false, false
 	}
@@ -261,7 +261,7 @@ func TestAssessOfARelease(t *testing.T) {
 	}
 }
 
-// What cannot be matched is said with its file and place, without a value.
+// Files that cannot be matched are an error with the file and the place, and without a value.
 func TestAssessRefuses(t *testing.T) {
 	const header = "id,wage,debt,age,region"
 	original := rows(40)
@@ -340,8 +340,8 @@ func TestAssessRefuses(t *testing.T) {
 	}
 }
 
-// A category that is a number in both files is told by its value, however it is written;
-// where one file has text it is told by its text.
+// A category that is a number in both files is compared by value, in any notation. If one file has
+// text, it is compared as text.
 func TestCategoriesAreToldByTheirValues(t *testing.T) {
 	write := func(text string) *csv.SourceConfig {
 		path := filepath.Join(t.TempDir(), "a.csv")
@@ -366,7 +366,7 @@ func TestCategoriesAreToldByTheirValues(t *testing.T) {
 	}
 }
 
-// Records that stand at the same places are compared however either file is cut into blocks.
+// Records at the same places are compared, however the two files are divided into blocks.
 func TestFilesAreCutDifferently(t *testing.T) {
 	original := rows(1000)
 	released := masked(original)

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// wages, debts and regions are columns of records, as an attack takes them.
+// wages, debts and regions return columns of records in the form that an attack needs.
 func wages(in []row) (out []float64) {
 	for _, r := range in {
 		v := r.wage
@@ -41,7 +41,7 @@ func debts(in []row) (out []float64) {
 	return out
 }
 
-// classes numbers texts of several files one after the other, each as it first appears.
+// classes numbers the texts of several files in order of first appearance, one file after another.
 func classes(of func(row) string, files ...[]row) (out [][]int32) {
 	numbers := map[string]int32{}
 	for _, in := range files {
@@ -63,8 +63,8 @@ func classes(of func(row) string, files ...[]row) (out [][]int32) {
 	return out
 }
 
-// same says whether two columns group the records alike, the same in all files: codes are
-// names, of which only equality counts.
+// same reports whether two columns group the records in the same way in all files: codes are names,
+// and only their equality counts.
 func same(a, b [][]int32) bool {
 	there, back := map[int32]int32{-1: -1}, map[int32]int32{-1: -1}
 	x, y := slices.Concat(a...), slices.Concat(b...)
@@ -90,7 +90,7 @@ func equal(a, b []float64) bool {
 func region(r row) string { return r.region }
 func age(r row) string    { return fmt.Sprint(r.age) }
 
-// picked are the records of some places.
+// picked returns the records at some places.
 func picked(in []row, at []int) (out []row) {
 	for _, i := range at {
 		out = append(out, in[i])
@@ -100,9 +100,9 @@ func picked(in []row, at []int) (out []row) {
 
 const columnsOfAttack = "id,wage,debt,age,region"
 
-// What an attack is run on are the columns of the files, record beside record: by
-// position and by an identifier, with records that one file alone has, with weights and
-// households of the original, and with earlier releases in which some are missing.
+// An attack uses the columns of the files, record by record: by position and by an identifier, with
+// records in one file only, with weights and households of the original, and with earlier releases
+// in which some records are missing.
 func TestAttackOnARelease(t *testing.T) {
 	original := rows(500)
 	released := masked(original)
@@ -128,9 +128,9 @@ func TestAttackOnARelease(t *testing.T) {
 			want, unowned, missing := released, 0, -1
 			if byID {
 				a.ID = "id"
-				// The first and the last record of the original and one between are not
-				// released, two that are released nobody knows of, and of one that is the
-				// original cannot be read.
+				// The first and the last record of the original and one in between are not
+				// released. Two released records are unknown, and the original of one cannot be
+				// read.
 				at = slices.Concat(at[1:2], at[3:100], at[101:499])
 				want = picked(released, at)
 				theirs = shuffled(append(slices.Clone(want), released[2], row{id: "7"}, row{id: "8"}))
@@ -182,7 +182,7 @@ func TestAttackOnARelease(t *testing.T) {
 	}
 }
 
-// Without a release the original is counted alone; a household is a column of its own.
+// Without a release only the original is counted. A household is a separate column.
 func TestAttackOnAnOriginal(t *testing.T) {
 	original := rows(200)
 	original[7].bad = true
@@ -193,7 +193,7 @@ func TestAttackOnAnOriginal(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := got.Data
-	// The record that cannot be read has no identity, and so none in the earlier release.
+	// The unreadable record has no identity, and so none in the earlier release.
 	if got.Malformed != 1 || got.Unmatched != 0 || got.Unowned != 0 || d.Places != nil {
 		t.Errorf("%+v", got)
 	}
@@ -210,8 +210,8 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	}
 }
 
-// Numbers are the same class however a file writes them; an infinite one is no value;
-// texts are texts where one of the files has texts.
+// Numbers are the same class in any notation. An infinite number is a missing value. Texts are
+// compared as texts if one of the files has texts.
 func TestClasses(t *testing.T) {
 	c := &category{number: true, values: map[float64]int32{}, texts: map[string]int32{}}
 	for _, v := range []struct {
@@ -237,7 +237,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// What an attack cannot be run on is said with the file.
+// Unsuitable files are an error that names the file.
 func TestAttackRefuses(t *testing.T) {
 	original := rows(30)
 	full := func() *csv.SourceConfig { return file(t, columnsOfAttack, original, "region", "string") }
@@ -284,7 +284,7 @@ func TestAttackRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.name, err, c.want)
 		}
 	}
-	// At the edge both are taken.
+	// At the limit both are accepted.
 	a := Attack{Original: full(), Released: full(), Keys: []string{"wage"}, Options: attack.Options{Bayes: &intruder.Options{Population: 30, Threshold: 0.5, Keys: []intruder.Key{{Phi: 0, Sigma: 1}}}}}
 	if _, err := a.Run(t.Context(), new(pipeline.Progress)); err != nil {
 		t.Errorf("a population of the released records: %v", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Wherever the assessment of a foreign release is told to end, it says so.
+// If the assessment of a foreign release is cancelled at any point, it returns the error.
 func TestAssessEndsAtEveryStep(t *testing.T) {
 	original := rows(80)
 	released := shuffled(masked(original))
@@ -39,7 +39,7 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whatever call to either file fails, it says so, by position and by an identifier.
+// If any call to either file fails, the error is returned, by position and by an identifier.
 func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 	original := rows(60)
 	released := masked(original)
@@ -72,7 +72,7 @@ func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 			for file, calls := range all {
 				for name, n := range faulty.Each(calls.Counts()) {
 					if name == "close the reader" {
-						continue // all has been read by then
+						continue // everything has been read by then
 					}
 					of := [3]*faulty.Calls{new(faulty.Calls), new(faulty.Calls), new(faulty.Calls)}
 					of[file] = &faulty.Calls{Name: name, N: n}

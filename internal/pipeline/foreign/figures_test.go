@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What is measured and found of a release that another tool made does not change unseen:
-// by position and by an identifier, with records that one file alone has.
+// Measures and attacks of a foreign release do not change unnoticed: by position and by an
+// identifier, with records in one file only.
 func TestFiguresOfForeignReleases(t *testing.T) {
 	original := rows(150)
 	released := masked(original)

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// textsOf is an array of texts; "" is no value.
+// textsOf returns an array of texts; "" is a missing value.
 func textsOf(texts ...string) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for _, s := range texts {
@@ -29,8 +29,8 @@ func textsOf(texts ...string) arrow.Array {
 	return b.NewArray()
 }
 
-// A column of a dictionary has the codes of the same texts as they are, whatever the order of
-// the dictionary, with words in it that no record has, and with a word that is null.
+// A dictionary column has the same codes as the column of its texts, for any order of the
+// dictionary, with entries that no record uses, and with a null entry.
 func TestCategoriesOfDictionaries(t *testing.T) {
 	indices := array.NewInt8Builder(memory.DefaultAllocator)
 	for _, i := range []int8{2, 1, 2, -1, 0, 3, 4} {
@@ -47,7 +47,7 @@ func TestCategoriesOfDictionaries(t *testing.T) {
 		return c.add(nil, &microdata.Column{Array: a}, a.Len())
 	}
 	fresh := func() *category { return &category{texts: map[string]int32{}} }
-	// What texts a code has is the same in both where they are numbered together.
+	// If two columns are numbered together, a code has the same text in both.
 	for _, first := range []arrow.Array{plain, dictionary} {
 		c := fresh()
 		before := of(c, first)
@@ -66,7 +66,7 @@ func TestCategoriesOfDictionaries(t *testing.T) {
 	}
 }
 
-// What is held of a file has no infinite number, and nothing of a record that cannot be read.
+// The data kept of a file contain no infinite number and nothing of an unreadable record.
 func TestWhatIsHeldOfAFile(t *testing.T) {
 	h := &table{numbers: make([][]float64, 1), codes: make([][]int32, 1)}
 	c := &category{texts: map[string]int32{}}
@@ -84,8 +84,8 @@ func TestWhatIsHeldOfAFile(t *testing.T) {
 	}
 }
 
-// A record without an identity, or with that of another one, is an error that names its place
-// in the file, and not what it holds; one that cannot be read has none.
+// A record without an identity, or with the identity of another record, is an error with its place
+// in the file and without its content. An unreadable record has no identity.
 func TestIdentitiesOfAFile(t *testing.T) {
 	block := func(first int64, ids ...string) *microdata.Block {
 		b := &microdata.Block{N: len(ids), First: first, Columns: make([]microdata.Column, 1)}
@@ -115,7 +115,7 @@ func TestIdentitiesOfAFile(t *testing.T) {
 	}
 }
 
-// A number identifies alike whatever its type, to its last digit.
+// A number has the same identity in every type, up to its last digit.
 func TestIdentitiesOfNumbers(t *testing.T) {
 	floats, singles, whole := array.NewFloat64Builder(memory.DefaultAllocator), array.NewFloat32Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
 	for _, v := range []int64{7, -12, 16_777_216, 0} {
@@ -154,8 +154,8 @@ func TestNestedColumnsAreRefused(t *testing.T) {
 	}
 }
 
-// The numbers of SplitMix64 are those that its authors' program gives for the states 0 and
-// 1234567 (Vigna, splitmix64.c).
+// The numbers of SplitMix64 equal those of its authors' program for the states 0 and 1234567
+// (Vigna, splitmix64.c).
 func TestMixedIsSplitMix64(t *testing.T) {
 	const golden = 0x9e3779b97f4a7c15
 	for state, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317, 1234567 + golden: 3203168211198807973} {

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// TestDrawer: of few records all are kept, of many a part of which nothing hangs on how
-// they were cut into blocks, spread evenly over the file; rejected ones never.
+// TestDrawer: with few records all are kept; with many a part, independent of the division into
+// blocks and spread evenly over the file. Rejected records are never kept.
 func TestDrawer(t *testing.T) {
 	const records = 40_000
 	kept := func(most, size int) *drawer {
@@ -37,8 +37,8 @@ func TestDrawer(t *testing.T) {
 	}
 	whole, cut := kept(5000, records), kept(5000, 777)
 	n := len(whole.values[0])
-	// Halving leaves between a half and all of the room, but for chance: the number that
-	// is kept of 36,000 by a threshold has an SD below 70.
+	// Halving leaves the room between half full and full, up to chance: of 36,000 records, the
+	// number kept by a threshold has an SD below 70.
 	if n < 2500-350 || n > 5000 || n != len(cut.values[0]) {
 		t.Fatalf("%d and %d records are kept", n, len(cut.values[0]))
 	}
@@ -72,8 +72,8 @@ func TestDrawer(t *testing.T) {
 	}
 }
 
-// How many records are kept is a matter of how many columns there are: 4 Mi values in all, and
-// a thousand records of any number of columns.
+// The number of records kept depends on the number of columns: 4 Mi values in total, and at least a
+// thousand records.
 func TestRoomForPictures(t *testing.T) {
 	for columns, want := range map[int]int{1: 2 << 20, 2: 1 << 20, 2000: (4 << 20) / 4000, 2097: 1000, 5000: 1000} {
 		if d := newDrawer(make([]string, columns)); d.most != want || len(d.values) != 2*columns {

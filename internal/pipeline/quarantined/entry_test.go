@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// An entry says where a record is, from 1 in a file, by its offset in a topic and from 1
-// within a message of many; and entries come in the order of the records.
+// An entry says where a record is: counted from 1 in a file, by offset in a topic, and counted from
+// 1 within a message of many records. Entries have the order of the records.
 func TestEntries(t *testing.T) {
 	b := new(microdata.Block)
 	b.Reset(0, 40, 5, 1)
@@ -37,7 +37,8 @@ func TestEntries(t *testing.T) {
 	if got, want := text(EntryOf(at, b, in[0], false)), `{"topic":"in","partition":3,"offset":40,"reason":"first"}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	// The messages 6 and 7 hold records; the last of the one and the first of the other.
+	// The messages 6 and 7 contain records; these are the last record of one and the first of the
+	// other.
 	b.Places = []int64{6<<message.RowBits | (1<<message.RowBits - 1), 7 << message.RowBits, 7<<message.RowBits | 1, 0, 0}
 	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 0, Reason: "r"}, true)), `"offset":6,"record":`; !strings.Contains(got, want) || strings.Contains(got, `"record":0`) {
 		t.Errorf("%s, want %s", got, want)
@@ -50,7 +51,8 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// files is a source of two files, and at is one whose columns say where a record stands.
+// files is a source of two files, and at is a source with columns that contain the place of a
+// record.
 type (
 	files struct{ connectors.Source }
 	at    struct{ files }
@@ -60,7 +62,8 @@ func (files) Streams() []string           { return []string{"a.csv", "b.csv"} }
 func (at) NameOf(*microdata.Block) string { return "stored" }
 func (at) StoredIn(*microdata.Block) int  { return 0 }
 
-// An entry of a file names it, and counts its records from 1, in the file or where its columns say.
+// An entry of a file names the file, and counts its records from 1, in the file or by the columns
+// with places.
 func TestEntriesOfFiles(t *testing.T) {
 	b := new(microdata.Block)
 	b.Reset(1, 40, 3, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// parsed is a configuration with a source and a sink, in a folder.
+// parsed returns a configuration with a source and a sink, in a folder.
 func parsed(t *testing.T, dir, source, sink string) *config.Pipeline {
 	t.Helper()
 	for name, text := range map[string]string{
@@ -35,7 +35,7 @@ func parsed(t *testing.T, dir, source, sink string) *config.Pipeline {
 	return p
 }
 
-// A file job runs to its end; to be tried it leaves nothing behind.
+// A file job runs to its end. A trial run leaves no files behind.
 func TestFileJob(t *testing.T) {
 	dir := t.TempDir()
 	p := parsed(t, dir, "csv: {path: DIR/in.csv}", "csv: {path: DIR/out.csv}")
@@ -67,8 +67,8 @@ const (
 	topic  = `kafka: {brokers: ["127.0.0.1:1"], topic: out`
 )
 
-// Brokers are waited for as long as the source says, or else the sink, or else as is usual
-// of the kind of run.
+// The patience for brokers is that of the source, or else of the sink, or else the default of the
+// kind of run.
 func TestPatience(t *testing.T) {
 	for _, c := range []struct {
 		source, sink string
@@ -91,7 +91,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A stream, and a job of topics, that cannot reach their brokers end with their patience.
+// A stream, or a job with topics, that cannot reach its brokers ends when its patience ends.
 func TestPatienceEnds(t *testing.T) {
 	for _, until := range []string{"", ", until: latest"} {
 		sink := topic + "}"

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 )
 
-// reseal changes a survey or pairs under a digest that is right.
+// reseal changes a survey or pairs and writes the correct digest.
 func reseal(t *testing.T, path, magic, what string, change func(s *Surveyed)) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -43,7 +43,7 @@ func content(t *testing.T, path, magic, what string) []byte {
 	return s.content
 }
 
-// restating changes the state of a shard under a digest that is right.
+// restating changes the state of a shard and writes the correct digest.
 func restating(t *testing.T, path string, change func(s *State)) {
 	t.Helper()
 	s, err := readState(t.Context(), path)
@@ -56,8 +56,8 @@ func restating(t *testing.T, path string, change func(s *State)) {
 	}
 }
 
-// Surveys, pairs and states that are whole, but say what cannot be of their shard, are refused,
-// each with its name, and nothing is published.
+// Surveys, pairs and states with a correct digest but impossible content are refused, each with its
+// name, and nothing is published.
 func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	prepare(t, "parquet", 3_000, "")
 	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n")
@@ -91,7 +91,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 		return func() { restating(t, "states/2.state", change) }
 	}
 	const others = "the result of the survey is about records that this shard does not have"
-	// Shard 2 has more records than shard 0, so that its counts are too many for that.
+	// Shard 2 must have more records than shard 0, so that its counts are too large for shard 0.
 	if m.Shards[2].Records <= m.Shards[0].Records {
 		t.Fatalf("shards of %d and %d records: the test shows nothing", m.Shards[0].Records, m.Shards[2].Records)
 	}
@@ -145,8 +145,8 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 			}
 		})
 	}
-	// Pairs under another's digest are used by the shard, whose records they are of, but not by
-	// the commit, which holds them against what all others have used.
+	// Pairs with another digest are used by their own shard, but not by the commit, which compares
+	// them with the pairs that all other shards used.
 	reseal(t, "pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) {
 		mine, err := split(s.content)
 		if err != nil {
@@ -172,7 +172,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	}
 }
 
-// A manifest whose shards leave records out, or have some twice, is refused where it is read.
+// A manifest is refused when it is read if its shards omit records or contain some twice.
 func TestManifestsOfAllRecords(t *testing.T) {
 	prepare(t, "parquet", 3_000, "")
 	planned(t, 3)
@@ -215,8 +215,8 @@ func TestManifestsOfAllRecords(t *testing.T) {
 	}
 }
 
-// FuzzShardFiles: whatever the bytes, a survey, a pairing, a state and a manifest are read or
-// refused, and what is read can be written again.
+// FuzzShardFiles: for any bytes, a survey, a pairing, a state and a manifest are read or refused,
+// and whatever is read can be written again.
 func FuzzShardFiles(f *testing.F) {
 	f.Add([]byte(surveyMagic + `{"plan":"p","shard":1}` + "\n\x01a\x00\x00"))
 	f.Add([]byte(pairsMagic + `{"plan":"p","shard":1,"pairing":"q"}` + "\n\x00\x00\x01a"))

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
-// opened is a source of CSV that counts how many of it were opened, and are open.
+// opened is a CSV source that counts how often it was opened, and how many are still open.
 type opened csv.SourceConfig
 
 var openedInAll, openNow atomic.Int64
@@ -44,13 +44,13 @@ func (c *closing) Close() error {
 	return c.Source.Close()
 }
 
-// Whatever a plan, a survey, a pairing, a shard or a commit comes to, the source that it has opened
-// is closed, once.
+// However a plan, a survey, a pairing, a shard or a commit ends, it closes the source that it
+// opened, once.
 func TestSourcesAreClosed(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
 		spoil      func(m *Manifest) error
-		commands   int // of plan, survey, pair, shard, commit: the first that fails; 5: none
+		commands   int // the first command that fails, of plan, survey, pair, shard and commit; 5: none
 	}{
 		{name: "nothing", commands: 5},
 		{name: "the sink", commands: 0, want: "must be a folder for the parts"},

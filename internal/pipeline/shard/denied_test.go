@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// denying has a server refuse requests of a method below a prefix of keys.
+// denying makes a server refuse requests with a method and a prefix of keys.
 func denying(server *objecttest.Server, method, prefix string) {
 	server.Failing(func(r *http.Request) *objecttest.Fault {
 		if r.Method == method && (strings.Contains(r.URL.Path, prefix) || strings.HasPrefix(r.URL.Query().Get("prefix"), prefix)) {
@@ -24,8 +24,8 @@ func denying(server *objecttest.Server, method, prefix string) {
 	})
 }
 
-// What was withheld and cannot be given up is in the log, and the refusal stands; what is not to
-// be given up is not asked for.
+// If withheld uploads cannot be aborted, the log says so and the refusal stays. Uploads that must
+// not be aborted are not touched.
 func TestUploadsThatCannotBeGivenUp(t *testing.T) {
 	for _, denied := range []bool{true, false} {
 		prepare(t, "csv", 60, "")
@@ -83,7 +83,7 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	for _, c := range []struct {
 		name, prefix string
 		do           func() error
-		then         bool // whether it is done afterwards
+		then         bool // whether it succeeds afterwards
 	}{
 		{"a manifest", "work/plan.json", func() error { _, err := Read(t.Context(), planAt); return err }, true},
 		{"surveys that may not be listed", "work/surveys/", pair, false},
@@ -94,7 +94,7 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
 			if method == http.MethodHead && !c.then {
-				continue // a list is no such question
+				continue // listing is not such a request
 			}
 			denying(server, method, c.prefix)
 			err := c.do()

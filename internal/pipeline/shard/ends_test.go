@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// files are the names of all files of the working directory, hidden ones too.
+// files returns the names of all files in the working directory, including hidden ones.
 func files(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
@@ -27,8 +27,8 @@ func files(t *testing.T) (names []string) {
 	return names
 }
 
-// Wherever a plan, a shard or a commit is told to end, it says so; a shard leaves no file
-// of its own, and what was ended can be done again.
+// If a plan, a shard or a commit is cancelled at any point, it returns the error. A shard leaves no
+// file behind, and the cancelled command can be repeated.
 func TestShardsEndAtEveryStep(t *testing.T) {
 	prepare(t, "csv", 60, "")
 	ends := func(what string, do func(ctx context.Context) (done bool, err error)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// How a source is cut into shards, and what a commit says of them, does not change unseen.
+// The division of a source into shards and the report of a commit do not change unnoticed.
 func TestFiguresOfShards(t *testing.T) {
 	here, err := os.Getwd()
 	if err != nil {
@@ -20,11 +20,11 @@ func TestFiguresOfShards(t *testing.T) {
 	}
 	leave := func(path string) bool {
 		for _, other := range []string{".key_id", ".started", ".finished", ".changed", ".release", ".histogram", ".config_sha256", ".version", ".schema", ".verdict", ".note", ".advice", ".remark", ".rule"} {
-			if strings.HasSuffix(path, other) { // of every run another one, or the words of other packages
+			if strings.HasSuffix(path, other) { // differs in every run, or is text of other packages
 				return true
 			}
 		}
-		return strings.Contains(path, ".columns") && strings.Contains(path, "report") // the key is another one each time
+		return strings.Contains(path, ".columns") && strings.Contains(path, "report") // the key differs each time
 	}
 	var f pinned.Figures
 	for _, format := range []string{"csv", "jsonl"} {

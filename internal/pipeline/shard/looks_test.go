@@ -12,17 +12,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
-// TestShardsLookAtTheirFiles: a file that has changed is told by each shard that reads it and
-// by the commit; a file more or less by all.
+// TestShardsLookAtTheirFiles: a changed file is detected by each shard that reads it and by the
+// commit; an additional or missing file by all.
 func TestShardsLookAtTheirFiles(t *testing.T) {
 	for _, n := range []int{2, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) { looksAtItsFiles(t, n) })
 	}
 }
 
-// TestShardsOpenTheirFiles: what a shard does not read it does not open, but for the first
-// file: a shard runs beside files that nobody could read, and those that read them and the
-// commit do not.
+// TestShardsOpenTheirFiles: a shard opens only the files that it reads, and the first one. It
+// succeeds next to unreadable files; the shards that read those files, and the commit, fail.
 func TestShardsOpenTheirFiles(t *testing.T) {
 	for format := range formats {
 		t.Run(format, func(t *testing.T) {
@@ -67,8 +66,8 @@ func TestShardsOpenTheirFiles(t *testing.T) {
 	}
 }
 
-// TestStreamsThatAreNotOpened: they have their names and can be told from others; they are
-// neither read nor watched, but for being there.
+// TestStreamsThatAreNotOpened: they have names and can be distinguished. They are not read, and are
+// only checked for existence.
 func TestStreamsThatAreNotOpened(t *testing.T) {
 	for format := range formats {
 		t.Run(format, func(t *testing.T) {

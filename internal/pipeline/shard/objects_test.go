@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// toObjects has what prepare made lie on a server: the source, and all that is to come.
+// toObjects moves the files made by prepare to a server, together with all outputs.
 func toObjects(t *testing.T, format string) *objecttest.Server {
 	t.Helper()
 	server := objecttest.New(t, "data")
@@ -94,8 +94,8 @@ func commitAt(t *testing.T, m *Manifest) (*account.Result, error) {
 	return Commit(t.Context(), load(t), m, statesAt, options)
 }
 
-// released brings the release that lies on the server, as its manifest has it, into a
-// folder of this machine; "" where there is none, or a mixture.
+// released downloads the release from the server according to its manifest into a local folder. It
+// returns "" if there is none, or a mixture.
 func released(t *testing.T, server *objecttest.Server, format string) string {
 	t.Helper()
 	mark := server.Get("data", "out/released/_SUCCESS")
@@ -127,9 +127,9 @@ func below(server *objecttest.Server, prefix string) (keys []string) {
 	return keys
 }
 
-// TestShardsOfObjects holds a release in shards from objects to objects, its manifest and
-// its states objects too, against one run on files; nothing of it is seen before the
-// commit, and nothing is left after.
+// TestShardsOfObjects compares a release in shards from objects to objects, with the manifest and
+// the states as objects too, with one run on files. Nothing is visible before the commit, and
+// nothing else remains afterwards.
 func TestShardsOfObjects(t *testing.T) {
 	for format := range formats {
 		for _, n := range []int{1, 7} {
@@ -168,7 +168,7 @@ func TestShardsOfObjects(t *testing.T) {
 				for _, s := range m.Shards {
 					parts += len(s.Parts)
 				}
-				if keys := below(server, "out/"); len(keys) != parts+4 || // manifest, quarantine, report and its public twin
+				if keys := below(server, "out/"); len(keys) != parts+4 || // manifest, quarantine, report and its public version
 					server.Uploads() > 0 {
 					t.Errorf("%d uploads and %q are left of %d parts", server.Uploads(), keys, parts)
 				}
@@ -177,8 +177,8 @@ func TestShardsOfObjects(t *testing.T) {
 	}
 }
 
-// dying has a server that is there for the first requests alone that change something: the
-// last of them is done, and its answer lost, or is not done.
+// dying makes a server available for only the first requests that change anything. The last of them
+// is carried out and its answer lost, or it is not carried out.
 func dying(server *objecttest.Server, step int64, lose bool) (done *atomic.Int64) {
 	done = &atomic.Int64{}
 	server.Failing(func(r *http.Request) *objecttest.Fault {
@@ -199,11 +199,11 @@ func dying(server *objecttest.Server, step int64, lose bool) (done *atomic.Int64
 	return done
 }
 
-// TestCommitOfObjectsKilled has the commit die at each of its requests that change
-// anything, before the server has done it and after: the earlier release is whole or the
-// new one is, and the commit that is run again ends as if nothing had been.
+// TestCommitOfObjectsKilled kills the commit at each of its changing requests, before and after the
+// server has carried it out. Either the earlier or the new release is complete, and a repeated
+// commit ends as if nothing had happened.
 func TestCommitOfObjectsKilled(t *testing.T) {
-	t.Setenv("AWS_MAX_ATTEMPTS", "1") // whoever is dead does not try again
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a killed process does not retry
 	prepare(t, "csv", 100, "")
 	single(t, "csv")
 	want := records(t, "csv", "whole.csv")
@@ -252,7 +252,7 @@ func TestCommitOfObjectsKilled(t *testing.T) {
 	}
 }
 
-// restart is a new server with the same data and configuration.
+// restart returns a new server with the same data and configuration.
 func restart(t *testing.T) *objecttest.Server {
 	t.Helper()
 	if _, err := os.Stat("plain.yaml"); err != nil {
@@ -285,8 +285,8 @@ func old(t *testing.T, server *objecttest.Server) {
 	}
 }
 
-// TestShardOfObjectsKilled has a shard die at each of its requests: nothing is seen of it,
-// and the next attempt counts.
+// TestShardOfObjectsKilled kills a shard at each of its requests: nothing is visible, and the next
+// attempt counts.
 func TestShardOfObjectsKilled(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	prepare(t, "csv", 100, "")
@@ -321,7 +321,7 @@ func TestShardOfObjectsKilled(t *testing.T) {
 	}
 }
 
-// TestAttemptsOfObjectsAtOnce: attempts of one shard and commits beside each other make one
+// TestAttemptsOfObjectsAtOnce: concurrent attempts of one shard and concurrent commits make one
 // release.
 func TestAttemptsOfObjectsAtOnce(t *testing.T) {
 	prepare(t, "parquet", 5_000, "")
@@ -342,7 +342,7 @@ func TestAttemptsOfObjectsAtOnce(t *testing.T) {
 		wg.Go(func() { _, commits[k] = commitAt(t, m) })
 	}
 	wg.Wait()
-	// The quarantine and the reports are one commit's; the release is the same of all.
+	// The quarantine and the reports belong to one commit; all commits make the same release.
 	if !slices.Contains(commits, nil) {
 		t.Error(errors.Join(commits...))
 	}
@@ -356,12 +356,12 @@ func TestAttemptsOfObjectsAtOnce(t *testing.T) {
 	}
 }
 
-// TestObjectsChangeBetween: what changes between plan, shard and commit is an error that
-// names it, and nothing is published.
+// TestObjectsChangeBetween: a change between plan, shard and commit is an error that names the
+// object, and nothing is published.
 func TestObjectsChangeBetween(t *testing.T) {
 	for name, c := range map[string]struct {
 		change         func(t *testing.T, s *objecttest.Server, m *Manifest)
-		shards, commit string // what they say; "": they succeed
+		shards, commit string // the error; "": success
 	}{
 		"changed": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
 			s.Set("data", "in/in.csv", bytes.Replace(s.Get("data", "in/in.csv").Data, []byte("00001"), []byte("00000"), 1))
@@ -423,15 +423,15 @@ func TestObjectsChangeBetween(t *testing.T) {
 	}
 }
 
-// TestObjectChangesWhileAShardReads: also at its last moment the shard sees it, and gives up
-// what it has uploaded.
+// TestObjectChangesWhileAShardReads: the shard detects a change even at its last moment, and aborts
+// its uploads.
 func TestObjectChangesWhileAShardReads(t *testing.T) {
 	prepare(t, "csv", 200, "")
 	server := toObjects(t, "csv")
 	m := plannedAt(t, 1)
 	var once atomic.Bool
 	server.Failing(func(r *http.Request) *objecttest.Fault {
-		// A part is uploaded: all is read by then.
+		// When a part is uploaded, everything has been read.
 		if r.URL.Query().Has("partNumber") && once.CompareAndSwap(false, true) {
 			server.Set("data", "in/in.csv", []byte("id,wage,age,region\r\nx,1.00,20,n\r\n"))
 		}
@@ -445,7 +445,7 @@ func TestObjectChangesWhileAShardReads(t *testing.T) {
 	}
 }
 
-// TestRefusedShardsOfObjects: an earlier release stays, and the uploads are given up.
+// TestRefusedShardsOfObjects: an earlier release stays, and the uploads are aborted.
 func TestRefusedShardsOfObjects(t *testing.T) {
 	prepare(t, "csv", 40_000, "")
 	text, _ := os.ReadFile("pipeline.yaml")
@@ -466,7 +466,7 @@ func TestRefusedShardsOfObjects(t *testing.T) {
 	}
 }
 
-// TestAnotherReleaseMeanwhile: it stays, and the parts are taken back.
+// TestAnotherReleaseMeanwhile: the other release stays, and the parts are removed.
 func TestAnotherReleaseMeanwhile(t *testing.T) {
 	prepare(t, "csv", 40_000, "")
 	server := toObjects(t, "csv")
@@ -488,9 +488,9 @@ func TestAnotherReleaseMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCredentialsExpireInShards has credentials expire, by each kind of request, while a
-// shard runs and while it is committed: an error that says so, nothing is published, and
-// with others all goes on.
+// TestCredentialsExpireInShards lets credentials expire at each kind of request, during a shard and
+// during the commit: the error says so, nothing is published, and with new credentials the work
+// continues.
 func TestCredentialsExpireInShards(t *testing.T) {
 	prepare(t, "csv", 100, "")
 	single(t, "csv")

@@ -32,7 +32,8 @@ func paired(t *testing.T, n int) *Manifest {
 	return m
 }
 
-// Wherever a survey or a pairing is told to end it says so, and leaves nothing.
+// If a survey or a pairing is cancelled at any point, it returns the error and leaves nothing
+// behind.
 func TestPairingEndsAtEveryStep(t *testing.T) {
 	m := paired(t, 60)
 	for name, do := range map[string]func(ctx context.Context) (bool, error){
@@ -62,7 +63,7 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx := eventually.Ends(t.Context(), n)
-			// How many questions there are differs by a few from run to run: the last may not come.
+			// The number of checks differs by a few from run to run, so the last one may not occur.
 			done, err := do(ctx)
 			if done != (err == nil) || err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) {
 				t.Errorf("%s, ended at question %d of %d: %v beside %v", name, n, total, done, err)
@@ -79,7 +80,7 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Whatever comes in the way of a survey or a pairing is said with its place.
+// Any error in a survey or a pairing is returned with its place.
 func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 	pair := func(ctx context.Context, t *testing.T, m *Manifest) error {
 		return Pair(ctx, load(t), m, "surveys", "pairs", options)
@@ -100,7 +101,7 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   func(ctx context.Context, t *testing.T, m *Manifest) error
 		do   func(t *testing.T, m *Manifest)
-		late bool // at each of its questions, of which some say it
+		late bool // at each of its checks; some of them return this text
 		want string
 	}{
 		"a survey of another key":    {of: survey, do: func(t *testing.T, _ *Manifest) { must(t, os.Remove("test.key")) }, want: "key"},
@@ -151,7 +152,8 @@ func grow(t *testing.T) {
 	write(t, "in.csv", append(text, "x,1,1,y\r\n"...))
 }
 
-// A survey is what its first line, its sum and its head say, each of which is asked.
+// A survey is read if its first line, its checksum and its header are correct; each of them is
+// checked.
 func TestSurveysAreParsed(t *testing.T) {
 	sealed := func(text string) []byte {
 		sum := sha256.Sum256([]byte(text))
@@ -193,8 +195,8 @@ func TestSurveysAreParsed(t *testing.T) {
 	}
 }
 
-// How far each command is can be asked: of a plan, a shard, a survey and a commit the records
-// of which it deals, of a pairing the surveys.
+// Every command reports progress: plan, shard, survey and commit by their records, pairing by the
+// surveys.
 func TestProgressOfShards(t *testing.T) {
 	m := paired(t, 60)
 	p := load(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// A state is what its magic, its sum and its head say, each of which is asked.
+// A state is read if its magic number, its checksum and its header are correct; each of them is
+// checked.
 func TestStatesAreParsed(t *testing.T) {
 	sealed := func(text string) []byte {
 		sum := sha256.Sum256([]byte(text))
@@ -54,7 +55,7 @@ func TestStatesAreParsed(t *testing.T) {
 	}
 }
 
-// An assessment that was let go of is read again, and is that of the same shard and plan.
+// A released assessment can be read again, and is that of the same shard and plan.
 func TestAssessmentsAreReadAgain(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured"), exchange: []byte("exchanged")}
@@ -84,7 +85,7 @@ func TestAssessmentsAreReadAgain(t *testing.T) {
 	}
 }
 
-// Of many names the first ten are said and the others counted.
+// Of many names the first ten are listed and the others counted.
 func TestFewNames(t *testing.T) {
 	names := strings.Fields("a b c d e f g h i j k l")
 	for n, want := range map[int]string{1: "a", 2: "a, b", 10: "a, b, c, d, e, f, g, h, i, j", 11: "a, b, c, d, e, f, g, h, i, j and 1 more", 12: "a, b, c, d, e, f, g, h, i, j and 2 more"} {
@@ -94,8 +95,8 @@ func TestFewNames(t *testing.T) {
 	}
 }
 
-// What cannot be read is said without the path of the system's error, which may hold a value;
-// errors that a caller asks for stay what they are.
+// Errors of reading omit the path in the system's error, which may contain a value. Errors that
+// callers check for stay the same.
 func TestErrorsOfFilesHaveNoPath(t *testing.T) {
 	secret := &fs.PathError{Op: "open", Path: "region=canary/x.csv", Err: fs.ErrPermission}
 	if err := unpathed(secret); err != fs.ErrPermission {
@@ -117,7 +118,7 @@ func TestErrorsOfFilesHaveNoPath(t *testing.T) {
 	}
 }
 
-// A manifest is damaged where it has more or less than one has, and is itself alone.
+// A manifest with missing or additional content is damaged; the manifest equals only itself.
 func TestManifestsAreParsed(t *testing.T) {
 	prepare(t, "csv", 20, "")
 	m := planned(t, 1)
@@ -147,8 +148,8 @@ func TestManifestsAreParsed(t *testing.T) {
 	}
 }
 
-// A shard takes what the plan found of each column, first and last, and refuses columns that
-// are others.
+// A shard uses the properties of each column from the plan, first and last, and refuses other
+// columns.
 func TestShardsTakeWhatThePlanFound(t *testing.T) {
 	columns := func(names ...string) (list []transform.ColumnInfo) {
 		for _, name := range names {
@@ -204,7 +205,7 @@ func TestPartsAreNumbered(t *testing.T) {
 	}
 }
 
-// What a release in shards cannot be is refused at its place, whatever else is amiss.
+// Releases that shards cannot make are refused, with their place, whatever other errors there are.
 func TestWhatAPlanRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name, old, with, want string

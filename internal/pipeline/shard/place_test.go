@@ -14,15 +14,15 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// placedPerson is a person with a place in the whole.
+// placedPerson is a person with a place in the whole data set.
 type placedPerson struct {
 	person
 	Part int64 `parquet:"part" json:"part"`
 	Row  int64 `parquet:"row" json:"row"`
 }
 
-// preparePlaced is prepare of records that lie in another order than that of their
-// places, which columns hold. twin is a record that gets the place of the first.
+// preparePlaced is prepare for records in an order other than that of their places, which columns
+// contain. twin is a record that gets the place of the first one.
 func preparePlaced(t *testing.T, format string, n, twin int) {
 	t.Helper()
 	prepare(t, format, n, "place: {stream: part, record: row}\n")
@@ -63,7 +63,7 @@ func sortedLines(text string) []string {
 	return all
 }
 
-// TestShardsOfPlaces: shards of a source whose columns hold the places are one run of it.
+// TestShardsOfPlaces: shards of a source with columns of places equal one run of it.
 func TestShardsOfPlaces(t *testing.T) {
 	for _, format := range []string{"parquet", "jsonl"} {
 		t.Run(format, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestShardsOfPlaces(t *testing.T) {
 			if len(m.Shards) < 2 {
 				t.Errorf("%d shards", len(m.Shards))
 			}
-			// The records of a block that lie in no order come out in that of their
-			// places, and shards have other blocks.
+			// Unordered records of a block are written in the order of their places, and shards
+			// have other blocks.
 			if !slices.Equal(sortedLines(records(t, format, "released")), sortedLines(records(t, format, "whole."+format))) {
 				t.Error("the records are others")
 			}
@@ -88,8 +88,8 @@ func TestShardsOfPlaces(t *testing.T) {
 	}
 }
 
-// TestPlaceOfTwoShards: that records of two shards, or of two parts of one, have the same
-// place is found, and nothing is published.
+// TestPlaceOfTwoShards: if records of two shards, or of two parts of one, have the same place, that
+// is detected and nothing is published.
 func TestPlaceOfTwoShards(t *testing.T) {
 	for twin, where := range map[int]string{8999: "commit", 3: "shard", 2900: "shard"} {
 		t.Run(fmt.Sprint(twin), func(t *testing.T) {
@@ -127,8 +127,7 @@ func TestPlaceOfTwoShards(t *testing.T) {
 	}
 }
 
-// TestPlacesOfAFolder: the files of a folder are shards that keep their names in the
-// quarantine.
+// TestPlacesOfAFolder: the files of a folder are shards that keep their names in the quarantine.
 func TestPlacesOfAFolder(t *testing.T) {
 	preparePlaced(t, "jsonl", 3000, 0)
 	text, _ := os.ReadFile("in.jsonl")
@@ -164,13 +163,13 @@ func TestPlacesOfAFolder(t *testing.T) {
 	}
 }
 
-// TestTypesTravel: the plan alone looks at all values for the types of columns; a shard,
-// which reads a part, goes by the manifest, also where its part shows other types.
+// TestTypesTravel: only the plan examines all values for the types of columns. A shard reads only a
+// part and uses the manifest, even if its part suggests other types.
 func TestTypesTravel(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl"} {
 		t.Run(format, func(t *testing.T) {
 			prepare(t, format, 2000, "")
-			first := people(1500) // whole numbers alone, and a region without quotes
+			first := people(1500) // only integers, and a region without quotes
 			for i := range first {
 				v := float64(100 + i)
 				first[i].Wage, first[i].Region = &v, "n"
@@ -194,7 +193,7 @@ func TestTypesTravel(t *testing.T) {
 			if len(m.Survey) == 0 {
 				t.Fatal("the manifest says nothing of types")
 			}
-			// Were the values looked at again, this would not be seen.
+			// If the values were examined again, this change would have no effect.
 			m.Survey = json.RawMessage(bytes.Replace(m.Survey, []byte(`"wage"`), []byte(`"wages"`), 1))
 			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil || !strings.Contains(err.Error(), "column") {
 				t.Errorf("said %v", err)

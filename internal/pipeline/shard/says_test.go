@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Of a state that is not there the file is named, once.
+// If a state does not exist, the error names the file once.
 func TestStatesThatAreNotThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := readState(t.Context(), "nowhere.state")
@@ -29,7 +29,7 @@ func TestStatesThatAreNotThere(t *testing.T) {
 	}
 }
 
-// What a report warns of is in the log as well, first and last.
+// Warnings of a report are in the log as well, first and last.
 func TestCommitSaysWhatItWarnsOf(t *testing.T) {
 	prepare(t, "csv", 50, "")
 	text, err := os.ReadFile("pipeline.yaml")

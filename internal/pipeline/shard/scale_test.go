@@ -14,8 +14,8 @@ import (
 
 var scale = flag.Int("scale", 0, "merge so many states and say what it takes (docs/scale.md)")
 
-// TestScale says what docs/scale.md tells: bytes of a state by the number of masked
-// columns and of records, and the time to merge many.
+// TestScale measures the figures in docs/scale.md: bytes of a state by the number of masked columns
+// and records, and the time to merge many states.
 func TestScale(t *testing.T) {
 	if *scale == 0 {
 		t.Skip("needs -scale")
@@ -56,7 +56,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// cpu is the processor's time of this process: what else runs does not count.
+// cpu returns the processor time of this process, without that of other processes.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

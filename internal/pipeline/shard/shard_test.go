@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// TestShardsAreOneRun holds a release in shards against that of one run: the same
-// records to the bit, the same report, the same quarantine.
+// TestShardsAreOneRun compares a release in shards with that of one run: the same records bit by
+// bit, the same report, the same quarantine.
 func TestShardsAreOneRun(t *testing.T) {
 	for format := range formats {
 		for _, n := range []int{1, 2, 7, 64} {
@@ -37,7 +37,7 @@ func TestShardsAreOneRun(t *testing.T) {
 				if result.Refused() || result.Quarantined() != 0 {
 					t.Fatalf("refused %v, %d in quarantine", result.Refused(), result.Quarantined())
 				}
-				// Text is cut at half a MiB at the finest.
+				// Text is divided into parts of at least half a MiB.
 				if least := map[string]int{"parquet": n, "csv": min(n, 2), "jsonl": min(n, 3)}[format]; len(m.Shards) < least || len(m.Shards) > n {
 					t.Errorf("%d shards, want %d to %d", len(m.Shards), least, n)
 				}
@@ -55,7 +55,7 @@ func TestShardsAreOneRun(t *testing.T) {
 	}
 }
 
-// A sample is the same in shards as in one run, and what it leaves out is counted.
+// A sample is the same in shards as in one run, and the omitted records are counted.
 func TestShardsOfASample(t *testing.T) {
 	prepare(t, "csv", 20_000, "")
 	text, err := os.ReadFile("pipeline.yaml")
@@ -74,14 +74,14 @@ func TestShardsOfASample(t *testing.T) {
 	for _, d := range differences(want, got, "") {
 		t.Error(d)
 	}
-	// Of 20,000 records each is left out with probability 0.7: SD 65.
+	// Each of 20,000 records is omitted with probability 0.7: SD 65.
 	if n := got["records"].(map[string]any)["left_out"].(float64); n < 13_650 || n > 14_350 {
 		t.Errorf("%v of 20,000 records are left out, rate 0.3", n)
 	}
 }
 
-// TestShardsOfAFolder: every file is a part at least, an empty one too; entries of the
-// quarantine stand in the order of the source.
+// TestShardsOfAFolder: every file is at least one part, also an empty one. Entries of the
+// quarantine have the order of the source.
 func TestShardsOfAFolder(t *testing.T) {
 	prepare(t, "csv", 100, "gate: {max_quarantined: 0.5}\n")
 	text, _ := os.ReadFile("pipeline.yaml")
@@ -123,7 +123,7 @@ func TestShardsOfAFolder(t *testing.T) {
 	}
 }
 
-// TestAttemptsAtOnce: attempts of one shard beside each other leave the same bytes.
+// TestAttemptsAtOnce: concurrent attempts of one shard write the same bytes.
 func TestAttemptsAtOnce(t *testing.T) {
 	prepare(t, "parquet", 5_000, "")
 	single(t, "parquet")
@@ -152,8 +152,8 @@ func TestAttemptsAtOnce(t *testing.T) {
 	}
 }
 
-// TestCommitRefusesWhatIsNotWhole: each of these is an error that says what is wrong,
-// and nothing is published.
+// TestCommitRefusesWhatIsNotWhole: each of these cases is an error with its reason, and nothing is
+// published.
 func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 	prepare(t, "parquet", 5_000, "")
 	m := planned(t, 3)
@@ -262,8 +262,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 	if _, err := Commit(context.Background(), load(t), m, "states", options); err != nil {
 		t.Fatal(err)
 	}
-	// And a commit that was killed before it could take the parts away is run again,
-	// from the release itself.
+	// A commit that was killed before it removed the parts is repeated, using the release itself.
 	want := records(t, "parquet", "released")
 	os.Remove("report.json")
 	if _, err := Commit(context.Background(), load(t), m, "states", options); err != nil {
@@ -274,7 +273,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestRefusedShards: the verdict is of all shards together; an earlier release stays.
+// TestRefusedShards: the verdict covers all shards together, and an earlier release stays.
 func TestRefusedShards(t *testing.T) {
 	prepare(t, "parquet", 5_000, "")
 	if _, result, err := sharded(t, 2); err != nil || result.Refused() {
@@ -296,7 +295,7 @@ func TestRefusedShards(t *testing.T) {
 	}
 }
 
-// TestWhatShardsCannotDo: each is refused when it is planned, with its place.
+// TestWhatShardsCannotDo: each of these is refused by the plan, with its place.
 func TestWhatShardsCannotDo(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"ranks":    {"masks:\n", "masks:\n  - rankswap: {columns: [wage], p: 5%}\n", "masks[0].rankswap: takes records of all shards together"},
@@ -323,7 +322,7 @@ func TestWhatShardsCannotDo(t *testing.T) {
 	}
 }
 
-// TestManifest: a damaged, foreign or old manifest is said to be one.
+// TestManifest: a damaged, foreign or old manifest is reported as such.
 func TestManifest(t *testing.T) {
 	prepare(t, "csv", 100, "")
 	m := planned(t, 2)
@@ -360,8 +359,8 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// TestDeal: shards are whole, in order, none empty of parts, and no other way to part them
-// leaves the largest smaller. What a shard has of one stream is one part.
+// TestDeal: shards consist of whole parts in order, no shard is empty, and no other division makes
+// the largest shard smaller. The records of a shard from one stream are one part.
 func TestDeal(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
@@ -414,10 +413,10 @@ func TestDeal(t *testing.T) {
 	}
 }
 
-// smallest is the size that the largest shard has at least, found by trying all ends of the
-// last shard for all beginnings of the parts.
+// smallest returns the minimum size of the largest shard, by trying every end of the last shard for
+// every prefix of the parts.
 func smallest(parts []connectors.Part, n int) int64 {
-	best := make([]int64, len(parts)+1) // of the first k parts, in the shards so far
+	best := make([]int64, len(parts)+1) // for the first k parts, with the shards so far
 	for k := range parts {
 		best[k+1] = best[k] + parts[k].Records
 	}
@@ -437,7 +436,8 @@ func smallest(parts []connectors.Part, n int) int64 {
 	return best[len(parts)]
 }
 
-// TestShardsOfOneSize: row groups are dealt evenly, and a shard writes one file of a file.
+// TestShardsOfOneSize: row groups are divided evenly, and for a source of one file a shard writes
+// one file.
 func TestShardsOfOneSize(t *testing.T) {
 	prepare(t, "parquet", 10_000, "")
 	m := planned(t, 2)

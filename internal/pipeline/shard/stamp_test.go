@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// TestCommitByStamps: a commit takes parts that nobody has touched without reading them, and
-// tells by more than the time of the content that somebody has; another attempt's part is
-// held against the digest.
+// TestCommitByStamps: a commit accepts unchanged parts without reading them, and detects changes by
+// more than the modification time. A part of another attempt is compared with the digest.
 func TestCommitByStamps(t *testing.T) {
 	prepare(t, "parquet", 5_000, "")
 	m := planned(t, 3)
@@ -23,7 +22,7 @@ func TestCommitByStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := filepath.Join(m.hidden("released"), s.Files[0].Name)
-	// A file system without times that tell a change gives no stamp: the part is read then.
+	// A file system without reliable change times gives no stamp: then the part is read.
 	stamp := s.Files[0].Stamp
 	if info, err := os.Stat(part); err != nil || stamp != nil && (info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified) {
 		t.Errorf("the stamp is %+v, the file %+v, %v", stamp, info, err)
@@ -50,7 +49,7 @@ func TestCommitByStamps(t *testing.T) {
 		t.Errorf("a part was changed and its time set back: %v", err)
 	}
 	rewrite(data)
-	// The parts of shard 1 are those of an attempt whose state is not there.
+	// The parts of shard 1 belong to an attempt without a state.
 	if _, err := Run(t.Context(), load(t), m, 1, nil, options); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestCommitByStamps(t *testing.T) {
 	}
 }
 
-// TestStampOfAnotherAttempt: an attempt vouches for what it has digested alone.
+// TestStampOfAnotherAttempt: a stamp is valid only for the files that its own attempt has digested.
 func TestStampOfAnotherAttempt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "part", []byte("own"))

@@ -24,7 +24,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// person is a record of the test data: some without a wage, one that no mask takes.
+// person is a record of the test data: some without a wage, one that no mask accepts.
 type person struct {
 	ID     string   `parquet:"id" json:"id"`
 	Wage   *float64 `parquet:"wage,optional" json:"wage"`
@@ -45,7 +45,7 @@ func people(n int) []person {
 	return rows
 }
 
-// formats are how the test data are written, as one file of many parts.
+// formats write the test data, as one file of many parts.
 var formats = map[string]func(t *testing.T, path string, rows []person){
 	"parquet": func(t *testing.T, path string, rows []person) {
 		var out bytes.Buffer
@@ -93,7 +93,7 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
-// prepare makes a configuration in a folder of its own, which becomes the working directory.
+// prepare makes a configuration in a new folder, which becomes the working directory.
 func prepare(t *testing.T, format string, rows int, more string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -198,8 +198,8 @@ func read(t *testing.T, path string) map[string]any {
 	return v
 }
 
-// differences compares two reports: numbers to 1e-9 of their size, since sums are in
-// another order. What tells one release from another is left out.
+// differences compares two reports, numbers to a relative 1e-9, because sums have another order.
+// Fields that differ between releases are ignored.
 func differences(a, b any, path string) (found []string) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -236,7 +236,7 @@ func differences(a, b any, path string) (found []string) {
 	return found
 }
 
-// records are the records of a release, from its files in order.
+// records returns the records of a release, from its files in order.
 func records(t *testing.T, format, path string) string {
 	t.Helper()
 	files := []string{path}

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// swapping replaces text of the configuration that prepare has written.
+// swapping replaces text in the configuration that prepare has written.
 func swapping(t *testing.T, pairs ...string) {
 	t.Helper()
 	text, err := os.ReadFile("pipeline.yaml")
@@ -29,7 +29,7 @@ func swapping(t *testing.T, pairs ...string) {
 	write(t, "pipeline.yaml", text)
 }
 
-// surveyed surveys all shards of a plan, in the order of last to first, and pairs them.
+// surveyed surveys all shards of a plan, from last to first, and pairs them.
 func surveyed(t *testing.T, m *Manifest) {
 	t.Helper()
 	for i := len(m.Shards) - 1; i >= 0; i-- {
@@ -46,7 +46,7 @@ func surveyed(t *testing.T, m *Manifest) {
 	}
 }
 
-// runPaired runs a shard with what was paired.
+// runPaired runs a shard with its pairs.
 func runPaired(t *testing.T, m *Manifest, i int) error {
 	t.Helper()
 	found, err := m.ReadPairs(t.Context(), "pairs", i)
@@ -60,8 +60,8 @@ func runPaired(t *testing.T, m *Manifest, i int) error {
 	return s.Write(fmt.Sprintf("states/%d.state", i))
 }
 
-// TestShardsSwap holds releases with swaps in shards against one run: the records to the
-// bit, the report, the number of exchanges in it included.
+// TestShardsSwap compares releases with swaps in shards with one run: the records bit by bit, and
+// the report with the number of exchanges.
 func TestShardsSwap(t *testing.T) {
 	after := "  - truncate: {columns: [wage], lower: 0, upper: 5000}\n"
 	dataset := func(more string) []string {
@@ -124,8 +124,8 @@ func TestShardsSwap(t *testing.T) {
 	}
 }
 
-// TestPairsThatDoNotFit: what is missing, damaged, doubled, of another plan or of another
-// pairing is said to be so, and nothing is published.
+// TestPairsThatDoNotFit: missing, damaged or duplicate pairs, and pairs of another plan or pairing,
+// are reported as such, and nothing is published.
 func TestPairsThatDoNotFit(t *testing.T) {
 	prepare(t, "parquet", 3_000, "")
 	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5, policy: random}\n")
@@ -252,7 +252,7 @@ func TestPairsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestPairsAreOfOneMind: surveyed and paired again, the shards exchange the same.
+// TestPairsAreOfOneMind: after another survey and pairing, the shards exchange the same records.
 func TestPairsAreOfOneMind(t *testing.T) {
 	prepare(t, "csv", 3_000, "")
 	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5}\n")

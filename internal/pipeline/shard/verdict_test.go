@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
-// TestMixedVerdicts: shards of which one alone would be refused and another would pass
-// have the verdict of one run of all, both ways.
+// TestMixedVerdicts: if one shard alone would be refused and another would pass, the verdict is
+// that of one run of all records, in both directions.
 func TestMixedVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		limit   string // on the efficiency, which is var/(var+100²): with 29² for the first half, 1155² for the second, 817² for all
@@ -19,7 +19,7 @@ func TestMixedVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prepare(t, "parquet", 100, "")
 			rows := people(8000)
-			for i := range rows { // the first half alike, so that the noise is great beside their spread
+			for i := range rows { // similar wages in the first half, so that the noise is large relative to their spread
 				wage := 2950 + float64(i%100)
 				if i >= len(rows)/2 {
 					wage = 1000 + float64(i%4000)

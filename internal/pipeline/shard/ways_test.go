@@ -25,7 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// inTheWay makes a folder where a file is to have its name.
+// inTheWay makes a folder with the name of a future file.
 func inTheWay(t *testing.T, name string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(name, "in the way"), 0o700); err != nil {
@@ -33,11 +33,11 @@ func inTheWay(t *testing.T, name string) {
 	}
 }
 
-// Whatever comes in the way of a plan, a shard or a commit, at whichever of its questions, is
-// an error and nothing beside it, or the work is done and whole.
+// If anything disturbs a plan, a shard or a commit, at any of its checks, the result is an error
+// and nothing else, or the work is complete.
 func TestWhateverComesInTheWay(t *testing.T) {
 	defer func(n int) { mostHeld = n }(mostHeld)
-	mostHeld = 0 // what is read again can be gone by then
+	mostHeld = 0 // files that are read again can be gone by then
 	changed := func(*testing.T) error {
 		f, err := os.OpenFile("in.csv", os.O_APPEND|os.O_WRONLY, 0)
 		if err == nil {
@@ -58,7 +58,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 	folder := func(name string) func(*testing.T) error {
 		return func(t *testing.T) error { inTheWay(t, name); return nil }
 	}
-	// Each attempt begins with a copy of what the stage before has left.
+	// Each attempt begins with a copy of the previous stage's output.
 	before := map[string]fs.FS{}
 	var m *Manifest
 	for _, stage := range []string{"plan", "shard", "commit"} {
@@ -118,7 +118,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 	for _, c := range []struct {
 		stage, name string
 		do          func(*testing.T) error
-		want        string // what it says at some question
+		want        string // the error at some check
 	}{
 		{"plan", "another source", changed, "source: "},
 		{"shard", "another source", changed, "source: "},
@@ -138,7 +138,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 		said := false
 		for n := 1; n <= total; n++ {
 			if n > 6 && n < total-16 && n%8 > 0 {
-				continue // the middle is the pass, whose calls fail elsewhere
+				continue // the middle is the pass; other tests let its calls fail
 			}
 			if _, err := job(c.stage, n, c.do); err != nil && strings.Contains(err.Error(), c.want) {
 				said = true
@@ -150,8 +150,8 @@ func TestWhateverComesInTheWay(t *testing.T) {
 	}
 }
 
-// What a shard and a commit are given is held against the plan: what is amiss is said, with its
-// place.
+// The inputs of a shard and of a commit are compared with the plan, and differences are reported
+// with their place.
 func TestWhatDoesNotFitThePlan(t *testing.T) {
 	ignored := func(error) {}
 	for _, c := range []struct {
@@ -243,7 +243,7 @@ func restate(t *testing.T, change func(s *State)) {
 	}
 }
 
-// A plan is of one shard at least, of a source that can be read and divided, with the key at hand.
+// A plan needs at least one shard, a source that can be read and divided, and the key.
 func TestWhatAPlanNeeds(t *testing.T) {
 	prepare(t, "csv", 60, "")
 	for n := range 2 {
@@ -300,7 +300,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	}
 }
 
-// storing is a source whose files cannot be opened, or not read.
+// storing is a source with files that cannot be opened or cannot be read.
 type storing struct {
 	connectors.Source
 	connectors.Divisible
@@ -317,7 +317,8 @@ func (s *storing) Stored(int) (connectors.Stored, error) {
 
 func (s *storing) ReadAt([]byte, int64) (int, error) { return 0, fmt.Errorf("canary: %w", s.fails) }
 
-// What tells a file is its size and both of its ends, or what its store says of it.
+// The fingerprint of a file is its size and both of its ends, or the identification given by its
+// store.
 func TestFingerprints(t *testing.T) {
 	of := func(size int, change ...int) string {
 		t.Helper()
@@ -352,7 +353,7 @@ func TestFingerprints(t *testing.T) {
 	}
 }
 
-// A folder for parts is of this user alone, whoever makes it.
+// Only the current user can access a folder for parts, whoever creates it.
 func TestPrivateFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "file", nil)
@@ -380,8 +381,8 @@ func TestPrivateFolders(t *testing.T) {
 	}
 }
 
-// What shards have lost is listed in the order of the shards, and a place that takes nothing is
-// told of, whether it is asked early or late.
+// The lost records of shards are listed in the order of the shards. If the output accepts nothing,
+// an error says so, early or late.
 func TestEntriesOfAllShards(t *testing.T) {
 	all := []*State{{Entries: []quarantined.FileEntry{{Stream: "a", Record: 1, Reason: "r"}, {Stream: "a", Record: 3, Column: "c", Reason: "s"}}}, {}, {Entries: []quarantined.FileEntry{{Stream: "b", Record: 2, Reason: "<"}}}}
 	var out strings.Builder
@@ -398,7 +399,7 @@ func TestEntriesOfAllShards(t *testing.T) {
 	}
 }
 
-// nowhere takes nothing.
+// nowhere accepts nothing.
 type nowhere struct{}
 
 func (nowhere) Write([]byte) (int, error) { return 0, io.ErrShortWrite }

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// A sensitive column that no mask changes, first and last in the list, keeps a stream
-// from starting, and a changed configuration with one is not taken.
+// A stream does not start with a sensitive column that no mask changes, at the first or last place
+// in the list, and does not accept such a changed configuration.
 func TestStreamRefusesUnmaskedColumns(t *testing.T) {
 	for name, change := range map[string]func(string) string{
 		"first": func(text string) string {

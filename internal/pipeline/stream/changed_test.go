@@ -22,12 +22,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// endless is the stand's configuration without an end, with some lines more.
+// endless returns the stand's configuration without an end, with some further lines.
 func (s *stand) endless(more string) string {
 	return fmt.Sprintf(strings.Replace(standConfig, ", until: latest", "", 1), s.address, s.key) + more
 }
 
-// changing is a stream that is given other configurations while it runs.
+// changing is a stream that receives other configurations while it runs.
 type changing struct {
 	*stand
 	reload chan pipeline.Changed
@@ -52,8 +52,8 @@ func (s *stand) changing(text string) *changing {
 	return c
 }
 
-// give has a configuration taken or refused: it is, once the channel has a further one, which
-// is refused for a reason of its own.
+// give sends a configuration and waits until it is accepted or refused. This is certain when the
+// channel has accepted another one, which is refused for a different reason.
 func (c *changing) give(text string) {
 	c.t.Helper()
 	for _, changed := range []pipeline.Changed{{Config: c.parse(text)}, {Err: fmt.Errorf("nothing more after %d bytes", len(text))}} {
@@ -82,8 +82,8 @@ func (c *changing) mode(want string) {
 	}
 }
 
-// Records that the gate holds back stay held under a changed gate that holds too, and leave
-// from the next transaction on under one that does not.
+// Records held back by the gate stay held if the changed gate holds them too, and are released from
+// the next transaction on if it does not.
 func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 	const broken = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %d}]}\n"
 	for name, gate := range map[string]string{
@@ -119,8 +119,8 @@ func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 	}
 }
 
-// A changed configuration that does not fit the topics or cannot open its files is not taken,
-// for its reason: what comes is masked as before.
+// A changed configuration that does not fit the topics, or with files that cannot be opened, is
+// refused with the reason: later records are masked as before.
 func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -143,8 +143,8 @@ func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 	s.persons(0, 100)
 	moved := 0
 	for i, y := range s.exactlyOnce("out", 100) {
-		// Noise of SD 50 leaves no wage of 100 or more at 0 but with a probability below 0.03 for
-		// each; rounding to 100000 leaves every one there.
+		// With noise of SD 50, each wage of 100 or more becomes 0 with a probability below 0.03;
+		// rounding to 100000 makes all of them 0.
 		if y != 0 {
 			moved++
 		}
@@ -161,8 +161,8 @@ func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 	c.end()
 }
 
-// A mask over windows works within those of a partition: a swap puts each value to another
-// record of its window, of which the last one is not full.
+// A mask over windows works within the windows of a partition: a swap moves each value to another
+// record of its window; the last window is not full.
 func TestStreamWithWindows(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -193,8 +193,8 @@ func TestStreamWithWindows(t *testing.T) {
 	}
 }
 
-// A stream into files, of whose commits the answers are lost before or after the brokers have
-// carried them out, has each person in them once.
+// If the answers to commits are lost, before or after the brokers carry them out, a stream into
+// files contains each person once.
 func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
 	for _, key := range []kmsg.Key{kmsg.EndTxn, kmsg.TxnOffsetCommit} {
 		for _, after := range []bool{false, true} {
@@ -228,8 +228,8 @@ func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
 	}
 }
 
-// A stream of columns that nobody measures releases each record once and counts those since
-// its start, as it keeps no assessment; its group has none.
+// A stream without measured columns releases each record once and counts the records since its
+// start, because it keeps no assessment; its group has none.
 func TestStreamWithoutMeasures(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -251,8 +251,8 @@ func TestStreamWithoutMeasures(t *testing.T) {
 	}
 }
 
-// Offsets that are set forward by hand leave records out of every total, which is said; what
-// is damaged of what was kept ends a stream, and its group's assessment, with the reason.
+// If offsets are set forward manually, the skipped records are missing in every total, and the log
+// says so. Damaged kept state ends a stream, and the assessment of its group, with the reason.
 func TestStreamTakesUpWhatIsKept(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -280,7 +280,7 @@ func TestStreamTakesUpWhatIsKept(t *testing.T) {
 	if !logged.has("the records in between are in no total") || !logged.has(`"partition":1`) || logged.has(`"partition":0`) {
 		t.Error("nobody says which partition's records are in no total")
 	}
-	// Of each partition the reasons, or all else, are damaged.
+	// The reasons of each partition, or everything else, are damaged.
 	latest := map[string]*kgo.Record{}
 	for _, r := range s.values("g-state", 1) {
 		latest[string(r.Key)] = r

@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// scissors cut a broker's connections: when a request of a kind comes, before the
-// broker sees it, or when its answer is about to be sent.
+// scissors cut a broker's connections when a request of a kind arrives, before the broker sees it,
+// or when its answer is about to be sent.
 type scissors struct {
 	mu   sync.Mutex
 	cuts []*cut
@@ -27,12 +27,12 @@ type scissors struct {
 type cut struct {
 	key   kmsg.Key
 	after bool // the request is carried out, and its answer is lost
-	skip  int  // requests that are left alone first
+	skip  int  // number of first requests to let through
 	left  int
 	used  int
 
-	// Where it is not 0 the answer is sent, with this code in the place where that of
-	// a flexible EndTxn is.
+	// If it is not 0, the answer is sent, with this code in the place of the error code of a
+	// flexible EndTxn.
 	code int16
 }
 
@@ -44,8 +44,7 @@ func (s *scissors) at(c cut) *cut {
 	return &c
 }
 
-// blunt makes the scissors leave connections alone, and demands that they have
-// been used.
+// blunt stops the scissors, and checks that they were used.
 func (s *scissors) blunt(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
@@ -99,7 +98,7 @@ type cutConn struct {
 	net.Conn
 	scissors *scissors
 	in       *bufio.Reader
-	rest     int // bytes of the request that is being read
+	rest     int // bytes of the request being read
 
 	mu          sync.Mutex
 	read, wrote int // requests and answers
@@ -138,7 +137,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	c.mu.Unlock()
 	switch {
 	case lost && code != 0:
-		const at = 4 + 4 + 1 + 4 // size, correlation id, tags, throttling
+		const at = 4 + 4 + 1 + 4 // size, correlation id, tags, throttle time
 		binary.BigEndian.PutUint16(p[at:], uint16(code))
 	case lost:
 		c.Conn.Close()
@@ -147,7 +146,7 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// heard is what a stream has logged.
+// heard collects the log of a stream.
 type heard struct {
 	mu   sync.Mutex
 	text bytes.Buffer

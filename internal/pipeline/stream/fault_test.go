@@ -25,13 +25,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// survivors is how many persons the fault tests stream.
+// survivors is the number of persons in the fault tests.
 const survivors = 2000
 
-// unfit are the persons among them whose record cannot be masked.
+// unfit are the persons with records that cannot be masked.
 var unfit = []int{3, 700, 1001, survivors - 1}
 
-// fill adds the persons below n, the unfit ones with a wage that is none.
+// fill adds the persons below n, the unfit ones with an invalid wage.
 func (s *stand) fill(n int) { s.fillFrom(0, n) }
 
 func (s *stand) fillFrom(from, to int) {
@@ -47,13 +47,13 @@ func (s *stand) fillFrom(from, to int) {
 	s.persons(from, to)
 }
 
-// expected is what an undisturbed run of the filled stand releases.
+// expected is the release of an undisturbed run of the filled stand.
 type expected struct {
 	wages  map[int]float64
 	report *report.Report
 }
 
-// calm is one undisturbed run, shared by all tests that are compared with it.
+// calm is one undisturbed run, shared by all tests that compare with it.
 var (
 	calmOnce sync.Once
 	calm     *expected
@@ -73,7 +73,7 @@ func undisturbedRun(t *testing.T) *expected {
 	return calm
 }
 
-// near fails unless two measures are equal but for rounding.
+// near fails unless two measures are equal up to rounding.
 func near(t *testing.T, what string, got, want assess.Float) {
 	t.Helper()
 	if g, w := float64(got), float64(want); math.Abs(g-w) > 1e-9*math.Abs(w) || math.IsNaN(g) != math.IsNaN(w) {
@@ -81,7 +81,7 @@ func near(t *testing.T, what string, got, want assess.Float) {
 	}
 }
 
-// sameTotals demands the undisturbed run's counts and measures.
+// sameTotals checks that counts and measures equal those of the undisturbed run.
 func sameTotals(t *testing.T, got, want *report.Report) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Records, want.Records) {
@@ -102,8 +102,8 @@ func sameTotals(t *testing.T, got, want *report.Report) {
 	near(t, "R", g.Risk[0].R, w.Risk[0].R)
 }
 
-// sameRelease demands that everything was released and quarantined once, with the
-// values and totals of the undisturbed run.
+// sameRelease checks that every record was released or quarantined once, with the values and totals
+// of the undisturbed run.
 func (s *stand) sameRelease(p *config.Pipeline) {
 	s.t.Helper()
 	want := undisturbedRun(s.t)
@@ -139,7 +139,7 @@ func (s *stand) sameRelease(p *config.Pipeline) {
 	s.sameGroupTotals(p)
 }
 
-// sameGroupTotals demands the undisturbed run's totals of what the group has kept.
+// sameGroupTotals checks that the totals kept by the group equal those of the undisturbed run.
 func (s *stand) sameGroupTotals(p *config.Pipeline) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
@@ -151,7 +151,7 @@ func (s *stand) sameGroupTotals(p *config.Pipeline) {
 	sameTotals(s.t, total, undisturbedRun(s.t).report)
 }
 
-// hasty makes a stream's client notice soon what has happened.
+// hasty makes a stream's client notice changes early.
 func hasty(p *config.Pipeline, more ...kgo.Opt) *config.Pipeline {
 	p.Source.Config.(*kafka.SourceConfig).Tune(append([]kgo.Opt{
 		kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(100 * time.Millisecond),
@@ -160,14 +160,14 @@ func hasty(p *config.Pipeline, more ...kgo.Opt) *config.Pipeline {
 	return p
 }
 
-// small is a configuration with many transactions.
+// small returns a configuration with many transactions.
 func (s *stand) small(settings ...string) *config.Pipeline {
 	s.t.Helper()
 	return hasty(s.pipeline(append([]string{"sink.kafka.commit.records=250"}, settings...)...))
 }
 
-// seldom are the kinds of requests that come a few times in all; of Fetch that is so where
-// the machine is busy: everything is then there by the second.
+// seldom are the kinds of requests that occur only a few times. Fetch belongs to them if the
+// machine is busy: then all records are there at the second request.
 var seldom = map[kmsg.Key]bool{
 	kmsg.InitProducerID: true, kmsg.JoinGroup: true, kmsg.SyncGroup: true, kmsg.OffsetFetch: true,
 	kmsg.OffsetCommit: true, kmsg.FindCoordinator: true, kmsg.ListOffsets: true, kmsg.Metadata: true, kmsg.Fetch: true,
@@ -206,7 +206,7 @@ func TestStreamSurvivesErrors(t *testing.T) {
 					var s *stand
 					switch c.key {
 					case kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn:
-						// Later versions of the protocol do without.
+						// Later versions of the protocol do not use it.
 						s = newStand(t, kfake.MaxVersions(kversion.V3_7_0()))
 					default:
 						s = newStand(t)
@@ -214,7 +214,7 @@ func TestStreamSurvivesErrors(t *testing.T) {
 					s.fill(survivors)
 					p := s.small()
 					if c.key == kmsg.Heartbeat {
-						hasty(p, kgo.HeartbeatInterval(10*time.Millisecond)) // the run must not be over before
+						hasty(p, kgo.HeartbeatInterval(10*time.Millisecond)) // the run must not end earlier
 					}
 					requests := 0
 					h := s.cluster.Fault(kfake.Fault{
@@ -234,7 +234,7 @@ func TestStreamSurvivesErrors(t *testing.T) {
 	}
 }
 
-// An answer that is lost leaves open what the broker has done.
+// A lost answer leaves open whether the broker has carried out the request.
 func TestStreamSurvivesCutConnections(t *testing.T) {
 	for _, key := range []kmsg.Key{
 		kmsg.InitProducerID, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.SyncGroup,
@@ -264,8 +264,8 @@ func TestStreamSurvivesCutConnections(t *testing.T) {
 	}
 }
 
-// A broker that carries a commit out and answers with an error of its own makes
-// the client believe that the transaction was aborted.
+// A broker that carries out a commit and answers with an error makes the client believe that the
+// transaction was aborted.
 func TestStreamSurvivesCommitsWithErrors(t *testing.T) {
 	for _, skip := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(skip), func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestStreamSurvivesCommitsWithErrors(t *testing.T) {
 	}
 }
 
-// slow answers requests of a kind after a while, up to so many of them.
+// slow delays the answers to up to count requests of a kind.
 func (s *stand) slow(key kmsg.Key, count int, by time.Duration) {
 	s.cluster.ControlKey(int16(key), func(kmsg.Request) (kmsg.Response, error, bool) {
 		s.cluster.KeepControl()
@@ -295,7 +295,7 @@ func (s *stand) slow(key kmsg.Key, count int, by time.Duration) {
 	})
 }
 
-// Answers that come late change nothing, whatever else is under way meanwhile.
+// Late answers change nothing, whatever else happens in the meantime.
 func TestStreamSurvivesLateAnswers(t *testing.T) {
 	for _, key := range []kmsg.Key{
 		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat,
@@ -313,9 +313,9 @@ func TestStreamSurvivesLateAnswers(t *testing.T) {
 	}
 }
 
-// The brokers end a transaction by the answer to one of its requests while answers about
-// topics are late, so that the client has lost the transaction before it has learnt where to
-// write: see outbox.introduce of connectors/kafka.
+// The brokers end a transaction with the answer to one of its requests while answers about topics
+// are late. So the client loses the transaction before it has learnt where to write: see
+// outbox.introduce of connectors/kafka.
 func TestStreamSurvivesLateAnswersAboutTopics(t *testing.T) {
 	for _, key := range []kmsg.Key{kmsg.AddPartitionsToTxn, kmsg.Produce} {
 		for skip := range 6 {

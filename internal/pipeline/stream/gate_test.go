@@ -16,14 +16,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// The rules say that the greatest wage is far from the mean, which of the first persons
-// it is and of all with the second ones is not.
+// The rules limit the distance of the greatest wage from the mean: the first persons satisfy them,
+// all persons together do not.
 const (
 	farOff = "{column: wage, target: max, knowledge: mean, min_rmse: 300}"
 	always = "{column: wage, target: max, knowledge: index, min_rmse: 1}"
 )
 
-// paid adds persons of one wage.
+// paid adds persons with one wage.
 func (s *stand) paid(from, to int, wage float64) {
 	s.t.Helper()
 	var records []*kgo.Record
@@ -49,9 +49,8 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-// What the gate refuses is not committed, whichever of the rules is broken: with stop
-// the stream ends, with hold the records go to the restricted topic, and only with alert
-// they leave.
+// A transaction that the gate refuses is not committed, whichever rule fails: with stop the stream
+// ends, with hold the records go to the restricted topic, and only with alert they are released.
 func TestStreamGate(t *testing.T) {
 	rules := map[string]string{"first": farOff + ", " + always, "last": always + ", " + farOff, "middle": always + ", " + farOff + ", " + always}
 	for place, list := range rules {
@@ -92,7 +91,7 @@ func TestStreamGate(t *testing.T) {
 				if !slices.Equal(out, wantOut) || !slices.Equal(held, wantHeld) {
 					t.Errorf("%d released and %d held, want %d and %d", len(out), len(held), len(wantOut), len(wantHeld))
 				}
-				// What is held back is no part of the release that the report is about.
+				// Held records are not part of the release in the report.
 				if result.Report.Gate.Passed != (policy == "hold") || result.Refused() != (policy != "alert") {
 					t.Errorf("refused %v, gate %+v", result.Refused(), result.Report.Gate)
 				}
@@ -114,8 +113,8 @@ func TestStreamGate(t *testing.T) {
 						same++
 					}
 				}
-				// Noise of SD 50 is rounded to 0 with probability 0.01/(50·√2π) = 8e-5: of
-				// 9,500 values 0.8 are expected, and more than 10 once in 10⁹ runs.
+				// Noise of SD 50 is rounded to 0 with probability 0.01/(50·√2π) = 8e-5: of 9,500
+				// values 0.8 are expected, and more than 10 occur once in 10⁹ runs.
 				if same > 10 {
 					t.Errorf("%d values are not masked", same)
 				}

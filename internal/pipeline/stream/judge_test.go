@@ -25,7 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// bench is a stream without brokers: what it does between two transactions can be asked of it.
+// bench is a stream without brokers, to test the actions between two transactions.
 type bench struct {
 	*stream
 	t    *testing.T
@@ -33,10 +33,10 @@ type bench struct {
 	next map[kafka.Partition]int64
 }
 
-// part is a partition of the topic.
+// part returns a partition of the topic.
 func part(number int32) kafka.Partition { return kafka.Partition{Topic: "in", Number: number} }
 
-// benchOf settles a stream of two partitions whose configuration has some lines more.
+// benchOf settles a stream of two partitions, with some further lines in its configuration.
 func benchOf(t *testing.T, more string) *bench {
 	t.Helper()
 	p, err := config.Parse("s.yaml", []byte(settled+more), config.Options{Environ: func() []string { return nil }})
@@ -77,7 +77,7 @@ func benchOf(t *testing.T, more string) *bench {
 	return b
 }
 
-// feed has records of a partition masked and assessed, of which some are rejected.
+// feed masks and assesses records of a partition, some of them rejected.
 func (b *bench) feed(number int32, n int, rejected ...int) {
 	b.t.Helper()
 	at := part(number)
@@ -100,7 +100,7 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 	}
 }
 
-// verdictOf judges what is there.
+// verdictOf judges the records so far.
 func (b *bench) verdictOf() (refused bool) {
 	b.t.Helper()
 	refused, err := b.judge(b.t.Context())
@@ -115,15 +115,15 @@ func (b *bench) said() string {
 	return b.log.String()
 }
 
-// The noise has an SD of 3, so that what one who knows the place errs by is about 3.
+// The noise has an SD of 3, so an intruder who knows the place has an error of about 3.
 const (
 	judgedTo  = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %v}, {column: wage, min_efficiency: 0.1}]}\n"
 	heldTo    = "hold, hold: {topic: held}"
 	withFiles = "assess: {replicates: 2, targets: [max], every: {records: 100}, emit: [{jsonl: %s}, {jsonl: %s}, {log: info}]}\n"
 )
 
-// The gate is judged from the first record on, then again where the pairs have grown by a
-// hundredth, where some seconds have gone by, and whenever it did not pass.
+// The gate is judged from the first record on, and again when the pairs have grown by one percent,
+// when some seconds have passed, and always if it did not pass.
 func TestWhenAStreamIsJudged(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1))
 	if b.verdictOf() || b.verdict.last != nil {
@@ -164,8 +164,8 @@ func TestWhenAStreamIsJudged(t *testing.T) {
 	}
 }
 
-// What a broken rule means is what the configuration says, and it is said once; records that
-// are held back already are not refused, and leave again where the rules hold.
+// The effect of a broken rule is the configured one, and it is logged once. Records that are
+// already held are not refused, and are released again when the rules hold.
 func TestWhatABrokenRuleMeans(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 100))
 	b.feed(1, 50)
@@ -202,7 +202,7 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 	}
 }
 
-// The efficiency counts from a thousand records on, other rules from the first.
+// The efficiency counts from a thousand records on, other rules from the first record.
 func TestEfficiencyIsJudgedLater(t *testing.T) {
 	const rule = "gate: {rules: [{column: wage, min_efficiency: 1}, {column: wage, target: max, knowledge: index, min_rmse: %v}]}\n"
 	b := benchOf(t, fmt.Sprintf(rule, 0.001))
@@ -231,9 +231,9 @@ func TestEfficiencyIsJudgedLater(t *testing.T) {
 	}
 }
 
-// Snapshots are numbered, each is of what is committed, and its window of what came since
-// the one before it; one is due where so many records came, or after so long. What is
-// aborted is in none, and who follows goes on from there.
+// Snapshots are numbered. Each covers the committed records, and its window covers the records
+// since the previous snapshot. A snapshot is due after a number of records or after some time.
+// Aborted records are in none, and a successor continues from there.
 func TestSnapshotsOfAStream(t *testing.T) {
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")}
@@ -283,7 +283,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	if n.taken != 1 || n.last != first {
 		t.Error("one is taken that is not due")
 	}
-	// After so long, though few came.
+	// After this time, although few records arrived.
 	n.interval, n.last = time.Minute, time.Now().Add(-2*time.Minute)
 	began := n.last
 	b.feed(1, 5)
@@ -335,7 +335,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	if next.follow(n); next.taken != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
 		t.Errorf("who follows has %+v", next)
 	}
-	// What is held back is in no window.
+	// Held records are in no window.
 	b.holding = true
 	before := n.open
 	b.feed(0, 3)
@@ -350,7 +350,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	}
 }
 
-// A window's sample is bounded, and one that is smaller stays what it is.
+// The sample of a window is bounded; a smaller sample does not change.
 func TestSampleOfAWindow(t *testing.T) {
 	for sample, want := range map[int]int{-1: windowSample, 0: windowSample, 1: 1, windowSample: windowSample, windowSample + 1: windowSample} {
 		n := &streamSnapshots{options: assess.Options{Sample: sample}}
@@ -360,8 +360,8 @@ func TestSampleOfAWindow(t *testing.T) {
 	}
 }
 
-// The page of a stream on which nothing comes is shown once after partitions were entered,
-// where something was released, with the verdict of the rules; not where it is shown already.
+// The page of an idle stream is shown once after partitions were entered, if something was
+// released, with the verdict of the rules. It is not shown again.
 func TestPageOfAnIdleStream(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "alert", 100))
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
@@ -392,8 +392,8 @@ func TestPageOfAnIdleStream(t *testing.T) {
 	}
 }
 
-// A snapshot's window that cannot be added up, as the part that is open is of other columns,
-// is an error at the commit and when it is taken.
+// If a snapshot's window cannot be added up, because the open part has other columns, the commit
+// and the snapshot return an error.
 func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	defer b.snapshots.close()
@@ -420,7 +420,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A snapshot that a file does not take is an error, whichever of the files it is.
+// If a snapshot cannot be written to any of its files, that is an error.
 func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	for broken := range 2 {
 		paths := []string{filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")}
@@ -441,7 +441,7 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Where no partition is this instance's there is nobody to keep the page with.
+// If this instance owns no partition, the page cannot be kept with one.
 func TestPageOfNoPartition(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})

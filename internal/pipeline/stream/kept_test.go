@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 )
 
-// keptOf is what is kept of a partition of a bench after it was committed.
+// keptOf returns the state kept for a partition of a bench after a commit.
 func keptOf(b *bench, number int32) map[string][]byte {
 	b.t.Helper()
 	l := b.ledgers[part(number)]
@@ -39,9 +39,9 @@ func keptOf(b *bench, number int32) map[string][]byte {
 	return kept
 }
 
-// What a group has kept is added up over its partitions, with the reasons of what was lost;
-// what is kept of another pipeline or of other masks is left out, which is said, and what is
-// damaged is an error that names the partition.
+// The kept state of a group is the sum over its partitions, with the reasons of lost records. State
+// of another pipeline or of other masks is omitted, and the log says so. Damaged state is an error
+// that names the partition.
 func TestKeptStatesAddUp(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40, 3)
@@ -83,7 +83,7 @@ func TestKeptStatesAddUp(t *testing.T) {
 	}
 	stranger := of(0)
 	stranger.Pipeline = "another"
-	own := []string{manifestEntry, "[]", liveEntry, "x"} // are no part of the assessment
+	own := []string{manifestEntry, "[]", liveEntry, "x"} // not part of the assessment
 	for want, states := range map[string]kafka.States{
 		" ":      {},
 		"pp qqq": {of(0): clone(first, own...), of(1): clone(last)},
@@ -110,15 +110,15 @@ func TestKeptStatesAddUp(t *testing.T) {
 			t.Errorf("the assessment of %d: %v", at, err)
 		}
 	}
-	// Of other masks.
+	// With other masks.
 	b.fingerprint = "another"
 	if got, err := load(kafka.States{of(0): clone(first), of(1): clone(last)}); err != nil || got != " " || !strings.Contains(log.String(), `"partitions":2`) {
 		t.Errorf("of other masks %q: %v, %s", got, err, log.String())
 	}
 }
 
-// A ledger that is taken up is what was kept; of other masks it begins anew, which is said,
-// and damaged it is an error.
+// A resumed ledger equals the kept one. With other masks it begins again, and the log says so; a
+// damaged one is an error.
 func TestLedgersAreTakenUp(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(1, 60, 0, 59)
@@ -151,7 +151,7 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	}
 }
 
-// What ends while a stream's measures are taken is the error of whoever takes them.
+// If measuring a stream is cancelled, the caller gets the error.
 func TestMeasuresOfAStreamEnd(t *testing.T) {
 	b := benchOf(t, "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
 	b.feed(0, 400)
@@ -171,7 +171,7 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	if err != nil || rep.Records.Read != 400 {
 		t.Errorf("the records so far: %v, %+v", err, rep.Records)
 	}
-	// What a transaction holds that is open is not measured: it may never leave.
+	// Records of an open transaction are not measured: they may never be released.
 	if n := rep.Columns[0].Original.N; n != 0 {
 		t.Errorf("%d values of an open transaction are measured", n)
 	}
@@ -182,8 +182,8 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	}
 }
 
-// Wherever the measures of a stream are told to end, whoever takes them says so and keeps
-// nothing of them: a judgement, a snapshot, a page, a report.
+// If measuring is cancelled at any point, the caller returns the error and keeps nothing of it: a
+// judgement, a snapshot, a page, a report.
 func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 	const more = "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n"
 	for name, take := range map[string]func(b *bench, ctx context.Context) (done bool, err error){

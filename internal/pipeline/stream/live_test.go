@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// served is what a live page answers; of its events, which do not end, what comes at once.
+// served returns the answer of a live page; for its endless events, the first part.
 func served(t *testing.T, m *monitor.Monitor, path string) (status int, text string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464"+path, nil)
@@ -39,7 +39,7 @@ func served(t *testing.T, m *monitor.Monitor, path string) (status int, text str
 	return w.Code, string(body)
 }
 
-// watchedStream runs a stream with a live page until it is ended.
+// watchedStream runs a stream with a live page until it is stopped.
 func (s *stand) watchedStream(p *config.Pipeline) (m *monitor.Monitor, end func()) {
 	s.t.Helper()
 	m = monitor.New(monitor.Info{Name: "stand", Interval: 200 * time.Millisecond})
@@ -87,9 +87,9 @@ func stateOf(t *testing.T, m *monitor.Monitor) (s state) {
 	return s
 }
 
-// TestStreamKeepsItsPage: after a restart on which nothing comes, the live page has the
-// measures, the gate, the lag, the reasons and the snapshots' order of before; a state of
-// before there was a page is taken up as well.
+// TestStreamKeepsItsPage: after a restart without new records, the live page has the same measures,
+// gate, lag, reasons and order of snapshots as before. State from before there was a page is
+// resumed as well.
 func TestStreamKeepsItsPage(t *testing.T) {
 	s := newStand(t)
 	s.persons(0, 500)
@@ -98,7 +98,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 		"gate: {on_fail: alert, rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}\n"
 	live := func() *config.Pipeline { return s.parse(fmt.Sprintf(text, s.address, s.key)) }
 
-	old, end := s.watchedStream(live()) // the state knows of no page
+	old, end := s.watchedStream(live()) // the state contains no page
 	eventually.True(t, "a page of what was kept", func() bool {
 		_, text := served(t, old, "/report")
 		return strings.Contains(text, `"released": 500`) && stateOf(t, old).Gate.Judged
@@ -141,7 +141,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 			t.Errorf("%s holds a value", path)
 		}
 	}
-	// What comes is counted on.
+	// Counting continues with new records.
 	s.produce(&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`broken again`)})
 	eventually.True(t, "another record in quarantine", func() bool {
 		is := stateOf(t, second)
@@ -150,8 +150,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	end()
 }
 
-// TestStreamReportsWhyRecordsAreLost: the report of a stream says for which reasons
-// records were lost, over restarts, in members and of the group.
+// TestStreamReportsWhyRecordsAreLost: the report of a stream contains the reasons of lost records,
+// across restarts, for members and for the group.
 func TestStreamReportsWhyRecordsAreLost(t *testing.T) {
 	s := newStand(t)
 	want := map[string]int64{}

@@ -22,7 +22,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// wire is what connects one instance to the brokers.
+// wire connects one instance to the brokers.
 type wire struct {
 	mu       sync.Mutex
 	down     bool
@@ -49,7 +49,7 @@ func (w *wire) dial(ctx context.Context, network, address string) (net.Conn, err
 	return c, err
 }
 
-// cut makes the instance unable to reach the brokers, as if it were dead.
+// cut makes the brokers unreachable for the instance, as if the instance were dead.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *wire) cut() {
 	w.conns = nil
 }
 
-// tries is how often the instance has tried to reach the brokers in vain.
+// tries returns the number of failed connection attempts.
 func (w *wire) tries() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ func (w *wire) mend() {
 	w.down = false
 }
 
-// instance is a stream that runs.
+// instance is a running stream.
 type instance struct {
 	stand  *stand
 	wire   *wire
@@ -89,7 +89,7 @@ func (s *stand) start(p *config.Pipeline, opts ...kgo.Opt) *instance {
 	return s.startPatient(0, p, opts...)
 }
 
-// startPatient is start of a stream that waits no longer for brokers; 0: for ever.
+// startPatient is start with a maximum time to wait for brokers; 0: no limit.
 func (s *stand) startPatient(patience time.Duration, p *config.Pipeline, opts ...kgo.Opt) *instance {
 	s.t.Helper()
 	i := &instance{stand: s, wire: new(wire), ended: make(chan struct{})}
@@ -115,7 +115,7 @@ func (i *instance) drain() {
 	i.stop()
 	select {
 	case <-i.ended:
-		// One that is stopped while it opens its topics has nothing to drain.
+		// An instance that is stopped while it opens its topics has nothing to drain.
 		if i.err != nil && !errors.Is(i.err, stream.ErrUnopened) {
 			i.stand.t.Error(i.err)
 		}
@@ -124,8 +124,7 @@ func (i *instance) drain() {
 	}
 }
 
-// live is the configuration of a stream without end, of an instance with a name
-// ("": it has none).
+// live returns the configuration of a stream without end, for an instance with a name ("": none).
 func (s *stand) live(name string, settings ...string) *config.Pipeline {
 	s.t.Helper()
 	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), ", until: latest", "", 1)
@@ -137,8 +136,8 @@ func (s *stand) live(name string, settings ...string) *config.Pipeline {
 	return s.parse(text, append([]string{"sink.kafka.commit.records=250", "sink.kafka.commit.interval=50ms"}, settings...)...)
 }
 
-// end is how far a topic has been written, in all of its partitions together, with
-// what is not committed and the markers of transactions; 0 while the broker is away.
+// end returns the sum of the end offsets of a topic's partitions, including uncommitted records and
+// markers of transactions; 0 if the broker is unreachable.
 func (s *stand) end(topic string) (sum int64) {
 	s.t.Helper()
 	ends, err := kadm.NewClient(s.client).ListEndOffsets(s.t.Context(), topic)
@@ -149,13 +148,13 @@ func (s *stand) end(topic string) (sum int64) {
 	return sum
 }
 
-// written waits until a topic has been written so far.
+// written waits until a topic has reached an end.
 func (s *stand) written(topic string, end int64) {
 	s.t.Helper()
 	eventually.True(s.t, fmt.Sprintf("%s has been written up to %d", topic, end), func() bool { return s.end(topic) >= end })
 }
 
-// grown waits until a topic has grown by so much, or over is closed.
+// grown waits until a topic has grown by the given number, or over is closed.
 func (s *stand) grown(over <-chan struct{}, topic string, more int64) {
 	s.t.Helper()
 	before := s.end(topic)
@@ -169,7 +168,7 @@ func (s *stand) grown(over <-chan struct{}, topic string, more int64) {
 	})
 }
 
-// committed is how many of the messages the group has done with.
+// committed returns the number of messages that the group has processed.
 func (s *stand) committed() (sum int64) {
 	s.t.Helper()
 	offsets, err := kadm.NewClient(s.client).FetchOffsets(s.t.Context(), "g")
@@ -180,13 +179,13 @@ func (s *stand) committed() (sum int64) {
 	return sum
 }
 
-// rest releases what is left.
+// rest releases the remaining records.
 func (s *stand) rest(settings ...string) *account.Result {
 	s.t.Helper()
 	return s.run(s.small(append([]string{"source.kafka.instance=last"}, settings...)...))
 }
 
-// inflow produces the persons bit by bit.
+// inflow produces the persons in small portions.
 func (s *stand) inflow(g *rand.Rand) {
 	for from := 0; from < survivors; {
 		to := min(survivors, from+1+g.IntN(60))
@@ -240,8 +239,8 @@ func TestStreamMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// A member that dies keeps its partitions for a session; when it comes back to
-// life its open transaction must not be committed.
+// A dead member keeps its partitions for one session. If it comes back, its open transaction must
+// not be committed.
 func TestStreamOutlivesItsMembers(t *testing.T) {
 	for seed := range uint64(2) {
 		for _, back := range []bool{false, true} {
@@ -260,7 +259,7 @@ func TestStreamOutlivesItsMembers(t *testing.T) {
 				first.wire.cut()
 				before := s.end("out")
 				second := s.start(s.live(""))
-				s.written("out", before+1) // the second has taken the first one's partitions over
+				s.written("out", before+1) // the second one has taken over the partitions of the first
 				if back {
 					first.wire.mend()
 				}
@@ -276,7 +275,7 @@ func TestStreamOutlivesItsMembers(t *testing.T) {
 	}
 }
 
-// While the brokers are away longer than a transaction may last, they abort it.
+// If the brokers are unreachable for longer than a transaction may last, they abort it.
 func TestStreamWaitsForBrokers(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -304,7 +303,7 @@ func TestStreamWaitsForBrokers(t *testing.T) {
 	}
 }
 
-// A stream that is told to end while the brokers are away gives up in time.
+// If a stream is stopped while the brokers are unreachable, it gives up in time.
 func TestStreamDrainsWithoutBrokers(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprint(busy), func(t *testing.T) {
@@ -325,7 +324,7 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 			}()
 			if busy {
 				fed := make(chan struct{})
-				defer func() { <-fed }() // what feeds the topic fails the test where it outlives it
+				defer func() { <-fed }() // the goroutine that fills the topic fails the test if it continues after the test's end
 				go func() {
 					defer close(fed)
 					s.inflow(rand.New(rand.NewPCG(1, 1)))
@@ -352,9 +351,8 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 	}
 }
 
-// A stream that is told how long to wait for its brokers ends when they are away for
-// longer, wherever it is: reading, handing over what is released to a client that is full,
-// or ending a transaction.
+// A stream with a limited patience ends if the brokers are unreachable for longer, whatever it
+// does: reading, writing to a full client, or ending a transaction.
 func TestStreamEndsWithItsPatience(t *testing.T) {
 	for name, opts := range map[string][]kgo.Opt{"full": {kgo.MaxBufferedRecords(20)}, "roomy": nil, "idle": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -379,13 +377,13 @@ func TestStreamEndsWithItsPatience(t *testing.T) {
 				t.Fatal("the stream waits on")
 			}
 			i.wire.mend()
-			s.rest() // what it has left is taken up
+			s.rest() // the remaining records are processed
 			s.sameRelease(s.small())
 		})
 	}
 }
 
-// The broker goes away and comes back with what it has on disk.
+// The broker is stopped and restarted with its data on disk.
 func TestStreamSurvivesBrokerRestarts(t *testing.T) {
 	t.Parallel()
 	undisturbedRun(t)
@@ -402,7 +400,7 @@ func TestStreamSurvivesBrokerRestarts(t *testing.T) {
 	for round := range 3 {
 		before := s.end("out")
 		s.fillFrom(round*survivors/4, (round+1)*survivors/4)
-		s.written("out", before+1) // in the middle of what was added
+		s.written("out", before+1) // in the middle of the new records
 		s.cluster.Close()
 		eventually.Elapse(t, 300*time.Millisecond)
 		if s.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.Ports(n), kfake.GroupMinSessionTimeout(time.Second)); err != nil {

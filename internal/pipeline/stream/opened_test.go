@@ -12,14 +12,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// A stream whose configuration does not fit its topics, or whose files cannot be opened, ends
-// before it joins its group, with the place of what is wrong, and so does the assessment of
-// the group where that concerns it.
+// A stream with a configuration that does not fit its topics, or with files that cannot be opened,
+// ends before it joins its group, with the place of the error. The assessment of the group ends too
+// if the error concerns it.
 func TestStreamsThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.persons(0, 20)
-	s.run(s.pipeline()) // the group has kept something
+	s.run(s.pipeline()) // the group has kept some state
 	before := s.groupAt(0) + s.groupAt(1)
 	s.persons(20, 40)
 	file := filepath.Join(t.TempDir(), "file")

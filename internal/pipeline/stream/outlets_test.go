@@ -34,7 +34,7 @@ type filed struct {
 	Region string  `parquet:"region"`
 }
 
-// inFiles are the persons in the files below a folder, hidden ones left out.
+// inFiles returns the persons in the files below a folder, without hidden files.
 func inFiles(t *testing.T, dir string) (all []filed) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -58,7 +58,7 @@ func inFiles(t *testing.T, dir string) (all []filed) {
 	return all
 }
 
-// entries are the lines of a file as JSON.
+// entries returns the lines of a file as JSON.
 func entries[T any](t *testing.T, path string) (all []T) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -87,9 +87,9 @@ type snapshot struct {
 	}
 }
 
-// A stream into files releases each record once, from run to run, and beside it lists in
-// order what it has lost, in a file that is the owner's alone; snapshots are numbered, each
-// is of all that is committed by then, and their windows add up to it.
+// A stream into files releases each record once, over several runs, and lists the lost records in
+// order in a file that only the owner can read. Snapshots are numbered, each covers all committed
+// records, and their windows add up to it.
 func TestStreamIntoFiles(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -101,7 +101,7 @@ func TestStreamIntoFiles(t *testing.T) {
 	).Replace(standConfig)
 	text = fmt.Sprintf(text, s.address, s.key)
 	var log bytes.Buffer
-	run := func(n int64) (released int64) { // until the group has offsets of so many messages
+	run := func(n int64) (released int64) { // until the group's offsets cover so many messages
 		t.Helper()
 		o := s.options()
 		o.Log = zerolog.New(zerolog.SyncWriter(&log)).Level(zerolog.InfoLevel)
@@ -207,9 +207,9 @@ func TestStreamIntoFiles(t *testing.T) {
 	}
 }
 
-// namedByPlaces holds the names of files against the persons in them: each name has the
-// first and the last place that its file covers, no place is covered twice, and a place
-// without a person is that of the record that cannot be read, 250 in either partition.
+// namedByPlaces compares the names of files with the persons in them: each name contains the first
+// and the last place of its file, no place is covered twice, and a place without a person is that
+// of the unreadable record, 250 in either partition.
 func namedByPlaces(t *testing.T, dir string) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "date=*", "part-*.parquet"))
@@ -251,9 +251,8 @@ func namedByPlaces(t *testing.T, dir string) {
 	}
 }
 
-// A changed configuration is in force from the next transaction on, where it is one that a
-// running stream can change to; another one, or one that cannot be read, is said, and the
-// old one stays.
+// A changed configuration applies from the next transaction on, if a running stream can change to
+// it. Another one, or an unreadable one, is reported, and the old one stays.
 func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -273,7 +272,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 		}
 		done <- err
 	}()
-	moved := func(from, to int) (n int) { // how many of these persons' wages are others
+	moved := func(from, to int) (n int) { // number of these persons with changed wages
 		t.Helper()
 		wages := s.exactlyOnce("out", to)
 		for i := from; i < to; i++ {
@@ -286,7 +285,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	give := func(c pipeline.Changed) {
 		t.Helper()
 		select {
-		case reload <- c: // taken between two transactions
+		case reload <- c: // accepted between two transactions
 		case err := <-done:
 			t.Fatal(err)
 		}
@@ -344,8 +343,8 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	}
 }
 
-// A configuration is held against the topics without joining the group, and leaves nothing
-// behind, whatever is wrong with it.
+// A configuration is checked against the topics without joining the group, and nothing remains,
+// whatever the result.
 func TestStreamIsTried(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -386,7 +385,7 @@ func TestStreamIsTried(t *testing.T) {
 	}
 }
 
-// What a group has kept is the whole's, of the configuration that it was kept with alone.
+// The kept state of a group covers the whole group, and only state of the same configuration.
 func TestGroupIsAssessed(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -428,7 +427,7 @@ func TestGroupIsAssessed(t *testing.T) {
 	}
 }
 
-// groupAt is the group's offset of a partition, 0 where it has none.
+// groupAt returns the group's offset of a partition, 0 if it has none.
 func (s *stand) groupAt(partition int) int64 {
 	s.t.Helper()
 	all, err := kadm.NewClient(s.client).FetchOffsets(s.t.Context(), "g")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Pauses double up to the greatest one, begin anew after a membership that went well, and
-// are short where the stream is ending.
+// Pauses double up to a maximum, start again after a successful membership, and are short while the
+// stream is ending.
 func TestPausesGrow(t *testing.T) {
 	const ms = time.Millisecond
 	pause := time.Duration(0)
@@ -32,8 +32,8 @@ func TestPausesGrow(t *testing.T) {
 			t.Errorf("after %v, ending %v: %v, want %v", c.lasted, c.draining, got, c.want)
 		}
 	}
-	// Of 2,000 draws between a half and the whole none is outside. The chance that none is
-	// in the first tenth of the range is 0.9²⁰⁰⁰ = 3e-92, and so for the last tenth.
+	// 2,000 draws all lie between half of the pause and the whole. The probability that none lies
+	// in the first tenth of the range is 0.9²⁰⁰⁰ = 3e-92, and the same for the last tenth.
 	low, high := time.Hour, time.Duration(0)
 	for range 2000 {
 		d := varied(time.Second)
@@ -44,8 +44,8 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// A pause ends with its time or when the stream is told to end, and with an error, the
-// cause, when its context ends.
+// A pause ends after its time, when the stream is told to end, or with the cause as an error when
+// its context ends.
 func TestPausesEnd(t *testing.T) {
 	if err := awaitPause(t.Context(), time.Nanosecond, nil); err != nil {
 		t.Errorf("its time: %v", err)

@@ -16,9 +16,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// A file of rejected messages is its owner's alone, also where it was not; what it had stays,
-// entries come in the order of their records with their transaction, and those of one that
-// is not committed do not.
+// Only the owner can read a file of rejected messages, even if that was different before. Its old
+// content stays, entries have the order of their records and are written with their transaction,
+// and those of an aborted transaction are not written.
 func TestQuarantineInAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b", "bad.jsonl")
 	var q streamQuarantine
@@ -72,7 +72,7 @@ func TestQuarantineInAFile(t *testing.T) {
 		t.Errorf("before the commit: %v", got)
 	}
 	flush()
-	flush() // nothing is there twice
+	flush() // no entry occurs twice
 	add(4)
 	q.forget()
 	add()
@@ -98,7 +98,7 @@ func TestQuarantineInAFile(t *testing.T) {
 	if got, want := lines(), []int64{102, 107, 109, 101}; !slices.Equal(got, want) {
 		t.Errorf("opened again: %v, want %v", got, want)
 	}
-	q.file.Close() // as by the system
+	q.file.Close() // as from the operating system
 	add(2)
 	if err := q.flush(); !errors.Is(err, os.ErrClosed) || q.lines.Len() > 0 {
 		t.Errorf("what cannot be written: %v, %d bytes are kept", err, q.lines.Len())
@@ -117,7 +117,7 @@ func TestQuarantineInAFile(t *testing.T) {
 	}
 }
 
-// Assessments are merged where all is the same that they depend on, and not otherwise.
+// Assessments are merged only if everything that they depend on is equal.
 func TestFingerprints(t *testing.T) {
 	const text = `version: 1
 key: {file: k}

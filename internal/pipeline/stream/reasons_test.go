@@ -8,9 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// TestReasons: what an aborted transaction rejected is forgotten, what was counted
-// before comes again without being counted, and what is kept of other masks, damaged or
-// of another version is not taken for these counts.
+// TestReasons: rejections of an aborted transaction are dropped, records counted before are not
+// counted again, and kept counts of other masks or another version, and damaged ones, are not used.
 func TestReasons(t *testing.T) {
 	block := func(first int64, rows ...int) *microdata.Block {
 		b := &microdata.Block{First: first, N: 10}
@@ -27,7 +26,7 @@ func TestReasons(t *testing.T) {
 	}
 	r.add(block(0, 1, 2), 0)
 	r.commit()
-	r.add(block(0, 1, 2, 5), 5) // 5 is the first that was not counted
+	r.add(block(0, 1, 2, 5), 5) // 5 is the first record that was not counted
 	kept, err := r.keep("masks")
 	if err != nil {
 		t.Fatal(err)

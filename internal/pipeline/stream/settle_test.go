@@ -24,8 +24,8 @@ masks: [{noise: {columns: [wage], sd: 3}}]
 sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 `
 
-// The state of a stream is bounded, what masks leave is not yet all that they will, and a
-// plan that does not fit the columns is refused at its step.
+// The state of a stream is bounded, the measures so far are not final, and a plan that does not fit
+// the columns is refused at its step.
 func TestWhatFollowsFromAConfiguration(t *testing.T) {
 	settle := func(text, rows string) (inForce, error) {
 		t.Helper()
@@ -72,9 +72,9 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 	}
 }
 
-// Where nothing is assessed the records are counted, those of an open transaction apart:
-// they are all there before it ends, and afterwards only if it was committed. What is held
-// back is not released.
+// Without an assessment the records are counted. Records of an open transaction are separate: they
+// all count while it is open, and afterwards only if it was committed. Held records are not
+// released.
 func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	block := func(n int, rejected ...int) *microdata.Block {
 		b := &microdata.Block{N: n}
@@ -133,8 +133,8 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	}
 }
 
-// What an interruption is of can be asked for, and the last transaction has a minute unless
-// another time is given.
+// The cause of an interruption can be queried, and the last transaction has one minute unless
+// configured otherwise.
 func TestInterruptions(t *testing.T) {
 	if of := errors.New("x"); !errors.Is(interruption{of}, of) {
 		t.Error("an interruption hides what it is of")

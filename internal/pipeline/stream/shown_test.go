@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What is shown with a commit is shown once, however many commits follow, and the page waits from
-// then on; without a page nothing is.
+// A snapshot that is shown with a commit is shown once, however many commits follow, and the page's
+// interval starts then. Without a page nothing is shown.
 func TestSnapshotsAreShownOnce(t *testing.T) {
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	n := &streamSnapshots{stream: &stream{options: pipeline.Options{Monitor: m}}}
@@ -31,8 +31,8 @@ func TestSnapshotsAreShownOnce(t *testing.T) {
 	}
 }
 
-// Between two snapshots nothing is measured where the page has had its measures just now, or where
-// there is no page; what came is of the next one.
+// Between two snapshots nothing is measured if the page has just been updated, or if there is no
+// page; new records belong to the next one.
 func TestNothingIsShownBetweenTimes(t *testing.T) {
 	for _, page := range []bool{false, true} {
 		b := benchOf(t, "assess: {replicates: 2, targets: [max], every: {records: 100}, emit: [{log: info}]}\n")

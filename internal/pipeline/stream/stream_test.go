@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// A stand for streams: an in-process broker with a topic of numbered persons.
+// stand is a test stand for streams: an in-process broker with a topic of numbered persons.
 type stand struct {
 	t       *testing.T
 	cluster *kfake.Cluster
@@ -73,10 +73,10 @@ func (s *stand) newClient(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
-// wage is the value of person i, with two decimals.
+// wage returns the wage of person i, with two decimals.
 func wage(i int) float64 { return 100 + float64(i*7919%90000)/100 }
 
-// persons adds the persons from ≤ i < to to the topic, by turns to each partition.
+// persons adds the persons from ≤ i < to to the topic, to each partition in turn.
 func (s *stand) persons(from, to int) {
 	s.t.Helper()
 	var records []*kgo.Record
@@ -100,8 +100,8 @@ type person struct {
 	Wage *float64 `json:"wage"`
 }
 
-// values reads a topic as a read_committed consumer does, until it has n messages
-// and the topic holds no more.
+// values reads a topic like a read_committed consumer, until it has n messages and no more are
+// available.
 func (s *stand) values(topic string, n int) []*kgo.Record {
 	s.t.Helper()
 	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
@@ -137,8 +137,8 @@ func (s *stand) values(topic string, n int) []*kgo.Record {
 	}
 }
 
-// exactlyOnce demands that the topic holds every person below n but the lost ones,
-// once each, in the order of its partition, and returns the released wages.
+// exactlyOnce checks that the topic contains every person below n except the lost ones, once each,
+// in the order of its partition. It returns the released wages.
 func (s *stand) exactlyOnce(topic string, n int, lost ...int) map[int]float64 {
 	s.t.Helper()
 	wages, last := map[int]float64{}, map[int32]int{}
@@ -186,7 +186,7 @@ quarantine: {kafka: {topic: bad}}
 assess: {replicates: 20, targets: [max]}
 `
 
-// pipeline reads the stand's configuration, with settings of the command line's form.
+// pipeline reads the stand's configuration, with settings in the form of the command line.
 func (s *stand) pipeline(settings ...string) *config.Pipeline {
 	s.t.Helper()
 	return s.parse(fmt.Sprintf(standConfig, s.address, s.key), settings...)
@@ -216,7 +216,7 @@ func (s *stand) options() pipeline.Options {
 	return pipeline.Options{Version: "test", Log: zerolog.New(zerolog.NewTestWriter(s.t)).Level(zerolog.WarnLevel)}
 }
 
-// drainWithin is options of a stream that has so long for its last transaction.
+// drainWithin returns options with a time limit for the last transaction.
 func (s *stand) drainWithin(d time.Duration) pipeline.Options {
 	o := s.options()
 	o.Drain = d
@@ -244,8 +244,8 @@ func TestStreamReleasesEachRecordOnce(t *testing.T) {
 	if len(wages) != 2998 {
 		t.Fatalf("%d persons were released, want 2998", len(wages))
 	}
-	// Var ε = 50²: the mean of 2998 squares has a standard error of √(2/2998)·2500
-	// = 65; five of them are a chance of 6e-7.
+	// Var ε = 50²: the mean of 2998 squares has a standard error of √(2/2998)·2500 = 65; five of
+	// them are exceeded with probability 6e-7.
 	sum := 0.0
 	for i, y := range wages {
 		sum += (y - wage(i)) * (y - wage(i))
@@ -289,7 +289,7 @@ func TestStreamGoesOnWhereItEnded(t *testing.T) {
 	}
 	whole.persons(0, 3000)
 	want := whole.run(whole.pipeline()).Report
-	got := s.run(s.pipeline()).Report // nothing new: what was kept
+	got := s.run(s.pipeline()).Report // no new records: the kept state
 	s.exactlyOnce("out", 3000)
 	if !reflect.DeepEqual(got.Records, want.Records) {
 		t.Errorf("records %+v, want %+v", got.Records, want.Records)

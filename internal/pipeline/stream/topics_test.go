@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
 )
 
-// upstream produces persons in a transaction of its own.
+// upstream produces persons in a separate transaction.
 func (s *stand) upstream(end kgo.TransactionEndTry, topic string, ids ...int) {
 	s.t.Helper()
 	c := s.newClient(kgo.TransactionalID(fmt.Sprint("up", time.Now().UnixNano())), kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -43,8 +43,8 @@ func (s *stand) upstream(end kgo.TransactionEndTry, topic string, ids ...int) {
 	}
 }
 
-// What aborted transactions and markers leave in the source are gaps; where they
-// are all that is left, a bounded stream ends all the same.
+// Aborted transactions and markers leave gaps in the source. A bounded stream ends even if only
+// gaps remain.
 func TestStreamPassesOverGaps(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -67,7 +67,7 @@ func TestStreamPassesOverGaps(t *testing.T) {
 	if r := result.Report.Records; r.Released != int64(n) || r.Read != r.Released {
 		t.Errorf("records %+v, want %d released", r, n)
 	}
-	// Nothing but markers has come since.
+	// Only markers have arrived since.
 	s.upstream(kgo.TryAbort, "in", n, n+1)
 	if r := s.run(s.small()).Report.Records; r.Released != int64(n) {
 		t.Errorf("records %+v, want %d released", r, n)
@@ -75,7 +75,7 @@ func TestStreamPassesOverGaps(t *testing.T) {
 	s.exactlyOnce("out", n)
 }
 
-// A partition without records, or whose records have been deleted, is at its end.
+// A partition without records, or with deleted records only, is at its end.
 func TestStreamEndsInEmptyPartitions(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -94,7 +94,7 @@ func TestStreamEndsInEmptyPartitions(t *testing.T) {
 	}
 }
 
-// Compaction takes away what later entries of the state have superseded.
+// Compaction removes entries of the state that later entries replace.
 func TestStreamTotalsSurviveCompaction(t *testing.T) {
 	t.Parallel()
 	want := undisturbedRun(t)
@@ -110,8 +110,8 @@ func TestStreamTotalsSurviveCompaction(t *testing.T) {
 	sameTotals(t, result.Report, want.report)
 }
 
-// Offsets that are set back by hand bring records again: with the same values, and
-// counted once. Offsets set forward leave records out, and that is said.
+// If offsets are set back manually, records are released again with the same values, and counted
+// once. If offsets are set forward, records are skipped, and the log says so.
 func TestStreamOffsetsSetByHand(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -154,7 +154,7 @@ func (s *stand) person(r *kgo.Record) (p person) {
 	return p
 }
 
-// Other masks make another assessment, and that is said.
+// Other masks start another assessment, and the log says so.
 func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -174,15 +174,15 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	if !logged.has("the measurement of R and U starts again") {
 		t.Error("nobody was told that R and U are measured anew")
 	}
-	// They go on from there, and not anew each time.
+	// They continue from there, and do not start again each time.
 	s.persons(800, 900)
 	if r := s.run(hasty(s.parse(text))).Report.Records; r.Released != 400 {
 		t.Errorf("records %+v, want the 400 of the new masks", r)
 	}
 }
 
-// A transaction that is aborted before the group has any offset must not make the
-// stream begin elsewhere.
+// If a transaction is aborted before the group has an offset, the stream must still begin at the
+// same place.
 func TestStreamKeepsItsStart(t *testing.T) {
 	for _, delivery := range []string{"exactly_once", "at_least_once"} {
 		t.Run(delivery, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestStreamKeepsItsStart(t *testing.T) {
 			h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kind}, Err: kerr.RebalanceInProgress, Count: 2})
 			s.persons(400, 800)
 			eventually.True(t, "two commits have failed", func() bool { return h.Hits() == 2 })
-			i.wire.cut() // a crash before anything is committed
+			i.wire.cut() // a crash before the first commit
 			h.Remove()
 			i.stop()
 			i.wire.mend()
@@ -227,7 +227,7 @@ func TestStreamKeepsItsStart(t *testing.T) {
 	}
 }
 
-// With at_least_once nothing is lost, and what comes twice has the same value.
+// With at_least_once nothing is lost, and records released twice have the same value.
 func TestStreamAtLeastOnce(t *testing.T) {
 	for _, c := range []struct {
 		key  kmsg.Key
@@ -249,7 +249,7 @@ func TestStreamAtLeastOnce(t *testing.T) {
 				s.fill(survivors)
 				p := s.small("sink.kafka.delivery=at_least_once")
 				if c.key == kmsg.Heartbeat {
-					hasty(p, kgo.HeartbeatInterval(time.Millisecond)) // the run must not be over before
+					hasty(p, kgo.HeartbeatInterval(time.Millisecond)) // the run must not end earlier
 					skip /= 4
 				}
 				requests := 0
@@ -279,8 +279,8 @@ func TestStreamAtLeastOnce(t *testing.T) {
 	}
 }
 
-// A message that the sink's topic does not take ends the stream, which says where
-// it is, and releases nothing of the transaction.
+// If the sink's topic refuses a message, the stream ends, names the place of the message, and
+// releases nothing of the transaction.
 func TestStreamMessageTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -320,7 +320,7 @@ func (s *stand) fail(p *config.Pipeline) error {
 	return err
 }
 
-// Topics and partitions may come while a stream runs.
+// Topics and partitions may be added while a stream runs.
 func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, kfake.SeedTopics(partitions, "p-a", "p-a-out", "p-b-out"))
@@ -361,7 +361,7 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 		return s.client.ProduceSync(t.Context(), &kgo.Record{Topic: "p-a", Partition: 2, Value: []byte(`{"id":7,"name":"x","wage":2.5,"region":"r"}`)}).FirstErr() == nil
 	})
 	have("p-a-out", 4)
-	// The sink of this one is not widened with it.
+	// The sink of this topic does not get more partitions.
 	if _, err := admin.UpdatePartitions(t.Context(), 3, "p-b"); err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	}
 }
 
-// A record that cannot be masked changes nothing for its neighbours.
+// A record that cannot be masked does not affect its neighbours.
 func TestStreamPoisonAtEveryPosition(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Partitions whose assessments are of other columns do not add up: whoever asks for the
-// whole is told, and nothing is judged, shown, snapped or reported of a part of them.
+// Assessments of partitions with different columns cannot be added up: everything that needs the
+// total gets an error, and nothing is judged, shown, snapshotted or reported for a part of them.
 func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	dir := t.TempDir()
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1)+fmt.Sprintf(withFiles, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")))
@@ -69,8 +69,8 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	}
 }
 
-// A stream that measures nothing counts its records: what is held back is not released, what
-// is taken back is in no count, and the report has no columns.
+// A stream without measurements counts its records: held records are not released, aborted records
+// are in no count, and the report has no columns.
 func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	b := benchOf(t, "")
 	b.measures = false
@@ -118,8 +118,8 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	}
 }
 
-// A page's state that cannot be read is left out, which is said with the partition and
-// without what it holds.
+// An unreadable state of a page is omitted. The log names the partition and does not contain the
+// content.
 func TestPagesThatCannotBeResumed(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
@@ -138,7 +138,7 @@ func TestPagesThatCannotBeResumed(t *testing.T) {
 	}
 }
 
-// Reasons that are damaged are refused where a partition is taken up, and in its group.
+// Damaged reasons are refused when a partition is entered, and in its group.
 func TestReasonsThatAreDamaged(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40, 3)
@@ -150,8 +150,8 @@ func TestReasonsThatAreDamaged(t *testing.T) {
 	clear(b.ledgers)
 	b.failing()
 	b.source = nil
-	// What is kept ends before the group's offset, of which the source tells the place; a
-	// ledger that is empty asks for none.
+	// The kept state ends before the group's offset, and the source knows its place; an empty
+	// ledger asks for none.
 	for key := range kept {
 		if key != reasonsEntry {
 			delete(kept, key)
@@ -165,8 +165,8 @@ func TestReasonsThatAreDamaged(t *testing.T) {
 	}
 }
 
-// A file whose mode cannot be set is not written to, and is closed: the entries of a process
-// in /proc have the mode that the system gives them.
+// If the mode of a file cannot be set, the file is closed and nothing is written: the files of a
+// process in /proc have a fixed mode.
 func TestFilesWhoseModeCannotBeSet(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
@@ -203,8 +203,8 @@ func TestFilesWhoseModeCannotBeSet(t *testing.T) {
 	}
 }
 
-// A report of which a file cannot be made is an error that says so, and leaves nothing
-// beside what was there; of what is refused there is none for the public.
+// If a file of a report cannot be created, that is an error, and no other files remain. A refused
+// release has no public report.
 func TestReportsThatCannotBeMade(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40)
@@ -249,7 +249,7 @@ func TestReportsThatCannotBeMade(t *testing.T) {
 	}
 }
 
-// Blocks without records go to no file, not even to one that would have to be made.
+// Blocks without records are not written to a file, and no file is created for them.
 func TestBlocksWithoutRecordsGoToNoFile(t *testing.T) {
 	b := benchOf(t, "")
 	if err := (&fileOutlet{stream: b.stream}).write(t.Context(), &pipeline.Parcel{Block: new(microdata.Block)}); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// badOutlet fails the steps that it is told to and notes which were asked of it.
+// badOutlet fails at given steps and records the steps that were called.
 type badOutlet struct {
 	fails map[string]error
 	asked []string
@@ -47,7 +47,7 @@ func (o *badOutlet) encode(context.Context, *microdata.Block) (connectors.Encode
 	return nil, o.step("encode")
 }
 
-// failing gives a bench an outlet that fails the named steps.
+// failing gives a bench an outlet that fails at the named steps.
 func (b *bench) failing(steps ...string) *badOutlet {
 	o := &badOutlet{fails: map[string]error{}}
 	for _, s := range steps {
@@ -57,7 +57,7 @@ func (b *bench) failing(steps ...string) *badOutlet {
 	return o
 }
 
-// saysAll holds an error against what it has to say, part by part; none: there is to be no error.
+// saysAll checks that an error contains all parts; without parts there must be no error.
 func saysAll(t *testing.T, what string, err error, parts ...string) {
 	t.Helper()
 	if len(parts) == 0 && err != nil {
@@ -70,8 +70,8 @@ func saysAll(t *testing.T, what string, err error, parts ...string) {
 	}
 }
 
-// A transaction whose output, quarantine or judgement fails is taken back: what it has counted
-// is dropped, its lines are not written, and both errors are told where that fails, too.
+// If the output, quarantine or judgement of a transaction fails, it is aborted: its counts are
+// dropped and its lines are not written. If the abort fails too, both errors are returned.
 func TestTransactionsThatCannotBeCompleted(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -110,8 +110,8 @@ func TestTransactionsThatCannotBeCompleted(t *testing.T) {
 	}
 }
 
-// A transaction that the gate refuses, and whose output cannot be removed, is an error of
-// that and does not begin to hold.
+// If the output of a refused transaction cannot be removed, that error is returned, and the stream
+// does not begin to hold.
 func TestRefusedTransactionsThatCannotBeRemoved(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, heldTo, 1000))
 	b.failing("abort")
@@ -122,7 +122,7 @@ func TestRefusedTransactionsThatCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// Where something cannot be let go of, the rest is all the same, and each failure is told.
+// If one resource cannot be closed, the others are closed all the same, and each error is returned.
 func TestStreamsThatCannotBeClosed(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	b.failing("abort")
@@ -137,8 +137,8 @@ func TestStreamsThatCannotBeClosed(t *testing.T) {
 	saysAll(t, "nothing open", (&stream{}).close())
 }
 
-// What a partition kept is refused with its reason, step by step, and then no ledger is the
-// partition's.
+// Kept state of a partition is refused with its reason, step by step, and then the partition has no
+// ledger.
 func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40, 3)
@@ -168,7 +168,7 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 	saysAll(t, "manifest", (&fileOutlet{stream: b.stream}).enter(part(1), []byte("damaged")), "what was kept of the files of "+part(1).String()+" is damaged")
 }
 
-// What masks and encodes a block tells the sink's failures from its own.
+// The errors of masking and encoding a block distinguish those of the sink from others.
 func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 	b := benchOf(t, "")
 	parcel := func() *pipeline.Parcel {
@@ -190,14 +190,14 @@ func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 	if !slices.Equal(o.asked, []string{"encode", "write"}) {
 		t.Errorf("asked for %v", o.asked)
 	}
-	// Records of a partition that has gone are an interruption: another member reads them.
+	// Records of a partition that was revoked are an interruption: another member reads them.
 	clear(b.ledgers)
 	if err := b.assess(p); !passing(err) {
 		t.Errorf("of no ledger: %v", err)
 	}
 }
 
-// What may pass by itself is waited out, and nothing else is.
+// Temporary errors are retried, and no others.
 func TestWhatIsWaitedOut(t *testing.T) {
 	broken := errors.New("broken")
 	own := &kafka.EnterError{Partition: part(0), Err: broken}
@@ -220,7 +220,7 @@ func TestWhatIsWaitedOut(t *testing.T) {
 			t.Errorf("%s: passing %v, want %v: %v", what, got, c.passes, c.err)
 		}
 	}
-	// A source's end is none, nor is what comes of the stream's own.
+	// The end of a source is not an error, and neither is a cancellation by the stream itself.
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for what, c := range map[string]struct {
@@ -243,7 +243,7 @@ func TestWhatIsWaitedOut(t *testing.T) {
 	}
 }
 
-// How often a stream commits is its sink's matter, and a turn takes the linger where that is longer.
+// The interval of commits is that of the sink, or the linger if it is longer.
 func TestCommits(t *testing.T) {
 	b := benchOf(t, "")
 	p := *b.config
@@ -269,7 +269,7 @@ func TestCommits(t *testing.T) {
 	}
 }
 
-// A snapshot is due after so many records or so much time, and never where nothing came.
+// A snapshot is due after a number of records or some time, and never without new records.
 func TestWhenASnapshotIsDue(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	n := b.snapshots
@@ -299,7 +299,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 	due(false, "nothing is wanted")
 }
 
-// Where a snapshot's file or level is wrong, the files that are open are closed again.
+// If a snapshot's file or level is invalid, the open files are closed again.
 func TestSnapshotsThatCannotBeOpened(t *testing.T) {
 	b := benchOf(t, "")
 	dir := t.TempDir()
@@ -321,8 +321,8 @@ func TestSnapshotsThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A stream's sink is Kafka or Parquet; groups read Kafka; and a key that is not there is an
-// error of the data, before a broker is asked.
+// The sink of a stream is Kafka or Parquet, and groups read Kafka. A missing key is an error of the
+// data before any broker is asked.
 func TestStreamsThatCannotBegin(t *testing.T) {
 	b := benchOf(t, "")
 	p := *b.config
@@ -344,7 +344,7 @@ func TestStreamsThatCannotBegin(t *testing.T) {
 	saysAll(t, "source", err, "source: must be kafka")
 }
 
-// A report that cannot be opened is an error that says so, and the measures end with ctx.
+// If a report cannot be opened, an error says so. The measures end with ctx.
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40)
@@ -363,7 +363,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A configuration that cannot be read, or changes what a running stream is fixed to, is
+// A configuration that cannot be read, or that changes a setting fixed for a running stream, is
 // refused with its reason, and the old one stays in force.
 func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 	parse := func(old, with string) pipeline.Changed {

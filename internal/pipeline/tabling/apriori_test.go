@@ -11,9 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 )
 
-// What is known beforehand of cells counts: published cells stay, unsafe ones are held
-// back with the distance that is asked for, cheap ones go first; what is wrong with the
-// list is said by line.
+// Prior information about cells is used: published cells stay, unsafe cells are suppressed with the
+// requested distance, and cheap cells are preferred. Errors of the list are reported by line.
 func TestListsOfCells(t *testing.T) {
 	const wages = `version: 1
 source: {csv: {path: %s/in.csv}}
@@ -31,7 +30,7 @@ report: {cells: %s/cells.csv}
 			}
 		}
 	}
-	rule := "value: turnover, unsafe: [{threshold: 2}]" // by which no cell is unsafe
+	rule := "value: turnover, unsafe: [{threshold: 2}]" // no cell is unsafe by this rule
 	status := func(t *testing.T, list string) map[string][]string {
 		t.Helper()
 		dir := t.TempDir()
@@ -64,7 +63,7 @@ report: {cells: %s/cells.csv}
 	if c := cells["n,a"]; c[2] == "primary" || c[2] == "secondary" {
 		t.Errorf("the cell that is to be published is held back: %v", c)
 	}
-	// What costs nothing is held back rather than what costs.
+	// A cell with cost 0 is suppressed rather than one with a cost.
 	free := status(t, "region,branch,as,cost\ns,b,unsafe,\ns,c,,0\nw,b,,0\nw,c,,0\n")
 	for _, name := range []string{"s,c", "w,b", "w,c"} {
 		if free[name][2] != "secondary" {
@@ -80,8 +79,8 @@ report: {cells: %s/cells.csv}
 			t.Errorf("%s costs nothing: %v", name, other[name])
 		}
 	}
-	// What is safe beforehand no rule makes unsafe, wherever it stands in the list.
-	rule = "value: turnover, unsafe: [{threshold: 4}]" // by which every cell of one region and branch is
+	// A cell declared safe is not made unsafe by any rule, at any place in the list.
+	rule = "value: turnover, unsafe: [{threshold: 4}]" // by this rule every cell of one region and branch is unsafe
 	for name, c := range status(t, "region,branch,as\ns,b,safe\nn,a,published\nw,d,safe\n") {
 		region, branch, _ := strings.Cut(name, ",")
 		inner := len(region) == 1 && len(branch) == 1

@@ -24,8 +24,8 @@ func tabulation(t *testing.T, dir, text string) *config.Tabulation {
 	return c
 }
 
-// runFaulty is Run with a source and a sink whose calls are counted: the configuration's own
-// stay what they are, as the report has its digest.
+// runFaulty is Run with a source and a sink that count their calls. The configuration's own source
+// and sink do not change, because the report contains its digest.
 func runFaulty(ctx context.Context, calls *faulty.Calls, c *config.Tabulation) error {
 	ctx, o := pipeline.Options{}.Ready(ctx)
 	r, err := open(ctx, c, o)
@@ -48,9 +48,9 @@ func runFaulty(ctx context.Context, calls *faulty.Calls, c *config.Tabulation) e
 	return nil
 }
 
-// Whatever call to the source or the sink fails, and wherever the run is told to end, it
-// says so, and what there was before is what there is afterwards; once the tables have
-// their name the rest is finished.
+// If any call to the source or the sink fails, or the run is cancelled at any point, the error is
+// returned, and the files are the same as before. After the tables have their names, the rest is
+// completed.
 func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 	dir := shopsIn(t)
 	attempt := func(calls *faulty.Calls, ctx context.Context) error {
@@ -89,15 +89,15 @@ func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err = attempt(&faulty.Calls{Name: name, N: n, Cancel: cancel}, ctx)
 		cancel()
-		late := name == "commit" || name == "unchanged" && n == counts[name] // the last question before the names are given
+		late := name == "commit" || name == "unchanged" && n == counts[name] // the last check of the context before the names are given
 		if left := clean(); late && (err != nil || len(left) != 6) || !late && (!errors.Is(err, context.Canceled) || len(left) > 0) {
 			t.Errorf("%s, call %d: cancelled there it says %v, and left is %v", name, n, err, left)
 		}
 	}
 }
 
-// Whichever file of a run cannot be made, or cannot be given its name, it is named in the
-// error; before the tables have theirs nothing is left.
+// If a file of a run cannot be created or renamed, the error names it. Before the tables have their
+// names, no file remains.
 func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 	const text = "name: shops\nversion: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/SINK}}\nreport: {html: %s/HTML, json: %s/JSON, cells: %s/CELLS}\n"
 	usual := map[string]string{"SINK": "out/out.csv", "HTML": "page/r.html", "JSON": "json/r.json", "CELLS": "cells/c.csv"}
@@ -126,7 +126,7 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 		for k, v := range usual {
 			in = strings.Replace(in, k, v, 1)
 		}
-		if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil { // a folder that holds something has the name
+		if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil { // a folder with content has the name
 			t.Fatal(err)
 		}
 		if _, err := run(t, dir, in); err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
@@ -140,7 +140,7 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 	}
 }
 
-// filesBelow are the files of a folder and those below it.
+// filesBelow returns the files of a folder and its subfolders.
 func filesBelow(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
@@ -158,8 +158,8 @@ func filesBelow(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A source that can be read only once is tabulated where nothing has to be learnt of it
-// first, and is refused where codes or decimals have.
+// A source that can be read only once is tabulated if nothing must be learnt from it first; it is
+// refused if codes or decimals must be.
 func TestTablesOfAPipe(t *testing.T) {
 	piped := func(rows string) error {
 		dir := t.TempDir()

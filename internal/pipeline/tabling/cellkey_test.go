@@ -13,7 +13,7 @@ import (
 
 const testKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-// people writes records of people of regions and sexes, in a given order, and the key.
+// people writes records of people with regions and sexes in a given order, and the key.
 func people(t *testing.T, dir string, rows []string) {
 	t.Helper()
 	write(t, dir, "key", testKey+"\n")
@@ -55,9 +55,9 @@ func values(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// The same contributors are changed alike: in another order of the records, in both
-// tables, in a total that is one of its parts, in a release of fewer people where these
-// are the same; under another key nearly every cell is another.
+// The same contributors get the same change: in another order of the records, in both tables, in a
+// total with only one part, and in a release with fewer other people. Under another key almost
+// every cell differs.
 func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 5))
 	rows := drawPeople(rng, 600)
@@ -83,7 +83,7 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 	if again := release(shuffled, nil); fmt.Sprint(again) != fmt.Sprint(first) {
 		t.Error("the order of the records changes the tables")
 	}
-	for cell, v := range first { // s is s1 alone
+	for cell, v := range first { // s has only the part s1
 		f := strings.Split(cell, "|")
 		if f[0] == "t" && f[1] == "s1" {
 			if up := first[strings.Join([]string{"t", "s", f[2], f[3]}, "|")]; up != v {
@@ -133,8 +133,8 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 	}
 }
 
-// Over many cells the changes have no mean and the variance asked for, cells of nobody
-// stay 0, and the confidential twin says what each was.
+// Over many cells the changes have mean 0 and the configured variance, empty cells stay 0, and the
+// confidential file contains the original of each.
 func TestChangesOfCells(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 6)), 6000))
@@ -160,22 +160,22 @@ func TestChangesOfCells(t *testing.T) {
 			continue
 		}
 		if who := row[4] + row[len(row)-1] + row[2] + row[3]; seen[who] {
-			continue // perhaps the same contributors once more
+			continue // possibly the same contributors again
 		} else {
 			seen[who] = true
 		}
 		n, sum, square = n+1, sum+published-value, square+(published-value)*(published-value)
 	}
-	// The changes have a standard deviation of 1.22, their squares one of less than 2.3
-	// (fourth moment at most 9 · 1.5): four of those of the means of n.
+	// The changes have a standard deviation of 1.22, and their squares one below 2.3 (fourth moment
+	// at most 9 · 1.5). The tolerance is four standard errors of the means of n.
 	if n < 150 || math.Abs(sum/n) > 4*1.23/math.Sqrt(n) || math.Abs(square/n-1.5) > 4*3.4/math.Sqrt(n) {
 		t.Errorf("%v cells: mean %v, mean square %v", n, sum/n, square/n)
 	}
 }
 
-// What an intruder infers who tries every table of counts that agrees with all that is
-// published, over a hierarchy: no unsafe count has one possible value in a release; and
-// where one has, the tables are withheld.
+// An intruder who enumerates all tables of counts compatible with everything published, over a
+// hierarchy: no unsafe count has only one possible value in a release, and if one has, the tables
+// are withheld.
 func TestNothingIsComputedFromChangedTotals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 7))
 	published, withheld := 0, 0
@@ -236,8 +236,8 @@ report: {cells: %s/cells.csv}
 	}
 }
 
-// singleValued tries every table of inner counts within reach of what is published in
-// which every cell may be published so, and returns the unsafe cells of one value.
+// singleValued enumerates all tables of inner counts within reach of the published counts, in which
+// every cell may be published as it is. It returns the unsafe cells with only one value.
 func singleValued(shown, counts map[string]int, reach int, agrees func(cell string, count, published int) bool) (single []string) {
 	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
 	inner := []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
@@ -291,8 +291,8 @@ func singleValued(shown, counts map[string]int, reach int, agrees func(cell stri
 	return single
 }
 
-// What a pipeline releases is changed like its source, under the same key and identity: the
-// same contributors are the same whatever way they come. Without an identity it is refused.
+// The release of a pipeline is changed like its source under the same key and identity: the same
+// contributors are recognised in both. Without an identity it is refused.
 func TestCellKeysOfAPipeline(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 8)), 300))
@@ -331,7 +331,8 @@ sink: {csv: {path: DIR/masked.csv}}
 	}
 }
 
-// Records that nothing identifies are an error, with their number and no value, or left out.
+// Records without an identifying value are an error, with their number and without a value, or are
+// omitted.
 func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))

@@ -19,7 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
-// Wherever a run is told to end, it says so and leaves nothing, or has published all.
+// If a run is cancelled at any point, it returns the error and no file remains, or it has published
+// everything.
 func TestRunEndsAtEveryStep(t *testing.T) {
 	dir := shopsIn(t)
 	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
@@ -58,7 +59,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Wherever the audit of a table is told to end, it says so.
+// If the audit of a table is cancelled at any point, it returns the error.
 func TestAuditEndsAtEveryStep(t *testing.T) {
 	dir := shopsIn(t)
 	if _, err := run(t, dir, shopTables); err != nil {
@@ -83,8 +84,8 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 	}
 }
 
-// Tables of what a swap within windows releases are those of the released file, also where
-// the source has its records in groups that are no windows.
+// Tables of the release of a swap within windows equal those of the released file, also if the
+// source groups its records in other ways than windows.
 func TestTablesOfWindows(t *testing.T) {
 	type firm struct {
 		ID     string  `parquet:"id"`
@@ -135,7 +136,7 @@ sink: {parquet: {path: DIR/released.parquet}}
 	}
 }
 
-// Whatever the method, a run that is told to end says so and leaves nothing.
+// For every method, a cancelled run returns the error and no file remains.
 func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
 		dir := t.TempDir()

@@ -20,7 +20,7 @@ sink: {csv: {path: %s/out.csv}}
 report: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}
 `
 
-// exchangedOf runs the tables of a method over some people.
+// exchangedOf runs the tables with a method on some people.
 func exchangedOf(t *testing.T, rows []string, method, more string) (dir string, res *Result) {
 	t.Helper()
 	dir = t.TempDir()
@@ -36,7 +36,7 @@ func exchangedOf(t *testing.T, rows []string, method, more string) (dir string, 
 	return dir, res
 }
 
-// denseIn draws people of every region, sex and age, so that few counts are small.
+// denseIn draws people in every region, sex and age, so that few counts are small.
 func denseIn(rng *rand.Rand, n int) (rows []string) {
 	for i := range n {
 		region := []string{"n1", "n2", "s1"}[rng.IntN(3)]
@@ -45,9 +45,9 @@ func denseIn(rng *rand.Rand, n int) (rows []string) {
 	return rows
 }
 
-// Of the published tables the counts by region, and those by sex and age together, are the true
-// ones and are said to be; all sums hold, some other counts differ, and the order of the records
-// changes nothing.
+// In the published tables, the counts by region, and those by sex and age together, are true and
+// are declared as true. All sums are consistent, some other counts differ, and the order of the
+// records does not matter.
 func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 21))
 	rows := denseIn(rng, 160)
@@ -57,7 +57,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 		if res.Report.Withheld != "" {
 			t.Fatalf("%s: %s", method, res.Report.Withheld)
 		}
-		counts := map[string]int{} // of the records themselves
+		counts := map[string]int{} // of the records
 		for _, row := range rows {
 			f := strings.Split(row, ",")
 			for _, region := range []string{f[1], f[1][:1], "total"} {
@@ -111,8 +111,8 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	}
 }
 
-// Where those who swap are alike in sex, the counts by region and sex stay as they are too, and are
-// said to; no others are, and some differ.
+// If swaps are made between people of the same sex, the counts by region and sex stay true as well,
+// and are declared as true; no others are, and some differ.
 func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
 	rows := denseIn(rand.New(rand.NewPCG(16, 24)), 200)
 	dir, res := exchangedOf(t, rows, "swap: {rate: 0.6, match: [sex]}", "")
@@ -146,7 +146,8 @@ func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
 	}
 }
 
-// A simulated table follows from its margins: of other records that have them it is the same.
+// A simulated table depends only on its margins: other records with the same margins give the same
+// table.
 func TestSimulatedTablesTellNothingButMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 22))
 	rows := denseIn(rng, 160)
@@ -174,7 +175,7 @@ func TestSimulatedTablesTellNothingButMargins(t *testing.T) {
 	}
 }
 
-// small is a table of two rows and two columns.
+// small returns a table with two rows and two columns.
 func small(t *testing.T, method, more string, counts ...int) *Result {
 	t.Helper()
 	dir := t.TempDir()
@@ -199,13 +200,13 @@ func small(t *testing.T, method, more string, counts ...int) *Result {
 	return res
 }
 
-// Tables are withheld where a margin is unsafe, which is published as it is; where what is left
-// to an unsafe count is one value, to everybody or to a respondent; and where a gate asks for more.
+// Tables are withheld if a margin, which is published unchanged, is unsafe; if an unsafe count has
+// only one possible value, for everybody or for a respondent; and if a gate asks for more.
 func TestExchangedTablesThatAreWithheld(t *testing.T) {
 	for _, c := range []struct {
 		name, method, more string
 		counts             []int
-		want               string // of what is said; "": published
+		want               string // of the text; "": published
 	}{
 		{"the margin leaves 0 to 3", "simulate: {}", "", []int{1, 14, 2, 83}, ""},
 		{"a margin is 2", "simulate: {}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
@@ -228,8 +229,9 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 	}
 }
 
-// Where margins of 1 are published all the same, the first count of 2, 1, 1, 0 is 2 or 3, and who
-// knows that she is one of those beside it knows which; so it is with these. Nobody else does.
+// If margins of 1 are published, the first count of 2, 1, 1, 0 is 2 or 3, and a respondent who is
+// one of the two next to it knows which. The same holds for those respondents' counts. Nobody else
+// knows.
 func TestExchangedTablesAndRespondents(t *testing.T) {
 	for respondents, want := range map[string]int{"protect": 3, "ignore": 0} {
 		dir := t.TempDir()
@@ -247,7 +249,7 @@ func TestExchangedTablesAndRespondents(t *testing.T) {
 	}
 }
 
-// Who is alone in a count is not asked of it.
+// A respondent who is alone in a count is not tested for that count.
 func TestNobodyIsAskedOfHerOwnCount(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b\nx,p\nx,p\nx,q\n"+strings.Repeat("y,p\n", 5))
@@ -259,8 +261,8 @@ func TestNobodyIsAskedOfHerOwnCount(t *testing.T) {
 	}
 }
 
-// What a respondent of the same square knows of a count perturbed in it ends the range of what
-// is possible: with one record beside the count that is alone, all but one value.
+// A respondent in the same square as a perturbed count can narrow its range of possible values:
+// next to a single record, only one value remains.
 func TestPerturbedTablesAndRespondents(t *testing.T) {
 	for respondents, want := range map[string]bool{"protect": true, "ignore": false} {
 		inferred := false
@@ -282,7 +284,7 @@ func TestPerturbedTablesAndRespondents(t *testing.T) {
 	}
 }
 
-// Linked tables need one that has all variables.
+// Linked tables need one table with all variables.
 func TestExchangesNeedATableOfAllVariables(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, denseIn(rand.New(rand.NewPCG(16, 23)), 100))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is wrong with hierarchies, with contributions and with what a rule asks is said of
-// all of it at once, with its place and its codes and never with a value.
+// Errors in hierarchies, contributions and the requirements of a rule are all reported together,
+// with place and codes and never with a value.
 func TestFaultsOfTheDataAreSaidAtOnce(t *testing.T) {
 	const tables = `version: 1
 source: {csv: {path: %s/in.csv}}

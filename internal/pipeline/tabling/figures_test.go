@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 )
 
-// firmRecords are records of firms: some of one holding, some that ask for protection, values of
-// either sign, and two that a table cannot take.
+// firmRecords returns records of firms: some of one holding, some that request protection, values
+// with both signs, and two records that a table refuses.
 func firmRecords(n int) string {
 	rng := rand.New(rand.NewPCG(12, 7))
 	var b strings.Builder
@@ -30,8 +30,8 @@ func firmRecords(n int) string {
 	return b.String()
 }
 
-// What is said and published of tables of every kind does not change unseen: reports, public
-// reports, files of cells, pages. Nothing of it depends on which cells a search finds.
+// Reports, public reports, files of cells and pages do not change unnoticed for tables of every
+// kind. None of them depends on which cells a search suppresses.
 func TestFiguresOfTables(t *testing.T) {
 	table := func(more, protect string) string {
 		return "tables: [{name: t, rows: [region, size], " + more + ", protect: {" + protect + "}}]\n"

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// audited is the report of a published file, or what is wrong with it.
+// audited returns the report on a published file, or the error.
 func audited(t *testing.T, dir, text, table string) (*Report, error) {
 	t.Helper()
 	write(t, dir, "table.csv", table)
@@ -24,8 +24,8 @@ func audited(t *testing.T, dir, text, table string) (*Report, error) {
 	return Audit(context.Background(), c, filepath.Join(dir, "table.csv"), pipeline.Options{Version: "audit"})
 }
 
-// A published file is judged by what it holds back, in whatever order its columns and its
-// lines are; a file that is not of these records is refused line by line.
+// A published file is judged by its suppressed cells, in any order of columns and lines. A file of
+// other records is refused, with errors by line.
 func TestForeignTablesAreAudited(t *testing.T) {
 	dir := shopsIn(t)
 	if _, err := run(t, dir, shopTables); err != nil {
@@ -75,7 +75,7 @@ func TestForeignTablesAreAudited(t *testing.T) {
 			t.Errorf("%q: %v", c.table, err)
 			continue
 		}
-		text := strings.ReplaceAll(err.Error(), dir, "DIR") // whose name may hold any digits
+		text := strings.ReplaceAll(err.Error(), dir, "DIR") // the name may contain any digits
 		if !strings.Contains(text, c.want) || strings.Contains(text, "146") || strings.Count(err.Error(), "\n") > 10 {
 			t.Errorf("%q: %v", c.table, err)
 		}
@@ -100,8 +100,8 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	}
 }
 
-// A respondent who is alone in a cell knows it, and so the only other cell that is held back: an audit
-// says so, unless respondents are ignored.
+// A respondent who is alone in a cell knows its value, and so the only other suppressed cell: an
+// audit reports this, unless respondents are ignored.
 func TestForeignTablesAreAuditedForRespondents(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "region,turnover\nr1,100\nr2,90\nr2,110\nr3,10\nr3,20\nr3,30\n")

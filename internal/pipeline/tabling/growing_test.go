@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Tables of a topic are refused where an earlier release is, or would not be seen, unless all of
-// them have cell keys.
+// Tables of a topic are refused if an earlier release exists or could not be detected, unless all
+// tables have cell keys.
 func TestLinkedReleases(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func TestLinkedReleases(t *testing.T) {
 	}
 }
 
-// numberedSource is a source of topics, of which nothing is read.
+// numberedSource is a source of topics that is never read.
 type numberedSource struct{ connectors.Source }
 
 func (numberedSource) PartitionOf(*microdata.Block) connectors.Partition {
@@ -60,8 +60,8 @@ func (numberedSource) PartitionOf(*microdata.Block) connectors.Partition {
 }
 func (numberedSource) Rows() bool { return false }
 
-// Only tables of a topic as a whole are linked with an earlier release: those of a file are the same
-// again, and those of windows have no record in common.
+// Only tables of a whole topic are linked with an earlier release: those of a file are identical
+// again, and those of windows have no records in common.
 func TestWhatIsLinkedIsOfATopic(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "there.csv", "earlier")

@@ -19,8 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// run makes the tables of a configuration in a folder of its own. %s in it stands for
-// the folder.
+// run makes the tables of a configuration in a folder; %s in the text is replaced by the folder.
 func run(t testing.TB, dir, text string) (*Result, error) {
 	t.Helper()
 	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
@@ -50,10 +49,10 @@ func read(t testing.TB, dir, name string) [][]string {
 	return rows
 }
 
-// What an intruder infers of the public file by trying every table of whole numbers that
-// agrees with it, who knows that no cell of value 0 is ever held back, is for every count
-// below the threshold as wide as the rule asks: from the file and the records alone, two
-// tables at once, over one hierarchy.
+// An intruder enumerates all integer tables compatible with the public file, knowing that no cell
+// with value 0 is ever suppressed. For every count below the threshold, the range of possible
+// values is as wide as the rule requires: from the file and the records alone, for two tables at
+// once, over one hierarchy.
 func TestNothingIsInferredFromThePublicFile(t *testing.T) {
 	const threshold = 3
 	rng := rand.New(rand.NewPCG(16, 1))
@@ -73,7 +72,7 @@ func TestNothingIsInferredFromThePublicFile(t *testing.T) {
 				}
 			}
 		}
-		fmt.Fprintf(&text, "x1,p\nx2,q\ny1,p\n") // every code is there
+		fmt.Fprintf(&text, "x1,p\nx2,q\ny1,p\n") // every code occurs
 		counts[[2]string{"x1", "p"}]++
 		counts[[2]string{"x2", "q"}]++
 		counts[[2]string{"y1", "p"}]++
@@ -141,7 +140,7 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// enumerate tries every table of whole numbers up to a bound.
+// enumerate enumerates all integer tables up to a bound.
 func enumerate(as, bs []string, shown map[[2]string]int, hidden map[[2]string]bool, counts map[[2]string]int) (low, high, truth map[[2]string]int) {
 	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
 	low, high, truth = map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
@@ -174,7 +173,7 @@ func enumerate(as, bs []string, shown map[[2]string]int, hidden map[[2]string]bo
 			}
 			for cell := range hidden {
 				if sums[cell] == 0 {
-					return // known not to be held back
+					return // known not to be suppressed
 				}
 			}
 			for cell := range truth {
@@ -188,7 +187,7 @@ func enumerate(as, bs []string, shown map[[2]string]int, hidden map[[2]string]bo
 			return
 		}
 		a, b := cells[i][0], cells[i][1]
-		from, to := 1, 9 // more than any count and what is asked for above it
+		from, to := 1, 9 // more than any count plus the required distance above it
 		for _, up := range parents[a] {
 			for _, across := range []string{b, "total"} {
 				sum := [2]string{up, across}

@@ -17,8 +17,8 @@ import (
 const jjTables = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nreport: {jj: %s/t.jj}\n" +
 	"tables: [{name: t, rows: [a, b], value: v, decimals: 1, unsafe: [{threshold: 2}], interval: {absolute: 1.5}, protect: {PROTECT}}]\n"
 
-// jjOf is the file of a table of two rows and three columns, one cell of one record, 2.5, and one
-// empty.
+// jjOf returns the file of a table with two rows and three columns; one cell has one record, 2.5,
+// and one is empty.
 func jjOf(t *testing.T, protect string) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -37,9 +37,8 @@ func jjOf(t *testing.T, protect string) (dir, text string) {
 	return dir, string(b)
 }
 
-// The cells of nothing held back, by hand: value, cost, status, what is known of the least and the
-// greatest, protection; then the sums, of columns and of rows. It is written of a table that is
-// withheld, too.
+// The cells without suppression, by hand: value, cost, status, known minimum and maximum,
+// protection; then the sums of columns and of rows. The file is also written for a withheld table.
 func TestJJByHand(t *testing.T) {
 	const want = `0
 12
@@ -67,7 +66,8 @@ func TestJJByHand(t *testing.T) {
 	if _, text := jjOf(t, "none: {}"); text != want {
 		t.Errorf("%s\nwant %s", text, want)
 	}
-	// Held back: with every cell that is not 0 known to be at least one unit, 0.1, and costs by value.
+	// With suppression: every cell that is not 0 is known to be at least one unit, 0.1, and costs
+	// are by value.
 	_, text := jjOf(t, "suppress: {cost: value}")
 	lines := strings.Split(text, "\n")
 	for i, want := range map[int]string{
@@ -83,8 +83,8 @@ func TestJJByHand(t *testing.T) {
 	}
 }
 
-// What was written is judged as its tables were; a pattern that another tool might give is judged
-// by what it holds back; what is not of these records is refused by its cells, without a value.
+// The written file is judged like its tables. A pattern of another tool is judged by its suppressed
+// cells. A file of other records is refused, with its cells and without a value.
 func TestForeignTablesAsJJ(t *testing.T) {
 	dir, own := jjOf(t, "suppress: {}")
 	audited := func(text string) (*Report, error) {
@@ -134,9 +134,9 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	}
 }
 
-// Another tool numbers cells as it likes, and writes them and their sums in any order: the verdict
-// is that of the file of our own numbers. Where cells cannot be told apart, and not all of them are
-// held back, it is refused.
+// Another tool may number cells differently and write cells and sums in any order: the verdict
+// equals that of our own file. If cells cannot be distinguished, and only some of them are
+// suppressed, the file is refused.
 func TestJJOfOtherNumbers(t *testing.T) {
 	dir, own := jjOf(t, "suppress: {}")
 	audited := func(dir, text string) (*Report, error) {
@@ -170,7 +170,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 			}
 		}
 	}
-	// Two rows that are alike: which of both is held back only the numbers of report.jj say.
+	// Two identical rows: only the numbers of report.jj say which of them is suppressed.
 	alike, _ := jjOf(t, "suppress: {}")
 	write(t, alike, "in.csv", "a,b,v\nx,p,1\nx,q,2\nx,q,2\ny,p,1\ny,q,2\ny,q,2\n")
 	if _, err := run(t, alike, strings.ReplaceAll(jjTables, "PROTECT", "none: {}")); err != nil {
@@ -193,7 +193,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 	}
 }
 
-// shuffledJJ gives the cells of a file other numbers and its lines and sums another order.
+// shuffledJJ gives the cells of a file other numbers, and its lines and sums another order.
 func shuffledJJ(t *testing.T, rng *rand.Rand, text string) string {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -229,8 +229,8 @@ func shuffledJJ(t *testing.T, rng *rand.Rand, text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Bounds hold every value and what protection asks for (1.5, of whole units 2), also where values are
-// negative.
+// The bounds include every value and the required protection (1.5, as integer units 2), also for
+// negative values.
 func TestJJOfNegativeValues(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b,v\nx,p,-2\nx,q,3\nx,q,4\ny,p,2\ny,p,4\ny,q,1\ny,q,-30\n")

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// knownTables is of counts that are all changed, over one hierarchy.
+// knownTables is a configuration with perturbed counts over one hierarchy.
 const knownTables = `version: 1
 source: {csv: {path: %s/in.csv}}
 key: {file: %s/key}
@@ -20,8 +20,9 @@ tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {cell_key: {
 sink: {csv: {path: %s/out.csv}}
 `
 
-// Who has a record in an inner cell knows of it and of all that it is a part of, and of no
-// other, that they are at least one; who knows by that no more than everybody is left out.
+// A respondent with a record in an inner cell knows that this cell and all its totals are at least
+// one, and knows nothing more about other cells. Respondents who know no more than everybody are
+// omitted.
 func TestWhatRespondentsKnow(t *testing.T) {
 	dir := t.TempDir()
 	var rows strings.Builder
@@ -57,7 +58,7 @@ func TestWhatRespondentsKnow(t *testing.T) {
 	q := p.question
 	q.Lower = make([]float64, len(q.Value))
 	list, known := p.respondents(q, own)
-	if !known || len(list) != 5 { // y1,q has nobody
+	if !known || len(list) != 5 { // y1,q is empty
 		t.Fatalf("known %v, %d respondents", known, len(list))
 	}
 	above := map[int32][]int32{}
@@ -81,8 +82,8 @@ func TestWhatRespondentsKnow(t *testing.T) {
 			t.Errorf("who is in %s knows of %v, want %v", p.set.Name(int(r.inner)), r.own, want)
 		}
 	}
-	// Where everybody knows all but the first total, or all but the inner cell itself, she
-	// still knows more; where everybody knows all, she does not.
+	// If everybody knows all cells except the first total, or except the inner cell, the respondent
+	// still knows more. If everybody knows all cells, the respondent does not.
 	for open, want := range map[int32]int{p.grand(): 5, list[0].inner: 1, list[len(list)-1].inner: 1, find("y1", "q"): 0, -1: 0} {
 		for i := range q.Lower {
 			q.Lower[i] = 1
@@ -100,7 +101,7 @@ func TestWhatRespondentsKnow(t *testing.T) {
 	}
 	p.options.Holdings = false
 
-	// Without the one of a number the rest is as it was.
+	// Without the respondent with this number, the rest is unchanged.
 	knower := []int32{-1, 4, 2, 4}
 	if got := except([]float64{1, 2, 3, 4}, knower, 4); !slices.Equal(got, []float64{1, 0, 3, 0}) {
 		t.Errorf("without her: %v", got)
@@ -113,8 +114,8 @@ func TestWhatRespondentsKnow(t *testing.T) {
 	}
 }
 
-// Of two counts that make one known total, who knows that she is in one of them is certain
-// of both where nothing else is left, and of none where one more value is.
+// Two counts have a known total. A respondent in one of them is certain of both if nothing else is
+// possible, and of none if one more value is possible.
 func TestRespondentsAreCertain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "id,a\n1,x\n2,y\n3,y\n4,y\n")
@@ -130,7 +131,7 @@ func TestRespondentsAreCertain(t *testing.T) {
 			y = int32(i)
 		}
 	}
-	any := func(int, int64) (int64, []float64) { return 0, nil } // every count is as probable
+	any := func(int, int64) (int64, []float64) { return 0, nil } // all counts are equally probable
 	certain := func(lowX, highX float64, own float64) []int32 {
 		t.Helper()
 		q := p.question

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
-// mappedFirms writes records of firms of regions and sizes, some of few firms, and the key.
+// mappedFirms writes records of firms with regions and sizes, some with few firms, and the key.
 func mappedFirms(t *testing.T, dir string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(16, 70))
@@ -56,9 +56,9 @@ func mapOf(t *testing.T, dir, text string) (*tablemap.Map, *config.Tabulation, e
 	return m, c, err
 }
 
-// Whatever the rule, and whatever the gate asks, a point is admissible where a run of the
-// configuration with its protection is published, and nowhere else; its risk is the
-// greatest of the run's tables. So what is recommended is published.
+// For any rule and gate, a point is admissible if and only if a run of the configuration with its
+// protection is published. Its risk is the greatest risk of the run's tables. So the recommended
+// point is published.
 func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 	const keyed = "key: {file: %s/key}\nidentity: [id]\n"
 	const all = "map: {table: a, methods: [{suppress: {cost: [unit, log], zeros: [never, may]}}, {round: {base: [2, 3, 6], mode: [controlled, small, random, nearest]}}, {cell_key: {max: [2, 4], variance: [0.6, 2.5], least: [0, 2]}}]}"
@@ -132,8 +132,8 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 	}
 }
 
-// Nothing is recommended without a limit of risk, where other tables would be withheld,
-// where patience may end the search otherwise, or where no method can.
+// Nothing is recommended without a limit on the risk, if other tables would be withheld, if a time
+// limit may end the search differently, or if no method is admissible.
 func TestNothingIsRecommended(t *testing.T) {
 	for _, c := range []struct {
 		name, gate, settings, want string
@@ -164,8 +164,8 @@ func TestNothingIsRecommended(t *testing.T) {
 	}
 }
 
-// A fault of the records or of a list ends the map, whatever the method; so does the end
-// of the context.
+// Errors in the records or in a list end the map, for every method, and so does the end of the
+// context.
 func TestFaultsEndAMap(t *testing.T) {
 	dir := t.TempDir()
 	mappedFirms(t, dir)
@@ -186,7 +186,7 @@ func TestFaultsEndAMap(t *testing.T) {
 	}
 }
 
-// Records of no identity would be in the tables of some methods and not of others.
+// Records without an identity would be in the tables of some methods and not of others.
 func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))

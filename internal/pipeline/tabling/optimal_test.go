@@ -16,8 +16,9 @@ sink: {csv: {path: %s/out.csv}}
 report: {json: %s/r.json}
 `
 
-// Of a table of three by three with one count of 1 three further cells are held back, a rectangle,
-// and no fewer can be; by value the three that add up to the least, in the unit of the value.
+// In a table of three by three with one count of 1, three further cells are suppressed, a
+// rectangle, which is the minimum. By value, they are the three with the smallest sum, in the unit
+// of the value.
 func TestEffortOptimal(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
@@ -50,7 +51,8 @@ func TestEffortOptimal(t *testing.T) {
 	}
 }
 
-// What is too large for it is refused before the records are added up, with its place.
+// A table that is too large for this method is refused before the records are added up, with its
+// place.
 func TestEffortOptimalOfManyCells(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b,v\n0,0,1\n")

@@ -17,11 +17,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// A total of two respondents, each alone in her part, is known by everybody to be at
-// least two where zeros are never held back, and by each of them to be no less than her
-// own in any case: what is asked for below is no more than that, so that the tables can
-// be published, and above it is what the rule asks. Where respondents are not looked at,
-// what everybody knows is all.
+// A total of two respondents, each alone in one part: if zeros are never suppressed, everybody
+// knows that it is at least two, and each respondent knows in any case that it is at least their
+// own value. The required lower bound is no lower than that, so the tables can be published; the
+// required upper bound is that of the rule. If respondents are ignored, only the general knowledge
+// counts.
 func TestRangesEndWhereMoreIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -62,9 +62,9 @@ report: {cells: %%s/cells.csv}
 	}
 }
 
-// Who is alone in one part of a total knows, where zeros are never held back, that the
-// other parts are at least one unit each: a range that asks for less cannot be had, and
-// the table is not withheld for it.
+// If zeros are never suppressed, a respondent who is alone in one part of a total knows that the
+// other parts are at least one unit each. A wider range is impossible, and the table is not
+// withheld for it.
 func TestRangesEndWhereARespondentKnowsMore(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -93,7 +93,7 @@ report: {cells: %s/cells.csv}
 	}
 }
 
-// Who ends a run while cells are looked for to hold back does not wait for the search.
+// If a run is cancelled during the search for cells to suppress, it does not wait for the search.
 func TestProtectionEndsWithTheRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b\n"+strings.Repeat("x,p\nx,q\nx,q\nx,q\ny,p\ny,p\ny,p\ny,q\n", 2))
@@ -127,8 +127,8 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// Where zeros may be held back, every cell of nobody may be, in whichever corner of the table it
-// is; where they never are, none may.
+// If zeros may be suppressed, every empty cell may be, in any corner of the table; if they never
+// are, none may be.
 func TestCellsOfNobodyMayBeHeldBack(t *testing.T) {
 	for _, a := range [][2]string{{"x", "y"}, {"y", "x"}} {
 		for _, b := range [][2]string{{"p", "q"}, {"q", "p"}} {
@@ -159,8 +159,8 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// Of a cell that is held back the file of all cells names the range that can be computed: an end
-// that is not known, on either side, is empty.
+// For a suppressed cell, the file of all cells contains the range that can be computed: an unknown
+// end, on either side, is empty.
 func TestRangesWithoutAnEnd(t *testing.T) {
 	dir := shopsIn(t)
 	_, p := protectedOf(t, dir, shopTables)

@@ -18,9 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// What a configuration asks of records that they cannot give is refused with its place, and
-// without a value, by whatever makes tables of them: a run, an audit, a map; and nothing is
-// written.
+// If records do not provide what a configuration needs, it is refused with its place and without a
+// value, by everything that makes tables: a run, an audit, a map. Nothing is written.
 func TestTablesThatCannotBeMade(t *testing.T) {
 	const (
 		source = "version: 1\nsource: {csv: {path: %s/in.csv, types: {id: string, wage: float64}}}\n"
@@ -46,7 +45,7 @@ func TestTablesThatCannotBeMade(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		write(t, dir, "key", testKey)
-		// Codes tell each other where more than 20 records agree in it.
+		// One column's code is taken to determine another's only if more than 20 records agree on it.
 		write(t, dir, "in.csv", "id,region,land,size,grade,wage\n101,n1,N,small,1,7351.5\n102,n2,N,big,2,7352\n103,s1,S,small,1,7353\n104,s1,S,big,2,7354\n105,n1,N,big,2,7355\n106,s2,S,small,1,7356\n"+strings.Repeat("107,n2,N,small,1,7357\n108,s2,S,big,2,7358\n", 15))
 		write(t, dir, "p.yaml", strings.ReplaceAll("version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {id: {role: identifier}, region: {role: key}, size: {role: other}, grade: {role: other}}\n"+
 			"unlisted: drop\nmasks: [{pram: {columns: [grade], keep: 0.5, categories: [\"1\", \"2\"]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
@@ -101,8 +100,8 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 }
 
-// A variable has so many codes that are read off the records, and not one more; codes of
-// records that cannot be read are none.
+// A variable may have a maximum number of codes read from the records, and not one more. Codes of
+// unreadable records do not count.
 func TestCodesThatAreReadOff(t *testing.T) {
 	c, err := config.ParseTabulation("t.yaml", []byte("version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\n"), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
@@ -139,8 +138,8 @@ func TestCodesThatAreReadOff(t *testing.T) {
 	}
 }
 
-// Decimals are the fewest with which a value is the same, at least those of the values before
-// it; of what is no number nothing follows.
+// The number of decimals is the smallest that represents the value exactly, and at least that of
+// the previous values. A value that is not a number has no effect.
 func TestDecimalsOfValues(t *testing.T) {
 	for _, c := range []struct {
 		v           float64
@@ -155,10 +154,9 @@ func TestDecimalsOfValues(t *testing.T) {
 	}
 }
 
-// Of some counts in three dimensions no controlled rounding exists or none is found: the
-// configuration is refused with what it can say instead, and nothing is written. Those of two
-// dimensions always have one (Bacharach 1966: the roundings are flows in a network whose
-// bounds are whole numbers).
+// For some counts in three dimensions no controlled rounding exists or is found: the configuration
+// is refused with an alternative, and nothing is written. In two dimensions one always exists
+// (Bacharach 1966: the roundings are flows in a network with integer bounds).
 func TestCountsThatCannotBeRoundedUnderControl(t *testing.T) {
 	const text = `version: 1
 source: {csv: {path: %s/in.csv}}
@@ -209,8 +207,8 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// A table of more cells than are handed over at once has each cell once, in order, and a page
-// names it without its cells.
+// A table with more cells than one batch has each cell once, in order, and a page names it without
+// its cells.
 func TestTablesOfManyCells(t *testing.T) {
 	dir := t.TempDir()
 	const n = 256 // and a total: 257 · 257 = 66,049 cells, more than 2¹⁶

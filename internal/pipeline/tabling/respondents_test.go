@@ -20,8 +20,9 @@ sink: {csv: {path: %s/out.csv}}
 report: {cells: %s/cells.csv}
 `
 
-// tried is every table of inner counts that agrees with what is published: of each cell
-// the counts that it has in them, to an outsider, and to who has a record in an inner cell.
+// tried is the result of enumerating all tables of inner counts compatible with the published ones:
+// for each cell its possible counts, for an outsider, and for a respondent with a record in an
+// inner cell.
 type tried struct {
 	outside map[string]map[int]bool
 	inside  map[string]map[string]map[int]bool
@@ -32,7 +33,7 @@ var (
 	trialInner   = []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
 )
 
-// addInner adds n to an inner cell and to all that it is a part of.
+// addInner adds n to an inner cell and to all totals that contain it.
 func addInner(into map[string]int, cell string, n int) {
 	a, b, _ := strings.Cut(cell, "|")
 	for _, up := range trialParents[a] {
@@ -92,10 +93,10 @@ func tryAll(shown map[string]int, likelihood func(published int64) (int64, []flo
 	return found
 }
 
-// Tables of changed counts are withheld where, and only where, an outsider is certain of
-// some count of an unsafe cell, or a respondent of the true one who has a record in an
-// inner cell: against every table there is, over a hierarchy. She is not asked of cells in
-// which she is alone. With respondents: ignore only outsiders count.
+// Tables of perturbed counts are withheld if and only if an outsider is certain of the count of
+// some unsafe cell, or a respondent with a record in an inner cell is certain of the true one:
+// compared with all possible tables, over a hierarchy. Respondents are not tested for cells in
+// which they are alone. With respondents: ignore only outsiders count.
 func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 	alone := 0
 	for _, m := range []struct {
@@ -171,8 +172,8 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 	}
 }
 
-// A holding knows all of its records: alone in a count it is not asked of it, whatever it
-// is rounded to.
+// A holding knows all of its records: it is not tested for a count in which it is alone, whatever
+// the rounding.
 func TestHoldingsKnowTheirRecords(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
@@ -201,8 +202,8 @@ func cellKeyLikelihood(t *testing.T, most int, variance float64) func(int64) (in
 	return table.Likelihood
 }
 
-// certainty lists the unsafe cells of whose count an outsider, and of whose true count a
-// respondent, is certain: with more than 0.9 of the likelihood of all that it can be.
+// certainty lists the unsafe cells with a count of which an outsider, or with a true count of which
+// a respondent, is certain: with more than 0.9 of the total likelihood.
 func certainty(found tried, truth, shown map[string]int, likelihood func(int64) (int64, []float64)) (outsider, respondent []string) {
 	share := func(cell string, values map[int]bool, v int) float64 {
 		first, p := likelihood(int64(shown[cell]))
@@ -225,7 +226,7 @@ func certainty(found tried, truth, shown map[string]int, likelihood func(int64) 
 		for _, own := range trialInner {
 			mine := map[string]int{}
 			addInner(mine, own, 1)
-			if truth[own] == 0 || x == 1 && mine[cell] == 1 { // nobody, or alone in the cell
+			if truth[own] == 0 || x == 1 && mine[cell] == 1 { // empty, or alone in the cell
 				continue
 			}
 			if share(cell, found.inside[own][cell], x) > 0.9 {
@@ -238,8 +239,8 @@ func certainty(found tried, truth, shown map[string]int, likelihood func(int64) 
 	return outsider, respondent
 }
 
-// A holding of 5 of 6 records, where counts are changed by 1 nearly always and 5 is
-// published, knows that the count is not 4, and so is certain of 6: an outsider is not.
+// A holding has 5 of 6 records, counts almost always change by 1, and 5 is published. The holding
+// knows that the count is not 4, and so is certain of 6; an outsider is not.
 func TestALargeHoldingInfersTheRest(t *testing.T) {
 	const tables = `version: 1
 source: {csv: {path: %s/in.csv}}

@@ -18,9 +18,9 @@ sink: {csv: {path: %s/out.csv}}
 report: {cells: %s/cells.csv}
 `
 
-// What an intruder infers who tries every table of counts that agrees with the rounded
-// ones: no unsafe count has one possible value in a release, and where one has, the tables
-// are withheld. Of controlled rounding and of small counts totals are sums.
+// An intruder who enumerates all tables of counts compatible with the rounded ones: no unsafe count
+// has only one possible value in a release, and if one has, the tables are withheld. For controlled
+// rounding and for small counts, totals are sums.
 func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
 	for _, mode := range []string{"nearest", "random", "controlled", "small"} {
 		rng := rand.New(rand.NewPCG(16, uint64(len(mode))))
@@ -69,7 +69,7 @@ func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
 				}
 				return count%base == 0 && y == count || count%base > 0 && (y == count-count%base || y == count-count%base+base)
 			})
-			// Of the totals of small counts nothing but their sums is known.
+			// Of the totals of small counts only their sums are known.
 			if res.Report.Withheld != "" {
 				withheld++
 				if len(single) == 0 {
@@ -114,7 +114,7 @@ func checkRounded(t *testing.T, mode string, base int, shown map[string]int) {
 	}
 }
 
-// Small counts of linked tables need one table that has all inner cells.
+// Small counts of linked tables need one table with all inner cells.
 func TestSmallCountsNeedInnerCells(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 13)), 200))

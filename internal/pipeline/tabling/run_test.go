@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 )
 
-// shops are records of a region, a size and a turnover.
+// shops are records with a region, a size and a turnover.
 const shops = `region,size,turnover
 n1,small,2
 n1,big,3.5
@@ -73,7 +73,7 @@ func shopsIn(t *testing.T) (dir string) {
 	return dir
 }
 
-// addUp is brute force: what the records give for a region and a size, "total" for all.
+// addUp is brute force: the count and turnover of a region and a size; "total" means all.
 func addUp(region, size string) (n int, turnover float64) {
 	above := map[string]string{"n1": "N", "n2": "N", "s1": "S"}
 	for line := range strings.Lines(shops[strings.IndexByte(shops, '\n')+1:]) {
@@ -86,8 +86,8 @@ func addUp(region, size string) (n int, turnover float64) {
 	return n, turnover
 }
 
-// Every table, and every page and report of it, tells of each cell what the records give,
-// or that it is held back; the parts of the report add up to its cells.
+// Every table, with its pages and reports, contains the correct value of each cell, or says that it
+// is suppressed. The parts of the report add up to its cells.
 func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	dir := shopsIn(t)
 	res, err := run(t, dir, shopTables)
@@ -148,7 +148,7 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		if (s[5] == "primary") != (n == 1) || (n == 1) != (s[6] == "threshold") || (n == 1) != (s[7] != "") {
 			t.Errorf("%d contributors: %v", n, s)
 		}
-		if s[5] == "primary" && table == "by-region" && (s[7] != "1" || s[8] != "4") { // one unit where zeros are never held back, and 3 above
+		if s[5] == "primary" && table == "by-region" && (s[7] != "1" || s[8] != "4") { // one unit if zeros are never suppressed, and 3 above
 			t.Errorf("asked for %s to %s: %v", s[7], s[8], s)
 		}
 		if hidden {
@@ -193,7 +193,7 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	}
 }
 
-// checkPublic holds the public report against the confidential one.
+// checkPublic compares the public report with the confidential one.
 func checkPublic(t *testing.T, text []byte, rep *Report) {
 	t.Helper()
 	var p Public
@@ -213,7 +213,7 @@ func checkPublic(t *testing.T, text []byte, rep *Report) {
 	}
 }
 
-// cellsOfPage are the cells of a page, by row.
+// cellsOfPage returns the cells of a page, by row.
 func cellsOfPage(t *testing.T, dir, name string) (rows [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, name))
@@ -238,8 +238,8 @@ func cellsOfPage(t *testing.T, dir, name string) (rows [][]string) {
 	return rows
 }
 
-// A page has a total before its parts, down and across, and of a cell held back the public
-// page has a mark alone; the confidential one its value, its rule and what can be inferred.
+// A page has a total before its parts, in rows and columns. For a suppressed cell the public page
+// has only a mark; the confidential page has its value, its rule and its range.
 func TestPagesOfTables(t *testing.T) {
 	dir := shopsIn(t)
 	if _, err := run(t, dir, shopTables); err != nil {
@@ -284,8 +284,8 @@ func TestPagesOfTables(t *testing.T) {
 	}
 }
 
-// What a rule of the gate refuses leaves no public file, and an earlier release as it was;
-// the confidential report is there, whichever rule it is.
+// If a rule of the gate fails, no public file remains and an earlier release does not change. The
+// confidential report is written, whichever rule fails.
 func TestTablesAreWithheld(t *testing.T) {
 	for _, c := range []struct{ name, old, with, because string }{
 		{"the first rule", "min_efficiency: 0.1}", "min_efficiency: 0.99}", "by-region: efficiency at least 0.99"},
@@ -328,8 +328,8 @@ func TestTablesAreWithheld(t *testing.T) {
 	}
 }
 
-// What masks release is tabulated, and not what was read; of columns that a pipeline does
-// not release no table is made.
+// The released values of the masks are tabulated, not the original values. Columns that a pipeline
+// does not release cannot be tabulated.
 func TestTablesOfWhatMasksRelease(t *testing.T) {
 	const tables = `version: 1
 pipeline: %s/pipeline.yaml
@@ -382,7 +382,7 @@ sink: {csv: {path: %s/release.csv}}
 			t.Errorf("%s: %v, want %s", c.with, err, c.want)
 		}
 	}
-	// Identifiers of the pipeline may tell contributors apart.
+	// Identifiers of the pipeline may distinguish contributors.
 	dir = set(t)
 	if res, err = run(t, dir, "holding: firm\n"+tables); err != nil || res.Report.Records.Tabulated != 6 {
 		t.Errorf("holdings: %v", err)
@@ -404,8 +404,8 @@ sink: {csv: {path: %s/release.csv}}
 	}
 }
 
-// What is wrong with the records is said of all of it at once, by number and never by
-// value; with unknown: drop they are left out, and counted.
+// Errors of the records are all reported together, by number and never by value; with unknown: drop
+// the records are omitted and counted.
 func TestRecordsThatAreInNoTable(t *testing.T) {
 	const broken = "region,size,turnover,weight,firm\n" +
 		"n1,big,10,1,a\nn1,big,11,2,b\nn1,big,12,1,c\nn2,big,13,1,d\nn2,big,,1,e\nn2,big,4711x,1,e\nelsewhere,big,14,1,f\nN,big,15,1,g\ns1,big,16,1,h\ns1,big,17,0.5,i\ns1,big,18,1,\ns1,big,19,,k\n"

@@ -21,7 +21,7 @@ sink: {csv: {path: %s/out.csv}}
 report: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}
 `
 
-// sampledOf are the published counts, by their codes.
+// sampledOf returns the published counts, by their codes.
 func sampledOf(t *testing.T, rows []string, oneIn int) (shown map[string]int, res *Result) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,9 +41,9 @@ func sampledOf(t *testing.T, rows []string, oneIn int) (shown map[string]int, re
 	return shown, res
 }
 
-// The published counts are those of one sample in all tables, whatever the order of the records and
-// whatever else they are tabulated with: they add up, a half of the records gives its own part of
-// them, and a sample of fewer is a part of that of more.
+// The published counts of all tables come from one sample, for any order of the records and any
+// other tables: they add up, half of the records give their own share, and a smaller sample is a
+// subset of a larger one.
 func TestSampledTablesAreOfOneSample(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 91))
 	rows := drawPeople(rng, 600)
@@ -86,9 +86,9 @@ func TestSampledTablesAreOfOneSample(t *testing.T) {
 	}
 }
 
-// The risk is that of the negative binomial distribution of the unsafe count that is surest: of one
-// of which nobody was drawn it is geometric, with the entropy (−f ln f − (1−f) ln(1−f))/f and the
-// expected squared error (1−f)(2−f)/f² − 2n(1−f)/f + n². A gate that allows less withholds.
+// The risk is that of the negative binomial distribution for the most certain unsafe count. If no
+// record of it was drawn, it is geometric, with entropy (−f ln f − (1−f) ln(1−f))/f and expected
+// squared error (1−f)(2−f)/f² − 2n(1−f)/f + n². A gate with a lower limit withholds the tables.
 func TestRiskOfASample(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "key", testKey)
@@ -103,7 +103,7 @@ func TestRiskOfASample(t *testing.T) {
 	if err != nil || res.Report.Withheld != "" {
 		t.Fatal(err, res.Report.Withheld)
 	}
-	if v := read(t, dir, "out.csv")[2]; v[1] != "x" || v[2] != "0" { // a fixed key, under which record 1 is not drawn
+	if v := read(t, dir, "out.csv")[2]; v[1] != "x" || v[2] != "0" { // a fixed key that does not draw record 1
 		t.Fatalf("published is %v", v)
 	}
 	const f, n = 0.25, 1.0
@@ -121,7 +121,7 @@ func TestRiskOfASample(t *testing.T) {
 	}
 }
 
-// A map draws all of its samples in one pass, each the one that a run publishes.
+// A map draws all of its samples in one pass, and each equals the sample that a run publishes.
 func TestMapOfSamples(t *testing.T) {
 	dir := t.TempDir()
 	rows := drawPeople(rand.New(rand.NewPCG(16, 92)), 300)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The public tables as SDMX-CSV are those that are published otherwise: the same values of the same
-// cells, none of what is held back, and no sign of for what it is.
+// The public tables as SDMX-CSV equal those in other formats: the same values of the same cells, no
+// value of suppressed cells, and no hint of the reason.
 func TestTablesAsSDMX(t *testing.T) {
 	const one = "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\n"
 	const two = "tables: [{name: t, rows: [region, size], value: turnover, decimals: 2, unsafe: [{threshold: 3}], protect: {suppress: {}}}, {name: u, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"
@@ -60,8 +60,8 @@ func TestTablesAsSDMX(t *testing.T) {
 	}
 }
 
-// Its own SDMX-CSV is judged as its own CSV is, also where a value is left out; one of several
-// times or structures, of which it is not known what belongs together, is refused by line.
+// The program's own SDMX-CSV is judged like its CSV, also if a value is missing. A file with
+// several times or structures is ambiguous and is refused by line.
 func TestForeignTablesAsSDMX(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", shops)
@@ -85,8 +85,8 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 			t.Errorf("without a time: %v, %+v", err, rep)
 		}
 	}
-	// With the two tables' totals alone everything is held back; with one cell beside each that is
-	// held back, more can be computed than may be.
+	// If only the two tables' totals are published, everything is suppressed. If one cell next to
+	// each is published too, more can be computed than allowed.
 	shown := strings.ReplaceAll(string(own), ",Q,C", ",A,F")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")
 	if rep, err := audited(t, dir, text, strings.Join(append(lines[:1:1], lines[1]), "\n")); err != nil || rep.Tables[0].Published != 1 {

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// protectedOf is the first family of a configuration, protected.
+// protectedOf returns the first family of a configuration after protection.
 func protectedOf(t *testing.T, dir, text string) (*records, *protected) {
 	t.Helper()
 	c := tabulation(t, dir, text)
@@ -43,10 +43,10 @@ func protectedOf(t *testing.T, dir, text string) (*records, *protected) {
 	return r, p
 }
 
-// What the audit says of the cells of several tables is told of each table that has the
-// cell, first and last alike, and of no other; what is told of respondents is in order and
-// each cell is named once. The gate counts each of these, and of respondents what is known
-// exactly among what is disclosed.
+// The audit's results for the cells of several tables are reported for each table with the cell,
+// first and last alike, and for no other. Results for respondents are in order, and each cell is
+// named once. The gate counts each of them, and for respondents the exactly known ones among the
+// disclosed.
 func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	r, p := protectedOf(t, shopsIn(t), shopTables)
 	cells := func(table int) (list []int32) {
@@ -62,7 +62,7 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 		return out
 	}
 	byRegion, sizes := cells(0), cells(1)
-	var only []int32 // in the first table alone
+	var only []int32 // only in the first table
 	for _, cell := range byRegion {
 		if !slices.Contains(sizes, cell) {
 			only = append(only, cell)
@@ -96,7 +96,7 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	if rep := p.report(); rep.Cells != len(byRegion) || !slices.Equal(rep.Tables, []string{"by-region", "sizes"}) {
 		t.Errorf("the family: %+v", rep)
 	}
-	// Of a cell of many tables and verdicts the lists end; what is counted does not.
+	// For a cell of many tables and verdicts, lists are truncated but counts are complete.
 	many := make([]int32, reportCells+5)
 	for i := range many {
 		many[i] = first
@@ -107,8 +107,8 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	}
 }
 
-// Values of decimals are measured in their own unit: what is held back is anywhere in its
-// range in steps of the last place, and who uses the tables takes the middle.
+// Values with decimals are measured in their own unit: a suppressed value can be anywhere in its
+// range, in steps of the last decimal, and a user of the tables assumes the middle.
 func TestRiskIsInTheUnitOfValues(t *testing.T) {
 	dir := shopsIn(t)
 	const table = "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], value: turnover, unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\nreport: {cells: %s/cells.csv}\n"
@@ -134,7 +134,7 @@ func TestRiskIsInTheUnitOfValues(t *testing.T) {
 			low, high := number(row[9]), number(row[10])
 			estimate = (low + high) / 2
 			if status == tables.Primary.String() {
-				// As many values as there are steps, each as probable as any other.
+				// As many values as steps, all equally probable.
 				steps, mean := math.Round((high-low)/unit)+1, 0.0
 				for k := range int(steps) {
 					mean += math.Pow(low+float64(k)*unit-value, 2) / steps
@@ -154,8 +154,8 @@ func TestRiskIsInTheUnitOfValues(t *testing.T) {
 	}
 }
 
-// What a point of a map is measured by is every cell of its tables, one that two of them have
-// once: how many are unsafe, held back, and of those with contributors published as they are.
+// The measures of a point of a map count every cell of its tables, and a cell of two tables once:
+// how many are unsafe, suppressed, and published unchanged with contributors.
 func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	r, p := protectedOf(t, shopsIn(t), shopTables)
 	unsafe, held, filled, same := 0, 0, 0, 0
@@ -178,12 +178,12 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	}
 	var point tablemap.Point
 	p.measure(&point)
-	risk, square, utility := p.riskOf(p.cellsOf(0)) // the first table has all the cells
+	risk, square, utility := p.riskOf(p.cellsOf(0)) // the first table contains all cells
 	if point.Unsafe != unsafe || point.HeldBack != held || float64(point.Efficiency) != float64(same)/float64(filled) ||
 		float64(point.R) != risk || float64(point.Error) != square || math.Abs(float64(point.U)/utility-1) > 1e-12 {
 		t.Errorf("%+v, want %d unsafe, %d held back, %d of %d", point, unsafe, held, same, filled)
 	}
-	// Of changed counts those that are the same count.
+	// Of the changed counts, those equal to the original.
 	p.published = slices.Clone(p.question.Value)
 	clear(p.question.Hidden)
 	p.published[0]++
@@ -200,9 +200,9 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	}
 }
 
-// What a cell is taken to be, and what is believed of it: a published one is itself, one that is
-// held back lies in its range, in the range that is shown where that is not known to its ends, and
-// anywhere where none is known. Ends that are not there are written as such.
+// The assumed value of a cell, and its distribution: a published cell has its own value; a
+// suppressed one lies in its range, or in the published range if one end is unknown, and anywhere
+// if there is none. Missing ends are written as such.
 func TestCellsAreTakenToBe(t *testing.T) {
 	p := &protected{family: new(family), question: audit.Question{Value: []float64{12, 340}, Hidden: []bool{false, true}}}
 	p.options.Decimals = 1
@@ -230,8 +230,8 @@ func TestCellsAreTakenToBe(t *testing.T) {
 	}
 }
 
-// The decimals of a table are the most that any value has, the first of the records or the
-// last; what is rejected says nothing.
+// The decimals of a table are the maximum of all values, whether in the first record or the last.
+// Rejected records do not count.
 func TestDecimalsOfAnyRecord(t *testing.T) {
 	for place := range 4 {
 		var b microdata.Block
@@ -250,7 +250,7 @@ func TestDecimalsOfAnyRecord(t *testing.T) {
 		if want := map[bool]int{true: 2, false: 0}[place < 3]; s.decimals["x"] != want {
 			t.Errorf("place %d: %d decimals", place, s.decimals["x"])
 		}
-		var last microdata.Block // ends with a value, and nothing is rejected
+		var last microdata.Block // ends with a value, and no record is rejected
 		last.Reset(0, 0, 4, 2)
 		copy(last.Columns[1].Alloc(4, false).Values, []float64{1, 2, 3, 5.5})
 		if err := s.add(&last); err != nil || s.decimals["x"] < 1 {
@@ -259,7 +259,7 @@ func TestDecimalsOfAnyRecord(t *testing.T) {
 	}
 }
 
-// A total that is itself unsafe is said of its table, once, and withholds it.
+// A total that is itself unsafe is reported once for its table, and withholds it.
 func TestTotalsThatAreUnsafe(t *testing.T) {
 	r, p := protectedOf(t, shopsIn(t), shopTables)
 	for _, unsafe := range []bool{false, true} {
@@ -279,7 +279,7 @@ func TestTotalsThatAreUnsafe(t *testing.T) {
 	}
 }
 
-// Of many lines that are wrong the first ten are named and the others counted.
+// Of many wrong lines the first ten are named and the others counted.
 func TestWrongLinesAreNamedOrCounted(t *testing.T) {
 	for lines, want := range map[int]string{0: "", 1: "line 1", mostWrong: "line 10", mostWrong + 1: "and 1 lines more", mostWrong + 7: "and 7 lines more"} {
 		f := new(foreignTable)
@@ -299,13 +299,13 @@ func TestWrongLinesAreNamedOrCounted(t *testing.T) {
 	}
 }
 
-// A report that cannot be written is an error, and nothing is published.
+// If a report cannot be written, that is an error, and nothing is published.
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	dir := shopsIn(t)
 	text := strings.NewReplacer("  - name: turnover\n    rows: [size]\n    value: turnover\n    unsafe: [{threshold: 2}]\n    protect: {suppress: {}}\n", "", ", {table: turnover, min_efficiency: 0.9}", "")
 	r, p := protectedOf(t, dir, text.Replace(shopTables))
 	rep := r.account([]*protected{p}, new(tally))
-	rep.Tables[1].Parameters = map[string]float64{"max": math.NaN()} // which JSON has no word for
+	rep.Tables[1].Parameters = map[string]float64{"max": math.NaN()} // which JSON cannot represent
 	o := &outputs{records: r, list: []*protected{p}, report: rep}
 	res, err := o.release(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "report: ") || res != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// opened is the source of a configuration before anything is read of it.
+// opened returns the source of a configuration before any data are read.
 func opened(t *testing.T, dir, text string) *records {
 	t.Helper()
 	_, o := pipeline.Options{Version: "test", Log: zerolog.Nop()}.Ready(t.Context())
@@ -32,8 +32,8 @@ func opened(t *testing.T, dir, text string) *records {
 	return r
 }
 
-// A column is asked for once in each form; one that is not there, or no number where one is
-// needed, has no place in a block, and all that is wrong is said at once.
+// A column is requested once in each form. A column that does not exist, or is not numeric where a
+// number is needed, has no place in a block, and all errors are reported together.
 func TestColumnsAreWantedOnce(t *testing.T) {
 	r := opened(t, shopsIn(t), shopTables)
 	for i, c := range []struct {
@@ -65,8 +65,8 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 	}
 }
 
-// What keeps records out of tables is said of every family that it is about, and of no
-// other, in the singular or the plural; where they may be left out nothing is.
+// The reason that keeps records out of tables is reported for every family concerned, and for no
+// other, in the singular or the plural. If they may be omitted, nothing is reported.
 func TestRecordsThatAreKeptOut(t *testing.T) {
 	dir := shopsIn(t)
 	text := strings.Replace(shopTables, "value: turnover\n", "value: turnover\n    weight: turnover\n", 1)
@@ -117,8 +117,8 @@ func TestRecordsThatAreKeptOut(t *testing.T) {
 	}
 }
 
-// The rules of a map are those of its tables, in words; it is limited where each of its
-// tables has a limit of what can be inferred, of whichever rule.
+// The rules of a map are those of its tables, as text. It has a limit if each of its tables limits
+// what can be inferred, by any rule.
 func TestRulesOfAMap(t *testing.T) {
 	for _, c := range []struct {
 		gate    string
@@ -152,7 +152,7 @@ func TestRulesOfAMap(t *testing.T) {
 	}
 }
 
-// planned is the configuration of a sink that remembers what it was told of the cells.
+// planned is the configuration of a sink that records the announced cells.
 type planned struct {
 	connectors.SinkConfig
 	plan connectors.Plan
@@ -163,7 +163,7 @@ func (p *planned) Create(ctx context.Context, plan connectors.Plan) (connectors.
 	return p.SinkConfig.Create(ctx, plan)
 }
 
-// A sink is told how many cells it will be given, and that they can be read no other way.
+// A sink is told how many cells it will receive, and that they cannot be read in another way.
 func TestSinksAreToldOfTheCells(t *testing.T) {
 	dir := shopsIn(t)
 	c := tabulation(t, dir, shopTables)
@@ -197,8 +197,8 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 	}
 }
 
-// Codes in a file without types are read as texts, as 10.10 is another code than 10.1; numbers that tell
-// holdings apart stay numbers.
+// Codes in a file without types are read as texts, because 10.10 and 10.1 are different codes.
+// Numbers that identify holdings stay numbers.
 func TestCodesOfAFileWithoutTypes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "year,kind,holding\n10.10,a,1\n10.1,b,1.0\n10.1,b,2\n")

@@ -22,8 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Told to end at one of its last questions, a run or an audit says so and gives nothing beside
-// it; where nobody asks any more it is done.
+// If a run or an audit is cancelled at one of its last checks, it returns the error and no result;
+// without a further check it completes.
 func TestTablesEndAtTheLastQuestions(t *testing.T) {
 	dir := shopsIn(t)
 	for name, do := range map[string]func(ctx context.Context) (bool, error){
@@ -60,8 +60,8 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 	}
 }
 
-// Whatever comes in the way of a file of the tables between its making and its name is an error
-// that says whose it is.
+// If anything happens to a file of the tables between its creation and its name, the error says to
+// which file.
 func TestTablesThatAreLostOnTheWay(t *testing.T) {
 	for _, name := range []string{"out.csv", "report.json", "report.html", "report.public.json", "report.public.html", "cells.csv"} {
 		for how, lose := range map[string]func(path string) error{
@@ -85,8 +85,8 @@ func TestTablesThatAreLostOnTheWay(t *testing.T) {
 	}
 }
 
-// Columns of lists are no variables, and one of which no value was seen is one of numbers where
-// numbers are wanted.
+// Columns of lists cannot be variables, and a column without any value counts as numeric if numbers
+// are needed.
 func TestColumnsThatAreNotWanted(t *testing.T) {
 	r := opened(t, shopsIn(t), shopTables)
 	fields := r.source.Schema().Fields
@@ -105,7 +105,7 @@ func TestColumnsThatAreNotWanted(t *testing.T) {
 	}
 }
 
-// What is too large for a table is said of the family's first table, with what would make room.
+// A table that is too large is reported at the family's first table, with a way to make it smaller.
 func TestTablesThatAreTooLarge(t *testing.T) {
 	f := &family{of: []int{3, 4}}
 	var data *pipeline.DataError
@@ -117,8 +117,8 @@ func TestTablesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// Every way from the top down is found once, whether its texts are few or many; records that
-// are rejected or lack a code have none.
+// Every path from the root is recorded once, with few or many different texts. Rejected records,
+// and records without a code, have none.
 func TestWaysOfABlock(t *testing.T) {
 	for _, many := range []int{3, 300} {
 		rng := rand.New(rand.NewPCG(uint64(many), 1))
@@ -137,7 +137,7 @@ func TestWaysOfABlock(t *testing.T) {
 				continue
 			case i%100 == 9:
 				b.Reject(i, "", "a fault")
-				d = many // of this record alone
+				d = many // of this record only
 			default:
 				want[fmt.Sprintf("u%d/d%d", u, d)] = true
 			}

@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// counter is a topic of persons, of whom it knows how many each region has.
+// counter is a topic of persons that counts the persons of each region.
 type counter struct {
 	t      *testing.T
 	dir    string
@@ -47,7 +47,7 @@ func newCounter(t *testing.T) *counter {
 	return c
 }
 
-// add writes n persons to one partition. No two regions have as many of them.
+// add writes n persons to one partition, a different number for each region.
 func (c *counter) add(partition int32, n int) {
 	c.t.Helper()
 	var records []*kgo.Record
@@ -61,7 +61,7 @@ func (c *counter) add(partition int32, n int) {
 	}
 }
 
-// tables is the configuration of windows in a folder.
+// tables returns the configuration of windows in a folder.
 func (c *counter) tables(folder string, records int, protect string) *config.Tabulation {
 	c.t.Helper()
 	write(c.t, c.dir, "p.yaml", fmt.Sprintf(`version: 1
@@ -86,7 +86,7 @@ report: {json: r.json, cells: cells.csv}
 	return t
 }
 
-// windows are the folders of windows with the tables of each, "" of a withheld one.
+// windows returns the folders of windows and the tables of each, "" for a withheld one.
 func (c *counter) windows(folder string) (names, tables []string) {
 	c.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(c.dir, folder))
@@ -109,9 +109,9 @@ func (c *counter) windows(folder string) (names, tables []string) {
 
 var errKilled = errors.New("killed")
 
-// A run that ends at any step of the publication of a window, as by SIGKILL, is followed by one that
-// makes the same window of the same records, though more of them have come: every window is
-// there once and whole, and has each of its records once.
+// If a run is killed (as by SIGKILL) at any step of publishing a window, the next run makes the
+// same window of the same records, even if more records have arrived: every window exists once and
+// is complete, with each of its records once.
 func TestWindowsAfterKills(t *testing.T) {
 	t.Parallel()
 	for _, protect := range []string{"suppress: {}", "cell_key: {}"} {
@@ -170,7 +170,7 @@ func TestWindowsAfterKills(t *testing.T) {
 					if i == 1 && !slices.Equal(w.Stretches, plan.Stretches) {
 						t.Errorf("%v was planned, and %v is made", plan.Stretches, w.Stretches)
 					}
-					// A run that nobody ends makes the same tables of these records.
+					// An uninterrupted run makes the same tables of these records.
 					o := pipeline.Options{Progress: new(pipeline.Progress)}
 					r, err := openSpans(t.Context(), tables.InFolder(filepath.Join(c.dir, "again", name)), o, w.spans())
 					if err != nil {
@@ -189,7 +189,8 @@ func TestWindowsAfterKills(t *testing.T) {
 	}
 }
 
-// A refused window leaves its name and what is confidential, and no later one has its records.
+// A refused window leaves its name and the confidential files, and no later window contains its
+// records.
 func TestWindowsWithheld(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -224,7 +225,7 @@ func TestWindowsWithheld(t *testing.T) {
 	}
 }
 
-// A window whose offsets hold no records has no tables, and the next one follows.
+// A window with offsets but without records has no tables, and the next one follows.
 func TestWindowsWithoutRecords(t *testing.T) {
 	t.Parallel()
 	for _, protect := range []string{"suppress: {}", "cell_key: {}"} {
@@ -248,7 +249,7 @@ func TestWindowsWithoutRecords(t *testing.T) {
 		}
 		c.add(0, 60)
 		tables := c.tables("out", 20, protect)
-		if protect != "suppress: {}" { // no code is looked for in the records
+		if protect != "suppress: {}" { // no codes are read from the records
 			tables.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
 		}
 		var words []string
@@ -260,8 +261,8 @@ func TestWindowsWithoutRecords(t *testing.T) {
 	}
 }
 
-// Everybody knows how many records a window has: their number is not held back, and what a reader
-// believes of a count published changed takes it into account.
+// Everybody knows the number of records of a window: it is not suppressed, and the distribution
+// that a reader assumes for a perturbed count depends on it.
 func TestWindowsHaveAKnownTotal(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -298,8 +299,8 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 				t.Errorf("%s, a window %v: the total is inferred to be in %v to %v", protect, windowed, p.ranges.Low[p.grand()], p.ranges.High[p.grand()])
 			}
 			if protect == "cell_key: {}" {
-				// All counts are published 3 greater, and may have changed by up to 3. Each can be 0 to 6 less then;
-				// but parts of a known total are all the least that they can be.
+				// All counts are published 3 higher, and may have changed by up to 3. So each can
+				// be 0 to 6 lower; but parts of a known total are all at their minimum.
 				for cell, v := range p.question.Value {
 					p.published[cell] = v + 3
 				}
@@ -318,8 +319,8 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 	}
 }
 
-// A run whose window fails leaves the plan alone, and the next run makes the window of it; not if the
-// topic has been made anew since, nor while another run has the folder.
+// If a window fails, its plan stays, and the next run makes the window from it, unless the topic
+// was created again since then, or another run uses the folder.
 func TestWindowsThatFail(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -376,7 +377,7 @@ func TestWindowsThatFail(t *testing.T) {
 	}
 }
 
-// A run that is told to end makes no half window, and says that it was cut short.
+// A run that is told to end makes no partial window, and reports that it was cut short.
 func TestWindowsAreToldToEnd(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -395,7 +396,8 @@ func TestWindowsAreToldToEnd(t *testing.T) {
 	}
 }
 
-// Each partition has the same share of a window, or all it has; together they have what is asked for.
+// Each partition contributes the same share to a window, or all its records. Together they give the
+// requested number.
 func TestShared(t *testing.T) {
 	for _, c := range []struct {
 		have []int64
@@ -414,7 +416,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// What the topics hold must go on from the last window.
+// The content of the topics must continue from the last window.
 func TestPlannedWindows(t *testing.T) {
 	t.Parallel()
 	in := func(n int32, id string, first, start, end int64) connectors.HeldPartition {
@@ -465,7 +467,7 @@ func TestPlannedWindows(t *testing.T) {
 	}
 }
 
-// What is written as a window is read again, and nothing else is taken for one.
+// A written window can be read again, and other files are not accepted as windows.
 func TestWindowFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -502,7 +504,7 @@ func TestWindowFiles(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	great := *w
-	great.Number = 1000000 // the last number of six digits comes after it by name
+	great.Number = 1000000 // a number with seven digits sorts before the last one with six
 	for _, one := range []*Window{&great, {Schema: WindowSchema, Number: 999999, Stretches: w.Stretches}} {
 		path := one.path(filepath.Join(dir, "many"))
 		if err := os.MkdirAll(path, 0o700); err != nil {

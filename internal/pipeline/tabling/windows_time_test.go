@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// written is a topic of which the timestamps of the records are known, by partition and offset.
+// written is a topic with known timestamps of its records, by partition and offset.
 type written [][]time.Time
 
 func (w written) at(p int) connectors.Partition {
@@ -35,14 +35,15 @@ func (w written) Held(context.Context) (list []connectors.HeldPartition, _ error
 	return list, nil
 }
 
-// silent is a topic that says nothing of itself.
+// silent is a topic that provides no information about itself.
 type silent struct{ written }
 
 func (silent) Held(context.Context) ([]connectors.HeldPartition, error) {
 	return nil, errors.New("no answer")
 }
 
-// A plan that a killed run has left is not gone on with while its topic cannot be asked for, and no new one is made.
+// The plan of a killed run is not continued while its topic is unavailable, and no new plan is
+// made.
 func TestWindowsOfASilentTopic(t *testing.T) {
 	w := &windows{folder: t.TempDir(), source: silent{}}
 	want := "source: no answer"
@@ -69,9 +70,8 @@ func (w written) Since(_ context.Context, at time.Time) (map[connectors.Partitio
 	return offsets, nil
 }
 
-// Windows by time against a simulation that walks from hour to hour: partitions of which one is
-// skewed, one idle for days and one empty, records that come late, a clock that goes on, and a
-// topic that grows.
+// Windows by time compared with a simulation that proceeds hour by hour: one skewed partition, one
+// idle for days and one empty, late records, an advancing clock, and a growing topic.
 func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 	t.Parallel()
 	const every, lateness = time.Hour, 10 * time.Minute
@@ -90,7 +90,7 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 		after := begin.Truncate(every).Add(-72 * time.Hour) // no window until then, or the end of the last one
 		number := 0
 		for range 60 {
-			// What is written until the clock's next look.
+			// Records written until the clock's next look.
 			gap := time.Duration(draw.ExpFloat64() * float64(2*time.Hour))
 			if draw.IntN(12) == 0 {
 				gap = 70 * time.Hour
@@ -105,12 +105,12 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 					stamp = stamp.Add(-time.Duration(draw.ExpFloat64() * float64(time.Hour)))
 				}
 				if draw.IntN(9) == 0 {
-					stamp = stamp.Truncate(every) // just at a boundary
+					stamp = stamp.Truncate(every) // exactly at a boundary
 				}
 				topic[p] = append(topic[p], stamp)
 			}
 			clock = clock.Add(gap)
-			// A window that was passed over, and has a record that came late, is made after all.
+			// A window that was skipped is made after all if a late record belongs to it.
 			for hour := after.Add(every); !hour.Add(lateness).After(clock); hour = hour.Add(every) {
 				words, some := fmt.Sprint(hour.Format(time.RFC3339)), false
 				for p, stamps := range topic {
@@ -152,7 +152,8 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 	}
 }
 
-// A record whose timestamp lies far in the future holds back what is behind it, and the log says so once.
+// A record with a timestamp far in the future delays the records after it, and the log says so
+// once.
 func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
@@ -181,7 +182,7 @@ func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
 	}
 }
 
-// A topic is read window after window, and a later run goes on where the last window ends.
+// A topic is read window by window, and a later run continues at the end of the last window.
 func TestWindowsByTime(t *testing.T) {
 	t.Parallel()
 	c := newCounter(t)
@@ -189,7 +190,7 @@ func TestWindowsByTime(t *testing.T) {
 	add := func(partition int32, minutes ...int) {
 		var records []*kgo.Record
 		for _, m := range minutes {
-			for range 9 { // as many as make the tables safe
+			for range 9 { // enough to make the tables safe
 				records = append(records, &kgo.Record{Topic: "in", Partition: partition, Timestamp: begin.Add(time.Duration(m) * time.Minute), Value: fmt.Appendf(nil, `{"id":%d,"region":"r%d","wage":7351.5}`, c.n, c.n%2)})
 				c.n++
 			}
@@ -211,10 +212,10 @@ func TestWindowsByTime(t *testing.T) {
 		}
 	}
 	add(0, 1, 5, 70)
-	add(1, 600, 20) // the second comes late
+	add(1, 600, 20) // the second one is late
 	run("1 until 2026-03-01T08:00:00Z: 18", "2 until 2026-03-01T09:00:00Z: 9", "3 until 2026-03-01T18:00:00Z: 18")
 	run()
-	add(2, 2) // later than all
+	add(2, 2) // later than all others
 	run("4 until 2026-03-01T19:00:00Z: 9")
 	// The kind of windows may change from one run to the next.
 	add(2, 700)
@@ -223,7 +224,7 @@ func TestWindowsByTime(t *testing.T) {
 	run("5 until : 9")
 	tables.Window = timed
 	add(3, 701)
-	add(0, 20) // behind one of 08:23
+	add(0, 20) // after one of 08:23
 	run("6 until 2026-03-01T09:00:00Z: 9", "7 until 2026-03-01T19:00:00Z: 9")
 	_, made := c.windows("out")
 	if len(made) != 7 || made[0] == made[1] {
@@ -231,7 +232,7 @@ func TestWindowsByTime(t *testing.T) {
 	}
 }
 
-// named is a topic whose partitions each have an ID.
+// named is a topic whose partitions have IDs.
 type named []string
 
 func (n named) Held(context.Context) (list []connectors.HeldPartition, _ error) {
@@ -245,8 +246,8 @@ func (named) Since(context.Context, time.Time) (map[connectors.Partition]int64, 
 	return nil, nil
 }
 
-// A plan is not gone on with if any of its partitions, the first or the last, is of a topic that was made anew; where
-// no ID is known nothing is said.
+// A plan is not continued if any of its partitions, the first or the last, belongs to a topic that
+// was created again. If no ID is known, there is no error.
 func TestPlansOfTopicsMadeAnew(t *testing.T) {
 	plan := &Window{Number: 1}
 	for p := range int32(3) {
@@ -263,7 +264,8 @@ func TestPlansOfTopicsMadeAnew(t *testing.T) {
 	}
 }
 
-// The folder in which a window is made is its owner's alone, and holds nothing of an earlier one.
+// Only the owner can access the folder in which a window is made, and it contains nothing of an
+// earlier window.
 func TestHiddenFolder(t *testing.T) {
 	hidden := hiddenOf(t.TempDir())
 	for range 2 {

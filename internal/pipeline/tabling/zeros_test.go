@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// Where a cell of value 0 is unsafe it is held back, by the rule of zeros, and then nobody is taken to know
-// of a cell that it is no zero, though others of value 0 are never held back.
+// If a cell with value 0 is unsafe, it is suppressed by the rule for zeros. Then nobody is assumed
+// to know that a cell is not zero, although other cells with value 0 are never suppressed.
 func TestUnsafeZerosAreHeldBack(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -47,9 +47,9 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// A published file that holds a cell of value 0 back is judged as if zeros might be: nobody is taken to
-// know of a cell that it is no zero, and no range is asked to end earlier for that. One that publishes
-// its zeros is judged as configured.
+// A published file that suppresses a cell with value 0 is judged as if zeros may be suppressed:
+// nobody is assumed to know that a cell is not zero, and no required range is shortened for that. A
+// file that publishes its zeros is judged as configured.
 func TestForeignTablesThatHoldZerosBack(t *testing.T) {
 	dir := t.TempDir()
 	counts := map[string]int{"x1,p": 1, "x2,p": 1, "x1,q": 9, "x2,q": 8, "y1,p": 7, "y1,q": 6, "y2,p": 9}
