@@ -2,8 +2,8 @@ package check
 
 import "testing"
 
-// A suggestion differs from the word in a third of its letters at most (rounded). Two letters that have
-// changed places count as one.
+// A suggestion differs from the word in at most a third of its letters (rounded). Two exchanged
+// letters count as one.
 func TestSuggestions(t *testing.T) {
 	for _, test := range []struct{ word, candidate, want string }{
 		{"wgae", "wage", ` (did you mean "wage"?)`},

@@ -7,8 +7,8 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
 )
 
-// Everything that is wrong with a pipeline file is reported at once, each with its place. A
-// program outside this module names the formats itself: connectors.Register(csv.Kind).
+// All errors of a pipeline file are reported at once, each with its place. A program outside this
+// module registers the formats itself: connectors.Register(csv.Kind).
 func ExampleParse() {
 	_, err := config.Parse("pipeline.yaml", []byte(`version: 1
 key: {env: SDLFILTER_KEY}

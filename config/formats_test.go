@@ -1,3 +1,3 @@
 package config
 
-import _ "github.com/sdlfilter/sdlfilter/internal/formats" // what a configuration can name
+import _ "github.com/sdlfilter/sdlfilter/internal/formats" // the formats that a configuration can name

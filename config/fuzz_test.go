@@ -11,9 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// FuzzLoad: whatever the text, reading it ends, does not panic, and either gives
-// a pipeline that is the same when it is written and read again, or errors that
-// each have a place in the file.
+// FuzzLoad: for any text, reading ends without a panic, and gives either a pipeline that does not
+// change when it is written and read again, or errors that each have a place in the file.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/*.good.yaml", "testdata/*.bad.yaml"} {
 		for _, name := range corpus(f, pattern) {
@@ -33,7 +32,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(base+"assess: {keys: [wage], intruder: {uniqueness: {}}}\n"), "assess.intruder.uniqueness.k.0=4")
 	f.Fuzz(func(t *testing.T, text []byte, set string) {
 		if strings.Contains(string(text), "${file:") {
-			return // the fuzzer shall not read around in the machine
+			return // the fuzzer must not read other files of the machine
 		}
 		opts := Options{LookupEnv: lookup}
 		if set != "" {
@@ -65,9 +64,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// rewriteAll: the masks of every corner of a map can be made, and a choice of
-// them is written back or refused. What is written has been read again by
-// Rewritten itself.
+// rewriteAll: the masks at every corner of a map can be made, and a choice of them is written back
+// or refused. Rewritten itself reads the text again.
 func rewriteAll(t *testing.T, p *Pipeline, text []byte) {
 	strategies, err := p.MapStrategies()
 	if err != nil {

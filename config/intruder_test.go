@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A field that is left out of a part has its default. A part that is left out stays nil, because the
-// default choice of parts depends on the data.
+// An omitted field of a part has its default. An omitted part stays nil, because the default choice
+// of parts depends on the data.
 func TestIntruderDefaults(t *testing.T) {
 	const keys = "assess: {keys: [wage]"
 	for _, c := range []struct {
@@ -42,7 +42,7 @@ func TestIntruderDefaults(t *testing.T) {
 	}
 }
 
-// Everything that the file says reaches the pipeline.
+// Every setting of the file reaches the pipeline.
 func TestIntruderIsRead(t *testing.T) {
 	p, err := Load("testdata/intruder.good.yaml", Options{LookupEnv: lookup})
 	if err != nil {
@@ -73,7 +73,7 @@ func TestIntruderIsRead(t *testing.T) {
 	}
 }
 
-// Writing a default out is the same configuration; asking for something is another.
+// An explicit default is the same configuration; another question is a different one.
 func TestIntruderInTheDigest(t *testing.T) {
 	sum := func(text string) string {
 		p, err := Parse("p.yaml", []byte(base+text), Options{LookupEnv: lookup})
@@ -93,8 +93,8 @@ func TestIntruderInTheDigest(t *testing.T) {
 	}
 }
 
-// A stream releases before its respondents are sought: that is said, and a rule
-// about them is refused (gate-identity-stream.bad.yaml, gate-identity-bounded.bad.yaml).
+// A stream releases records before the attack: a warning says so, and a rule about respondents is
+// refused (gate-identity-stream.bad.yaml, gate-identity-bounded.bad.yaml).
 func TestIntruderOnAStream(t *testing.T) {
 	const topic = `kafka: {brokers: ["b:1"], topic: c}`
 	for _, c := range []struct {
@@ -119,7 +119,7 @@ func TestIntruderOnAStream(t *testing.T) {
 	}
 }
 
-// A mistake elsewhere is the only thing that is said: what the keys are is then not known.
+// An error elsewhere is the only one reported, because then the keys are unknown.
 func TestMistakesElsewhereAreNotOfTheKeys(t *testing.T) {
 	const text = `version: 1
 key: {env: KEY}

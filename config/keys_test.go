@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The columns whose role is key are what an intruder knows, unless somebody says
-// otherwise, or nothing that takes keys is asked.
+// The columns with role key are those known to an intruder, unless keys are configured, or no
+// question uses keys.
 func TestKeysByRole(t *testing.T) {
 	const (
 		head  = "version: 1\nkey: {file: k}\nmasks: [{noise: {columns: [wage], sd: 1}}]\ncolumns: {id: {role: identifier}, age: {role: key, decimals: 0}, wage: {role: sensitive, decimals: 0}, sex: {role: other}, region: {role: key}}\n"

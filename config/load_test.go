@@ -53,7 +53,7 @@ func TestGoodFilesLoad(t *testing.T) {
 	}
 }
 
-// Each bad file has beside it the errors that it must give, one a line, in order.
+// Each bad file has a companion with its expected errors, one per line, in order.
 func TestBadFilesSayWhatIsWrong(t *testing.T) {
 	names := corpus(t, "testdata/*.bad.yaml")
 	if len(names) < 60 {

@@ -32,7 +32,7 @@ gate:
 report: {json: r.json, publish: [sd]}
 `
 
-// Settings and whether each loosens; on the left of => what comes before.
+// Settings and whether each loosens; on the left of => the earlier settings.
 var settingsOf = map[bool][]string{
 	true: {
 		"columns.ssn.role=other", "columns.ssn.role=sensitive", "columns.wage.role=key", "columns.age.role=other", "columns.new.role=other",
@@ -65,7 +65,7 @@ func TestLoosening(t *testing.T) {
 				o := Options{Set: []string{set}, Environ: func() []string { return nil }}
 				if path, value, _ := strings.Cut(set, "="); env {
 					if strings.Contains(path, ".new.") || strings.Contains(path, ".types.") {
-						continue // the environment makes no names
+						continue // the environment changes no names
 					}
 					name := dialect().Prefix + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
 					o = Options{Environ: func() []string { return []string{name + "=" + value} }}
@@ -86,7 +86,7 @@ func TestLoosening(t *testing.T) {
 	}
 }
 
-// A rule that is added as a whole is one more; a mask that is added may undo another.
+// An added rule is one more rule; an added mask may undo another.
 func TestLooseningOfAddedElements(t *testing.T) {
 	for _, c := range []struct {
 		set  []string
@@ -94,7 +94,7 @@ func TestLooseningOfAddedElements(t *testing.T) {
 	}{
 		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_risk=1", "gate.rules.2.knowledge=mean"}, nil},
 		{[]string{"masks.5.noise.columns.0=wage", "masks.5.noise.sd=5"}, []string{"masks[5].noise.columns[0]", "masks[5].noise.sd"}},
-		// The last word counts, held against the file.
+		// The last setting counts, compared with the file.
 		{[]string{"masks.0.noise.sd=50%", "masks.0.noise.sd=10%"}, []string{"masks[0].noise.sd"}},
 		{[]string{"masks.0.noise.sd=10%", "masks.0.noise.sd=35%"}, nil},
 		{[]string{"columns.ssn.role=other", "unlisted=drop"}, []string{"columns.ssn.role", "unlisted"}},
@@ -113,7 +113,7 @@ func TestLooseningOfAddedElements(t *testing.T) {
 	}
 }
 
-// On a stream, what becomes of refused records, and what goes out beside the values.
+// For a stream: the treatment of refused records, and the outputs besides the values.
 func TestLooseningOfAStream(t *testing.T) {
 	const stream = `version: 1
 key: {file: k}

@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// byHand is a file as people write them.
+// byHand is a typical hand-written file.
 const byHand = `# nightly, as agreed
 version: 1   # of the format
 key: {file: release.key}
@@ -62,7 +62,7 @@ map:
 # the end
 `
 
-// rewrite applies a choice and gives the text.
+// rewrite applies a choice and returns the text.
 func rewrite(t *testing.T, text, strategy string, values map[string]float64, set ...string) string {
 	t.Helper()
 	p, err := Parse("p.yaml", []byte(text), Options{LookupEnv: lookup, Set: set})
@@ -197,7 +197,7 @@ func TestRewrittenToAnotherStrategy(t *testing.T) {
 	}
 }
 
-// shifted indents the lines behind the first.
+// shifted indents all lines except the first.
 func shifted(block string, by int) string {
 	lines := strings.Split(strings.TrimSuffix(block, "\n"), "\n")
 	return strings.Join(lines, "\n"+strings.Repeat(" ", by)) + "\n"
@@ -279,7 +279,7 @@ func TestRewrittenBesideSettings(t *testing.T) {
 	rewrite(t, text, "flow", values, "masks[0].bias.range=0.07")
 }
 
-// The written number is equal to the mapped one, to the bit.
+// The written number equals the mapped one, bit by bit.
 func TestRewrittenIsWhatWasMapped(t *testing.T) {
 	p, err := Parse("p.yaml", []byte(byHand), Options{LookupEnv: lookup})
 	if err != nil {
@@ -304,7 +304,7 @@ func TestRewrittenIsWhatWasMapped(t *testing.T) {
 	}
 }
 
-// numberAt is the value that a list of masks has for a parameter.
+// numberAt returns the value of a parameter in a list of masks.
 func numberAt(p parameter, masks []transform.Spec) float64 {
 	switch m := masks[p.mask].Params.(type) {
 	case *transform.Bias:

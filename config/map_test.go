@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// mapped is a pipeline whose map section follows.
+// mapped is a pipeline without its map section, which the test appends.
 const mapped = `version: 1
 key: {file: release.key}
 source: {parquet: {path: in.parquet}}
@@ -74,7 +74,7 @@ func TestValuesOfAxes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range strategies[0].Axes[0].Values {
-		// The short decimals, not the sums: 0.15, not 0.15000000000000002.
+		// The short decimals, not sums: 0.15, not 0.15000000000000002.
 		if want := float64(5*(i+1)) / 100; v != want {
 			t.Errorf("point %d must be %v, got %v", i, want, v)
 		}
@@ -105,8 +105,8 @@ func TestValuesAreReadBackAsTheyWere(t *testing.T) {
 			}
 		}
 	}
-	// A value from elsewhere, such as of a search, is written as a percentage
-	// within 1e-12 of it.
+	// Another value, for example from a search, is written as a percentage with a relative error of
+	// 1e-12.
 	for _, value := range []float64{1. / 3, math.Pi / 10, 2. / 3 * 1e-4, 12.3456789012345678} {
 		var back transform.Amount
 		if err := back.UnmarshalText([]byte(percentage(value))); err != nil || math.Abs(back.Value-value) > 1e-12 {
@@ -253,7 +253,8 @@ func TestMapErrors(t *testing.T) {
 	}
 }
 
-// A map of several samples of the records cannot be one of categories or groups, and is not searched along a rate.
+// A map of several samples of the records cannot be a map of categories or groups, and is not
+// searched along a rate.
 func TestMapsOfSeveralSamples(t *testing.T) {
 	const noise = "{noise: {columns: [wage], sd: 5}}"
 	const two = "  strategies: [{name: a, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {}}, {name: b, masks: [{sample: {rate: 0.5}}, " + noise + "], vary: {}}"
@@ -293,7 +294,7 @@ func TestMapColumnIsFound(t *testing.T) {
 	}
 }
 
-// An axis that fits nothing does not keep the pipeline from running, but the map.
+// An axis that fits no mask makes the map fail, but not the run.
 func TestIdleAxes(t *testing.T) {
 	p := parseMap(t, "  vary: {masks.0.noise.sd: {from: 1, to: 2}}\n  strategies: [{name: a, masks: [{noise: {columns: [wage], sd: 1}}], vary: {}}]\n")
 	const what = "must name a parameter of the configured masks or of a strategy without vary of its own, but masks.0 is bias, not noise"
@@ -312,7 +313,7 @@ func TestIdleAxes(t *testing.T) {
 	}
 }
 
-// Without masks of its own a pipeline still has strategies to compare.
+// A pipeline without masks can still compare strategies.
 func TestMapWithoutConfiguredMasks(t *testing.T) {
 	text := strings.Replace(base, "masks:\n  - noise: {columns: [wage], sd: 35%}\n", "", 1)
 	p, err := Parse("p.yaml", []byte(text+"map: {strategies: [{name: a, masks: [{round: {columns: [wage], base: 1}}]}]}\n"), Options{LookupEnv: lookup})

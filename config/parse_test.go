@@ -60,8 +60,8 @@ func TestExpansion(t *testing.T) {
 	}
 }
 
-// The text of an expanded variable is a value, never YAML. It has the type that it would have if it
-// were written in the file.
+// The text of an expanded variable is a value, never YAML. It has the type that it would have in
+// the file.
 func TestExpansionHasTheTypeOfItsText(t *testing.T) {
 	parse := func(text string) (*Pipeline, error) {
 		return Parse("p.yaml", []byte(base+text), Options{LookupEnv: lookup})
@@ -109,7 +109,7 @@ func TestLoadReadsFilesAndStandardInput(t *testing.T) {
 	}
 }
 
-// A file cannot make its reader work much longer than its length deserves.
+// The time to read a file is bounded by its length.
 func TestHostileFilesEndSoon(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 20 {
@@ -139,7 +139,7 @@ func TestHostileFilesEndSoon(t *testing.T) {
 	}
 }
 
-// Those who open the data report against the configuration, with its places.
+// Callers that open the data report errors against the configuration, with its places.
 func TestErrorfHasThePlace(t *testing.T) {
 	p, err := Parse("p.yaml", []byte(base), Options{Set: []string{"masks.0.noise.sd=5"}, LookupEnv: lookup})
 	if err != nil {

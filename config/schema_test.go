@@ -16,7 +16,7 @@ const schemaFile = "sdlfilter.schema.json"
 
 func TestSchemaIsCurrent(t *testing.T) { checkCurrent(t, schemaFile, Schema) }
 
-// checkCurrent holds a schema in the repository against what the types give.
+// checkCurrent compares a schema in the repository with the one generated from the types.
 func checkCurrent(t *testing.T, file string, schema func() ([]byte, error)) {
 	t.Helper()
 	want, err := schema()
@@ -39,7 +39,7 @@ func checkCurrent(t *testing.T, file string, schema func() ([]byte, error)) {
 
 func compiled(t *testing.T) *jsonschema.Schema { return compile(t, schemaFile, Schema) }
 
-// compile makes a validator of a schema that the types give.
+// compile makes a validator from a schema generated from the types.
 func compile(t *testing.T, file string, schema func() ([]byte, error)) *jsonschema.Schema {
 	t.Helper()
 	text, err := schema()
@@ -80,7 +80,7 @@ func instance(t *testing.T, name string) any {
 	return v
 }
 
-// plainTimes makes text of times, as YAML 1.2 and editors have it.
+// plainTimes converts times to text, as in YAML 1.2 and in editors.
 func plainTimes(n *yaml.Node) {
 	if n.Tag == "!!timestamp" {
 		n.Tag = "!!str"
@@ -99,7 +99,7 @@ func TestGoodFilesFitTheSchema(t *testing.T) {
 	}
 }
 
-// An editor with the schema finds the same faults in the form of a file.
+// An editor with the schema reports the same structural errors of a file.
 func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 	schema := compiled(t)
 	for _, name := range []string{
@@ -115,7 +115,7 @@ func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 	}
 }
 
-// Descriptions are the editor's help: every field has one.
+// Descriptions are shown by editors: every field has one.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	var walk func(f *form.Form, path string)
 	walk = func(f *form.Form, path string) {

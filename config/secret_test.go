@@ -132,8 +132,8 @@ func TestInlineKeyIsNotRepeated(t *testing.T) {
 	}
 }
 
-// The path of a key's file may be a text that is a key by its form: 43 or 44 characters
-// without a dot. A file that is there is one; where none is, the text may be a key.
+// The path of a key's file may look like a key: 43 or 44 characters without a dot. If the file
+// exists, it is a path; otherwise the text may be a key.
 func TestPathInTheFormOfAKey(t *testing.T) {
 	for _, length := range []int{43, 44} {
 		t.Chdir(t.TempDir())

@@ -24,7 +24,7 @@ func TestSet(t *testing.T) {
 		set  []string
 		got  func(p *Pipeline) any
 		want any
-		err  string // what the error must say; "" for none
+		err  string // the expected error; "": none
 	}{
 		{set: []string{"name=a=b"}, got: func(p *Pipeline) any { return p.Name }, want: "a=b"},
 		{set: []string{"name=2026"}, got: func(p *Pipeline) any { return p.Name }, want: "2026"},
@@ -162,7 +162,7 @@ func TestErrorsOfFileAndFlagsTogether(t *testing.T) {
 	}
 }
 
-// The table is what makes a connector known: a name, a pointer to its struct.
+// The table makes a connector known: a name and a pointer to its struct.
 func TestTablesGiveFreshValues(t *testing.T) {
 	for _, k := range append(sources(), sinks()...) {
 		if a, b := k.fresh(), k.fresh(); a == b {

@@ -23,7 +23,7 @@ masks:
 sink: {SINK}
 `
 
-// A field that is left out has the default of the kind of run; the kind follows from source and sink.
+// An omitted field has the default of the kind of run, which follows from source and sink.
 func TestKindOfRun(t *testing.T) {
 	const (
 		endless = `kafka: {brokers: ["b:1"], topics: [a]}`
@@ -64,7 +64,7 @@ func TestKindOfRun(t *testing.T) {
 	}
 }
 
-// A field that is left out of roll has the same default as if roll were left out.
+// An omitted field of roll has the same default as if roll were omitted.
 func TestRollDefaults(t *testing.T) {
 	text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a]}`, "SINK", "parquet: {path: out, roll: {size: 1GiB}}").Replace(swapping)
 	p, err := Parse("test.yaml", []byte(text), Options{LookupEnv: lookup})

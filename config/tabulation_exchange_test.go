@@ -19,7 +19,7 @@ map: {methods: [{markov: {theta: [0.1, 1], variable: [region, sex]}}, {simulate:
 sink: {csv: {path: out.csv}}
 `
 
-// A method in which records change places is read, and what a map finds is written so that it is
+// A method that exchanges records is read, and the result of a map is written in a form that can be
 // read again.
 func TestExchangedTabulation(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(exchangedTabulation), Options{})
@@ -65,8 +65,8 @@ func TestFaultsOfAnExchangedTabulation(t *testing.T) {
 	}
 }
 
-// With holdings no exchange is tried, since what a holding infers is not audited, unless nobody
-// asks for it.
+// With holdings a map tries no exchange, because the inference of a holding is not audited, unless
+// respondents are ignored.
 func TestExchangesWithHoldings(t *testing.T) {
 	text := strings.Replace(exchangedTabulation, "markov: {theta: 0.5, variable: sex}", "suppress: {}", 1)
 	text = strings.Replace(text, "identity: [id]", "identity: [id]\nholding: h", 1)

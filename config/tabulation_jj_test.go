@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What is written as JJ is one set of cells, some of them held back, under a name by which it is
-// known again.
+// A JJ file contains one set of cells with suppression, under a name by which it is recognised.
 func TestFaultsOfJJ(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\nsink: {csv: {path: out.csv}}\nreport: {jj: t.jj}\n" +
 		"tables:\n  - {name: t, rows: [a, b], unsafe: [{threshold: 2}], protect: {suppress: {}}}\n  - {name: u, rows: [a], unsafe: [{threshold: 2}], protect: {suppress: {}}}\n"

@@ -39,8 +39,8 @@ gate: {rules: [{max_risk: 0.9}]}
 sink: {csv: {path: out.csv}}
 `
 
-// A map compares the configured protection and then each combination once. Combinations that are not
-// possible are left out, with the reason in words.
+// A map compares the configured protection and then each combination once. Impossible combinations
+// are omitted, with the reason.
 func TestCandidatesOfAMap(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(mappedTabulation), Options{})
 	if err != nil {
@@ -76,8 +76,8 @@ func TestCandidatesOfAMap(t *testing.T) {
 	}
 }
 
-// Without a list all methods are compared that tables can have: those with keys where
-// there is an identity, of values suppression alone.
+// Without a list all possible methods of the tables are compared: methods with keys only with an
+// identity, and for values only suppression.
 func TestUsualCandidates(t *testing.T) {
 	section := mappedTabulation[strings.Index(mappedTabulation, "map:"):strings.Index(mappedTabulation, "gate:")]
 	for _, c := range []struct {
@@ -117,8 +117,8 @@ func TestUsualCandidates(t *testing.T) {
 	}
 }
 
-// Every candidate is written so that the text says what was compared, and nothing else
-// changes; of block and flow mappings, with comments, with and without an interval.
+// Every candidate is written so that the text equals the compared protection and nothing else
+// changes: for block and flow mappings, with comments, with and without an interval.
 func TestAppliedProtection(t *testing.T) {
 	for _, layout := range []func(string) string{
 		func(s string) string { return s },
@@ -184,8 +184,8 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 	}
 }
 
-// If key and identity would no longer be used, which is an error without a section map, the message
-// says what to do.
+// If key and identity become unused, which is an error without a section map, the message says what
+// to do.
 func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\nkey: {env: RELEASE_KEY}\nidentity: [id]\nMAP" +
 		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"

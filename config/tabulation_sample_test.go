@@ -17,8 +17,8 @@ map: {table: counts, methods: [{sample: {one_in: [9, 2, 4]}}]}
 sink: {csv: {path: out.csv}}
 `
 
-// A sample is read, a map draws all that it compares, and what it finds is written so that it is
-// read again.
+// A sample is read, a map draws all samples that it compares, and the result is written in a form
+// that can be read again.
 func TestSampledTabulation(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(sampledTabulation), Options{})
 	if err != nil {

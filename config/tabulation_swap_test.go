@@ -19,7 +19,7 @@ map: {methods: [{swap: {rate: [0.1, 0.5], variable: [region, age]}}, {swap: {rat
 sink: {csv: {path: out.csv}}
 `
 
-// A swap is read, and what a map finds is written so that it is read again.
+// A swap is read, and the result of a map is written in a form that can be read again.
 func TestSwappedTabulation(t *testing.T) {
 	p, err := ParseTabulation("t.yaml", []byte(swappedTabulation), Options{})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 const tabulationSchemaFile = "sdlfilter.tables.schema.json"
 
-// refusedTabulation sees that a configuration with some of its text changed is refused with an
-// error that says want, and returns the error.
+// refusedTabulation checks that a configuration with a changed text is refused with an error that
+// contains want, and returns the error.
 func refusedTabulation(t *testing.T, base, from, to, want string) error {
 	t.Helper()
 	text := strings.Replace(base, from, to, 1)
@@ -24,9 +24,9 @@ func refusedTabulation(t *testing.T, base, from, to, want string) error {
 	return err
 }
 
-// candidatesReadAgain returns the descriptions of everything that a map compares; nothing may be left
-// out. It writes each candidate into a configuration and checks that reading this configuration gives
-// the same candidate.
+// candidatesReadAgain returns the descriptions of everything that a map compares; nothing may be
+// omitted. It writes each candidate into a configuration and checks that reading this configuration
+// gives the same candidate.
 func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
 	t.Helper()
 	list, left, err := p.Candidates()
@@ -105,7 +105,7 @@ func TestGoodTabulation(t *testing.T) {
 	}
 }
 
-// Each fault is said with its place, and all that a file has at once.
+// All errors of a file are reported together, each with its place.
 func TestFaultsOfATabulation(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"version: 1", "version: 2", "version: must be 1, got 2 (t.yaml:1:10)"},

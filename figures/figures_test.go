@@ -16,8 +16,8 @@ import (
 
 const root = ".."
 
-// The files of docs/figures are what the program makes, to the byte, and it makes
-// nothing else.
+// The files of docs/figures equal those that the program makes, byte by byte, and it makes no
+// others.
 func TestFiguresAreCurrent(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the linkage experiment takes seconds")
@@ -50,8 +50,7 @@ func TestFiguresAreCurrent(t *testing.T) {
 	}
 }
 
-// A figure stands alone: well-formed, titled, without a script and without a
-// request to anywhere.
+// A figure is self-contained: well-formed, with a title, without scripts and without requests.
 func TestFiguresStandAlone(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "figures", "*.svg"))
 	if err != nil || len(paths) != 11 {
@@ -87,8 +86,8 @@ func TestFiguresStandAlone(t *testing.T) {
 	}
 }
 
-// risk is R of a curve at a utility, straight between its points, and whether the
-// curve reaches there.
+// risk returns R of a curve at a utility, by linear interpolation, and whether the curve extends to
+// there.
 func risk(c curve, u float64) (float64, bool) {
 	for i := 1; i < len(c.points); i++ {
 		a, b := c.points[i-1], c.points[i]
@@ -99,9 +98,9 @@ func risk(c curve, u float64) (float64, bool) {
 	return 0, false
 }
 
-// Figures 5 to 7 show what the paper says of them: no λ² protects the minimum
-// under knowledge of its position; position beats index at the 99th percentile;
-// at equal utility, unequal variance has the smaller R there.
+// Figures 5 to 7 agree with the paper: no λ² protects the minimum under knowledge of its position;
+// position gives a greater risk than index at the 99th percentile; at equal utility, unequal
+// variance has the smaller R there.
 func TestEmpiricalFigures(t *testing.T) {
 	charts, err := empirical(context.Background(), root)
 	if err != nil {
@@ -113,8 +112,8 @@ func TestEmpiricalFigures(t *testing.T) {
 			t.Errorf("figure 5: R of the minimum is %v at λ² = %v S²", p.y, p.parameter)
 		}
 	}
-	// Clipping at 0, from 2,000 USD: 1/2000², whatever the draws, once it always
-	// happens to one record or another.
+	// Clipping at 0 from 2,000 USD: 1/2000² for any draws, once the noise is so large that some
+	// record is always clipped.
 	if last := minimum[len(minimum)-1].y; last != 25 {
 		t.Errorf("figure 5: R of the minimum settles at %v, want 25", last)
 	}
@@ -128,7 +127,8 @@ func TestEmpiricalFigures(t *testing.T) {
 	for _, p := range charts[2].curves[1].points {
 		if r, ok := risk(charts[2].curves[0], p.x); ok {
 			compared++
-			// Doubling the noise about the target halves R: far beyond the 10 % of 200 replicates.
+			// Doubling the noise around the target halves R: far more than the 10 % error of 200
+			// replicates.
 			if p.y > 0.8*r {
 				t.Errorf("figure 7: at U = %v R is %v with unequal variance, %v with equal", p.x, p.y, r)
 			}
@@ -139,9 +139,8 @@ func TestEmpiricalFigures(t *testing.T) {
 	}
 }
 
-// Figure 1: R falls as the noise grows, and the categories help the snooper. One
-// point's standard error is at most √(0.25/(5·846)) = 0.77 %, and neighbours share
-// their draws.
+// Figure 1: R decreases with the noise, and categories help the intruder. The standard error of one
+// point is at most √(0.25/(5·846)) = 0.77 %, and neighbouring points share their draws.
 func TestLinkageFigure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
@@ -164,8 +163,8 @@ func TestLinkageFigure(t *testing.T) {
 	}
 }
 
-// The experiment itself, where its result is plain: without noise every record
-// with values of its own is found, and each of k twins with probability 1/k.
+// The experiment in simple cases: without noise every record with unique values is identified, and
+// each of k equal ones with probability 1/k.
 func TestReidentified(t *testing.T) {
 	white := [][3]float64{{0, 0, 0}, {1, 0, 0}, {5, 5, 5}, {5, 5, 5}}
 	all := []int{0, 1, 2, 3}
@@ -178,8 +177,8 @@ func TestReidentified(t *testing.T) {
 	}
 }
 
-// Figure 1 of Duncan et al. (2001): R of random rounding by another way, from all counts
-// that may become what is published with their chances, and U by the variance r(b − r).
+// Figure 1 of Duncan et al. (2001): R of random rounding computed in another way, from all counts
+// that may become the published one and their probabilities, and U from the variance r(b − r).
 func TestLimitationFigure(t *testing.T) {
 	charts, err := limitation(context.Background(), root)
 	if err != nil {
@@ -207,7 +206,7 @@ func TestLimitationFigure(t *testing.T) {
 			t.Errorf("base %d: R is %v, want %v", base, p.y, worst)
 		}
 	}
-	// Base 2: the 10 odd ones of the 25 counts have variance 1.
+	// Base 2: the 10 odd counts of the 25 have variance 1.
 	odd := 0.0
 	for _, row := range margined(marginIJ) {
 		for _, v := range row {
@@ -219,9 +218,9 @@ func TestLimitationFigure(t *testing.T) {
 	}
 }
 
-// Table 2: our rounding and the paper's are additive, take each count to a neighbour, and
-// change as much as each other; the tables differ from what is printed where the list of
-// misprints says so, and nowhere else.
+// Table 2: our rounding and the paper's are additive, round each count to a neighbouring multiple,
+// and change equally much. The tables differ from the printed ones exactly where the list of
+// misprints says so.
 func TestPaperTables(t *testing.T) {
 	found, err := rounded()
 	if err != nil {

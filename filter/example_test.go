@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/filter"
 )
 
-// A program masks its own batches, and lets them out where the gate passes.
+// A program masks its own batches, and releases them if the gate passes.
 func Example() {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -21,7 +21,7 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(folder)
-	key := filepath.Join(folder, "release.key") // as sdlfilter keygen makes it
+	key := filepath.Join(folder, "release.key") // in the form that sdlfilter keygen writes
 	if err := os.WriteFile(key, []byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"), 0o600); err != nil {
 		fmt.Println(err)
 		return
@@ -49,7 +49,7 @@ gate:
 	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}, {Name: "wage", Type: arrow.PrimitiveTypes.Float64}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
-	var masked []arrow.RecordBatch // held back until the gate has passed
+	var masked []arrow.RecordBatch // not released before the gate has passed
 	for range 2 {
 		for i := range 500 {
 			b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("person %d", i))

@@ -28,8 +28,8 @@ var schema = arrow.NewSchema([]arrow.Field{
 	{Name: "region", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "kind", Type: arrow.PrimitiveTypes.Int32},
 }, nil)
 
-// batchOf is records [from, to) in memory of mem; every 50th wage is missing and every
-// bad-th not a number, if bad is not 0.
+// batchOf returns records [from, to) in memory of mem. Every 50th wage is missing, and every bad-th
+// is not a number, unless bad is 0.
 func batchOf(mem memory.Allocator, from, to, bad int) arrow.RecordBatch {
 	b := array.NewRecordBuilder(mem, schema)
 	defer b.Release()
@@ -87,7 +87,7 @@ func open(t testing.TB, masks, gate string, o ...filter.Options) *filter.Filter 
 	return f
 }
 
-// rows are the wages and regions of a batch, as text.
+// rows returns the wages and regions of a batch, as text.
 func rows(rec arrow.RecordBatch) (out []string) {
 	for i := range int(rec.NumRows()) {
 		out = append(out, rec.Column(0).ValueStr(i)+" "+rec.Column(1).ValueStr(i))
@@ -95,8 +95,8 @@ func rows(rec arrow.RecordBatch) (out []string) {
 	return out
 }
 
-// Batches, however they are cut, are released as a run releases a file of the same
-// records, with the same figures and verdict.
+// Batches of any size give the same release, measures and verdict as a run over a file of the same
+// records.
 func TestReleasesWhatARunReleases(t *testing.T) {
 	const n, bad = 1000, 97
 	for name, c := range map[string]struct {
@@ -198,7 +198,7 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 	}
 }
 
-// A release that breaks a rule, or has lost its records, is said to be withheld.
+// A release that breaks a rule, or has lost records, is reported as withheld.
 func TestCloseRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		gate string
@@ -227,7 +227,7 @@ func TestCloseRefuses(t *testing.T) {
 	}
 }
 
-// After a batch that is refused there is no verdict, and no error or report holds a value.
+// After a refused batch there is no verdict, and no error or report contains a value.
 func TestErrorsHoldNoValue(t *testing.T) {
 	other := arrow.NewSchema([]arrow.Field{schema.Field(0), {Name: "wage", Type: arrow.BinaryTypes.String}, schema.Field(2), {Name: "kind", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, other)
@@ -279,8 +279,8 @@ func TestErrorsHoldNoValue(t *testing.T) {
 	}
 }
 
-// The caller keeps what it passes and owns what it gets: released once each, nothing is
-// left, and what it gets lives without what it has passed.
+// The caller keeps its batches and owns the results: if each is released once, no memory remains,
+// and the results stay valid without the batches.
 func TestOwnership(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
 	defer mem.AssertSize(t, 0)
@@ -321,7 +321,7 @@ func TestSeveralGoroutines(t *testing.T) {
 	}
 }
 
-// Whoever embeds the masks has no client of Kafka's and no Parquet with them.
+// A program that embeds the masks does not get a Kafka client or Parquet with them.
 func TestNoConnectorsBeside(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "github.com/sdlfilter/sdlfilter/filter").Output()
 	if err != nil {
@@ -337,8 +337,8 @@ func TestNoConnectorsBeside(t *testing.T) {
 	}
 }
 
-// A context that has ended keeps a batch from being touched, and the filter goes on as if
-// it had not been given: what is released is to the byte what it is without.
+// With an ended context a batch is not processed, and the filter continues as if it had not
+// received the batch: the release is the same, byte by byte.
 func TestContexts(t *testing.T) {
 	plain, told := open(t, noise, "{}"), open(t, noise, "{}")
 	gone := errors.New("the caller has gone")
@@ -377,7 +377,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it has been asked so often whether it has.
+// ending is a context that ends after it was checked a given number of times.
 type ending struct {
 	context.Context
 	asked, at int
@@ -393,8 +393,8 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// A context that ends while the release is measured or attacked ends that: there is no
-// report that a caller could take for a verdict.
+// A context that ends during measurement or attack stops it: there is no report that a caller could
+// use as a verdict.
 func TestContextEndsAssessment(t *testing.T) {
 	f := open(t, noise, "{rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}")
 	rec := batchOf(memory.DefaultAllocator, 0, 2000, 0)
@@ -404,7 +404,7 @@ func TestContextEndsAssessment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Release()
-	ctx := &ending{Context: t.Context(), at: 1} // not yet ended where Close looks first
+	ctx := &ending{Context: t.Context(), at: 1} // has not ended at the first check in Close
 	if rep, err := f.CloseContext(ctx); rep != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, %v after %d looks", rep, err, ctx.asked)
 	}

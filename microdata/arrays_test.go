@@ -30,8 +30,8 @@ var numericTypes = []arrow.DataType{
 	&arrow.Decimal128Type{Precision: 5, Scale: -2},
 }
 
-// Every numeric type comes back as it went, through Numbers form, with nulls
-// and with records kept out.
+// Every numeric type is unchanged after conversion to Numbers form and back, with nulls and with
+// records left out.
 func TestArrayRoundTrip(t *testing.T) {
 	for _, dt := range numericTypes {
 		var a arrow.Array
@@ -57,7 +57,7 @@ func TestArrayRoundTrip(t *testing.T) {
 		if got.Len() != 3 || !got.IsNull(0) || got.IsNull(1) || got.IsNull(2) || got.ValueStr(1) != a.ValueStr(3) || got.ValueStr(2) != a.ValueStr(5) {
 			t.Errorf("%s: kept rows 1, 3, 5 of %v: %v", dt, a, got)
 		}
-		// A slice reads from its own place.
+		// A slice is read from its own start.
 		if NumbersOf(array.NewSlice(a, 2, 4), &c); c.Original.Values[1] != 120 && c.Original.Values[1] != 12000 && c.Original.Values[1] != -120 && c.Original.Values[1] != -120.25 {
 			t.Errorf("%s: slice read %v", dt, c.Original.Values)
 		}
@@ -76,7 +76,7 @@ func TestNotRepresentable(t *testing.T) {
 		{arrow.PrimitiveTypes.Int64, `[9007199254740992, -9007199254740992, 9007199254740993, null, -9223372036854775808]`, []int{2, 4}},
 		{arrow.PrimitiveTypes.Uint64, `[9007199254740992, 18446744073709551615]`, []int{1}},
 		{&arrow.Decimal128Type{Precision: 38, Scale: 0}, `["99999999999999999999999999999999999999", null, "9007199254740993", "9007199254740992"]`, []int{0, 2}},
-		// 85·10^12 has neighbours 2^-6 apart: not every cent there is a float64.
+		// The neighbours of 85·10^12 are 2^-6 apart: not every cent there is a float64.
 		{&arrow.Decimal64Type{Precision: 16, Scale: 2}, `["85000000000000.01", "85000000000000.02", "12345678901234.56"]`, []int{0}},
 		{&arrow.Decimal256Type{Precision: 70, Scale: 2}, `["1.25", "99999999999999999999999999999999999999999999999999.01"]`, []int{1}},
 		{&arrow.Decimal128Type{Precision: 38, Scale: 18}, `["1234.567890000000000000", "1234.567890000000000001", "-0.000000000000000001"]`, []int{1}},
@@ -94,7 +94,7 @@ func TestNotRepresentable(t *testing.T) {
 	}
 }
 
-// What NumbersOf lets through comes back to the digit, whatever the scale.
+// Every value accepted by NumbersOf is converted back exactly, for any scale.
 func TestDecimalProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for scale := int32(0); scale <= 30; scale++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// Numbers are their own codes, whatever their type, so that a column's codes are the same
-// in either form; other values have those of their text.
+// Numbers are their own codes, for every type, so a column's codes are the same in both forms.
+// Other values have the code of their text.
 func TestCodes(t *testing.T) {
 	for _, c := range []struct {
 		of   arrow.DataType

@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A block holds a run of records by columns. A column of an Arrow record that masks
-// compute with is put into it as numbers; what leaves is put back into the column's
-// type, without the records that were rejected.
+// A block is a run of records in columns. A column of an Arrow record that masks compute with is
+// converted to numbers; the released values are converted back to the column's type, without
+// rejected records.
 func ExampleBlock() {
 	builder := array.NewInt32Builder(memory.DefaultAllocator)
 	builder.AppendValues([]int32{1200, 0, 950, 3100}, []bool{true, false, true, true})

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// TestPart takes every part of a block of more than one bitmap word.
+// TestPart takes every part of a block with more than one bitmap word.
 func TestPart(t *testing.T) {
 	const n = 70
 	var b, p Block
@@ -56,7 +56,7 @@ func TestPart(t *testing.T) {
 	}
 }
 
-// TestPartOfStream takes parts of a block whose places have gaps, empty ones too.
+// TestPartOfStream takes parts of a block with gaps between its places, including empty parts.
 func TestPartOfStream(t *testing.T) {
 	places := []int64{7, 8, 12, 13, 40}
 	var b, p Block

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRewritten: a mask that writes every value makes them of the originals, which stay, and the
-// next mask of what it wrote; nulls are those of the originals.
+// TestRewritten: a mask that writes every value computes them from the originals, which stay; the
+// next mask uses the values written before. Nulls are those of the originals.
 func TestRewritten(t *testing.T) {
 	var b Block
 	for range 2 { // the second with the buffers of the first

@@ -30,7 +30,7 @@ func TestAttackCanary(t *testing.T) {
 				{-1, append([]string{"--original", broken, "--released", broken}, knows...)},
 				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage"}},
 				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage", "--id", "name"}},
-				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind", "--keys", "wage"}}, // repeats
+				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind", "--keys", "wage"}}, // repetitions
 				{exitUsage, []string{"--original", in, "--released", in, "--keys", "name"}},
 				{exitUsage, []string{"--original", in, "--categorical", "kind", "--weight", "note"}},
 				{exitUsage, []string{"--original", in, "--released", in, "--keys", "wage", "--knowledge", "d1", "--sigma", "1", "--population", "5"}},
@@ -50,9 +50,9 @@ func TestAttackCanary(t *testing.T) {
 	}
 }
 
-// TestAssessCanary: what is measured of a release that was made elsewhere shows no
-// identifier and nothing that was not asked for; the confidential page has the extremes
-// of the columns, as every report.
+// TestAssessCanary: the assessment of a release made elsewhere shows no identifier and no column
+// that was not requested. The confidential page contains the extremes of the columns, like every
+// report.
 func TestAssessCanary(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		t.Run(format, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAssessCanary(t *testing.T) {
 				{0, []string{"--original", in, "--released", in, "--id", "name"}},
 				{-1, []string{"--original", broken, "--released", in, "--columns", "wage"}},
 				{-1, []string{"--original", truncated, "--released", in, "--id", "name"}},
-				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind"}}, // repeats
+				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind"}}, // repetitions
 				{exitUsage, []string{"--original", in, "--released", in, "--columns", "name"}},
 			} {
 				for _, json := range []bool{false, true} {
@@ -94,8 +94,7 @@ func TestAssessCanary(t *testing.T) {
 	}
 }
 
-// TestIntruderCanary: nor out of a run whose gate asks for respondents, whether it
-// holds or not.
+// TestIntruderCanary: the same for a run with rules about respondents, whether they hold or not.
 func TestIntruderCanary(t *testing.T) {
 	const intruder = "keys: [wage, kind], sample: 1000, intruder: {linkage: {distance: gower, one_to_one: true}, bayes: {}, uniqueness: {household: name}, " +
 		"interval: [0.05], utility: {propensity: true}, inversion: true}, "
@@ -133,7 +132,7 @@ func TestIntruderCanary(t *testing.T) {
 			if c.status == exitUsage {
 				return
 			}
-			// The report holds the extremes of the column, but not in the intruder's part.
+			// The report contains the extremes of the column, but not in the intruder's part.
 			raw, err := os.ReadFile(filepath.Join(dir, "out", "report.json"))
 			if err != nil {
 				t.Fatal(err)

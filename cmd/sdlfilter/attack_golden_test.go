@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// attacked runs `sdlfilter attack … --json` as a user does and returns the object.
+// attacked runs `sdlfilter attack … --json` like a user and returns the object.
 func attacked(t *testing.T, dir string, args ...string) map[string]any {
 	t.Helper()
 	cmd := program(t, dir, append([]string{"attack", "--json"}, args...)...)
@@ -37,7 +37,7 @@ func object(t *testing.T, text []byte) map[string]any {
 	return o
 }
 
-// at walks down the members of an object.
+// at returns a nested member of an object.
 func at(t *testing.T, o any, path ...string) any {
 	t.Helper()
 	for i, name := range path {
@@ -59,7 +59,7 @@ func figure(t *testing.T, o any, path ...string) float64 {
 	return v
 }
 
-// agrees demands 1e-9, relative.
+// agrees checks agreement to a relative 1e-9.
 func agrees(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-9*math.Abs(want)) {
@@ -133,7 +133,7 @@ func TestAttackGoldenPairs(t *testing.T) {
 			agrees(t, "il1s", figure(t, got, "utility", "il1s"), figure(t, want, "IL1s"))
 			agrees(t, "il1s per cell", figure(t, got, "utility", "il1s_per_cell"), figure(t, want, "IL1s_per_cell"))
 			agrees(t, "il1", figure(t, got, "utility", "change", "il1"), figure(t, want, "IL1"))
-			if !strings.HasPrefix(id, "p01") && !strings.HasPrefix(id, "p04") { // the reference's are rounding noise there
+			if !strings.HasPrefix(id, "p01") && !strings.HasPrefix(id, "p04") { // those of the reference are only rounding errors there
 				agrees(t, "eigen", figure(t, got, "utility", "eigen"), figure(t, want, "eigen"))
 			}
 			figure(t, got, "utility", "pmse")
@@ -145,7 +145,7 @@ func TestAttackGoldenPairs(t *testing.T) {
 	}
 }
 
-// The CASC census set: nearly everyone is found, and interval disclosure is 0.
+// The CASC census data: almost everyone is identified, and interval disclosure is 0.
 func TestAttackGoldenLinkage(t *testing.T) {
 	folder := golden.Path(t, "golden")
 	keys := "AGI,EMCONTRB,FEDTAX,PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL"
@@ -162,8 +162,8 @@ func TestAttackGoldenLinkage(t *testing.T) {
 			t.Errorf("interval 0.05 is %v", v)
 		}
 	}
-	// The own record is among the three equal ones that are nearest for 704 of the
-	// microaggregated set (k01); ties share the credit.
+	// For 704 records of the microaggregated data (k01), the own record is one of the three equal
+	// nearest ones; ties share the credit.
 	got := attacked(t, folder, "--original", "p05_tarragona_mdav3_orig.csv", "--released", "p05_tarragona_mdav3_masked.csv",
 		"--keys", "PAID.UP.CAPITAL,SHORT.TERM.DEBT,SALES", "--distance", "gower")
 	agrees(t, "k01", figure(t, got, "linkage", "expected_correct"), 704./3)
@@ -189,7 +189,7 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 				agrees(t, "violations of "+k, figure(t, got, "uniqueness", "violations", k), figure(t, want, name))
 			}
 			columns := map[string]string{"f_k": "fk", "F_k": "Fk"}
-			// The reference gives frequencies between 1 and 2 the risk 0.
+			// The reference assigns the risk 0 to frequencies between 1 and 2.
 			if c.alpha != "0.5" {
 				columns["risk"] = "risk_approx"
 				agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"), figure(t, want, "sum_risk_approx"))
@@ -216,13 +216,13 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 		agrees(t, "entropy l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "entropy_min"), figure(t, want, "min", name+"_Entropy_Ldiversity"))
 	}
 
-	// Uniqueness of a pair is that of the release: it is the release that is searched.
+	// The uniqueness of a pair is that of the release, because the intruder searches the release.
 	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released", "c01_localSuppression_testdata2_k3_masked.csv",
 		"--categorical", "urbrur,roof,walls,water,sex")
 	agrees(t, "violations after suppression", figure(t, got, "uniqueness", "violations", "3"), 0)
 }
 
-// sameColumns compares columns of two tables, named by the first one's.
+// sameColumns compares columns of two tables, with the names of the first table.
 func sameColumns(t *testing.T, got, want map[string][]float64, names map[string]string) {
 	t.Helper()
 	for mine, theirs := range names {

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 )
 
-// referenceFile writes columns as CSV, what is missing as an empty field.
+// referenceFile writes columns as CSV, with an empty field for a missing value.
 func referenceFile(t *testing.T, dir, name string, names []string, columns ...golden.Values) {
 	t.Helper()
 	var text strings.Builder
@@ -72,7 +72,7 @@ func TestAttackReferencePair(t *testing.T) {
 	}
 }
 
-// The same of categorical keys, with and without gaps, record by record.
+// The same for categorical keys, with and without missing values, record by record.
 func TestAttackReferenceUniqueness(t *testing.T) {
 	ref, dir := golden.ReadReference(t), t.TempDir()
 	keys := []string{"region", "age", "sex", "trade"}

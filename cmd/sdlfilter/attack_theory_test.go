@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// normalKeys draws n records of as many standard normal keys as there are SDs of
-// noise, and their release.
+// normalKeys draws n records with one standard normal key per SD of noise, and their release.
 func normalKeys(rng *rand.Rand, n int, sigma []float64) (original, released [][]float64) {
 	for range n {
 		x, z := make([]float64, len(sigma)), make([]float64, len(sigma))
@@ -26,8 +25,8 @@ func normalKeys(rng *rand.Rand, n int, sigma []float64) (original, released [][]
 	return original, released
 }
 
-// nearest counts the records whose own release is the nearest in SDs of the noise:
-// for independent normal noise of known SDs the record of greatest posterior.
+// nearest counts the records whose own release is the nearest, in SDs of the noise: for independent
+// normal noise with known SDs this is the record with the greatest posterior.
 func nearest(original, released [][]float64, sigma []float64) (own float64) {
 	for i, x := range original {
 		best, at := math.Inf(1), -1
@@ -71,8 +70,8 @@ func writeKeys(t *testing.T, path string, rows [][]float64) {
 	}
 }
 
-// Three normal keys with noise of three SDs: the Bayesian intruder who knows them
-// links as many as a simulation of its own finds, and is as sure as he may be.
+// Three normal keys with noise of three SDs: a Bayesian intruder who knows them links as many
+// records as an independent simulation, and with the correct probabilities.
 func TestAttackFindsWhatTheoryExpects(t *testing.T) {
 	const n, sets = 800, 12
 	sigma := []float64{0.2, 0.3, 0.5}
@@ -95,12 +94,12 @@ func TestAttackFindsWhatTheoryExpects(t *testing.T) {
 	if own := nearest(x, z, sigma); correct != own {
 		t.Errorf("%v correct links, brute force finds %v", correct, own)
 	}
-	// 5 SDs of a data set against the mean of 12; the SD itself is estimated from 12.
+	// 5 SDs of one data set compared with the mean of 12; the SD itself is estimated from 12.
 	if tolerance := 5 * sd * math.Sqrt(1+1./sets); math.Abs(correct-mean) > tolerance {
 		t.Errorf("%v correct links, simulation %v ± %v", correct, mean, tolerance)
 	}
-	// A link of posterior p is right with probability p: the difference of hits and
-	// posteriors has variance Σp(1−p), at most Σp.
+	// A link with posterior p is correct with probability p: the difference of hits and posteriors
+	// has variance Σp(1−p), at most Σp.
 	if tolerance := 5 * math.Sqrt(expected); math.Abs(correct-expected) > tolerance {
 		t.Errorf("%v correct links, he expects %v ± %v", correct, expected, tolerance)
 	}
@@ -120,7 +119,7 @@ func TestAttackFindsWhatTheoryExpects(t *testing.T) {
 // is √(2/n) = 2.2 %.
 const averagingRecords = 4000
 
-// averagingRun releases records, forwards or backwards, under a key of its own.
+// averagingRun releases records, forwards or backwards, under a given key.
 func averagingRun(t *testing.T, dir, name, key string, backwards, identity bool) {
 	t.Helper()
 	var b bytes.Buffer
@@ -159,8 +158,8 @@ assess: {replicates: 0}
 	}
 }
 
-// With `identity` a second release gives away nothing more, whatever the order of
-// its records; with fresh keys k of them leave 1/k of the error.
+// With `identity` a second release reveals nothing more, whatever the order of its records. With
+// new keys, k releases leave 1/k of the error.
 func TestAttackAveraging(t *testing.T) {
 	dir := t.TempDir()
 	averagingRun(t, dir, "same1", "one key", false, true)
@@ -199,8 +198,8 @@ func TestAttackAveraging(t *testing.T) {
 	}
 }
 
-// Masks that are deterministic or whose effect rounding removes are undone. The gate reports the
-// column and the mask, even without a rule about it.
+// Deterministic masks, and masks whose effect can be removed by rounding, are inverted. The gate
+// reports the column and the mask, even without a rule about it.
 func TestInversionRefusesTheRelease(t *testing.T) {
 	for _, c := range []struct {
 		name, masks, says string

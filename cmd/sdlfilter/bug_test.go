@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// slip is a mask with a mistake: it panics with a text that could be a value.
+// slip is a mask with a bug: it panics with a text that could be a value.
 type slip struct {
 	transform.Bias `yaml:"as"`
 }
@@ -24,8 +24,8 @@ func init() {
 	}
 }
 
-// A mistake in the program itself ends a run like any other failure: with status 1 and one line that
-// says where it was, without the panic's text.
+// A bug in the program ends a run like any other error: with status 1 and one line with its place
+// in the code, without the text of the panic.
 func TestMistakeInTheProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

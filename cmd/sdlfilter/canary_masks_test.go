@@ -12,10 +12,10 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// canaryKind + number is a category that nothing else looks like.
+// canaryKind + number is a category that can be recognised anywhere.
 const canaryKind = "Canarykind"
 
-// canaryKinds writes the records with telling categories, ten records each but for the last
+// canaryKinds writes the records with recognisable categories, ten records each except the last
 // two, which have one: one that masks list and one that they do not.
 func canaryKinds(t *testing.T, dir string) {
 	t.Helper()
@@ -44,7 +44,7 @@ func canaryKinds(t *testing.T, dir string) {
 	}
 }
 
-// canaryCategories lists the categories that masks know, in YAML, with a value each.
+// canaryCategories lists the categories known to masks, in YAML, with a value each.
 func canaryCategories(value func(k int) string) string {
 	var list []string
 	for k := range 40 {
@@ -53,15 +53,15 @@ func canaryCategories(value func(k int) string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestCanaryOfMasks looks for the values of respondents under masks of categories and of
-// all records: in all that a run prints and writes but for the release, and in the release
-// those that the mask takes out of it.
+// TestCanaryOfMasks searches for values of respondents under masks of categories and of all
+// records: in everything that a run prints and writes except the release, and in the release for
+// the values that the mask removes.
 func TestCanaryOfMasks(t *testing.T) {
 	const noise = "noise: {columns: [wage], sd: 5000}"
 	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string { return fmt.Sprintf(": group%d", k%3) }) + "}"
 	for _, c := range []struct {
 		name, masks, rule string
-		leaves            string // what the release holds: wages, kinds or both
+		leaves            string // the content of the release: wages, kinds or both
 		status            int
 	}{
 		{name: "recode", masks: noise + "}, {" + coarse + "}", status: exitQuarantined},
@@ -124,7 +124,7 @@ func TestCanaryOfMasks(t *testing.T) {
 	}
 }
 
-// checkKinds looks for all canaries, categories included.
+// checkKinds searches for all canaries, including categories.
 func checkKinds(t *testing.T, where string, data []byte) {
 	t.Helper()
 	checkCanaries(t, where, data, true)

@@ -18,7 +18,7 @@ type canaryNumbersRecord struct {
 	Name  string  `parquet:"name,dict"`
 	Note  string  `parquet:"note"`
 	Wage  float64 `parquet:"wage"`
-	Grade float64 `parquet:"grade"` // the record's place by wage, which it tells
+	Grade float64 `parquet:"grade"` // the record's rank by wage, which reveals the wage
 	Near  float64 `parquet:"near"`  // the same with a little noise
 	Age   float64 `parquet:"age"`
 	Flat  float64 `parquet:"flat"` // one value
@@ -26,8 +26,8 @@ type canaryNumbersRecord struct {
 	Alone string  `parquet:"alone,dict"` // one record is alone
 }
 
-// canaryNumbers writes the records with columns that tell more or less of the wage. A broken one has a
-// wage that is none.
+// canaryNumbers writes the records with columns that reveal more or less of the wage. A broken
+// record has an invalid wage.
 func canaryNumbers(t *testing.T, dir string) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -80,17 +80,17 @@ func canaryNumbers(t *testing.T, dir string) {
 	}
 }
 
-// TestCanaryOfNumericMasks looks for the values of respondents under the masks that compute with
-// all records, in all that a run prints and writes, and in the release itself where the mask is to
-// leave none. Where a column that stays tells the wage, or a group is of one record, nothing
-// is released.
+// TestCanaryOfNumericMasks searches for values of respondents under the masks that compute with all
+// records: in everything that a run prints and writes, and in the release itself if the mask leaves
+// no original value. If a remaining column reveals the wage, or a group has only one record,
+// nothing is released.
 func TestCanaryOfNumericMasks(t *testing.T) {
 	for _, c := range []struct {
 		name, mask, input, rule string
-		leaves                  bool // the release holds original wages, at other records
+		leaves                  bool // the release contains original wages, at other records
 		status                  int
 		says                    string
-		intruder                string // of what is asked beside
+		intruder                string // of the further output that is requested
 	}{
 		{name: "correlated", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}"},
 		{name: "correlated broken", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}", input: "broken", status: exitQuarantined},

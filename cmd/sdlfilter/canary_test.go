@@ -18,14 +18,13 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The canaries: values that nothing else looks like. None of them may be found
-// in any output in any encoding, but for the extremes of a sensitive column,
-// which the confidential report holds by its contract.
+// The canaries are recognisable values. None of them may appear in any output in any encoding,
+// except the extremes of a sensitive column, which the confidential report contains by definition.
 const (
 	canaryName   = "Canaryname"     // + number: identifier
 	canaryNote   = "Canarynote"     // + number: a column that is not listed
 	canaryWage   = 73_184_000.25    // + 1000·i: sensitive, masked
-	canaryBroken = "73184Canarybad" // stands where a number should
+	canaryBroken = "73184Canarybad" // in place of a number
 )
 
 const canaryRows = 400
@@ -48,8 +47,8 @@ func canaryRecords() []canaryRecord {
 	return rows
 }
 
-// canaryInputs writes the records in each format; broken ones hold a record that
-// is malformed, truncated ones end in the middle.
+// canaryInputs writes the records in each format; broken inputs contain a malformed record,
+// truncated ones end in the middle.
 func canaryInputs(t *testing.T, dir string) {
 	t.Helper()
 	rows := canaryRecords()
@@ -86,8 +85,8 @@ func canaryInputs(t *testing.T, dir string) {
 		"broken.csv": []byte(brokenCSV), "broken.jsonl": []byte(brokenJSON), "broken.parquet": pqNaN.Bytes(),
 		"truncated.csv": append(csv.Bytes()[:csv.Len()/2:csv.Len()/2], `"`+canaryNote...), "truncated.jsonl": jsonl.Bytes()[:jsonl.Len()/2],
 		"truncated.parquet": pq.Bytes()[:pq.Len()/2],
-		// A fixed key: with a random one, about one run in fifty would release by
-		// chance a value that is another record's original.
+		// A fixed key: with a random key, about one run in fifty would by chance release a value
+		// equal to another record's original.
 		"k": []byte(base64.StdEncoding.EncodeToString([]byte("a fixed key of 32 bytes for tests"[:32]))),
 	}
 	for name, data := range files {
@@ -125,8 +124,8 @@ report: {json: out/report.json, html: out/report.html, board: out/report.board.h
 `, format, input, compression, types, rule)
 }
 
-// TestCanary runs an input full of recognisable values through every way in
-// which a run can end, and looks for them in everything that comes out.
+// TestCanary runs an input of recognisable values through every way in which a run can end, and
+// searches for them in all output.
 func TestCanary(t *testing.T) {
 	const passes, fails = "{column: wage, min_efficiency: 0.001}", "{column: wage, max_risk: 1e-30}"
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
@@ -188,8 +187,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// checkStatus demands an exit status; -1 allows any (a truncated text file may
-// be whole records, or fail).
+// checkStatus checks the exit status; -1 accepts any (a truncated text file may contain whole
+// records, or fail).
 func checkStatus(t *testing.T, err error, want int, printed []byte) {
 	t.Helper()
 	got := 0
@@ -202,8 +201,8 @@ func checkStatus(t *testing.T, err error, want int, printed []byte) {
 	}
 }
 
-// checkNote demands that the public report holds the note for data users with the
-// published λ, so that the search for canaries covers it.
+// checkNote checks that the public report contains the note for data users with the published λ, so
+// that the search for canaries covers it.
 func checkNote(t *testing.T, dir string) {
 	t.Helper()
 	for name, words := range map[string][]string{
@@ -233,9 +232,9 @@ func checkFiles(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		// The confidential reports hold the extremes of the original column.
+		// The confidential reports contain the extremes of the original column.
 		confidential := strings.HasPrefix(e.Name(), "report.") && !strings.Contains(e.Name(), "public") || e.Name() == "snapshots.jsonl"
-		// The page for the board has figures alone.
+		// The page for the board contains figures only.
 		checkCanaries(t, e.Name(), data, !confidential || e.Name() == "report.board.html")
 		if confidential || e.Name() == "quarantine.jsonl" {
 			if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
@@ -249,9 +248,8 @@ func checkFiles(t *testing.T, dir string) {
 	}
 }
 
-// checkCanaries looks for the canaries of identifiers and dropped columns, and
-// where values is set for the original values of the masked column: as text, and
-// as doubles, little- and big-endian.
+// checkCanaries searches for the canaries of identifiers and dropped columns, and with values for
+// the original values of the masked column: as text, and as doubles, little- and big-endian.
 func checkCanaries(t *testing.T, where string, data []byte, values bool) {
 	t.Helper()
 	for _, canary := range []string{canaryName, canaryNote, canaryBroken, "note"} {

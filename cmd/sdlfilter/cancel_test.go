@@ -16,9 +16,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// A SIGINT while a mask decides about all records, which here would take it many seconds, ends the
-// run: with the status of the signal, nothing published and nothing left behind, by `run`, by `map`
-// and by `attack`.
+// A SIGINT during a mask's decision about all records, which takes many seconds here, ends the run
+// with the status of the signal. Nothing is published and nothing remains, for `run`, `map` and
+// `attack`.
 func TestSignalWithinADecision(t *testing.T) {
 	if testing.Short() {
 		t.Skip("groups 300,000 records")
@@ -63,8 +63,8 @@ map: {column: a, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}
 	}
 }
 
-// interruptAt runs a program, sends it a SIGINT when it says something on standard error, and
-// returns all that it says; it must end with status 130.
+// interruptAt runs a program, sends it a SIGINT when it prints a text on standard error, and
+// returns all its output. It must end with status 130.
 func interruptAt(t *testing.T, cmd *exec.Cmd, when string) string {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()

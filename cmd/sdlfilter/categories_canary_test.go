@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCanaryOfCategories: no category of a respondent is in a map of categories, nor in
-// what is said of an intruder who computes them back, whether he can or not.
+// TestCanaryOfCategories: no category of a respondent appears in a map of categories, or in
+// messages about an intruder who recovers categories, with or without success.
 func TestCanaryOfCategories(t *testing.T) {
 	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string { return fmt.Sprintf(": group%d", k%3) }) + "}, other: group0}"
 	pram := func(keep string) string {

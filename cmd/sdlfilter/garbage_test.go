@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Garbage is the usual share until that is 100 MB, then about 100 MB, and never less than 12 %.
+// The garbage percentage is the usual one up to 100 MB, then about 100 MB, and never less than 12
+// %.
 func TestSharesOfGarbage(t *testing.T) {
 	for _, c := range []struct {
 		percent int
@@ -21,7 +22,7 @@ func TestSharesOfGarbage(t *testing.T) {
 	}
 }
 
-// The share follows what is in use, back too, until it is left alone.
+// The percentage follows the memory in use, also downwards, until it is stopped.
 func TestGarbageFollows(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	share := func() int {
@@ -35,13 +36,13 @@ func TestGarbageFollows(t *testing.T) {
 			if runtime.GC(); share() == want {
 				return
 			}
-			time.Sleep(10 * time.Millisecond) // the finalizer has a goroutine of its own
+			time.Sleep(10 * time.Millisecond) // the finalizer runs in a separate goroutine
 		}
 		t.Fatalf("%d %%, want %d", share(), want)
 	}
 	var g garbage
 	g.collect(40)
-	much := make([]byte, 1<<30) // never touched: takes no memory
+	much := make([]byte, 1<<30) // never touched: uses no memory
 	until(leastPercent)
 	runtime.KeepAlive(much)
 	much = nil

@@ -123,7 +123,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// checkWhole demands that what has a final name is complete.
+// checkWhole checks that files with final names are complete.
 func checkWhole(t *testing.T, dir string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(dir, "out", "release.csv"))
@@ -150,7 +150,7 @@ func checkWhole(t *testing.T, dir string, want []byte) {
 	}
 }
 
-// TestSignalPublishesNothing interrupts a run: it leaves nothing, says so without any stack,
+// TestSignalPublishesNothing interrupts a run: no file remains, it says so without a stack trace,
 // and exits with 128 plus the signal's number.
 func TestSignalPublishesNothing(t *testing.T) {
 	for name, end := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGQUIT": syscall.SIGQUIT, "SIGABRT": syscall.SIGABRT} {
@@ -184,7 +184,7 @@ func interrupted(t *testing.T, dir string, end syscall.Signal) (status int, stde
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// More than a pipe holds: when all is written, the program has read some of it.
+	// More than the capacity of a pipe: when all is written, the program has read a part of it.
 	if _, err := stdin.Write([]byte("id,wage,kind\n" + strings.Repeat("1,100.00,a\n", 100_000))); err != nil {
 		t.Fatal(err)
 	}

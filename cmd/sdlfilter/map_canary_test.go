@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// TestMapCanary: however a map ends, no value of a respondent is in what it
-// prints, logs or writes. The one exception is a column that map.by names, whose
-// values are the groups' names: they are in the files of the map, which their
-// owner alone can read, and never on stderr.
+// TestMapCanary: however a map ends, no value of a respondent appears in what it prints, logs or
+// writes. The one exception is a column named by map.by, because its values are the groups' names:
+// they are in the files of the map, which only their owner can read, and never on stderr.
 func TestMapCanary(t *testing.T) {
 	const section = "map: {vary: {masks.0.noise.sd: {from: 1000, to: 9000, steps: 3}}, by: [kind]}\n"
 	const admits, refuses = "{column: wage, min_rmse: 2000, knowledge: index}", "{column: wage, min_rmse: 1e9}"
@@ -71,7 +70,7 @@ func TestMapCanary(t *testing.T) {
 	}
 }
 
-// The names of groups are values of a column: in the files alone.
+// The names of groups are values of a column: they are in the files only.
 func TestMapCanaryOfGroups(t *testing.T) {
 	dir := t.TempDir()
 	canaryInputs(t, dir)
@@ -99,7 +98,7 @@ func TestMapCanaryOfGroups(t *testing.T) {
 	checkMapFiles(t, filepath.Join(dir, "out", "map"))
 }
 
-// wide writes the records with a column that makes 1,200 groups of them.
+// wide writes the records with a column of 1,200 groups.
 func wide(t *testing.T, dir string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "in.csv"))
@@ -119,7 +118,7 @@ func wide(t *testing.T, dir string) {
 	}
 }
 
-// checkMapFiles demands the files of a map, which their owner alone can read.
+// checkMapFiles checks that the files of a map exist and only their owner can read them.
 func checkMapFiles(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"map.json", "map.csv", "map.svg", "map.png", "map.html"} {

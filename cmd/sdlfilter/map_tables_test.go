@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
-// TestTableMapCanary: however a map of tables ends, no contribution, and no total of any
-// cell, published or not, is in anything that it prints, logs or writes. What it applies
-// is published by tables.
+// TestTableMapCanary: however a map of tables ends, no contribution, and no total of any cell,
+// published or not, appears in what it prints, logs or writes. Tables publish the protection that
+// it applies.
 func TestTableMapCanary(t *testing.T) {
 	text, values := canaryFirms()
 	const gate = "gate: {rules: [{max_risk: 1.2}]}\n"
@@ -72,7 +72,7 @@ func TestTableMapCanary(t *testing.T) {
 			if c.status != 0 {
 				return
 			}
-			// A configuration names what is beside it.
+			// A configuration uses paths relative to its own folder.
 			if err := os.Rename(filepath.Join(dir, "out", "applied.yaml"), filepath.Join(dir, "applied.yaml")); err != nil {
 				t.Fatal(err)
 			}
@@ -86,8 +86,7 @@ func TestTableMapCanary(t *testing.T) {
 	}
 }
 
-// A map of tables from standard input, without a change to anything; --dry-run prints what
-// --apply would write.
+// A map of tables from standard input changes nothing; --dry-run prints what --apply would write.
 func TestTableMapOfStandardInput(t *testing.T) {
 	dir := t.TempDir()
 	text, _ := canaryFirms()

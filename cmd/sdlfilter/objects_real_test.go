@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 )
 
-// TestObjectsReal releases from and to servers of other people, in one run and in shards,
-// what is released from files to files (make test-objects).
+// TestObjectsReal releases from and to real servers, in one run and in shards, and compares with
+// the release from files to files (make test-objects).
 func TestObjectsReal(t *testing.T) {
 	url, access, secret := objecttest.Real()
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 	}
 	in := "in." + format
 	types := map[string]string{"csv": ", types: {wage: float64}", "jsonl": ", types: {wage: float64}"}[format]
-	// copied copies what the release is made of, or what it is: to the server, and back.
+	// copied copies inputs or releases to the server and back.
 	copied := func(from, to string, columns string) []byte {
 		config := fmt.Sprintf("version: 1\nkey: {file: k}\nsource: {%[1]s: {path: %[2]q%[4]s}}\ncolumns: {%[5]s}\nmasks: []\nsink: {%[1]s: {path: %[3]q}}\n", format, from, to, types, columns)
 		if err := os.WriteFile(filepath.Join(s.dir, "copy.yaml"), []byte(config), 0o600); err != nil {
@@ -72,7 +72,7 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 
 	s.config(format, root+"/in", root+"/folder", root+"/reports/", passes)
 	plan, states := root+"/work/plan.json", root+"/work/states"
-	for range 2 { // the second takes the place of the first
+	for range 2 { // the second replaces the first
 		s.must(exitDone, "", "shard", "plan", "c.yaml", "--shards", "2", "--out", plan)
 		s.must(exitDone, "", "shard", "run", plan, "--shard", "0", "--state", states+"/0")
 		s.must(exitDone, "", "shard", "commit", plan, "--states", states)
@@ -93,7 +93,7 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 	s.must(exitFailed, "no such bucket", "run", "c.yaml")
 }
 
-// must runs the program, which must end with a status and say some words.
+// must runs the program and checks its status and that its output contains the words.
 func (s *store) must(status int, words string, args ...string) {
 	s.t.Helper()
 	if got, output := s.run(args...); got != status || !strings.Contains(output, words) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestObjectsSwapInShards exchanges categories between shards, all of whose files are objects, and
-// holds the release against that of one run. A shard without its pairs is refused.
+// TestObjectsSwapInShards exchanges categories between shards with objects for all files, and
+// compares the release with that of one run. A shard without its pairs is refused.
 func TestObjectsSwapInShards(t *testing.T) {
 	for _, scheme := range []string{"s3", "gs"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestObjectsSwapInShards(t *testing.T) {
 				t.Fatal(err)
 			}
 			head, lines, _ := bytes.Cut(in, []byte("\n"))
-			for i := range 3 { // of each wage three records that differ in their file and kind
+			for i := range 3 { // three records for each wage that differ in their file and kind
 				own := bytes.ReplaceAll(lines, []byte("\n"), fmt.Appendf(nil, "%d,%d\n", i, i))
 				s.server.Set("data", fmt.Sprintf("in/%d.csv", i), slices.Concat(head, []byte(",file\n"), own))
 			}
@@ -71,7 +71,8 @@ sink: {csv: {path: "s3://data/%s"}}
 			if got, want := released("out/"), released("whole/"); !bytes.Equal(got, want) || len(got) == 0 {
 				t.Errorf("the release is not that of one run: %d bytes, and %d", len(got), len(want))
 			}
-			// At rate 1 two of three records are exchanged, and the third finds nobody or one of them.
+			// At rate 1 two of three records are exchanged, and the third is exchanged with one of
+			// them or not at all.
 			if n := bytes.Count(s.server.Get("data", s.part(0)).Data, []byte("0,0\n")); n*2 > bytes.Count(lines, []byte("\n")) {
 				t.Errorf("%d of %d records of the first file have kept their kind", n, bytes.Count(lines, []byte("\n")))
 			}

@@ -17,19 +17,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 )
 
-// store is a folder with a key, and a server of objects beside it that the program is led
-// to.
+// store is a folder with a key, and a server of objects that the program uses.
 type store struct {
 	t      *testing.T
 	dir    string
 	server *objecttest.Server
-	scheme string // in whose place the tests write s3
+	scheme string // the tests write s3 in its place
 	env    []string
 }
 
 func newStore(t *testing.T) *store { return newStoreOf(t, "s3") }
 
-// newStoreOf is a store whose server speaks the protocol of a scheme, s3 or gs.
+// newStoreOf returns a store with a server for the protocol of a scheme, s3 or gs.
 func newStoreOf(t *testing.T, scheme string) *store {
 	t.Helper()
 	s := &store{t: t, dir: t.TempDir(), scheme: scheme}
@@ -43,10 +42,10 @@ func newStoreOf(t *testing.T, scheme string) *store {
 	return s
 }
 
-// at has a text name this store's objects.
+// at replaces names in a text with those of this store's objects.
 func (s *store) at(text string) string { return strings.ReplaceAll(text, "s3://", s.scheme+"://") }
 
-// lead leads the program to the server with these credentials.
+// lead configures the program to use the server with these credentials.
 func (s *store) lead(access, secret string) {
 	s.env = nil
 	env := objecttest.Environment(s.t, s.server.URL, access, secret)
@@ -139,7 +138,7 @@ func (s *store) upload(file, key string) {
 	s.server.Set("data", key, data)
 }
 
-// arrow makes in.arrow of in.parquet, by the program itself.
+// arrow makes in.arrow from in.parquet, with the program itself.
 func (s *store) arrow() {
 	s.t.Helper()
 	config := `version: 1
@@ -157,8 +156,8 @@ sink: {arrow: {path: in.arrow}}
 	}
 }
 
-// TestObjectsAsFiles releases from objects to objects what is released from files to
-// files, to the bit, in each format, one object and a folder of them.
+// TestObjectsAsFiles releases from objects to objects, with the same bits as from files to files,
+// in each format, for one object and for a folder.
 func TestObjectsAsFiles(t *testing.T) {
 	for _, c := range []string{"s3 parquet", "s3 csv", "s3 jsonl", "s3 arrow", "gs parquet", "gs jsonl"} {
 		t.Run(c, func(t *testing.T) {
@@ -230,13 +229,13 @@ func (s *store) folders(format string, part []byte) {
 	}
 }
 
-// runNaming is run where the words may name the source, as they do where it is files.
+// runNaming is run where the output may name the source, like output about files.
 func (s *store) runNaming(args ...string) (int, string) {
 	s.t.Helper()
 	return s.run(args...)
 }
 
-// left demands that below out/ just these objects are.
+// left checks that there are exactly these objects below out/.
 func (s *store) left(keys ...string) {
 	s.t.Helper()
 	var there []string
@@ -250,8 +249,8 @@ func (s *store) left(keys ...string) {
 	}
 }
 
-// TestObjectsRefused has the gate refuse a release: what is there stays, and the
-// confidential report alone is new.
+// TestObjectsRefused: if the gate refuses a release, the existing release stays, and only the
+// confidential report is new.
 func TestObjectsRefused(t *testing.T) {
 	for _, scheme := range []string{"s3", "gs"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -275,8 +274,8 @@ func objectsRefused(s *store) {
 	s.left("out/quarantine.jsonl", "out/release.csv", "out/report.html", "out/report.json")
 }
 
-// TestObjectsChange has the source change, a file be added to its folder, or the name of
-// the release be taken, while the run is at work: status 1, and nothing is published.
+// TestObjectsChange: if the source changes, a file is added to its folder, or the name of the
+// release is taken during the run, the status is 1 and nothing is published.
 func TestObjectsChange(t *testing.T) {
 	for name, change := range map[string]func(s *store){
 		"changed": func(s *store) { s.server.Set("data", "in/1.csv", []byte("name,note,wage,kind\nx,y,1.5,a\n")) },
@@ -303,7 +302,7 @@ func TestObjectsChange(t *testing.T) {
 			s.config("csv", "s3://data/in", "s3://data/out/release", "s3://data/out/", passes)
 			var reads atomic.Int64
 			s.server.Failing(func(r *http.Request) *objecttest.Fault {
-				// The report is looked for when everything else is open.
+				// The report is requested when everything else is open.
 				if (r.Method == http.MethodHead || scheme == "gs") && strings.HasSuffix(r.URL.Path, "/report.public.json") && reads.Add(1) == 1 {
 					change(s)
 				}
@@ -325,7 +324,7 @@ func TestObjectsChange(t *testing.T) {
 	}
 }
 
-// TestObjectsFail has credentials expire and a server go down in the middle: status 1,
+// TestObjectsFail: if credentials expire or a server stops during the run, the status is 1 and
 // nothing is published.
 func TestObjectsFail(t *testing.T) {
 	for _, c := range []struct {
@@ -344,7 +343,7 @@ func TestObjectsFail(t *testing.T) {
 				s.upload("in.parquet", "in/in.parquet")
 				s.config("parquet", "s3://data/in/in.parquet", "s3://data/out/release.parquet", "s3://data/out/", passes)
 				s.server.Failing(func(r *http.Request) *objecttest.Fault {
-					// Google's writes are POSTs where they are small.
+					// Small writes to Google are POST requests.
 					if r.Method == at || at == "PUT" && strings.HasPrefix(r.URL.Path, "/upload/") {
 						return &c.fault
 					}
@@ -359,7 +358,7 @@ func TestObjectsFail(t *testing.T) {
 	}
 }
 
-// TestObjectsBadInput holds the words and the status of what cannot work.
+// TestObjectsBadInput checks the messages and the status for invalid input.
 func TestObjectsBadInput(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -404,8 +403,8 @@ func TestObjectsBadInput(t *testing.T) {
 	s.left()
 }
 
-// TestObjectsInShards releases from objects to objects in shards whose manifest and states
-// are objects as well, and holds the records against those of one run.
+// TestObjectsInShards releases from objects to objects in shards, with objects for the manifest and
+// states as well, and compares the records with those of one run.
 func TestObjectsInShards(t *testing.T) {
 	for _, c := range []string{"s3 parquet", "s3 csv", "s3 jsonl", "gs parquet", "gs csv"} {
 		t.Run(c, func(t *testing.T) {

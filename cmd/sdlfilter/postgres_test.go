@@ -77,7 +77,7 @@ func (b *base) read(name string) string {
 	return string(text)
 }
 
-// csv is what the server gives of a query.
+// csv returns the server's result of a query as CSV.
 func (b *base) csv(query string) string {
 	b.t.Helper()
 	var out bytes.Buffer
@@ -87,13 +87,13 @@ func (b *base) csv(query string) string {
 	return out.String()
 }
 
-// tables are what is in the schema.
+// tables returns the tables in the schema.
 func (b *base) tables() string {
 	b.t.Helper()
 	return strings.Join(strings.Fields(b.csv("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '" + b.schema + "'::regnamespace ORDER BY 1"))[1:], " ")
 }
 
-// connector is a source or sink of the server, with its further fields.
+// connector returns a source or sink of the server with further fields.
 func (b *base) connector(fields string) string {
 	return fmt.Sprintf("postgres: {url: '%s', password: {env: SDLFILTER_TEST_POSTGRES_PASSWORD}, %s}", os.Getenv("SDLFILTER_TEST_POSTGRES"), strings.ReplaceAll(fields, "S.", b.schema+"."))
 }
@@ -139,8 +139,8 @@ INSERT INTO survey VALUES ` + rows.String()[1:])
 	b.write("survey.csv", b.csv("SELECT id, person, income, debt, age, region, CASE WHEN owner THEN 'true' ELSE 'false' END AS owner, born, score FROM survey ORDER BY id"))
 }
 
-// The release of a table or a query is identical to the bit to that of a file with the same rows, also
-// with masks that need passes of their own; so are R and U.
+// The release of a table or a query equals that of a file with the same rows, bit by bit, also with
+// masks that need extra passes; R and U are equal as well.
 func TestPostgresEqualsCSV(t *testing.T) {
 	b := newBase(t)
 	b.survey(2000)
@@ -171,7 +171,7 @@ func TestPostgresEqualsCSV(t *testing.T) {
 				t.Fatalf("%s, %s: status %d\n%s", name, c, status, words)
 			}
 		}
-		// A numeric(12,2) shows its two decimals, so that not the texts are compared.
+		// A numeric(12,2) is printed with two decimals, so the texts are not compared directly.
 		if want, got := numbered(t, b.read("a.csv")), numbered(t, b.read("b.csv")); want != got {
 			t.Errorf("%s: from the table another release than from the file: %s", name, firstDifference(got, want))
 		}
@@ -186,8 +186,8 @@ func TestPostgresEqualsCSV(t *testing.T) {
 	}
 }
 
-// numbered is CSV whose numbers are in their shortest form, and whose words for true and
-// false are the server's.
+// numbered returns CSV with numbers in their shortest form and the server's words for true and
+// false.
 func numbered(t *testing.T, text string) string {
 	t.Helper()
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
@@ -208,7 +208,7 @@ func numbered(t *testing.T, text string) string {
 	return out.String()
 }
 
-// measures is what a report measures and judges.
+// measures returns the measures and verdicts of a report.
 func measures(t *testing.T, text string) string {
 	t.Helper()
 	var r map[string]any
@@ -236,7 +236,7 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
-// canaryTable is the canaries' input as a table.
+// canaryTable creates a table with the canaries' input.
 func (b *base) canaryTable() {
 	var rows strings.Builder
 	for _, r := range canaryRecords() {
@@ -245,7 +245,7 @@ func (b *base) canaryTable() {
 	b.do("CREATE TABLE survey (name text PRIMARY KEY, note text, wage float8, kind text); INSERT INTO survey VALUES " + rows.String()[1:])
 }
 
-// canaryPipeline masks that table, with every output that there is.
+// canaryPipeline masks that table, with every possible output.
 func (b *base) canaryPipeline(source, sink, gate string) string {
 	text := canaryConfig("csv", "survey.csv", gate)
 	text = strings.Replace(text, "source: {csv: {path: survey.csv, types: {wage: float64}}}", "source: {"+source+"}", 1)
@@ -381,7 +381,7 @@ func TestPostgresElsewhere(t *testing.T) {
 			t.Errorf("%q: status %d, want %d and %q:\n%s", c.args, status, c.status, c.want, words)
 		}
 	}
-	// With order: shuffled, nothing of the source's order is left.
+	// With order: shuffled, nothing of the source's order remains.
 	for _, order := range []string{"source", "shuffled"} {
 		b.write("pipeline.yaml", strings.Replace(text, "sink: {csv: {path: out.csv}}", "sink: {order: "+order+", "+b.connector("table: S."+order)+"}", 1))
 		if status, words := b.run("run", "pipeline.yaml"); status != 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// saying writes an input and a configuration with masks and further sections.
+// saying writes an input, and a configuration with masks and further sections.
 func saying(t *testing.T, sink, masks, rest string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -28,8 +28,8 @@ func saying(t *testing.T, sink, masks, rest string) (dir string) {
 	return dir
 }
 
-// A quiet run that the gate refuses says why, in one line and without a value: otherwise a status of 4 stands
-// alone. One that is released says nothing.
+// A quiet run refused by the gate prints the reason in one line without a value: otherwise there
+// would be only status 4. A released run prints nothing.
 func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

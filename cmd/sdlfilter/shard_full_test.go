@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// within runs the program where no file can be longer than a number of bytes: as on a disk that
-// is full, what is written of it fails.
+// within runs the program with a limit on file size: as on a full disk, writing beyond the limit
+// fails.
 func within(t *testing.T, dir string, limit int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, dir, args...)
@@ -21,7 +21,7 @@ func within(t *testing.T, dir string, limit int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// longest is the length of the longest file of those that match.
+// longest returns the length of the longest matching file.
 func longest(t *testing.T, pattern string) int {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
@@ -39,8 +39,8 @@ func longest(t *testing.T, pattern string) int {
 	return int(most)
 }
 
-// TestShardsOnAFullDisk has the disk full at each thing that a release in shards writes:
-// that is status 1, nothing is published, and what was done before is not lost.
+// TestShardsOnAFullDisk: if the disk is full at any write of a release in shards, the status is 1,
+// nothing is published, and earlier work is not lost.
 func TestShardsOnAFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program a dozen times")

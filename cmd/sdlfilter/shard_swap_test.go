@@ -50,7 +50,8 @@ func mustRun(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// surveying and pairing are the steps before the shards run; running is that with what they left.
+// surveying and pairing are the steps before the shards run; running is a shard that uses their
+// output.
 func surveying(i int) []string {
 	return []string{"shard", "survey", "-q", "plan.json", "--shard", fmt.Sprint(i), "--state", fmt.Sprintf("surveys/%d", i)}
 }
@@ -61,8 +62,8 @@ func running(i int) []string {
 	return []string{"shard", "run", "-q", "plan.json", "--shard", fmt.Sprint(i), "--pairs", "pairs", "--state", fmt.Sprintf("states/%d", i)}
 }
 
-// filesBelow are the files of a folder that have a name, by name; hidden ones were being written
-// when the program was killed. All are the owner's alone.
+// filesBelow returns the named files of a folder, by name. Hidden files were being written when the
+// program was killed. Only the owner can read them.
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -86,8 +87,8 @@ func filesBelow(t *testing.T, dir string) map[string]string {
 }
 
 // TestSurveysAndPairsKilled kills the survey of a shard and the pairing at random moments, and
-// has the disk full at each: a file that has its name is always the whole file, as one that was
-// not disturbed has it, and what is run again goes on from there to the release of one run.
+// fills the disk at each of them. A file with its final name is always complete and equals that of
+// an undisturbed run, and repeated commands continue from there to the release of one run.
 func TestSurveysAndPairsKilled(t *testing.T) {
 	rounds := 15
 	if testing.Short() {
@@ -182,9 +183,9 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 	}
 }
 
-// TestShardSwapCanary looks for values of respondents in what surveys, pairings and shards with
-// a swap print, of inputs that are whole, broken and truncated, and of files that were damaged
-// or exchanged. What they leave is the owner's alone.
+// TestShardSwapCanary searches for values of respondents in the output of surveys, pairings and
+// shards with a swap, for whole, broken and truncated inputs, and for damaged or exchanged files.
+// Only the owner can read the remaining files.
 func TestShardSwapCanary(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		for _, input := range []string{"in.", "broken.", "truncated."} {
@@ -221,7 +222,7 @@ func TestShardSwapCanary(t *testing.T) {
 				for _, path := range []string{"surveys/0", "pairs/0.pairs"} {
 					whole, err := os.ReadFile(filepath.Join(dir, path))
 					if err != nil {
-						continue // of an input that cannot be read
+						continue // for an unreadable input
 					}
 					for _, text := range [][]byte{whole[:len(whole)/2], append(bytes.Clone(whole), '0'), bytes.Replace(whole, []byte(`"shard":0`), []byte(`"shard":"x`), 1)} {
 						if err := os.WriteFile(filepath.Join(dir, path), text, 0o600); err != nil {

@@ -38,7 +38,7 @@ func commitShards(t *testing.T, dir string) *exec.Cmd {
 	return program(t, dir, "shard", "commit", "-q", "plan.json", "--states", "states")
 }
 
-// parts are the files of a release with their content.
+// parts returns the files of a release with their content.
 func parts(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(dir, "out", "release", "*"))
@@ -68,9 +68,9 @@ func same(a, b map[string]string) bool {
 	return true
 }
 
-// TestShardsKilledAtAnyMoment kills shards, and then commits, with SIGKILL. Each is run
-// again until it has ended; the release is never there in part, and in the end it is that
-// of an undisturbed run.
+// TestShardsKilledAtAnyMoment kills shards, and then commits, with SIGKILL, and repeats each until
+// it has ended. The release is never visible in part, and in the end equals that of an undisturbed
+// run.
 func TestShardsKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program some 70 times")
@@ -149,9 +149,8 @@ func TestShardsKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestShardCanary looks for values of respondents in what a release in shards prints and
-// leaves. Manifest, states and parts without a name are confidential, and of the owner
-// alone.
+// TestShardCanary searches for values of respondents in the output and files of a release in
+// shards. Manifest, states and unnamed parts are confidential, and only the owner can read them.
 func TestShardCanary(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl", "parquet"} {
 		for _, input := range []string{"in.", "broken.", "truncated."} {
@@ -183,7 +182,7 @@ func TestShardCanary(t *testing.T) {
 	}
 }
 
-// checkModes demands that nobody but the owner reads manifest, states and hidden parts.
+// checkModes checks that only the owner can read manifest, states and hidden parts.
 func checkModes(t *testing.T, dir string) {
 	t.Helper()
 	hidden, _ := filepath.Glob(filepath.Join(dir, "out", ".*.shards-*"))

@@ -21,8 +21,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// stand is where streams are tried: brokers inside the test, a folder, and the
-// program as a process of its own.
+// stand is a test stand for streams: brokers inside the test, a folder, and the program as a
+// separate process.
 type stand struct {
 	t       *testing.T
 	dir     string
@@ -34,7 +34,7 @@ type stand struct {
 // fixedKey is a release key that does not change from test to test.
 const fixedKey = "YSBmaXhlZCBrZXkgb2YgMzIgYnl0ZXMgZm9yIHRlc3Q="
 
-// newStand makes brokers with topics of two partitions.
+// newStand starts brokers with topics of two partitions.
 func newStand(t *testing.T, opts ...kfake.Opt) *stand {
 	t.Helper()
 	cluster, err := kfake.NewCluster(append([]kfake.Opt{
@@ -87,8 +87,7 @@ func (s *stand) produce(records ...*kgo.Record) {
 	}
 }
 
-// persons adds the persons from ≤ i < to to the topic in, by turns to each
-// partition.
+// persons adds the persons from ≤ i < to to the topic, to each partition in turn.
 func (s *stand) persons(from, to int) { s.t.Helper(); s.paid(from, to, personWage) }
 
 // paid is persons with other wages.
@@ -102,11 +101,11 @@ func (s *stand) paid(from, to int, wage func(i int) float64) {
 	s.produce(records...)
 }
 
-// personWage is what person i earns, with two decimals.
+// personWage returns the wage of person i, with two decimals.
 func personWage(i int) float64 { return float64(10000+i*7919%90000) / 100 }
 
-// messages reads a topic as a read_committed consumer does, until it has n
-// messages and no more come for a moment.
+// messages reads a topic like a read_committed consumer, until it has n messages and no more arrive
+// for a moment.
 func (s *stand) messages(topic string, n int) []*kgo.Record {
 	s.t.Helper()
 	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
@@ -134,8 +133,8 @@ type person struct {
 	Region string   `json:"region"`
 }
 
-// released demands that a topic holds n persons, each once, without a name and in
-// the order of their partition, and returns their wages.
+// released checks that a topic contains n persons, each once, without a name and in the order of
+// their partition, and returns their wages.
 func (s *stand) released(topic string, n int) map[int]float64 {
 	s.t.Helper()
 	wages, last := map[int]float64{}, map[int32]int{0: -1, 1: -1}
@@ -158,7 +157,7 @@ func (s *stand) released(topic string, n int) map[int]float64 {
 	return wages
 }
 
-// process is the program while it runs.
+// process is the running program.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -170,20 +169,20 @@ type process struct {
 	stdout, stderr bytes.Buffer
 }
 
-// Write takes what the program writes to stderr.
+// Write receives what the program writes to stderr.
 func (p *process) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stderr.Write(text)
 }
 
-// tail is the end of the log.
+// tail returns the end of the log.
 func (p *process) tail() string {
 	log := p.log()
 	return log[max(0, len(log)-3000):]
 }
 
-// log is what the program has written to stderr so far.
+// log returns what the program has written to stderr so far.
 func (p *process) log() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -212,8 +211,7 @@ func (s *stand) start(args ...string) *process {
 	return p
 }
 
-// patience is how long a test waits for what takes a few tenths of a second on a
-// machine at rest.
+// patience is the maximum time for actions that take a few tenths of a second on an idle machine.
 const patience = eventually.Patience
 
 func (p *process) signal(s syscall.Signal) {
@@ -223,8 +221,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// wait demands that the program ends with a status, and returns what it wrote to
-// stdout and stderr.
+// wait waits until the program ends, checks its status, and returns its stdout and stderr.
 func (p *process) wait(status int) (stdout, stderr string) {
 	p.t.Helper()
 	select {
@@ -244,7 +241,7 @@ func (p *process) until(text string) {
 	p.once(fmt.Sprintf("writes %q", text), func() bool { return strings.Contains(p.log(), text) })
 }
 
-// once waits until the program, while it runs, has done something.
+// once waits until a condition is met while the program runs.
 func (p *process) once(what string, met func() bool) {
 	p.t.Helper()
 	done := eventually.Waits(patience, func() bool {
@@ -263,13 +260,13 @@ func (p *process) once(what string, met func() bool) {
 	}
 }
 
-// run runs the program to its end, which must have a status.
+// run runs the program to its end and checks its status.
 func (s *stand) run(status int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	return s.start(args...).wait(status)
 }
 
-// says demands that a text holds others.
+// says checks that a text contains others.
 func says(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -279,8 +276,8 @@ func says(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// config writes pipeline.yaml: the persons, with lines that replace those that
-// begin alike ("sink:") or come after them.
+// config writes pipeline.yaml for the persons. Each line replaces the line with the same beginning
+// ("sink:"), or is appended.
 func (s *stand) config(lines ...string) {
 	s.t.Helper()
 	s.file("pipeline.yaml", s.text(lines...))

@@ -32,8 +32,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 )
 
-// Further canaries: the parts of a message besides its value, the names of members, and the program's
-// secrets.
+// Further canaries: the parts of a message other than its value, the names of members, and the
+// program's secrets.
 const (
 	canaryKey      = "Canarykey"    // + number
 	canaryHeader   = "Canaryheader" // + number: name and value
@@ -41,8 +41,8 @@ const (
 	canaryPassword = "Canarypassword"
 )
 
-// checkStreamCanaries looks for all canaries, also in base64 and in hexadecimal.
-// values says whether original values of the masked column are looked for too.
+// checkStreamCanaries searches for all canaries, also in base64 and in hexadecimal. With values it
+// also searches for original values of the masked column.
 func checkStreamCanaries(t *testing.T, where string, data []byte, values bool) {
 	t.Helper()
 	checkCanaries(t, where, data, values)
@@ -59,13 +59,13 @@ func checkStreamCanaries(t *testing.T, where string, data []byte, values bool) {
 	}
 }
 
-// canaryFormat is a format of messages, with valid records and with messages that are not records.
+// canaryFormat is a format of messages, with valid records and invalid messages.
 type canaryFormat struct {
 	name      string
 	format    string // of the configuration
 	registry  *registrytest.Registry
 	good, bad [][]byte
-	records   int // of a good message
+	records   int // of a valid message
 }
 
 func canaryJSON(*testing.T, *stand) *canaryFormat {
@@ -97,8 +97,8 @@ func canaryAvro(t *testing.T, s *stand) *canaryFormat {
 		}
 		f.good = append(f.good, value)
 	}
-	// Written with a schema whose wage is a text, and whose further member has a
-	// telling name.
+	// Written with a schema in which the wage is a text and a further member has a recognisable
+	// name.
 	other := strings.NewReplacer(`"name":"wage","type":"double"`, `"name":"wage","type":"string"`, `"name":"note"`, `"name":"`+canaryMember+`"`).Replace(text)
 	foreign := f.registry.Register(t, canaryMember, registry.Avro, other)
 	value, err := avro.MustParse(other).AppendEncode(registry.AppendHeader(nil, foreign), map[string]any{"name": canaryBroken, canaryMember: "", "wage": "73184000.25", "kind": canaryBroken})
@@ -179,7 +179,7 @@ func withRegistry(t *testing.T, s *stand, name string) *canaryFormat {
 	}
 }
 
-// canaryStand is a topic full of canaries, and what reads it.
+// canaryStand is a topic full of canaries, and a configuration that reads it.
 func canaryStand(t *testing.T, format func(*testing.T, *stand) *canaryFormat) (*stand, *canaryFormat) {
 	t.Helper()
 	s := newStand(t)
@@ -197,7 +197,7 @@ func canaryStand(t *testing.T, format func(*testing.T, *stand) *canaryFormat) (*
 	return s, f
 }
 
-// canaryText is a configuration with everything that a stream writes.
+// canaryText returns a configuration with every output of a stream.
 func (s *stand) canaryText(f *canaryFormat, source, sink string, lines ...string) string {
 	return s.text(append([]string{
 		fmt.Sprintf(`source: {kafka: {brokers: ["BROKER"], topics: [in], format: %s%s}}`, f.format, source), "sink: " + sink,
@@ -208,8 +208,8 @@ func (s *stand) canaryText(f *canaryFormat, source, sink string, lines ...string
 	}, lines...)...)
 }
 
-// checkTopic looks for canaries in everything that a topic's messages hold, and
-// demands at least n messages.
+// checkTopic searches for canaries in all parts of a topic's messages, and checks that there are at
+// least n messages.
 func (s *stand) checkTopic(topic string, n int, values bool) []*kgo.Record {
 	s.t.Helper()
 	all := s.messages(topic, n)
@@ -219,7 +219,7 @@ func (s *stand) checkTopic(topic string, n int, values bool) []*kgo.Record {
 	for _, r := range all {
 		where := fmt.Sprintf("%s/%d at %d", topic, r.Partition, r.Offset)
 		if topic == "out" || topic == "held" {
-			where = "release in " + where // where the name of a member that is not listed is looked for too
+			where = "release in " + where // if the name of an unlisted member is searched for too
 		}
 		whole := append(append(bytes.Clone(r.Value), '\n'), r.Key...)
 		for _, h := range r.Headers {
@@ -230,7 +230,7 @@ func (s *stand) checkTopic(topic string, n int, values bool) []*kgo.Record {
 	return all
 }
 
-// checkOutput looks for canaries in all files below out, their names included.
+// checkOutput searches for canaries in all files below out and in their names.
 func (s *stand) checkOutput() {
 	s.t.Helper()
 	dir := filepath.Join(s.dir, "out")
@@ -248,8 +248,8 @@ func (s *stand) checkOutput() {
 	}
 }
 
-// TestStreamCanary runs a topic full of recognisable values through a stream that
-// is watched, and looks for them in everything that comes out.
+// TestStreamCanary runs a topic full of recognisable values through a stream with a live page, and
+// searches for them in all output.
 func TestStreamCanary(t *testing.T) {
 	t.Parallel()
 	for name, format := range map[string]func(*testing.T, *stand) *canaryFormat{
@@ -277,7 +277,7 @@ func TestStreamCanary(t *testing.T) {
 				}
 				checkStreamCanaries(t, path, body, true)
 			}
-			// A changed configuration, and one that is refused.
+			// A changed configuration that is accepted, and one that is refused.
 			for _, text := range []string{s.text(), s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`, `masks: []`)} {
 				before := strings.Count(p.log(), "configuration is")
 				s.file("pipeline.yaml", text)
@@ -302,7 +302,7 @@ func TestStreamCanary(t *testing.T) {
 	}
 }
 
-// fetch reads a page; of a stream of events what comes within a second.
+// fetch reads a page; of a stream of events, the first second.
 func fetch(t *testing.T, url string) []byte {
 	t.Helper()
 	wait := 2 * time.Minute
@@ -341,7 +341,7 @@ func TestStreamCanaryEnds(t *testing.T) {
 		source     string // default: , until: latest
 		lines      []string
 		status     int
-		released   map[string]int // by topic, in shares of the good messages
+		released   map[string]int // by topic, as shares of the valid messages
 	}{
 		{name: "keys are hashed", sink: sink, status: exitQuarantined, released: map[string]int{"out": 1, "held": 0}, lines: []string{`quarantine: {jsonl: out/quarantine.jsonl}`}},
 		{name: "held", sink: sink, status: exitRefused, released: map[string]int{"held": 1}, lines: []string{fmt.Sprintf(never, "hold, hold: {topic: held}")}},
@@ -366,8 +366,8 @@ func TestStreamCanaryEnds(t *testing.T) {
 			}
 			stdout, stderr := p.wait(c.status)
 			if c.name == "unlisted" {
-				// The names of unlisted columns are given, so that they can be listed, but nothing
-				// else about them.
+				// The names of unlisted columns are printed, so that they can be listed, but
+				// nothing else about them.
 				stderr = regexp.MustCompile("fields that are not listed: note, "+canaryMember+"[01];").ReplaceAllString(stderr, "")
 			}
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)
@@ -395,7 +395,7 @@ func TestStreamCanaryEnds(t *testing.T) {
 	}
 }
 
-// TestStreamCanaryFailures looks for canaries where something does not work.
+// TestStreamCanaryFailures searches for canaries when something fails.
 func TestStreamCanaryFailures(t *testing.T) {
 	t.Parallel()
 	fails := func(t *testing.T, s *stand, status int, args ...string) string {
@@ -428,7 +428,7 @@ func TestStreamCanaryFailures(t *testing.T) {
 		s.file("password", canaryPassword)
 		f := canaryJSON(t, s)
 		s.file("pipeline.yaml", s.canaryText(f, `, sasl: {mechanism: scram-sha-256, username: user, password: {file: password}}`, sink))
-		says(t, fails(t, s, exitFailed, "run", "-v", "pipeline.yaml"), "the password wrong") // these brokers hang up, others say so
+		says(t, fails(t, s, exitFailed, "run", "-v", "pipeline.yaml"), "the password wrong") // these brokers close the connection, others return an error
 	})
 	t.Run("registry", func(t *testing.T) {
 		t.Parallel()

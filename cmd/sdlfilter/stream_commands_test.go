@@ -26,7 +26,7 @@ func TestStreamCommands(t *testing.T) {
 	s.config(endless, `quarantine: {jsonl: out/quarantine.jsonl}`, `report: {json: out/report.json}`,
 		strings.Replace(farFromMean, "on_fail: stop", "on_fail: hold, hold: {topic: held}", 1))
 
-	// validate looks, and leaves nothing behind: no file, no topic, no group.
+	// validate only reads and creates nothing: no file, no topic, no group.
 	stdout, _ := s.run(exitDone, "validate", "--connect", "pipeline.yaml")
 	says(t, stdout, "pipeline.yaml: valid")
 	if entries, err := os.ReadDir(s.dir + "/out"); err == nil && len(entries) > 0 {
@@ -67,7 +67,7 @@ func TestStreamCommands(t *testing.T) {
 	}
 	stdout, _ = s.run(exitDone, "profile", "pipeline.yaml")
 	says(t, stdout, "wage", "decimals: 2", "n: 100")
-	// A stream that needs a profile names the one that is made of it.
+	// A stream that needs a profile names the one made from it.
 	s.file("relative.yaml", s.text(endless, `profile: wages.yaml`, `masks: [{noise: {columns: [wage], sd: 20%}}]`,
 		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive}, region: {role: other}}`))
 	s.run(exitDone, "profile", "relative.yaml", "-o", "wages.yaml")
@@ -93,7 +93,7 @@ func TestStreamCommands(t *testing.T) {
 	says(t, log, "--config")
 }
 
-// A stream with an end that is stopped before its end is not complete.
+// A bounded stream that is stopped before its end is not complete.
 func TestStreamIsCutShort(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -110,7 +110,7 @@ func TestStreamIsCutShort(t *testing.T) {
 	says(t, log, "before the end")
 }
 
-// Rights that are missing are named, before anything is read.
+// Missing permissions are named before anything is read.
 func TestStreamRights(t *testing.T) {
 	t.Parallel()
 	right := func(kind kmsg.ACLResourceType, name string, op kmsg.ACLOperation) kfake.ACL {
@@ -142,7 +142,7 @@ func TestStreamRights(t *testing.T) {
 			fmt.Sprintf(`sink: {kafka: {brokers: ["BROKER"], topic: out, sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user)))
 	}
 	as("all")
-	s.run(exitDone, "run", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest") // so that there is something in the state topic
+	s.run(exitDone, "run", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest") // so that the state topic is not empty
 	s.persons(10, 20)
 	for i, want := range missing {
 		as(fmt.Sprintf("lacks-%d", i))

@@ -74,8 +74,8 @@ func (s *stand) filedIn(name string) map[int]filed {
 	return byID
 }
 
-// From a topic to a file: what is there is released as a whole, and what has been
-// released is not read again.
+// From a topic to a file: the available records are released together, and released records are not
+// read again.
 func TestTopicIntoFile(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -87,7 +87,7 @@ func TestTopicIntoFile(t *testing.T) {
 		s.run(exitQuarantined, "run", "-q", "pipeline.yaml", "--set", "source.kafka.group="+format)
 		says(t, s.read("out/quarantine.jsonl"), `"topic":"in","partition":1,"offset":150,"column":"wage"`)
 		if format == "arrow" {
-			continue // what a column is in it other tests show
+			continue // other tests check the types of its columns
 		}
 		got := s.filedIn("out/" + format + "." + format)
 		if first == nil {
@@ -109,8 +109,7 @@ func TestTopicIntoFile(t *testing.T) {
 	if err != nil || len(parts) != 2 || len(s.filedIn("out/parts/"+parts[0].Name())) != 150 || len(s.filedIn("out/parts/"+parts[1].Name())) != 150 {
 		t.Errorf("%v: %d files in the folder, want 2 of 150 records", err, len(parts))
 	}
-	// The next run has what is new alone; a release that the gate withholds is read
-	// again.
+	// The next run contains only new records; a release that the gate withholds is read again.
 	s.persons(300, 340)
 	s.config(`sink: {csv: {path: out/csv.csv}}`, strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))
 	s.run(exitRefused, "run", "-q", "pipeline.yaml", "--set", "source.kafka.group=csv")
@@ -124,7 +123,7 @@ func TestTopicIntoFile(t *testing.T) {
 			t.Errorf("%d records, want the %d new ones", len(got), want)
 		}
 	}
-	// Without a name the group has that of the pipeline.
+	// Without a configured name the group has the name of the pipeline.
 	for _, want := range []int{340, 0} {
 		s.run(exitQuarantined*min(want, 1), "run", "-q", "pipeline.yaml")
 		if got := s.filedIn("out/csv.csv"); len(got) != want {
@@ -133,7 +132,7 @@ func TestTopicIntoFile(t *testing.T) {
 	}
 }
 
-// Values of a JSON column that are neither texts nor numbers stay JSON.
+// JSON values that are neither texts nor numbers stay JSON.
 func TestTopicIntoJSONLines(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -161,7 +160,7 @@ func TestFileJobNotesInTopics(t *testing.T) {
 	if len(snaps) < 3 || !json.Valid(snaps[0].Value) || !strings.Contains(string(snaps[0].Value), `"snapshot":1`) {
 		t.Errorf("%d snapshots", len(snaps))
 	}
-	// From a file: with the release, or, where that is withheld, all the same.
+	// From a file: with the release, and also if the release is withheld.
 	var lines strings.Builder
 	for i := range 301 {
 		fmt.Fprintf(&lines, "{\"id\":%d,\"name\":\"N\",\"wage\":%.2f,\"region\":\"r%d\"}\n", i, personWage(i), i%4)
@@ -185,7 +184,7 @@ func TestFileJobNotesInTopics(t *testing.T) {
 			t.Errorf("%s: %d snapshots, want at least %d", c.gate, n, 6+3*i)
 		}
 	}
-	// A topic that is missing is known before anything is read.
+	// A missing topic is an error before anything is read.
 	s.config(`sink: {csv: {path: out/release.csv}}`, `quarantine: {kafka: {topic: missing}}`)
 	_, log := s.run(exitFailed, "run", "-q", "pipeline.yaml")
 	says(t, log, `quarantine`, `the topic "missing" does not exist`)
@@ -193,7 +192,7 @@ func TestFileJobNotesInTopics(t *testing.T) {
 	says(t, log, `the topic "missing" does not exist`)
 }
 
-// From a Parquet file into a topic: all of it or nothing.
+// From a Parquet file into a topic: all records or none.
 func TestFileIntoTopic(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -231,7 +230,7 @@ func TestFileIntoTopic(t *testing.T) {
 	}
 }
 
-// A stream into Parquet files, killed in the middle: each record once.
+// A stream into Parquet files is killed in the middle: each record occurs once.
 func TestStreamIntoFilesIsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -262,7 +261,7 @@ func TestStreamIntoFilesIsKilled(t *testing.T) {
 	p, killed := s.start("run", "-q", "pipeline.yaml"), 0
 	for k := range 15 {
 		s.persons(k*n/15, (k+1)*n/15)
-		eventually.Elapse(t, 120*time.Millisecond) // a kill comes at some place of a transaction
+		eventually.Elapse(t, 120*time.Millisecond) // the kill comes at some point of a transaction
 		if k%4 == 3 || k == 13 {                   // the last records always come after a kill
 			p.cmd.Process.Kill()
 			<-p.ended

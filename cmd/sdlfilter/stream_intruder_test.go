@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// From topics the intruder is let at what is there: a file job's gate is held by what
-// is found, a stream reports it and takes no rule about it.
+// The intruder attacks the records available in topics: a file job's gate uses the results; a
+// stream only reports them and refuses rules about them.
 func TestIntruderOfTopics(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -40,7 +40,7 @@ func TestIntruderOfTopics(t *testing.T) {
 		t.Errorf("gate: %v", at(t, report, "gate"))
 	}
 
-	// Topic to topic.
+	// From topic to topic.
 	s.config(asks, `report: {json: out/stream.json}`, `gate: {on_fail: alert, rules: [{max_linked: 0.5}]}`)
 	_, stderr := s.run(exitUsage, "run", "pipeline.yaml")
 	says(t, stderr, "gate.rules[0]")

@@ -13,14 +13,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
-// livePage is the address of the page of a program that has begun to serve it.
+// livePage returns the address of the live page once the program serves it.
 func (p *process) livePage() string {
 	p.t.Helper()
 	p.until("serving metrics")
 	return regexp.MustCompile(`"address":"(http://[^"]+)"`).FindStringSubmatch(p.log())[1]
 }
 
-// liveState is what the page's newest event says.
+// liveState is the content of the page's newest event.
 type liveState struct {
 	HasSnapshot bool  `json:"has_snapshot"`
 	Last        int64 `json:"last_snapshot"`
@@ -46,10 +46,10 @@ func liveStateAt(t *testing.T, address string) (s liveState) {
 	return s
 }
 
-// TestKilledStreamKeepsItsPage kills a stream with SIGKILL again and again, at rest and
-// amid its transactions. What the page has shown was committed with the records that it
-// was made of, so that the next program goes on from it: in order, with every record
-// counted once, and on an idle stream without waiting for a record.
+// TestKilledStreamKeepsItsPage kills a stream with SIGKILL repeatedly, when it is idle and during
+// transactions. The page's content was committed with its records, so the next program continues
+// from it: in order, with every record counted once, and on an idle stream without waiting for a
+// record.
 func TestKilledStreamKeepsItsPage(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -58,7 +58,7 @@ func TestKilledStreamKeepsItsPage(t *testing.T) {
 		return bytes.Contains(fetch(t, address+"/report"), fmt.Appendf(nil, `"released": %d`, released))
 	}
 	const each, rounds = 300, 5
-	last := int64(0) // that any page has shown
+	last := int64(0) // the highest number shown on any page
 	for round := range rounds {
 		p := s.start("run", "--listen", "127.0.0.1:0", "pipeline.yaml")
 		address := p.livePage()
@@ -74,7 +74,7 @@ func TestKilledStreamKeepsItsPage(t *testing.T) {
 			} else {
 				last = now.Last
 			}
-		} else { // amid the transactions of this round
+		} else { // during the transactions of this round
 			s.messages("out", round*each+1)
 		}
 		if err := p.cmd.Process.Kill(); err != nil {
@@ -117,7 +117,7 @@ func TestKilledStreamKeepsItsPage(t *testing.T) {
 	}
 }
 
-// pageOf is what fetch returns without the headers that it adds.
+// pageOf returns the result of fetch without the added headers.
 func pageOf(body []byte) []byte {
 	text, _, _ := bytes.Cut(body, []byte("\n"))
 	return text

@@ -9,8 +9,8 @@ import (
 )
 
 // TestStreamOfCategories releases messages whose numbers become labels, from every format: labels
-// leave and no values, and a message whose category no mask lists is not released. Messages
-// of a schema that has a number there are refused before any leaves.
+// are released and no values, and a message with an unlisted category is not released. Messages
+// with a schema that requires a number are refused before any is released.
 func TestStreamOfCategories(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,8 +50,8 @@ func TestStreamOfCategories(t *testing.T) {
 					words[word] += bytes.Count(r.Value, []byte(word))
 				}
 			}
-			// Wages are 73,184,000.25 + 1000·i: 116 of 400 lie below 73,300,000. Kinds are a, b
-			// and c in turn. Records that an Arrow message holds beside broken ones stay.
+			// Wages are 73,184,000.25 + 1000·i: 116 of 400 lie below 73,300,000. Kinds are a, b and
+			// c in turn. Valid records in an Arrow message with broken ones are kept.
 			for word, want := range map[string]int{"lowlabel": 116, "highlabel": 284, "manykind": 267, "onekind": 133} {
 				if words[word] < want || words[word] > want+3 {
 					t.Errorf("%s leaves %d times, want %d", word, words[word], want)
@@ -67,7 +67,7 @@ func TestStreamOfCategories(t *testing.T) {
 		t.Run("sample/"+name, func(t *testing.T) {
 			t.Parallel()
 			s, f := canaryStand(t, format)
-			// Kinds are a, b and c in turn; of b no record is drawn.
+			// Kinds are a, b and c in turn; no record of b is drawn.
 			s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, `masks: [{sample: {rate: 1, by: kind, rates: {b: 1e-300}}}, {noise: {columns: [wage], sd: 5000}}]`))
 			stdout, stderr := s.run(exitQuarantined, "run", "-v", "--progress", "json", "pipeline.yaml")
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)

@@ -27,7 +27,7 @@ func TestStreamUntilLatest(t *testing.T) {
 	says(t, stdout, "1,000")
 	first := s.released("out", 1000)
 
-	// New records are read, and records that cannot be masked show in the exit status.
+	// New records are read, and records that cannot be masked determine the exit status.
 	s.persons(1000, 1500)
 	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte("[]")})
 	s.run(exitQuarantined, "run", "pipeline.yaml")
@@ -49,7 +49,7 @@ func TestStreamUntilLatest(t *testing.T) {
 		t.Errorf("quarantine entry %s, want in, partition 1, offset 750", bad[0].Value)
 	}
 
-	// The same under another group and into another topic: the same values.
+	// The same with another group and into another topic: the same values.
 	s.run(exitQuarantined, "run", "-q", "pipeline.yaml", "--set", "source.kafka.group=other", "--set", "sink.kafka.topic=again")
 	for i, y := range s.released("again", 1500) {
 		if i < 1000 && y != first[i] {
@@ -81,7 +81,7 @@ func TestStreamDrains(t *testing.T) {
 	}
 }
 
-// A stream whose brokers do not answer yet has nothing to drain.
+// A stream with brokers that have not answered yet has nothing to drain.
 func TestStreamEndsUnopened(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -133,11 +133,11 @@ func TestStreamSecondSignal(t *testing.T) {
 	}
 }
 
-// farFromMean holds while the greatest wage is far from the mean: of persons it is
+// farFromMean is a gate that passes while the greatest wage is far from the mean: for persons it is
 // 1000 with a mean of 550.
 const farFromMean = `gate: {on_fail: stop, rules: [{column: wage, target: max, knowledge: mean, min_rmse: 300}]}`
 
-// nearMean are wages among which the greatest is near the mean of all.
+// nearMean are wages with the greatest one near the mean of all.
 func nearMean(int) float64 { return 990 }
 
 func TestStreamGateStops(t *testing.T) {
@@ -257,8 +257,8 @@ func TestStreamReload(t *testing.T) {
 	change("the changed configuration is in force", louder)
 	s.persons(2000, 3000)
 	all := s.released("out", 3000)
-	// sd 50 and 500: the relative standard error of a standard deviation of n = 1000
-	// normal values is 1/√2000 = 2.2 %; five of them leave a chance of 6e-7.
+	// sd 50 and 500: the relative standard error of a standard deviation of n = 1000 normal values
+	// is 1/√2000 = 2.2 %; five of them have a probability of 6e-7.
 	noise := map[int]float64{} // sum of squares, by thousand
 	for i, y := range all {
 		noise[i/1000] += (y - personWage(i)) * (y - personWage(i))
@@ -272,7 +272,7 @@ func TestStreamReload(t *testing.T) {
 		}
 	}
 
-	// A gate that what is there already breaks is felt at once.
+	// A gate that the existing records already break takes effect at once.
 	change("the changed configuration is in force", louder, strings.Replace(farFromMean, "300", "100000", 1))
 	s.persons(3000, 3100)
 	p.wait(exitRefused)
@@ -353,8 +353,8 @@ func TestStreamPolicies(t *testing.T) {
 	}
 }
 
-// Topics under a pattern, each released into one of its own. What has the same
-// place and the same value in two topics does not get the same noise.
+// Topics matching a pattern, each released into its own topic. Equal values at the same place in
+// two topics do not get the same noise.
 func TestStreamTopics(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, kfake.SeedTopics(2, "in-masked", "in-2-masked"))
@@ -371,7 +371,7 @@ func TestStreamTopics(t *testing.T) {
 			same++
 		}
 	}
-	// Two draws of sd 50, rounded to cents, meet with probability 0.01/(50·2√π) = 6e-5.
+	// Two draws of sd 50, rounded to cents, are equal with probability 0.01/(50·2√π) = 6e-5.
 	if same > 2 {
 		t.Errorf("%d of 100 records have the same value in both topics", same)
 	}
@@ -408,7 +408,7 @@ func TestStreamAtLeastOnce(t *testing.T) {
 	}
 }
 
-// Values move within their partition and window, and a window never spans a commit.
+// Values move within their partition and window, and a window never spans two commits.
 func TestStreamSwaps(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// The firms of the canary: every contribution is a bit of its own, so that each total
-// tells by its digits what it was added up of, and looks like nothing else.
+// The firms of the canary: every contribution is a separate bit, so that the digits of each total
+// reveal its parts, and it can be recognised anywhere.
 func canaryFirms() (text string, values map[string]int64) {
 	var b strings.Builder
 	b.WriteString("firm,region,branch,turnover\n")
@@ -55,9 +55,8 @@ sink: {%[3]s}
 report: {json: out/report.json, html: out/report.html, cells: out/cells.csv}
 `
 
-// TestTablesCanary: no contribution, and no value of a cell that is held back, is in
-// anything that the public gets, on the terminal or in a log, however the run ends. What
-// is confidential is readable by its owner alone.
+// TestTablesCanary: no contribution, and no value of a suppressed cell, appears in public output,
+// on the terminal or in a log, however the run ends. Only the owner can read confidential files.
 func TestTablesCanary(t *testing.T) {
 	text, values := canaryFirms()
 	for _, c := range []struct {
@@ -173,7 +172,7 @@ func TestTablesCanary(t *testing.T) {
 // canaryTableKey is the release key of tables.
 const canaryTableKey = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA="
 
-// hiddenCells are the cells of turnover that are held back, "region,branch".
+// hiddenCells returns the suppressed cells of turnover, "region,branch".
 func hiddenCells(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -190,7 +189,7 @@ func hiddenCells(t *testing.T, path string) map[string]bool {
 	return hidden
 }
 
-// holdsNumber looks for a number as text and as a whole number or a double of 64 bits.
+// holdsNumber searches for a number as text, as a 64-bit integer and as a double.
 func holdsNumber(text string, v int64) bool {
 	var whole, double [8]byte
 	binary.LittleEndian.PutUint64(whole[:], uint64(v))
@@ -198,7 +197,7 @@ func holdsNumber(text string, v int64) bool {
 	return strings.Contains(text, strconv.FormatInt(v, 10)) || strings.Contains(text, string(whole[:])) || strings.Contains(text, string(double[:]))
 }
 
-// checkTableCanaries looks for names, and for the totals given.
+// checkTableCanaries searches for names and for the given totals.
 func checkTableCanaries(t *testing.T, where, text string, values map[string]int64, only map[string]bool) {
 	t.Helper()
 	for _, canary := range []string{"Canaryfirm", "Canarycode", "Canarybad", canaryTableKey} {

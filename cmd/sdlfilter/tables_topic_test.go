@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Tables of the records that a topic holds so far are those of a file of the same records; a
-// topic without end has no tables.
+// Tables of the records in a topic so far equal those of a file of the same records. A topic
+// without an end has no tables.
 func TestTablesOfATopic(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -36,7 +36,7 @@ report: {json: %s.json}
 	for name, lines := range map[string][]string{
 		"file":   {"source: {csv: {path: in.csv}}", "sink: {csv: {path: released.csv}}"},
 		"topic":  {bounded, "sink: {csv: {path: released.csv}}"},
-		"json":   {bounded, "sink: {jsonl: {path: released.jsonl}}"}, // whose texts are in quotes
+		"json":   {bounded, "sink: {jsonl: {path: released.jsonl}}"}, // with quoted texts
 		"stream": {bounded},
 		"live":   {endless},
 	} {
@@ -55,8 +55,8 @@ report: {json: %s.json}
 	}
 }
 
-// A topic grows, so that a second release of its tables is linked with the first: it is refused and
-// the first one stays, unless all tables are protected by cell keys.
+// A topic grows, so a second release of its tables is linked with the first: it is refused and the
+// first one stays, unless all tables are protected by cell keys.
 func TestTablesOfAGrowingTopic(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -112,5 +112,5 @@ func TestTablesOfAGrowingTopic(t *testing.T) {
 	}
 	file := tables("of-file.yaml", "file.yaml", suppressed, "{csv: {path: file.csv}}")
 	s.run(exitDone, "tables", file)
-	s.run(exitDone, "tables", file) // no topic: what is there is replaced
+	s.run(exitDone, "tables", file) // not a topic: existing tables are replaced
 }

@@ -22,10 +22,11 @@ sink: {csv: {path: %s}}
 report: {json: %s, html: %s}
 `
 
-// region is where person i lives: some regions have few persons in a window of 60, others many.
+// windowRegion returns the region of person i: some regions have few persons in a window of 60,
+// others many.
 func windowRegion(i int) string { return fmt.Sprint("r", i*i%60%13%8) }
 
-// people adds persons to a topic, by turns to each of its partitions.
+// people adds persons to a topic, to each of its partitions in turn.
 func (s *stand) people(topic string, partitions, from, to int) {
 	s.t.Helper()
 	var records []*kgo.Record
@@ -36,7 +37,7 @@ func (s *stand) people(topic string, partitions, from, to int) {
 	s.produce(records...)
 }
 
-// tablesOfFile are the tables of a file of the persons from ≤ i < to.
+// tablesOfFile returns the tables of a file of the persons from ≤ i < to.
 func (s *stand) tablesOfFile(from, to int) string {
 	s.t.Helper()
 	name := fmt.Sprintf("persons-%d", from)
@@ -61,7 +62,7 @@ func (s *stand) windowed(name, topic, more, window string) string {
 	return name + ".yaml"
 }
 
-// windowsIn are the names in the folder of windows.
+// windowsIn returns the names in the folder of windows.
 func (s *stand) windowsIn(folder string) string {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.dir, folder))
@@ -75,9 +76,9 @@ func (s *stand) windowsIn(folder string) string {
 	return strings.Join(names, " ")
 }
 
-// The tables of a window of a topic of one or four partitions are those of a file of its
-// records. Each record is in one window; a run goes on where the last one ended, and what is too little for a
-// window waits.
+// The tables of a window of a topic with one or four partitions equal those of a file of its
+// records. Each record is in one window; a run continues where the last one ended, and records that
+// do not fill a window wait.
 func TestTablesOfWindows(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 4} {
@@ -109,7 +110,7 @@ func TestTablesOfWindows(t *testing.T) {
 	}
 }
 
-// A record that cannot be read ends the run in its window, and unknown: drop leaves it out.
+// An unreadable record ends the run at its window; unknown: drop omits it.
 func TestTablesOfWindowsWithABadRecord(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -128,7 +129,7 @@ func TestTablesOfWindowsWithABadRecord(t *testing.T) {
 	says(t, s.read("out/window-000002/tables.csv"), "persons,total,59,published")
 }
 
-// Without until the run waits for the next window, and a signal ends it.
+// Without `until` the run waits for the next window, and a signal ends it.
 func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -166,8 +167,8 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	}
 }
 
-// The program is killed with SIGKILL whenever it is seen to plan, make or name a window, and
-// starts again: every window is there once, with the tables of a file of its records.
+// The program is killed with SIGKILL whenever it plans, makes or names a window, and is started
+// again: every window exists once, with the tables of a file of its records.
 func TestTablesOfWindowsKilled(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, kfake.SeedTopics(1, "people"))
@@ -199,8 +200,8 @@ func TestTablesOfWindowsKilled(t *testing.T) {
 	}
 }
 
-// No contribution, and no value of a cell that is held back, leaves with windows, whether they
-// are published, refused by the gate or end in an error; what is confidential is readable by its owner alone.
+// No contribution, and no value of a suppressed cell, is released with windows, whether they are
+// published, refused by the gate or end in an error. Only the owner can read confidential files.
 func TestTablesOfWindowsCanary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
