@@ -45,7 +45,7 @@ var arrowSchema = arrow.NewSchema([]arrow.Field{
 
 var arrowColumns = []string{"wage", "debt", "amount", "age", "weight", "region", "code", "rented", "born", "asked", "visits", "place"}
 
-// arrowRecord is n rows of every type of arrowSchema.
+// arrowRecord returns n rows with every type of arrowSchema.
 func arrowRecord(n int, nulls bool) arrow.Record {
 	rng := rand.New(rand.NewPCG(7, 8))
 	b := array.NewRecordBuilder(memory.DefaultAllocator, arrowSchema)
@@ -107,7 +107,7 @@ func appendValue(b array.Builder, row int, rng *rand.Rand) {
 	}
 }
 
-// agree holds a release against the record that was its source.
+// agree compares a release with its source record.
 func agree(t *testing.T, source arrow.Record, release arrow.Table, noise bool) {
 	t.Helper()
 	if int(release.NumCols()) != len(arrowColumns) || release.NumRows() != source.NumRows() {
@@ -142,8 +142,7 @@ func agree(t *testing.T, source arrow.Record, release arrow.Table, noise bool) {
 	}
 }
 
-// sameType passes over the names of a list's items, which are the format's
-// business.
+// sameType ignores the names of list items, which depend on the format.
 func sameType(a, b arrow.DataType) bool {
 	if la, ok := a.(*arrow.ListType); ok {
 		lb, ok := b.(*arrow.ListType)
@@ -276,7 +275,7 @@ func readV15IPC(t *testing.T, data []byte, stream bool) arrow.Table {
 	return array.NewTableFromRecords(schema, recs)
 }
 
-// read reads a release of any kind that v15 knows.
+// readV15 reads a release of any kind that v15 supports.
 func readV15(t *testing.T, path string) arrow.Table {
 	t.Helper()
 	if filepath.Ext(path) == ".parquet" {
@@ -334,7 +333,7 @@ func TestArrowV15Parquet(t *testing.T) {
 				writeV15Parquet(t, in, rec, append(props, parquet.WithCompression(c))...)
 				asItCame := ""
 				if codec == "brotli" {
-					asItCame = ", encoding: plain" // pages of Brotli are written anew, and this reader knows old encodings alone
+					asItCame = ", encoding: plain" // pages in Brotli are encoded again, and this reader supports only old encodings
 				}
 				release(t, in, out, asItCame, rec, false)
 				release(t, in, out, ", encoding: plain", rec, true)
@@ -363,9 +362,8 @@ func TestArrowV15IPC(t *testing.T) {
 	}
 }
 
-// Between formats every column is decoded and encoded. Encoding compact, the
-// sink's default, uses byte streams, of which v15 knows nothing: its readers
-// need plain.
+// Between formats every column is decoded and encoded. Encoding compact, the sink's default, uses
+// byte streams, which v15 does not support: its readers need plain.
 func TestArrowV15BetweenFormats(t *testing.T) {
 	for _, nulls := range []bool{false, true} {
 		rec := arrowRecord(1500, nulls)
@@ -389,7 +387,7 @@ func TestArrowV15BetweenFormats(t *testing.T) {
 	}
 }
 
-// The program as a filter in a pipe.
+// The program in a pipe.
 func TestArrowV15Pipe(t *testing.T) {
 	rec := arrowRecord(1500, true)
 	path := filepath.Join(t.TempDir(), "in.arrows")

@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// noiseSD is that of the noise on wage; on hours and debt it is as given in run.
+// noiseSD is the SD of the noise on wage; those on hours and debt are given in run.
 const noiseSD = 300
 
-// program returns the binary. Without one nothing has been tested, which is a
-// failure.
+// program returns the path of the binary. Without one the test fails, because nothing was tested.
 func program(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("SDLFILTER_BINARY")
@@ -80,8 +79,7 @@ func run(t *testing.T, j job) []byte {
 	return stdout.Bytes()
 }
 
-// masked compares a column of numbers with its masked twin; valid says which
-// rows are not null.
+// masked compares a numeric column with its masked version; valid marks the rows that are not null.
 func masked(t *testing.T, name string, original, released []float64, validBefore, validAfter []bool) {
 	t.Helper()
 	if len(original) != len(released) {
@@ -96,7 +94,7 @@ func masked(t *testing.T, name string, original, released []float64, validBefore
 			continue
 		}
 		d := released[i] - original[i]
-		// A normal draw passes 10 SDs once in 1e22.
+		// A normal draw exceeds 10 SDs once in 1e22.
 		if math.Abs(d) > 10*noiseSD {
 			t.Fatalf("%s: row %d is further than 10 SDs from its original", name, i)
 		}
@@ -106,8 +104,8 @@ func masked(t *testing.T, name string, original, released []float64, validBefore
 		n++
 		sum += d * d
 	}
-	// On a grid of 1, noise of SD 300 leaves a value as it is with probability
-	// 0.0013; of 300, more than a tenth do so less than once in 1e40.
+	// On a grid of 1, noise of SD 300 leaves a value unchanged with probability 0.0013; for 300
+	// values, more than a tenth unchanged has a probability below 1e-40.
 	if changed < n*9/10 {
 		t.Errorf("%s: only %d of %d values differ", name, changed, n)
 	}
@@ -119,8 +117,7 @@ func masked(t *testing.T, name string, original, released []float64, validBefore
 	}
 }
 
-// absent checks that no identifier is in a release's bytes. Those of the tests
-// begin with "Respondent-".
+// absent checks that a release contains no identifier. Those of the tests begin with "Respondent-".
 func absent(t *testing.T, path string) {
 	t.Helper()
 	data, err := os.ReadFile(path)

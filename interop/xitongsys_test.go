@@ -15,7 +15,7 @@ import (
 	"github.com/xitongsys/parquet-go/writer"
 )
 
-// The same record under four choices of encodings.
+// The same record with four choices of encodings.
 type recordPlain struct {
 	Name   string   `parquet:"name=name, type=BYTE_ARRAY, convertedtype=UTF8"`
 	Wage   float64  `parquet:"name=wage, type=DOUBLE"`
@@ -76,7 +76,7 @@ type recordStreams struct {
 	Visits []int32  `parquet:"name=visits, type=LIST, valuetype=INT32"`
 }
 
-// released is what is left of a record: everything but the name.
+// released is a record without the name.
 type released struct {
 	Wage   float64  `parquet:"name=wage, type=DOUBLE"`
 	Debt   *int64   `parquet:"name=debt, type=INT64"`
@@ -186,8 +186,7 @@ func numbers(rows []released) (wage, debt, amount []float64, always, hasDebt, ha
 	return
 }
 
-// compare holds a release against the records; with noise, the masked columns
-// need only be near.
+// compare compares a release with the records; with noise, masked columns only have to be close.
 func compare(t *testing.T, rows []recordPlain, got []released, noise bool) {
 	t.Helper()
 	if len(got) != len(rows) {
@@ -225,7 +224,7 @@ var kinds = map[string]reflect.Type{
 	"streams":    reflect.TypeFor[recordStreams](),
 }
 
-// What the library calls LZ4 are LZ4 frames, which the format does not know.
+// The library's LZ4 uses LZ4 frames, which are not part of the format.
 var codecs = []parquet.CompressionCodec{
 	parquet.CompressionCodec_UNCOMPRESSED, parquet.CompressionCodec_SNAPPY, parquet.CompressionCodec_GZIP, parquet.CompressionCodec_ZSTD,
 }
@@ -256,7 +255,7 @@ func TestXitongsysRoundTrip(t *testing.T) {
 	}
 }
 
-// Every codec and encoding of the sink that the library knows.
+// Every codec and encoding of the sink that the library supports.
 func TestXitongsysReadsSink(t *testing.T) {
 	rows := records(1500)
 	dir := t.TempDir()
@@ -277,10 +276,9 @@ func TestXitongsysReadsSink(t *testing.T) {
 	}
 }
 
-// What is encoded anew in all its columns: a release of CSV.
+// A release with all columns encoded again: from CSV.
 func TestXitongsysReadsReleaseOfCSV(t *testing.T) {
-	// A column of CSV in which nothing is missing is required in the release,
-	// unless it is text.
+	// A CSV column without missing values is required in the release, unless it is text.
 	type flat struct {
 		Wage   float64 `parquet:"name=wage, type=DOUBLE"`
 		Debt   *int64  `parquet:"name=debt, type=INT64"`

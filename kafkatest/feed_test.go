@@ -10,17 +10,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// feeder produces a survey, at a rate and up to a limit that the test raises: a
-// fault that strikes when everything has been released shows nothing, however
-// slow the machine.
+// feeder produces a survey at a rate and up to a limit that the test raises: a fault after
+// everything has been released would test nothing, however slow the machine is.
 type feeder struct {
 	trial *trial
 	limit atomic.Int64
 	done  chan error
 }
 
-// feed begins to produce the records from the from-th on, rate a second (0: as
-// fast as it goes), and no more than limit of the whole survey for now.
+// feed begins to produce the records from the from-th on, with a rate per second (0: unlimited),
+// and for now at most limit records of the whole survey.
 func (c *trial) feed(t *testing.T, from, limit int64, rate float64) *feeder {
 	t.Helper()
 	client, err := kgo.NewClient(
@@ -70,7 +69,7 @@ func (f *feeder) run(ctx context.Context, client *kgo.Client, from int64, rate f
 		if bad, ok := c.poisoned[r.ID]; ok {
 			value = bad
 		}
-		// The key and the header would identify a respondent if they passed.
+		// The key and the header would identify a respondent if they were released.
 		client.Produce(ctx, &kgo.Record{
 			Topic: c.in, Partition: p, Value: value, Key: []byte(r.Name),
 			Headers: []kgo.RecordHeader{{Key: "who", Value: []byte(r.Name)}},
@@ -93,15 +92,15 @@ func (f *feeder) run(ctx context.Context, client *kgo.Client, from int64, rate f
 // allow raises the limit to a share of the survey.
 func (f *feeder) allow(share float64) { f.limit.Store(int64(share * float64(f.trial.n))) }
 
-// finish lifts the limit and waits until the last record has been taken.
+// finish removes the limit and waits until the last record has been accepted.
 func (f *feeder) finish(t *testing.T) {
 	t.Helper()
 	f.limit.Store(f.trial.n)
 	f.wait(t)
 }
 
-// feedAll feeds the records from the from-th to before the to-th, as fast as it
-// goes, and waits until all have been taken.
+// feedAll produces the records from the from-th to before the to-th as fast as possible, and waits
+// until all have been accepted.
 func (c *trial) feedAll(t *testing.T, from, to int64) {
 	t.Helper()
 	part := *c

@@ -45,8 +45,8 @@ func released(t *testing.T, folder string) (rows []survey.Released, files int) {
 	return rows, files
 }
 
-// rowsOf reads a file's rows as the JSON objects that they came from: in a stream
-// of JSON, columns that are not masked hold JSON text.
+// rowsOf reads a file's rows as their original JSON objects: in a stream of JSON, columns without a
+// mask contain JSON text.
 func rowsOf(path string) ([]survey.Released, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -111,7 +111,7 @@ func jsonOf(v parquet.Value) json.RawMessage {
 	return text
 }
 
-// intoFiles is a pipeline into rolling files.
+// intoFiles returns a pipeline into rolling files.
 func (c *trial) intoFiles(folder, roll string) pipeline {
 	return pipeline{group: c.in, instance: "a", sink: fmt.Sprintf("parquet: {path: %q, roll: {%s}}", folder, roll)}
 }
@@ -134,16 +134,15 @@ func testIntoFiles(t *testing.T, s *site) {
 	c.verdict(t, p, config, rows, e)
 }
 
-// testDiskFull: the disk that takes the files is full in the middle of it. The
-// program ends, what was committed is whole, and with more room the next run goes
-// on as if nothing had been.
+// testDiskFull: the disk becomes full during the run. The program ends, committed files are
+// complete, and with more room the next run continues as if nothing had happened.
 func testDiskFull(t *testing.T, s *site) {
 	c := newTrial(t, s, 14, records)
 	folder := filepath.Join(c.dir, "disk")
 	if err := os.Mkdir(folder, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	// The files hold some 25 bytes a record; there is room for a third of them.
+	// The files have some 25 bytes per record; there is room for a third of them.
 	room := c.n * 8
 	mounted := os.Getuid() == 0 && mount(t, folder, fmt.Sprintf("size=%d", room))
 	p := c.intoFiles(folder, "records: 100000000, interval: 500ms")
@@ -153,7 +152,7 @@ func testDiskFull(t *testing.T, s *site) {
 	if mounted {
 		filter = c.run(t, config)
 	} else {
-		// No file may be longer than that; in blocks of 512 bytes.
+		// Maximum length of a file, in blocks of 512 bytes.
 		p.sink = fmt.Sprintf("parquet: {path: %q, roll: {records: 100000000, interval: 5s}}", folder)
 		config = c.write(t, p)
 		filter = c.start(t, "/bin/sh", "-c", fmt.Sprintf("ulimit -f %d; exec %s run %s", room/4/512, program(t), config))
@@ -199,7 +198,7 @@ func testDiskFull(t *testing.T, s *site) {
 	c.verdict(t, p, config, rows, e)
 }
 
-// mount puts a file system in memory at a folder; false: it is not allowed here.
+// mount mounts a memory file system at a folder; false: not permitted.
 func mount(t *testing.T, folder, options string) bool {
 	t.Helper()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", folder).CombinedOutput(); err != nil {
@@ -214,7 +213,7 @@ func mount(t *testing.T, folder, options string) bool {
 	return true
 }
 
-// row is a record in a file that is to be released into a topic.
+// row is a record in a file to be released into a topic.
 type row struct {
 	ID         string  `parquet:"id"`
 	Name       string  `parquet:"name"`
@@ -226,8 +225,8 @@ type row struct {
 	Ethnicity  string  `parquet:"ethnicity"`
 }
 
-// testFromFiles: a file is released into a topic, as a whole or not at all: killed
-// at random moments, nothing of it is visible.
+// testFromFiles: a file is released into a topic, completely or not at all: after kills at random
+// moments nothing of it is visible.
 func testFromFiles(t *testing.T, s *site) {
 	c := newTrial(t, s, 15, scale[int64](300_000, 2_000_000))
 	c.records.Partitions, c.counts = 1, []int64{c.n}
@@ -251,9 +250,9 @@ func testFromFiles(t *testing.T, s *site) {
 			t.Fatal("the file was released before the first kill")
 		}
 	}
-	// The next run ends what the last one that was killed has left open: else it
-	// would be minutes until its records are visible. Any record of those that were
-	// killed is one too many.
+	// The next run ends the transaction that the last killed run has left open; otherwise its
+	// records would be visible only minutes later. Any record of the killed runs would be one too
+	// many.
 	filter := c.run(t, config)
 	if status, err := filter.Wait(2 * time.Minute); err != nil || status != 0 {
 		t.Fatalf("the job exits %d, %v, want 0", status, err)
@@ -267,7 +266,7 @@ func testFromFiles(t *testing.T, s *site) {
 	if err := e.Masked(count.Values); err != nil {
 		t.Error(err)
 	}
-	// The same file into a file has the same values: the sink has no say in them.
+	// The release of the same file into a file has the same values: they do not depend on the sink.
 	p.group += "-undisturbed"
 	p.sink = fmt.Sprintf("parquet: {path: %q}", filepath.Join(c.dir, "out.parquet"))
 	calm := c.run(t, c.write(t, p))

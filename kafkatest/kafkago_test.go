@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
 )
 
-// testKafkaGo: what another library has produced is filtered right, and that
-// library reads what was released. Its reader asks for committed records only, but
-// hands out the markers that end transactions as messages.
+// testKafkaGo: messages produced by another library are filtered correctly, and that library reads
+// the release. Its reader asks for committed records only, but returns the markers that end
+// transactions as messages.
 func testKafkaGo(t *testing.T, s *site) {
 	c := newTrial(t, s, 16, few)
 	p := pipeline{group: c.in, out: c.in + "-out"}
@@ -75,8 +75,8 @@ func testKafkaGo(t *testing.T, s *site) {
 	c.verdict(t, p, config, rows, c.expectation())
 }
 
-// marker says whether a message is the control record that ends a transaction: its
-// key is a version and the outcome, two bytes each.
+// marker reports whether a message is the control record that ends a transaction: its key is a
+// version and the outcome, two bytes each.
 func marker(m kafka.Message) bool {
 	return bytes.Equal(m.Key, []byte{0, 0, 0, 1}) || bytes.Equal(m.Key, []byte{0, 0, 0, 0})
 }

@@ -12,26 +12,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// kills is how often the program is killed.
+// kills is the number of kills.
 var kills = scale(3, 30)
 
-// killing starts a program again and again, kills it at random moments and lets
-// the last one finish. start is one start.
+// killing starts a program repeatedly, kills it at random moments, and lets the last one finish.
+// start starts the program once.
 func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *process.Process) {
 	t.Helper()
 	f := c.feed(t, 0, 0, 2500)
 	share := func(parts float64) { f.allow(parts / float64(kills+1)) }
 	var before []int64
 	for k := range kills {
-		// Each program has its own share of the survey to be killed in.
+		// Each program is killed in its own part of the survey.
 		share(float64(k) + 0.5)
 		p := start()
 		if k%3 == 0 {
-			// While it starts, joins its group, or reads the first records.
+			// During start, when joining the group, or while reading the first records.
 			wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(1500*time.Millisecond)))
 		} else {
-			// While records flow: anywhere in one of its transactions, or in the
-			// committing of one.
+			// While records flow: anywhere in a transaction, or during its commit.
 			c.moves(t, group, before, time.Minute, p)
 			share(float64(k) + 1)
 			wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(700*time.Millisecond)))
@@ -53,8 +52,8 @@ func (c *trial) killing(t *testing.T, g *rand.Rand, group string, start func() *
 	drain(t, p)
 }
 
-// testBareCopy tries the harness with a program that is known: the transactions
-// of franz-go alone, which changes no value.
+// testBareCopy tests the harness with a simple program: the transactions of franz-go alone, which
+// changes no value.
 func testBareCopy(t *testing.T, s *site) {
 	c := newTrial(t, s, 1, records)
 	out := c.in + "-out"
@@ -78,7 +77,7 @@ func testBareCopy(t *testing.T, s *site) {
 	if err := count.Err(); err != nil {
 		t.Error(err)
 	}
-	// The same check says that nothing is masked: it would be noticed.
+	// The same check detects that nothing is masked.
 	if err := c.expectation().Masked(count.Values); err == nil {
 		t.Error("values that are as they went in are not noticed")
 	}
@@ -90,8 +89,8 @@ func testBareCopy(t *testing.T, s *site) {
 	}
 }
 
-// testKilled: SIGKILL at random moments. The instance has a name of its own in
-// the group, so that its successor takes over at once.
+// testKilled: SIGKILL at random moments. The instance has a name in the group, so that its
+// successor takes over at once.
 func testKilled(t *testing.T, s *site) {
 	c := newTrial(t, s, 2, records)
 	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
@@ -102,8 +101,8 @@ func testKilled(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// testAtLeastOnce: without transactions nothing is lost, and what comes twice
-// comes with the same values.
+// testAtLeastOnce: without transactions nothing is lost, and records released twice have the same
+// values.
 func testAtLeastOnce(t *testing.T, s *site) {
 	c := newTrial(t, s, 3, records)
 	p := pipeline{group: c.in, instance: "a", out: c.in + "-out", delivery: "at_least_once"}
@@ -155,8 +154,8 @@ func testChurn(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// testZombie: an instance is frozen past its session, another takes over, the
-// first comes back and must not get anything out.
+// testZombie: an instance is frozen for longer than its session, another takes over, and the first
+// one comes back and must not release anything.
 func testZombie(t *testing.T, s *site) {
 	c := newTrial(t, s, 5, records)
 	p := pipeline{group: c.in, out: c.in + "-out"}
@@ -192,8 +191,8 @@ func testZombie(t *testing.T, s *site) {
 		if err := zombie.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		// It has this long to get something out. It may come back as a member; it goes as
-		// one that is asked to.
+		// It has this time to release something. It may rejoin as a member, and it ends when asked
+		// to.
 		wait.Elapse(t.Context(), 2*time.Second)
 		if !zombie.Ended() {
 			drain(t, zombie)
@@ -205,9 +204,8 @@ func testZombie(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// testReplaced: while an instance is frozen another starts under its name. When
-// the first is back, only one of the two goes on: the other finds itself replaced,
-// says so and ends.
+// testReplaced: while an instance is frozen, another starts with its name. When the first one
+// continues, only one of the two goes on; the other reports that it was replaced and ends.
 func testReplaced(t *testing.T, s *site) {
 	c := newTrial(t, s, 6, records)
 	p := pipeline{group: c.in, instance: "a", out: c.in + "-out"}
@@ -243,8 +241,8 @@ func testReplaced(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// moves waits until the group has committed in every partition beyond what it had
-// before (nil: anything at all), and returns how far it is.
+// moves waits until the group has committed beyond before in every partition (nil: anything at
+// all), and returns its offsets.
 func (c *trial) moves(t *testing.T, group string, before []int64, patience time.Duration, p *process.Process) []int64 {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -267,6 +265,6 @@ func (c *trial) moves(t *testing.T, group string, before []int64, patience time.
 		if time.Now().After(deadline) {
 			t.Fatalf("in %v the group did not move on from %v: %v %v", patience, before, at, err)
 		}
-		wait.Elapse(t.Context(), 50*time.Millisecond) // so often brokers are asked
+		wait.Elapse(t.Context(), 50*time.Millisecond) // interval between questions to brokers
 	}
 }

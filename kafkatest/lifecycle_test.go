@@ -13,11 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// few is enough where nothing is a matter of chance.
+// few is enough if chance plays no part.
 const few = 6_000
 
-// testDrain: SIGTERM in full flow. What was committed is what is visible, and the
-// next run goes on from there.
+// testDrain: SIGTERM while records flow. Exactly the committed records are visible, and the next
+// run continues from there.
 func testDrain(t *testing.T, s *site) {
 	c := newTrial(t, s, 8, few)
 	p := pipeline{group: c.in, out: c.in + "-out"}
@@ -43,14 +43,13 @@ func testDrain(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// clipped is a mask under which only very high wages are biased, and the rule
-// that this breaks.
+// clipped is a mask that biases only very high wages, and the rule that this breaks.
 const (
 	clipped       = "  - truncate: {columns: [wage], upper: 20000, mode: clip}\n  - noise: {columns: [wage], sd: 50}\n  - noise: {columns: [hours], sd: 5}\n"
 	efficientOnly = "rules: [{column: wage, min_efficiency: 0.5}]"
 )
 
-// rich makes the records from the from-th to before the to-th earn too much.
+// rich gives the records from the from-th to before the to-th a wage that is too high.
 func (c *trial) rich(from, to int64) {
 	c.poisoned = map[string][]byte{}
 	next := make([]int64, partitions)
@@ -64,8 +63,8 @@ func (c *trial) rich(from, to int64) {
 	}
 }
 
-// testGateStop: when a rule is broken, the program exits 4, and of the
-// transaction that broke it nothing is visible.
+// testGateStop: if a rule is broken, the program exits with status 4, and nothing of the
+// transaction that broke it is visible.
 func testGateStop(t *testing.T, s *site) {
 	c := newTrial(t, s, 9, few)
 	half := c.records.Counts(few / 2)
@@ -78,9 +77,9 @@ func testGateStop(t *testing.T, s *site) {
 	c.awaitOffsets(t, p.group, half, time.Minute, filter)
 	drain(t, filter)
 
-	// Fed while the program is away, they are the next transaction.
+	// Produced while the program does not run, they form the next transaction.
 	c.feedAll(t, few/2, few)
-	for range 2 { // a restart does not get past the gate either
+	for range 2 { // a restart cannot bypass the gate
 		filter = c.run(t, config)
 		status, err := filter.Wait(time.Minute)
 		if err != nil {
@@ -107,8 +106,8 @@ func testGateStop(t *testing.T, s *site) {
 	}
 }
 
-// testGateHold: while a rule is broken, masked records go to the restricted
-// topic; when it holds again, they are released again.
+// testGateHold: while a rule is broken, masked records go to the restricted topic; when it holds
+// again, records are released again.
 func testGateHold(t *testing.T, s *site) {
 	c := newTrial(t, s, 10, few)
 	c.rich(few/3, 2*few/3)
@@ -122,7 +121,7 @@ func testGateHold(t *testing.T, s *site) {
 	filter := c.run(t, config)
 	c.awaitOffsets(t, p.group, third, time.Minute, filter)
 	drain(t, filter)
-	// Fed while the program is away, they are the next transaction.
+	// Produced while the program does not run, they form the next transaction.
 	c.feedAll(t, few/3, 2*few/3)
 	filter = c.run(t, config)
 	c.awaitOffsets(t, p.group, thirds, time.Minute, filter)
@@ -178,8 +177,8 @@ func testGateHold(t *testing.T, s *site) {
 	}
 }
 
-// testReload: SIGHUP puts a changed configuration in force between two
-// transactions, and keeps the old one if the new one is wrong.
+// testReload: SIGHUP applies a changed configuration between two transactions, and keeps the old
+// one if the new one is wrong.
 func testReload(t *testing.T, s *site) {
 	c := newTrial(t, s, 11, few)
 	p := pipeline{group: c.in, out: c.in + "-out"}
@@ -252,7 +251,7 @@ func testReload(t *testing.T, s *site) {
 	}
 }
 
-// until waits for something of a program that runs.
+// until waits for a condition while a program runs.
 func until(t *testing.T, p *process.Process, met func() bool) {
 	t.Helper()
 	if !wait.Within(time.Minute, func() bool { return p.Ended() || met() }) || p.Ended() {
@@ -260,14 +259,14 @@ func until(t *testing.T, p *process.Process, met func() bool) {
 	}
 }
 
-// counted says whether a counter has counted anything.
+// counted reports whether a counter is above zero.
 func counted(address, name string) bool {
 	v, err := metric(address, name)
 	return err == nil && v > 0
 }
 
-// testUntilLatest: a bounded run ends by itself at what was there when it began;
-// the next one takes up where it ended.
+// testUntilLatest: a bounded run ends at the last record that existed when it began; the next run
+// continues there.
 func testUntilLatest(t *testing.T, s *site) {
 	c := newTrial(t, s, 12, few)
 	p := pipeline{group: c.in, out: c.in + "-out", until: "latest"}

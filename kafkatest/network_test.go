@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// testBrokerKilled: one broker of three after another is killed and started
-// again, those that coordinate the group and the transactions first.
+// testBrokerKilled: three brokers are killed and restarted one after another, first those that
+// coordinate the group and the transactions.
 func testBrokerKilled(t *testing.T, s *site) {
 	c := newTrial(t, s, 17, records)
 	p := pipeline{group: c.in, out: c.in + "-out"}
@@ -68,8 +68,8 @@ func (c *trial) coordinator(t *testing.T, group string) int {
 	return i
 }
 
-// transactions finds the coordinator of the program's transactions, whatever
-// their id: it holds the group's name.
+// transactions returns the coordinator of the program's transactions, whatever their id: the id
+// contains the group's name.
 func (c *trial) transactions(t *testing.T, group string) int {
 	t.Helper()
 	listed, err := c.admin.ListTransactions(t.Context(), nil, nil)
@@ -89,8 +89,8 @@ func (c *trial) transactions(t *testing.T, group string) int {
 	return 0
 }
 
-// testNetworkCut: the line between the program and the brokers stalls, is reset,
-// delays and refuses, to one broker or to all.
+// testNetworkCut: the connection between the program and the brokers stalls, is reset, delayed and
+// refused, to one broker or to all.
 func testNetworkCut(t *testing.T, s *site) {
 	c := newTrial(t, s, 18, records)
 	p := pipeline{group: c.in, out: c.in + "-out", brokers: s.cluster.Proxied()}
@@ -101,7 +101,7 @@ func testNetworkCut(t *testing.T, s *site) {
 	filter := c.run(t, config)
 	c.moves(t, p.group, nil, time.Minute, filter)
 	g := rand.New(rand.NewPCG(18, 1))
-	// One cut is longer than a session and a transaction last.
+	// One interruption is longer than a session and a transaction.
 	long := scale(0, 25)
 	faults := map[string]int{}
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
@@ -132,7 +132,7 @@ func testNetworkCut(t *testing.T, s *site) {
 		for _, proxy := range which {
 			proxy.Heal()
 		}
-		wait.Elapse(t.Context(), time.Duration(g.Float64()*0.8*float64(time.Second))) // until the next cut
+		wait.Elapse(t.Context(), time.Duration(g.Float64()*0.8*float64(time.Second))) // until the next interruption
 		if filter.Ended() {
 			t.Fatalf("the program ends by itself after a %s", kind)
 		}

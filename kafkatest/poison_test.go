@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
 )
 
-// poisons make of a record one that cannot be masked, each in its own way.
+// poisons make a record unmaskable, each in its own way.
 var poisons = []func(survey.Record) string{
 	func(r survey.Record) string { return `{"id":"` + r.ID + `","name":"` + r.Name + `","wage":` },
 	func(r survey.Record) string { return withWage(r, `"much, says `+r.ID+`"`) },
@@ -27,17 +27,17 @@ var poisons = []func(survey.Record) string{
 	func(r survey.Record) string { return string(r.AppendJSON(nil)) + `}` },
 }
 
-// withWage writes a record with some JSON in place of its wage.
+// withWage writes a record with some JSON as its wage.
 func withWage(r survey.Record, wage string) string {
 	return wages.ReplaceAllString(string(r.AppendJSON(nil)), `"wage":`+wage+`,`)
 }
 
 var wages = regexp.MustCompile(`"wage":[0-9.]+,`)
 
-// testPoisoned: batch k has a poisoned record at position k. Each goes to
-// quarantine with its place and without its values; everything else is released.
+// testPoisoned: batch k has a poisoned record at position k. Each goes to quarantine with its place
+// and without its values; everything else is released.
 func testPoisoned(t *testing.T, s *site) {
-	// As many batches as a batch has records.
+	// The number of batches equals the number of records in a batch.
 	size := int64(math.Sqrt(float64(records)))
 	c := newTrial(t, s, 7, size*size)
 	c.batch = int(size)
@@ -79,8 +79,8 @@ func testPoisoned(t *testing.T, s *site) {
 		if e.Topic != c.in || e.Reason == "" {
 			t.Errorf("quarantine: %s has the topic %q and the reason %q", id, e.Topic, e.Reason)
 		}
-		// Neither the record nor a piece of it: its id and its name hold its place,
-		// which the entry spells otherwise.
+		// Neither the record nor a part of it: its id and its name contain its place, which the
+		// entry writes in another form.
 		text := string(r.Value) + string(r.Key)
 		in := c.records.At(e.Partition, e.Offset)
 		if strings.Contains(text, id) || strings.Contains(text, "Respondent") || strings.Contains(text, fmt.Sprint(in.Wage)) {

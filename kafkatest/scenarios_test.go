@@ -1,7 +1,7 @@
 package kafkatest
 
-// What runs on one broker. What measures runs alone, the rest side by side: most
-// of it is waiting.
+// Scenarios with one broker. Measuring scenarios run alone, the others in parallel: most of the
+// time they wait.
 var oneBroker = []scenario{
 	{name: "BareCopyKilled", run: testBareCopy},
 	{name: "Killed", run: testKilled},
@@ -23,7 +23,7 @@ var oneBroker = []scenario{
 	{name: "Soak", run: testSoak, alone: true},
 }
 
-// What needs three: brokers that are killed, and the network before them.
+// Scenarios with three brokers: killed brokers, and network faults.
 var threeBrokers = []scenario{
 	{name: "BrokerKilled", run: testBrokerKilled},
 	{name: "NetworkCut", run: testNetworkCut},

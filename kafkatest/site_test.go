@@ -20,10 +20,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// full says whether the long form was asked for.
+// full reports whether the long form was requested.
 var full = os.Getenv("FULL") == "1"
 
-// scale chooses by the form of the tests.
+// scale returns the value for the form of the tests.
 func scale[T any](short, long T) T {
 	if full {
 		return long
@@ -31,13 +31,13 @@ func scale[T any](short, long T) T {
 	return short
 }
 
-// records is how many records a fault test feeds.
+// records is the number of records in a fault test.
 var records = scale[int64](20_000, 200_000)
 
-// site is a set of brokers with what stands before them.
+// site is a set of brokers with their proxies.
 type site struct {
 	cluster *brokers.Cluster
-	proxies []*faultproxy.Proxy // one a broker; the program is given their addresses where the network is to be cut
+	proxies []*faultproxy.Proxy // one per broker; the program uses their addresses if the network is to be interrupted
 	client  *kgo.Client
 	admin   *kadm.Client
 }
@@ -76,8 +76,7 @@ func open(t *testing.T, n int) *site {
 	return s
 }
 
-// topic makes a topic; a broker may be away, which is waited for. settings are
-// keys and values in turn.
+// topic creates a topic and waits for unreachable brokers. settings alternate keys and values.
 func (s *site) topic(t *testing.T, name string, partitions int32, settings ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -90,7 +89,7 @@ func (s *site) topic(t *testing.T, name string, partitions int32, settings ...st
 	if _, err := s.admin.CreateTopic(ctx, partitions, replicas, configs, name); err != nil {
 		t.Fatalf("making topic %s: %v", name, err)
 	}
-	// Until all brokers know it, a client may be told that it is not there.
+	// Until all brokers know it, a client may be told that it does not exist.
 	var missing error
 	if !wait.Until(ctx, func() bool {
 		topics, err := s.admin.ListTopics(ctx, name)
@@ -101,7 +100,7 @@ func (s *site) topic(t *testing.T, name string, partitions int32, settings ...st
 	}
 }
 
-// offsets asks for one offset a partition; ends, committed ends, or a group's.
+// offsets asks for one offset per partition: ends, committed ends, or a group's.
 func offsets(t *testing.T, list kadm.ListedOffsets, err error, partitions int32) ([]int64, error) {
 	t.Helper()
 	if err == nil {
@@ -115,8 +114,8 @@ func offsets(t *testing.T, list kadm.ListedOffsets, err error, partitions int32)
 	return out, nil
 }
 
-// committed is how far a group has come in a topic; 0 where it has not begun. A
-// coordinator that moves, or has died, is looked for anew.
+// committed returns a group's offsets in a topic, 0 if it has none. If a coordinator moves or dies,
+// it is looked up again.
 func (s *site) committed(ctx context.Context, group, topic string, partitions int32) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -135,8 +134,8 @@ func (s *site) committed(ctx context.Context, group, topic string, partitions in
 		if err == nil || ctx.Err() != nil {
 			return out, err
 		}
-		wait.Elapse(ctx, 200*time.Millisecond) // so often brokers are asked
-		// A client that knows a coordinator keeps to it while it cannot be reached.
+		wait.Elapse(ctx, 200*time.Millisecond) // interval between questions to brokers
+		// A client that knows a coordinator keeps using it while it is unreachable.
 		fresh, freshErr := kadm.NewOptClient(kgo.SeedBrokers(s.cluster.Addresses()...))
 		if freshErr != nil {
 			return out, freshErr
@@ -153,8 +152,7 @@ func sum(v []int64) (total int64) {
 	return total
 }
 
-// program is the path of the filter. Without one nothing has been tested, which
-// is a failure.
+// program returns the path of the filter. Without one the test fails, because nothing was tested.
 func program(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("SDLFILTER_BINARY")
@@ -164,7 +162,7 @@ func program(t *testing.T) string {
 	return path
 }
 
-// barecopy builds the copy that knows nothing of masking, once.
+// barecopy builds the copy program without masking, once.
 var barecopy = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kafkatest-")
 	if err != nil {
@@ -185,13 +183,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// slug is a test's name as part of a topic's.
+// slug returns a test's name for use in a topic's name.
 func slug(t *testing.T) string {
 	return strings.ToLower(strings.NewReplacer("/", "-", "_", "-", " ", "-").Replace(strings.TrimPrefix(t.Name(), "Test")))
 }
 
-// TestOneBroker and TestThreeBrokers start their brokers one after the other, so
-// that there is never more than one set.
+// TestOneBroker and TestThreeBrokers start their brokers one after the other, so that there is
+// never more than one set.
 func TestOneBroker(t *testing.T) {
 	s := open(t, 1)
 	for _, c := range oneBroker {

@@ -17,12 +17,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// testSoak: as many records as the program takes. Memory and goroutines stay
-// where they were.
+// testSoak: as many records as the program can process. Memory and goroutines do not grow.
 func testSoak(t *testing.T, s *site) {
 	c := newTrial(t, s, 19, 0)
 	out := c.in + "-out"
-	// What has been read may go: ten minutes are some 20 GB.
+	// Records that were read may be deleted: ten minutes are some 20 GB.
 	s.topic(t, out, partitions, "retention.bytes", "134217728", "segment.bytes", "33554432", "segment.ms", "10000")
 	c.in += "-in"
 	s.topic(t, c.in, partitions, "segment.bytes", "33554432")
@@ -78,8 +77,8 @@ func testSoak(t *testing.T, s *site) {
 	c.awaitOffsets(t, p.group, want, 2*time.Minute, filter)
 	drain(t, filter)
 
-	// The second third and the last are compared: in the first, buffers grow to
-	// what the rate needs.
+	// The second third and the last are compared: in the first, buffers grow to the size that the
+	// rate needs.
 	third := len(samples) / 3
 	peak := func(from, to int) (m sample) {
 		for _, s := range samples[from:to] {
@@ -90,7 +89,7 @@ func testSoak(t *testing.T, s *site) {
 	middle, last := peak(third, 2*third), peak(2*third, len(samples))
 	t.Logf("%.0f records/s over %v; peak RSS %d, then %d MiB; goroutines %.0f, then %.0f; CPU %.2f µs a record", rate, lasts,
 		middle.rss>>20, last.rss>>20, middle.goroutines, last.goroutines, filter.CPU().Seconds()*1e6/float64(sum(want)))
-	// Ten seconds are too few for the collector to have found its rhythm.
+	// Ten seconds are too short for a stable rhythm of the garbage collector.
 	tolerance := scale(1.5, 1.1)
 	if float64(last.rss) > tolerance*float64(middle.rss)+16<<20 {
 		t.Errorf("memory grows: its peak was %d MiB in the second third and %d in the last", middle.rss>>20, last.rss>>20)
@@ -103,7 +102,7 @@ func testSoak(t *testing.T, s *site) {
 	}
 }
 
-// flood feeds without a limit but that of half a million records in advance.
+// flood produces without a rate limit, at most half a million records in advance.
 func (c *trial) flood(ctx context.Context, group string, produced *atomic.Int64) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(c.cluster.Addresses()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(50_000))
@@ -146,17 +145,17 @@ func (c *trial) flood(ctx context.Context, group string, produced *atomic.Int64)
 	return nil
 }
 
-// forget lets the broker delete what the group has been through.
+// forget lets the broker delete the records that the group has processed.
 func (c *trial) forget(at []int64) {
 	before := kadm.Offsets{}
 	for p, o := range at {
 		before.Add(kadm.Offset{Topic: c.in, Partition: int32(p), At: o})
 	}
-	// What is not deleted now is deleted the next time.
+	// Records not deleted now are deleted the next time.
 	_, _ = c.admin.DeleteRecords(context.Background(), before)
 }
 
-// freeAddress finds an address to listen on.
+// freeAddress returns a free address to listen on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// window is what the folder of a window says of the offsets that it is made of.
+// window contains the offsets of a window, as its folder records them.
 type window struct {
 	Number    int
 	Stretches []struct {
@@ -29,7 +29,7 @@ type window struct {
 }
 
 // testTables: tables of windows of a topic, killed at random moments while records flow. Every
-// record is in one window, and every cell is what the records of its window add up to.
+// record is in one window, and every cell is the sum over the records of its window.
 func testTables(t *testing.T, s *site) {
 	c := newTrial(t, s, 17, records)
 	windows := 4 * kills
@@ -61,7 +61,7 @@ report: {json: report.json}
 	for k := range kills {
 		f.allow(float64(k+1) / float64(kills+1))
 		p := start()
-		if k%3 > 0 { // else while it starts
+		if k%3 > 0 { // otherwise during its start
 			observe(t, p, "makes another window", func(before int) bool { return count() > before }, count())
 		}
 		wait.Elapse(t.Context(), time.Duration(g.Float64()*float64(500*time.Millisecond)))
@@ -90,7 +90,8 @@ report: {json: report.json}
 	c.testTablesByTime(t, text, size)
 }
 
-// testTablesByTime: windows of a second each of the same topic, killed once. Together they have every record.
+// testTablesByTime: windows of one second each of the same topic, with one kill. Together they
+// contain every record.
 func (c *trial) testTablesByTime(t *testing.T, text string, size int64) {
 	folder, config := filepath.Join(c.dir, "timed"), filepath.Join(c.dir, "timed.yaml")
 	text = strings.Replace(text, fmt.Sprintf("records: %d, folder: %q", size, filepath.Join(c.dir, "windows")), fmt.Sprintf("every: 1s, lateness: 1s, folder: %q", folder), 1)
@@ -127,7 +128,7 @@ func (c *trial) testTablesByTime(t *testing.T, text string, size int64) {
 	t.Logf("%d windows of a second, %d records", checked, sum(next))
 }
 
-// observe waits until a program has done something.
+// observe waits until a program has met a condition.
 func observe(t *testing.T, p *process.Process, what string, met func(int) bool, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !met(n); wait.Elapse(t.Context(), 10*time.Millisecond) {
@@ -137,8 +138,8 @@ func observe(t *testing.T, p *process.Process, what string, met func(int) bool, 
 	}
 }
 
-// checkWindow demands that a window goes on where the last one of each partition ended, has so many
-// records, where the size is given, and that its cells are what they add up to.
+// checkWindow checks that a window begins where the last window of each partition ended, has the
+// given number of records if the size is given, and that its cells are sums over its records.
 func (c *trial) checkWindow(t *testing.T, folder string, number int, size int64, next []int64) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(folder, "window.json"))

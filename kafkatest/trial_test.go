@@ -20,10 +20,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// partitions of every topic that is fed.
+// partitions of every produced topic.
 const partitions = 4
 
-// trial is one survey on its way through the program.
+// trial is one survey processed by the program.
 type trial struct {
 	*site
 	dir      string
@@ -31,11 +31,11 @@ type trial struct {
 	records  survey.Records
 	n        int64
 	counts   []int64           // by partition
-	poisoned map[string][]byte // by record id, what stands in its place
-	batch    int               // records a produce request may hold; 0: as many as fit
+	poisoned map[string][]byte // by record id, the text in its place
+	batch    int               // maximum records of a produce request; 0: as many as fit
 }
 
-// newTrial makes the topic that is read.
+// newTrial creates the source topic.
 func newTrial(t *testing.T, s *site, seed uint64, n int64) *trial {
 	t.Helper()
 	r := survey.Records{Seed: seed, Partitions: partitions}
@@ -48,8 +48,8 @@ func newTrial(t *testing.T, s *site, seed uint64, n int64) *trial {
 	return c
 }
 
-// workFolder is where a trial keeps configurations, logs and files; KAFKATEST_KEEP
-// names a folder in which they stay.
+// workFolder returns a trial's folder for configurations, logs and files. KAFKATEST_KEEP names a
+// folder that is kept.
 func workFolder(t *testing.T) string {
 	t.Helper()
 	keep := os.Getenv("KAFKATEST_KEEP")
@@ -67,10 +67,10 @@ func workFolder(t *testing.T) string {
 type pipeline struct {
 	group    string
 	instance string
-	brokers  []string // where the program is sent; nil: directly to the brokers
+	brokers  []string // addresses for the program; nil: directly to the brokers
 	out      string   // topic
-	sink     string   // in place of the topic
-	source   string   // in place of the topic that is fed
+	sink     string   // instead of the topic
+	source   string   // instead of the source topic
 	until    string
 	delivery string
 	interval string // of commits; default 300ms
@@ -141,7 +141,7 @@ func (c *trial) write(t *testing.T, p pipeline) string {
 	return path
 }
 
-// start runs a program; it does not outlive the test.
+// start runs a program, which ends with the test at the latest.
 func (c *trial) start(t *testing.T, path string, args ...string) *process.Process {
 	t.Helper()
 	p, err := process.Start(c.dir, nil, path, args...)
@@ -167,8 +167,8 @@ func (c *trial) run(t *testing.T, config string, flags ...string) *process.Proce
 	return c.start(t, program(t), append([]string{"run", config}, flags...)...)
 }
 
-// await waits until the group has committed everything that was fed, while at
-// least one of the programs runs.
+// await waits until the group has committed all produced records, while at least one of the
+// programs runs.
 func (c *trial) await(t *testing.T, group string, patience time.Duration, running ...*process.Process) {
 	t.Helper()
 	c.awaitOffsets(t, group, c.counts, patience, running...)
@@ -199,11 +199,11 @@ func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience 
 			}
 			t.Fatalf("after %v the group is at the offsets %v of %v: %v", patience, at, want, err)
 		}
-		wait.Elapse(t.Context(), 50*time.Millisecond) // so often brokers are asked
+		wait.Elapse(t.Context(), 50*time.Millisecond) // interval between questions to brokers
 	}
 }
 
-// drain asks a program to stop and expects it to do so with status 0.
+// drain asks a program to stop and expects status 0.
 func drain(t *testing.T, p *process.Process) {
 	t.Helper()
 	if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -219,15 +219,14 @@ func drain(t *testing.T, p *process.Process) {
 	}
 }
 
-// dump has a Go program that hangs write its stacks to its log, and end.
+// dump makes a Go program that hangs write its stacks to its log and end.
 func dump(p *process.Process) {
 	if p.Signal(syscall.SIGQUIT) == nil {
 		_, _ = p.Wait(5 * time.Second)
 	}
 }
 
-// read reads a topic as a read_committed reader does, once every transaction in
-// it has been decided.
+// read reads a topic like a read_committed reader, after every transaction in it has ended.
 func (c *trial) read(t *testing.T, topic string) []survey.Released {
 	t.Helper()
 	var out []survey.Released
@@ -256,8 +255,8 @@ func (c *trial) readRecords(t *testing.T, topic string) []*kgo.Record {
 	if len(left) == 0 {
 		return out
 	}
-	// The markers that end transactions are kept, since one of them is the last
-	// thing in each partition: only so is it known that all was read.
+	// The markers that end transactions are kept, because one of them is the last record of each
+	// partition: only then is it certain that everything was read.
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(c.cluster.Addresses()...), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond),
@@ -304,11 +303,11 @@ func (c *trial) decided(t *testing.T, ctx context.Context, topic string) []int64
 		if ctx.Err() != nil {
 			t.Fatalf("transactions of %s stay open: its ends are %v, decided up to %v: %v %v", topic, ends, stable, err1, err2)
 		}
-		wait.Elapse(ctx, 100*time.Millisecond) // so often brokers are asked
+		wait.Elapse(ctx, 100*time.Millisecond) // interval between questions to brokers
 	}
 }
 
-// expectation is what must be released of the survey.
+// expectation returns the correct release of the survey.
 func (c *trial) expectation() survey.Expectation {
 	e := survey.Expectation{Records: c.records, Counts: c.counts, Without: map[string]bool{}}
 	for id := range c.poisoned {

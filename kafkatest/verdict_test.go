@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
 )
 
-// undisturbed releases the same topic once more, with nothing in the way, and
-// returns the configuration and the values.
+// undisturbed releases the same topic again without faults, and returns the configuration and the
+// values.
 func (c *trial) undisturbed(t *testing.T, p pipeline) (string, survey.Values) {
 	t.Helper()
 	p.group, p.instance, p.brokers, p.delivery, p.sink, p.until = p.group+"-undisturbed", "", nil, "", "", ""
@@ -33,8 +33,8 @@ func (c *trial) undisturbed(t *testing.T, p pipeline) (string, survey.Values) {
 	return config, count.Values
 }
 
-// verdict holds a release that was disturbed against an undisturbed one: every
-// record once, the same values, the same totals of the assessment.
+// verdict compares a disturbed release with an undisturbed one: every record once, the same values,
+// the same totals of the assessment.
 func (c *trial) verdict(t *testing.T, p pipeline, config string, released []survey.Released, e survey.Expectation) {
 	t.Helper()
 	count := e.Check(released)
@@ -51,14 +51,14 @@ func (c *trial) verdict(t *testing.T, p pipeline, config string, released []surv
 	if count.Duplicates > 0 {
 		t.Logf("%d records came a second time, with the same values", count.Duplicates)
 	}
-	// What comes twice is assessed once.
+	// Records released twice are assessed once.
 	sameTotals(t, c.totals(t, p.group, config), c.totals(t, p.group+"-undisturbed", calm))
 	if p.out != "" {
 		c.countElsewhere(t, p.out, e)
 	}
 }
 
-// totals is what the assessment says of the whole stream.
+// totals are the results of the assessment of the whole stream.
 type totals struct {
 	Records counts                        `json:"records"`
 	Columns map[string]map[string]moments `json:"columns"`
@@ -73,7 +73,7 @@ type moments struct {
 	Max   *float64 `json:"max"`
 }
 
-// totals asks the program for what a group's members have kept.
+// totals asks the program for the state kept by a group's members.
 func (c *trial) totals(t *testing.T, group, config string) totals {
 	t.Helper()
 	cmd := exec.Command(program(t), "assess", "--group", group, "--config", config, "--json")
@@ -109,8 +109,8 @@ func (c *trial) totals(t *testing.T, group, config string) totals {
 	return out
 }
 
-// sameTotals compares counts and extremes exactly and moments to 1e-9 of
-// themselves: sums over partitions may be added up in another order.
+// sameTotals compares counts and extremes exactly and moments to a relative 1e-9, because sums over
+// partitions may have another order.
 func sameTotals(t *testing.T, got, want totals) {
 	t.Helper()
 	for name := range want.Records {
@@ -134,7 +134,7 @@ func sameTotals(t *testing.T, got, want totals) {
 	}
 }
 
-// countElsewhere has librdkafka count the release too, where a Python has it.
+// countElsewhere lets librdkafka count the release too, if a Python installation has it.
 func (c *trial) countElsewhere(t *testing.T, topic string, e survey.Expectation) {
 	t.Helper()
 	python := os.Getenv("KAFKATEST_PYTHON")
@@ -161,11 +161,11 @@ func (c *trial) countElsewhere(t *testing.T, topic string, e survey.Expectation)
 	t.Logf("librdkafka: %s", bytes.TrimSpace(out))
 }
 
-// counts are the members of a report's records that are numbers.
+// counts are the numeric members of a report's records.
 type counts map[string]int64
 
-// UnmarshalJSON implements json.Unmarshaler: what is no number, the counts by reason, is
-// left out.
+// UnmarshalJSON implements json.Unmarshaler and ignores everything that is not a number (the counts
+// by reason).
 func (c *counts) UnmarshalJSON(text []byte) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(text, &all); err != nil {

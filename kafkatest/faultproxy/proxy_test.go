@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// echo answers every line with itself.
+// echo returns every line to the sender.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +50,7 @@ func dial(t *testing.T, p *Proxy) *talk {
 	return &talk{c, bufio.NewReader(c)}
 }
 
-// say sends a line and waits for it.
+// say sends a line and waits for the answer.
 func (c *talk) say(line string, patience time.Duration) error {
 	if _, err := fmt.Fprintln(c, line); err != nil {
 		return err
@@ -110,7 +110,7 @@ func TestDelay(t *testing.T) {
 	c := dial(t, p)
 	p.Delay(150 * time.Millisecond)
 	began := time.Now()
-	// Lines that are sent together come together: the delay is no throttle.
+	// Lines sent together arrive together: the delay does not limit the rate.
 	for i := range 5 {
 		fmt.Fprintln(c, i)
 	}
@@ -137,7 +137,7 @@ func TestResetAndRefuse(t *testing.T) {
 		t.Errorf("got %v, want a connection reset", err)
 	}
 	p.Refuse(true)
-	if refused, err := net.Dial("tcp", p.Addr()); err == nil { // else it is refused at once
+	if refused, err := net.Dial("tcp", p.Addr()); err == nil { // otherwise it is refused at once
 		defer refused.Close()
 		if err := (&talk{refused, bufio.NewReader(refused)}).say("refused", 5*time.Second); err == nil {
 			t.Error("a refused connection answers")

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// release is what a right program would have released: the identifier gone, the
-// numbers changed.
+// release returns the correct release: without the identifier, with changed numbers.
 func release(records Records, counts []int64) []Released {
 	var out []Released
 	for p, n := range counts {
@@ -55,7 +54,7 @@ func TestRecordsAreFunctionsOfTheirPlace(t *testing.T) {
 	}
 }
 
-// TestCheckFindsWhatIsWrong is what every fault test rests on.
+// TestCheckFindsWhatIsWrong tests the check on which every fault test depends.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	records := Records{Seed: 1, Partitions: 3}
 	counts := records.Counts(300)
@@ -73,7 +72,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		name   string
 		change func([]Released) []Released
 		expect Expectation
-		want   string // "" : nothing is wrong
+		want   string // "": no error
 	}{
 		{name: "right"},
 		{name: "one missing", change: func(r []Released) []Released { return append(r[:50:50], r[51:]...) }, want: "1 records are missing, 0-00000050"},

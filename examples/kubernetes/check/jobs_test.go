@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// local is where the paths of the containers lie in the test.
+// local replaces the paths of the containers with those of the test.
 func local(dir, text string) string {
 	return strings.NewReplacer("/etc/sdlfilter", dir, "/run/secrets/sdlfilter", dir, "/data/", dir+"/").Replace(text)
 }
 
 // runJob runs the containers of a job, one for each shard of the plan, with the program of
-// $SDLFILTER. There are so many shards as the plan says, and no more than the job completes.
+// $SDLFILTER. The plan determines the number of shards, which is at most the job's completions.
 func runJob(t *testing.T, dir, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func runJob(t *testing.T, dir, path string) {
 	}
 }
 
-// lines are the lines of the files of a folder, or of one, in order and without heads.
+// lines returns the lines of a file, or of the files of a folder in order, without headers.
 func lines(t *testing.T, path string) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*"))
@@ -76,7 +76,7 @@ func lines(t *testing.T, path string) (all []string) {
 	return all
 }
 
-// What the jobs of a release in shards leave, one after another, is the release of one run.
+// The jobs of a release in shards, one after another, give the release of one run.
 func TestJobsRelease(t *testing.T) {
 	var in bytes.Buffer
 	in.WriteString("person_id,wage,education,region\n")

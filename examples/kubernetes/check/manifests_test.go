@@ -1,5 +1,5 @@
-// Package check decodes the Kubernetes examples strictly into the API's own types.
-// It is a module of its own, as these types are no dependency of the filter.
+// Package check decodes the Kubernetes examples strictly into the API's own types. It is a separate
+// module, because the filter does not depend on these types.
 package check
 
 import (
@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Every manifest is of a kind that is known here, no field is misspelt, and a
-// document that says one field wrong is refused.
+// Every manifest has a known kind and no misspelt field, and a document with one wrong field is
+// refused.
 func TestManifests(t *testing.T) {
 	paths, err := filepath.Glob("../*/*.yaml")
 	if err != nil {
