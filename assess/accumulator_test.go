@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// pairTable is a data set with its release, kept whole for reference: three
-// columns with nulls, ties, a far mean and a constant, some records rejected.
+// pairTable is a data set with its release, kept complete for reference: three columns with nulls,
+// ties, a mean far from 0 and a constant, and some rejected records.
 type pairTable struct {
 	x, y     [4][]float64 // NaN: null
 	rejected []bool
@@ -42,7 +42,7 @@ func makePairs(seed uint64, n int, nulls bool) pairTable {
 			}
 			if nulls && c < 3 && rng.IntN(50) == 0 {
 				x, y = math.NaN(), math.NaN()
-				if rng.IntN(3) == 0 { // as a swap does
+				if rng.IntN(3) == 0 { // like a swap
 					y = v
 				}
 			}
@@ -53,8 +53,7 @@ func makePairs(seed uint64, n int, nulls bool) pairTable {
 	return t
 }
 
-// block cuts rows [from, to) out as a block of stream 0, with a text column at
-// index 4.
+// block returns rows [from, to) as a block of stream 0, with a text column at index 4.
 func (t *pairTable) block(from, to int) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, int64(from), to-from, 5)
@@ -71,7 +70,7 @@ func (t *pairTable) block(from, to int) *microdata.Block {
 		col := &b.Columns[c]
 		put(*col.Alloc(to-from, true), t.x[c][from:to])
 		if c == 3 {
-			continue // not masked: released as it is
+			continue // not masked: released unchanged
 		}
 		released := col.Mutable()
 		released.Valid = microdata.NewBitmap(to-from, released.Valid)
@@ -88,7 +87,7 @@ func (t *pairTable) block(from, to int) *microdata.Block {
 	b.Columns[4].Array = sb.NewArray()
 	for i := from; i < to; i++ {
 		if t.rejected[i] {
-			b.Columns[0].Original.Values[i-from] = math.NaN() // what rejected records hold must not matter
+			b.Columns[0].Original.Values[i-from] = math.NaN() // the values of rejected records must not matter
 			b.Reject(i-from, "c0", "not finite")
 		}
 	}
@@ -111,8 +110,8 @@ func newAccumulator(tb testing.TB, o Options) *Accumulator {
 	return a
 }
 
-// sameAccumulator holds counts, extremes and sample to be equal, sums to 1e-11
-// of their scale.
+// sameAccumulator checks that counts, extremes and sample are equal, and sums up to 1e-11 of their
+// scale.
 func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 	tb.Helper()
 	if got.records != want.records {
@@ -129,7 +128,7 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 			tb.Errorf("column %d: pairs %d, released %v … %v; want %d, %v … %v", c, g.pairs, g.low, g.high, w.pairs, w.low, w.high)
 		}
 		near("squared difference", g.squareDiff, w.squareDiff, 0)
-		// A sum of values that cancel is as exact as the values are.
+		// A sum of values that cancel is as accurate as the values are.
 		near("difference", g.diff, w.diff, math.Sqrt(w.squareDiff*float64(w.pairs)))
 		name := want.opts.Columns[c].Name
 		gt, gb := got.Extremes(name)
@@ -166,8 +165,8 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 	}
 }
 
-// Any split into blocks, of any order, and into accumulators merged in any
-// order, gives the same assessment, and that of the definitions.
+// Any division into blocks, in any order, and into accumulators merged in any order, gives the same
+// assessment, which equals the definitions.
 func TestAnySplitGivesTheSame(t *testing.T) {
 	for _, nulls := range []bool{false, true} {
 		const n = 7001
@@ -217,7 +216,7 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// checkAgainstDefinition computes everything exact by two passes.
+// checkAgainstDefinition computes everything exactly in two passes.
 func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 	t.Helper()
 	n := len(table.rejected)
@@ -283,8 +282,7 @@ func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 	}
 }
 
-// Without a key the sample is a fixed one, uniform as well and other than any
-// keyed one.
+// Without a key the sample is fixed: also uniform, and different from all keyed samples.
 func TestSampleWithoutKey(t *testing.T) {
 	o := Options{Columns: numbered(1), Sample: 200}
 	a, b := newAccumulator(t, o), newAccumulator(t, o)
@@ -315,9 +313,9 @@ func TestSampleWithoutKey(t *testing.T) {
 	}
 }
 
-// The sample is uniform: each record of 20,000 is in a sample of 2,000 with
-// probability 1/10. Counts per tenth of the rows have a hypergeometric SD of
-// √(2000·0.1·0.9·0.9) = 12.7; 5.5 of them give a false-reject rate below 1e-6.
+// The sample is uniform: each of 20,000 records is in a sample of 2,000 with probability 1/10.
+// Counts per tenth of the rows have a hypergeometric SD of √(2000·0.1·0.9·0.9) = 12.7; 5.5 of them
+// give a false-reject rate below 1e-6.
 func TestSampleIsUniform(t *testing.T) {
 	const n = 20_000
 	a := newAccumulator(t, Options{Columns: numbered(1), Sample: 2000, Key: testKey(t)})
@@ -383,10 +381,9 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Extremes returns the r largest and the r smallest records of a column by
-// original value, the most extreme first, the earliest place first among equal
-// values; nil where the column is not assessed. What it returns is as
-// confidential as the original data.
+// Extremes returns the r largest and the r smallest records of a column by original value, the most
+// extreme first, and the earliest place first among equal values. It returns nil if the column is
+// not assessed. The results are as confidential as the original data.
 func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
 	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
 	if c < 0 {
@@ -405,7 +402,7 @@ func (a *Accumulator) Extremes(column string) (top, bottom []Extreme) {
 
 // Extreme is one of the most extreme records of a column, by original value.
 type Extreme struct {
-	Scope              string // of the block it came in
+	Scope              string // of its original block
 	Stream             int
 	Row                int64 // place in the stream
 	Original, Released float64

@@ -23,7 +23,7 @@ func testKey(tb testing.TB) keystream.Key {
 	return k
 }
 
-// noisy is y = x + ε, ε ~ N(0, λ²), clipped to [lower, upper] where clip is set.
+// noisy is y = x + ε, ε ~ N(0, λ²), clipped to [lower, upper] if clip is set.
 type noisy struct {
 	key       keystream.Key
 	columns   []int
@@ -111,7 +111,7 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-// accumulated is an accumulator that has seen n records.
+// accumulated returns an accumulator of n records.
 func accumulated(tb testing.TB, columns, n int, o Options) *Accumulator {
 	tb.Helper()
 	const lambda = 5
@@ -134,9 +134,9 @@ func accumulated(tb testing.TB, columns, n int, o Options) *Accumulator {
 	return a
 }
 
-// The case sampled is the end of a large run: 4 columns, 200 replicates on parts
-// of a sample of 100,000. The case complete is one point of a map: 200
-// replicates of 100,000 records, 1 column, 6 targets.
+// The case sampled is the end of a large run: 4 columns, 200 replicates on parts of a sample of
+// 100,000. The case complete is one point of a map: 200 replicates of 100,000 records, 1 column, 6
+// targets.
 func BenchmarkMeasure(b *testing.B) {
 	for _, c := range []struct {
 		name       string

@@ -75,8 +75,8 @@ func TestBiasWithinItsErrorIsNone(t *testing.T) {
 	}
 }
 
-// What replicates on subsets say of the variance of a mean is of a subset's size: that
-// of the release is smaller by the share, and its own variance by the share's square.
+// Replicates on subsets give the variance of a mean for the size of a subset. The variance for the
+// release is smaller by the share, and its own variance by the squared share.
 func TestBiasOfReplicatesIsScaledByTheShare(t *testing.T) {
 	x := []float64{1, 2, 3, 4, 5, 6, 7, 8}
 	diffs := []float64{0.5, -0.25, 1, 0.125, -0.5, 0.75}
@@ -104,8 +104,8 @@ func TestBiasOfReplicatesIsScaledByTheShare(t *testing.T) {
 	}
 }
 
-// A constant column that leaves as it is has lost nothing; one that noise was added to
-// has, and one that was moved.
+// A constant column that is released unchanged has lost nothing. One with added noise, or one that
+// was shifted, has.
 func TestEfficiencyOfAConstantColumn(t *testing.T) {
 	constant := &comoment.Pair{N: 10, Mi: 7}
 	for _, c := range []struct{ variance, bias, want float64 }{{0, 0, 1}, {4, 0, 0}, {0, 2, 0}} {
@@ -124,7 +124,7 @@ func TestEfficiencyOfAConstantColumn(t *testing.T) {
 	}
 }
 
-// A point of a map has every row that a release with its masks has, the last included.
+// A point of a map contains every row of a release with its masks, including the last.
 func TestExploreHasEveryRow(t *testing.T) {
 	const n, m = 200, 4
 	key := testKey(t)
@@ -208,9 +208,9 @@ func TestEncodingSaysItsVersion(t *testing.T) {
 	}
 }
 
-// The square of an estimated distance from the mean is too great by the Monte-Carlo
-// variance of the estimate, which is taken off: E(τ−ȳ)² is d² − v and the mean's own
-// variance, never less than that.
+// The square of an estimated distance from the mean is too large by the Monte-Carlo variance of the
+// estimate, which is subtracted: E(τ−ȳ)² is d² − v plus the variance of the mean, and never less
+// than the latter.
 func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 	for _, c := range []struct{ tau, square float64 }{
 		{8, 3*3 - 0.5},

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// A bracket of a target holds as many originals as it says, of which the target is the one of its
-// rank; of what a sample holds whole, or does not count, there is none. Within gives the same count.
+// A bracket of a target contains exactly its number of originals, and the target is the one with
+// its rank. If the sample has all records, or they are not counted, there is no bracket. Within
+// gives the same count.
 func TestBracketsHoldTheirTargets(t *testing.T) {
 	const n = 4000
 	table := makePairs(31, n, true)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// ending is a context that ends when it has been asked for so many times.
+// ending is a context that ends after it was checked a given number of times.
 type ending struct {
 	context.Context
 	left atomic.Int64
@@ -27,8 +27,8 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// Whenever a measurement is ended, it says so, or gives what it gives when it is not: never
-// a part, at whichever step the end comes.
+// A measurement that is cancelled returns the error or the complete result: never a partial one, at
+// whichever step it is cancelled.
 func TestEndedAtEveryStep(t *testing.T) {
 	key := testKey(t)
 	chains := noises(t, key, 0, 5, 20)

@@ -14,9 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// The masks of the program themselves: noise, and swaps by text keys, which a
-// replicate sees as codes. Released and replicates have the same law, so the
-// mean squared differences of the one and the other agree.
+// The program's own masks: noise, and swaps by text keys, which a replicate sees as codes. Release
+// and replicates have the same distribution, so their mean squared differences agree.
 func TestReplicatesOfTheChain(t *testing.T) {
 	const n, window = 12_000, 4000
 	key := testKey(t)
@@ -62,9 +61,9 @@ func TestReplicatesOfTheChain(t *testing.T) {
 					a.Add(b)
 				})
 				r := risk(t, measured(t, a).Column("wage"), TargetTypical, KnowledgeIndex)
-				// Mean of (x−y)²: relative SD of a square under 3, so that 12,000 of the
-				// release and 60,000 of replicates are within 5·3·√(1/12000+1/60000) = 15 %;
-				// a swap on a half sample finds partners as well as one on the whole.
+				// Mean of (x−y)²: the relative SD of a square is below 3, so 12,000 of the release
+				// and 60,000 of replicates agree within 5·3·√(1/12000+1/60000) = 15 %. A swap on
+				// half of the sample finds partners as well as one on the whole.
 				if ratio := float64(r.R / r.RealisedR); !(math.Abs(ratio-1) < 0.15) || float64(r.RMSE) < 30 {
 					t.Errorf("R %v, realised %v", r.R, r.RealisedR)
 				}
@@ -76,9 +75,8 @@ func TestReplicatesOfTheChain(t *testing.T) {
 	}
 }
 
-// Of 40,000 records with 2,500 keys few are unique in key and region, of a
-// sample of 4,000 of them most. What replicates of the sample exchange must not
-// pass for what the release does.
+// Of 40,000 records with 2,500 keys few are unique in key and region, but most of a sample of 4,000
+// are. The exchanges in replicates of the sample must not be used as those of the release.
 func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 	const n = 40_000
 	key := testKey(t)
@@ -117,9 +115,9 @@ func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 	}
 }
 
-// A swap leaves the mean as it is, and so does the report say of a release of more
-// records than the sample, where the extreme records stand beside the sample in
-// every replicate and give their values away. Empty values are exchanged like others.
+// A swap keeps the mean, and the report says so for a release with more records than the sample.
+// There the extreme records are added to the sample in every replicate, and their values are
+// exchanged. Missing values are exchanged like others.
 func TestSwapOfASampleHasNoBias(t *testing.T) {
 	const n = 20_000
 	key := testKey(t)
@@ -161,7 +159,7 @@ func TestSwapOfASampleHasNoBias(t *testing.T) {
 		for name, measure := range map[string]func(context.Context) (*Measures, error){"whole": a.Measure, "quick": a.MeasureQuick} {
 			m, err := measure(context.Background())
 			must(t, err)
-			// Nothing but rounding, whatever the draws.
+			// Only rounding errors, for any draws.
 			if u := m.Column("wage").Utility; !(math.Abs(float64(u.Efficiency)-1) < 1e-9) || !(math.Abs(float64(u.Bias)) < 1e-9) {
 				t.Errorf("%s, %s: %+v", scope, name, u)
 			}

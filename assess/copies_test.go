@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// pulled draws afresh around half of a record's value: a mask with a bias and a variance of
-// each record.
+// pulled draws new values around half of a record's value: a mask with a bias, and with a variance
+// for each record.
 type pulled struct{ seed uint64 }
 
 func (pulled) NeedsSurvey() bool             { return false }
@@ -26,9 +26,9 @@ func (p pulled) Apply(b *microdata.Block) error {
 	return nil
 }
 
-// R of m copies is that of a snooper who takes the mean of what each tells, by brute force on
-// copies that are drawn and averaged; of one copy nothing changes. The mean over 2,000 draws has
-// an error of √(2/2000) = 3 %, as has that of as many replicates: 5 of both are 22 %.
+// R of m copies is that of an intruder who takes the mean of the copies, compared with copies that
+// are drawn and averaged. One copy changes nothing. The mean over 2,000 draws has an error of
+// √(2/2000) = 3 %, and so has that of as many replicates: 5 of both are 22 %.
 func TestRiskOfCopies(t *testing.T) {
 	const n, m, draws = 300, 5, 2000
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -92,7 +92,7 @@ func TestRiskOfCopies(t *testing.T) {
 		}
 		return list
 	}
-	one, plain, all := risks(1, 2001, -1), risks(0, 2001, -1), risks(m, 2001, -1) // an odd number: the last has no second
+	one, plain, all := risks(1, 2001, -1), risks(0, 2001, -1), risks(m, 2001, -1) // an odd number: the last replicate has no partner
 	for name, want := range square {
 		if got := 1 / float64(all[name].R); !(math.Abs(got/want-1) <= 0.22) || all[name].Approximate {
 			t.Errorf("%s: E(τ − τ̂)² is %v, drawn %v", name, got, want)
@@ -101,18 +101,19 @@ func TestRiskOfCopies(t *testing.T) {
 			t.Errorf("%s: R is %v of one copy, %v of none, %v of %d", name, one[name].R, plain[name].R, all[name].R, m)
 		}
 	}
-	// Of parts of the sample the same, as far as they tell.
+	// For parts of the sample the same, as far as they allow.
 	if part := risks(m, 2001, 150); !(math.Abs(float64(all["typical index"].R/part["typical index"].R)-1) <= 0.25) {
 		t.Errorf("typical by index: R is %v of all, %v of a sample", all["typical index"].R, part["typical index"].R)
 	}
-	// Of the mean of all values a half is left of what is drawn apart with two copies, and a fifth with five; but
-	// for one of 2001, as a variance has one replicate less.
+	// By the mean of all values, two copies halve the variance of separate draws, and five divide
+	// it by five, except for one of 2001, because a variance has one replicate less.
 	byMean := func(list map[string]Risk) float64 { return 1 / float64(list["typical mean"].R) }
 	two := risks(2, 2001, -1)
 	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) || !(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
 		t.Errorf("typical by mean: E(τ − τ̂)² is %v of one copy, %v of two, %v of %d", byMean(one), byMean(two), byMean(all), m)
 	}
-	// By the mean, on parts: what is uncertain of what is drawn apart is less of more copies, and the rest is the same.
+	// By the mean, on parts: more copies reduce the error of separate draws, and the rest is the
+	// same.
 	noise := func(r Risk) float64 { return math.Pow(float64(r.SE/(r.R*r.R)), 2) }
 	parts, single := risks(m, 2001, 150), risks(1, 2001, 150)
 	for _, name := range []string{"typical mean", "p50 mean", "max mean"} {
@@ -120,7 +121,7 @@ func TestRiskOfCopies(t *testing.T) {
 			t.Errorf("%s: the variance of 1/R is %v, of one copy %v", name, got, most)
 		}
 	}
-	// Without replicates: the most that it can be.
+	// Without replicates: the maximum.
 	for name, r := range risks(m, 0, -1) {
 		if r.R != m*r.RealisedR || !r.Approximate || r.Errs != ErrsSafe {
 			t.Errorf("%s: %+v", name, r)

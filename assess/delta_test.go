@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// near12 holds the sums of two accumulators to 1e-12 of their scale; the rest is
-// for sameAccumulator.
+// near12 checks that the sums of two accumulators agree to 1e-12 of their scale; sameAccumulator
+// checks the rest.
 func near12(t *testing.T, got, want *Accumulator) {
 	t.Helper()
 	near := func(what string, g, w, scale float64) {
@@ -41,8 +41,8 @@ func near12(t *testing.T, got, want *Accumulator) {
 	}
 }
 
-// Deltas that are merged or dropped at random leave the whole as if only the
-// merged records had been added to it, though they keep less.
+// After deltas are merged or dropped at random, the whole is as if only the merged records had been
+// added, although deltas keep less.
 func TestDeltasAddUp(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -107,7 +107,7 @@ func TestDeltasAreSmall(t *testing.T) {
 			t.Errorf("column %d: %d and %d extremes in the delta", c, len(top), len(bottom))
 		}
 	}
-	// Renewing gives no memory away and no record a second time.
+	// Renewing keeps its memory, and no record is added twice.
 	must(t, a.Merge(d))
 	must(t, a.Renew(d))
 	fresh, err := a.Delta()
@@ -128,7 +128,7 @@ func TestDeltasAreSmall(t *testing.T) {
 	}
 }
 
-// A delta goes through its encoding as itself.
+// A delta is unchanged by encoding and decoding.
 func TestDeltaEncoded(t *testing.T) {
 	const n = 3000
 	table := makePairs(7, n, true)
@@ -147,7 +147,7 @@ func TestDeltaEncoded(t *testing.T) {
 	sameAccumulator(t, a, want)
 }
 
-// Merged leaves its parts as they were, and measures as the whole does.
+// Merged does not change its parts, and gives the measures of the whole.
 func TestMergedMeasures(t *testing.T) {
 	table := makePairs(9, 4000, true)
 	o := testOptions(t)

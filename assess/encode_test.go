@@ -76,8 +76,8 @@ func TestDecodingRefuses(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, decoding returns; what it accepts can be added to, merged
-// and measured.
+// Decoding returns for any bytes. Accumulators that it accepts can be added to, merged and
+// measured.
 func FuzzUnmarshalBinary(f *testing.F) {
 	o, data := encodedAccumulator(f)
 	f.Add(data)
@@ -100,8 +100,8 @@ func FuzzUnmarshalBinary(f *testing.F) {
 	})
 }
 
-// Counts that cannot be of so many records are refused, each by itself, and so is a cut
-// among the options, whatever is read of them.
+// Impossible counts are refused, each separately, and so is an encoding truncated within the
+// options.
 func TestImplausibleCounts(t *testing.T) {
 	o := testOptions(t)
 	table := makePairs(3, 400, true)
@@ -148,7 +148,7 @@ func TestImplausibleCounts(t *testing.T) {
 			t.Errorf("%s: plausible", name)
 		}
 	}
-	// At their limits they are.
+	// At their limits the counts are accepted.
 	for name, change := range map[string]func(a *Accumulator){
 		"as many pairs":     func(a *Accumulator) { a.columns[3].pairs, a.columns[3].unchanged = records, records },
 		"as many originals": func(a *Accumulator) { a.columns[0].counts.X.Seen = uint64(records) },

@@ -8,14 +8,15 @@ import (
 	"testing"
 )
 
-// A mask that makes of a part of the records something else than of all is judged by
-// replicates where the sample holds all, and else by the release alone, which is one draw.
+// If a mask gives a part of the records another result than all of them, it is assessed with
+// replicates if the sample has all records, and otherwise with the release alone, which is one
+// draw.
 func TestMasksOfAllRecordsAtOnce(t *testing.T) {
-	const n = 6000 // more than a quick measure has in a replicate
+	const n = 6000 // more records than a replicate of a quick measure
 	key := testKey(t)
 	mask := noisy{key: key, columns: []int{0}, lambda: 3}
 	blocks := normalBlocks(t, 2, n, 700, 3)
-	var made atomic.Int64 // replicates are made at once
+	var made atomic.Int64 // replicates are computed in parallel
 	measures := func(entire bool, sample, replicates int, quick bool) *Measures {
 		o := Options{
 			Columns: []Column{{Name: "a", Masked: true}, {Name: "b", Index: 1}}, Targets: []string{"min", "p50", "p99", "max"},
@@ -39,7 +40,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 		must(t, err)
 		return string(s)
 	}
-	// The sample holds all: it makes no difference.
+	// The sample has all records: it makes no difference.
 	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made.Load() == 0 {
 		t.Errorf("all records are held, and a mask of all of them has other figures")
 	}
@@ -72,7 +73,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	if measures(true, 500, 5, false); made.Load() != 0 {
 		t.Errorf("%d replicates were made on a part", made.Load())
 	}
-	// A quick measure of few records has them all.
+	// A quick measure of few records uses all of them.
 	blocks = blocks[:5]
 	if whole, other := measures(true, -1, 5, true), measures(false, -1, 5, true); text(whole) != text(other) || made.Load() == 0 {
 		t.Error("a quick measure of few records is that of the release alone")

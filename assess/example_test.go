@@ -15,11 +15,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// An accumulator takes pairs of original and released values block by block. With
-// replicates of the masks it tells what is to be expected of the release, and what it
-// measures is held against rules.
+// An accumulator takes pairs of original and released values block by block. With replicates of the
+// masks it computes the expected risk and utility, and the measures are compared with rules.
 func ExampleAccumulator() {
-	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in earnest: keystream.Generate()
+	key, err := keystream.NewKey(bytes.Repeat([]byte("0123456789abcdef"), 2)) // in production: keystream.Generate()
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -48,9 +48,9 @@ func ofSample(tb testing.TB, key keystream.Key, sample, replicates int, chain *t
 	return measured(tb, a).Column("x")
 }
 
-// A clip draws nothing, so that the release shows what is to be expected. On skewed data
-// R of the typical record and U must be those of the release whichever records the
-// sample drew, the bias too; a smaller variance is no precision.
+// A clip draws nothing, so the release shows the expected values. On skewed data R of the typical
+// record, U and the bias must equal those of the release, whichever records the sample drew. A
+// smaller variance is not a gain in precision.
 func TestClipOfSkewedData(t *testing.T) {
 	const n = 60_000
 	x := drawn(n, 5, paretos)
@@ -62,7 +62,7 @@ func TestClipOfSkewedData(t *testing.T) {
 		key, err := keystream.NewKey(secret)
 		must(t, err)
 		c := ofSample(t, key, 2_000, 2, chainOf(t, key, &transform.Truncate{Columns: []string{"x"}, Upper: ptr(1500)}), x)
-		// The values beyond 1,500 are held one by one: what is left is rounding.
+		// The values beyond 1,500 are kept singly: only rounding errors remain.
 		r := risk(t, c, TargetTypical, KnowledgeIndex)
 		if !(math.Abs(float64(r.R/r.RealisedR)-1) <= 1e-9) {
 			t.Errorf("key %d: R %v, of the release %v", seed, r.R, r.RealisedR)
@@ -83,9 +83,9 @@ func TestClipOfSkewedData(t *testing.T) {
 	}
 }
 
-// Beyond the sample R and U are those that replicates of all records show, within four
-// of both standard errors. Of an R from m replicates of one value that error is estimated
-// from the same squares; a tenth of R is allowed beside it, two thirds of √(2/m).
+// With more records than the sample, R and U equal those of replicates of all records, within four
+// of both standard errors. For an R from m replicates of one value, that error is estimated from
+// the same squares; a tenth of R is added, two thirds of √(2/m).
 func TestBeyondTheSample(t *testing.T) {
 	if testing.Short() {
 		t.Skip("40,000 records, 100 replicates of each of several masks")

@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// noises are chains of noise of several SDs on column "wage", with the code of
-// wages: job and region are in columns 1 and 2.
+// noises returns chains of noise with several SDs on column "wage", in the test data of wages: job
+// and region are in columns 1 and 2.
 func noises(tb testing.TB, key keystream.Key, decimals int, sds ...float64) []*transform.Chain {
 	tb.Helper()
 	var chains []*transform.Chain
@@ -44,8 +44,8 @@ func grid(chains []*transform.Chain) func(m int) []Masker {
 	}
 }
 
-// On the whole data a point of a map has the R and U, to the bit, that Measure
-// finds of a release with those masks.
+// On the whole data a point of a map has the same R and U, bit by bit, as Measure for a release
+// with those masks.
 func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 	const n, m = 3000, 20
 	key := testKey(t)
@@ -79,9 +79,9 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 	}
 }
 
-// Beyond the sample a point of a map has the R and U, to the bit, that Measure finds of
-// a release with those masks, and they are those of all records: R within five of both
-// standard errors, of which that of a mean of m squares is √(2/m).
+// With more records than the sample, a point of a map has the same R and U, bit by bit, as Measure
+// for a release with those masks. They equal those of all records: R within five of both standard
+// errors, where that of a mean of m squares is √(2/m).
 func TestExploreOfASample(t *testing.T) {
 	const n, m = 60_000, 60
 	key := testKey(t)
@@ -115,7 +115,7 @@ func TestExploreOfASample(t *testing.T) {
 			if own := c.Risk[i]; own.R != r.R || own.Errs != r.Errs || own.Target != r.Target || own.Knowledge != r.Knowledge {
 				t.Errorf("point %d: %+v, of a release %+v", p, r, own)
 			}
-			// An estimate of R so rough as a mean of m squares is skew: √(2/m) of both.
+			// An estimate of R from a mean of m squares is skewed: √(2/m) of both.
 			w, se := f.Risk[i], float64(r.SE)
 			if e := math.Hypot(se, float64(w.SE)) + math.Sqrt(2./m)*0.5*float64(w.R); !(math.Abs(float64(r.R-w.R)) < 4*e) {
 				t.Errorf("point %d, %s by %s: R %v ± %v, of all %v ± %v", p, r.Target, r.Knowledge, r.R, se, w.R, w.SE)
@@ -124,7 +124,7 @@ func TestExploreOfASample(t *testing.T) {
 	}
 }
 
-// lawOf gives Options the laws of a chain.
+// lawOf returns the laws of a chain for Options.
 func lawOf(c *transform.Chain) func(string) Law {
 	return func(column string) Law {
 		if l, ok := c.Law(column); ok {
@@ -134,8 +134,7 @@ func lawOf(c *transform.Chain) func(string) Law {
 	}
 }
 
-// lift adds to every value its region's number times 10: what is known of each
-// group is known exactly.
+// lift adds its region's number times 10 to every value: each group is known exactly.
 type lift struct{ shift }
 
 func (lift) Apply(b *microdata.Block) error {
@@ -188,7 +187,8 @@ func TestExploreByGroup(t *testing.T) {
 				if r.Knowledge == KnowledgeMean {
 					continue
 				}
-				// Every value of the group moved by as much, so its order statistics too.
+				// Every value of the group moved by the same amount, and so did its order
+				// statistics.
 				if !(math.Abs(float64(r.RMSE)-moved) <= 1e-9) {
 					t.Errorf("group %v, %s by %s: RMSE %v, want %v", g.Codes, r.Target, r.Knowledge, r.RMSE, moved)
 				}
@@ -299,8 +299,8 @@ func TestExploreRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkExplore is the map of issue size: 200 replicates of 20 grid points on
-// 100,000 records of one column with 6 targets.
+// BenchmarkExplore measures a realistic map: 200 replicates of 20 grid points on 100,000 records of
+// one column with 6 targets.
 func BenchmarkExplore(b *testing.B) {
 	key := testKey(b)
 	var sds []float64

@@ -16,9 +16,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// survey is a small file of the kind that is masked: wages with decimals, skewed, some
-// of them null or not finite; hours with heaps; a class and a region by which records
-// are swapped; in two streams of two topics, with gaps; some records rejected.
+// survey is a small typical file: skewed wages with decimals, some null or not finite; hours with
+// many ties; a class and a region for swaps; two streams of two topics, with gaps; some rejected
+// records.
 type survey struct {
 	columns  [4][]float64
 	rejected map[int]bool
@@ -44,7 +44,7 @@ func newSurvey(n int, seed uint64, clean bool) *survey {
 
 const surveyBlock = 60
 
-// blocks cuts the survey up.
+// blocks divides the survey into blocks.
 func (s *survey) blocks(do func(b *microdata.Block)) {
 	n := len(s.columns[0])
 	for k, from := 0, 0; from < n; k, from = k+1, from+surveyBlock {
@@ -76,7 +76,7 @@ func (s *survey) blocks(do func(b *microdata.Block)) {
 	}
 }
 
-// chain makes masks ready for a survey.
+// chain prepares masks for a survey.
 func (s *survey) chain(tb testing.TB, key keystream.Key, masks ...transform.Params) *transform.Chain {
 	tb.Helper()
 	var specs []transform.Spec
@@ -96,7 +96,7 @@ func (s *survey) chain(tb testing.TB, key keystream.Key, masks ...transform.Para
 	return c
 }
 
-// exchangeOf is what a swap might do, told by rule.
+// exchangeOf is an exchange with prescribed results, like a swap.
 type exchangeOf struct{ of float64 }
 
 func (x exchangeOf) Typical(column string) (square, se float64, ok bool) {
@@ -175,8 +175,8 @@ func addRisks(f *pinned.Figures, at string, risks []Risk) {
 	}
 }
 
-// figureCases are assessments of every kind: of all records and of a sample, with
-// replicates, with laws and without either, with swaps, with what is told of swaps.
+// figureCases are assessments of every kind: with all records and with a sample, with replicates,
+// with laws and without either, with swaps, and with expectations of swaps.
 func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.Chain) {
 	key := testKey(tb)
 	noise := func(sd float64, columns ...string) transform.Params {
@@ -241,9 +241,8 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 	return cases
 }
 
-// Everything that Measure and MeasureQuick say of small files, and what the same says of
-// the accumulator after a way through bytes. Whether it is right is for other tests to
-// say; here a change of any figure is seen.
+// All results of Measure and MeasureQuick for small files, and those of the accumulator after
+// encoding and decoding. Other tests check that they are right; this test detects any change.
 func TestFiguresOfMeasures(t *testing.T) {
 	cases := figureCases(t)
 	for name, of := range cases {

@@ -11,7 +11,7 @@ func ptr(v float64) *float64 { return &v }
 func TestRuleCheck(t *testing.T) {
 	for _, c := range []struct {
 		rule Rule
-		want string // of the only problem; "" for none
+		want string // of the only problem; "": none
 	}{
 		{Rule{Column: "wage", MaxRisk: ptr(4e-5), Target: "max", Knowledge: "index"}, ""},
 		{Rule{Column: "wage", MinRMSE: ptr(5000)}, ""},
@@ -107,8 +107,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What rests on a sample is judged where it is the less safe, two standard errors
-// of D = 1/R or of 1/U off; what does not is judged as it is.
+// Figures from a sample are judged at their less safe end, two standard errors of D = 1/R or of 1/U
+// away. Other figures are judged directly.
 func TestJudgeAtTheUnsafeEnd(t *testing.T) {
 	nan, inf := Float(math.NaN()), Float(math.Inf(1))
 	for _, c := range []struct {

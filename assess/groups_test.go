@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// grouped is the reckoning of records with a value and two keys; NaN is none.
+// grouped returns the reckoning of records with a value and two keys; NaN is missing.
 func grouped(t *testing.T, x, one, two []float64, targets ...string) *reckoning {
 	t.Helper()
 	b := new(microdata.Block)
@@ -29,8 +29,8 @@ func grouped(t *testing.T, x, one, two []float64, targets ...string) *reckoning 
 	return a.reckon(true)
 }
 
-// Groups are the records that agree in every key, in the order of the keys; records
-// without a key are in none. Each has its own targets, the last one included.
+// Groups are the records with equal values in every key, in the order of the keys; records without
+// a key are in none. Each group has its own targets, including the last group.
 func TestGroups(t *testing.T) {
 	nan := math.NaN()
 	x := []float64{10, 20, 30, 40, 50, 60, 70, 80}
@@ -75,7 +75,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// As many groups as a report can mean, and one more.
+// The maximum number of groups in a report, and one more.
 func TestGroupsAreBounded(t *testing.T) {
 	for _, n := range []int{MaxGroups - 1, MaxGroups, MaxGroups + 1} {
 		x := make([]float64, n)
@@ -92,8 +92,8 @@ func TestGroupsAreBounded(t *testing.T) {
 	}
 }
 
-// Replay shows every record once, in blocks of at most the size, also the last; where
-// the sample has not all of them it shows none.
+// Replay returns every record once, in blocks of at most the given size, including the last. If the
+// sample does not have all records, it returns none.
 func TestReplayShowsEveryRecord(t *testing.T) {
 	const n = 23
 	key := testKey(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever the distribution: at most 35 bins, none but an empty one under 10 on
-// a side, every value in a bin, no edge a value.
+// For any distribution: at most 35 bins, no non-empty bin with fewer than 10 values on a side,
+// every value in a bin, and no edge equal to a value.
 func TestHistogram(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for name, draw := range map[string]func() float64{
@@ -79,7 +79,7 @@ func inBin(x []float64, h *Histogram, i int) (k int) {
 	return k
 }
 
-// A released value that is the first edge is in the first bin, and needs no bin before it.
+// A released value equal to the first edge is in the first bin, and needs no bin before it.
 func TestHistogramFromItsFirstEdge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	x, y := make([]float64, 300), make([]float64, 300)
@@ -99,15 +99,15 @@ func TestHistogramFromItsFirstEdge(t *testing.T) {
 	}
 }
 
-// A nice width exceeds what it is asked to, of powers of ten and of their neighbours too, and
-// the next smaller one does not.
+// A nice width exceeds the required one, also near powers of ten, and the next smaller nice width
+// does not.
 func TestNiceAbove(t *testing.T) {
 	for k := -300; k <= 300; k++ {
 		for m, next := range map[float64]float64{1: 2, 2: 5, 5: 10} {
 			p := math.Pow(10, float64(k))
 			v := m * p
-			// Beyond 10²² two ways to a power of ten differ in the last digits: v is then just
-			// beside a nice width.
+			// Above 10²² two ways to compute a power of ten differ in the last digits: v is then
+			// only close to a nice width.
 			exact := k >= 0 && k <= 22
 			for at, want := range map[float64]float64{v * (1 - 1e-12): v, v: next * p, v * (1 + 1e-12): next * p} {
 				if got := niceAbove(at); !(got > at) || (exact || at != v) && !(math.Abs(got-want) <= 1e-14*want) {
@@ -119,7 +119,7 @@ func TestNiceAbove(t *testing.T) {
 }
 
 // A value is counted in the bin that begins with it, one at the last edge in the last bin, and one
-// that is far from all inner edges in the bin at that end.
+// far from all inner edges in the bin at that end.
 func TestCountsInBins(t *testing.T) {
 	edges := []float64{-50, 0, 1, 2, 90}
 	for _, c := range []struct {

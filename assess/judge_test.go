@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Infinite and missing numbers have a form in JSON, and the same is read again.
+// Infinite and missing numbers have a form in JSON, and are read back unchanged.
 func TestFloatsInJSON(t *testing.T) {
 	for _, c := range []struct {
 		v    float64
@@ -34,7 +34,7 @@ func TestFloatsInJSON(t *testing.T) {
 	}
 }
 
-// A rule about the order speaks of the typical record alone.
+// A rule about the order applies to the typical record only.
 func TestOrderRuleHasNoOtherTarget(t *testing.T) {
 	for target, want := range map[string]string{"": "", "typical": "", "max": `target: must be typical or left out with knowledge order, got "max"`} {
 		ps := Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "order", Target: target}.Check()
@@ -48,9 +48,8 @@ func TestOrderRuleHasNoOtherTarget(t *testing.T) {
 	}
 }
 
-// What is advised where a rule about efficiency fails: less noise where that helps, a mask
-// less one-sided where the bias alone takes more than the limit leaves, and neither of
-// what cannot be known.
+// The advice for a failed rule about efficiency: less noise if that helps, a less biased mask if
+// the bias alone exceeds the limit, and neither if that is unknown.
 func TestAdviceOfEfficiency(t *testing.T) {
 	const n, sd = 100, 30.0
 	u0 := n / (sd * sd)
@@ -60,7 +59,7 @@ func TestAdviceOfEfficiency(t *testing.T) {
 		n               int64
 		noise, onesided bool
 	}{
-		// 1/U may be 1/(0.8·u0) = 11.25: 9 of it is that of the data, 2.25 = 1.5² is left.
+		// 1/U may be 1/(0.8·u0) = 11.25: 9 of it belongs to the data, and 2.25 = 1.5² remains.
 		{"bias just below", 0.8, 1.49, sd, n, true, false},
 		{"bias just above", 0.8, 1.51, sd, n, true, true},
 		{"negative bias", 0.8, -1.51, sd, n, true, true},
@@ -85,7 +84,7 @@ func TestAdviceOfEfficiency(t *testing.T) {
 	}
 }
 
-// A rule about the order of a shuffled file is held against what the mean tells.
+// A rule about the order of a shuffled file is compared with the knowledge by the mean.
 func TestOrderOfShuffledRecordsIsJudgedByTheMean(t *testing.T) {
 	column := func(change func(c *ColumnMeasures)) *ColumnMeasures {
 		// The error of the mean: 30²·99/100 + 4² = 907, an RMSE of 30.116.
@@ -208,8 +207,7 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 	}
 }
 
-// A profile that says what cannot be is refused, whichever column says it, and one at the
-// limit is not.
+// A profile with impossible content in any column is refused; one at the limit is accepted.
 func TestProfilesThatCannotBe(t *testing.T) {
 	column := func(name string) ColumnProfile { return ColumnProfile{Name: name} }
 	profile := func(change func(p *Profile)) *Profile {
@@ -263,8 +261,8 @@ func TestProfilesThatCannotBe(t *testing.T) {
 	}
 }
 
-// Values whose sum is beyond what a float64 holds are profiled one by one, the last of a
-// block included.
+// Values with a sum outside the range of float64 are profiled one by one, including the last of a
+// block.
 func TestProfileOfTheGreatestValues(t *testing.T) {
 	for _, n := range []int{2, 3, 300} {
 		p := NewProfiler([]Column{{Name: "a"}})
@@ -282,8 +280,8 @@ func TestProfileOfTheGreatestValues(t *testing.T) {
 	}
 }
 
-// A rejected record is in no figure of a profile, though its value is there: the first of a
-// block, one within a run of records, the last.
+// A rejected record does not enter a profile, although its value is present: the first of a block,
+// one within a run of records, the last.
 func TestProfileWithoutRejectedRecords(t *testing.T) {
 	const n = 700
 	for _, row := range []int{0, 300, n - 1} {
@@ -303,7 +301,7 @@ func TestProfileWithoutRejectedRecords(t *testing.T) {
 	}
 }
 
-// failingMask fails at a step: of the survey, at its end, or where it is applied.
+// failingMask fails at a step: in the survey, at its end, or when it is applied.
 type failingMask struct{ at string }
 
 var errMask = errors.New("masks[0]: broken")
@@ -352,7 +350,7 @@ func TestMasksThatFail(t *testing.T) {
 	}
 }
 
-// The law of the masks is a rule that nobody wrote, where there are others or a gate.
+// The law of the masks is an implicit rule, if there are other rules or a gate.
 func TestJudgeHoldsTheLaw(t *testing.T) {
 	explained, count := Float(2), int64(4)
 	m := func(gated bool) *Measures {
@@ -379,7 +377,8 @@ func TestJudgeHoldsTheLaw(t *testing.T) {
 	}
 }
 
-// What is computed back fails under any rules, with who computes it where that is known.
+// Recovered values fail under any rules, and the verdict names the method that recovers them if it
+// is known.
 func TestJudgeInversion(t *testing.T) {
 	for _, c := range []struct {
 		inverted int64

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Sums of a run by their definition, of any length, with centres and without; and whether
-// a value lies beyond the bounds, tried at every place and on either side of every bound.
+// Sums of a run by definition, for any length, with and without centres; and whether a value lies
+// beyond the bounds, tested at every place and on either side of every bound.
 func TestSumsOfARun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 3))
 	const lo, hi, low, high = -3.0, 4.0, -5.0, 6.0
@@ -69,8 +69,8 @@ func TestSumsOfARun(t *testing.T) {
 	}
 }
 
-// Pairs that are the same, by their definition, over several runs of which the last is
-// not full: no pair is one that is missing, not finite or rejected on either side.
+// Unchanged pairs by definition, over several runs, the last one not full: pairs that are missing,
+// not finite or rejected on either side do not count.
 func TestUnchangedByDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(22, 3))
 	for _, n := range []int{1, 63, 64, 65, 700, 1025} {
@@ -123,8 +123,8 @@ func TestUnchangedByDefinition(t *testing.T) {
 	}
 }
 
-// How many values may stay the same before it is said: Bernstein's bound on what the law
-// explains, wider where the law is known of a sample and the values differ in it.
+// The number of unchanged values that is reported as an excess: Bernstein's bound on the number
+// that the law explains, wider if the law is estimated from a sample and the values differ in it.
 func TestExcessOverASample(t *testing.T) {
 	const n, k = 2000, 200
 	key := testKey(t)

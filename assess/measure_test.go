@@ -20,9 +20,9 @@ func measured(tb testing.TB, a *Accumulator) *Measures {
 	return m
 }
 
-// A release of 300,000 skew incomes, clipped at 0, is measured from all pairs
-// and from a sample of 30,000. Each R of the sample must agree with that of the
-// whole within what 100 replicates and a sample of that size can do.
+// A release of 300,000 skewed incomes, clipped at 0, is measured from all pairs and from a sample
+// of 30,000. Each R of the sample must agree with that of the whole, within the error of 100
+// replicates and a sample of that size.
 func TestSampledAgreesWithComplete(t *testing.T) {
 	if testing.Short() {
 		t.Skip("300,000 records, 100 replicates")
@@ -46,10 +46,9 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 		return measured(t, a).Column("income")
 	}
 	full, part := at(-1), at(sampled)
-	// 1/U is all but b², b the bias by clipping. Its standard error is that of
-	// n + m·10,000 draws with an SD under λ, 0.26, and that of the mean of
-	// E(y−x | x), with an SD under 60, over the sample, 0.35: together 0.44, or
-	// 2·0.44/b of U.
+	// 1/U is nearly b², where b is the bias by clipping. Its standard error is that of n + m·10,000
+	// draws with an SD below λ, 0.26, and that of the mean of E(y−x | x), with an SD below 60, over
+	// the sample, 0.35: together 0.44, or 2·0.44/b of U.
 	if r := float64(part.Utility.U / full.Utility.U); !(math.Abs(r-1) <= 5*2*0.44/float64(full.Utility.Bias)) {
 		t.Errorf("U: sampled/complete = %v at a bias of %v", r, full.Utility.Bias)
 	}
@@ -67,7 +66,7 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 			t.Errorf("%s: sampled is %v", what, p.Sampled)
 		}
 		if f.Knowledge == KnowledgePosition {
-			// Both order statistics are found to within a bin, of one unit at most.
+			// Both order statistics are located to within a bin, of at most one unit.
 			fd, pd := 1/math.Sqrt(float64(f.RealisedR)), 1/math.Sqrt(float64(p.RealisedR))
 			if !(math.Abs(fd-pd) <= 2) {
 				t.Errorf("%s: the release's error is %v, counted %v", what, fd, pd)
@@ -77,8 +76,8 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 		var tolerance float64
 		switch f.Knowledge {
 		case KnowledgeIndex:
-			// √ of a mean of m squares: relative standard error √(1/2m) each; five
-			// of the difference's. Where clipping is likely the squares vary less.
+			// √ of a mean of m squares: relative standard error √(1/2m) each; five of the
+			// difference's. If clipping is likely the squares vary less.
 			tolerance = 5 * math.Sqrt(1.0/m) * fr
 			if f.Target == TargetTypical {
 				tolerance = 0.02 * fr
@@ -88,10 +87,10 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 			// √(p(1−p)/30000)/f, at most 4 % of the RMSE; the rest is exact.
 			tolerance = 0.05*fr + 5
 		case KnowledgePosition:
-			// τ̂−τ, counted over all records, has the standard error of a quantile of
-			// y given x, at p99 (density 2e-5 a unit) under 5·√(0.01/300000)/2e-5 = 46,
-			// elsewhere under a fifth of that; the sample's would be three times that.
-			// A bin is one unit wide at most.
+			// τ̂−τ, counted over all records, has the standard error of a quantile of y given x: at
+			// p99 (density 2e-5 per unit) below 5·√(0.01/300000)/2e-5 = 46, elsewhere below a fifth
+			// of that. From the sample alone it would be three times that. A bin is at most one
+			// unit wide.
 			tolerance = 11
 			if f.Target == "p99" {
 				tolerance = 48
@@ -109,9 +108,9 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 	}
 }
 
-// Near the middle noise does not move an order statistic but by chance. Where
-// the release's happens to lie nearer to its target than its standard error over
-// the mask, that error is what is expected of it, and not less.
+// Near the middle, noise moves an order statistic only by chance. If the order statistic of the
+// release happens to lie nearer to its target than its standard error over the mask, that standard
+// error is the expected error, and not less.
 func TestPositionIsNotKnownBetterThanByChance(t *testing.T) {
 	const n = 40_000
 	key := testKey(t)
@@ -131,8 +130,8 @@ func TestPositionIsNotKnownBetterThanByChance(t *testing.T) {
 		if !(r.R <= r.RealisedR*(1+1e-9)) {
 			t.Errorf("%s: R %v above that of the release, %v", target, r.R, r.RealisedR)
 		}
-		// Var y_(k) given x is at least a quarter of that without, p(1−p)/(n f²)
-		// with f ≤ 0.29: an RMSE of at least ½·0.45/(200·0.29).
+		// Var y_(k) given x is at least a quarter of that without, p(1−p)/(n f²) with f ≤ 0.29: an
+		// RMSE of at least ½·0.45/(200·0.29).
 		if float64(r.RMSE) < 0.0038*0.5 {
 			t.Errorf("%s: RMSE %v", target, r.RMSE)
 		}
@@ -145,8 +144,7 @@ func TestPositionIsNotKnownBetterThanByChance(t *testing.T) {
 	}
 }
 
-// The result does not depend on the number of cores, nor does a second Measure
-// differ from the first.
+// The result does not depend on the number of cores, and a second Measure gives the same result.
 func TestMeasureIsReproducible(t *testing.T) {
 	for _, n := range []int{900, 20_000} {
 		a := accumulated(t, 2, n, Options{Sample: 12_000, Replicates: 9, Targets: tableTargets})
@@ -164,7 +162,7 @@ func TestMeasureIsReproducible(t *testing.T) {
 	}
 }
 
-// unchanged releases everything as it is.
+// unchanged releases every value unchanged.
 type unchanged struct{}
 
 func (unchanged) NeedsSurvey() bool             { return false }
@@ -201,7 +199,7 @@ func TestWithoutMaskingRiskIsInfinite(t *testing.T) {
 	}
 }
 
-// shift adds 10 to value k of column 0 in every block and nothing elsewhere.
+// shift adds 10 to value k of column 0 in every block and changes nothing else.
 type shift struct{ row int }
 
 func (shift) NeedsSurvey() bool             { return false }
@@ -215,8 +213,8 @@ func (s shift) Apply(b *microdata.Block) error {
 	return nil
 }
 
-// Among equal values the record of an order statistic is the one that the order
-// of place makes it, and the first one at either end.
+// Among equal values, the record of an order statistic is determined by the order of places, and at
+// either end it is the first one.
 func TestTiesAreSettledByPlace(t *testing.T) {
 	x := []float64{7, 2, 7, 2, 5, 5, 5, 2, 7}
 	for _, c := range []struct {
@@ -290,8 +288,8 @@ func TestNullsAreLeftOut(t *testing.T) {
 	}
 }
 
-// What a mask makes of a value that it cannot mask may be anything; such a
-// record is rejected, and nothing measured may depend on it.
+// A mask may release anything for a value that it cannot mask; such a record is rejected, and no
+// measure may depend on it.
 func TestRejectedRecordsDoNotMatter(t *testing.T) {
 	measures := func(odd float64) string {
 		o := testOptions(t)
@@ -354,8 +352,8 @@ func TestFewRecords(t *testing.T) {
 	}
 }
 
-// Replicates on several streams mask each stream as its own, and the answer of
-// each record stands at its place.
+// Replicates with several streams mask each stream separately, and the answer for each record
+// stands at its place.
 func TestStreamsStayApart(t *testing.T) {
 	key := testKey(t)
 	mask := noisy{key: key, columns: []int{0}, lambda: 3}
@@ -393,7 +391,7 @@ func (w watched) Apply(b *microdata.Block) error {
 	return w.noisy.Apply(b)
 }
 
-// failing fails as a mask may.
+// failing returns an error like a mask.
 type failing struct{ unchanged }
 
 func (failing) Apply(*microdata.Block) error { return fmt.Errorf("masks[0].noise: broken") }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What is kept of a record at either end of a column, and of the order, falls with the
-// number of columns, so that all of it fits 32 and 64 MiB; what is asked for is kept.
+// The number of records kept at either end of a column, and for the order, decreases with the
+// number of columns, so that they fit into 32 and 64 MiB. A configured number is kept.
 func TestDefaultsFallWithTheColumns(t *testing.T) {
 	for _, c := range []struct {
 		columns, carry  int

@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// orderBlock is a block of one column with original and released values.
+// orderBlock returns a block of one column with original and released values.
 func orderBlock(x, y []float64, from, to int) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, int64(from), to-from, 1)
@@ -43,9 +43,8 @@ func measureOrder(t *testing.T, x, y []float64, bins int) (*ColumnMeasures, *Ris
 	return c, nil
 }
 
-// pava is isotonic regression by the min-max formula in its plainest form, on few
-// values: max over a ≤ i of min over b ≥ i of the mean of y[a..b]. It shares no
-// code with what it checks.
+// pava is isotonic regression by the min-max formula in its simplest form, for few values: max over
+// a ≤ i of min over b ≥ i of the mean of y[a..b]. It shares no code with the tested one.
 func pava(y []float64) []float64 {
 	n := len(y)
 	sum := make([]float64, n+1)
@@ -88,9 +87,8 @@ func lognormal(rng *rand.Rand, n int) []float64 {
 	return x
 }
 
-// A sorted file is found out to what the isotonic regression over all of it gives,
-// whatever is kept of it, rising or falling: never to much less, as R would be
-// understated then.
+// For a sorted file the risk is that of isotonic regression over all records, however much of it is
+// kept, ascending or descending. It is never much less, because R would then be understated.
 func TestOrderOfASortedFile(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 1))
 	for _, n := range []int{60, 3000, 9000} {
@@ -120,8 +118,8 @@ func TestOrderOfASortedFile(t *testing.T) {
 	}
 }
 
-// No order is reported if there is none: for shuffled files of any shape, with heaps, with nulls left
-// out, small and large.
+// If there is no order, none is reported: for shuffled files of any shape, with many ties, with
+// nulls left out, small and large.
 func TestShuffledFilesDoNotDepart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 1))
 	for name, draw := range map[string]func() float64{
@@ -147,9 +145,9 @@ func TestShuffledFilesDoNotDepart(t *testing.T) {
 	}
 }
 
-// What a snooper who has the whole file finds by the best means for each kind of
-// order, each written down here anew, is not understated by more than a tenth in
-// RMSE and three standard errors; nor is it overstated to a third.
+// An intruder with the whole file uses the best method for each kind of order, which the test
+// implements independently. His RMSE is not understated by more than a tenth and three standard
+// errors, and not overstated by more than a factor of three.
 func TestOrdersOfManyKinds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 1))
 	const n, lambda = 60_000, 1.0
@@ -186,11 +184,11 @@ func TestOrdersOfManyKinds(t *testing.T) {
 	}
 	type kind struct {
 		x   []float64
-		fit func(y []float64) []float64 // the best means, with the original's parameters known
+		fit func(y []float64) []float64 // the best method, with the original's parameters known
 	}
 	kinds := map[string]kind{}
 
-	series := make([]float64, n) // autoregressive; the Wiener filter is the best there is
+	series := make([]float64, n) // autoregressive; the Wiener filter is optimal
 	for i := range series {
 		if i > 0 {
 			series[i] = 0.95 * series[i-1]
@@ -244,8 +242,8 @@ func TestOrdersOfManyKinds(t *testing.T) {
 	}
 }
 
-// kalman is the smoother of an autoregressive series of variance 1 under noise of
-// SD λ (Rauch, Tung and Striebel).
+// kalman is the smoother of an autoregressive series of variance 1 with noise of SD λ (Rauch, Tung
+// and Striebel).
 func kalman(y []float64, rho, lambda float64) []float64 {
 	n := len(y)
 	mean, variance := make([]float64, n), make([]float64, n)

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Duncan, Keller-McNulty and Stokes (2004), section 5, on 177 incomes built to
-// the summary of their table 1.
+// Duncan, Keller-McNulty and Stokes (2004), section 5, on 177 incomes constructed from the summary
+// in their table 1.
 
 func incomes(tb testing.TB) []float64 {
 	tb.Helper()
@@ -85,10 +85,9 @@ func risk(tb testing.TB, c *ColumnMeasures, target, knowledge string) Risk {
 	return Risk{}
 }
 
-// within holds got against a value printed with two digits, want, when got is
-// an average over m replicates of squares with a coefficient of variation of
-// about √2 (a squared normal deviate): relative standard error √(2/m), five of
-// them allowed, and half a unit of want's last digit.
+// within compares got with a value printed with two digits, want. got is an average over m
+// replicates of squares with a coefficient of variation of about √2 (a squared normal deviate): the
+// tolerance is five relative standard errors √(2/m), plus half a unit of want's last digit.
 func within(tb testing.TB, what string, got Float, want float64, m int, digits float64) {
 	tb.Helper()
 	unit := math.Pow(10, math.Floor(math.Log10(want))-1)
@@ -98,7 +97,7 @@ func within(tb testing.TB, what string, got Float, want float64, m int, digits f
 	}
 }
 
-// docs/methods.md, section 3, the table of checks, simulated there with 2,000 replicates: the
+// The table of checks in docs/methods.md, section 3, simulated there with 2,000 replicates: the
 // difference of two runs has twice the variance of one, hence 2·2.
 func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 	x := incomes(t)
@@ -115,9 +114,9 @@ func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 		if c.Utility.U0 < 9.95e-7 || c.Utility.U0 > 10.05e-7 {
 			t.Errorf("U0 = %v, want 10.0E-07", c.Utility.U0)
 		}
-		// U is a mean over m replicates, and so is the table's: four standard errors
-		// of their difference, and half a unit of the table's last digit. Over twelve
-		// keys U had an SD of 0.7 % at f = 0.4 and of 1.6 % at f = 1.
+		// U is a mean over m replicates, and so is that of the table: four standard errors of their
+		// difference, plus half a unit of the table's last digit. Over twelve keys U had an SD of
+		// 0.7 % at f = 0.4 and of 1.6 % at f = 1.
 		if d := math.Abs(float64(c.Utility.U) - row.u); d > 4*math.Sqrt2*float64(c.Utility.SE)+0.005e-7 {
 			t.Errorf("f = %v: U = %v ± %v, want %v", row.f, c.Utility.U, c.Utility.SE, row.u)
 		}
@@ -139,9 +138,9 @@ func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 	}
 }
 
-// Figures 5 and 6: with the minimum as target and knowledge of its position no
-// noise brings R below 4.0E-08, as truncation at 0 limits the error to 2,000
-// USD (1/2000² = 2.5E-07 in the end); position beats index at p99 for every f.
+// Figures 5 and 6: with the minimum as target and knowledge of its position, no noise brings R
+// below 4.0E-08, because truncation at 0 limits the error to 2,000 USD (1/2000² = 2.5E-07 in the
+// end). Position gives a greater risk than index at p99 for every f.
 func TestFigures5And6(t *testing.T) {
 	x := incomes(t)
 	s := math.Sqrt(variance(x))
@@ -152,9 +151,8 @@ func TestFigures5And6(t *testing.T) {
 		} else if f > 0.3 && math.Abs(float64(r)-2.5e-7) > 0.1e-7 {
 			t.Errorf("f = %.2f: R of min by position = %v, want 2.5E-07", f, r)
 		}
-		// The two differ by 10 to 60 % and are correlated, as both see the same
-		// draws; their standard errors at 400 replicates are 7 %. From f = 0.1 on
-		// the difference is beyond chance.
+		// The two differ by 10 to 60 % and are correlated, because both use the same draws; their
+		// standard errors at 400 replicates are 7 %. From f = 0.1 on the difference is significant.
 		index, position := risk(t, c, "p99", KnowledgeIndex).R, risk(t, c, "p99", KnowledgePosition).R
 		if f > 0.09 && position <= index {
 			t.Errorf("f = %.2f: R of p99 by position %v, by index %v", f, position, index)
@@ -162,7 +160,7 @@ func TestFigures5And6(t *testing.T) {
 	}
 }
 
-// variance by two passes about the first value, divisor n−1.
+// variance by two passes around the first value, divisor n−1.
 func variance(x []float64) float64 {
 	mean, c := 0.0, 0.0
 	for _, v := range x {
@@ -203,12 +201,12 @@ func TestEquations3And4(t *testing.T) {
 	if got := 1 / float64(risk(t, c, TargetTypical, KnowledgeIndex).R); !(math.Abs(got/(lambda*lambda)-1) <= 5*math.Sqrt(2.0/(n*m))) {
 		t.Errorf("eq. 4: 1/R = %v, want %v", got, lambda*lambda)
 	}
-	// One record, m replicates; 5.2 standard errors, as the χ² is skew.
+	// One record, m replicates; 5.2 standard errors, because χ² is skewed.
 	if got := 1 / float64(risk(t, c, "p50", KnowledgeIndex).R); !(math.Abs(got/(lambda*lambda)-1) <= 5.2*math.Sqrt(2.0/m)) {
 		t.Errorf("index of one record: 1/R = %v, want %v", got, lambda*lambda)
 	}
-	// Section 4.1: U = n/(σ²+λ²); s_m² has relative standard error √(2/n) about
-	// S_x²+λ² in each replicate, of which m are averaged, plus 2·cov(x, ε).
+	// Section 4.1: U = n/(σ²+λ²). s_m² has a relative standard error of √(2/n) around S_x²+λ² in
+	// each of m averaged replicates, plus 2·cov(x, ε).
 	want := n / (variance(x) + lambda*lambda)
 	if got := float64(c.Utility.U); !(math.Abs(got/want-1) <= 0.005) {
 		t.Errorf("U = %v, want %v", got, want)

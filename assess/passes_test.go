@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// kept are the values of one column by their definition, in the order of the records.
+// kept are the values of one column by definition, in the order of the records.
 type kept struct {
 	x, y      []float64
 	placeX    []int64
@@ -21,9 +21,9 @@ type kept struct {
 	unchanged int64
 }
 
-// randomBlock returns a block of n records of three columns: skewed values, a heap of zeros of
-// both signs, and one value alone. Where odd is set, some values are null or not finite, some
-// records rejected and some places left out, in some of its runs.
+// randomBlock returns a block of n records with three columns: skewed values, many zeros with both
+// signs, and one constant. With odd set, in some runs some values are null or not finite, some
+// records are rejected and some places are left out.
 func randomBlock(rng *rand.Rand, first int64, n int, odd bool) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, first, n, 3)
@@ -31,10 +31,10 @@ func randomBlock(rng *rand.Rand, first int64, n int, odd bool) *microdata.Block 
 		place := first
 		for range n {
 			b.Places = append(b.Places, place)
-			place += 1 + int64(rng.IntN(20)/19)*70 // in all below the places from which some count for many
+			place += 1 + int64(rng.IntN(20)/19)*70 // all of them below the places where weights begin
 		}
 	}
-	spared := rng.IntN(4) * 512 // runs before it are clean
+	spared := rng.IntN(4) * 512 // earlier runs have no such values
 	for c := range 3 {
 		x := b.Columns[c].Alloc(n, odd)
 		for i := range x.Values {
@@ -79,7 +79,7 @@ func randomBlock(rng *rand.Rand, first int64, n int, odd bool) *microdata.Block 
 	return b
 }
 
-// take adds the values of a block by their definition.
+// take adds the values of a block by definition.
 func (k *kept) take(b *microdata.Block, c int) {
 	x, y := b.Columns[c].Original, b.Columns[c].Out()
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
@@ -103,9 +103,9 @@ func (k *kept) take(b *microdata.Block, c int) {
 	}
 }
 
-// What is counted and kept of blocks of any size, clean or not, is what its definition says:
-// pairs, unchanged values, ranges, extremes in the order of their places, bins, and the values
-// at either end.
+// The counts and kept values of blocks of any size, with and without irregular values, equal their
+// definitions: pairs, unchanged values, ranges, extremes in the order of their places, bins, and
+// the values at either end.
 func TestPassesByDefinition(t *testing.T) {
 	const extremes = 7
 	for _, sizes := range [][]int{
@@ -187,8 +187,8 @@ func checkKept(t *testing.T, s *columnSums, want *kept, extremes int) {
 			t.Errorf("%d bins missing, %d values of %d", len(left), side.N, len(of))
 		}
 	}
-	// The ends, as values taken one by one have them: zeros, of which either sign may be kept,
-	// are not among them, or all are.
+	// The ends, from values added one by one: either no zeros belong to them, or all of them, with
+	// either sign.
 	single := tally.NewCounts(3)
 	for i := range want.x {
 		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, want.x[i:i+1], nil, nil, nil, true)
@@ -215,7 +215,7 @@ func places(s *columnSums, top bool) (list []int64) {
 	return list
 }
 
-// A difference of 0 of either sign counts, the least above it does not.
+// A difference of 0 with either sign counts, the smallest positive one does not.
 func TestNone(t *testing.T) {
 	least := math.SmallestNonzeroFloat64
 	for d, want := range map[float64]int{0: 1, least: 0, -least: 0, 1: 0, -1: 0, math.MaxFloat64: 0, -math.MaxFloat64: 0, math.Inf(1): 0, math.Inf(-1): 0} {
@@ -228,7 +228,7 @@ func TestNone(t *testing.T) {
 	}
 }
 
-// Every value that lies beyond a bound marks its own piece of the run, of a run of any length.
+// Every value beyond a bound marks its own piece of the run, for runs of any length.
 func TestPiecesOfARun(t *testing.T) {
 	for _, n := range []int{1, 2, 7, 8, 9, 100, cell.Run - 1, cell.Run} {
 		x, y, u, v := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// topicBlock is rows [from, to) as a block of a partition whose offsets have gaps.
+// topicBlock returns rows [from, to) as a block of a partition with gaps between its offsets.
 func topicBlock(t *pairTable, scope string, stream int, places []int64, from, to int) *microdata.Block {
 	b := t.block(from, to)
 	b.Scope, b.Stream, b.Places, b.First = scope, stream, places[from:to], places[from]
@@ -64,7 +64,7 @@ func TestTruePlaces(t *testing.T) {
 			}
 		}
 	}
-	// A profile goes by places, too.
+	// A profile depends on places, too.
 	places := offsets(n, 0.3)
 	p, q := NewProfiler(testOptions(t).Columns), NewProfiler(testOptions(t).Columns)
 	p.sample.K, q.sample.K = 200, 200
@@ -81,8 +81,8 @@ func TestTruePlaces(t *testing.T) {
 	}
 }
 
-// Partitions of two topics have the same numbers and offsets; their records are
-// not mixed up, whatever is merged in which order, encoded or not.
+// Partitions of two topics have the same numbers and offsets. Their records are not confused, in
+// whichever order they are merged, with and without encoding.
 func TestTopicsAreToldApart(t *testing.T) {
 	const n = 2000
 	tables := []pairTable{makePairs(51, n, true), makePairs(52, n, true), makePairs(53, n, true)}
@@ -139,8 +139,8 @@ func TestTopicsAreToldApart(t *testing.T) {
 	}
 }
 
-// Where the sample holds all pairs of two topics, their records have draws of
-// their own in a replicate: the variance of the mean is that of 2n records.
+// If the sample has all pairs of two topics, a replicate draws separately for their records: the
+// variance of the mean is that of 2n records.
 func TestReplicatesOfTopics(t *testing.T) {
 	const n = 400
 	o := Options{Columns: numbered(1), Key: testKey(t), Sample: -1, Replicates: 300, Targets: []string{"p50"}}
@@ -156,9 +156,8 @@ func TestReplicatesOfTopics(t *testing.T) {
 	}
 	m, err := a.Measure(context.Background())
 	must(t, err)
-	// R of the typical target by the mean is 1/(0 + E(ȳ−x̄)²) = 2n/λ²; relative
-	// standard error √(2/300) = 8 %, so shared draws, with half of R, are 6 of them
-	// away.
+	// R of the typical target by the mean is 1/(0 + E(ȳ−x̄)²) = 2n/λ²; the relative standard error
+	// is √(2/300) = 8 %, so shared draws, with half of R, are 6 of them away.
 	if r := float64(m.Columns[0].Risk[0].R) * 900 / (2 * n); r < 0.7 || r > 1.45 {
 		t.Errorf("R of typical by mean is %v of what it must be", r)
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A saved profile is read by people too: each level is two spaces further in, as in all files of the program.
+// People read saved profiles too: each level is indented by two spaces, as in all files of the
+// program.
 func TestSavedProfilesAreIndented(t *testing.T) {
 	text, err := SaveProfile(&Profile{Columns: []ColumnProfile{{Name: "wage"}, {Name: "age"}}})
 	must(t, err)

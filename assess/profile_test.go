@@ -92,8 +92,8 @@ func TestProfileOfALargeDataSetSaysThatItIsSampled(t *testing.T) {
 	if got.QuantilesOf != QuantilesOfSample || p.sample.Len() != defaultSample {
 		t.Errorf("quantiles of %s, %d records", got.QuantilesOf, p.sample.Len())
 	}
-	// N(100, 15²): the median of 100,000 has the standard error 15·1.25/√100000 =
-	// 0.06, that of the 150,000 themselves 0.05.
+	// N(100, 15²): the median of 100,000 has the standard error 15·1.25/√100000 = 0.06, and that of
+	// the 150,000 themselves 0.05.
 	for _, q := range got.Columns[0].Quantiles {
 		if q.Target == "p50" && math.Abs(q.Value-100) > 0.4 {
 			t.Errorf("median %v", q.Value)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A release is worse than a rule by more than a factor of 10 on the rule's own scale, for
-// the targets that the rule is about, at either end of the list.
+// A remark is made if a release misses a rule by more than a factor of 10 on the rule's own scale,
+// for the targets of the rule, at either end of the list.
 func TestRealisedRemark(t *testing.T) {
 	v := func(x float64) *float64 { return &x }
 	c := &ColumnMeasures{Name: "wage", Risk: []Risk{

@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// regions is a block of n records from the given one on, with a region in its first column
-// that is released more coarsely, a null here and there on either side, and a number in
-// its second that is released as another.
+// regions returns a block of n records from the given one on. Its first column is a region that is
+// released more coarsely, with some nulls on either side; its second is a number that is released
+// as another one.
 func regions(first, n int) *microdata.Block {
 	text := func(of func(i int) string) *array.String {
 		b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -54,8 +54,8 @@ func coarse(i int) string {
 	return fmt.Sprintf("c%d", i%7/3)
 }
 
-// The sample keeps what was released of a carried column beside the original, through
-// merging, encoding and pruning, with and without columns that are measured.
+// The sample keeps the released code of a carried column next to the original, through merging,
+// encoding and pruning, with and without measured columns.
 func TestReleasedCodes(t *testing.T) {
 	const n = 400
 	for name, o := range map[string]Options{

@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// TestEveryRespondentMeasure: the table knows every field of Rule and of Identity
-// that is about respondents, each by its own accessors, in the right direction, and
-// a number that is not there is within no limit, wherever its rule stands.
+// TestEveryRespondentMeasure: the table contains every field of Rule and Identity about
+// respondents, each with its own accessors and direction. A missing number satisfies no limit, at
+// any place of its rule.
 func TestEveryRespondentMeasure(t *testing.T) {
 	about := []string{"column", "target", "knowledge"}
 	for i := range reflect.TypeFor[Rule]().NumField() {
@@ -69,7 +69,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 			if want := map[bool]string{true: "at least", false: "at most"}[m.Least]; !strings.Contains(v.Rules[0].Rule, want) {
 				t.Errorf("%s: %q does not say %s", m.Name, v.Rules[0].Rule, want)
 			}
-			// Whatever stands beside it and in whatever order.
+			// Next to any other rule, in any order.
 			other := Rule{Column: "wage", MinRMSE: ptr(1)}
 			measured := &Measures{Identity: id, Columns: []ColumnMeasures{{Name: "wage", Masked: true, Risk: []Risk{{Target: "max", Knowledge: "index", R: 0.01, RMSE: 10}}}}}
 			for _, rules := range [][]Rule{{r, other}, {other, r}} {
@@ -81,8 +81,8 @@ func TestEveryRespondentMeasure(t *testing.T) {
 	}
 }
 
-// TestRespondentMeasuresAreWhole: every entry has all its words, reads in the direction
-// that its name says, and is about the keys that its part of the intruder knows.
+// TestRespondentMeasuresAreWhole: every entry has all its texts, the direction that its name
+// suggests, and the keys of its part of the intruder.
 func TestRespondentMeasuresAreWhole(t *testing.T) {
 	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false, "utility": false}
 	for i := range RespondentMeasures {
@@ -132,7 +132,7 @@ func TestLimitsOfRespondentMeasures(t *testing.T) {
 	}
 }
 
-// fieldOf is the field of a rule by its name in the configuration.
+// fieldOf returns the field of a rule by its name in the configuration.
 func fieldOf(r *Rule, name string) reflect.Value {
 	v := reflect.ValueOf(r).Elem()
 	for i := range v.NumField() {
@@ -143,8 +143,8 @@ func fieldOf(r *Rule, name string) reflect.Value {
 	panic("no field " + name)
 }
 
-// Measures that a single record can decide, such as the least k, and measures that do not estimate the
-// value for all records are not reported for a sample; all others are.
+// Measures that a single record can decide, such as the smallest k, and measures that do not
+// estimate the value for all records are not reported for a sample; all others are.
 func TestMeasuresThatASampleTells(t *testing.T) {
 	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure"}
 	for _, m := range RespondentMeasures {

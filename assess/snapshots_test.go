@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// Windows add up to the whole, whose accumulator is that of one pass.
+// Windows add up to the whole, which equals the accumulator of one pass.
 func TestSnapshots(t *testing.T) {
 	const n = 6000
 	table := makePairs(31, n, true)
@@ -55,8 +55,8 @@ func TestSnapshots(t *testing.T) {
 	sameAccumulator(t, total, one)
 }
 
-// The extremes of a window are distinguished from those of the whole run: min and max of a window are
-// its own.
+// The extremes of a window are distinguished from those of the whole run: each window has its own
+// min and max.
 func TestWindowsAreTheirOwn(t *testing.T) {
 	o := Options{Columns: numbered(1), Key: testKey(t)}
 	s, err := NewSnapshots(o, 10)
@@ -79,8 +79,8 @@ func TestWindowsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// A snapshot is due after as many records as were asked for, from one on, and after 100,000
-// where none were.
+// A snapshot is due after the configured number of records, from one on, and otherwise after
+// 100,000.
 func TestSnapshotsAreDue(t *testing.T) {
 	table := makePairs(5, 20, false)
 	for _, every := range []int64{1, 2, 7} {
@@ -108,8 +108,8 @@ func TestSnapshotsAreDue(t *testing.T) {
 	}
 }
 
-// A delta keeps no more of the order of the records than the accumulator that it is merged
-// into: in one that has thinned its levels it is thinned from the start.
+// A delta keeps no more of the order of the records than the accumulator that it is merged into: if
+// the accumulator has thinned its levels, the delta is thinned from the start.
 func TestDeltaIsThinnedFromTheStart(t *testing.T) {
 	o := Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), OrderBins: 512, Sample: 50}
 	a := newAccumulator(t, o)

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// momentsOf are mean and SD of what a statistic was in each of many assessments,
-// and the mean of the standard error that came with it.
+// momentsOf contains the mean and SD of a statistic over many assessments, and the mean of its
+// reported standard error.
 type momentsOf struct{ n, mean, c, se float64 }
 
 func (m *momentsOf) add(v, se float64) {
@@ -23,9 +23,9 @@ func (m *momentsOf) add(v, se float64) {
 
 func (m *momentsOf) sd() float64 { return math.Sqrt(m.c / (m.n - 1)) }
 
-// assessments measures the same 1-column data k times, each time with another
-// set of m replicates and, where the sample is a part, with another release: its
-// draw is then one of those that the expected values rest on.
+// assessments measures the same data with one column k times, each time with another set of m
+// replicates and, if the sample is a part, with another release, because the expected values then
+// depend on its draw.
 func assessments(t *testing.T, n, sample, k, m, limit int, clip bool) (risks map[[2]string]*momentsOf, utility *momentsOf) {
 	t.Helper()
 	key := testKey(t)
@@ -64,13 +64,12 @@ func assessments(t *testing.T, n, sample, k, m, limit int, clip bool) (risks map
 	return risks, utility
 }
 
-// Standard errors are the spread of R and U over independent sets of replicates.
+// Standard errors equal the spread of R and U over independent sets of replicates.
 //
-// The SD of k = 300 values with kurtosis κ has the relative standard error
-// √((κ−1)/4k): 4.1 % at κ = 3, of R, a mean of squares, 5 % at its κ of up to 4,
-// and 11 % where a statistic is the square of one normal variable, κ = 15; five of
-// them. The delta method leaves out what is of the order cv²/M = 2/40 and more of
-// it in the mean of R²·sd: another 10 %.
+// The SD of k = 300 values with kurtosis κ has the relative standard error √((κ−1)/4k): 4.1 % at κ
+// = 3, 5 % for R, a mean of squares with κ up to 4, and 11 % if a statistic is the square of one
+// normal variable, κ = 15. The tolerance is five of them. The delta method omits terms of order
+// cv²/M = 2/40, and more in the mean of R²·sd: another 10 %.
 func TestStandardErrors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("1,200 assessments")
@@ -94,10 +93,9 @@ func TestStandardErrors(t *testing.T) {
 				t.Errorf("%s, %s: the standard error is %.3g of %.4g, the spread %.3g: ratio %.2f, must be %.2f to %.2f", name, what, s.se, s.mean, s.sd(), r, least, most)
 			}
 		}
-		// Where b² is that of a b that may be 0, its standard error is that of b² of
-		// any b that the data allow, which errs on the side of too much: by up to √(4
-		// max(0, b̂²−v)v + 2v²) on 2v², √2; sampled, where the estimate of b² is set to
-		// 0, by more.
+		// If the true b may be 0, the standard error of b² is that for any b compatible with the
+		// data, which overestimates it: by up to √(4 max(0, b̂²−v)v + 2v²) relative to 2v², a
+		// factor √2. For a sample, where the estimate of b² is set to 0, by more.
 		beyond := func(least, most float64) (float64, float64) {
 			if c.sample > 0 {
 				return least, math.Inf(1)
@@ -119,7 +117,7 @@ func TestStandardErrors(t *testing.T) {
 				target == "p50" && knowledge == KnowledgeMean && !c.clip:
 				least, most = beyond(1-square, 1+square)
 			case target == "p50" && knowledge == KnowledgePosition && c.sample > 0:
-				least, most = beyond(1-square, 0) // max(d², v) of a d near 0
+				least, most = beyond(1-square, 0) // max(d², v) for a d near 0
 			}
 			check(id[0]+" by "+id[1], s, least, most)
 		}
@@ -151,7 +149,7 @@ func TestNoStandardError(t *testing.T) {
 				t.Errorf("%+v: R_se of %s by %s is %v", c, r.Target, r.Knowledge, r.SE)
 			}
 		}
-		// U is not infinite without noise, and then it has no spread.
+		// Without noise U is finite and has no spread.
 		if se := column.Utility.SE; c.Run < 2 && se == se || c.want && !(se > 0) || c.lambda == 0 && se != 0 {
 			t.Errorf("%+v: U_se is %v", c, se)
 		}

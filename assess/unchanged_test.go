@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Released values equal to the original are counted over all records, however
-// they are cut, without nulls and rejected records.
+// Released values equal to the original are counted over all records, for any division into blocks,
+// without nulls and rejected records.
 func TestUnchangedIsCounted(t *testing.T) {
 	table := makePairs(7, 9000, true)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -21,7 +21,7 @@ func TestUnchangedIsCounted(t *testing.T) {
 			if rng.IntN(40) == 0 {
 				table.y[c][i] = table.x[c][i]
 			}
-			if !table.rejected[i] && table.x[c][i] == table.y[c][i] { // NaN where there is none
+			if !table.rejected[i] && table.x[c][i] == table.y[c][i] { // NaN if missing
 				want[c]++
 			}
 		}
@@ -65,9 +65,8 @@ func TestUnchangedIsCounted(t *testing.T) {
 	}
 }
 
-// A release that follows the law is not accused, and one that leaves a little more
-// is. The bound on the false alarm is Bernstein's, 1e-6 a column: of 3,000
-// releases none.
+// A release that follows the law is not reported, and one with slightly more unchanged values is.
+// The bound on false alarms is Bernstein's, 1e-6 per column: none in 3,000 releases.
 func TestExcessIsToldFromLuck(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for _, n := range []int{1, 3, 50, 2000, 300_000} {
@@ -88,7 +87,7 @@ func TestExcessIsToldFromLuck(t *testing.T) {
 					t.Fatalf("n %d, p %v: %v of an expected %v are said to be too many", n, p, count, mean)
 				}
 			}
-			// Eight standard errors and a few records more cannot be chance.
+			// Eight standard errors and a few records more cannot be due to chance.
 			if more := mean + 8*math.Sqrt(variance) + 12; more <= float64(n) && !exceeds(more, mean, variance) {
 				t.Errorf("n %d, p %v: %v of an expected %v must be too many", n, p, more, mean)
 			}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Numbers as people write them: four digits where they were found, as many as were stated
-// where they are a limit, whole ones where they are great.
+// Numbers in readable form: four digits for results, the stated digits for limits, and integers for
+// large numbers.
 func TestNumbersInWords(t *testing.T) {
 	for _, c := range []struct {
 		v                           float64
@@ -53,7 +53,7 @@ func TestNumbersInWords(t *testing.T) {
 	}
 }
 
-// The exact words and advice of each rule.
+// The exact text and advice of each rule.
 func TestVerdictsInWords(t *testing.T) {
 	at := func(knowledge string, r, se float64) Measures {
 		k := Risk{Target: "max", Knowledge: knowledge, R: Float(r), RMSE: Float(math.Sqrt(1 / r)), SE: Float(se), Sampled: se > 0}
@@ -87,7 +87,7 @@ func TestVerdictsInWords(t *testing.T) {
 			t.Errorf("%+v:\n%q\n%q\nwant\n%q\n%q", v, v.Rule, v.Advice, c.text, c.advice)
 		}
 	}
-	// With an interval the end is found, of R and of its RMSE.
+	// With an interval the end is reported, of R and of its RMSE.
 	m := at("index", 0.01, 0.001)
 	if v := (Rule{Column: "wage", MaxRisk: ptr(1)}).judgeRisk(&m.Columns[0]); !(math.Abs(float64(v.Found)-0.0125) <= 1e-12) || !v.Passed {
 		t.Errorf("%+v", v)

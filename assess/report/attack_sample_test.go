@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
-// How much the one stands out who does most is said where all records were looked at: of a
-// sample, which may not have that one, only what the sample shows is.
+// The record that stands out most is described if all records were examined. A sample may not
+// contain it, so only what the sample shows is described.
 func TestWhoStandsOutOfASample(t *testing.T) {
 	for _, uniques := range []int{0, 3} {
 		u := &uniqueness.Result{Keys: []string{"place", "job"}, Records: 100, SampleUniques: uniques, MinFrequency: 2, MaxIndividualRisk: 0.297}

@@ -28,8 +28,8 @@ func terminal(a *report.Attack, color bool, width int) string {
 
 var paint = regexp.MustCompile("\x1b\\[[0-9;]+m")
 
-// TestAttackFitsATerminal of any width, ASCII where it has no colours, and no column's
-// name steers it.
+// TestAttackFitsATerminal: the text fits a terminal of any width, is ASCII without colours, and no
+// column's name controls the terminal.
 func TestAttackFitsATerminal(t *testing.T) {
 	long := "a column with a name that is longer than any terminal \x1b[31mis wide, by far " + strings.Repeat("x", 200)
 	named := example.Attack()
@@ -64,10 +64,10 @@ func TestAttackFitsATerminal(t *testing.T) {
 	}
 }
 
-// flat is a text without the breaks of its lines.
+// flat returns a text without its line breaks.
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// TestAttackAtATerminal: every part says what it found.
+// TestAttackAtATerminal: every part reports its results.
 func TestAttackAtATerminal(t *testing.T) {
 	text := flat(terminal(alone(example.Attack()), false, 140))
 	for _, want := range []string{
@@ -114,8 +114,8 @@ func TestAttackAtATerminal(t *testing.T) {
 	}
 }
 
-// TestAttackPage: the page of an attack alone is of the house, its numbers are those of
-// its JSON, and all three views say the same verdict and figures.
+// TestAttackPage: the page of an attack follows the common layout, its numbers are those of its
+// JSON, and all three views give the same verdict and figures.
 func TestAttackPage(t *testing.T) {
 	for name, result := range map[string]*attack.Result{"all": example.Attack(), "broken": example.Broken(), "nothing": {Records: 10, Keys: []string{}}} {
 		a := alone(result)

@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
-// section is the text of the page's section about intruders, and its elements.
+// section returns the text of the page's section about intruders, and its elements.
 func section(t *testing.T, page []byte) (text string, below []*pagecheck.Element) {
 	t.Helper()
 	_, rest, found := bytes.Cut(page, []byte(`<section class="column intruder"`))
@@ -33,8 +33,8 @@ func section(t *testing.T, page []byte) (text string, below []*pagecheck.Element
 	return strings.Join(strings.Fields(strings.ReplaceAll(below[0].Text, "\u00a0", "~")), " "), below
 }
 
-// shownFindings are the places in the JSON of an attack whose numbers the page shows
-// as such; others stand in sentences and notes.
+// shownFindings are the places in the JSON of an attack with numbers that the page shows directly;
+// others appear in sentences and notes.
 var shownFindings = regexp.MustCompile(`^/attack/(` + strings.Join([]string{
 	`linkage/(expected_correct|correct_share|one_to_one_correct)`,
 	`bayes/(links|correct|expected_correct|expected_outside|posterior_of_correct/mean)`,
@@ -87,8 +87,7 @@ func TestEveryFindingIsOnThePage(t *testing.T) {
 	}
 }
 
-// TestPartsOfAnAttackThatAreAbsent: each part alone makes its own heading and no
-// other.
+// TestPartsOfAnAttackThatAreAbsent: each part alone has its own heading and no other.
 func TestPartsOfAnAttackThatAreAbsent(t *testing.T) {
 	full := example.Attack()
 	parts := map[string]func(a *attack.Result){
@@ -128,7 +127,7 @@ func TestPartsOfAnAttackThatAreAbsent(t *testing.T) {
 	}
 }
 
-// TestWorstFindingFirst: the section begins with the worst that was found.
+// TestWorstFindingFirst: the section begins with the worst result.
 func TestWorstFindingFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a *attack.Result)
@@ -154,7 +153,7 @@ func TestWorstFindingFirst(t *testing.T) {
 		}
 		for i, want := range c.want {
 			at := strings.Index(rest, want)
-			// The first is the sentence that the section begins with.
+			// The first is the sentence at the beginning of the section.
 			if end := strings.Index(rest, "."); at < 0 || i == 0 && at > 60 {
 				t.Errorf("%s: %q is not where it belongs in %q", name, want, rest[:max(end, min(len(rest), 400))])
 				break
@@ -164,15 +163,14 @@ func TestWorstFindingFirst(t *testing.T) {
 	}
 }
 
-// found sets what each way of seeking finds.
+// found sets the result of each kind of attack.
 func found(a *attack.Result, n float64) {
 	a.Linkage.ExpectedCorrect, a.Linkage.CorrectShare, *a.Linkage.OneToOneCorrect = n, n/1000, n
 	a.Bayes.Correct, a.Averaging.Linkage.Averaged.ExpectedCorrect = n, n
 }
 
-// TestFiguresOfAnAttackAreReachable: each bar of the ranks and each tenth of the
-// threshold is a stop for the keyboard with its numbers in words, and a table holds
-// the same.
+// TestFiguresOfAnAttackAreReachable: each bar of the ranks and each tenth of the threshold can get
+// the keyboard focus and has its numbers as text, and a table contains the same numbers.
 func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 	r := example.Released()
 	_, below := section(t, must(t)(r.HTML()))
@@ -197,8 +195,8 @@ func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 	}
 }
 
-// TestRulesAboutRespondentsReadWell: rules of the gate without a column, in the page
-// and at the terminal.
+// TestRulesAboutRespondentsReadWell: rules of the gate without a column, on the page and on the
+// terminal.
 func TestRulesAboutRespondentsReadWell(t *testing.T) {
 	r := example.Withheld()
 	var terminal bytes.Buffer
@@ -229,8 +227,8 @@ func TestRulesAboutRespondentsReadWell(t *testing.T) {
 	}
 }
 
-// TestSummaryOfAnAttackFitsATerminal: whatever the names, no line is too long and
-// nothing steers the terminal.
+// TestSummaryOfAnAttackFitsATerminal: for any names, no line is too long and nothing controls the
+// terminal.
 func TestSummaryOfAnAttackFitsATerminal(t *testing.T) {
 	for _, long := range []string{strings.Repeat("列名 of a very long column ", 12), strings.Repeat("x", 300), "x\x1b]0;owned\x07\r\n\u202e\x9b31m"} {
 		r := &report.Report{Attack: example.Broken()}
@@ -249,7 +247,7 @@ func TestSummaryOfAnAttackFitsATerminal(t *testing.T) {
 	}
 }
 
-// TestAttackRoundTrip: what Parse reads is what was written.
+// TestAttackRoundTrip: Parse reads what was written.
 func TestAttackRoundTrip(t *testing.T) {
 	for _, want := range []*attack.Result{example.Attack(), example.Broken()} {
 		r := example.Released()
@@ -258,7 +256,7 @@ func TestAttackRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Lists that are empty are read as such, and not as nil.
+		// Empty lists are read as empty, and not as nil.
 		again, err := report.Parse(must(t)(got.JSON()))
 		if err != nil || !reflect.DeepEqual(got.Attack, again.Attack) {
 			t.Errorf("changes on its way through Parse: %v", err)

@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// crowded is a report with n of everything that a sheet lists.
+// crowded returns a report with n of everything that a sheet lists.
 func crowded(n int, word string) *Report {
 	r := &Report{Name: word, Withheld: word, Records: Records{Read: 9}, Release: &Release{Path: word, SHA256: strings.Repeat("f", 64)}}
 	for i := range n {
@@ -59,8 +59,8 @@ func TestBoardFitsItsSheet(t *testing.T) {
 	}
 }
 
-// TestBoardSaysWhatDecides: verdict, figures, rules, masks, what remains, digest and room
-// to sign are on the sheet, and the program can tell which release it is about.
+// TestBoardSaysWhatDecides: the sheet contains verdict, figures, rules, masks, remaining risks,
+// digest and room for signatures, and identifies its release.
 func TestBoardSaysWhatDecides(t *testing.T) {
 	r := crowded(1, "survey")
 	r.Loosened = []Loosened{{Path: "gate.rules", Origin: "--set"}}

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
-// The short form of every example follows its schema, and says the worst figure
-// and the verdict of its report.
+// The short form of every example conforms to its schema, and contains the worst figure and the
+// verdict of its report.
 func TestBrief(t *testing.T) {
 	text := must(t)(report.BriefSchema())
 	golden(t, "summary.schema.json", text)
@@ -61,8 +61,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// The worst figure is found in any order of the rows, and a value that is not a number is never the
-// worst.
+// The worst figure is found in any order of the rows, and NaN is never the worst.
 func TestBriefFindsTheLeast(t *testing.T) {
 	nan := assess.Float(math.NaN())
 	for _, rows := range [][]assess.Float{{3, 2, 1}, {1, 2, 3}, {2, 1, 3}, {nan, 1, 3}, {3, 1, nan}, {1, nan, 3}} {

@@ -23,7 +23,7 @@ func figureOf(t *testing.T, h *headline.Headline, measure string) headline.Figur
 	return headline.Figure{}
 }
 
-// column is a masked column with SD 10 and mean 100 whose risks have these errors.
+// column returns a masked column with SD 10, mean 100 and risks with these errors.
 func column(name string, risks ...assess.Risk) assess.ColumnMeasures {
 	for i := range risks {
 		risks[i].R = 1 / (risks[i].RMSE * risks[i].RMSE)
@@ -36,9 +36,9 @@ func risk(target, knowledge string, rmse float64) assess.Risk {
 	return assess.Risk{Target: target, Knowledge: knowledge, RMSE: assess.Float(rmse)}
 }
 
-// TestKnownBest: the figure is the least error but by the mean, of all columns in
-// their SDs, whatever their order; one beyond a rule goes first; its colour is that of
-// the rules on this very target.
+// TestKnownBest: the figure is the smallest error, except that by the mean, of all columns relative
+// to their SDs, in any order. One that breaks a rule comes first, and its colour depends on the
+// rules about this target.
 func TestKnownBest(t *testing.T) {
 	wide := column("wide", risk("typical", "mean", 1), risk("max", "index", 5), risk("min", "position", 4))
 	near := column("near", risk("p10", "index", 0.5), risk("max", "index", 2))
@@ -85,8 +85,8 @@ func TestKnownBest(t *testing.T) {
 	}
 }
 
-// TestPrecisionAndBias: the least precision and the greatest bias in SDs; a rule that is
-// broken on another column goes first; what could not be computed is amber.
+// TestPrecisionAndBias: the smallest precision and the greatest bias in SDs. A broken rule about
+// another column comes first, and figures that could not be computed are amber.
 func TestPrecisionAndBias(t *testing.T) {
 	a, b := column("a"), column("b")
 	a.Utility.EfficiencyGate, a.Utility.Bias = 0.5, -2
@@ -117,8 +117,8 @@ func TestPrecisionAndBias(t *testing.T) {
 	}
 }
 
-// TestRecordsLost: any loss is amber, one beyond the rule red, and a loss within the
-// rule is never green.
+// TestRecordsLost: any loss is amber, a loss beyond the rule is red, and a loss within the rule is
+// never green.
 func TestRecordsLost(t *testing.T) {
 	rule := func(passed bool) []assess.RuleVerdict {
 		return []assess.RuleVerdict{{Measure: "max_quarantined", Limit: 0.01, Passed: passed}}
@@ -151,8 +151,8 @@ func TestNoRuleIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestMeasuredElsewhere: no view of a foreign release says that anything was released
-// or that it passed a gate.
+// TestMeasuredElsewhere: no view of a foreign release says that anything was released or that it
+// passed a gate.
 func TestMeasuredElsewhere(t *testing.T) {
 	for unmatched, tone := range map[int64]headline.Tone{0: headline.Neutral, 2: headline.Amber} {
 		r := &Report{Name: "assess", Foreign: &Foreign{Unmatched: unmatched}, Records: Records{Read: 100, Released: 98},
@@ -186,9 +186,9 @@ func TestMeasuredElsewhere(t *testing.T) {
 	}
 }
 
-// TestLostBesideItsLimit: where the configuration states no limit, the one by default is
-// what the figure is held against; a share beyond it does not read as the limit; that all
-// is lost is not within any limit.
+// TestLostBesideItsLimit: without a configured limit, the figure is compared with the default. A
+// share beyond the limit is not formatted like the limit, and a loss of all records is not within
+// any limit.
 func TestLostBesideItsLimit(t *testing.T) {
 	byDefault, loose := assess.Float(0.01), assess.Float(1)
 	none := []assess.RuleVerdict{{Rule: "at least one record is released", Measure: "min_released", Limit: 1}}
@@ -212,7 +212,7 @@ func TestLostBesideItsLimit(t *testing.T) {
 		r := &Report{Records: Records{Read: c.read, Quarantined: c.lost, MaxQuarantined: c.limit}, Gate: assess.Verdict{Rules: c.rules}}
 		h := r.Headline()
 		f := figureOf(t, h, "max_quarantined")
-		shown := 2 // what was computed back and the records that are lost
+		shown := 2 // recovered values and lost records
 		for _, m := range assess.RespondentMeasures {
 			if m.ByDefault && !m.Loss {
 				shown++
@@ -224,8 +224,8 @@ func TestLostBesideItsLimit(t *testing.T) {
 	}
 }
 
-// TestBesideItsLimit: what breaks a rule by a hair does not read as the limit, at the head
-// and among the rules; what two standard errors make of a figure is said.
+// TestBesideItsLimit: a figure that breaks a rule by a small amount is not formatted like the
+// limit, in the headline and among the rules. The effect of two standard errors is stated.
 func TestBesideItsLimit(t *testing.T) {
 	c := column("wage", risk("max", "index", 4999.96))
 	c.Utility.EfficiencyGate = 0.79996
@@ -262,8 +262,8 @@ func TestBesideItsLimit(t *testing.T) {
 	}
 }
 
-// TestPublicHeadline: of the figures the public gets the records that were lost alone,
-// whatever the gate demanded and found.
+// TestPublicHeadline: of the figures only the lost records are public, whatever the gate required
+// and found.
 func TestPublicHeadline(t *testing.T) {
 	r := &Report{Records: Records{Read: 100, Released: 99, Quarantined: 1}, Columns: []assess.ColumnMeasures{column("wage", risk("max", "index", 3))},
 		Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{
@@ -286,7 +286,7 @@ func TestPublicHeadline(t *testing.T) {
 	}
 }
 
-// TestVerdictIsInTheJSON: programs read what people see.
+// TestVerdictIsInTheJSON: programs can read what people see.
 func TestVerdictIsInTheJSON(t *testing.T) {
 	r := &Report{Columns: []assess.ColumnMeasures{column("wage", risk("max", "index", 3))}, Gate: assess.Verdict{Passed: true}}
 	text, err := r.JSON()

@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// The published inverse takes the matrix back: expected counts become the original's.
+// The published inverse undoes the matrix: expected counts become the original ones.
 func TestNoteOfPRAM(t *testing.T) {
 	p := [][]float64{{0.9, 0.1, 0}, {0.2, 0.7, 0.1}, {0.05, 0.05, 0.9}}
 	original := []float64{700, 250, 50}

@@ -12,9 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/masksim"
 )
 
-// described is a mask of the simulation as a report describes it, and the step of
-// package correct that it is; the test there holds the steps against simulated
-// masks in every combination.
+// described returns a mask of the simulation as described in a report, and the corresponding step
+// of package correct; the test there compares the steps with simulated masks in every combination.
 func described(m masksim.Mask) (report.Mask, correct.Step) {
 	member := func(name string, v any) report.Member[any] { return report.Member[any]{Name: name, Value: v} }
 	switch m.Kind {
@@ -43,10 +42,9 @@ func described(m masksim.Mask) (report.Mask, correct.Step) {
 	return parameters(m.Kind), correct.Unknown{}
 }
 
-// TestNoteClaimsNoMoreThanIsKnown: whatever the masks, their order and what of them
-// is published, the note says that a statistic needs no correction only where that
-// is so, and its corrected figures hold the limits of all that is known of the
-// masks.
+// TestNoteClaimsNoMoreThanIsKnown: for any masks, in any order and with any published part, the
+// note says that a statistic needs no correction only if that is true, and its corrected figures
+// have the limits that follow from everything known about the masks.
 func TestNoteClaimsNoMoreThanIsKnown(t *testing.T) {
 	menu := []masksim.Mask{
 		{Kind: "noise", SD: 6}, {Kind: "laplace", SD: 6}, {Kind: "bias", SD: 0.05}, {Kind: "tiers", SD: 6, Above: 110, Factor: 4},

@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// The note's programs, on files of copies, find what package correct does of means and slopes.
+// The note's programs, applied to files of copies, give the means and slopes of package correct.
 func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(15, 4))
@@ -96,7 +96,7 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 	}
 	for _, p := range programs {
 		t.Run(p.Language, func(t *testing.T) {
-			tableOf(t, p.Program, "") // as it is
+			tableOf(t, p.Program, "") // unchanged
 			name, command := "note.py", "python3"
 			if p.Language == "R" {
 				name, command = "note.R", "Rscript"

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
-// What the note says of correlated noise: correlations among its columns need no correction
-// where it is the only mask on them, and none is claimed where it is not.
+// The note on correlated noise: correlations among its columns need no correction if it is the only
+// mask on them; otherwise the note makes no such claim.
 func TestNoteOnCorrelatedNoise(t *testing.T) {
 	member := func(name string, v any) report.Member[any] { return report.Member[any]{Name: name, Value: v} }
 	noise := func(sd float64, correlated bool) report.Mask {

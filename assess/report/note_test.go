@@ -30,14 +30,14 @@ func tiered() report.Member[any] {
 	return report.Member[any]{Name: "tiers", Value: []any{map[string]any{"above": 120.0, "variance_factor": 4.0}}}
 }
 
-// noteReport is a report of one column with mean 100 and a released variance of 900.
+// noteReport returns a report of one column with mean 100 and a released variance of 900.
 func noteReport(masks ...report.Mask) *report.Report {
 	m := assess.Moments{N: 1000, Mean: 100, SD: 30}
 	return &report.Report{Name: "note", Masks: masks, Columns: report.Columns{{Name: "a", Masked: true, Original: m, Released: m}}}
 }
 
-// TestNoteSaysWhatCanBeCorrected: by the published masks, and with the numbers
-// that package correct gives.
+// TestNoteSaysWhatCanBeCorrected: according to the published masks, with the numbers of package
+// correct.
 func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 	bias := parameters("bias", report.Member[any]{Name: "range", Value: 0.3}, report.Member[any]{Name: "phi", Value: 0.1})
 	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0}, report.Member[any]{Name: "mode", Value: "clip"})
@@ -53,7 +53,7 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 		masks    []report.Mask
 		publish  []string
 		want     string
-		variance correct.Interval // corrected; none: not said
+		variance correct.Interval // corrected; empty: not mentioned
 		programs int
 	}{
 		{"noise", []report.Mask{noise(10)}, []string{"sd"}, report.CorrectionFormula, at(800), 2},
@@ -102,7 +102,7 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 		if c.want != report.CorrectionUnneeded && c.want != report.CorrectionFormula && c.want != report.CorrectionUnpublished {
 			for _, s := range note.Statistics {
 				if c.want == report.CorrectionBounds && len(c.masks) == 1 && c.masks[0].Mask == "noise" {
-					continue // tiers leave mean and covariance alone
+					continue // tiers do not change mean and covariance
 				}
 				if strings.Contains(strings.ToLower(s.Text), "needs no correction") || strings.Contains(strings.ToLower(s.Text), "need no correction") {
 					t.Errorf("%s: %s: %q", c.name, s.Statistic, s.Text)
@@ -115,8 +115,8 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 	}
 }
 
-// TestNoteTellsNothingMore: whatever a report holds in places that are not
-// published, the public twin is the same, byte for byte.
+// TestNoteTellsNothingMore: the public report is the same, byte for byte, whatever unpublished
+// values a report contains.
 func TestNoteTellsNothingMore(t *testing.T) {
 	for _, publish := range [][]string{nil, {"sd"}, {"phi"}, {"range"}, {"rate", "keys"}, {"tiers"}, {"lower", "mode"}, {"sd", "tiers", "rate"}} {
 		var texts [2]string
@@ -131,7 +131,7 @@ func TestNoteTellsNothingMore(t *testing.T) {
 	}
 }
 
-// canariesFrom plants other canaries from every start, but in what is published.
+// canariesFrom fills everything except the published values with other canaries for every start.
 func canariesFrom(t *testing.T, start int, publish []string) (*report.Report, map[string]string) {
 	t.Helper()
 	r, _ := canaries(t)
@@ -162,7 +162,7 @@ func canariesFrom(t *testing.T, start int, publish []string) (*report.Report, ma
 	for i, list := range names {
 		for k, p := range list {
 			r.Masks[i].Parameters[k].Name = p.Name
-			if slices.Contains(publish, p.Name) { // fill replaces a value behind an interface whatever keep says
+			if slices.Contains(publish, p.Name) { // fill replaces a value behind an interface whatever keep returns
 				r.Masks[i].Parameters[k].Value = p.Value
 			}
 		}
@@ -170,7 +170,7 @@ func canariesFrom(t *testing.T, start int, publish []string) (*report.Report, ma
 	return r, c.planted
 }
 
-// TestNoteOfAReportThatWasRead is the same as that of the run.
+// TestNoteOfAReportThatWasRead: the note of a report after reading equals that of the run.
 func TestNoteOfAReportThatWasRead(t *testing.T) {
 	publish := []string{"sd", "phi", "tiers", "lower", "rate", "keys"}
 	for name, make := range examples {
@@ -185,8 +185,8 @@ func TestNoteOfAReportThatWasRead(t *testing.T) {
 	}
 }
 
-// TestProgramsRun runs the worked examples: they print what the masks did and that
-// the correction undoes it, and their functions agree with package correct.
+// TestProgramsRun runs the worked examples: they print the effect of the masks and the corrected
+// values, and their functions agree with package correct.
 func TestProgramsRun(t *testing.T) {
 	y := []float64{80, 150, 110, 60, 125, 119}
 	mean, variance := stat.MeanVariance(y, nil)
@@ -231,8 +231,8 @@ func TestProgramsRun(t *testing.T) {
 						t.Fatalf("no row %q: %v", row, got)
 					}
 					released, least, most, true := v[0], v[1], v[len(v)-2], v[len(v)-1]
-					// 20,000 records: the masks leave a relative error of about
-					// (1−ρ)·√(2/n) ≈ 0.4 % in an SD or a slope; 2.5 % is six times that.
+					// 20,000 records: the masks leave a relative error of about (1−ρ)·√(2/n) ≈ 0.4
+					// % in an SD or a slope; 2.5 % is six times that.
 					if !(least < 1.025*true && most > 0.975*true) {
 						t.Errorf("%s: corrected to %v to %v, but the truth is %v", row, least, most, true)
 					}
@@ -245,8 +245,7 @@ func TestProgramsRun(t *testing.T) {
 	}
 }
 
-// tableOf runs a program and returns the numbers at the end of each row by the
-// words before them.
+// tableOf runs a program and returns the numbers at the end of each row, by the text before them.
 func tableOf(t *testing.T, p report.Program, more string) map[string][]float64 {
 	t.Helper()
 	command := map[string][]string{"Python": {"python3", "-c"}, "R": {"Rscript", "-e"}}[p.Language]
@@ -279,7 +278,7 @@ func tableOf(t *testing.T, p report.Program, more string) map[string][]float64 {
 	return rows
 }
 
-// TestProgramsKeepNamesInComments: a column's name ends no comment.
+// TestProgramsKeepNamesInComments: a column's name cannot end a comment.
 func TestProgramsKeepNamesInComments(t *testing.T) {
 	r := noteReport(noise(15))
 	const name = "a\nimport os\r\u2028system('x') @PHI2@"

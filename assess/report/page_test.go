@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/mapexample"
 )
 
-// pages are all pages of all examples.
+// pages returns all pages of all examples.
 func pages(t *testing.T) map[string][]byte {
 	out := map[string][]byte{}
 	for name, make := range examples {
@@ -114,7 +114,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// TestPagesAskForNothing: no element and no style that makes a browser fetch.
+// TestPagesAskForNothing: no element and no style makes a browser load anything.
 func TestPagesAskForNothing(t *testing.T) {
 	all := pages(t)
 	r := example.Hostile()
@@ -151,8 +151,8 @@ func TestPagesAskForNothing(t *testing.T) {
 	}
 }
 
-// TestPageNumbersAreTheJSONs: what the page shows is what the JSON holds, to the
-// digits shown, and it says of each number where it is from.
+// TestPageNumbersAreTheJSONs: the page shows the numbers of the JSON, rounded to the shown digits,
+// and gives the origin of each number.
 func TestPageNumbersAreTheJSONs(t *testing.T) {
 	for name, make := range examples {
 		r := make()
@@ -162,8 +162,8 @@ func TestPageNumbersAreTheJSONs(t *testing.T) {
 		compare(t, name+" public", must(t)(p.HTML()), must(t)(p.JSON()), 3)
 	}
 	r := example.Released()
-	// Six moments of two sides for two columns, five figures of utility, risks, …:
-	// far fewer would mean that the page lost its numbers.
+	// Six moments of two sides for two columns, five figures of utility, risks, …: far fewer would
+	// mean that the page has lost its numbers.
 	compare(t, "released", must(t)(r.HTML()), must(t)(r.JSON()), 120)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/example"
 )
 
-// canary fills every number and word below v with a value that occurs nowhere
-// else, and remembers it, unless keep says that the public may see it.
+// canary fills every number and text below v with a unique value and records it, unless keep says
+// that it may be public.
 type canary struct {
 	next    int
 	planted map[string]string // as text, by place
@@ -38,7 +38,7 @@ func (c *canary) fill(v reflect.Value, path string) {
 			c.fill(v.Field(i), path+"."+v.Type().Field(i).Name)
 		}
 	case reflect.Map:
-		// Names are planted too: what is measured of them is by name.
+		// Names are filled too, because measures are stored by name.
 		filled := reflect.MakeMap(v.Type())
 		for _, key := range v.MapKeys() {
 			name, value := reflect.New(key.Type()).Elem(), reflect.New(v.Type().Elem()).Elem()
@@ -94,10 +94,10 @@ func (c *canary) word(path string) string {
 	return w
 }
 
-// allowed are the places that the public twin may show; all others are canaries.
+// allowed reports whether a place may be shown in the public report; all others are canaries.
 func allowed(path string) bool {
 	if strings.HasPrefix(path, ".Attack.") {
-		// Only what names the format and the distance, which are no findings.
+		// Only the names of the format and the distance, which are not results.
 		return strings.HasSuffix(path, ".Schema") || strings.HasSuffix(path, ".Distance")
 	}
 	for _, suffix := range []string{
@@ -105,7 +105,7 @@ func allowed(path string) bool {
 		".Records.Read", ".Records.Released", ".Records.Quarantined", ".Records.LeftOut",
 		".Released.N", ".Released.Nulls", ".Released.Mean", ".Released.SD",
 	} {
-		// A mask's own name is the steward's, and may tell a parameter.
+		// A mask's name is chosen by the steward, and may reveal a parameter.
 		if strings.HasSuffix(path, suffix) && !(suffix == ".Name" && strings.Contains(path, "Masks")) && !strings.Contains(path, ".Window.") {
 			return true
 		}
@@ -150,7 +150,7 @@ func TestPublicShowsNoOriginal(t *testing.T) {
 			}
 		}
 	}
-	// The same canaries are in the confidential report, so the search works.
+	// The same canaries are in the confidential report, which shows that the search works.
 	full := string(must(t)(r.JSON()))
 	missing := 0
 	for place, value := range planted {
@@ -164,8 +164,8 @@ func TestPublicShowsNoOriginal(t *testing.T) {
 	}
 }
 
-// TestPublicIsTheSameWithoutAnAttack: whatever is published, an attack changes no
-// byte of the public twin.
+// TestPublicIsTheSameWithoutAnAttack: for any published parameters, an attack changes no byte of
+// the public report.
 func TestPublicIsTheSameWithoutAnAttack(t *testing.T) {
 	with, without := example.Released(), example.Released()
 	without.Attack = nil
@@ -175,7 +175,7 @@ func TestPublicIsTheSameWithoutAnAttack(t *testing.T) {
 			t.Errorf("publish %v: the public twin tells of the attack", publish)
 		}
 		if publish != nil {
-			continue // which repeats its words
+			continue // and it repeats its texts
 		}
 		for _, word := range []string{"intruder\"", "linkage", "re-identif", "uniqueness", "respondent be found"} {
 			if bytes.Contains(must(t)(a.HTML()), []byte(word)) || bytes.Contains(must(t)(a.JSON()), []byte(word)) {
@@ -198,7 +198,7 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 		{[]string{"phi"}, []string{"0.01666"}, []string{`"range"`, "158.7"}},
 		{[]string{"rate", "keys"}, []string{`"rate": 0.1`, "experience"}, []string{"158.7", "attribute"}},
 		{[]string{"efficiency"}, []string{"0.8722", "0.8918"}, []string{"158.7"}},
-		// hours has noise alone, but in tiers; wage has bias too.
+		// hours has only noise, but in tiers; wage also has bias.
 		{[]string{"sd", "tiers"}, []string{"0.8918", "variance_factor"}, []string{"0.8722"}},
 		{[]string{"sd", "tiers", "phi", "lower"}, []string{"0.8918", "0.8722"}, nil},
 	} {
@@ -219,8 +219,8 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 	}
 }
 
-// The mean of one value is the value, two follow from their mean and SD, and the mean of values that
-// are all the same is each of them.
+// The mean of one value is that value, two values follow from their mean and SD, and equal values
+// equal their mean.
 func TestPublicMomentsAreOfManyValues(t *testing.T) {
 	for _, c := range []struct {
 		n    int64

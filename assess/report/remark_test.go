@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// TestRemark: what chance has made of this release stands at the column on the
-// confidential page, in its JSON and on the terminal, and nowhere in public.
+// TestRemark: the effect of chance on this release is stated at the column on the confidential
+// page, in its JSON and on the terminal, and nowhere in public.
 func TestRemark(t *testing.T) {
 	const words = "came out worse than a rule"
 	r := &Report{Name: "x", Gate: assess.Verdict{Passed: true}}

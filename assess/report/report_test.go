@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files and the schema")
 
-// examples are reports that tests run over.
+// examples are reports for many tests.
 var examples = map[string]func() *report.Report{
 	"released": example.Released, "withheld": example.Withheld, "hostile": example.Hostile,
 	"empty": func() *report.Report { return &report.Report{} },
@@ -239,7 +239,7 @@ func FuzzParse(f *testing.F) {
 		}
 		first, err := r.JSON()
 		if err != nil {
-			return // a time outside of what RFC 3339 can write
+			return // a time that RFC 3339 cannot represent
 		}
 		again, err := report.Parse(first)
 		if err != nil {

@@ -25,13 +25,13 @@ func mapPage(t *testing.T, m *rumap.Map) (page, text []byte) {
 	return html.Bytes(), json.Bytes()
 }
 
-// TestMapPageNumbersAreTheJSONs: every number that the page shows is map.json's to
-// the digits shown, and the whole map is on the page.
+// TestMapPageNumbersAreTheJSONs: every number on the page is that of map.json, rounded to the shown
+// digits, and the page contains the whole map.
 func TestMapPageNumbersAreTheJSONs(t *testing.T) {
 	for name, m := range mapexample.All() {
 		page, text := mapPage(t, m)
-		// Of each point parameters, efficiency, U and its error, bias; of each risk R,
-		// its error and the error in the column's unit, once more for the worst.
+		// For each point: parameters, efficiency, U and its error, bias; for each risk R, its error
+		// and the error in the column's unit, and again for the worst.
 		least := 3
 		for _, p := range m.Points {
 			least += 4 + len(p.Parameters) + 3*len(p.Risk)
@@ -79,8 +79,8 @@ func TestMapPageSaysTheVerdictFirst(t *testing.T) {
 	}
 }
 
-// TestAlternativesOnAReport: the strategies of a map on data are curves behind the
-// points of a release of the same column, and of no other.
+// TestAlternativesOnAReport: the strategies of a map on data are curves in addition to the points
+// of a release of the same column, and of no other.
 func TestAlternativesOnAReport(t *testing.T) {
 	r := example.Released()
 	before := bytes.Count(must(t)(r.HTML()), []byte(`class="series`))
@@ -103,9 +103,8 @@ func TestAlternativesOnAReport(t *testing.T) {
 	}
 }
 
-// TestMapPageShowsWhatCouldNotBeJudged: where rules could not be judged, nothing says
-// that they hold: the verdict, the rule, the rows and the marks are amber, and the legend
-// says why.
+// TestMapPageShowsWhatCouldNotBeJudged: if rules could not be judged, nothing claims that they
+// hold: the verdict, the rule, the rows and the marks are amber, and the legend explains it.
 func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
 	const words = "Share of respondents found by linkage at most 0.05"
 	m := mapexample.Noise()
@@ -135,14 +134,14 @@ func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
 		`<span class="spoken">Could not be judged: </span>` + words:  1,
 		`<td class="apart unsure"><span aria-hidden="true">?</span>`: open,
 		`<td class="apart held"><span aria-hidden="true">✓</span>`:   held,
-		`admissible, but a rule could not be judged</text>`:          3, // wide, slim and printed
+		`admissible, but a rule could not be judged</text>`:          3, // wide, narrow and printed
 		`<td class="apart unsure"><span aria-hidden="true">?</span><span class="spoken">those that could be judged hold; not judged: ` + words: open,
 	} {
 		if n := strings.Count(page, what); n != want || want == 0 {
 			t.Errorf("%q is there %d times, want %d", what, n, want)
 		}
 	}
-	// Three subjects of each such point in three pictures, and the legends' own.
+	// Three subjects of each such point in three pictures, and those of the legends.
 	if n := strings.Count(page, `class="spot unjudged"`); n != 3*(3*open+1) {
 		t.Errorf("%d amber marks, want %d", n, 3*(3*open+1))
 	}

@@ -19,7 +19,7 @@ func TestMapOf(t *testing.T) {
 		{Column: "age", Measure: "max_risk", Target: "max", Knowledge: "index", Limit: 1e-9},
 	}}
 	m := MapOf(c, gate)
-	// A rule for every target and state: only what is beyond its limit is marked.
+	// A rule for every target and knowledge state: only points beyond their limit are marked.
 	every := MapOf(c, assess.Verdict{Rules: []assess.RuleVerdict{{Column: "wage", Measure: "max_risk", Limit: 4.5}}})
 	if every.Points[0].Failed || !every.Points[1].Failed || every.Lines[0].Subject() != "every target" {
 		t.Errorf("a rule for every target: %+v", every)

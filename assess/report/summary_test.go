@@ -75,7 +75,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// The colour says whether anything was demanded, and whether records were lost.
+// The colour shows whether there were rules, and whether records were lost.
 func TestTone(t *testing.T) {
 	held, broken := assess.RuleVerdict{Passed: true}, assess.RuleVerdict{Rule: "too risky"}
 	for _, c := range []struct {
