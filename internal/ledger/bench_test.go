@@ -10,10 +10,10 @@ import (
 
 const perTransaction = 10_000
 
-// transactions is a long stream's ledger and the blocks of a transaction.
+// transactions returns a long stream's ledger and the blocks of a transaction.
 func transactions(b *testing.B) (*Ledger, []*microdata.Block) {
 	o := options(b)
-	o.Sample, o.Extremes = 0, 0 // as by default
+	o.Sample, o.Extremes = 0, 0 // the default
 	l := newLedger(b, o, maxValue)
 	r := makeRows(rand.New(rand.NewPCG(1, 1)), 0, perTransaction)
 	clear(r.held)
@@ -56,7 +56,7 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perTransaction, "ns/record")
 }
 
-// A commit is Entries and Commit; every so many of them write a base.
+// A commit consists of Entries and Commit; after a number of commits a base is written.
 func BenchmarkCommit(b *testing.B) {
 	l, blocks := transactions(b)
 	bytes, bases := 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Records before Next were counted already.
+// Records before Next were counted earlier.
 func TestReplays(t *testing.T) {
 	o := options(t)
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -54,8 +54,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// A commit on which nothing of a partition came writes nothing; one of which only
-// the offset has moved a header.
+// A commit without new records of a partition writes nothing; if only the offset has moved, it
+// writes a header.
 func TestNothingAdded(t *testing.T) {
 	o := options(t)
 	l, log := newLedger(t, o, maxValue), new(topic)
@@ -74,7 +74,7 @@ func TestNothingAdded(t *testing.T) {
 	log.write(entries)
 	l.Commit()
 	before := l.written
-	l.Commit() // a transaction in which nothing was read of the partition
+	l.Commit() // a transaction without records of the partition
 	if entries, err = l.Entries(next); err != nil || entries != nil || l.written != before {
 		t.Errorf("%d entries, %v, and what is written is %+v, before %+v", len(entries), err, l.written, before)
 	}
@@ -93,10 +93,10 @@ func TestNothingAdded(t *testing.T) {
 	checkWhole(t, o, again, r)
 }
 
-// On a stream of a million records a commit of ten is small.
+// For a stream of a million records, a commit of ten records is small.
 func TestSmallCommits(t *testing.T) {
 	o := options(t)
-	o.Sample, o.Extremes = 0, 0 // as by default
+	o.Sample, o.Extremes = 0, 0 // the default
 	const n, size = 1_000_000, 10_000
 	l, log := newLedger(t, o, maxValue), new(topic)
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -139,8 +139,8 @@ func TestSmallCommits(t *testing.T) {
 	}
 }
 
-// A base is written when the slots are used up, and when segments have outgrown
-// the last one.
+// A base is written when the slots are used up, and when segments have become larger than the last
+// base.
 func TestWhenBasesAreWritten(t *testing.T) {
 	o := options(t)
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -187,8 +187,7 @@ func TestWhenBasesAreWritten(t *testing.T) {
 	}
 }
 
-// Another fingerprint is another name, or other options on which the content
-// rests.
+// Another fingerprint comes from another name or from other options that determine the content.
 func TestFingerprints(t *testing.T) {
 	seen := map[fingerprint]string{}
 	for what, change := range map[string]func(*assess.Options){

@@ -34,8 +34,8 @@ func unpack(data []byte) (entries []Entry) {
 	return entries
 }
 
-// sign gives values of one chunk the checksum and the fingerprint that they
-// should have, so that what lies behind them is reached.
+// sign gives values of one chunk their correct checksum and fingerprint, so that the code after
+// these checks is tested.
 func sign(l *Ledger, entries []Entry) {
 	for i, e := range entries {
 		var h header
@@ -53,8 +53,7 @@ func sign(l *Ledger, entries []Entry) {
 	}
 }
 
-// Whatever is in the topic, Load returns a ledger that can be used or an error
-// that names a key.
+// For any content of the topic, Load returns a usable ledger or an error that names a key.
 func FuzzLoad(f *testing.F) {
 	o := options(f)
 	o.Sample, o.Extremes = 6, 2
@@ -85,7 +84,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		before, _ := l.Counts()
 		if l.Next() >= more.First || before.Read >= maxCount/2 || l.written.epoch >= maxCount/2 {
-			return // at the end of what numbers can count
+			return // near the largest representable numbers
 		}
 		added := l.Add(more)
 		_, delta := l.Counts()

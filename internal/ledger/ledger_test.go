@@ -46,8 +46,8 @@ func options(tb testing.TB) assess.Options {
 	}
 }
 
-// rows are the records of one partition, with what the gate said of each. Their
-// state is a function of the first place that is not covered.
+// rows are the records of one partition, with the gate's verdict on each. Their state is a function
+// of the first place that is not covered.
 type rows struct {
 	stream   int
 	place    []int64 // ascending, some with gaps
@@ -72,7 +72,7 @@ func makeRows(rng *rand.Rand, stream, n int) *rows {
 		r.held = append(r.held, held)
 		r.rejected = append(r.rejected, rng.IntN(12) == 0)
 		for c := range r.x {
-			x := 150 + math.Round(80*rng.ExpFloat64())/2 // with ties, and in few of a tally's pages
+			x := 150 + math.Round(80*rng.ExpFloat64())/2 // with ties, and in few pages of a tally
 			y := x + 8*rng.NormFloat64()
 			if rng.IntN(25) == 0 {
 				x, y = math.NaN(), math.NaN()
@@ -112,7 +112,7 @@ func (r *rows) block(from, to int) *microdata.Block {
 	return b
 }
 
-// add gives the rows from … to−1 to a ledger, in blocks that are all held or not.
+// add adds the rows from … to−1 to a ledger, in blocks of which all or none are held.
 func (r *rows) add(rng *rand.Rand, l *Ledger, from, to int) {
 	for from < to {
 		end := min(to, from+1+rng.IntN(60))
@@ -130,13 +130,13 @@ func (r *rows) add(rng *rand.Rand, l *Ledger, from, to int) {
 	}
 }
 
-// after is the number of rows before a place.
+// after returns the number of rows before a place.
 func (r *rows) after(next int64) int {
 	i, _ := slices.BinarySearch(r.place, next)
 	return i
 }
 
-// next is a place between the row before i and row i.
+// next returns a place between the row before i and row i.
 func (r *rows) next(rng *rand.Rand, i int) int64 {
 	least := int64(0)
 	if i > 0 {
@@ -170,8 +170,7 @@ func (r *rows) undisturbed(a *assess.Accumulator, n int) (c Counts) {
 	return c
 }
 
-// topic is the log of a compacted topic's partition, which only gets what is
-// committed.
+// topic is the log of a compacted topic's partition; only committed entries are written.
 type topic struct{ log []Entry }
 
 func (t *topic) write(entries []Entry) {
@@ -180,8 +179,8 @@ func (t *topic) write(entries []Entry) {
 	}
 }
 
-// compacted is what may be left of the log: of each key the last value, and some
-// of those before it.
+// compacted returns a possible log after compaction: the last value of each key, and some of the
+// earlier ones.
 func (t *topic) compacted(rng *rand.Rand) []Entry {
 	last := map[string]int{}
 	for i, e := range t.log {
@@ -226,7 +225,7 @@ func loaded(tb testing.TB, o assess.Options, entries []Entry, limit int) *Ledger
 	return l
 }
 
-// checkWhole holds what is committed to the rows before Next.
+// checkWhole compares the committed state with the rows before Next.
 func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
 	tb.Helper()
 	want, err := assess.New(o)
@@ -238,9 +237,8 @@ func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
 	same(tb, l.Whole(), want)
 }
 
-// What is added, dropped, committed and taken up again at random is the
-// assessment of the records that are committed; that of several partitions is
-// their merge.
+// Rows are added, dropped, committed and resumed at random: the state equals the assessment of the
+// committed records, and that of several partitions is their merge.
 func TestAnyInterleaving(t *testing.T) {
 	o := options(t)
 	for seed := range uint64(trials(120)) {
@@ -268,17 +266,16 @@ func TestAnyInterleaving(t *testing.T) {
 	}
 }
 
-// interleaved takes a partition through transactions, the last of which stays
-// open.
+// interleaved processes a partition in transactions; the last one stays open.
 func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit int) *Ledger {
 	l, log := newLedger(t, o, limit), new(topic)
 	n := len(r.place)
 	largest := 1 << rng.IntN(8)
-	done := 0 // rows committed
+	done := 0 // committed rows
 	for {
 		to := min(n, done+rng.IntN(largest+1))
 		from := done
-		if rng.IntN(8) == 0 { // offsets that were set back
+		if rng.IntN(8) == 0 { // offsets were set back
 			from = rng.IntN(done + 1)
 		}
 		r.add(rng, l, from, to)
@@ -299,11 +296,11 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 		switch rng.IntN(24) {
 		case 0, 1, 2: // aborted
 			l.Rollback()
-		case 3: // the instance is gone before it has committed
+		case 3: // the instance ends before it has committed
 			l = loaded(t, o, log.compacted(rng), limit)
 		default:
 			if entries == nil && rng.IntN(4) == 0 {
-				// Kept here alone; the next commit makes up for it.
+				// Kept only here; the next commit writes it.
 				l.Commit()
 				done = r.after(l.Next())
 				r.add(rng, l, done, to)
@@ -325,7 +322,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 		if whole, delta := l.Counts(); whole.Read != int64(done) || delta != (Counts{}) {
 			t.Fatalf("%d rows of %d committed ones, and %+v open", whole.Read, done, delta)
 		}
-		if rng.IntN(40) == 0 { // taken up by another instance, to the bit
+		if rng.IntN(40) == 0 { // resumed by another instance, bit by bit
 			again := loaded(t, o, log.compacted(rng), limit)
 			was, err := l.Whole().MarshalBinary()
 			must(t, err)
@@ -340,7 +337,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 	}
 }
 
-// open holds whole and open transaction together to the rows before i.
+// open compares the whole and the open transaction together with the rows before i.
 func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
 	t.Helper()
 	got, err := assess.Merged(o, l.Whole(), l.Delta())
@@ -365,16 +362,16 @@ func checkEntries(t *testing.T, l *Ledger, entries []Entry) {
 	}
 }
 
-// Without transactions what was written of a commit that failed is there, whole
-// or in part. Whatever is taken up is the assessment of the records before its
-// Next, which never lies before the last commit.
+// Without transactions, the entries of a failed commit may be present, completely or in part. A
+// resumed state is the assessment of the records before its Next, which is never before the last
+// commit.
 func TestWithoutTransactions(t *testing.T) {
 	o := options(t)
 	for seed := range uint64(trials(120)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
 		r, log := makeRows(rng, 0, 1+rng.IntN(200)), new(topic)
-		l, offset := newLedger(t, o, limit), 0 // rows that the group's offset lies behind
+		l, offset := newLedger(t, o, limit), 0 // rows before the group's offset
 		largest := 1 << rng.IntN(7)
 		for offset < len(r.place) {
 			to := min(len(r.place), offset+rng.IntN(largest+1))
@@ -382,10 +379,10 @@ func TestWithoutTransactions(t *testing.T) {
 			entries, err := l.Entries(max(l.Next(), r.next(rng, to)))
 			must(t, err)
 			switch rng.IntN(5) {
-			case 0: // part of it is written
+			case 0: // a part of it is written
 				log.write(entries[:rng.IntN(len(entries)+1)])
 				l.Rollback()
-			case 1: // all, but not the offset
+			case 1: // everything is written except the offset
 				log.write(entries)
 				l.Rollback()
 			default:

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// history commits rows in steps and returns the topic, the places that were
-// committed, in order, and the ledger.
+// history commits rows in steps and returns the topic, the committed places in order, and the
+// ledger.
 func history(tb testing.TB, o assess.Options, r *rows, limit int, steps ...int) (*topic, []int64, *Ledger) {
 	tb.Helper()
 	l, log, nexts := newLedger(tb, o, limit), new(topic), []int64{0}
@@ -36,7 +36,7 @@ func commit(tb testing.TB, l *Ledger, log *topic, r *rows, from, to int) {
 	l.Commit()
 }
 
-// Values are cut at 512 KiB and put together again.
+// Values are divided at 512 KiB and joined again.
 func TestLargeValues(t *testing.T) {
 	o := options(t)
 	o.Sample = 1 << 20 // every record is kept
@@ -59,8 +59,8 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// A base of which only some chunks were written leaves the one before it usable,
-// and what is written next on top of that is whole again.
+// If only some chunks of a base were written, the previous base stays usable, and the next writes
+// on top of it are complete.
 func TestBaseCutShort(t *testing.T) {
 	o := options(t)
 	r := makeRows(rand.New(rand.NewPCG(2, 2)), 0, 400)
@@ -88,7 +88,7 @@ func TestBaseCutShort(t *testing.T) {
 			t.Fatalf("%d of %d chunks: next is %d, want %d", kept, len(entries), again.Next(), nexts[len(nexts)-1])
 		}
 		checkWhole(t, o, again, r)
-		for i := 107; i < 300; i += 10 { // segments, and a base over the one cut short
+		for i := 107; i < 300; i += 10 { // segments, and a base over the truncated one
 			commit(t, again, cut, r, i, i+10)
 			next := loaded(t, o, cut.log, limit)
 			if next.Next() != again.Next() {
@@ -99,13 +99,12 @@ func TestBaseCutShort(t *testing.T) {
 	}
 }
 
-// A base that was written, and its transaction given up, does not hide what is
-// written after it.
+// A base of an aborted transaction does not hide later writes.
 func TestBaseGivenUp(t *testing.T) {
 	o := options(t)
 	r := makeRows(rand.New(rand.NewPCG(3, 3)), 0, 400)
 	log, _, l := history(t, o, r, maxValue, 5)
-	r.add(rand.New(rand.NewPCG(1, 1)), l, 5, 300) // outgrows the base
+	r.add(rand.New(rand.NewPCG(1, 1)), l, 5, 300) // becomes larger than the base
 	entries, err := l.Entries(r.place[299] + 1)
 	must(t, err)
 	if string(entries[0].Key) != "base/0/000" {
@@ -123,7 +122,7 @@ func TestBaseGivenUp(t *testing.T) {
 	}
 }
 
-// Of older epochs anything may be left.
+// Any entries of older epochs may remain.
 func TestRemainsOfOlderEpochs(t *testing.T) {
 	o := options(t)
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -156,8 +155,8 @@ func TestRemainsOfOlderEpochs(t *testing.T) {
 	}
 }
 
-// What was measured otherwise, or written by another version, is not taken up.
-// What comes after it is, and it is not taken for that.
+// State with other measures or of another version is not resumed. Later state is resumed, and not
+// mistaken for it.
 func TestStale(t *testing.T) {
 	o := options(t)
 	r := makeRows(rand.New(rand.NewPCG(5, 5)), 0, 400)
@@ -181,7 +180,7 @@ func TestStale(t *testing.T) {
 		if whole, delta := l.Counts(); !l.Stale() || whole != (Counts{}) || delta != (Counts{}) || l.Next() != 0 || l.Whole().Records() != 0 {
 			t.Errorf("%s: stale is %v, %+v, %+v", what, l.Stale(), whole, delta)
 		}
-		// It begins anew, and is there at every step.
+		// It begins again, and can be resumed at every step.
 		both := &topic{log: slices.Clone(c.log.log)}
 		for i := 200; i < 300; i += 10 {
 			commit(t, l, both, r, i, i+10)
@@ -194,7 +193,7 @@ func TestStale(t *testing.T) {
 		if what == "version" {
 			continue
 		}
-		// Who comes back to the first finds it gone by.
+		// A return to the first fingerprint finds its state outdated.
 		first, err := Load(o, "name", sequence(both.log))
 		must(t, err)
 		if !first.Stale() || first.Next() != 0 {
@@ -213,8 +212,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// Damage is told by the key and never by what is there; what is taken up in spite
-// of it is the state after an earlier commit, or none.
+// Damage is reported with the key and never with the content. If a state is resumed despite damage,
+// it is the state after an earlier commit, or none.
 func TestDamage(t *testing.T) {
 	o := options(t)
 	r := makeRows(rand.New(rand.NewPCG(6, 6)), 0, 400)
@@ -272,7 +271,7 @@ func checkDamaged(t *testing.T, err error, what string) {
 	}
 }
 
-// What is damaged in ways that a checksum does not show, or not there.
+// Damage that a checksum does not show, and missing entries.
 func TestDoesNotFitTogether(t *testing.T) {
 	o := options(t)
 	r := makeRows(rand.New(rand.NewPCG(8, 8)), 0, 400)
@@ -283,8 +282,8 @@ func TestDoesNotFitTogether(t *testing.T) {
 	without := func(keys ...string) []Entry {
 		return slices.DeleteFunc(slices.Clone(log.log), func(e Entry) bool { return slices.Contains(keys, string(e.Key)) })
 	}
-	// changed is the log with another header of a value, or payload, and the
-	// checksum of what is there then.
+	// changed returns the log with another header or payload of a value, and with the correct
+	// checksum.
 	changed := func(key string, change func(h *header, payload []byte) []byte) []Entry {
 		var h header
 		_, err := h.parse(log.log[index(key)].Value)
@@ -338,22 +337,21 @@ func TestDoesNotFitTogether(t *testing.T) {
 			t.Errorf("%s: %v, want %s %v", what, err, c.key, c.reason)
 		}
 	}
-	// The last segment is as if it had not been written.
+	// The last segment is treated as if it had not been written.
 	l = loaded(t, o, without("segment/02/000"), maxValue)
 	if l.Next() != nexts[2] {
 		t.Errorf("next is %d, want %d", l.Next(), nexts[2])
 	}
 }
 
-// Chunks of a value that claim to be many take no memory for those that are not
-// there.
+// A large claimed number of chunks allocates no memory for missing chunks.
 func TestChunksThatAreNotThere(t *testing.T) {
 	o := options(t)
 	l := newLedger(t, o, maxValue)
 	var entries []Entry
 	for i := range uint32(2000) {
 		h := header{kind: base, epoch: 2, print: l.fingerprint, chunk: 1<<32 - 2 - i, chunks: 1<<32 - 1}
-		h.sum[0], h.sum[1] = byte(i), byte(i>>8) // each of a write of its own
+		h.sum[0], h.sum[1] = byte(i), byte(i>>8) // each of a separate write
 		entries = append(entries, Entry{[]byte(h.key()), h.append(nil)})
 	}
 	var before, after runtime.MemStats

@@ -9,9 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// same holds two accumulators of two masked columns to be equal: everything but
-// sums to the bit, sums to 1e-9 of their scale. It reads their encoding, which is
-// all that there is of them.
+// same checks that two accumulators of two masked columns are equal: sums to 1e-9 of their scale,
+// everything else bit by bit. It reads their encoding, which contains their whole state.
 func same(tb testing.TB, got, want *assess.Accumulator) {
 	tb.Helper()
 	g, w := take(tb, got), take(tb, want)
@@ -47,8 +46,8 @@ type taken struct {
 	moments []moments    // original, released: of columns 0, 1 and both
 }
 
-// walker goes through an encoding; what it passes is exact unless it is read as a
-// sum.
+// walker goes through an encoding; skipped values must be exactly equal unless they are read as
+// sums.
 type walker struct {
 	rest []byte
 	taken
@@ -73,8 +72,8 @@ func (w *walker) short() {
 	w.pass(n)
 }
 
-// order passes the bins of consecutive records; what is a mean over several is no
-// part of what must be equal to the bit.
+// order skips the bins of consecutive records; means over several records need not be exactly
+// equal.
 func (w *walker) order() {
 	w.pass(8) // limit
 	for range w.uint() {
@@ -109,7 +108,7 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 		w.text()
 		w.pass(8)
 	}
-	for range 2 { // carried columns, and those of them whose released codes are kept
+	for range 2 { // carried columns, and those with kept released codes
 		w.pass(8 * w.uint())
 	}
 	w.pass(24) // sample, extremes, records
@@ -118,7 +117,7 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 		w.pass(8)
 	}
 	for range columns {
-		w.pass(16) // pairs, and those unchanged
+		w.pass(16) // pairs, and unchanged ones
 		w.sums = append(w.sums, [2]float64{w.sum(), w.sum()})
 		w.pass(16)
 		for range 2 { // extremes
@@ -163,7 +162,7 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 		}
 		w.moments = append(w.moments, own[0], own[1], pair)
 	}
-	w.rest = w.rest[8:] // what the sample still admits rests on when it was last cut
+	w.rest = w.rest[8:] // the sample's current threshold depends on when it was last pruned
 	w.pass(len(w.rest))
 	return w.taken
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
-// The board and the alert rules in examples speak of metrics that there are.
+// The dashboard and the alert rules in examples use existing metrics.
 func TestExamplesKnowTheMetrics(t *testing.T) {
 	m := New(Info{Name: "survey"})
 	m.Heartbeat()

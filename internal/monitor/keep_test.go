@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
-// keptOf shows a snapshot and returns what is kept of the page with it.
+// keptOf shows a snapshot and returns the state kept for the page.
 func keptOf(t *testing.T, m *Monitor, k int, sd float64) []byte {
 	t.Helper()
 	rep := synthetic.Snapshot(k, sd)
@@ -36,8 +36,8 @@ func columnOf(t *testing.T, m *Monitor) columnDetail {
 	return d
 }
 
-// TestPageIsKeptOverARestart: numbers go on in order, the map, the gate, the table and
-// the lines over time are there at once, and the report is the one that was shown.
+// TestPageIsKeptOverARestart: numbers continue in order; the map, the gate, the table and the lines
+// over time are there at once; the report is the one shown before.
 func TestPageIsKeptOverARestart(t *testing.T) {
 	before, _ := watched(Info{Name: "survey"})
 	before.Lag("survey", 0, 7)
@@ -78,14 +78,14 @@ func TestPageIsKeptOverARestart(t *testing.T) {
 	if !after.moments[4].Begins || after.moments[3].Begins {
 		t.Error("the first snapshot after a restart does not say that it begins anew")
 	}
-	// What is older, or comes when something has been shown, changes nothing.
+	// An older state, or one that arrives after something was shown, changes nothing.
 	if err := after.Resume(state, "masks"); err != nil || columnOf(t, after).Snapshot != 5 {
 		t.Errorf("an old state was taken up: %v", err)
 	}
 }
 
-// TestRestartKeepsStatesApart: a state that is a few respondents from what was shown
-// before the restart is not shown, since their values would follow.
+// TestRestartKeepsStatesApart: a state that differs by few respondents from the one shown before
+// the restart is not shown, because their values would follow.
 func TestRestartKeepsStatesApart(t *testing.T) {
 	before, _ := watched(Info{Name: "survey"})
 	state := keptOf(t, before, 2, 180)
@@ -108,8 +108,7 @@ func TestRestartKeepsStatesApart(t *testing.T) {
 	}
 }
 
-// TestResumeOfOtherMeasures: measures of other masks are left out, and what they were
-// over time stays.
+// TestResumeOfOtherMeasures: measures of other masks are omitted, and their values over time stay.
 func TestResumeOfOtherMeasures(t *testing.T) {
 	before, _ := watched(Info{Name: "survey"})
 	state := keptOf(t, before, 1, 180)
@@ -125,8 +124,8 @@ func TestResumeOfOtherMeasures(t *testing.T) {
 	}
 }
 
-// TestResumeOfAnything: what is damaged or of another version is refused with words
-// that hold nothing of it, and changes nothing.
+// TestResumeOfAnything: damaged state, or state of another version, is refused with an error
+// without its content, and changes nothing.
 func TestResumeOfAnything(t *testing.T) {
 	m, _ := watched(Info{Name: "survey"})
 	good := keptOf(t, m, 1, 180)
@@ -161,8 +160,8 @@ func TestResumeOfAnything(t *testing.T) {
 	}
 }
 
-// TestNumbersInOrder: snapshots of the page alone and those that are emitted have
-// numbers in one order, none of them 0.
+// TestNumbersInOrder: snapshots for the page only and emitted snapshots share one sequence of
+// numbers, none of them 0.
 func TestNumbersInOrder(t *testing.T) {
 	m, _ := watched(Info{})
 	last, emitted := int64(0), int64(0)
@@ -181,8 +180,8 @@ func TestNumbersInOrder(t *testing.T) {
 	}
 }
 
-// TestThinned: the newest stay, the first stays, an interruption stays, and the number
-// is bounded whatever the columns.
+// TestThinned: the newest, the first and an interruption stay, and the number is bounded for any
+// number of columns.
 func TestThinned(t *testing.T) {
 	for _, columns := range []int{1, 40, 400} {
 		of := map[string]momentColumn{}
@@ -204,7 +203,7 @@ func TestThinned(t *testing.T) {
 			if k.Number <= before {
 				t.Fatal("out of order")
 			}
-			// A start is a number of 1 more than a multiple of 300.
+			// The number of a start is 1 more than a multiple of 300.
 			if started := (k.Number-1)/300 > (before-1)/300; started != k.Begins {
 				t.Errorf("%d columns: from %d to %d the line begins anew: %v", columns, before, k.Number, k.Begins)
 			}
@@ -212,8 +211,8 @@ func TestThinned(t *testing.T) {
 	}
 }
 
-// TestDropped: records in quarantine are listed by reason, those of the most records
-// first, and counted in the metrics.
+// TestDropped: records in quarantine are listed by reason, the most frequent reason first, and
+// counted in the metrics.
 func TestDropped(t *testing.T) {
 	m, _ := watched(Info{})
 	whole := map[string]int64{"wage: not a number": 30, "wage: null": 5, "not JSON": 30}
@@ -235,8 +234,8 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestResumeTakesTheNewest: of the states of several partitions the newest counts, in
-// whatever order they come.
+// TestResumeTakesTheNewest: of the states of several partitions the newest counts, in any order of
+// arrival.
 func TestResumeTakesTheNewest(t *testing.T) {
 	before, _ := watched(Info{Name: "survey"})
 	older, newer := keptOf(t, before, 1, 180), keptOf(t, before, 2, 170)

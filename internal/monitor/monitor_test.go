@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a time that a test sets.
+// clock is a time set by a test.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time           { return c.t }
@@ -30,7 +30,7 @@ func watched(info Info) (*Monitor, *clock) {
 	return m, c
 }
 
-// get asks a handler as a client on this machine does.
+// get sends a request to a handler like a client on this machine.
 func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464"+path, nil)
@@ -82,7 +82,7 @@ func TestMetrics(t *testing.T) {
 	m.Assigned(map[string][]int32{"survey": {0, 1}, "other": {}})
 	m.Lag("survey", 0, 12)
 	m.Lag("survey", 1, -1)
-	m.Lag("survey", 2, 99) // another instance's
+	m.Lag("survey", 2, 99) // belongs to another instance
 	m.Broker(nil)
 	m.Mode(Holding)
 	m.Reloaded(c.t, errors.New("no"))
@@ -101,7 +101,7 @@ func TestMetrics(t *testing.T) {
 		`sdlfilter_records_total{result="released"} 500`,
 		`sdlfilter_records_total{result="quarantined"} 3`,
 		`sdlfilter_records_total{result="held"} 7`,
-		`sdlfilter_records_per_second 102`, // 510 of the last 5 s
+		`sdlfilter_records_per_second 102`, // 510 in the last 5 s
 		`sdlfilter_transactions_total{outcome="committed"} 2`,
 		`sdlfilter_transactions_total{outcome="aborted"} 1`,
 		`sdlfilter_rebalances_total 1`,
@@ -170,7 +170,7 @@ func TestRate(t *testing.T) {
 	}
 	m.Records(Released, 100)
 	c.advance(time.Second)
-	// Commits every 10 s are seen twice within two intervals, whenever one looks.
+	// Commits every 10 s are seen twice within two intervals, at any time of the look.
 	for range 7 {
 		if got := m.state().Rate; got != 10 {
 			t.Errorf("at %s: %v records/s, want 10", c.t.Format("15:04:05"), got)
@@ -298,7 +298,7 @@ func TestMostPartitionsThatLag(t *testing.T) {
 	if *lag.Total != 99*98/2 || lag.Assigned != 100 || len(lag.Partitions) != mostPartitions {
 		t.Fatalf("lag %d of %d partitions, %d listed", *lag.Total, lag.Assigned, len(lag.Partitions))
 	}
-	// Those with the greatest lag and the one of which nothing is known, by place.
+	// Those with the greatest lag and the one with an unknown lag, by place.
 	if first, last := lag.Partitions[0], lag.Partitions[mostPartitions-1]; first.Partition != 76 || last.Partition != 99 || last.Records != nil {
 		t.Errorf("listed from %d to %d", first.Partition, last.Partition)
 	}

@@ -67,10 +67,10 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// answered is what a Host header may be: this machine's name or an address, and a port.
+// answered matches the accepted Host headers: this machine's name or an address, and a port.
 var answered = regexp.MustCompile(`(?is)^(localhost\.?|\[?[0-9a-f.:]+(%[^\[\]]*)?\]?\.?)(:[^:\[\]]*)?$`)
 
-// FuzzHost: whatever a Host header holds, no name but this machine's is answered.
+// FuzzHost: for any Host header, only this machine's name is accepted.
 func FuzzHost(f *testing.F) {
 	for _, s := range []string{"localhost:1", "[::1%25lo]:9464", "127.0.0.1", "[[", "[::1%2o]:]:946\x90", "[::1", "evil.example:x", "a:b:c", "]:1", "0x7f.1"} {
 		f.Add(s)
@@ -177,7 +177,7 @@ func follow(t *testing.T, address string) *follower {
 	return f
 }
 
-// next decodes the next event of a kind; ok is false where the stream has ended.
+// next decodes the next event of a kind; ok is false if the stream has ended.
 func (f *follower) next(kind string, v any) (ok bool) {
 	f.t.Helper()
 	now := ""
@@ -197,7 +197,7 @@ func (f *follower) next(kind string, v any) (ok bool) {
 
 func TestEvents(t *testing.T) {
 	m := New(Info{Name: "survey"})
-	m.tick = time.Hour // so that only what happens is told
+	m.tick = time.Hour // so that only changes are sent
 	address, err := m.Serve(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("state %+v", s)
 		}
 	}
-	// One that comes later is told the snapshot too.
+	// A later client receives the snapshot too.
 	var snapshot liveSnapshot
 	if late := follow(t, address); !late.next("snapshot", &snapshot) || snapshot.Snapshot != 7 {
 		t.Errorf("a late client is told of %+v", snapshot)
@@ -245,7 +245,7 @@ func TestEvents(t *testing.T) {
 	if _, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 		t.Error("the server still listens")
 	}
-	m.Close() // once more is no harm
+	m.Close() // a second call is harmless
 }
 
 func TestStateEverySecond(t *testing.T) {
@@ -263,7 +263,7 @@ func TestStateEverySecond(t *testing.T) {
 			t.Fatal("the stream ended")
 		}
 	}
-	cancel() // ends it as Close does
+	cancel() // ends it like Close
 	for f.lines.Scan() {
 	}
 	m.servers.Wait()
@@ -273,8 +273,8 @@ func TestStateEverySecond(t *testing.T) {
 	m.Close()
 }
 
-// Who opens many streams takes their places from himself: others keep theirs, and
-// whoever comes is let in.
+// A client that opens many streams loses its own ones: others keep theirs, and new clients are
+// accepted.
 func TestTooManyFollowers(t *testing.T) {
 	m := New(Info{})
 	address, err := m.Serve(t.Context(), "127.0.0.1:0")
@@ -293,7 +293,7 @@ func TestTooManyFollowers(t *testing.T) {
 	}
 	for i, f := range streams {
 		var s liveState
-		for range 10 { // what was sent before it gave way may still come
+		for range 10 { // events sent before the stream was closed may still arrive
 			if !f.next("state", &s) {
 				if i >= 3 {
 					t.Errorf("stream %d gave way, and the oldest 3 should", i)
@@ -338,8 +338,8 @@ func TestFollowersGiveWay(t *testing.T) {
 		}
 		return n
 	}
-	// The greedy have given way to all others until they have one like everybody, and
-	// only then the others to one another, the lowest address first.
+	// Streams of the greedy client are closed until it has one like everybody else. Only then are
+	// streams of other clients closed, the lowest address first.
 	if len(m.watchers) > mostWatchers || left(greedy...) > 1 || left(crowd...) < mostWatchers-2 {
 		t.Errorf("%d streams; of the greedy %d are left, of the crowd %d, of the first %d", len(m.watchers), left(greedy...), left(crowd...), left(other))
 	}
@@ -348,8 +348,7 @@ func TestFollowersGiveWay(t *testing.T) {
 	}
 }
 
-// pipes is a listener whose connections hold nothing back: a write waits until it
-// is read.
+// pipes is a listener with unbuffered connections: a write waits until it is read.
 type pipes struct {
 	connections chan net.Conn
 	closed      chan struct{}
@@ -366,7 +365,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.closed); return nil }
 func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
-// TestSlowClient: one that reads nothing holds nobody up and is dropped.
+// TestSlowClient: a client that reads nothing delays nobody and is disconnected.
 func TestSlowClient(t *testing.T) {
 	m := New(Info{})
 	m.grace = 50 * time.Millisecond
@@ -389,7 +388,7 @@ func TestSlowClient(t *testing.T) {
 		t.Fatalf("%d clients", watchers())
 	}
 	for k := 1; k <= 50; k++ {
-		m.Snapshot(synthetic.Snapshot(k, 200)) // would wait for ever were it to wait for the client
+		m.Snapshot(synthetic.Snapshot(k, 200)) // would wait forever if it waited for the client
 	}
 	eventually.True(t, "a client that reads nothing is dropped", func() bool { return watchers() == 0 })
 	m.Close()

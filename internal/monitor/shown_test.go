@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
 )
 
-// served is everything that a client can read: each page and one round of events.
+// served returns everything that a client can read: each page and one round of events.
 func served(t *testing.T, m *Monitor) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -50,14 +50,13 @@ func served(t *testing.T, m *Monitor) map[string]string {
 
 var anyNumber = regexp.MustCompile(`-?\d+(\.\d+)?(e[-+]?\d+)?`)
 
-// TestNoRespondentsValue: no value of a respondent is served, nor any number from
-// which one follows: a risk or an error that leads from the mean to it, or the
-// square of one.
+// TestNoRespondentsValue: neither a value of a respondent is served, nor a number from which one
+// follows: a risk or an error that leads from the mean to it, or a square of one.
 func TestNoRespondentsValue(t *testing.T) {
 	m := New(Info{Name: "survey"})
 	for k := 1; k <= 3; k++ {
 		s := synthetic.Snapshot(k, 170+10*float64(k))
-		// A rule for every target: what it found is that of a hidden risk.
+		// A rule for every target: its result is a hidden risk.
 		limit := 5000.0
 		judged := assess.Judge([]assess.Rule{{Column: "wage", MinRMSE: &limit}, {Column: "wage", Target: "max", Knowledge: "mean", MinRMSE: &limit},
 			{Column: "wage", Target: "p99", MaxRisk: new(float64)}},
@@ -67,7 +66,7 @@ func TestNoRespondentsValue(t *testing.T) {
 		m.Snapshot(s)
 	}
 	canaries := []float64{synthetic.Least, synthetic.Greatest, synthetic.ReleasedLeast, synthetic.ReleasedGreatest, synthetic.Edge, synthetic.Percentile99}
-	const mean, near = 603.7314, 0.015 // of the value: also a rounded number that leads there
+	const mean, near = 603.7314, 0.015 // of the value: also a rounded number that leads to it
 	whole := synthetic.Snapshot(3, 200).Columns[0]
 	means := []float64{mean, float64(whole.Released.Mean)}
 	for path, text := range served(t, m) {
@@ -77,11 +76,11 @@ func TestNoRespondentsValue(t *testing.T) {
 			}
 		}
 		if strings.HasPrefix(path, "/column") || path == "/" {
-			// Coordinates and colours are numbers of the page's own.
+			// Coordinates and colours are the page's own numbers.
 			text, _, _ = strings.Cut(text, "svg")
 		}
 		if path == "/metrics" {
-			// Nor are figures of the process, such as bytes, of the data.
+			// Figures of the process, such as bytes, are not figures of the data.
 			var own []string
 			for _, l := range strings.Split(text, "\n") {
 				if strings.HasPrefix(l, "sdlfilter_") {
@@ -95,10 +94,11 @@ func TestNoRespondentsValue(t *testing.T) {
 			if err != nil || v <= 0 {
 				continue
 			}
-			// Only of the values far from the mean, so that no number leads there by chance.
+			// Only for values far from the mean, so that no number leads to them by chance.
 			for _, c := range []float64{synthetic.Greatest, synthetic.Percentile99} {
 				for _, about := range means {
-					// The last for R_se of what is known by the mean, 2·SD(ȳ)/d³ with an SD of 1.
+					// The last is for R_se of the knowledge by the mean, 2·SD(ȳ)/d³ with an SD of
+					// 1.
 					for _, d := range []float64{v, 1 / math.Sqrt(v), math.Sqrt(v), math.Cbrt(2 / v)} {
 						if math.Abs(about+d-c) < near*c {
 							t.Errorf("%s: %s leads from the mean to %v", path, word, c)
@@ -108,7 +108,7 @@ func TestNoRespondentsValue(t *testing.T) {
 			}
 		}
 	}
-	// A check that cannot fail proves nothing: the whole report does hold them.
+	// A check that cannot fail proves nothing: the whole report does contain the values.
 	text, err := synthetic.Snapshot(3, 200).JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -164,8 +164,8 @@ func TestReportIsAReport(t *testing.T) {
 	}
 }
 
-// TestFewRespondents: two states that are shown of a column differ by 10 values or
-// none, and fewer than 10 show nothing.
+// TestFewRespondents: two shown states of a column differ by at least 10 values or not at all, and
+// with fewer than 10 values nothing is shown.
 func TestFewRespondents(t *testing.T) {
 	m := New(Info{})
 	take := func(n int64, mean float64) (c assess.ColumnMeasures, correlation assess.Correlation) {
@@ -214,7 +214,7 @@ func TestFewRespondents(t *testing.T) {
 	}
 }
 
-// TestWithoutReplicates: R of an order statistic is then the realised one.
+// TestWithoutReplicates: then R of an order statistic is the realised one.
 func TestWithoutReplicates(t *testing.T) {
 	s := synthetic.Snapshot(1, 200)
 	for i := range s.Columns[0].Risk {
@@ -272,7 +272,7 @@ func TestColumn(t *testing.T) {
 	}
 }
 
-// TestShownHasNoAttack: what an intruder finds is for the confidential report.
+// TestShownHasNoAttack: results of an intruder are only in the confidential report.
 func TestShownHasNoAttack(t *testing.T) {
 	r := synthetic.Snapshot(1, 500)
 	r.Attack = &attack.Result{Schema: attack.Schema, Targets: 7}
@@ -281,7 +281,7 @@ func TestShownHasNoAttack(t *testing.T) {
 	}
 }
 
-// TestRoundedBesideItsLimit: what a rule found is not shown where its rounding lies on the
+// TestRoundedBesideItsLimit: the result of a rule is not shown if its rounded value lies on the
 // other side of the limit.
 func TestRoundedBesideItsLimit(t *testing.T) {
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ func watchedTables() (*Tables, *clock) {
 	return t, c
 }
 
-// metricsOf are the program's own metrics, without help and types.
+// metricsOf returns the program's own metrics, without help and types.
 func metricsOf(t *testing.T, x *Tables) string {
 	t.Helper()
 	status, text := get(t, x.handler(netip.Addr{}), "/metrics")
@@ -145,13 +145,13 @@ func TestTablesHealth(t *testing.T) {
 	c.advance(2 * time.Minute)
 	says("silent after it", "the topics have given no answer for 2m0s", "the topics have given no answer for 2m0s")
 	resumed, _ := watchedTables()
-	resumed.Begun() // a window that an earlier run has planned
+	resumed.Begun() // a window planned by an earlier run
 	if status, text := get(t, resumed.handler(netip.Addr{}), "/readyz"); status != 200 {
 		t.Errorf("a resumed window: %s", text)
 	}
 }
 
-// It answers only to its own names, and to nobody whom a page of another origin has sent.
+// It accepts only its own names, and no requests that a page of another origin has sent.
 func TestTablesServer(t *testing.T) {
 	x, _ := watchedTables()
 	address, err := x.Serve(t.Context(), "127.0.0.1:0")
@@ -175,7 +175,8 @@ func TestTablesServer(t *testing.T) {
 	}
 }
 
-// asked is the status of the answer to a client that names a host, and an origin if it is not "".
+// asked returns the status of the answer to a client with a given host, and an origin unless it is
+// "".
 func asked(t *testing.T, url, host, origin string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

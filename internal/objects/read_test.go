@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// flaky is a bucket with one object, whose bodies go wrong.
+// flaky is a bucket with one object and faulty bodies.
 type flaky struct {
 	Bucket
 	data  []byte
 	asked atomic.Int64
-	// wrong is how many bytes the n-th body has before it goes wrong, and how it does; more
-	// than were asked for: it does not.
+	// wrong returns the number of good bytes of the n-th body, and its fault after them; if the
+	// number exceeds the request, there is no fault.
 	wrong func(n int64) (good int, stall bool, err error)
 }
 
@@ -42,7 +42,7 @@ func (b *flakyBody) Close() error { return nil }
 func (b *flakyBody) Read(p []byte) (int, error) {
 	if b.good == 0 {
 		if b.stall {
-			<-b.ctx.Done() // as a server does that says nothing
+			<-b.ctx.Done() // like a silent server
 			return 0, b.ctx.Err()
 		}
 		return 0, errors.New("http://server?Signature=secret: connection reset")
@@ -70,8 +70,8 @@ func readFlaky(t *testing.T, f *flaky) ([]byte, error) {
 	return got, err
 }
 
-// TestReaderTakesUpWhatBroke has every second body be cut, or fall silent, at any place:
-// what was read is not asked for again, and the reader is not disturbed.
+// TestReaderTakesUpWhatBroke cuts every second body, or makes it silent, at any place: bytes
+// already read are not requested again, and the reader notices nothing.
 func TestReaderTakesUpWhatBroke(t *testing.T) {
 	old := Silence
 	Silence = 5 * time.Millisecond
@@ -97,8 +97,8 @@ func TestReaderTakesUpWhatBroke(t *testing.T) {
 	}
 }
 
-// TestReaderGivesUp: a server whose connections give no byte is asked so often and no more,
-// and what cannot pass is not asked for again. The words hold nothing of the connection.
+// TestReaderGivesUp: if connections return no byte, the number of retries is limited, and permanent
+// errors are not retried. The error contains nothing of the connection.
 func TestReaderGivesUp(t *testing.T) {
 	f := &flaky{wrong: func(int64) (int, bool, error) { return 0, false, nil }}
 	if _, err := readFlaky(t, f); err == nil || !strings.Contains(err.Error(), "the connection was cut, 6 times in a row") || strings.Contains(err.Error(), "secret") {

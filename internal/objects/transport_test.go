@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestSilentConnections: a connection ends where for so long nothing goes over it in either
-// direction, and not while something does, however long that takes.
+// TestSilentConnections: a connection ends after a time without traffic in either direction, and
+// not while there is traffic, however long that takes.
 func TestSilentConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
@@ -32,8 +32,8 @@ func TestSilentConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		// Who waits for an answer waits while what is asked goes out: ten bytes, each after
-		// two thirds of the time.
+		// A request waits for its answer while its body is being sent: ten bytes, each after two
+		// thirds of the time.
 		answer := make(chan error, 1)
 		go func() { _, err := c.Read(make([]byte, 1)); answer <- err }()
 		for range 10 {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// summary is a content as text, of which the sums were made here.
+// summary returns a content as text, with checksums computed here.
 func summary(c *Content) string {
 	var s strings.Builder
 	for _, f := range c.Files {
@@ -26,8 +26,8 @@ func line(name, text string) string {
 	return fmt.Sprintf("%s %d %x\n", name, len(text), sha256.Sum256([]byte(text)))
 }
 
-// What a release holds is digested before it has its name and can be told again from the
-// name: of a file, of a folder in the order of the names, with those in folders below.
+// The content of a release is digested before it has its name and can be read again from the name:
+// for a file, and for a folder in the order of names, including subfolders.
 func TestContent(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Create(filepath.Join(dir, "a"), Confidential)
@@ -64,8 +64,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// Files are digested beside one another: each has its own sum, however many there are, and
-// one that cannot be read is an error wherever it stands.
+// Files are digested concurrently: each has its own checksum, for any number of files, and an
+// unreadable file is an error at any place.
 func TestContentOfManyFiles(t *testing.T) {
 	dir, want := t.TempDir(), ""
 	names := 5*runtime.GOMAXPROCS(0) + 1
@@ -93,7 +93,7 @@ func TestContentOfManyFiles(t *testing.T) {
 	}
 }
 
-// What cannot be read, or is no file, has no content; nor has a run that was stopped.
+// Unreadable files and other objects have no content; a cancelled run has none either.
 func TestContentFails(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ContentOf(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, os.ErrNotExist) {
@@ -120,7 +120,7 @@ func TestContentFails(t *testing.T) {
 	}
 }
 
-// Two runs do not write one file: the second is refused, and the first one's is whole.
+// Two runs do not write one file: the second is refused, and the file of the first is complete.
 func TestTwoRunsOfOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	first, err := Create(path, Confidential)
@@ -144,7 +144,7 @@ func TestTwoRunsOfOneFile(t *testing.T) {
 	}
 }
 
-// What is written to and what is replaced: pipes and terminals are written to; a socket
+// Which paths are written to and which are replaced: pipes and terminals are written to; a socket
 // and a disk are neither.
 func TestDeviceTellsWhatIsWrittenTo(t *testing.T) {
 	dir := t.TempDir()
@@ -169,7 +169,7 @@ func TestDeviceTellsWhatIsWrittenTo(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %+v", path, device, err, want)
 		}
 	}
-	// Disks have names of their own in /dev; one is enough.
+	// Disks have their own names in /dev; one is enough.
 	disks := 0
 	for _, pattern := range []string{"/dev/loop[0-9]", "/dev/vd[a-z]", "/dev/sd[a-z]", "/dev/nvme*n1"} {
 		found, err := filepath.Glob(pattern)

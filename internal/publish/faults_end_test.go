@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// begun are releases that are written to and not complete.
+// begun are incomplete releases that are being written.
 var begun = map[string]func(path string) (abort func() error, err error){
 	"file": func(path string) (func() error, error) {
 		f, err := Create(path, Public)
@@ -49,9 +49,8 @@ var begun = map[string]func(path string) (abort func() error, err error){
 	},
 }
 
-// What is given up leaves nothing behind; where the system fails in that, the failure is
-// said, or the name cannot be told to be one's own any more. Nothing stays open, and to
-// give up twice is to give up once.
+// An aborted release leaves nothing behind. If the system fails, the error is returned, or the name
+// may belong to another process. Nothing stays open, and a second abort does nothing.
 func TestEveryCallOfTheSystemFailsInAbort(t *testing.T) {
 	for name, begin := range begun {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +89,8 @@ func TestEveryCallOfTheSystemFailsInAbort(t *testing.T) {
 	}
 }
 
-// A device is written to when everything is there; what fails on the way is said, and
-// leaves nothing open.
+// A device is written to when everything is ready. Errors on the way are returned, and nothing
+// stays open.
 func TestEveryCallOfTheSystemFailsWithADevice(t *testing.T) {
 	for n := 0; ; n++ {
 		s := &faults{fail: n}
@@ -116,7 +115,8 @@ func TestEveryCallOfTheSystemFailsWithADevice(t *testing.T) {
 	}
 }
 
-// What a folder holds is read to the end, and closed; what cannot be read is said.
+// The content of a folder is read to the end and the folder is closed. Errors of reading are
+// returned.
 func TestEveryCallOfTheSystemFailsInContent(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeDir(t, filepath.Join(dir, "release"), "a.csv", "sub/b.csv").Commit(); err != nil {
@@ -138,7 +138,7 @@ func TestEveryCallOfTheSystemFailsInContent(t *testing.T) {
 	}
 }
 
-// watched runs something on a system without faults, and says what was asked of it.
+// watched runs a function on a system without faults and returns the system calls.
 func watched(do func() error) ([]string, error) {
 	s := &faults{}
 	back := exchanged(s.system(system))
@@ -147,7 +147,7 @@ func watched(do func() error) ([]string, error) {
 	return s.calls, err
 }
 
-// count is how many calls are of a name.
+// count returns the number of calls with a name.
 func count(calls []string, name string) (n int) {
 	for _, call := range calls {
 		if strings.HasPrefix(call, name) {
@@ -157,8 +157,8 @@ func count(calls []string, name string) (n int) {
 	return n
 }
 
-// What is finished is not finished again; a folder is synced once, up to the root and no
-// further, however the root is written.
+// A finished release is not finished again; a folder is synced once, up to the root and no further,
+// in any notation of the root.
 func TestNothingIsDoneTwice(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Create(filepath.Join(dir, "new", "a"), Public)
@@ -194,8 +194,8 @@ func TestNothingIsDoneTwice(t *testing.T) {
 	}
 }
 
-// A reader at the other end of a pipe is let go where something was written, be it one
-// byte, and goes on waiting where nothing was.
+// A reader at the other end of a pipe is released if something was written, even one byte, and
+// continues to wait if nothing was.
 func TestPipeIsLetGo(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
@@ -220,8 +220,8 @@ func TestPipeIsLetGo(t *testing.T) {
 	}
 }
 
-// What is left is looked for while another run may take it away: where it has gone in
-// between, the name is free; where it cannot be locked, nobody knows whether it is.
+// Leftover files are searched for while another run may remove them: if one disappears in between,
+// the name is free; if it cannot be locked, its state is unknown.
 func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	gone := &fs.PathError{Op: "lstat", Path: path, Err: syscall.ENOENT}

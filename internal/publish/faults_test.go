@@ -14,18 +14,18 @@ import (
 
 var errFault = fmt.Errorf("a fault: %w", syscall.EIO)
 
-// faults are a system of which one call fails, and what was asked of it.
+// faults is a system in which one call fails, with a record of its calls.
 type faults struct {
-	fail  int    // the call, from 1; 0 for none
-	how   error  // nil for errFault
+	fail  int    // number of the call, from 1; 0: none
+	how   error  // nil: errFault
 	only  string // calls of other names are not counted
 	idle  bool   // no call is counted
 	calls []string
 	open  map[*os.File]string
-	read  bool // the call that failed closes a file that was only read
+	read  bool // the failing call closes a file that was only read
 }
 
-// call notes a call and says whether it fails. What is done nevertheless is done first.
+// call records a call and reports whether it fails. do is executed first even if the call fails.
 func (s *faults) call(name, of string, done func()) error {
 	if s.idle || s.only != "" && s.only != name {
 		return nil
@@ -43,7 +43,7 @@ func (s *faults) call(name, of string, done func()) error {
 	return errFault
 }
 
-// system is the real system with the one fault.
+// system returns the real system with the one fault.
 func (s *faults) system(real calls) calls {
 	s.open = map[*os.File]string{}
 	onlyRead := map[*os.File]bool{}
@@ -125,7 +125,7 @@ func (s *faults) system(real calls) calls {
 		},
 		close: func(f *os.File) error {
 			delete(s.open, f)
-			// A file is closed even where that fails.
+			// A file is closed even if close returns an error.
 			err := s.call("close", f.Name(), func() { _ = real.close(f) })
 			if err == nil {
 				return real.close(f)
@@ -137,29 +137,29 @@ func (s *faults) system(real calls) calls {
 			return file("chmod", func(f *os.File) error { return real.chmod(f, m) })(f)
 		},
 		lock:      file("lock", real.lock),
-		sync:      file("sync", func(*os.File) error { return nil }), // slow, and no test can see it
+		sync:      file("sync", func(*os.File) error { return nil }), // slow, and no test can detect it
 		mkdir:     mode("mkdir", real.mkdir),
 		mkdirAll:  mode("mkdirs", real.mkdirAll),
 		chmodName: mode("chmod", real.chmodName),
 		link:      two("link", real.link),
 		rename:    two("rename", real.rename),
 		exchange:  two("exchange", real.exchange),
-		// Where somebody else was faster, what was to be removed is gone.
+		// If another process was faster, the file to remove is gone.
 		remove:    one("remove", real.remove, errors.Is(s.how, fs.ErrNotExist)),
 		removeAll: one("clear", real.removeAll, false),
 	}
 	return c
 }
 
-// releases are all the ways to a release: what is written under a path, of which
-// text, and what it must hold when all is well.
+// releases are all kinds of releases: how a text is written under a path, and what must be true
+// afterwards.
 var releases = []struct {
 	name string
 	do   func(path, text string) error
-	// before puts something there that a run has left.
+	// before creates leftovers of an earlier run.
 	before func(t *testing.T, path string)
 	folder bool
-	synced bool // the text is synced by this package, not by whoever wrote it
+	synced bool // this package syncs the text, not its writer
 }{
 	{name: "file", do: func(path, text string) error { return WriteFile(path, Public, []byte(text)) }, synced: true},
 	{name: "confidential file", do: func(path, text string) error { return WriteFile(path, Confidential, []byte(text)) }, synced: true},
@@ -218,7 +218,7 @@ var releases = []struct {
 	{name: "folder of what was there", do: func(path, text string) error { return writeFolder(path, text, true) }, folder: true},
 }
 
-// writeFolder writes a folder of two files, the second in a folder of its own.
+// writeFolder writes a folder of two files, the second in a subfolder.
 func writeFolder(path, text string, adopt bool) error {
 	part := path + ".part"
 	if adopt {
@@ -258,17 +258,17 @@ func writeFolder(path, text string, adopt bool) error {
 	if err := d.Commit(); err != nil {
 		return errors.Join(err, d.Abort())
 	}
-	return d.Commit() // the second does nothing
+	return d.Commit() // the second call does nothing
 }
 
-// exchanged has the package use another system until the function that is returned.
+// exchanged makes the package use another system until the returned function is called.
 func exchanged(c calls) (back func()) {
 	real := system
 	system = c
 	return func() { system = real }
 }
 
-// held is what is under a name.
+// held returns the content under a name.
 func held(path string, folder bool) string {
 	if folder {
 		path = filepath.Join(path, "a.csv")
@@ -280,9 +280,9 @@ func held(path string, folder bool) string {
 	return string(text)
 }
 
-// Whatever call of the system fails, in whatever way to a release: the failure is said,
-// under the name is all of the earlier release or all of the new one, no file stays
-// open, no lock is held, and the next run finds its way and leaves nothing but the release.
+// If any system call fails during any kind of release: the error is returned, the name has either
+// the complete earlier release or the complete new one, no file stays open, no lock is held, and
+// the next run succeeds and leaves only the release.
 func TestEveryCallOfTheSystemFails(t *testing.T) {
 	for _, way := range releases {
 		for _, earlier := range []bool{false, true} {
@@ -325,7 +325,7 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 						t.Fatal(err)
 					}
 					left := slices.DeleteFunc(got, func(e fs.DirEntry) bool { return e.Name() == want[0] })
-					// Of a name that is drawn anew each time nothing finds the way back but its own run.
+					// Only its own run can find a name that is drawn at random.
 					if way.name == "replaced" && s.at() == "remove" {
 						left = nil
 					}
@@ -338,7 +338,7 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 	}
 }
 
-// at is the name of the call that failed.
+// at returns the name of the failing call.
 func (s *faults) at() string {
 	if s.fail == 0 || s.fail > len(s.calls) {
 		return "none"
@@ -372,9 +372,9 @@ func judgeFault(t *testing.T, s *faults, err error, got string, earlier bool) {
 			t.Errorf("without a fault: %v", err)
 		}
 	case "lstat", "stat", "lock", "link":
-		// Where the name or the lock cannot be looked at it is another's, or is tried
-		// again; where there are no links there are copies. What may not be is that it
-		// is said to be published and is not.
+		// If the name or the lock cannot be examined, it belongs to another process or is tried
+		// again. Without links there are copies. It must never be reported as published if it is
+		// not.
 		if err == nil && got != "the new one" {
 			t.Errorf("a fault in call %d, %s, is passed over", s.fail, s.at())
 		}
@@ -388,8 +388,8 @@ func judgeFault(t *testing.T, s *faults, err error, got string, earlier bool) {
 	}
 }
 
-// judgeOrder holds a run without a fault to the order that a crash asks for: what is
-// written is synced before it has the name, the folder after.
+// judgeOrder checks the order of system calls of a run without faults, which crash safety requires:
+// written files are synced before they get the name, and the folder afterwards.
 func judgeOrder(t *testing.T, calls []string, synced bool) {
 	t.Helper()
 	place := func(what func(name, of string) bool) (first, last int) {
@@ -415,7 +415,7 @@ func judgeOrder(t *testing.T, calls []string, synced bool) {
 	}
 }
 
-// judgeModes holds what is released to the modes of its kind.
+// judgeModes checks the modes of a release.
 func judgeModes(t *testing.T, path string, folder, public bool) {
 	t.Helper()
 	want := map[string]fs.FileMode{"": 0o600}
@@ -432,7 +432,7 @@ func judgeModes(t *testing.T, path string, folder, public bool) {
 	}
 }
 
-// Where somebody else removes what is to be removed at that moment, nothing is amiss.
+// If another process removes a file at the moment at which it should be removed, that is no error.
 func TestRemovedBySomebodyElse(t *testing.T) {
 	for _, way := range releases {
 		t.Run(way.name, func(t *testing.T) {
@@ -451,7 +451,7 @@ func TestRemovedBySomebodyElse(t *testing.T) {
 				if n > len(s.calls) {
 					break
 				}
-				// A guard that is gone means that somebody took the lock away.
+				// A missing guard means that another process removed the lock.
 				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) || held(path, way.folder) != "the new one" {
 					t.Errorf("call %d, %s: %v, and there is %q", n, s.at(), err, held(path, way.folder))
 				}

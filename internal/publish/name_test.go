@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A folder gets its name as a whole and readable, never in the place of another one; whatever call fails,
-// all of it is under one of the two names.
+// A folder gets its name complete and readable, never in place of another one. If any call fails,
+// it is complete under one of the two names.
 func TestNameDir(t *testing.T) {
 	dir := t.TempDir()
 	temp, path := filepath.Join(dir, ".temp"), filepath.Join(dir, "name")
@@ -55,7 +55,8 @@ func TestNameDir(t *testing.T) {
 	}
 }
 
-// A temporary name is hidden and has the suffix; a name with one of both is somebody else's.
+// A temporary name is hidden and has the suffix; a name with only one of both belongs to someone
+// else.
 func TestTemporaryNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		TempName("out.csv"): true, TempName(filepath.Join("folder", "out.csv")): true, TempName("folder/"): true,

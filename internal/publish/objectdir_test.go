@@ -26,8 +26,8 @@ func serve(t *testing.T) *objecttest.Server {
 	return server
 }
 
-// release begins a release of some parts, each of which holds a word, the first one seventeen
-// megabytes of it, so that it is uploaded in parts.
+// release begins a release of some parts, each with a word. The first has seventeen megabytes of
+// it, so it is uploaded in parts.
 func release(word string, parts int) (*publish.Dir, error) {
 	d, err := publish.CreateDir(folder, ".csv")
 	if err != nil {
@@ -63,8 +63,8 @@ func publishWhole(t *testing.T, word string, parts int) {
 	}
 }
 
-// state reads the folder as the program does: the word of its parts and their number. A
-// mixture is an error.
+// state reads the folder like the program: the word of its parts and their number. A mixture is an
+// error.
 func state(t *testing.T) (word string, parts int) {
 	t.Helper()
 	set, err := files.Find(t.Context(), folder, ".csv")
@@ -94,8 +94,8 @@ func state(t *testing.T) (word string, parts int) {
 	return word, len(set.Files)
 }
 
-// TestDirOfObjects replaces a release of three parts by one of two, and holds what is
-// there against what is said of it.
+// TestDirOfObjects replaces a release of three parts by one of two, and compares the objects with
+// the described content.
 func TestDirOfObjects(t *testing.T) {
 	server := serve(t)
 	publishWhole(t, "old", 3)
@@ -128,12 +128,11 @@ func TestDirOfObjects(t *testing.T) {
 	}
 }
 
-// TestDirOfObjectsKilled has a run die at each of its requests that change anything, before
-// the server has done it and after, which is what a kill at that moment leaves. Whoever
-// reads the folder then sees the old release whole, or the new one; and the next run
-// makes everything right.
+// TestDirOfObjectsKilled stops a run at each of its changing requests, before and after the server
+// has carried it out, like a kill at that moment. A reader of the folder then sees the complete old
+// release or the complete new one, and the next run repairs everything.
 func TestDirOfObjectsKilled(t *testing.T) {
-	t.Setenv("AWS_MAX_ATTEMPTS", "1") // whoever is dead does not try again
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a killed process does not retry
 	for _, earlier := range []bool{false, true} {
 		for _, lose := range []bool{false, true} {
 			for step := int64(1); ; step++ {
@@ -144,7 +143,7 @@ func TestDirOfObjectsKilled(t *testing.T) {
 				var done atomic.Int64
 				server.Failing(func(r *http.Request) *objecttest.Fault {
 					if done.Load() >= step {
-						return &objecttest.Fault{Cut: -1} // dead
+						return &objecttest.Fault{Cut: -1} // killed
 					}
 					if r.Method == http.MethodGet || r.Method == http.MethodHead {
 						return nil
@@ -170,8 +169,8 @@ func TestDirOfObjectsKilled(t *testing.T) {
 				server.Failing(nil)
 				word, n := state(t)
 				whole := word == "old" && n == 3 && earlier || word == "new" && n == 2 || word == "" && !earlier
-				// Without any manifest, parts that have their names already are all that
-				// a reader can go by: of a first release, and only of a first one.
+				// Without a manifest, a reader can only use the parts that already have their
+				// names: for a first release, and only for a first one.
 				if server.Get("bucket", "out/release/_SUCCESS") == nil && !earlier {
 					whole = word != "old"
 				}
@@ -193,8 +192,8 @@ func TestDirOfObjectsKilled(t *testing.T) {
 	}
 }
 
-// TestDirOfObjectsTwoAtOnce has two runs publish one folder: the one that comes second is
-// refused, and takes back what it has written.
+// TestDirOfObjectsTwoAtOnce: two runs publish one folder. The second is refused and removes its own
+// objects.
 func TestDirOfObjectsTwoAtOnce(t *testing.T) {
 	for _, earlier := range []bool{false, true} {
 		server := serve(t)
@@ -224,8 +223,8 @@ func TestDirOfObjectsTwoAtOnce(t *testing.T) {
 	}
 }
 
-// TestDirOfObjectsSparesOthers refuses a folder that holds anything else, and a prefix that
-// only begins alike is none of it.
+// TestDirOfObjectsSparesOthers: a folder with other objects is refused, and objects that only share
+// a part of the prefix do not belong to it.
 func TestDirOfObjectsSparesOthers(t *testing.T) {
 	server := serve(t)
 	server.Set("bucket", "out/release-of-others/x.txt", []byte("x"))
@@ -252,9 +251,9 @@ func TestDirOfObjectsSparesOthers(t *testing.T) {
 	}
 }
 
-// TestDirOfObjectsBesideEmptyOnes: an empty object of another name is somebody's, too; the one that stands
-// for the folder is left, and a part without content goes with the others. A manifest of a later form is
-// refused, and one of another program, empty or not, is replaced.
+// TestDirOfObjectsBesideEmptyOnes: an empty object with another name also belongs to someone else.
+// The object that represents the folder stays, and an empty part is removed with the others. A
+// manifest of a later version is refused, and one of another program, empty or not, is replaced.
 func TestDirOfObjectsBesideEmptyOnes(t *testing.T) {
 	server := serve(t)
 	server.Set("bucket", "out/release/", nil)
@@ -282,8 +281,8 @@ func TestDirOfObjectsBesideEmptyOnes(t *testing.T) {
 	}
 }
 
-// TestFilesOfObjects: a whole object is written and read in one go, an empty one too; a path that
-// names no object is told what it must be.
+// TestFilesOfObjects: a whole object is written and read at once, also an empty one. For a path
+// that names no object, the error describes the required form.
 func TestFilesOfObjects(t *testing.T) {
 	server := serve(t)
 	for _, text := range []string{"", "a report"} {
@@ -307,8 +306,8 @@ func TestFilesOfObjects(t *testing.T) {
 	}
 }
 
-// TestPartGone: a release of which a part is gone or was changed is not read as if it were
-// whole, and what no manifest names is no part.
+// TestPartGone: a release with a missing or changed part is not read as complete, and objects not
+// named by a manifest are not parts.
 func TestPartGone(t *testing.T) {
 	server := serve(t)
 	publishWhole(t, "old", 3)
@@ -331,7 +330,7 @@ func TestPartGone(t *testing.T) {
 	}
 }
 
-// TestFileOfObject: what comes under the name while a file is written stays.
+// TestFileOfObject: an object that gets the name while a file is written stays.
 func TestFileOfObject(t *testing.T) {
 	server := serve(t)
 	f, err := publish.Create("s3://bucket/r.json", publish.Confidential)
@@ -353,7 +352,7 @@ func TestFileOfObject(t *testing.T) {
 	}
 }
 
-// TestFromFolderOf goes there and back.
+// TestFromFolderOf converts in both directions.
 func TestFromFolderOf(t *testing.T) {
 	for _, c := range []struct{ file, path, want string }{
 		{"s3://bucket/out/report.json", "s3://bucket/out/release", "release"},
@@ -372,8 +371,8 @@ func TestFromFolderOf(t *testing.T) {
 			t.Errorf("back from %s: %s is %s", c.file, rel, at)
 		}
 	}
-	// A file of this machine that is named from the folder where the program runs is told from
-	// anywhere, since an object is in no folder of the machine.
+	// A local file with a path relative to the working directory becomes an absolute path, because
+	// an object is in no local folder.
 	dir := t.TempDir()
 	t.Chdir(dir)
 	if rel := publish.FromFolderOf("s3://bucket/report.json", "c.csv"); rel != dir+"/c.csv" {
@@ -381,7 +380,8 @@ func TestFromFolderOf(t *testing.T) {
 	}
 }
 
-// A folder of objects has the objects right below it, without hidden ones and those of other folders.
+// A folder of objects contains the objects directly below it, without hidden ones and those of
+// other folders.
 func TestListObjects(t *testing.T) {
 	server := serve(t)
 	for _, key := range []string{"a", "in/b.csv", "in/a.csv", "in/.hidden", "in/below/c.csv", "in.csv", "inner/d.csv"} {

@@ -35,7 +35,7 @@ func holdPart(t *testing.T, name, word string) json.RawMessage {
 	return held
 }
 
-// takePart begins a release of a part that another process has written.
+// takePart begins a release with a part that another process has written.
 func takePart(t *testing.T, held json.RawMessage) *publish.Dir {
 	t.Helper()
 	d, err := publish.CreateDir(folder, ".csv")
@@ -48,9 +48,8 @@ func takePart(t *testing.T, held json.RawMessage) *publish.Dir {
 	return d
 }
 
-// TestTakenPartSurvivesAbort: who gives a release up does not take what another process has
-// written with it, whether the part has its name already or not, so that the next one can
-// publish it.
+// TestTakenPartSurvivesAbort: aborting a release does not remove a part that another process has
+// written, whether it already has its name or not, so the next process can publish it.
 func TestTakenPartSurvivesAbort(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	for _, named := range []bool{false, true} {
@@ -98,8 +97,8 @@ func TestTakenPartSurvivesAbort(t *testing.T) {
 	}
 }
 
-// TestTakenPartOfALostRelease: when another release has come meanwhile, a part that another
-// process has written stands beside it, and goes.
+// TestTakenPartOfALostRelease: if another release has been published meanwhile, a part that another
+// process has written is superfluous and is removed.
 func TestTakenPartOfALostRelease(t *testing.T) {
 	server := serve(t)
 	d := takePart(t, holdPart(t, taken, "two"))
@@ -118,8 +117,8 @@ func TestTakenPartOfALostRelease(t *testing.T) {
 	}
 }
 
-// TestTakenPartCommittedTwice: two processes publish the same parts, and both are told that the
-// release is there; one with other parts is refused.
+// TestTakenPartCommittedTwice: two processes publish the same parts, and both succeed; a process
+// with other parts is refused.
 func TestTakenPartCommittedTwice(t *testing.T) {
 	serve(t)
 	held := holdPart(t, taken, "new")
@@ -142,8 +141,8 @@ func TestTakenPartCommittedTwice(t *testing.T) {
 	}
 }
 
-// TestPartsThatCannotBeTaken: an upload that is gone is told apart from one of which the
-// description is wrong, and a folder of files takes none.
+// TestPartsThatCannotBeTaken: a missing upload is distinguished from one with a wrong description,
+// and a folder of files accepts none.
 func TestPartsThatCannotBeTaken(t *testing.T) {
 	server := serve(t)
 	held := holdPart(t, taken, "new")
@@ -184,8 +183,8 @@ func TestPartsThatCannotBeTaken(t *testing.T) {
 	}
 }
 
-// TestFoldersOfObjectsThatCannotBe: a path that is no name of a folder, of a bucket or of a
-// service is an error, and so is a folder without a manifest where its content is asked for.
+// TestFoldersOfObjectsThatCannotBe: a path that names no folder, bucket or service is an error, and
+// so is a folder without a manifest if its content is requested.
 func TestFoldersOfObjectsThatCannotBe(t *testing.T) {
 	server := serve(t)
 	for _, path := range []string{"s3:///release", "s3://bucket/a/../b", "s3://bucket//b"} {
@@ -208,8 +207,8 @@ func TestFoldersOfObjectsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestDiscardHeld: uploads that are held go, what is gone already is no error, and one whose
-// description is damaged does not keep the others. What has its name stays.
+// TestDiscardHeld: held uploads are removed, missing ones are no error, and one with a damaged
+// description does not prevent the others. Named objects stay.
 func TestDiscardHeld(t *testing.T) {
 	server := serve(t)
 	if err := publish.DiscardHeld(t.Context(), folder); err != nil {
@@ -241,7 +240,7 @@ func TestDiscardHeld(t *testing.T) {
 	}
 }
 
-// TestPartNames: a name that one attempt gives a part is known again, and is that of no other
+// TestPartNames: the name that an attempt gives to a part is recognised, and belongs to no other
 // part.
 func TestPartNames(t *testing.T) {
 	attempt := publish.NewAttempt()
@@ -265,8 +264,8 @@ func TestPartNames(t *testing.T) {
 	}
 }
 
-// A bucket of which the settings cannot be read is an error wherever a folder or an object of it is
-// named, and none is taken for a folder that is there.
+// If the settings of a bucket cannot be read, naming a folder or an object in it is an error, and
+// it is not treated as an existing folder.
 func TestBucketsThatCannotBeOpened(t *testing.T) {
 	serve(t)
 	held := holdPart(t, taken, "new")

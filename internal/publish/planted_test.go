@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// What somebody has put under the temporary name before a run is never written
-// to, and neither removed nor published: it is an error that names it.
+// If another process has created the temporary name before a run, it is never written to, removed
+// or published: the error names it.
 func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 	plants := map[string]func(t *testing.T, temp, victim string){
 		"link": func(t *testing.T, temp, victim string) {
@@ -92,8 +92,8 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 	}
 }
 
-// A temporary folder that is a link, or somebody else's, is not used; one that a
-// killed run has left is.
+// A temporary folder that is a link, or belongs to another user, is not used; one of a killed run
+// is.
 func TestPlantedTemporaryFolder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "release")
@@ -127,7 +127,7 @@ func TestPlantedTemporaryFolder(t *testing.T) {
 	}
 }
 
-// What takes the temporary name while a run writes is not published and not
+// If another process takes the temporary name while a run writes, the file is not published and not
 // removed.
 func TestTemporaryNameTakenWhileWriting(t *testing.T) {
 	dir := t.TempDir()
@@ -170,7 +170,7 @@ func TestTemporaryNameTakenWhileWriting(t *testing.T) {
 	}
 }
 
-// Devices and pipes are written to when everything is there, and stay what they are.
+// Devices and pipes are written to when everything is ready, and stay devices and pipes.
 func TestDeviceIsWrittenTo(t *testing.T) {
 	dir := t.TempDir()
 	pipe, null := filepath.Join(dir, "pipe"), filepath.Join(dir, "null")
@@ -194,7 +194,7 @@ func TestDeviceIsWrittenTo(t *testing.T) {
 		if commit {
 			err = f.Commit()
 		} else {
-			// The reader is let go as soon as it waits.
+			// The reader is released as soon as it waits.
 			want = ""
 			for opened := false; !opened && err == nil; {
 				var probe *os.File
@@ -235,8 +235,8 @@ func TestDeviceIsWrittenTo(t *testing.T) {
 	}
 }
 
-// A file that a process has open is appended to under its /dev/fd or /proc name, and
-// keeps the process.
+// A file that a process has open is appended to under its /dev/fd or /proc name, and stays the file
+// of the process.
 func TestOpenFileOfAProcessIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	open, err := os.OpenFile(filepath.Join(dir, "open"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -264,7 +264,7 @@ func TestOpenFileOfAProcessIsNotReplaced(t *testing.T) {
 	if got := strings.Join(names(t, dir), " "); got != "link open" {
 		t.Errorf("the folder holds %s", got)
 	}
-	// Regular files elsewhere are replaced as ever.
+	// Regular files elsewhere are replaced as usual.
 	if device, err := Device(open.Name()); device || err != nil {
 		t.Errorf("a regular file is taken for a device: %v", err)
 	}
@@ -272,8 +272,8 @@ func TestOpenFileOfAProcessIsNotReplaced(t *testing.T) {
 
 func fdName(f *os.File) string { return strconv.Itoa(int(f.Fd())) }
 
-// A folder that is replaced, given away or taken away while it is being written to is
-// neither written to nor published nor removed.
+// A folder that is replaced, changes its owner or is removed during writing is neither written to
+// nor published nor removed.
 func TestFolderTakenWhileWriting(t *testing.T) {
 	dir := t.TempDir()
 	path, part := filepath.Join(dir, "release"), filepath.Join(dir, "part")
@@ -287,7 +287,7 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 	if c, err := d.Content(t.Context()); err != nil || c.Path != path || !c.Folder || summary(c) != line("a.csv", "") {
 		t.Errorf("%+v, %v", c, err)
 	}
-	// A name that is taken, a folder that is not there, what is no file.
+	// A taken name, a missing folder, and a path that is not a file.
 	for name, from := range map[string]string{"a.csv": part, "no/b.csv": part, "c.csv": dir, "d.csv": filepath.Join(dir, "gone")} {
 		if err := d.Adopt(from, name); err == nil {
 			t.Errorf("%s became %s", from, name)
@@ -315,7 +315,7 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 	}
 }
 
-// A name in a folder is taken once, and a file is no folder.
+// A name in a folder is used once, and a file is not a folder.
 func TestNamesInAFolderAreTakenOnce(t *testing.T) {
 	dir := t.TempDir()
 	d := writeDir(t, filepath.Join(dir, "release"), "a.csv")
@@ -333,7 +333,7 @@ func TestNamesInAFolderAreTakenOnce(t *testing.T) {
 	}
 }
 
-// A name that becomes another's between the look at it and its opening is seen to be one.
+// If a name changes its owner between the check and the opening, that is detected.
 func TestPlantedWhileOpening(t *testing.T) {
 	dir := t.TempDir()
 	temp := TempName(filepath.Join(dir, "a"))

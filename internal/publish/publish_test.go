@@ -147,7 +147,7 @@ func TestDirRefusesToReplaceOtherFiles(t *testing.T) {
 	}
 }
 
-// The umask is the process's, and stays it.
+// The umask belongs to the process and does not change.
 func TestUmask(t *testing.T) {
 	got := umask()
 	now := syscall.Umask(0o022)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A release is digested while it is written; where it is written in any other way than from
-// its beginning to its end, or by somebody else too, it is read.
+// A release is digested while it is written. If it is not written from beginning to end, or another
+// process writes too, it is read.
 func TestDigestOfWhatIsWritten(t *testing.T) {
 	type target interface {
 		io.Writer
@@ -105,8 +105,8 @@ func TestDigestOfWhatIsWritten(t *testing.T) {
 	}
 }
 
-// The digest is of what the release was to hold: bytes that somebody has put in their place
-// meanwhile are found when the two are compared.
+// The digest is that of the intended content: bytes that another process has replaced are detected
+// by comparison.
 func TestDigestTellsWhatWasPutInItsPlace(t *testing.T) {
 	f, err := Create(filepath.Join(t.TempDir(), "a"), Confidential)
 	if err != nil {
@@ -132,8 +132,8 @@ func TestDigestTellsWhatWasPutInItsPlace(t *testing.T) {
 	}
 }
 
-// What stands in a folder under a name whose content is known is read all the same where it
-// has another size, or is no regular file.
+// A file in a folder with known content is read all the same if it has another size, or is not a
+// regular file.
 func TestKnownContentIsLookedAt(t *testing.T) {
 	d := writeDir(t, filepath.Join(t.TempDir(), "release"), "a.csv", "b.csv")
 	if err := d.Settled(); err != nil {

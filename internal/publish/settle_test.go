@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// heldPart is a part whose sync waits for the test.
+// heldPart is a part with a sync that waits for the test.
 type heldPart struct {
 	begun, resume chan struct{}
 	err           error
@@ -43,7 +43,7 @@ func newDir(t *testing.T) *Dir {
 	return d
 }
 
-// Parts are synced beside one another, and nothing goes on before all are.
+// Parts are synced in parallel, and nothing continues before all are synced.
 func TestPartsAreSyncedBesideOneAnother(t *testing.T) {
 	for name, waits := range map[string]func(*Dir) error{
 		"Settled": (*Dir).Settled,
@@ -89,8 +89,7 @@ func TestPartsAreSyncedBesideOneAnother(t *testing.T) {
 	}
 }
 
-// A part that cannot be synced, whichever it is, is an error of what follows, and nothing
-// gets the name.
+// If any part cannot be synced, that is an error of the next step, and nothing gets the name.
 func TestPartThatCannotBeSynced(t *testing.T) {
 	broken := errors.New("no room")
 	for bad := range 3 {
@@ -137,7 +136,7 @@ func TestPartThatCannotBeSynced(t *testing.T) {
 	}
 }
 
-// More parts than are synced at once, real files: all are whole and closed.
+// More parts than are synced at once, with real files: all are complete and closed.
 func TestManySettledParts(t *testing.T) {
 	d := newDir(t)
 	const n = 5 * settling

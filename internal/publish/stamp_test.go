@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestAdoptStamped: a file that is still what its stamp says is not read, and whatever else
-// has its name is: what Content says is always what will be published.
+// TestAdoptStamped: a file that still agrees with its stamp is not read; any other file with its
+// name is. Content always describes what will be published.
 func TestAdoptStamped(t *testing.T) {
 	const text, other = "what was written", "another text, 16"
 	restored := func(t *testing.T, path string, do func() error) {
@@ -63,7 +63,7 @@ func TestAdoptStamped(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// A file system without times that tell a change gives no stamp: all is read then.
+			// A file system without reliable change times gives no stamp: then everything is read.
 			stamp := StampOf(path)
 			c.change(t, path)
 			d, err := CreateDir(filepath.Join(t.TempDir(), "release"), ".csv")
@@ -93,8 +93,8 @@ func TestAdoptStamped(t *testing.T) {
 	}
 }
 
-// TestAdoptStampedBeside: files without a stamp, or one that says another size than the
-// writer, are read, in the order of the names with those that are not.
+// TestAdoptStampedBeside: files without a stamp, or with a stamp of another size than the writer's,
+// are read, in the order of names with those that are not read.
 func TestAdoptStampedBeside(t *testing.T) {
 	from := t.TempDir()
 	d, err := CreateDir(filepath.Join(t.TempDir(), "release"), ".csv")
@@ -134,8 +134,8 @@ func TestAdoptStampedBeside(t *testing.T) {
 	}
 }
 
-// TestStampOf: a stamp is older than the clock's tick, so that what comes after it shows, and
-// there is none of what is no file or is of another clock.
+// TestStampOf: a stamp is older than the clock's resolution, so later changes are visible. Objects
+// that are not files, or have another clock, have no stamp.
 func TestStampOf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("text"), 0o600); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 )
 
-// BenchmarkWrite encodes and writes blocks of 1000 records of a number and a
-// text, as polls of a topic give them.
+// BenchmarkWrite encodes and writes blocks of 1000 records with a number and a text, like the polls
+// of a topic.
 func BenchmarkWrite(b *testing.B) {
 	f, err := New(&parquet.SinkConfig{Path: b.TempDir()}, layout(), nil)
 	if err != nil {

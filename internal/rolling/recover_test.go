@@ -12,15 +12,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// broker is the third party of a commit: what a transaction holds survives
-// whoever dies, and nothing else does.
+// broker is the third party of a commit: the content of a transaction survives the death of any
+// process, and nothing else does.
 type broker struct {
 	manifest Manifest // of the last committed transaction
 	offset   int64    // of the next record
 }
 
-// A process that dies at any step is followed by one that takes up where the
-// last committed transaction ended, and then every record is there once.
+// A process that dies at any step is followed by one that continues at the end of the last
+// committed transaction. Then every record exists once.
 func TestCrashAtEveryStep(t *testing.T) {
 	const last = 99
 	steps := []string{"before the first record", "while writing", "after Finish", "after the commit", "while publishing", "after publishing", "nowhere"}
@@ -46,11 +46,10 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// life is one process, which filters up to the offset last and dies in its third
-// transaction.
+// life is one process that filters up to the offset last and dies in its third transaction.
 func life(t *testing.T, root string, b *broker, crash string, last int64) {
 	f, _ := files(t, root, nil)
-	defer f.Close() // what a dead process had open is closed, and locked by nobody
+	defer f.Close() // the files of a dead process are closed and not locked
 	if err := f.Recover("survey", 0, b.manifest); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +70,7 @@ func life(t *testing.T, root string, b *broker, crash string, last int64) {
 		if b.manifest, b.offset = m, to+1; die("after the commit") {
 			return
 		}
-		if die("while publishing") { // one of two steps: named, and not marked
+		if die("while publishing") { // one of two steps: it has its name, and is not marked
 			if _, err := f.name(m[0]); err != nil {
 				t.Fatal(err)
 			}
@@ -86,8 +85,8 @@ func life(t *testing.T, root string, b *broker, crash string, last int64) {
 	}
 }
 
-// A zombie's transaction has failed: it removes its own, and nothing of its
-// successor's, which does not wait for it.
+// The transaction of a zombie has failed: it removes its own files, and none of its successor's,
+// which does not wait for it.
 func TestZombie(t *testing.T) {
 	root := t.TempDir()
 	zombie, _ := files(t, root, nil)
@@ -116,8 +115,8 @@ func TestZombie(t *testing.T) {
 	}
 }
 
-// A zombie that had committed finds its files named by its successor, and the
-// other way round.
+// A zombie that had committed finds that its successor has named its files, and the other way
+// round.
 func TestPublishedByBoth(t *testing.T) {
 	root := t.TempDir()
 	zombie, _ := files(t, root, nil)
@@ -138,7 +137,7 @@ func TestPublishedByBoth(t *testing.T) {
 	}
 }
 
-// After the commit Abort keeps what Publish could not name, for Recover.
+// After the commit Abort keeps the files that Publish could not name, for Recover.
 func TestAbortAfterAFailedPublish(t *testing.T) {
 	root := t.TempDir()
 	f, _ := files(t, root, nil)
@@ -204,7 +203,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Places that were released before are not released a second time.
+// Records that were released before are not released a second time.
 func TestFinishRefusesAFileThatIsThere(t *testing.T) {
 	root := t.TempDir()
 	f, _ := files(t, root, nil)
@@ -220,7 +219,7 @@ func TestFinishRefusesAFileThatIsThere(t *testing.T) {
 	}
 }
 
-// Recover removes what this program made for the partition, and nothing else.
+// Recover removes only files that this program made for the partition.
 func TestRecoverRemovesItsOwn(t *testing.T) {
 	root := t.TempDir()
 	folder := filepath.Join(root, "survey", pendingFolder)
@@ -248,8 +247,8 @@ func TestRecoverRemovesItsOwn(t *testing.T) {
 	}
 }
 
-// FuzzRecover: whatever a topic holds in place of a manifest, nothing outside of
-// the folders of files is touched, and nothing that has a name.
+// FuzzRecover: for any content of a topic in place of a manifest, nothing outside the folders of
+// files is touched, and no file with a final name.
 func FuzzRecover(f *testing.F) {
 	for _, seed := range []string{
 		`[]`, `null`, `{}`, `[{"topic":"survey","partition":0,"temp":"x","final":"y"}]`,
@@ -296,8 +295,7 @@ func FuzzRecover(f *testing.F) {
 	})
 }
 
-// Where nobody knows whether the transaction was committed, Close keeps the files
-// for whoever finds out.
+// If the result of the commit is unknown, Close keeps the files for a later decision.
 func TestUnknownOutcome(t *testing.T) {
 	for _, committed := range []bool{true, false} {
 		root := t.TempDir()
@@ -316,8 +314,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// Until the transaction is committed nobody but the owner reads its records, nor
-// those of one that the gate refused and that a crash left behind.
+// Until the transaction is committed only the owner can read its records, and also those that the
+// gate refused and a crash left behind.
 func TestWithoutANameFilesAreConfidential(t *testing.T) {
 	root := t.TempDir()
 	f, _ := files(t, root, nil)

@@ -26,7 +26,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// layout has a masked number and a text; the number of a record is its offset.
+// layout returns a layout with a masked number and a text; the number of a record is its offset.
 func layout() *microdata.Layout {
 	schema := &microdata.Schema{Fields: []microdata.Field{
 		{Name: "wage", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
@@ -41,7 +41,7 @@ func layout() *microdata.Layout {
 	}
 }
 
-// clock is a time that tests set.
+// clock is a time set by tests.
 type clock struct{ t time.Time }
 
 func (c *clock) now() time.Time { return c.t }
@@ -65,8 +65,7 @@ func files(t *testing.T, root string, roll *parquet.Roll) (*Files, *clock) {
 	return f, c
 }
 
-// block has the records with the offsets from first to last; those in rejected
-// are.
+// block returns the records with the offsets from first to last; those in rejected are rejected.
 func block(first, last int64, rejected ...int64) *microdata.Block {
 	b := new(microdata.Block)
 	n := int(last - first + 1)
@@ -107,7 +106,7 @@ func finish(t *testing.T, f *Files) Manifest {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What a transaction holds is JSON.
+	// The content of a transaction is JSON.
 	text, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +127,7 @@ func commit(t *testing.T, f *Files) Manifest {
 	return m
 }
 
-// tree are the files below root: those with a name, and those without.
+// tree returns the files below root: those with final names, and those without.
 func tree(t *testing.T, root string) (final, temp []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -150,8 +149,8 @@ func tree(t *testing.T, root string) (final, temp []string) {
 	return final, temp
 }
 
-// offsets are the records of all files of a topic's partition, in the order of
-// the files' names.
+// offsets returns the records of all files of a topic's partition, in the order of the files'
+// names.
 func offsets(t *testing.T, root, topic string) []int64 {
 	t.Helper()
 	final, _ := tree(t, root)
@@ -241,7 +240,7 @@ func TestFilesAppearWithTheCommit(t *testing.T) {
 	if m[1].Records != 198 || m[0].Records != 1 || len(m.ByPartition()[Partition{"survey", 12}]) != 1 {
 		t.Errorf("the manifest says %+v", m)
 	}
-	// The folder is a source: what has no name is hidden.
+	// The folder is a source: files without final names are hidden.
 	src, err := (&parquet.SourceConfig{Path: filepath.Join(root, "survey")}).Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -286,8 +285,8 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// Records that are all in quarantine make no file, and their places are
-// committed in time all the same.
+// If all records are in quarantine no file is made, and their offsets are committed in time all the
+// same.
 func TestBlockWithoutRecords(t *testing.T) {
 	root := t.TempDir()
 	f, c := files(t, root, nil)
@@ -332,7 +331,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// What memory holds of many files is bounded: row groups are written early.
+// The memory for many files is bounded: row groups are written early.
 func TestMemoryIsBounded(t *testing.T) {
 	root := t.TempDir()
 	f, _ := files(t, root, nil)
@@ -373,7 +372,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	}
 }
 
-// disk has room for so many bytes more.
+// disk has room for a number of bytes.
 type disk struct {
 	sync.Mutex
 	room int
@@ -396,8 +395,7 @@ func (d full) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// A full disk at any byte is an error before anything is committed, and leaves
-// nothing behind.
+// A full disk at any byte is an error before anything is committed, and no files remain.
 func TestFullDisk(t *testing.T) {
 	fill := func(root string, room int) (left int, err error) {
 		f, _ := files(t, root, nil)
@@ -428,8 +426,8 @@ func TestFullDisk(t *testing.T) {
 	for _, room := range []int{0, 3, 4, 5, need / 4, need / 2, need - 100, need - 1} {
 		root := t.TempDir()
 		left, err := fill(root, room)
-		// The encoders' pools, which a collection of garbage empties, decide by some bytes how
-		// large the files are: where they have become smaller, the room does as well.
+		// The pools of the encoders, which a garbage collection empties, change the size of files
+		// by some bytes: if the files become smaller, the room does too.
 		for err == nil {
 			root, room = t.TempDir(), room-left-1
 			left, err = fill(root, room)

@@ -24,7 +24,7 @@ const name = "release"
 
 var variables = []string{"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SERVICE_ENDPOINT"}
 
-// use sets the variables of the environment, and no other of them.
+// use sets the given variables of the environment and unsets the others.
 func use(t *testing.T, set map[string]string) {
 	t.Helper()
 	for _, v := range variables {
@@ -39,8 +39,7 @@ func open(t *testing.T) objects.Bucket {
 	return objecttest.Open(t, "az", name)
 }
 
-// TestContract holds the protocol against a server of other people, where the environment
-// names one.
+// TestContract tests the protocol against an external server, if the environment names one.
 func TestContract(t *testing.T) {
 	objecttest.RunOn(t, "SDLFILTER_TEST_AZ", nil, func(t *testing.T, connection string) objecttest.Contract {
 		use(t, map[string]string{"AZURE_STORAGE_CONNECTION_STRING": connection})
@@ -57,7 +56,7 @@ func TestContract(t *testing.T) {
 
 const secret = "a-secret-that-no-message-may-hold"
 
-// serve has a server answer every request, and the environment lead to it.
+// serve starts a server that answers every request, and an environment that uses it.
 func serve(t *testing.T, answer http.HandlerFunc) (objects.Bucket, *atomic.Int64) {
 	t.Helper()
 	var asked atomic.Int64
@@ -83,8 +82,8 @@ func refusing(status int, code string) http.HandlerFunc {
 	}
 }
 
-// TestErrors holds the words of what does not pass, in which nothing of the credentials,
-// the addresses or the server's own text may be.
+// TestErrors checks the texts of permanent errors: they contain nothing of the credentials, the
+// addresses or the server's own text.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -116,7 +115,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestBusy: a server that is busy is asked again, and one that is so once is no error.
+// TestBusy: a request to a busy server is repeated, and a server that is busy once causes no error.
 func TestBusy(t *testing.T) {
 	var once atomic.Bool
 	b, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +133,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestSilence: a server that takes no more of what is sent, or says no more of what it has
-// begun to say, is asked again.
+// TestSilence: if a server stops reading or sending, the request is repeated.
 func TestSilence(t *testing.T) {
 	objecttest.Impatient(t)
 	over := make(chan struct{})
@@ -174,7 +172,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestWrongETag: a server that answers with another state of the object is not believed.
+// TestWrongETag: an answer with another state of the object is refused.
 func TestWrongETag(t *testing.T) {
 	b, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"other"`)
@@ -189,7 +187,7 @@ func TestWrongETag(t *testing.T) {
 	}
 }
 
-// TestEnvironment holds what is said of an environment that leads nowhere.
+// TestEnvironment checks the errors for unusable environments.
 func TestEnvironment(t *testing.T) {
 	for _, c := range []struct {
 		set   map[string]string

@@ -34,8 +34,8 @@ func open(t *testing.T) objects.Bucket {
 	return objecttest.Open(t, "gs", name)
 }
 
-// TestContract holds the protocol against the server in the process and, where the
-// environment names one, against a server of other people.
+// TestContract tests the protocol against the server in the process and, if the environment names
+// one, against an external server.
 func TestContract(t *testing.T) {
 	objecttest.RunOn(t, "SDLFILTER_TEST_GS", func(t *testing.T) objecttest.Contract {
 		_, b := connect(t)
@@ -48,7 +48,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// kind is what a request is for.
+// kind returns the purpose of a request.
 func kind(r *http.Request) string {
 	q := r.URL.Query()
 	switch {
@@ -76,8 +76,8 @@ func kind(r *http.Request) string {
 	return "head"
 }
 
-// TestFaults has each kind of request fail once, in each way that passes, while an object
-// of several parts is written and read: nobody notices.
+// TestFaults lets each kind of request fail once, with each temporary error, while an object of
+// several parts is written and read: the caller notices nothing.
 func TestFaults(t *testing.T) {
 	data := objecttest.Noise(17<<20 + 12345)
 	for _, which := range []string{"token", "begin", "part", "complete", "head", "get", "put", "list", "delete", "question"} {
@@ -85,7 +85,7 @@ func TestFaults(t *testing.T) {
 			"503": {Status: 503, Code: "backendError"}, "500": {Status: 500, Code: "internalError"}, "429": {Status: 429, Code: "rateLimitExceeded"},
 			"refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 10}, "some": {Take: 5<<20 + 7}, "silent": {Hush: 10}, "deaf": {Deaf: 100},
 		} {
-			// What has no body of some length is never kept in part, nor taken in part.
+			// A request without a body of known length is never stored or accepted in part.
 			if how == "some" && which != "part" && which != "complete" || how == "deaf" && which != "part" {
 				continue
 			}
@@ -127,8 +127,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestErrors holds the words of what does not pass, in which nothing of the credentials,
-// the addresses or the server's own text may be.
+// TestErrors checks the texts of permanent errors: they contain nothing of the credentials, the
+// addresses or the server's own text.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -178,7 +178,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestExpire has the credentials end between two requests.
+// TestExpire lets the credentials expire between two requests.
 func TestExpire(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
@@ -192,7 +192,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestAbsent tells objects that are not there from buckets that are not.
+// TestAbsent distinguishes missing objects from missing buckets.
 func TestAbsent(t *testing.T) {
 	server, b := connect(t)
 	if _, err := b.Head(t.Context(), "none"); !errors.Is(err, objects.ErrAbsent) {
@@ -220,8 +220,8 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// TestWrongGeneration: a server that answers with another state of the object, or with
-// other bytes of it, is not believed.
+// TestWrongGeneration: an answer with another state of the object, or with other bytes of it, is
+// refused.
 func TestWrongGeneration(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
@@ -264,8 +264,8 @@ func TestWrongGeneration(t *testing.T) {
 	}
 }
 
-// TestPartsInAnyOrder has parts come concurrently, the last one first: the object is that
-// of their numbers.
+// TestPartsInAnyOrder uploads parts concurrently, the last one first: the object follows their
+// numbers.
 func TestPartsInAnyOrder(t *testing.T) {
 	server, b := connect(t)
 	data := objecttest.Noise(1_900_000)
@@ -274,7 +274,7 @@ func TestPartsInAnyOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
-	const size = 300_000 // no multiple of what the server keeps
+	const size = 300_000 // not a multiple of the server's unit
 	for n := (len(data) + size - 1) / size; n > 0; n-- {
 		all.Go(func() {
 			if err := up.Part(t.Context(), n, data[(n-1)*size:min(n*size, len(data))]); err != nil {
@@ -297,7 +297,7 @@ func TestPartsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestPartThatFails: the parts that wait for one that fails do not wait for ever.
+// TestPartThatFails: parts that wait for a failing part do not wait forever.
 func TestPartThatFails(t *testing.T) {
 	server, b := connect(t)
 	up, err := b.Begin(t.Context(), "k", "m", objects.Condition{})
@@ -323,7 +323,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	objecttest.AbortLeavesNothing(t, server, b, name)
 }
 
-// TestEncryption has the server told with which key to encrypt, by whole objects and by parts.
+// TestEncryption: the server receives the key for encryption, for whole objects and for parts.
 func TestEncryption(t *testing.T) {
 	const key = "projects/p/locations/eu/keyRings/r/cryptoKeys/k"
 	server, _ := connect(t)
@@ -345,8 +345,8 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// TestEnvironment holds what is said of an environment that leads nowhere, and that no
-// token leaves for an address that everybody can listen to.
+// TestEnvironment checks the errors for unusable environments, and that no token is sent to an
+// address that anybody can listen to.
 func TestEnvironment(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "broken.json")
 	if err := os.WriteFile(broken, []byte(`{"type": "`+objecttest.SecretKey), 0o600); err != nil {
@@ -379,8 +379,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestQuota: the project that is billed is the one that the environment, or else the
-// credentials, name.
+// TestQuota: the billed project is that of the environment, or else that of the credentials.
 func TestQuota(t *testing.T) {
 	server, _ := connect(t)
 	file := os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")

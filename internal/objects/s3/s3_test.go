@@ -34,8 +34,8 @@ func open(t *testing.T) objects.Bucket {
 	return objecttest.Open(t, "s3", bucketName)
 }
 
-// TestContract holds the protocol against the server in the process and, where the
-// environment names one, against a server of other people.
+// TestContract tests the protocol against the server in the process and, if the environment names
+// one, against an external server.
 func TestContract(t *testing.T) {
 	objecttest.RunOn(t, "SDLFILTER_TEST_S3", func(t *testing.T) objecttest.Contract {
 		_, b := connect(t)
@@ -47,8 +47,8 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// TestReaderReadsAnything reads in every way at once, announced and not, and holds each
-// byte against the data.
+// TestReaderReadsAnything reads concurrently in every way, announced and not, and compares each
+// byte with the data.
 func TestReaderReadsAnything(t *testing.T) {
 	_, b := connect(t)
 	data := objecttest.Noise(9_000_001)
@@ -86,7 +86,7 @@ func TestReaderReadsAnything(t *testing.T) {
 	all.Wait()
 }
 
-// TestReaderFetchesWhatIsWanted: of two chunks in a large object nothing else travels.
+// TestReaderFetchesWhatIsWanted: of two chunks in a large object nothing else is transferred.
 func TestReaderFetchesWhatIsWanted(t *testing.T) {
 	server, b := connect(t)
 	data := objecttest.Noise(12 << 20)
@@ -109,7 +109,7 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 	defer r.Close()
 	wanted := []objects.Extent{{From: 100_000, To: 1_300_000}, {From: 7_000_000, To: 7_700_000}}
 	r.Want(wanted...)
-	for i := range 10 { // a bit of each in turn, as a reader of columns does
+	for i := range 10 { // a part of each in turn, like a reader of columns
 		for _, e := range wanted {
 			n := (e.To - e.From) / 10
 			p := make([]byte, n)
@@ -123,8 +123,7 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 	}
 }
 
-// TestReaderEndsWithItsContext: a server that is silent keeps nobody who does not want to
-// wait.
+// TestReaderEndsWithItsContext: a silent server does not delay a cancelled reader.
 func TestReaderEndsWithItsContext(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
@@ -142,8 +141,8 @@ func TestReaderEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFaults has each kind of request fail once, in each way that passes, while an object
-// of several parts is written and read: nobody notices.
+// TestFaults lets each kind of request fail once, with each temporary error, while an object of
+// several parts is written and read: the caller notices nothing.
 func TestFaults(t *testing.T) {
 	data := objecttest.Noise(17 << 20)
 	for _, kind := range []string{"POST uploads", "PUT partNumber", "POST uploadId", "HEAD", "GET", "PUT"} {
@@ -183,8 +182,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestErrors holds the words of what does not pass, in which nothing of the credentials,
-// the addresses or the server's own text may be.
+// TestErrors checks the texts of permanent errors: they contain nothing of the credentials, the
+// addresses or the server's own text.
 func TestErrors(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	for _, c := range []struct {
@@ -218,7 +217,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWrongETag: a server that answers with another state of the object is not believed.
+// TestWrongETag: an answer with another state of the object is refused.
 func TestWrongETag(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
@@ -237,7 +236,7 @@ func TestAbortLeavesNothing(t *testing.T) {
 	objecttest.AbortLeavesNothing(t, server, b, bucketName)
 }
 
-// TestEncryption has the server told how to encrypt, by whole objects and by parts.
+// TestEncryption: the server receives the encryption settings, for whole objects and for parts.
 func TestEncryption(t *testing.T) {
 	for sse, key := range map[string]string{"AES256": "", "aws:kms": "arn:aws:kms:eu-west-1:1:key/2"} {
 		server, _ := connect(t)
