@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// bare are a source, a sink and their configurations that declare no ability.
+// bare are a source, a sink and their configurations without any declared ability.
 type (
 	bareSource struct {
 		connectors.Source

@@ -26,7 +26,7 @@ func guessed(t *testing.T, d attack.Data, targets int, s attack.Secret) attack.G
 	return r.Attribute.Columns[0]
 }
 
-// The guesses are those of a search through all pairs, with the credit shared among ties.
+// The guesses equal those of a search through all pairs, with the credit shared among ties.
 func TestAttributeIsWhatAllPairsSay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 15))
 	for _, categories := range []bool{false, true} {
@@ -95,7 +95,8 @@ func TestAttributeIsWhatAllPairsSay(t *testing.T) {
 	}
 }
 
-// secretData are a key of which the secret knows a little, a group, and a category; a fifth is set aside.
+// secretData returns a key that is weakly correlated with the secret, a group, and a category; a
+// fifth is set aside.
 func secretData(n int) (key, secret, category []float64, group []int32) {
 	rng := rand.New(rand.NewPCG(6, 15))
 	for range n {
@@ -106,7 +107,8 @@ func secretData(n int) (key, secret, category []float64, group []int32) {
 	return key, secret, category, group
 }
 
-// drawnBy is what a synthesise mask makes of the secret and the category, and who it sets aside.
+// drawnBy returns the release of a synthesise mask for the secret and the category, and the records
+// set aside.
 func drawnBy(t *testing.T, m transform.Synthesise, columns ...[]float64) (out [][]float64, held []bool) {
 	t.Helper()
 	key, err := keystream.NewKey(append(make([]byte, 31), 9))
@@ -151,10 +153,10 @@ func drawnBy(t *testing.T, m transform.Synthesise, columns ...[]float64) (out []
 	return out, held
 }
 
-// The measure detects a synthesiser that leaks: direct draws from leaves of one record by the key, and whole
-// records copied from the training data. It does not detect a leak in the draws of the masks: with
-// regressions nothing but chance, within five standard errors; from leaves of 10 with noise beside it a
-// record's own value comes once in ten, and within a twentieth of an SD of it some half of that.
+// The measure detects a synthesiser that leaks: direct draws from leaves of one record by the key,
+// and whole records copied from the training data. It detects no leak in the draws of the masks:
+// for regressions only chance, within five standard errors. From leaves of 10 with noise, a
+// record's own value is drawn once in ten, and about half of these lie within a twentieth of an SD.
 func TestAttributeSeesALeak(t *testing.T) {
 	const n, share = 4000, 0.3
 	key, secret, category, group := secretData(n)
@@ -200,14 +202,15 @@ func TestAttributeSeesALeak(t *testing.T) {
 		row := learnt[rng.IntN(len(learnt))]
 		ofOne[i], copied[i], keys[i] = secret[best], secret[row], key[row]
 	}
-	group = make([]int32, n) // the release tells no group
+	group = make([]int32, n) // the release does not contain the group
 	for _, leak := range []struct {
 		name           string
 		released, keys []float64
 		least          float64
 	}{
 		{"leaves of one", ofOne, key, 0.9},
-		// A row is drawn at least once with 1 − exp(−n/learnt) = .76; and 3 % are right by chance.
+		// A row is drawn at least once with probability 1 − exp(−n/learnt) = .76, and 3 % are
+		// correct by chance.
 		{"rows as they are", copied, keys, 0.65},
 	} {
 		c := guessed(t, data(leak.keys), 1000, attack.Secret{Name: "secret", Original: secret, Released: leak.released, HeldOut: held})

@@ -26,9 +26,9 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// respondents are n made-up ones in the manner of the Current Population Survey of
-// 1988: wage (log-normal), education and experience, of which the wage depends, and
-// as categorical keys region, trade and sex, with the union as what is sensitive.
+// respondents returns n artificial respondents similar to the Current Population Survey of 1988:
+// wage (log-normal, depending on the others), education and experience; categorical keys region,
+// trade and sex; and union as the sensitive variable.
 func respondents(n int) attack.Data {
 	r := rand.New(rand.NewPCG(376, 7))
 	wage, education, experience := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -56,8 +56,8 @@ func respondents(n int) attack.Data {
 	}
 }
 
-// masked releases the numeric columns through the program's own chain of masks, under
-// the key that is derived from the seed. Decimals are those of the grids.
+// masked releases the numeric columns through the program's own chain of masks, under the key
+// derived from the seed. Decimals are those of the grids.
 func masked(tb testing.TB, d attack.Data, seed byte, masks ...transform.Spec) attack.Data {
 	tb.Helper()
 	secret := []byte("a key of thirty-two bytes, fixed")

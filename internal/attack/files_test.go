@@ -126,7 +126,7 @@ func TestPartsStandAlone(t *testing.T) {
 		for _, name := range want {
 			got := all[name]
 			if name == "averaging" {
-				delete(got.(map[string]any), "linkage") // that is of both together
+				delete(got.(map[string]any), "linkage") // this is the measure of both together
 			}
 			if v[name] == nil || !reflect.DeepEqual(v[name], got) {
 				t.Errorf("%s alone: %s is %v, beside the others %v", members, name, v[name], got)
@@ -280,7 +280,7 @@ func TestJSONIsThatOfTheTypes(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("written otherwise than by encoding/json")
 	}
-	// Members stand in the order of the contract.
+	// Members have the order of the contract.
 	last := -1
 	for _, name := range []string{"schema", "targets", "records", "keys", "linkage", "bayes", "uniqueness", "interval", "utility"} {
 		at := bytes.Index(jsonOf(t, r), []byte("\n  \""+name+"\": "))
@@ -312,7 +312,7 @@ func TestRecordsByHand(t *testing.T) {
 	o.Targets = 2                // the records 1 and 3
 	got := rows(t, run(t, d, o), d)
 	half, one := uniqueness.IndividualRisk(2, 0.5), uniqueness.IndividualRisk(1, 0.5)
-	// 2 has rank 2 and a half for its own 3, as far away as 1.
+	// Record 2 has rank 2.5 for its own 3, which is as far away as 1.
 	want := [][]string{
 		{"record", "f_k", "F_k", "risk", "household_risk", "linked", "posterior", "rank"},
 		{"0", "2", "4", number(half), number(1 - (1-half)*(1-half)), "", "", ""},

@@ -31,19 +31,19 @@ func TestFewByHand(t *testing.T) {
 	if r.Targets != 4 || r.Records != 4 || r.Sampled != 0 || strings.Join(r.Keys, ",") != "a" {
 		t.Fatalf("targets %d, records %d, sampled %d, keys %v", r.Targets, r.Records, r.Sampled, r.Keys)
 	}
-	// 1 and 10 are found; 2 and 3 are confused with each other, one by one and all at
-	// once.
+	// 1 and 10 are identified; 2 and 3 are confused with each other, in single and in joint
+	// linkage.
 	near(t, "linked", r.Linkage.ExpectedCorrect, 2)
 	near(t, "share", r.Linkage.CorrectShare, 0.5)
 	near(t, "one to one", *r.Linkage.OneToOneCorrect, 2)
-	// Without bias the density falls with the distance: 1 and 10 rank first, 3 has 2 as
-	// its second, and for 2 its own 3 is as far as 1, so that they share ranks 2 and 3.
+	// Without bias the density decreases with the distance: 1 and 10 rank first, 3 has 2 as its
+	// second, and for 2 its own 3 is as far as 1, so they share ranks 2 and 3.
 	near(t, "correct", r.Bayes.Correct, 2)
 	for i, want := range []float64{2, 1.5, 0.5, 0} {
 		near(t, fmt.Sprintf("rank %d", i+1), r.Bayes.Rank[i], want)
 	}
-	// Two classes of two, and no weights: each is found with probability 1/2; the first
-	// two live together: 1 − (1 − 1/2)² = 3/4 for each of them.
+	// Two classes of two, and no weights: each is identified with probability 1/2; the first two
+	// live together: 1 − (1 − 1/2)² = 3/4 for each of them.
 	u := r.Uniqueness
 	near(t, "k", u.MinFrequency, 2)
 	near(t, "risk", u.MaxIndividualRisk, 0.5)
@@ -96,7 +96,7 @@ func TestUnmaskedIsFound(t *testing.T) {
 		distinct[[3]float64{d.Numeric[0].Original[i], d.Numeric[1].Original[i], d.Numeric[2].Original[i]}] = true
 		keys[[3]int32{d.Categorical[0].Original[i], d.Categorical[1].Original[i], d.Categorical[2].Original[i]}]++
 	}
-	// m who tie have 1/m each: one a class.
+	// Each of m tied records has 1/m: one per class.
 	near(t, "linked", r.Linkage.ExpectedCorrect, float64(len(distinct)))
 	near(t, "one to one", *r.Linkage.OneToOneCorrect, float64(len(distinct)))
 	near(t, "correct links", r.Bayes.Correct, float64(len(distinct)))
@@ -181,7 +181,7 @@ func TestAveraging(t *testing.T) {
 	}
 }
 
-// TestTargets are spread evenly; their results are those that they have among all.
+// TestTargets: targets are spread evenly, and their results are the same as among all records.
 func TestTargets(t *testing.T) {
 	d := masked(t, respondents(600), 1, noise(0.2, "wage", "education", "experience"))
 	d.Categorical[1].Released = append([]int32(nil), d.Categorical[1].Original...)

@@ -31,7 +31,7 @@ func TestCatch(t *testing.T) {
 	}
 }
 
-// A goroutine that panics ends the process with status 1 before anything else of it is heard.
+// A goroutine that panics ends the process with status 1 before anything else can happen.
 func TestGuard(t *testing.T) {
 	var said bytes.Buffer
 	var status []int
@@ -44,7 +44,7 @@ func TestGuard(t *testing.T) {
 		t.Fatalf("nothing has happened: %d, %s", status, said.String())
 	}
 	func() {
-		defer func() { status = append(status, -1) }() // who waits is told after the end
+		defer func() { status = append(status, -1) }() // a waiting goroutine is notified after the end
 		defer Guard()
 		panic(canary)
 	}()

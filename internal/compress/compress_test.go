@@ -53,7 +53,7 @@ func TestRoundTrip(t *testing.T) {
 				t.Errorf("%s, %d bytes: %v, got %d bytes", c, n, err, len(got))
 			}
 			r.Close()
-			// Streams one after the other are one stream, as gzip and zstd themselves hold.
+			// Concatenated streams are one stream, as gzip and zstd define it.
 			r = NewReader(bytes.NewReader(append(bytes.Clone(packed), packed...)), c)
 			if got, err := io.ReadAll(r); err != nil || len(got) != 2*n {
 				t.Errorf("%s, twice %d bytes: %v, got %d", c, n, err, len(got))

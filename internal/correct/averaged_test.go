@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Limits hold for means of sorted groups, whatever the data; behind noise and in front of
-// it, where it is in the expectation only.
+// Limits hold for means of sorted groups, for any data; after noise and before it, where the limit
+// holds in expectation only.
 func TestAveragedHolds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for name, draw := range map[string]func() float64{

@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/masksim"
 )
 
-// TestUndo: what is known is as narrow as it can be said, and no narrower.
+// TestUndo: the limits are as narrow as the known parameters allow, and no narrower.
 func TestUndo(t *testing.T) {
 	noise := correct.Added{SD: 6, Normal: true}
 	tiers := correct.Added{SD: 6, Tiers: []correct.Tier{{Above: 110, Factor: 4}}}
@@ -71,9 +71,9 @@ func TestTies(t *testing.T) {
 	}
 }
 
-// TestMeanFactorRange: the limits that users find by the released values hold,
-// also where the column lies at the bound of a tier or just beside it, and are
-// narrower than the factors themselves where few values lie near it.
+// TestMeanFactorRange: the limits that users compute from the released values hold, also if the
+// column lies at or near the bound of a tier. They are narrower than the factors themselves if few
+// values lie near it.
 func TestMeanFactorRange(t *testing.T) {
 	const n = 20_000
 	r := rand.New(rand.NewPCG(4, 4))
@@ -101,8 +101,8 @@ func TestMeanFactorRange(t *testing.T) {
 			}
 			low, high := correct.MeanFactorRange(y, tiers, 3*math.Sqrt(greatest))
 			truth := correct.MeanFactor(x, tiers)
-			// A share of n records has an SD of at most 1/(2√n), which the limits
-			// double; 5 of them times the greatest step of the factors.
+			// A share of n records has an SD of at most 1/(2√n), which the limits double; 5 of them
+			// times the greatest step between factors.
 			tol := 5 / math.Sqrt(n) * greatest
 			if !(low <= truth+tol && truth-tol <= high) {
 				t.Errorf("%s, %s: %v to %v, but the mean factor is %v", name, kind, low, high, truth)
@@ -118,9 +118,8 @@ func TestMeanFactorRange(t *testing.T) {
 	}
 }
 
-// TestClippedNormal: a normal column with normal noise that was clipped is found
-// again; any other column is refused, or brought nearer to the truth, never
-// further from it.
+// TestClippedNormal: a normal column with normal noise is recovered after clipping. Any other
+// column is refused, or brought nearer to the truth, never further from it.
 func TestClippedNormal(t *testing.T) {
 	r := rand.New(rand.NewPCG(70, 130))
 	exp := func() float64 { return r.ExpFloat64() }
@@ -177,7 +176,7 @@ func TestClippedNormal(t *testing.T) {
 					}
 				}
 				what := [4]string{"mean", "variance", "covariance", "slope"}
-				// χ² passes its limit at one normal column of 20: 8 of 20 once in a million.
+				// χ² exceeds its limit for one normal column of 20; for 8 of 20 once in a million.
 				if shape.normal && accepted < replicates-8 {
 					t.Errorf("%s in %v, n = %d: refused %d of %d", shape.name, bounds, n, replicates-accepted, replicates)
 				}
@@ -188,8 +187,8 @@ func TestClippedNormal(t *testing.T) {
 					mean, sd := stat.MeanStdDev(off[i], nil)
 					se := sd / math.Sqrt(float64(accepted))
 					without := math.Abs(stat.Mean(naive[i], nil))
-					// 4.5 standard errors of up to 20 draws, which by t with 19 degrees
-					// of freedom chance passes once in 4,000: 40 figures.
+					// 4.5 standard errors of up to 20 draws, which by t with 19 degrees of freedom
+					// are exceeded by chance once in 4,000: 40 figures.
 					if shape.normal && !(math.Abs(mean) < 4.5*se) {
 						t.Errorf("%s in %v, n = %d: %s is off by %v ± %v (%v without correction)", shape.name, bounds, n, what[i], mean, se, without)
 					}
@@ -202,7 +201,7 @@ func TestClippedNormal(t *testing.T) {
 	}
 }
 
-// TestClippedNormalRefuses what is too little, constant or all at the bounds.
+// TestClippedNormalRefuses too few values, constant values, and values that all lie at the bounds.
 func TestClippedNormalRefuses(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	few, constant, outside := make([]float64, 4999), make([]float64, 20_000), make([]float64, 20_000)
@@ -222,8 +221,8 @@ func TestClippedNormalRefuses(t *testing.T) {
 	}
 }
 
-// TestRangeOfNothing: a column that does not hang on another does not do so whatever
-// is left of its variance; all other quotients by a variance of 0 have no limit.
+// TestRangeOfNothing: a column that does not depend on another remains independent of it whatever
+// remains of its variance. All other quotients by a variance of 0 have no limit.
 func TestRangeOfNothing(t *testing.T) {
 	k := correct.Known{Variance: correct.Interval{Least: 0, Greatest: 4}}
 	if v := k.SlopeRange(0, 1); v != (correct.Interval{}) {

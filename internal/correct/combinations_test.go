@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/masksim"
 )
 
-// menu has one of each mask. λ is 6 beside an SD of 20; the step of rounding is
-// one that normal noise smooths and the others do not.
+// menu has one of each mask. λ is 6, with an SD of 20. Normal noise smooths the step of rounding;
+// the others do not.
 var menu = []masksim.Mask{
 	{Kind: "noise", SD: 6},
 	{Kind: "laplace", SD: 6},
@@ -26,7 +26,7 @@ var menu = []masksim.Mask{
 	{Kind: "swap", Rate: 0.6},
 }
 
-// stepOf says in the terms of the package what a mask of the menu does.
+// stepOf returns a mask of the menu as a step of package correct.
 func stepOf(m masksim.Mask) correct.Step {
 	switch m.Kind {
 	case "noise":
@@ -47,15 +47,15 @@ func stepOf(m masksim.Mask) correct.Step {
 	return correct.Exchanged{With: []string{"key"}}
 }
 
-// limits are the least and the greatest that a statistic may be, and what it is
-// without correction, in each of some draws of the masks.
+// limits are the smallest and greatest possible values of a statistic, and its uncorrected value,
+// for each of several draws of the masks.
 type limits struct{ least, greatest, naive []float64 }
 
 func (l *limits) add(v correct.Interval, naive float64) {
 	l.least, l.greatest, l.naive = append(l.least, v.Least), append(l.greatest, v.Greatest), append(l.naive, naive)
 }
 
-// statisticsOf adds what is known of each statistic of x from released values.
+// statisticsOf adds the limits of each statistic of x from released values.
 func statisticsOf(found map[string]*limits, chain correct.Chain, y []float64, others map[string][]float64) {
 	add := func(name string, v correct.Interval, naive float64) {
 		if found[name] == nil {
@@ -83,12 +83,11 @@ func statisticsOf(found map[string]*limits, chain correct.Chain, y []float64, ot
 	}
 }
 
-// TestEveryCombination: whatever the masks, their order and the shape of the
-// column, the truth is within the limits, so that no corrected statistic is
-// further from the truth than the uncorrected one. The limits are those of an
-// expectation: over K draws their mean is passed by 5 of its standard errors, which
-// chance does once in 3.5 million, and by the bias of second order that a ratio of
-// estimates has, which is at most twice the square of its SD beside its size.
+// TestEveryCombination: for any masks, any order and any shape of the column, the truth is within
+// the limits, so no corrected statistic is further from the truth than the uncorrected one. The
+// limits are expectations: their mean over K draws may be exceeded by 5 of its standard errors,
+// which happens by chance once in 3.5 million, plus the second-order bias of a ratio of estimates,
+// which is at most twice the squared SD relative to its size.
 func TestEveryCombination(t *testing.T) {
 	const n = 400
 	length, replicates := 3, 60
@@ -129,7 +128,7 @@ func TestEveryCombination(t *testing.T) {
 	}
 }
 
-// miss says how the truth lies beyond the limits, or nothing.
+// miss describes how far the truth lies outside the limits, or returns "".
 func (l *limits) miss(truth float64) string {
 	tolerance := func(of []float64) (mean, tol float64) {
 		mean, sd := stat.MeanStdDev(of, nil)

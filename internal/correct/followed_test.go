@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Covariances of columns that correlated noise has masked, corrected: of 40 replicates the
-// mean is within five of its standard errors of the covariance before, and without the
-// correction it is not; correlations and slopes are right as they are.
+// Corrected covariances of columns with correlated noise: the mean over 40 replicates is within
+// five standard errors of the original covariance, and without the correction it is not.
+// Correlations and slopes need no correction.
 func TestCovarianceFollowed(t *testing.T) {
 	s := newSurvey(3000)
 	key, err := keystream.NewKey(append(make([]byte, 31), 3))

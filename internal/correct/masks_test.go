@@ -17,8 +17,8 @@ import (
 
 func ptr[T any](v T) *T { return &v }
 
-// survey is wage (skewed, with cents), hours (whole numbers, related to wage) and
-// years (related to both, never masked) of n people that never were.
+// survey is wage (skewed, with cents), hours (integers, correlated with wage) and years (correlated
+// with both, never masked) of n artificial people.
 type survey struct{ wage, hours, years []float64 }
 
 func newSurvey(n int) survey {
@@ -33,7 +33,7 @@ func newSurvey(n int) survey {
 	return s
 }
 
-// masked gives replicate m of the masks on wage and hours.
+// masked returns replicate m of the masks on wage and hours.
 func (s survey) masked(t *testing.T, masks []transform.Spec) func(m int) (wage, hours []float64) {
 	t.Helper()
 	secret := make([]byte, 32)
@@ -65,10 +65,10 @@ func (s survey) masked(t *testing.T, masks []transform.Spec) func(m int) (wage, 
 	}
 }
 
-// estimator is one statistic of wage, hours and years: as it is, and corrected.
+// estimator is one statistic of wage, hours and years: uncorrected and corrected.
 type estimator struct {
 	name     string
-	unbiased bool // also without correction
+	unbiased bool // true also without correction
 	of       func(wage, hours, years []float64, w, h correct.Masking) float64
 }
 
@@ -117,12 +117,11 @@ var estimators = []estimator{
 	}},
 }
 
-// The masks of the program bias what a user computes, and the corrections take the
-// bias out again. Over K replicates the mean of a corrected statistic is within 5
-// of its standard errors of the respondents' own, which chance passes once in 1.7
-// million, and the second-order bias of a ratio, which is at most about twice the
-// relative variance of one replicate. The uncorrected one is off by more than
-// three times as much, else the test would prove nothing.
+// The masks of the program bias the statistics of a user, and the corrections remove the bias. Over
+// K replicates the mean of a corrected statistic is within 5 standard errors of the respondents'
+// own (exceeded by chance once in 1.7 million), plus the second-order bias of a ratio, at most
+// about twice the relative variance of one replicate. The uncorrected statistic must differ by more
+// than three times as much, otherwise the test would prove nothing.
 func TestCorrectionRemovesBias(t *testing.T) {
 	const n = 3000
 	replicates := 200
@@ -137,7 +136,7 @@ func TestCorrectionRemovesBias(t *testing.T) {
 		}
 	}
 	bias := transform.Spec{Params: &transform.Bias{Columns: []string{"wage", "hours"}, Range: ptr(0.6)}}
-	// Hours are whole numbers, so that every draw is rounded: 1/12 more.
+	// Hours are integers, so every draw is rounded: 1/12 more.
 	plain := correct.Masking{}
 	hours := plain.WithNoise(5, 1).WithRounding(1)
 	for _, c := range []struct {
@@ -186,9 +185,9 @@ func TestCorrectionRemovesBias(t *testing.T) {
 	}
 }
 
-// What users can do about tiers: the factors of the released values stand in for
-// those of the respondents' values. That is not exact; it takes out nine tenths of
-// the bias, and the truth is between the bounds.
+// A correction for tiers: the factors of the released values replace those of the respondents'
+// values. It is not exact, but removes nine tenths of the bias, and the truth is between the
+// bounds.
 func TestTiersFromReleasedValues(t *testing.T) {
 	s := newSurvey(20_000)
 	tiers := []correct.Tier{{Above: 500, Factor: 2}, {Above: 1000, Factor: 6}}
@@ -209,14 +208,14 @@ func TestTiersFromReleasedValues(t *testing.T) {
 			t.Errorf("replicate %d: the variance is not between the bounds %v and %v", m, low, high)
 		}
 	}
-	// SD of S_y² over the masks is about 1 % of the noise's variance and a tenth of
-	// that over 40 replicates, far below the tenth that is allowed.
+	// The SD of S_y² over the masks is about 1 % of the noise's variance, and a tenth of that over
+	// 40 replicates, far below the tolerance of one tenth.
 	if !(math.Abs(off) < naive/10) {
 		t.Errorf("off by %v of %v", off/replicates, naive/replicates)
 	}
 }
 
-// Swapping leaves a column's own moments alone, and what ties it to the keys.
+// Swapping keeps a column's own moments, and its relation to the keys.
 func TestSwapKeepsMomentsAndKeys(t *testing.T) {
 	s := newSurvey(4000)
 	job, region := make([]float64, len(s.wage)), make([]float64, len(s.wage))
@@ -255,7 +254,7 @@ func TestSwapKeepsMomentsAndKeys(t *testing.T) {
 	if moved < len(wage)/3 {
 		t.Fatalf("only %d of %d values moved", moved, len(wage))
 	}
-	// The same numbers in another order: sums differ in the last bits alone.
+	// The same numbers in another order: sums differ only in the last bits.
 	same := func(what string, got, want float64) {
 		t.Helper()
 		if !(math.Abs(got-want) <= 1e-9*math.Abs(want)) {
@@ -264,7 +263,7 @@ func TestSwapKeepsMomentsAndKeys(t *testing.T) {
 	}
 	same("variance", stat.Variance(wage, nil), stat.Variance(s.wage, nil))
 	same("covariance with the key", stat.Covariance(wage, job, nil), stat.Covariance(s.wage, job, nil))
-	// Within a job nothing ties the swapped wage to the hours any more.
+	// Within a job the swapped wage is no longer correlated with the hours.
 	if r, was := stat.Correlation(wage, s.hours, nil), stat.Correlation(s.wage, s.hours, nil); !(math.Abs(r) < 0.8*math.Abs(was)) {
 		t.Errorf("correlation with a column that stayed is %v, was %v", r, was)
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// The rule holds of categories that a logistic regression draws: of the share of a category and
-// of the mean of its product with a number, over simulated samples of five copies, as above.
+// The combining rule holds for categories drawn by a logistic regression: for the share of a
+// category and the mean of its product with a number, over simulated samples of five copies, as
+// above.
 func TestCombinedIntervalsOfCategoriesCover(t *testing.T) {
 	samples := 600
 	if testing.Short() {

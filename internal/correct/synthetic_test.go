@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// synthetic is one copy of two columns.
+// synthetic returns one copy of two columns.
 func synthetic(t *testing.T, key keystream.Key, x, y []float64, m transform.Synthesise) (a, b []float64) {
 	t.Helper()
 	setup := transform.Setup{Key: key, Window: 1 << 20}
@@ -56,11 +56,10 @@ func statistics(x, y []float64) (q, u [3]float64) {
 	return q, u
 }
 
-// Over simulated samples and their releases the 95 % interval of a mean, a slope and a
-// correlation covers what holds in the population 95 times of 100, of five copies and with all
-// columns synthetic or one. Of 1,000 samples the SE of a coverage is .7 %; within 4 SE and 1 %
-// for what is approximate in T. What a user would compute from one copy as if it were data
-// covers a good deal less.
+// Over simulated samples and their releases, the 95 % interval of a mean, a slope and a correlation
+// covers the population value 95 times in 100, for five copies, with all columns synthetic or one.
+// The SE of a coverage from 1,000 samples is .7 %; the tolerance is 4 SE, plus 1 % for the
+// approximation in T. An interval from one copy, treated as data, covers much less.
 func TestCombinedIntervalsCover(t *testing.T) {
 	samples := 1000
 	if testing.Short() {

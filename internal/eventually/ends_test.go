@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A context ends with its nth question, of either kind, and stays ended; what is derived of
-// it ends as well.
+// A context ends at its nth check, of either kind, and stays ended; derived contexts end as well.
 func TestEnds(t *testing.T) {
 	e := Ends(t.Context(), 3)
 	if e.Err() != nil || e.Ended() {
@@ -44,7 +43,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A context does what it is to do at its nth question of either kind, once, and goes on.
+// A context performs an action once, at its nth check of either kind, and continues.
 func TestAtQuestion(t *testing.T) {
 	done := 0
 	a := AtQuestion(t.Context(), 2, func() { done++ })

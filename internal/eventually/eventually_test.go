@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// failing takes down what a test is told in place of failing.
+// failing records the messages of a failing test instead of failing.
 type failing struct {
 	testing.TB
 	text string
@@ -25,7 +25,7 @@ func TestTrue(t *testing.T) {
 		if took := time.Since(begin); f.text != "" || tries != 3 || took != 3*time.Millisecond {
 			t.Errorf("%q after %d tries and %v", f.text, tries, took)
 		}
-		// What is met at the last moment is met.
+		// A condition that is met at the last moment counts as met.
 		begin = time.Now()
 		Within(f, time.Second, "a second", func() bool { return time.Since(begin) >= time.Second })
 		if f.text != "" {

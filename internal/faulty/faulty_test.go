@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// copied copies a file by way of a source and a sink whose calls are counted.
+// copied copies a file through a source and a sink that count their calls.
 func copied(ctx context.Context, c *Calls, from, to string) (err error) {
 	src, err := c.Config(&csv.SourceConfig{Path: from}).Open(ctx)
 	if err != nil {
@@ -63,8 +63,7 @@ func copied(ctx context.Context, c *Calls, from, to string) (err error) {
 	return errors.Join(sink.Commit(), abilities.Acknowledge(ctx, src))
 }
 
-// Every call is counted, and the one that is named fails, or does what it is to do in place
-// of that.
+// Every call is counted, and the selected one fails, or performs an action instead.
 func TestCallsFail(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Each is done once, several at a time and never more than are said.
+// Each element is processed once, several in parallel and never more than the limit.
 func TestEachIsDoneOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 2, atOnce - 1, atOnce, atOnce + 1, 1000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,8 +38,8 @@ func TestEachIsDoneOnce(t *testing.T) {
 	}
 }
 
-// The error is that of the first in the order of the files, even if another fails earlier, and
-// what comes behind is not begun.
+// The error is that of the first failing file in order, even if a later one fails earlier, and
+// files after an error are not started.
 func TestEachReturnsTheFirstError(t *testing.T) {
 	const n = 100
 	for _, fails := range [][]int{{0}, {n - 1}, {5, 6}, {6, 5, 7}, {40, 90}} {
@@ -49,7 +49,7 @@ func TestEachReturnsTheFirstError(t *testing.T) {
 				begun.Add(1)
 				for k, f := range fails {
 					if f == i {
-						time.Sleep(time.Duration(len(fails)-k) * time.Second) // the last that is named fails first
+						time.Sleep(time.Duration(len(fails)-k) * time.Second) // the last element fails first
 						return fmt.Errorf("%d", i)
 					}
 				}

@@ -108,7 +108,7 @@ func TestPartitions(t *testing.T) {
 		if !slices.Equal(f.Partitions, want[i]) {
 			t.Errorf("%s: %v, want %v", f.Rel, f.Partitions, want[i])
 		}
-		if within := strings.TrimPrefix(f.Label, dir); within == f.Label || strings.Contains(within, "202") || labels[f.Label] { // the folder's name holds any digits
+		if within := strings.TrimPrefix(f.Label, dir); within == f.Label || strings.Contains(within, "202") || labels[f.Label] { // the folder's name may contain any digits
 			t.Errorf("label %q holds a partition's value or is not unique", f.Label)
 		}
 		labels[f.Label] = true
@@ -152,7 +152,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Links to files and folders are followed; a circle of links ends.
+// Links to files and folders are followed; a cycle of links ends.
 func TestLinks(t *testing.T) {
 	dir := plant(t, "a/x.csv", "a/b/y.csv")
 	for _, l := range [][2]string{{"..", "a/b/up"}, {"x.csv", "a/z.csv"}, {"nowhere", "a/dangling.csv"}, {"a/b", "linked"}} {
@@ -174,7 +174,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// However the folder lists its entries, the order is that of the bytes of Rel.
+// The order is that of the bytes of Rel, in whatever order the folder lists its entries.
 func TestOrder(t *testing.T) {
 	var names []string
 	for i := range 300 {

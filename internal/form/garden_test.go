@@ -103,7 +103,7 @@ func variables(name string) (string, bool) {
 	return value, set
 }
 
-// read reads a garden; all that is wrong is the error.
+// read reads a garden; all problems are in the error.
 func read(text string, set ...string) (*garden, *Reading, error) {
 	g := &garden{}
 	r, err := gardens.Read("g.yaml", []byte(text), gardenForm, g, Options{Set: set, LookupEnv: variables})
@@ -151,7 +151,7 @@ label: HOME
 	}
 }
 
-// Of a value that could not be read, and of what it should hold, nothing more is said.
+// A value that could not be read gives one error, and its expected content gives no further ones.
 func TestOneErrorForAValueThatCannotBeRead(t *testing.T) {
 	_, r, _ := read(plot + "shade: dark\nwater: [3]\ntools: [{hose: long}, 7]\n")
 	before := strings.Count(r.Err().Error(), "\n")
@@ -169,7 +169,7 @@ func TestOneErrorForAValueThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Each is one mistake, with the whole of what is said of it.
+// Each case is one mistake, with its complete error.
 func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"version: 1\n", "beds: is required: the beds, by name (g.yaml:1:1)"},
@@ -233,8 +233,8 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 	}
 }
 
-// Errors stand in the order of the file whatever step finds them, those of settings
-// last, and each once.
+// Errors have the order of the file, whichever step detects them; those of settings come last, and
+// each occurs once.
 func TestErrorsAreInOrder(t *testing.T) {
 	_, r, _ := read("shade: 2\nopen: 3\nversion: 1\nname: ${NOWHERE}\nbeds: {}\n", "water.litres=x", "soil=mud", "no-value")
 	r.Wrong("version", "must be odd")
@@ -265,7 +265,7 @@ func TestExpansionIsNeverShown(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	// What another judges of an expanded value does not show it either.
+	// A later error about an expanded value does not show the value either.
 	_, r := mustRead(t, plot+"name: ${PASSWORD}")
 	r.Wrong("name", "must be short, got %q: %s", "hunter22", "not hunter22, and got hunter22")
 	if err := r.Err(); strings.Contains(err.Error(), "hunter") {

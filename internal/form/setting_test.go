@@ -69,7 +69,7 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 	if !reflect.DeepEqual(r.Warnings(), want) {
 		t.Errorf("warnings %q", r.Warnings())
 	}
-	// The file's value stays the old one, however many settings there are.
+	// The file's value stays the old one, for any number of settings.
 	for _, c := range r.Changes() {
 		switch c.Path {
 		case "water.litres":
@@ -93,7 +93,7 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// What the owner of the types asks before it judges.
+// The questions of the owner of the types before it validates.
 func TestWhatIsKnown(t *testing.T) {
 	_, r, _ := read("version: x\nbeds: {a: {length: 1, plants: [rose]}, b: 3}\ntools: [{hose: h}]\nwater: {litre: 3}\nname: ${SEVEN}\nsoil: sand\n")
 	for path, want := range map[string]bool{"version": true, "beds.a.length": true, "beds.a.soil": false, "shade": false, "": true} {

@@ -18,7 +18,7 @@ var wholes = []string{
 	"version: 1\nbeds: {a.b: {length: 1, plants: [], soil: ''}, 'c\"': {length: 2, plants: [oak]}}\n",
 }
 
-// What is written reads to the same, and is written the same.
+// Written text can be read, and gives the same text again.
 func TestCanonicalReadsBack(t *testing.T) {
 	for _, text := range wholes {
 		g, _ := mustRead(t, text)
@@ -33,12 +33,12 @@ func TestCanonicalReadsBack(t *testing.T) {
 	if got := string(Canonical(gardenForm, g)); got != want {
 		t.Errorf("%s\nmust be\n%s", got, want)
 	}
-	// A nought that must be given was given.
+	// A zero that must be given was given.
 	g, _ = mustRead(t, strings.Replace(plot, "version: 1", "version: 0", 1))
 	if got := string(Canonical(gardenForm, g)); !strings.HasPrefix(got, `{"version":0,`) {
 		t.Error(got)
 	}
-	// What an expansion brought in is not expanded again.
+	// Expanded text is not expanded again.
 	g, _ = mustRead(t, plot+"name: $${SEVEN}\n")
 	if got := string(Canonical(gardenForm, g)); !strings.Contains(got, `"$${SEVEN}"`) {
 		t.Error(got)
@@ -84,7 +84,7 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 	}
 }
 
-// A text is changed where it is meant to be, and nowhere else.
+// A text is edited at the intended place, and nowhere else.
 func TestEditsOfAText(t *testing.T) {
 	water := []Step{{Name: "water"}}
 	for _, test := range []struct{ text, name, value, want string }{

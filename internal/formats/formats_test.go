@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
-// Every entry is whole: what one thing says, another does not leave out.
+// Every entry is complete and consistent.
 func TestEntries(t *testing.T) {
 	names, extensions := map[string]bool{}, map[string]string{}
 	for _, f := range formats.All {
@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// toys writes 400 records of a wage, a region and a secret.
+// toys writes 400 records with a wage, a region and a secret.
 func toys(t *testing.T, name string) string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -89,7 +89,7 @@ func toys(t *testing.T, name string) string {
 	return path
 }
 
-// load makes a configuration of toys.
+// load returns a configuration of toys.
 func load(t *testing.T, in, source, sink string) (*config.Pipeline, error) {
 	t.Helper()
 	dir := filepath.Dir(in)
@@ -98,7 +98,7 @@ func load(t *testing.T, in, source, sink string) (*config.Pipeline, error) {
 	return config.Parse(filepath.Join(dir, "pipeline.yaml"), []byte(strings.ReplaceAll(text, "IN", in)), config.Options{})
 }
 
-// TestToy: a format that is listed is known everywhere.
+// TestToy: a listed format is known everywhere.
 func TestToy(t *testing.T) {
 	in := toys(t, "in.toy")
 	dir := filepath.Dir(in)
@@ -113,7 +113,7 @@ func TestToy(t *testing.T) {
 		}
 	}
 
-	// A first configuration, and one that is complete.
+	// A first configuration, and a complete one.
 	src, err := formats.SourceOf(in)
 	if err != nil {
 		t.Fatal(err)
@@ -139,12 +139,12 @@ func TestToy(t *testing.T) {
 	if res.Report.Records.Released != 400 {
 		t.Errorf("%d records are released", res.Report.Records.Released)
 	}
-	// The sink does not say what it holds: nothing is claimed of it.
+	// The sink does not describe its content, so the report makes no claim about it.
 	if res.Report.Release != nil {
 		t.Errorf("the report tells the digest of a release that nobody has told: %+v", res.Report.Release)
 	}
 
-	// A release that another tool made.
+	// A release made by another tool.
 	original := &toyConfig{Path: in, Marks: "#"}
 	released, err := formats.SourceOf(filepath.Join(dir, "out.toy"))
 	if err != nil {
@@ -158,7 +158,7 @@ func TestToy(t *testing.T) {
 		t.Errorf("measured %d and %d records", m.OriginalN, m.Released)
 	}
 
-	// Its text is in errors of the configuration, and its source is spared.
+	// Errors of the configuration contain its text, and its source is not overwritten.
 	if _, err := load(t, in, "toy: {path: IN, mark: 3}", "toy: {path: DIR/out.toy}"); err == nil || !strings.Contains(err.Error(), "source.toy.mark") {
 		t.Errorf("got %v", err)
 	}
@@ -177,8 +177,8 @@ func TestToy(t *testing.T) {
 	}
 }
 
-// TestNothingIsSaid: what a connector does not say it is not able to do, and a release
-// that would need it is refused.
+// TestNothingIsSaid: an ability that a connector does not declare is treated as missing, and a
+// release that needs it is refused.
 func TestNothingIsSaid(t *testing.T) {
 	in := toys(t, "in.mute")
 	attempt := func(source, sink string) error {

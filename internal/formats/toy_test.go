@@ -21,10 +21,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The toy format is a line of names and then one of numbers a record, with blanks
-// between them. It is made in one place and listed in one: everything else that the
-// program does with a format has to follow. The format mute is the same without a
-// word of what it is able to do.
+// The toy format has one line of names and then one line of numbers per record, separated by
+// spaces. It is defined in one place and listed in one place: the program derives everything else.
+// The format mute is the same without any declared ability.
 
 func init() {
 	toys := []connectors.Format{
@@ -45,7 +44,7 @@ func init() {
 	connectors.Register(toys...)
 }
 
-// muteConfig is a source that has no abilities.
+// muteConfig is a source without abilities.
 type muteConfig struct {
 	Path    string `yaml:"path" doc:"the file"`
 	Streams int    `yaml:"streams" doc:"into how many streams the records are parted"`
@@ -106,7 +105,7 @@ func (s *muteSource) Read(_ context.Context, layout *microdata.Layout, cut conne
 	return &toyReader{source: s, layout: layout}, nil
 }
 
-// toyReader gives a stream after another, as one run of records each.
+// toyReader returns one stream after another, each as one run of records.
 type toyReader struct {
 	source *muteSource
 	layout *microdata.Layout
@@ -153,7 +152,7 @@ func (r *toyRun) Decode(b *microdata.Block) error {
 	return nil
 }
 
-// toyConfig is a source that says what it is able to do.
+// toyConfig is a source that declares its abilities.
 type toyConfig muteConfig
 
 func (c *toyConfig) Check() check.Problems { return nil }
@@ -192,7 +191,7 @@ func (s *toySource) At(path string) (bool, error) {
 	return err == nil && missing == nil && os.SameFile(a, b), nil
 }
 
-// toySinkConfig is a sink that has no abilities.
+// toySinkConfig is a sink without abilities.
 type toySinkConfig struct {
 	Path string `yaml:"path" doc:"the file"`
 }
@@ -246,5 +245,5 @@ func (s *toySink) Write(_ context.Context, e connectors.Encoded) error {
 
 func (s *toySink) Finish(context.Context) error { return s.File.Finish() }
 
-// Content hides that of the file: the sink does not say what it has written.
+// Content hides the method of the file: the sink does not describe what it has written.
 func (s *toySink) Content() {}

@@ -8,9 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// TestHold: one rule that does not hold makes a figure red wherever it stands among
-// the others, a doubt makes green and grey amber and leaves red, and the limit shown is
-// the broken one.
+// TestHold: one failed rule makes a figure red at any place among the others. A doubt turns green
+// and grey into amber and keeps red. The limit shown is the broken one.
 func TestHold(t *testing.T) {
 	held := assess.RuleVerdict{Rule: "wide", Passed: true}
 	broken := assess.RuleVerdict{Rule: "strict"}
@@ -54,9 +53,9 @@ func named(figures []Figure, measure string) *Figure {
 	return nil
 }
 
-// TestEveryMeasureShows: each measure of the table is shown where it was found and
-// where a rule is about it, with the number that was found, and red where that is
-// beyond the limit; what is looked at by default is shown as not measured.
+// TestEveryMeasureShows: each measure of the table is shown if it was measured or a rule is about
+// it, with its value, and in red beyond the limit. A default measure without a value is shown as
+// not measured.
 func TestEveryMeasureShows(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
@@ -97,8 +96,8 @@ func TestEveryMeasureShows(t *testing.T) {
 	}
 }
 
-// TestPopulationIsAnAssumption: without weights a risk says that the file is taken as
-// the population, where there is a risk; with weights it does not.
+// TestPopulationIsAnAssumption: without weights a risk states that the file is taken as the
+// population; with weights it does not.
 func TestPopulationIsAnAssumption(t *testing.T) {
 	id := assess.Unmeasured()
 	id.MaxIndividualRisk, id.Linked = 0.5, 0.5
@@ -117,8 +116,8 @@ func TestPopulationIsAnAssumption(t *testing.T) {
 	}
 }
 
-// TestSampled: what a sample has found is amber though its rule holds; what no sample
-// tells is amber and not a number.
+// TestSampled: a measure from a sample is amber although its rule holds; a measure that no sample
+// can give is amber and has no number.
 func TestSampled(t *testing.T) {
 	id := assess.Unmeasured()
 	id.Sampled, id.Linked = true, 0.01
@@ -133,8 +132,8 @@ func TestSampled(t *testing.T) {
 	}
 }
 
-// TestInversion: what was computed back is red without any rule; nothing is grey
-// without a rule and green with it; where the masks are not known, that is said.
+// TestInversion: recovered values are red without any rule; none are grey without a rule and green
+// with one; if the masks are unknown, the headline says so.
 func TestInversion(t *testing.T) {
 	found := func(n int64) *assess.Identity {
 		id := assess.Unmeasured()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// noisyRelease is a release of n records with independent standard normal keys, biased
-// by φ and with noise σ, and its first `targets` people as targets.
+// noisyRelease returns a release of n records with independent standard normal keys, bias φ and
+// noise σ, with its first `targets` people as targets.
 func noisyRelease(seed uint64, n, targets, keys int, phi, sigma float64) Problem {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	p := Problem{Truth: make([]int32, targets)}

@@ -13,9 +13,9 @@ var (
 	speedReleased = flag.Int("released", 1_000_000, "BenchmarkSpeed: released records that targets are sought in")
 )
 
-// What `make bench-attack` measures, with the memory that it takes beside the data:
-// the posterior of every released record for each target, on four keys. With noise of
-// 20 % of the keys' SD few records have a relevant density, with noise of 100 % most.
+// The measurements of `make bench-attack`, including the memory in addition to the data: the
+// posterior of every released record for each target, on four keys. With noise of 20 % of the keys'
+// SD few records have a relevant density, with noise of 100 % most.
 func BenchmarkSpeed(b *testing.B) {
 	for _, c := range []struct {
 		name  string

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// What runs in a goroutine of the program defers bug.Guard, and nothing after it: a panic there
-// would show its text and its stack, in which values of respondents may be, before anybody can
-// catch it. Flow's workers catch their own before that, for the place in the data.
+// Every goroutine of the program defers bug.Guard, and nothing after it: a panic would otherwise
+// print its text and its stack, which may contain values of respondents, before anything can catch
+// it. The workers of Flow catch their own panics earlier, to add the place in the data.
 func TestGoroutinesAreGuarded(t *testing.T) {
 	root := filepath.Join("..", "..")
 	seen := 0
@@ -23,7 +23,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 				return err
 			}
 			if d.IsDir() {
-				switch rel, _ := filepath.Rel(root, path); filepath.ToSlash(rel) { // not of the program
+				switch rel, _ := filepath.Rel(root, path); filepath.ToSlash(rel) { // not part of the program
 				case "internal/bench", "internal/redteam", "internal/connectortest", "internal/objects/objecttest", "internal/mutate", "internal/message/registrytest":
 					return fs.SkipDir
 				}
@@ -48,13 +48,13 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if seen < 35 { // what is not seen would not be missed
+	if seen < 35 { // an incomplete search would not detect missing guards
 		t.Errorf("%d goroutines", seen)
 	}
 }
 
-// unguarded returns how many goroutines a file starts, by go or by a method Go, and where one is
-// without a guard.
+// unguarded returns the number of goroutines that a file starts, with go or with a method Go, and
+// the places of those without a guard.
 func unguarded(f *ast.File) (n int, wrong []token.Pos) {
 	ast.Inspect(f, func(node ast.Node) bool {
 		var run ast.Expr
@@ -78,7 +78,7 @@ func unguarded(f *ast.File) (n int, wrong []token.Pos) {
 	return n, wrong
 }
 
-// bodyOf finds a function literal's body, or that of a function or method of the same file.
+// bodyOf returns the body of a function literal, or of a function or method of the same file.
 func bodyOf(f *ast.File, run ast.Expr) *ast.BlockStmt {
 	name := ""
 	switch run := run.(type) {
@@ -97,7 +97,7 @@ func bodyOf(f *ast.File, run ast.Expr) *ast.BlockStmt {
 	return nil
 }
 
-// guards tells whether the last of what a body defers by itself is bug.Guard.
+// guards reports whether the last deferred call of a body is bug.Guard.
 func guards(body *ast.BlockStmt) bool {
 	guarded := false
 	for _, s := range body.List {
@@ -111,8 +111,8 @@ func guards(body *ast.BlockStmt) bool {
 	return guarded
 }
 
-// A goroutine without a guard is seen however it is started, and so is one that defers something
-// after its guard.
+// A goroutine without a guard is detected however it is started, and so is one that defers
+// something after its guard.
 func TestUnguardedGoroutines(t *testing.T) {
 	for text, want := range map[string]int{
 		"go func() { defer bug.Guard(); f() }()":                         0,

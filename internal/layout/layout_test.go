@@ -20,8 +20,8 @@ import (
 
 const module = "github.com/sdlfilter/sdlfilter"
 
-// Every package has a row of its own, or is below one that has; every row is there; and a
-// package imports those of the rows above its own alone.
+// Every package has its own row, or is below a package with one; every row has a package; and a
+// package imports only packages of the rows above its own.
 func TestMapOfPackages(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
@@ -33,7 +33,7 @@ func TestMapOfPackages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is not read would not be missed.
+	// An incomplete list would not detect missing rows.
 	if len(rows) < 50 || len(imports) < 90 || !slices.Contains(imports["config"], "internal/form") {
 		t.Fatalf("%d rows, %d packages, config imports %q", len(rows), len(imports), imports["config"])
 	}
@@ -47,8 +47,8 @@ func TestMapOfPackages(t *testing.T) {
 	}
 }
 
-// A package without a row, an arrow upwards, a row that is there twice: each is seen, in the
-// first and the last row.
+// A package without a row, an import upwards, and a duplicate row are detected, in the first and
+// the last row.
 func TestMapThatIsWrong(t *testing.T) {
 	rows := []string{"a", "b", "c"}
 	for name, c := range map[string]struct {
@@ -70,8 +70,8 @@ func TestMapThatIsWrong(t *testing.T) {
 	}
 }
 
-// against says what of a map is not so. imports are the packages of the module that each of
-// them imports; paths are those within the module.
+// against returns the contradictions between a map and the packages. imports contains the packages
+// of the module that each package imports; paths are relative to the module.
 func against(rows []string, imports map[string][]string) (wrong []string) {
 	place := map[string]int{}
 	for i, row := range rows {
@@ -98,7 +98,7 @@ func against(rows []string, imports map[string][]string) (wrong []string) {
 	return wrong
 }
 
-// rowOf is the row of a package: its own, or that of the nearest folder above it.
+// rowOf returns the row of a package: its own, or that of the nearest parent folder.
 func rowOf(p string, place map[string]int) (row string, ok bool) {
 	for row = p; row != "."; row = path.Dir(row) {
 		if _, ok := place[row]; ok {
@@ -121,13 +121,13 @@ func rowsOf(text string) (rows []string) {
 	return rows
 }
 
-// importsBelow reads which packages of the module each of them imports, tests aside: of the
-// files for every system, as a build for one would not see the others'.
+// importsBelow returns the packages of the module that each of them imports, without tests: from
+// the files for every system, because a build for one system ignores the others'.
 func importsBelow(root string) (map[string][]string, error) {
 	imports := map[string][]string{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // somebody else's, and gone between two looks
+			return nil // belongs to another process, and disappeared between two reads
 		}
 		if err != nil {
 			return err
@@ -157,7 +157,7 @@ func importsBelow(root string) (map[string][]string, error) {
 	return imports, err
 }
 
-// ownOf are those of the module among imports.
+// ownOf returns the imports of this module.
 func ownOf(specs []*ast.ImportSpec) (own []string) {
 	for _, spec := range specs {
 		name, err := strconv.Unquote(spec.Path.Value)

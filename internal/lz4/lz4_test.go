@@ -12,7 +12,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// contents are of every kind and about every limit of blocks and lengths.
+// contents returns inputs of every kind, near every limit of blocks and lengths.
 func contents() map[string][]byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, 5<<20)
@@ -80,8 +80,8 @@ func TestFramesOfTheLibrary(t *testing.T) {
 	}
 }
 
-// What is of another kind is left to others, and what is damaged ends in an error, whatever the
-// damage, and never in a panic or in more than was allowed.
+// Frames of other kinds are left to other decoders. Damaged frames end in an error, never in a
+// panic or in more than the allowed output.
 func TestOtherAndDamagedFrames(t *testing.T) {
 	src := contents()["text"][:200_000]
 	var linked bytes.Buffer

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// plain is MDAV as it is written, with all distances: it shares no code with Groups.
+// plain is MDAV as defined, with all distances: it shares no code with Groups.
 func plain(points []float64, d, k int) []int32 {
 	n := len(points) / d
 	group := make([]int32, n)
@@ -77,7 +77,7 @@ func plain(points []float64, d, k int) []int32 {
 	return group
 }
 
-// shapes of data: sums of small integers are exact, so that ties are ties for both.
+// shapes of data: sums of small integers are exact, so ties are ties in both implementations.
 func shapes(n, d int, seed uint64) map[string][]float64 {
 	r := rand.New(rand.NewPCG(seed, 7))
 	make1 := func(f func(i, j int) float64) []float64 {
@@ -98,7 +98,7 @@ func shapes(n, d int, seed uint64) map[string][]float64 {
 		"sorted":    make1(func(i, _ int) float64 { return float64(i) }),
 		"backwards": make1(func(i, _ int) float64 { return float64(-i) }),
 		"two heaps": make1(func(i, _ int) float64 { return float64(1024 * (i % 2)) }),
-		"ring": make1(func(i, j int) float64 { // all equally far from the mean, but for rounding
+		"ring": make1(func(i, j int) float64 { // all equally far from the mean, up to rounding
 			return math.Round(64 * math.Cos(2*math.Pi*float64(i)/float64(n)+math.Pi/2*float64(j)))
 		}),
 	}
@@ -126,7 +126,7 @@ func TestGroupsAreThoseOfThePlainAlgorithm(t *testing.T) {
 	}
 }
 
-// Beyond the length of a list of far records, and many times over.
+// Longer than the list of far records, many times.
 func TestGroupsOfMoreThanAList(t *testing.T) {
 	if testing.Short() {
 		t.Skip("n² distances")
@@ -206,7 +206,7 @@ func BenchmarkGroups(b *testing.B) {
 	}
 }
 
-// Groups gives up where it is told to, within the tree and between groups, and asks for each two groups.
+// Groups stops when told to, within the tree and between groups, and asks once per two groups.
 func TestGivesUp(t *testing.T) {
 	const n, k = 10_000, 25
 	points := shapes(n, 3, 1)["skewed"]

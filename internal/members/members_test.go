@@ -52,7 +52,7 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
-// Every byte at every place of a word is seen to, as encoding/json sees to it.
+// Every byte at every position of a word is handled as in encoding/json.
 func TestSkipString(t *testing.T) {
 	for length := range 20 {
 		for at := range length {
@@ -60,7 +60,7 @@ func TestSkipString(t *testing.T) {
 				for _, before := range []string{"a", "\x7f", "!", "\xc3\xa9"} {
 					p := []byte("\"" + strings.Repeat(before, at) + string([]byte{byte(c)}) + strings.Repeat("b", length-at-1) + "\"")
 					if c >= 0x80 {
-						continue // UTF-8 is looked at elsewhere
+						continue // UTF-8 is checked elsewhere
 					}
 					want := len(p)
 					if !json.Valid(p) {
@@ -78,7 +78,7 @@ func TestSkipString(t *testing.T) {
 	}
 }
 
-// Every byte at every place of a number is seen to, as encoding/json sees to it.
+// Every byte at every position of a number is handled as in encoding/json.
 func TestSkipNumber(t *testing.T) {
 	for length := range 20 {
 		for at := range length {
@@ -88,9 +88,10 @@ func TestSkipNumber(t *testing.T) {
 					p[0] = '-'
 				}
 				if p[0] != '-' && p[0]-'0' > 9 {
-					continue // no number begins so, and none is looked for
+					continue // no number begins with this byte, so none is expected
 				}
-				// The longest beginning that is a number, or more of one than its end allows.
+				// The longest prefix that is a number, or more than the number if its end is
+				// invalid.
 				want := -1
 				for end := len(p); end > 0 && want < 0; end-- {
 					if json.Valid(p[:end]) && len(strings.TrimSpace(string(p[:end]))) == end {
@@ -108,9 +109,9 @@ func TestSkipNumber(t *testing.T) {
 	}
 }
 
-// A record with any byte changed, or cut anywhere, is accepted if and only if it is valid JSON
-// and has no member twice, however usual it looks; and it has the values that encoding/json
-// finds.
+// A record with one changed byte, or truncated anywhere, is accepted if and only if it is valid
+// JSON without duplicate members, even if it has the usual form. Its values equal those of
+// encoding/json.
 func TestScanOfUsualRecords(t *testing.T) {
 	tree := NewTree()
 	layout := &microdata.Layout{Schema: &microdata.Schema{}}

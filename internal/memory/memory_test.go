@@ -6,8 +6,8 @@ import (
 	"testing/fstest"
 )
 
-// The least of what the machine has and what each group allows is the limit; what cannot be read
-// allows all.
+// The limit is the minimum of the machine's memory and the limits of all groups; unreadable limits
+// are ignored.
 func TestLimit(t *testing.T) {
 	const meminfo = "MemFree: 1 kB\nMemTotal:       8192 kB\nSwapTotal: 5 kB\n"
 	for name, c := range map[string]struct {

@@ -20,8 +20,9 @@ func F(a int) (sum int) {
 }
 `
 
-// A mutant that is the same as the program is named by a text, in which it begins, and by its
-// change. What is not there, is there twice or has no reason is an error, not a mutant less.
+// A mutant equivalent to the program is named by the text in which it begins, and by its change. If
+// the text is missing, occurs twice or has no reason, that is an error, and the mutant is not
+// excluded.
 func TestEquivalent(t *testing.T) {
 	module(t, counted, "")
 	packages, err := load(t.Context(), ".")
@@ -37,7 +38,7 @@ func TestEquivalent(t *testing.T) {
 	}
 	const because = " | It is only said so here.\n"
 	all, err := find("# a comment\n\nm.go | sum += i | deletion: sum += i → nothing" + because +
-		"other/m.go | no such text | deletion: a → b" + because + // of a package that is not drawn from
+		"other/m.go | no such text | deletion: a → b" + because + // of a package without mutants
 		`m.go | \t\tsum += i\n\t} | arithmetic: sum += i → sum -= i` + because +
 		"m.go | sum > 20 | boundary: sum > 20 → (sum >= 20)" + because +
 		"m.go | sum < 10 \\|\\| sum | and-or: sum < 10 \\|\\| sum > 20 → (sum < 10) && sum > 20" + because)
@@ -71,7 +72,7 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// The same change twice in a text: it is not known which one is meant.
+// The same change occurs twice in a text: it is ambiguous.
 func TestEquivalentTwice(t *testing.T) {
 	module(t, "func f(a, b int) int {\n\tif a > b || a > b+1 {\n\t\treturn 1\n\t}\n\treturn a\n}\n", "")
 	packages, err := load(t.Context(), ".")
@@ -96,8 +97,8 @@ func TestEquivalentTwice(t *testing.T) {
 	}
 }
 
-// What is equivalent is not drawn, first or last; the others keep their order, and another
-// one is drawn in its place.
+// Equivalent mutants are not drawn, first or last. The others keep their order, and another one is
+// drawn instead.
 func TestEquivalentNotDrawn(t *testing.T) {
 	module(t, counted, "")
 	packages, err := load(t.Context(), ".")
@@ -128,8 +129,7 @@ func TestEquivalentNotDrawn(t *testing.T) {
 	}
 }
 
-// The tool says how many it left out; and tries them when asked, where one that is killed
-// is an error.
+// The tool reports how many it omitted, and tries them on request; then a killed one is an error.
 func TestEquivalentIsSaid(t *testing.T) {
 	module(t, counted, "")
 	list, name := equivalent, "equivalent.txt"
@@ -157,7 +157,7 @@ func TestEquivalentIsSaid(t *testing.T) {
 	}
 }
 
-// What is said to be equivalent is there, in the form in which the tool prints it.
+// Every mutant listed as equivalent exists, in the form in which the tool prints it.
 func TestEquivalentOfTheProject(t *testing.T) {
 	t.Chdir("../..")
 	list, err := equivalences(equivalent)

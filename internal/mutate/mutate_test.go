@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// module writes a module of one package and its tests, and goes there.
+// module writes a module of one package with tests, and changes to its folder.
 func module(t *testing.T, source, tests string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func module(t *testing.T, source, tests string) {
 	t.Setenv("GOWORK", "off")
 }
 
-// Every operator, and what is left out.
+// Every operator, and the omitted places.
 func TestOperators(t *testing.T) {
 	tests := []struct {
 		name, source string
@@ -100,7 +100,7 @@ func sorted(texts []string) []string {
 	return texts
 }
 
-// A module of one function whose tests miss one boundary: which mutants live is known.
+// A module of one function with tests that miss one boundary: the surviving mutants are known.
 func TestFates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds eight programs")
@@ -152,7 +152,7 @@ func TestOther(t *testing.T) {}
 		"8:10 constant: 10 → 11":         killed,
 		"8:10 loop bound: 10 → (10)-1":   killed,
 		"9:3 deletion: a++ → nothing":    late,
-		"9:3 arithmetic: a++ → a--":      "", // ends at the least number, if the time is enough
+		"9:3 arithmetic: a++ → a--":      "", // ends at the least number, if the time suffices
 		"14:27 constant: 3 → 2":          unreached,
 		"14:27 constant: 3 → 4":          unreached,
 	} {
@@ -199,7 +199,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// A named mutant that the source no longer has is an error, not a success.
+// A named mutant that the source no longer contains is an error, not a success.
 func TestNamed(t *testing.T) {
 	module(t, "func f(a, b int) int {\n\ta += b\n\ta += b\n\treturn a\n}\n", "")
 	packages, err := load(t.Context(), ".")
@@ -224,7 +224,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// What is named is there.
+// Every named mutant exists.
 func TestNamedOfTheProject(t *testing.T) {
 	t.Chdir("../..")
 	list, err := changes(named)

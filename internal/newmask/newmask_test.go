@@ -18,14 +18,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// blur masks as bias does and says nothing of it: what Hush and bias both say is
-// ambiguous, and so is no method of blur.
+// blur masks like bias and describes nothing: methods that both Hush and bias have are ambiguous,
+// so they are not methods of blur.
 type blur struct {
 	transform.Bias `yaml:"as"`
 	Hush           `yaml:"-"`
 }
 
-// Hush has everything that a mask may say of itself.
+// Hush has every method with which a mask can describe itself.
 type Hush struct{}
 
 func (Hush) Reach() transform.Scope                                       { panic("said") }
@@ -37,7 +37,7 @@ func (Hush) Words(transform.Published, string) string                     { pani
 func (Hush) EfficiencyFollows(_, _ func(string) bool) bool                { panic("said") }
 func (Hush) OnColumn(string) transform.Params                             { panic("said") }
 
-// peek is blur that reads another column, and does not say where it is named.
+// peek is blur that reads another column without declaring where it is named.
 type peek struct {
 	transform.Bias `yaml:"as"`
 	Hush           `yaml:"-"`
@@ -84,7 +84,7 @@ func TestNothingIsSaid(t *testing.T) {
 	}
 }
 
-// load makes a configuration of 500 wages with these masks.
+// load returns a configuration of 500 wages with these masks.
 func load(t *testing.T, masks string, lines ...string) (*config.Pipeline, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,8 +118,8 @@ const (
 	mixed   = "[{noise: {columns: [wage], sd: 17}}, {blur: {as: {columns: [wage], phi: 0.0613}}}]"
 )
 
-// TestPublicReport: from a mask that says nothing nothing follows, whatever is to
-// be published; only an efficiency that the steward names himself is.
+// TestPublicReport: nothing follows from a mask without descriptions, whatever is to be published;
+// only an efficiency that the steward names is published.
 func TestPublicReport(t *testing.T) {
 	for _, masks := range []string{blurred, mixed} {
 		for _, publish := range []string{"[]", "[as]", "[sd, phi, range, tiers, distribution, as, rate, mode, lower, upper]"} {
@@ -163,7 +163,7 @@ func TestPublicReport(t *testing.T) {
 	}
 }
 
-// TestRefusals: what rests on knowing the mask is refused, with its name.
+// TestRefusals: features that need to know the mask are refused, with its name.
 func TestRefusals(t *testing.T) {
 	fail := func(what, want string, err error) {
 		t.Helper()
@@ -198,8 +198,8 @@ func TestRefusals(t *testing.T) {
 	fail("map", "no mask has an amount that could vary by default", err)
 }
 
-// TestGate: risk and utility are measured all the same, with the records taken to
-// be mixed, and the gate judges them.
+// TestGate: risk and utility are measured all the same, assuming that records are mixed, and the
+// gate judges them.
 func TestGate(t *testing.T) {
 	p, err := load(t, blurred, "gate: {rules: [{column: wage, min_efficiency: 0.9999}]}", "assess: {replicates: 20}")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 
 var nan = math.NaN()
 
-// samples are columns before and after: skewed, whole numbers, few, constant, with
-// gaps, beyond the ends, and all in two places.
+// samples are columns before and after masking: skewed, integers, few values, constant, with gaps,
+// beyond the ends, and all values at two places.
 func samples() map[string][2][]float64 {
 	r := rand.New(rand.NewPCG(1, 2))
 	all := map[string][2][]float64{}
@@ -50,8 +50,8 @@ func samples() map[string][2][]float64 {
 	return all
 }
 
-// TestNobodyIsSeenInTheCells: a cell is empty or holds as many as brute force counts,
-// at least Least; no record lies on an edge of data that have a step; nothing is lost.
+// TestNobodyIsSeenInTheCells: a cell is empty or has the count of brute force, at least Least; if
+// the data have a step, no record lies on an edge; nothing is lost.
 func TestNobodyIsSeenInTheCells(t *testing.T) {
 	drawn := 0
 	for name, s := range samples() {
@@ -114,9 +114,8 @@ func onEdge(t *testing.T, name string, edges []float64, s [2][]float64) {
 	}
 }
 
-// TestNobodyIsSeenInTheShares: shares are what brute force counts, and before the first
-// step, between two, and behind the last there are at least Least records, or none
-// between two.
+// TestNobodyIsSeenInTheShares: shares equal those of brute force. Before the first step, between
+// two, and after the last, there are at least Least records, or none between two.
 func TestNobodyIsSeenInTheShares(t *testing.T) {
 	drawn := 0
 	for name, s := range samples() {
@@ -163,8 +162,8 @@ func TestNobodyIsSeenInTheShares(t *testing.T) {
 	}
 }
 
-// TestClasses: every record with a figure is in one class, none has fewer than Least,
-// equal figures are not parted, and the sums are right.
+// TestClasses: every record with a figure is in one class, no class has fewer than Least, equal
+// figures are in one class, and the sums are right.
 func TestClasses(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{0, 5, 19, 20, 21, 95, 104, 1000, 1009} {
@@ -201,7 +200,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestRisks: limits belong to the class below them, and nobody is lost.
+// TestRisks: limits belong to the class below them, and every record is counted.
 func TestRisks(t *testing.T) {
 	classes := Risks([]float64{0, 0.001, 0.0011, 0.01, 0.5, 0.50001, 1, nan})
 	var got []int

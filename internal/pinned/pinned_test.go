@@ -38,8 +38,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// A tree has a row for each of its ends; what it has got besides is no difference, and all
-// else is.
+// A tree has a row for each of its leaves. Additional rows are not a difference; every other
+// deviation is.
 func TestTrees(t *testing.T) {
 	type part struct {
 		Name  string

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// columns are values of n rows, of the kinds that columns have.
+// columns returns n values of each kind that columns have.
 func columns(n int) map[string][]float64 {
 	r := rand.New(rand.NewPCG(uint64(n), 5))
 	of := func(f func(i int) float64) []float64 {
@@ -39,7 +39,7 @@ func columns(n int) map[string][]float64 {
 	}
 }
 
-// Rows are in the order of a stable sort, of few rows and many, of all rows and of some in any
+// Rows have the order of a stable sort: for few and many rows, for all rows and for some in any
 // order.
 func TestOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
@@ -63,7 +63,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// More rows than keys are made of are in order too.
+// More rows than the number of keys are in order too.
 func TestOrderOfMany(t *testing.T) {
 	for _, n := range []int{many, many + 1, 3*many + 7} {
 		rows, values := make([]int32, n), make([]float64, n)
@@ -80,7 +80,8 @@ func TestOrderOfMany(t *testing.T) {
 	}
 }
 
-// By a comparison the order is that of a sort, of one piece and of several that are merged.
+// With a comparison function the order is that of a sort, of one piece and of several merged
+// pieces.
 func TestOrderFunc(t *testing.T) {
 	for _, n := range []int{0, 1, 5, piece, piece + 1, 2 * piece, 2*piece + 1, 5*piece - 3, 8 * piece} {
 		r := rand.New(rand.NewPCG(3, uint64(n)))
@@ -98,8 +99,8 @@ func TestOrderFunc(t *testing.T) {
 	}
 }
 
-// A sort that is told to give up asks no more, whenever it is told; it asks for each piece and, while they are
-// merged, as often again.
+// A cancelled sort asks no more, at any point. It asks for each piece and, while merging, as often
+// again.
 func TestOrderGivesUp(t *testing.T) {
 	n := 5 * piece
 	rows := make([]int32, n)
@@ -150,7 +151,7 @@ func BenchmarkOrder(b *testing.B) {
 	}
 }
 
-// Values are in the order of a sort that compares them, with each of their bits kept.
+// Values are in the order of a comparing sort, and all their bits are kept.
 func TestSort(t *testing.T) {
 	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
 		for name, values := range columns(n) {

@@ -2,7 +2,7 @@ package recent
 
 import "testing"
 
-// Codes of one letter, of one length with another end, and texts and their bytes.
+// Codes of one letter, of one length with different ends, and texts and their bytes.
 func TestSlotsOfCodes(t *testing.T) {
 	seen := map[uint8]string{}
 	for _, code := range []string{"", "a", "b", "c", "10", "11", "12", "21", "north", "south", "east", "west", "011", "012", "013"} {

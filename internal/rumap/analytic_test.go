@@ -29,9 +29,9 @@ func near(tb testing.TB, what string, got, want, relative float64) {
 	}
 }
 
-const exact = 1e-12 // relative, of a handful of operations
+const exact = 1e-12 // relative, for a few operations
 
-// Every equation against itself written out, on other numbers than the figures'.
+// Every equation is compared with an independent form, for other numbers than those of the figures.
 func TestAdditiveNoise(t *testing.T) {
 	of := value(t)
 	m := Noise{N: 50, SD: 3, Lambda: 4} // √(σ²+λ²) = 5
@@ -57,14 +57,14 @@ func TestAdditiveNoise(t *testing.T) {
 	} {
 		near(t, c.what, c.got, c.want, 1e-9) // z and φ above have ten digits and more
 	}
-	// (10) is (9) at x_(n) = μ + K₁σ, and (1) averaged as the paper does is (2), (3).
+	// (10) is (9) at x_(n) = μ + K₁σ, and (1) averaged as in the paper is (2), (3).
 	near(t, "eq. 9 at the expected place", of(m.RiskOfExtreme(3*k1)), of(m.RiskOfExpectedExtreme()), exact)
 	near(t, "eq. 1 at μ−τ = σ", of(m.RiskOfMean(3)), of(m.RiskOfTypical()), exact)
 	near(t, "eq. 3 at Σ(μ−x)² = nσ²", of(m.RiskOfTypicalInSample(50*9)), of(m.RiskOfTypical()), exact)
 }
 
-// Figure 2: σ = 1, n = 200; λ² = 0.21 gives U = 165 and R(4) = 4.76, within a
-// tolerable risk of 5; without knowledge of the index no noise is necessary.
+// Figure 2: σ = 1, n = 200; λ² = 0.21 gives U = 165 and R(4) = 4.76, within a tolerable risk of 5;
+// without knowledge of the index no noise is necessary.
 func TestFigure2(t *testing.T) {
 	of := value(t)
 	m := Noise{N: 200, SD: 1, Lambda: math.Sqrt(0.21)}
@@ -77,7 +77,7 @@ func TestFigure2(t *testing.T) {
 	if r := of(Noise{N: 200, SD: 1}.RiskOfTypical()); r > 5 || !(math.Abs(r-200.0/201) <= exact) {
 		t.Errorf("R of the mean without noise = %v, want 200/201", r)
 	}
-	// Exactly, 0.20 is enough; the paper reads its optimum off a grid.
+	// Exactly, 0.20 is enough; the paper reads its optimum from a grid.
 	m.Lambda = math.Sqrt(0.2)
 	if r := of(m.RiskOfRecord()); !(math.Abs(r-5) <= 1e-12) {
 		t.Errorf("R = %v at λ² = 0.2, want 5", r)
@@ -87,8 +87,8 @@ func TestFigure2(t *testing.T) {
 	}
 }
 
-// Equations 2 and 4 meet at σ²(n+1)/(n−1). What the paper prints, σ²(n−1)/(n+1),
-// is the reciprocal fraction: there y_t is the better guess still.
+// Equations 2 and 4 are equal at σ²(n+1)/(n−1). The paper prints the reciprocal, σ²(n−1)/(n+1),
+// where y_t is still the better guess.
 func TestSwitchOver(t *testing.T) {
 	of := value(t)
 	for _, n := range []int{2, 3, 10, 200, 1_000_000} {
@@ -96,7 +96,7 @@ func TestSwitchOver(t *testing.T) {
 			over, printed := of(SwitchOver(n, sd)), sd*sd*float64(n-1)/float64(n+1)
 			at := Noise{N: n, SD: sd, Lambda: math.Sqrt(over)}
 			near(t, "R(2) at the switch-over", of(at.RiskOfTypical()), of(at.RiskOfRecord()), 1e-9)
-			gain := func(variance float64) bool { // does ȳ serve better?
+			gain := func(variance float64) bool { // is ȳ the better guess?
 				m := Noise{N: n, SD: sd, Lambda: math.Sqrt(variance)}
 				return of(m.RiskOfTypical()) > of(m.RiskOfRecord())
 			}
@@ -124,9 +124,9 @@ func TestNormalCaseOfPercentile(t *testing.T) {
 	}
 }
 
-// Equation 5 for a population that is not normal: values uniform on ±√3 (σ = 1),
-// noise normal, the 90th percentile. F_Y is the mean of Φ over the uniform's range;
-// its percentile is found by bisection.
+// Equation 5 for a population that is not normal: values uniform on ±√3 (σ = 1), normal noise, the
+// 90th percentile. F_Y is the mean of Φ over the range of the uniform; its percentile is computed
+// by bisection.
 func TestPercentileOfUniformPopulation(t *testing.T) {
 	const n, p, lambda, m = 1000, 0.9, 0.5, 1500
 	normal := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
@@ -156,15 +156,15 @@ func TestPercentileOfUniformPopulation(t *testing.T) {
 	}
 	mean := total / m
 	se := math.Sqrt((squares/m - mean*mean) / m)
-	// Five standard errors, and the large-sample formula's own error of order 1/n:
-	// the order statistic's bias is below 1/(n·density), times twice the difference.
+	// Five standard errors, plus the error of order 1/n of the large-sample formula: the bias of
+	// the order statistic is below 1/(n·density), times twice the difference.
 	tolerance := 5*se + 2*math.Sqrt(mean)/(n*at.Density)
 	if !(math.Abs(mean-want) <= tolerance) {
 		t.Errorf("eq. 5: 1/R = %v, simulated %v ± %v", want, mean, tolerance)
 	}
 }
 
-// bisect finds where above turns true between lo and hi.
+// bisect returns the point between lo and hi where above becomes true.
 func bisect(lo, hi float64, above func(float64) bool) float64 {
 	for range 200 {
 		if mid := (lo + hi) / 2; above(mid) {
@@ -176,10 +176,10 @@ func bisect(lo, hi float64, above func(float64) bool) float64 {
 	return hi
 }
 
-// Figures 3 and 4 (σ = 1, n = 200, p = 0.99): knowing the percentile beats the
-// mean under little noise and is worth less than it from λ² = 0.965 on; it beats a
-// linked record between λ² = 0.085 and 0.887. Knowing that it is an extreme is worth less than
-// knowing the percentile or the index, whatever the noise.
+// Figures 3 and 4 (σ = 1, n = 200, p = 0.99): knowledge of the percentile gives a greater risk than
+// the mean under little noise and a smaller one from λ² = 0.965 on; it gives a greater risk than a
+// linked record between λ² = 0.085 and 0.887. Knowledge that the target is an extreme gives a
+// smaller risk than the percentile or the index, for any noise.
 func TestCrossingsOfFigures3And4(t *testing.T) {
 	of := value(t)
 	at := func(variance float64) Noise { return Noise{N: 200, SD: 1, Lambda: math.Sqrt(variance)} }
@@ -191,7 +191,7 @@ func TestCrossingsOfFigures3And4(t *testing.T) {
 
 	for _, c := range []struct {
 		what        string
-		first, then risk    // greater before the crossing, greater after it
+		first, then risk    // the greater one before the crossing, the greater one after it
 		from, to    float64 // λ² between which they cross once
 		want        float64 // λ²
 	}{
@@ -209,8 +209,8 @@ func TestCrossingsOfFigures3And4(t *testing.T) {
 			t.Errorf("λ² = %v: R of the extreme is %v, of the percentile %v, of the record %v", v, e, percentile(at(v)), record(at(v)))
 		}
 	}
-	// "For large samples (10) goes to zero, (8) to a positive value": so the paper.
-	// Both bias terms grow or stay, and at λ² = 1 they are K₁²(√2−1)² and z²(√2−1)².
+	// "For large samples (10) goes to zero, (8) to a positive value", according to the paper. Both
+	// bias terms grow or stay, and at λ² = 1 they are K₁²(√2−1)² and z²(√2−1)².
 	large := Noise{N: 1 << 50, SD: 1, Lambda: 1}
 	near(t, "eq. 8, n = 2⁵⁰", of(large.RiskOfNormalPercentile(0.99)), 1/math.Pow(2.3263478740408408*(math.Sqrt2-1), 2), 1e-6)
 	if r := of(large.RiskOfExpectedExtreme()); r > of(Noise{N: 200, SD: 1, Lambda: 1}.RiskOfExpectedExtreme())/5 {
@@ -218,7 +218,7 @@ func TestCrossingsOfFigures3And4(t *testing.T) {
 	}
 }
 
-// (10) against a Monte Carlo of the maximum of n normal values: the snooper takes
+// (10) compared with a Monte Carlo simulation of the maximum of n normal values: the intruder takes
 // √(σ²+λ²)·Z_(n) for its expected place, E Z_(n)·σ.
 func TestExtremeAgainstMonteCarlo(t *testing.T) {
 	const draws, sd = 60_000, 2.0
@@ -227,13 +227,13 @@ func TestExtremeAgainstMonteCarlo(t *testing.T) {
 		z := make([]float64, draws)
 		var mean float64
 		for i := range z {
-			// The largest of n uniform values is u^(1/n); 1 less that, without cancellation.
+			// The largest of n uniform values is u^(1/n); 1 minus that, without cancellation.
 			z[i] = math.Sqrt2 * math.Erfcinv(-2*math.Expm1(math.Log(rng.Float64())/float64(n)))
 			mean += z[i] / draws
 		}
-		// Convergence to the limit is of the order 1/ln n (Hall 1979, J. Appl. Prob. 16)
-		// in units of the scale 1/√(2 ln n), of which K₁ is a location; the means'
-		// standard errors are at most 0.4/√draws = 0.0016, of which three.
+		// Convergence to the limit is of order 1/ln n (Hall 1979, J. Appl. Prob. 16) in units of
+		// the scale 1/√(2 ln n), of which K₁ is a location; the standard errors of the means are at
+		// most 0.4/√draws = 0.0016, of which three are allowed.
 		l := math.Log(float64(n))
 		k1, k2 := normalExtreme(n)
 		if d := math.Abs(k1 - mean); d > 1/(l*math.Sqrt(2*l))+0.005 {
@@ -255,7 +255,7 @@ func TestExtremeAgainstMonteCarlo(t *testing.T) {
 			mse := total / draws
 			se := math.Sqrt((squares/draws - mse*mse) / draws)
 			got := 1 / value(t)(Noise{N: n, SD: sd, Lambda: lambda}.RiskOfExpectedExtreme())
-			// The same order of error, of K₂ and K₁² alike, and five standard errors.
+			// The same order of error, for K₂ and K₁² alike, and five standard errors.
 			if !(math.Abs(got-mse) <= mse/l+5*se) {
 				t.Errorf("n = %d, λ = %v: 1/R = %v, simulated %v ± %v", n, lambda, got, mse, mse/l+5*se)
 			}
@@ -273,8 +273,7 @@ func risksOf(m Noise) map[string]func() (float64, error) {
 	}
 }
 
-// λ → 0 and λ → ∞: the limits are taken on, without NaN, and R and U fall in
-// between.
+// λ → 0 and λ → ∞: the limits are attained without NaN, and R and U decrease in between.
 func TestLimits(t *testing.T) {
 	of := value(t)
 	inf := math.Inf(1)
@@ -303,7 +302,7 @@ func TestLimits(t *testing.T) {
 			previous = v
 		}
 	}
-	// Small λ: without care √(σ²+λ²)−σ is 0 long before it should be.
+	// Small λ: a naive √(σ²+λ²)−σ becomes 0 much too early.
 	near(t, "widening", Noise{N: 1, SD: 1, Lambda: 1e-9}.widening(), 5e-19, 1e-9)
 }
 

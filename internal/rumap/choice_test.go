@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// A map that no rule about risk bounds recommends hardly any masking: it says why. One rule
-// about the column's risk is enough for silence, one about another column's is not.
+// Without a rule that limits the risk, a map recommends almost no masking: it explains this. One
+// rule about the column's risk is enough to omit the explanation, one about another column is not.
 func TestRiskThatNoRuleLimitsIsSaid(t *testing.T) {
 	least, most, above := assess.Float(0.1), assess.Float(0.9), assess.Float(2)
 	efficient := rumap.Rule{MinEfficiency: &least}
@@ -54,8 +54,8 @@ func TestRiskThatNoRuleLimitsIsSaid(t *testing.T) {
 	}
 }
 
-// The strategy's name stands beside its parameters where there is another strategy, or another
-// list of masks than the configured one.
+// The strategy's name is printed with its parameters if there is another strategy, or a list of
+// masks other than the configured one.
 func TestChoiceNamesItsStrategy(t *testing.T) {
 	m := mapexample.Noise()
 	p := &m.Points[3]

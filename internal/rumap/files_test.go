@@ -102,7 +102,7 @@ func TestMapsFollowTheSchema(t *testing.T) {
 	}
 }
 
-// TestJSONRoundTrip: what is written can be read, and is written alike again.
+// TestJSONRoundTrip: the written JSON can be read, and gives the same JSON again.
 func TestJSONRoundTrip(t *testing.T) {
 	for name, m := range mapexample.All() {
 		text := jsonOf(t, m)
@@ -121,8 +121,8 @@ func TestJSONRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCSVHoldsEveryRisk: a row for each risk of each point and group, with the very
-// numbers of the map.
+// TestCSVHoldsEveryRisk: one row for each risk of each point and group, with exactly the numbers of
+// the map.
 func TestCSVHoldsEveryRisk(t *testing.T) {
 	for name, m := range mapexample.All() {
 		text := written(t, func(w io.Writer) error { return rumap.WriteCSV(w, m) })
@@ -218,8 +218,7 @@ func TestCSVHoldsEveryRisk(t *testing.T) {
 	}
 }
 
-// TestPictures: well-formed SVG without a number that is none, and a PNG of the
-// same proportions that is not blank.
+// TestPictures: well-formed SVG without NaN, and a PNG of the same proportions that is not blank.
 func TestPictures(t *testing.T) {
 	for name, m := range mapexample.All() {
 		svg := written(t, func(w io.Writer) error { return rumap.WriteSVG(w, m, rumap.PictureOptions{}) })
@@ -260,7 +259,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// single is the picture of a map that has but one.
+// single returns the picture of a map that has only one.
 func single(t *testing.T, m *rumap.Map, subjects ...rumap.Subject) figure.RUMap {
 	t.Helper()
 	list := m.Pictures(subjects...)
@@ -270,8 +269,8 @@ func single(t *testing.T, m *rumap.Map, subjects ...rumap.Subject) figure.RUMap 
 	return list[0]
 }
 
-// TestSmallMultiples: of more than 8 curves none shares its picture with more than 7
-// others, and all are there once, with every point's mark.
+// TestSmallMultiples: with more than 8 curves, each picture has at most 8, and all curves occur
+// once, with the mark of every point.
 func TestSmallMultiples(t *testing.T) {
 	crossed := mapexample.Grid()
 	crossed.Points = nil
@@ -285,7 +284,7 @@ func TestSmallMultiples(t *testing.T) {
 	}
 	crossed.Judge()
 	twelve := mapexample.Noise()
-	twelve.Rules = twelve.Rules[:1] // max under two states
+	twelve.Rules = twelve.Rules[:1] // max under two knowledge states
 	for i := range twelve.Points {
 		twelve.Points[i].Strategy = "strategy " + strconv.Itoa(i%12)
 	}
@@ -345,8 +344,8 @@ func TestSmallMultiples(t *testing.T) {
 	}
 }
 
-// TestPictureShowsTheRulesSubjects: a curve for each strategy and protected
-// subject, at the map's own places, and one mark for each of their points.
+// TestPictureShowsTheRulesSubjects: one curve for each strategy and protected subject, at the
+// coordinates of the map, and one mark for each of their points.
 func TestPictureShowsTheRulesSubjects(t *testing.T) {
 	m := mapexample.Noise()
 	ru := single(t, m)
@@ -383,7 +382,7 @@ func TestPictureShowsTheRulesSubjects(t *testing.T) {
 	if named := single(t, m, rumap.Subject{Target: "min", Knowledge: "index"}); len(named.Curves) != 1 {
 		t.Errorf("one subject by name: %d curves", len(named.Curves))
 	}
-	// Two parameters: a curve for each value of the one of fewer values.
+	// Two parameters: one curve for each value of the parameter with fewer values.
 	if grid := single(t, mapexample.Grid()); len(grid.Curves) != 3 || len(grid.Curves[0].R) != 10 {
 		t.Errorf("a grid of 3 × 10: %d curves", len(grid.Curves))
 	}
@@ -401,8 +400,8 @@ func TestPictureShowsTheRulesSubjects(t *testing.T) {
 	}
 }
 
-// TestCurvesAreOfTheClosedForm: index risk against efficiency of additive noise is
-// R = 1/{S²(U₀/U − 1)}, whatever the order of the points.
+// TestCurvesAreOfTheClosedForm: index risk against efficiency of additive noise is R = 1/{S²(U₀/U −
+// 1)}, for any order of the points.
 func TestCurvesAreOfTheClosedForm(t *testing.T) {
 	m := mapexample.Noise()
 	for i, j := 0, len(m.Points)-1; i < j; i, j = i+1, j-1 {
@@ -414,7 +413,7 @@ func TestCurvesAreOfTheClosedForm(t *testing.T) {
 			if i > 0 && u >= c.Efficiency[i-1] {
 				t.Errorf("efficiency rises with noise at %d", i)
 			}
-			// Rounding of 1/u − 1 is at most a few units in the last place of 1/u.
+			// The rounding error of 1/u − 1 is at most a few units in the last place of 1/u.
 			if want := 1 / (variance * (1/u - 1)); !(math.Abs(c.R[i]-want) <= 1e-12*want/(1-u)) {
 				t.Errorf("R = %v at efficiency %v, want %v", c.R[i], u, want)
 			}

@@ -14,9 +14,9 @@ func limit(v float64) *assess.Float { f := assess.Float(v); return &f }
 
 func ptr(v float64) *float64 { return &v }
 
-// additive is the map of plain additive noise on 200 values of SD 1, by its closed
-// forms: R = 1/λ² by index (eq. 4), efficiency 1/(1+λ²), and a minimum that noise
-// does not hide beyond R = 4.
+// additive returns the map of plain additive noise on 200 values of SD 1, by its closed forms: R =
+// 1/λ² by index (eq. 4), efficiency 1/(1+λ²), and a minimum for which noise cannot reduce R below
+// 4.
 func additive(variances ...float64) *Map {
 	m := &Map{Column: "x", U0: 200}
 	for _, v := range variances {
@@ -33,7 +33,7 @@ func additive(variances ...float64) *Map {
 	return m
 }
 
-// passes is a run of any point whose gate passes.
+// passes is a run of any point; its gate passes.
 func passes(int) (assess.Verdict, error) { return assess.Verdict{Passed: true}, nil }
 
 func again(m *Map) func(int) (Point, error) {
@@ -90,7 +90,7 @@ func TestRecommend(t *testing.T) {
 	}
 }
 
-// A point where a rule holds by chance alone is not recommended: the next is.
+// A point where a rule holds only by chance is not recommended; the next point is.
 func TestRecommendHoldsBack(t *testing.T) {
 	m := additive(0.1, 0.2, 0.25)
 	m.SetRules([]assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5.1)}}, false)
@@ -116,7 +116,7 @@ func TestRecommendHoldsBack(t *testing.T) {
 	}
 }
 
-// What could not be measured is never admissible, and infinite risk never is.
+// A rule that could not be measured, or has an infinite risk, never makes a point admissible.
 func TestJudgeFailsClosed(t *testing.T) {
 	for _, r := range []float64{math.NaN(), math.Inf(1)} {
 		m := &Map{Column: "x", Points: []Point{{Strategy: "s", U: 1, Efficiency: assess.Float(math.NaN()), EfficiencyGate: assess.Float(math.NaN()),
@@ -145,19 +145,19 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// A release of less variance than the data has no more utility than they: wherever it stands,
-// it is not preferred to one that has theirs, and does not keep that from being recommended.
+// A release with less variance than the data has no more utility than the data: in any order, it is
+// not preferred to one with their variance, and does not prevent that one from being recommended.
 func TestLowerVarianceIsNoGain(t *testing.T) {
 	for _, c := range []struct {
 		efficiencies []float64
-		refused      int // its R is beyond the rule
+		refused      int // its R violates the rule
 		want         int
 		binding      int
 	}{
 		{[]float64{0.7, 1, 1.5}, -1, 1, 0},
 		{[]float64{1.5, 1, 0.7}, -1, 0, 0},
 		{[]float64{0.7, 1.5, 1.2}, -1, 1, 0},
-		{[]float64{0.7, 1, 1.5}, 2, 1, 0}, // no better point is kept from being admissible
+		{[]float64{0.7, 1, 1.5}, 2, 1, 0}, // no better point is prevented from being admissible
 		{[]float64{0.7, 1.5, 0.9}, 1, 2, 1},
 	} {
 		m := &Map{Column: "x", U0: 200}

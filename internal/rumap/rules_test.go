@@ -11,8 +11,8 @@ import (
 
 func whole(v int) *int { return &v }
 
-// Every kind of rule is held against a point where the point has its measure; where it
-// has not, the rule is named, and not taken for one that holds or for one that does not.
+// Every kind of rule is compared with a point if the point has its measure; otherwise the rule is
+// named, and counts neither as satisfied nor as broken.
 func TestJudgeEveryKindOfRule(t *testing.T) {
 	rules := []assess.Rule{
 		{MaxLinked: ptr(0.1)},
@@ -72,8 +72,8 @@ func TestJudgeEveryKindOfRule(t *testing.T) {
 	}
 }
 
-// What a run refuses is not recommended: what it demands joins the rules, and the next
-// point is tried, up to a number of them.
+// A point that a run refuses is not recommended: the run's requirements are added to the rules, and
+// the next point is tried, up to a number of points.
 func TestRecommendTriesARun(t *testing.T) {
 	m := additive(0.1, 0.2, 0.25)
 	m.SetRules([]assess.Rule{{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
@@ -117,7 +117,7 @@ func TestRecommendTriesARun(t *testing.T) {
 		t.Errorf("recommended %+v after %d trials: %s", m.Recommended, len(rehearsed), m.Reason)
 	}
 
-	// Where no run can be tried nothing is recommended, and what is open is said.
+	// If no run can be tried, nothing is recommended, and the open question is stated.
 	m = additive(0.1, 0.2)
 	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}, {Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
 	m.Judge()
@@ -141,7 +141,8 @@ func TestRecommendTriesARun(t *testing.T) {
 	}
 }
 
-// TestFoundBesideItsLimit: what falls short of a rule by a hair does not read as its limit.
+// TestFoundBesideItsLimit: a figure that misses a rule by a small amount is not formatted like its
+// limit.
 func TestFoundBesideItsLimit(t *testing.T) {
 	v := func(f assess.Float) *assess.Float { return &f }
 	for _, c := range []struct {

@@ -8,8 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// Of points of different samples, efficiency is a share of U₀ of the greatest; utility beyond that of a point's
-// own sample unmasked is no gain, and min_efficiency, which is judged within it, is no line on the picture.
+// For points of different samples, efficiency is a share of U₀ of the greatest sample. Utility
+// above that of a point's own sample without masks is not a gain, and min_efficiency, which refers
+// to the own sample, has no line in the picture.
 func TestPointsOfDifferentSamples(t *testing.T) {
 	point := func(u, own, gate float64, records int64) Point {
 		p := Point{Strategy: Configured, U: assess.Float(u), Efficiency: assess.Float(u / own), EfficiencyGate: assess.Float(gate),
@@ -21,10 +22,10 @@ func TestPointsOfDifferentSamples(t *testing.T) {
 		points []Point
 		want   int
 	}{
-		{[]Point{point(120, 80, 0.9, 40), point(90, 200, 0.9, 100)}, 1}, // 120 of a sample that had 80 is no more than 80
+		{[]Point{point(120, 80, 0.9, 40), point(90, 200, 0.9, 100)}, 1}, // 120 in a sample that had 80 counts as 80
 		{[]Point{point(120, 100, 0.9, 50), point(90, 200, 0.9, 100)}, 0},
 		{[]Point{point(90, 200, 0.9, 100), point(120, 100, 0.9, 50)}, 1},
-		{[]Point{point(90, 100, 0.9, 50), point(150, 200, 0.4, 100)}, 0}, // the second has too little of its own
+		{[]Point{point(90, 100, 0.9, 50), point(150, 200, 0.4, 100)}, 0}, // the second one has too little efficiency in its own sample
 	} {
 		m := &Map{Column: "x", U0: 200, Records: 100, Samples: 2, Replicates: 9, Points: c.points}
 		m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.5)}}, false)

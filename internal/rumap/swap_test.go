@@ -26,8 +26,7 @@ func TestSwapOfThreeAndTwo(t *testing.T) {
 	}
 }
 
-// The closed forms against the exchange itself, made on 100,000 draws of both
-// areas.
+// The closed forms compared with exchanges simulated on 100,000 draws of both areas.
 func TestSwapAgainstMonteCarlo(t *testing.T) {
 	const draws = 100_000
 	s := Swap{N1: 3, N2: 2, Difference: 1.5, SD: 0.8, Rate: 0.3}
@@ -96,7 +95,7 @@ func TestSmallestRate(t *testing.T) {
 	}
 }
 
-// Section 6.1, against the two-stage draw itself.
+// Section 6.1, compared with the two-stage draw.
 func TestSynthetic(t *testing.T) {
 	of := value(t)
 	s := Synthetic{Samples: 4, Size: 5, SD: 2, MeanSD: 1}

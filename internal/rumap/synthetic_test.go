@@ -40,20 +40,20 @@ func (s Synthetic) Utility() (float64, error) {
 	return checked(1/s.meanVariance(), s.Check())
 }
 
-// RiskOfRecord is R of a snooper who takes one released value for the target,
-// where the target is itself a draw from the population: 1/(2σ² + α²).
+// RiskOfRecord is R of an intruder who takes one released value for the target, where the target is
+// itself drawn from the population: 1/(2σ² + α²).
 func (s Synthetic) RiskOfRecord() (float64, error) {
 	return checked(1/(2*s.SD*s.SD+s.MeanSD*s.MeanSD), s.Check())
 }
 
-// RiskAroundCentre is R of the same snooper around a fixed centre, the target's
-// own scatter left out: 1/(σ² + α²), which is what the paper prints.
+// RiskAroundCentre is R of the same intruder around a fixed centre, without the target's own
+// scatter: 1/(σ² + α²), the formula printed in the paper.
 func (s Synthetic) RiskAroundCentre() (float64, error) {
 	return checked(1/(s.SD*s.SD+s.MeanSD*s.MeanSD), s.Check())
 }
 
-// RiskOfMean is R of a snooper who takes the mean of all released values for a
-// target drawn from the population: 1/(σ² + α²/m + σ²/(mk)).
+// RiskOfMean is R of an intruder who takes the mean of all released values for a target drawn from
+// the population: 1/(σ² + α²/m + σ²/(mk)).
 func (s Synthetic) RiskOfMean() (float64, error) {
 	return checked(1/(s.SD*s.SD+s.meanVariance()), s.Check())
 }

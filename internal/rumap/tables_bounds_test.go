@@ -8,15 +8,14 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp"
 )
 
-// CountBounds are the least and the greatest count that the released margins
-// leave to the cells of a two-way margin.
+// CountBounds are the smallest and the greatest count that the released margins allow for the cells
+// of a two-way margin.
 type CountBounds struct{ Lower, Upper [][]int }
 
-// BoundMargin bounds the unpublished margin I+K of a three-way table from the
-// published IJ+ (ij[i][j]) and +JK (jk[j][k]): the upper bound of cell (i, k) is
-// Σ_j min(n_ij+, n_+jk), the lower one Σ_j max(0, n_ij+ + n_+jk − n_+j+). They are
-// sharp. Duncan et al. (2001), section 4, after Dobra and Fienberg and Chowdhury et
-// al. The error says where margins do not fit.
+// BoundMargin bounds the unpublished margin I+K of a three-way table from the published IJ+
+// (ij[i][j]) and +JK (jk[j][k]): the upper bound of cell (i, k) is Σ_j min(n_ij+, n_+jk), the lower
+// one Σ_j max(0, n_ij+ + n_+jk − n_+j+). They are sharp. Duncan et al. (2001), section 4, after
+// Dobra and Fienberg and Chowdhury et al. It returns an error if margins are inconsistent.
 func BoundMargin(ij, jk [][]int) (CountBounds, error) {
 	if err := checkTable("ij", ij, 0, len(jk)); err != nil {
 		return CountBounds{}, err
@@ -43,10 +42,9 @@ func BoundMargin(ij, jk [][]int) (CountBounds, error) {
 	return b, nil
 }
 
-// Disclosures lists the cells (i, k) that the bounds do not protect: those whose
-// upper bound is below the desired one, the count plus the share protection of it,
-// rounded up (0.2 in the example of Duncan et al. 2001, section 4). counts has the
-// shape of the bounds.
+// Disclosures lists the cells (i, k) that the bounds do not protect: those with an upper bound
+// below the desired one, the count plus the share protection of it, rounded up (0.2 in the example
+// of Duncan et al. 2001, section 4). counts has the shape of the bounds.
 func (b CountBounds) Disclosures(counts [][]int, protection float64) ([][2]int, error) {
 	if err := checkTable("counts", counts, len(b.Upper), len(b.Upper[0])); err != nil {
 		return nil, err
@@ -66,11 +64,10 @@ func (b CountBounds) Disclosures(counts [][]int, protection float64) ([][2]int, 
 	return cells, nil
 }
 
-// LinearUpperBound is the greatest value that linear programming gives cell
-// (i, j, k) of a three-way table with counts of at least 0 and the margins IJ+, I+K
-// and +JK. In three dimensions it need not be a whole number, and then no table of
-// counts attains it: Duncan et al. (2001), section 4. The error says where margins do
-// not fit, or that no table has them.
+// LinearUpperBound is the greatest value that linear programming gives for cell (i, j, k) of a
+// three-way table with counts of at least 0 and the margins IJ+, I+K and +JK. In three dimensions
+// it need not be an integer, and then no table of counts attains it: Duncan et al. (2001), section
+// 4. It returns an error if margins are inconsistent, or if no table has them.
 func LinearUpperBound(ij, ik, jk [][]int, cell [3]int) (float64, error) {
 	if err := checkTable("jk", jk, 0, 0); err != nil {
 		return 0, err
@@ -104,8 +101,8 @@ func LinearUpperBound(ij, ik, jk [][]int, cell [3]int) (float64, error) {
 		}
 	}
 
-	// The simplex method wants rows that do not follow from one another: IJ+ whole,
-	// I+K without its last layer, +JK without last column and last layer.
+	// The simplex method needs linearly independent rows: all of IJ+, I+K without its last layer,
+	// and +JK without its last column and last layer.
 	rows := ni*nj + ni*(nk-1) + (nj-1)*(nk-1)
 	a := mat.NewDense(rows, ni*nj*nk, nil)
 	b := make([]float64, 0, rows)
@@ -143,8 +140,8 @@ func LinearUpperBound(ij, ik, jk [][]int, cell [3]int) (float64, error) {
 	return -least, nil
 }
 
-// checkTable demands a table of counts with as many rows and columns; 0 stands
-// for any number but none.
+// checkTable checks that a table of counts has the given rows and columns; 0 stands for any number
+// above 0.
 func checkTable(name string, t [][]int, rows, columns int) error {
 	if len(t) == 0 || rows > 0 && len(t) != rows {
 		return fmt.Errorf("%s: must have %s rows, got %d", name, anyNumber(rows), len(t))

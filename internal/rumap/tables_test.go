@@ -7,16 +7,16 @@ import (
 	"testing"
 )
 
-// Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), sections 4 and 5: the
-// square [1 14; 17 83], of which the first cell is published as 3.
+// Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), sections 4 and 5: the square [1 14; 17
+// 83], with the first cell published as 3.
 
 var square = Perturbation{Row: 15, Column: 18, Total: 115}
 
 // table4 is the prior of table 4, for ω = 0, 1, …
 var table4 = []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01, 0, 0, 0, 0, 0, 0}
 
-// The likelihoods of table 3, in which the paper prints some with a slipped
-// decimal point (.001, .515, .380, 008, .002).
+// The likelihoods of table 3; the paper prints some of them with a misplaced decimal point (.001,
+// .515, .380, 008, .002).
 func TestLikelihoodOfTable3(t *testing.T) {
 	if lower, upper := square.Bounds(); lower != 0 || upper != 15 {
 		t.Fatalf("bounds %d to %d, want 0 to 15", lower, upper)
@@ -40,7 +40,7 @@ func TestLikelihoodOfTable3(t *testing.T) {
 	}
 }
 
-// Under every true count the published ones are a distribution.
+// For every true count the published ones form a probability distribution.
 func TestLikelihoodsSumToOne(t *testing.T) {
 	for _, p := range []Perturbation{{15, 18, 115, 0.2}, {15, 18, 115, 0}, {18, 15, 115, 0.1}, {60, 70, 100, 0.3}, {5, 5, 5, 0.5}, {0, 4, 9, 0.5}} {
 		lower, upper := p.Bounds()
@@ -61,14 +61,14 @@ func TestLikelihoodsSumToOne(t *testing.T) {
 			}
 		}
 	}
-	l, err := square.Likelihood(3) // θ = 0: the table as it is
+	l, err := square.Likelihood(3) // θ = 0: the table is unchanged
 	if err != nil || l[3] != 1 || l[2] != 0 || l[4] != 0 {
 		t.Errorf("without perturbation: %v, %v", l, err)
 	}
 }
 
-// The table of section 5. U is the paper's to its last digit or two; R is what its
-// formula, 1/entropy with natural logarithms, gives, which is not what it prints.
+// The table of section 5. U agrees with the paper to its last digit or two. R is the result of its
+// formula, 1/entropy with natural logarithms, which differs from the printed value.
 func TestUtilityAndRiskOfSection5(t *testing.T) {
 	rounded, err := RoundedLikelihood(3, 3)
 	if err != nil || len(rounded) != 6 || rounded[0] != 0 || rounded[1] != 1 {
@@ -109,9 +109,9 @@ func TestUtilityAndRiskOfSection5(t *testing.T) {
 	}
 }
 
-// Table 5 is not what tables 3 and 4 give: its entries for ω = 2 are too large by
-// the factor 1 + 2θ, the rest follows by normalising. Its U and R would be others
-// than those printed in section 5, whose U the posteriors of tables 3 and 4 give.
+// Table 5 does not follow from tables 3 and 4: its entries for ω = 2 are too large by the factor 1
+// + 2θ, the rest follows by normalising. Its U and R would differ from those printed in section 5,
+// whose U follows from the posteriors of tables 3 and 4.
 func TestPosteriorOfTable5(t *testing.T) {
 	for theta, want := range map[float64][]float64{
 		0.05: {0, .001, .146, .751, .096, .006},
@@ -185,9 +185,9 @@ var (
 	tableIK = [][]int{{74, 75, 81}, {3, 85, 9}, {8, 61, 52}, {6, 4, 123}}
 )
 
-// The bounds of I+K as the paper prints them. Its text counts three disclosures,
-// (1,1), (2,2) and (3,3); by its own two tables the third is (4,3), whose bound of
-// 133 is below the desired 148, while (3,3) has 65 where 63 is desired.
+// The bounds of I+K as printed in the paper. Its text counts three disclosures, (1,1), (2,2) and
+// (3,3); by its own two tables the third is (4,3), with a bound of 133 below the desired 148, while
+// (3,3) has 65 and needs 63.
 func TestBoundsOfMargin(t *testing.T) {
 	b, err := BoundMargin(tableIJ, tableJK)
 	if err != nil {
@@ -217,7 +217,7 @@ func TestLinearUpperBound(t *testing.T) {
 	if err != nil || !(math.Abs(got-13.5) <= 1e-6) {
 		t.Errorf("cell (1,3,3): %v, %v; want 13.5", got, err)
 	}
-	// A 2×2×1 table is its own margin.
+	// A 2×2×1 table equals its own margin.
 	got, err = LinearUpperBound([][]int{{1, 2}, {3, 4}}, [][]int{{3}, {7}}, [][]int{{4}, {6}}, [3]int{1, 0, 0})
 	if err != nil || !(math.Abs(got-3) <= 1e-9) {
 		t.Errorf("cell (2,1,1) of a table that is given: %v, %v; want 3", got, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// TestOf: a member is described by the tag of its own field, that of an embedded
-// struct too; what has no tag has no description.
+// TestOf: a member has the description of its own field's tag, also for an embedded struct. Without
+// a tag there is no description.
 func TestOf(t *testing.T) {
 	type inner struct {
 		Deep int `json:"deep" doc:"what lies within"`

@@ -19,8 +19,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// people writes two files of n and n/2 records into a folder and returns their lines,
-// stream by stream.
+// people writes two files of n and n/2 records into a folder and returns their lines, stream by
+// stream.
 func people(t *testing.T, n int) (dir string, lines [][]string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "in")
@@ -40,8 +40,8 @@ func people(t *testing.T, n int) (dir string, lines [][]string) {
 	return dir, lines
 }
 
-// release runs a source through a sink in blocks of so many records, up to Finish,
-// and returns the sink. backwards encodes the last block first.
+// release runs a source through a sink in blocks of a given number of records, up to Finish, and
+// returns the sink. With backwards it encodes the last block first.
 func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, cut int, backwards bool) connectors.Sink {
 	t.Helper()
 	src, err := from.Open(t.Context())
@@ -121,8 +121,8 @@ func shuffled(t *testing.T, dir string, ranks Ranks, most int64, cut int, backwa
 	return lines[1:]
 }
 
-// byRank is the order that a release must have: all records sorted by their ranks,
-// found one by one, and equal ones by stream and place.
+// byRank returns the required order of a release: all records sorted by their ranks, computed one
+// by one, and equal ones by stream and place.
 func byRank(lines [][]string, ranks Ranks) []string {
 	type ranked struct {
 		rank          uint64
@@ -148,8 +148,8 @@ func byRank(lines [][]string, ranks Ranks) []string {
 	return out
 }
 
-// The order is that of the ranks: not of the blocks that the source was cut into, of
-// the worker that was first, or of the memory that there is.
+// The order is that of the ranks: independent of the source's blocks, of the order of workers, and
+// of the available memory.
 func TestOrder(t *testing.T) {
 	dir, lines := people(t, 160)
 	few := func(dst []uint64, b *microdata.Block) { // many records of one rank
@@ -159,7 +159,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	same := func(dst []uint64, _ *microdata.Block) { clear(dst) }
-	last := func(dst []uint64, b *microdata.Block) { // told apart by their last byte alone
+	last := func(dst []uint64, b *microdata.Block) { // distinguished only by their last byte
 		for i := range dst {
 			dst[i] = uint64(255 - b.Place(i)%256)
 		}
@@ -200,11 +200,11 @@ func TestJSONText(t *testing.T) {
 	}
 }
 
-// killed is set in a process that is to die in the middle of a release, to the step.
+// killed is set in a process that is to die at a given step of a release.
 const killed = "SHUFFLE_KILLED"
 
-// A run that is killed leaves no record behind, in no file that has a name, and the
-// next one is as if it had not been.
+// A killed run leaves no record behind in a named file, and the next run is as if it had not
+// happened.
 func TestKilled(t *testing.T) {
 	if step := os.Getenv(killed); step != "" {
 		dir := os.Getenv(killed + "_DIR")
@@ -240,7 +240,8 @@ func TestKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The release itself is finished under its temporary name, for its owner alone.
+			// The release itself is finished under its temporary name, and only its owner can read
+			// it.
 			if info, _ := e.Info(); e.Name() != ".r.csv.sdlfilter-tmp" || info.Mode().Perm() != 0o600 || step == "written" && bytes.Contains(text, []byte("p0-")) {
 				t.Errorf("%s: left %s with %d bytes, mode %v", step, e.Name(), len(text), info.Mode())
 			}

@@ -17,11 +17,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// shuffledConfig is a sink whose release is shuffled by ranks.
+// shuffledConfig is a sink with a release shuffled by ranks.
 type shuffledConfig struct {
 	connectors.SinkConfig
 	ranks Ranks
-	most  int64 // bytes of a bucket in memory; 0: as always
+	most  int64 // bytes of a bucket in memory; 0: the default
 }
 
 func (c shuffledConfig) Carries(connectors.Source) bool { return false }
@@ -34,22 +34,22 @@ func (c shuffledConfig) Create(ctx context.Context, plan connectors.Plan) (conne
 	return s, err
 }
 
-// inOrder are ranks that leave records in the order of their source, spread over the
-// buckets: at most four streams of at most 512 records.
+// inOrder are ranks that keep the records in the order of their source, spread over the buckets: at
+// most four streams of at most 512 records.
 func inOrder(dst []uint64, b *microdata.Block) {
 	for i := range dst {
 		dst[i] = uint64(b.Stream)<<62 | uint64(b.Place(i))<<53
 	}
 }
 
-// hashed are ranks of a key: no order can be seen in them.
+// hashed returns ranks from a key, in an apparently random order.
 func hashed(key byte) Ranks {
 	return func(dst []uint64, b *microdata.Block) {
 		for i := range dst {
 			h := fnv.New64a()
 			h.Write([]byte{key})
 			h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(b.Stream)), uint64(b.Place(i))))
-			// The last byte that was written is hardly mixed into the first bits.
+			// The last written byte hardly influences the first bits.
 			x := h.Sum64()
 			x ^= x >> 31
 			dst[i] = x * 0x9e3779b97f4a7c15
@@ -57,7 +57,7 @@ func hashed(key byte) Ranks {
 	}
 }
 
-// format is a format of files, as its contract says.
+// format is a format of files for the contract test.
 type format struct {
 	ext    string
 	source func(path string) connectors.SourceConfig
@@ -84,8 +84,8 @@ var all = []format{
 		func(p string) connectors.SinkConfig { return &arrowipc.SinkConfig{Path: p, Compression: "none"} }, connectortest.AllTypes, nested, true},
 }
 
-// With ranks that keep the order a shuffled sink is a sink like any other, of every
-// format: nothing of a respondent is lost, added, left behind or said in an error.
+// With ranks that keep the order, a shuffled sink behaves like any other sink of its format: no
+// data of a respondent are lost, added, left behind or contained in an error.
 func TestContract(t *testing.T) {
 	for _, f := range all {
 		t.Run(f.ext, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scaled is AppendScaled by way of the digits that strconv writes.
+// scaled is AppendScaled, based on the digits of strconv.
 func scaled(k int64, decimals int, pad bool) []byte {
 	digits := strconv.FormatInt(k, 10)
 	sign := ""
@@ -31,7 +31,7 @@ func scaled(k int64, decimals int, pad bool) []byte {
 func checkScaled(t *testing.T, k int64, decimals int, pad bool) {
 	t.Helper()
 	want := scaled(k, decimals, pad)
-	for _, room := range []int{0, 3, 64} { // what is written behind the number stays within the memory
+	for _, room := range []int{0, 3, 64} { // anything written after the number stays within the memory
 		dst := append(make([]byte, 0, 2+room), "<>"...)
 		got := AppendScaled(dst, k, decimals, pad)
 		if !bytes.Equal(got[:2], []byte("<>")) || !bytes.Equal(got[2:], want) {
@@ -40,8 +40,8 @@ func checkScaled(t *testing.T, k int64, decimals int, pad bool) {
 	}
 }
 
-// Numbers are written with the digits that strconv writes: all of up to four digits, those
-// beside each power of ten, and others of every size.
+// Numbers are written with the digits of strconv: all numbers of up to four digits, those next to
+// each power of ten, and others of every size.
 func TestScaledDigits(t *testing.T) {
 	var numbers []int64
 	for k := range int64(10_000) {
@@ -79,8 +79,8 @@ func TestEightDigits(t *testing.T) {
 	}
 }
 
-// FuzzAppendFixed: what is written reads back as the number, to the bit, and has no more
-// decimals than are asked for where the number is one of so many.
+// FuzzAppendFixed: the written text is read back as the same number, bit by bit, and has no more
+// than the requested decimals if the number has at most so many.
 func FuzzAppendFixed(f *testing.F) {
 	for _, x := range []float64{0, math.Copysign(0, -1), 0.1, -0.05, 999999.99, 1e6, 99999999, 1e8, 1e15, 1e22, 5e-324, math.NaN(), math.Inf(1)} {
 		f.Add(x, 2, true)

@@ -9,18 +9,18 @@ import (
 	"testing"
 )
 
-// plainNumber is what a plain number looks like: at most 15 bytes behind its sign.
+// plainNumber matches plain numbers: at most 15 bytes after the sign.
 var plainNumber = regexp.MustCompile(`^-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)$`)
 
-// lone is p as the one field of a text, with others of digits and points around it.
+// lone returns p as the only field of a text, surrounded by other digits and points.
 func lone(p []byte) *Fields {
 	data := append([]byte("9.9.9.9.9,"), p...)
 	end := uint32(len(data))
 	return &Fields{Text: append(data, ",9.9.9.9.9"...), Starts: []uint32{9}, Skip: 1, Ends: []uint32{end}}
 }
 
-// checkPlain holds what is said of a field at a glance against KindOf and strconv, and
-// reports whether anything was.
+// checkPlain compares the quick classification of a field with KindOf and strconv, and reports
+// whether there was one.
 func checkPlain(t *testing.T, p []byte) bool {
 	t.Helper()
 	f := lone(p)
@@ -61,8 +61,8 @@ func checkPlain(t *testing.T, p []byte) bool {
 	return next == 1
 }
 
-// What is said of numbers at a glance is what KindOf and strconv say of them: all texts of
-// up to five of the characters that matter, and longer ones.
+// The quick classification of numbers equals that of KindOf and strconv: for all texts of up to
+// five of the relevant characters, and for longer ones.
 func TestPlainNumbers(t *testing.T) {
 	alphabet := []byte("0179.-/:e,+\x00\x0f\xae\xb0")
 	said := 0
@@ -105,7 +105,7 @@ func TestPlainNumbers(t *testing.T) {
 	}
 }
 
-// A field near either end of its text, or that ends before it begins, is left to others.
+// A field near either end of its text, or that ends before it begins, is left to the general code.
 func TestPlainNumbersAtTheEnds(t *testing.T) {
 	text := []byte("1.5,2.5")
 	f := &Fields{Text: text, Starts: []uint32{0}, Ends: []uint32{3, 7}, StartStep: 1, EndStep: 2}
@@ -125,7 +125,7 @@ func TestPlainNumbersAtTheEnds(t *testing.T) {
 	}
 }
 
-// FuzzPlainNumbers: what is read at a glance is what strconv reads.
+// FuzzPlainNumbers: numbers read quickly equal those of strconv.
 func FuzzPlainNumbers(f *testing.F) {
 	for _, s := range []string{"0", "-0", "1e5", "+1", ".5", "5.", "0x1", "1_000", "007", "0.5", "-.5", "123456789012345", "9007199254740993", "4.9e-324", "nan", "12345678.1234", "1234.56789012"} {
 		f.Add([]byte(s))

@@ -92,8 +92,7 @@ func TestAppendFixed(t *testing.T) {
 	}
 }
 
-// What is written reads back as what was released, to the bit, on the grid and
-// off it.
+// Written text is read back as the released number, bit by bit, on the grid and off it.
 func TestAppendFixedRoundTrip(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 300_000 {
@@ -252,8 +251,8 @@ func splitLines(p []byte, max int, final bool) (int, int) {
 	return SplitLines(p, max, final, blankLine)
 }
 
-// Chunks put together are the stream, whatever the cut and however the reader
-// delivers, and records are counted through.
+// Concatenated chunks equal the stream, for any division and any behaviour of the reader, and
+// records are numbered continuously.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var data bytes.Buffer
@@ -293,7 +292,7 @@ func TestChunks(t *testing.T) {
 				records += k.Records
 				got = append(got, k.Data...)
 				chunks = append(chunks, k)
-				if len(chunks) > 3 { // several are in use at a time
+				if len(chunks) > 3 { // several are in use at the same time
 					chunks[0].Release()
 					chunks = chunks[1:]
 				}

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// The cases in which reports were found wrong, each with what must hold of it. They
-// take files of 300,000 records, and samples of a third of them.
+// Cases in which reports were wrong, each with the property that must hold. They use files of
+// 300,000 records, and samples of a third of them.
 
-// caseOf makes a file of one shape and what is to be run on it.
+// caseOf makes a file of one shape and the job for it.
 func caseOf(t *testing.T, s shape, c chain, keys func(f *file)) (*file, job) {
 	t.Helper()
 	if formOf(t) == small {
@@ -24,7 +24,7 @@ func caseOf(t *testing.T, s shape, c chain, keys func(f *file)) (*file, job) {
 	return f, job{f: f, masks: c.yaml(), path: path, sample: 100_000, replicates: 200, window: windowOf(c)}
 }
 
-// A swap keeps every value in its column: who knows a rank knows the value.
+// A swap keeps every value in its column: an intruder who knows a rank knows the value.
 func TestSwapByPosition(t *testing.T) {
 	c := chain{swap{key: "many", rate: 0.3, random: true}}
 	f, j := caseOf(t, shapeNamed("lognormal"), c, func(f *file) {
@@ -53,8 +53,8 @@ func TestSwapByPosition(t *testing.T) {
 	}
 }
 
-// On a tail without variance, R and U of a truncation and of a bias are closed
-// sums over all records.
+// On a tail with infinite variance, R and U of a truncation and of a bias are closed sums over all
+// records.
 func TestSkewedByIndex(t *testing.T) {
 	upper := 3000.0
 	f, j := caseOf(t, shapeNamed("pareto1.5"), chain{clip{bounds{inf(-1), upper}}}, nil)
@@ -86,19 +86,19 @@ func TestSkewedByIndex(t *testing.T) {
 		r := j.run(t)
 		got := r.figures()
 		near(key, "typical by index of a bias", got[typicalIndex], 0.01*squares/n, 3)
-		// What rounding to cents adds, 10⁻⁴/12, is nothing beside φ²x².
+		// The effect of rounding to cents, 10⁻⁴/12, is negligible compared with φ²x².
 		if e := float64(r.Columns["x"].Utility.Efficiency); e > efficiency*(1+3*got[utility].se/got[utility].value)+1e-5 {
 			t.Errorf("key %d: efficiency %g of a bias, is %g", key, e, efficiency)
 		}
 	}
 }
 
-// A map over the bound of a truncation recommends what holds of the data.
+// A map over the bound of a truncation recommends a bound that is right for the data.
 func TestMapOverBound(t *testing.T) {
 	c := chain{clip{bounds{inf(-1), 3000}}}
 	f, j := caseOf(t, shapeNamed("pareto1.5"), c, nil)
-	// A bound that leaves a root mean square of 2,000 lies within the axis of bounds
-	// where Σ(x−u)² over it reaches n·2000²; this tail may be shorter.
+	// A bound that leaves a root mean square of 2,000 lies within the axis of bounds if Σ(x−u)²
+	// over it reaches n·2000²; this tail may be shorter.
 	rms := func(upper float64) float64 {
 		sum := 0.0
 		for _, x := range f.sorted {
@@ -125,8 +125,8 @@ func TestMapOverBound(t *testing.T) {
 	}
 }
 
-// Noise of 2 % of the interquartile range moves a percentile by about its standard
-// error, which lies far below what a sample can tell.
+// Noise of 2 % of the interquartile range moves a percentile by about its standard error, which is
+// much smaller than a sample can detect.
 func TestPercentilesWithLittleNoise(t *testing.T) {
 	f := shapeNamed("lognormal")
 	var c chain
@@ -140,8 +140,7 @@ func TestPercentilesWithLittleNoise(t *testing.T) {
 	}
 }
 
-// A smaller variance is no gain of precision: what the gate takes for the
-// efficiency is at most 1.
+// A smaller variance is not a gain in precision: the gate uses an efficiency of at most 1.
 func TestEfficiencyOfTruncation(t *testing.T) {
 	s := shape{name: "lognormal1.5", decimals: 2, draw: lognormal(8, 1.5)}
 	f, j := caseOf(t, s, nil, nil)

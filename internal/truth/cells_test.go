@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// form says how much is compared.
+// form is the extent of the comparison.
 type form int
 
 const (
@@ -14,19 +14,19 @@ const (
 	full              // make test-truth
 )
 
-// entry is a chain, whose amounts are in units of the file, and the shapes on
-// which the form short compares it; the full form takes every shape that fits.
+// entry is a chain with amounts in units of the file, and the shapes on which the form short
+// compares it; the full form uses every suitable shape.
 type entry struct {
 	name  string
 	of    func(f *file) chain
 	short []string
-	not   []string // shapes that have no room for it
+	not   []string // shapes without room for it
 }
 
 func inf(sign int) float64 { return math.Inf(sign) }
 
-// spread is the interquartile range, of few values or nearly constant ones at
-// least a unit of the last decimal.
+// amount is a share of the interquartile range; for few or nearly constant values it is at least a
+// unit of the last decimal.
 func amount(f *file, share float64) float64 {
 	v := f.grid(share * f.iqr())
 	if v == 0 {
@@ -35,7 +35,7 @@ func amount(f *file, share float64) float64 {
 	return v
 }
 
-// inside is bounds between quantiles.
+// inside returns bounds at two quantiles.
 func inside(f *file, lower, upper float64) bounds {
 	b := bounds{inf(-1), inf(1)}
 	if lower > 0 {
@@ -86,7 +86,7 @@ func swapped(key string, rate float64, random bool, windows int) func(f *file) c
 	}
 }
 
-// then puts chains one after another.
+// then applies chains one after another.
 func then(parts ...func(f *file) chain) func(f *file) chain {
 	return func(f *file) chain {
 		var c chain
@@ -150,10 +150,10 @@ var entries = []entry{
 	{name: "swap, swap", of: then(swapped("many", 0.3, true, 10), swapped("few", 0.5, true, 10)), short: []string{"lognormal"}},
 }
 
-// smallEntries are what plain go test compares.
+// smallEntries are those that plain go test compares.
 var smallEntries = []string{"noise, little", "tiers up", "tiers down to none", "bias", "noise, clip", "swap random window"}
 
-// size is how large a file is and how much of it the program keeps.
+// size is the number of records of a file and of the program's sample.
 type size struct{ n, sample int }
 
 var sizes = map[form][]size{
@@ -162,7 +162,7 @@ var sizes = map[form][]size{
 	full:  {{3000, 100_000}, {6000, 500}, {150_000, 5000}, {150_000, 100_000}},
 }
 
-// shapesOf lists the files that a form compares a chain on.
+// shapesOf lists the files on which a form compares a chain.
 func (e entry) shapesOf(of form) []string {
 	switch of {
 	case small:

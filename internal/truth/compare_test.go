@@ -5,16 +5,15 @@ import (
 	"math"
 )
 
-// reported is a figure of a report: a mean squared error, of which the report has the
-// reciprocal.
+// reported is a figure of a report as a mean squared error; the report contains the reciprocal.
 type reported struct {
 	figure
 	sampled, approximate bool
 	errs                 string
 }
 
-// reciprocal makes of R (or U) and its standard error the squared error and its
-// own: d(1/R) = dR/R².
+// reciprocal converts R (or U) and its standard error to the squared error and its standard error:
+// d(1/R) = dR/R².
 func reciprocal(r, se value, sampled, approximate bool, errs string) reported {
 	s := reported{sampled: sampled, approximate: approximate, errs: errs}
 	s.value = 1 / float64(r)
@@ -24,7 +23,7 @@ func reciprocal(r, se value, sampled, approximate bool, errs string) reported {
 	return s
 }
 
-// figures returns what a report says of column x, by the names of a reference.
+// figures returns the report's figures of column x, by the names of a reference.
 func (r *report) figures() map[string]reported {
 	c := r.Columns["x"]
 	out := map[string]reported{}
@@ -42,45 +41,42 @@ func (r *report) figures() map[string]reported {
 	return out
 }
 
-// limit is how many standard errors what is said may lie on the unsafe side of the
-// truth. The full form compares about 30 chains × 8 files × 3 sizes × 25 figures =
-// 18,000 figures. A normal variable exceeds 5 with a probability of 2.9e-7, so that
-// of all of them one does with a probability of half a per cent, if the standard
-// errors are right. They are estimates themselves, of a few hundred squares of
-// normal variables each: their relative standard deviation is about √(κ/4M) = 17 %
-// (M = 200, κ = 15 the kurtosis of such a square), which 6 in place of 5 makes up
-// for. Seeds are fixed: a false alarm would be found once, and not now and then.
+// limit is the allowed deviation of a reported figure on the unsafe side of the truth, in standard
+// errors. The full form compares about 30 chains × 8 files × 3 sizes × 25 figures = 18,000 figures.
+// A normal variable exceeds 5 with a probability of 2.9e-7, so one of all figures does with a
+// probability of half a per cent, if the standard errors are right. They are estimates themselves,
+// from a few hundred squares of normal variables each, with a relative standard deviation of about
+// √(κ/4M) = 17 % (M = 200, κ = 15 the kurtosis of such a square); 6 instead of 5 compensates for
+// this. Seeds are fixed: a false alarm would occur once, and not from time to time.
 const limit = 6
 
-// exact is the relative difference that is allowed where nothing is drawn:
-// representatives of narrow bins stand for their records. Beyond the sample a
-// percentile itself is read from a bin, of a relative width of 1/2048, which
-// targetExact allows for: 1e-4 in "known to ±".
+// exact is the allowed relative difference without random draws: representatives of narrow bins
+// replace their records. With more records than the sample, a percentile is read from a bin with a
+// relative width of 1/2048, for which targetExact allows: 1e-4 in "known to ±".
 const (
 	exact       = 1e-5
 	targetExact = 2e-4
 )
 
-// unseen is a squared error, in units of the last decimal, that brute force of at
-// least 200 replicates may miss: a step of probability 15/200 is not seen in any
-// of them with a probability of e⁻¹⁵. It counts where no replicate differs from another,
-// as under noise that lies below the decimals.
+// unseen is a squared error, in units of the last decimal, that brute force of at least 200
+// replicates may miss: a step of probability 15/200 occurs in none of them with a probability of
+// e⁻¹⁵. It is used if all replicates are equal, for example with noise below the decimals.
 const unseen = 15.0 / 200
 
-// outcome is one figure beside the truth.
+// outcome is one figure with its true value.
 type outcome struct {
 	name     string
-	ratio    float64 // R (or U) said over true; 1 where both are infinite
+	ratio    float64 // reported R (or U) divided by the true one; 1 if both are infinite
 	z        float64 // standard errors on the unsafe side, negative on the safe one
 	reported reported
 	truth    figure
-	bin      float64 // half the width of the bin in which a percentile lies, else 0
+	bin      float64 // half the width of the bin of a percentile, else 0
 }
 
 func isUtility(name string) bool { return name == utility || name == gateUtility }
 
-// compare holds one figure against the truth. scale is the square of the
-// column's size, for rounding, and unit that of the last decimal.
+// compare compares one figure with the truth. scale is the square of the column's size, for
+// rounding, and unit that of the last decimal.
 func compare(name string, s reported, truth figure, scale, unit float64) outcome {
 	o := outcome{name: name, reported: s, truth: truth}
 	relative := exact
@@ -88,7 +84,7 @@ func compare(name string, s reported, truth figure, scale, unit float64) outcome
 		relative = targetExact
 	}
 	rounding := 1e-13*scale + relative*math.Max(s.value, truth.value)
-	if truth.se == 0 { // a step that is so rare that no replicate shows it
+	if truth.se == 0 { // a step so rare that no replicate shows it
 		rounding += unseen * unit * (unit + 2*math.Sqrt(truth.value))
 	}
 	difference := s.value - truth.value // R understated: squared error too great
@@ -103,7 +99,7 @@ func compare(name string, s reported, truth figure, scale, unit float64) outcome
 	case math.Abs(difference) <= rounding:
 		o.z = 0
 	default:
-		o.z = (difference - math.Copysign(rounding, difference)) / se // ±Inf where nothing is drawn
+		o.z = (difference - math.Copysign(rounding, difference)) / se // ±Inf without random draws
 	}
 	o.ratio = truth.value / s.value
 	if s.value <= rounding && truth.value <= rounding {
@@ -112,20 +108,19 @@ func compare(name string, s reported, truth figure, scale, unit float64) outcome
 	return o
 }
 
-// unsafe says that R is understated or U overstated beyond the standard errors.
+// unsafe reports whether R is understated or U overstated beyond the standard errors.
 func (o outcome) unsafe() bool { return !(o.z <= limit) }
 
-// timid says that R is overstated or U understated beyond them, and that the
-// report does not own up to it. Where a rare event decides, as a swap that seldom
-// meets a record or noise that seldom leaves a bound, 200 replicates may not have
-// seen it, nor know that: that errs on this side alone, and is let pass up to 2 %.
-// So is, by position, what lies within the bin in which a percentile is counted.
+// timid reports whether R is overstated or U understated beyond them, without a note in the report.
+// If a rare event decides, for example a swap that seldom reaches a record or noise that seldom
+// leaves a bound, 200 replicates may not have seen it: that errs on this side only, and up to 2 %
+// is allowed. The same holds, by position, for deviations within the bin of a percentile.
 func (o outcome) timid() bool {
 	if isUtility(o.name) {
 		return o.z < -limit && o.ratio < 1/1.02 && !o.reported.approximate
 	}
 	if o.reported.sampled && math.Abs(math.Sqrt(o.reported.value)-math.Sqrt(o.truth.value)) < o.bin {
-		return false // a percentile is known to its bin
+		return false // a percentile is known up to its bin
 	}
 	return o.z < -limit && !(o.ratio < 1.02) && !o.reported.approximate
 }

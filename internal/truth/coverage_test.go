@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// covered says whether the interval at ± 2 standard errors holds the truth, which
-// is known up to an error of its own: brute force is the same for all keys, so four
-// of its standard errors are allowed for, lest its luck decide about all of them. Of
-// what the report says to be approximate, and to err on the safe side, only the
-// unsafe end must hold.
+// covered reports whether the interval of ± 2 standard errors contains the truth. The truth has an
+// error of its own: brute force is the same for all keys, so four of its standard errors are added;
+// otherwise its error would decide for all keys. If the report declares a figure as approximate and
+// safe, only the unsafe end must hold.
 func covered(name string, s reported, truth figure, f *file) bool {
 	s.se = 2*s.se + 4*truth.se
 	o := compare(name, s, figure{value: truth.value}, f.size(), f.unit())
@@ -21,11 +20,10 @@ func covered(name string, s reported, truth figure, f *file) bool {
 	return math.Abs(o.z) <= 1
 }
 
-// Over many keys, ± 2 standard errors hold the truth in at least 90 %, on skewed
-// data, for every mask and target. Of 40 keys an interval of a coverage of 90 %
-// holds it in fewer than 29 with a probability of 5e-4 (binomial), and one of the
-// nominal 95.4 % with 2e-8; all keys and figures of a chain together must reach
-// 90 %, of which a coverage of 95 % falls short once in thousands.
+// Over many keys, ± 2 standard errors contain the truth in at least 90 %, on skewed data, for every
+// mask and target. For 40 keys, an interval with a coverage of 90 % contains it in fewer than 29
+// with a probability of 5e-4 (binomial), and one with the nominal 95.4 % with 2e-8. All keys and
+// figures of a chain together must reach 90 %, which a coverage of 95 % misses once in thousands.
 func TestCoverage(t *testing.T) {
 	of := formOf(t)
 	if of == small {

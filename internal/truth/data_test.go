@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// generator is a source of randomness that a name decides.
+// generator returns a random source seeded by a name.
 func generator(name string) *rand.Rand {
 	var seed [32]byte
 	h := fnv.New128a()
@@ -21,11 +21,11 @@ func generator(name string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(seed))
 }
 
-// file is a data set: a numeric column x, NaN where there is no value, and what
-// swaps look at: keys shared by many records and by few, and an attribute.
+// file is a data set: a numeric column x, with NaN for missing values, and the columns for swaps:
+// keys shared by many records and by few, and an attribute.
 type file struct {
 	name       string
-	decimals   int // of x; −1: the data show no grid
+	decimals   int // of x; −1: the data have no grid
 	x          []float64
 	many, few  []int32
 	attribute  []int32
@@ -77,8 +77,8 @@ func shapeNamed(name string) shape {
 	return shapes[slices.IndexFunc(shapes, func(s shape) bool { return s.name == name })]
 }
 
-// make draws n records. Half of the keys go with x, so that the partners of a swap
-// are alike in it, and half do not.
+// make draws n records. Half of the keys are correlated with x, so that the partners of a swap have
+// similar values, and half are not.
 func (s shape) make(n int) *file {
 	g := generator(s.name + strconv.Itoa(n))
 	f := &file{name: s.name, decimals: s.decimals, x: make([]float64, n)}
@@ -105,7 +105,7 @@ func (s shape) make(n int) *file {
 	return f
 }
 
-// keys gives about 100 records the same key in many, about 3 in few.
+// keys gives about 100 records the same key in many, and about 3 in few.
 func (f *file) keys(g *rand.Rand) {
 	n := len(f.x)
 	order := make([]int, n)
@@ -137,7 +137,7 @@ func (f *file) keys(g *rand.Rand) {
 	}
 }
 
-// settle reckons the moments of x.
+// settle computes the moments of x.
 func (f *file) settle() {
 	f.sorted = f.sorted[:0]
 	for _, v := range f.x {
@@ -153,7 +153,7 @@ func (f *file) settle() {
 // size is the mean of x².
 func (f *file) size() float64 { return f.mean*f.mean + f.s2 }
 
-// unit is that of the last decimal.
+// unit is one unit of the last decimal.
 func (f *file) unit() float64 { return math.Pow10(-max(f.decimals, 0)) }
 
 // n is the number of values.
@@ -164,10 +164,10 @@ func (f *file) quantile(p float64) float64 {
 	return f.sorted[min(len(f.sorted), max(1, int(math.Ceil(f.n()*p-1e-9))))-1]
 }
 
-// iqr is the interquartile range, the unit of the cells' amounts.
+// iqr is the interquartile range, the unit of the amounts.
 func (f *file) iqr() float64 { return f.quantile(0.75) - f.quantile(0.25) }
 
-// grid returns v on the column's decimals, so that a configuration can say it.
+// grid rounds v to the column's decimals, so that a configuration can contain it.
 func (f *file) grid(v float64) float64 {
 	mult := math.Pow10(max(f.decimals, 0))
 	if f.decimals < 0 {
@@ -176,8 +176,7 @@ func (f *file) grid(v float64) float64 {
 	return math.Round(v*mult) / mult
 }
 
-// moments returns the mean and the variance with divisor n−1 of the values that
-// are there, in two passes.
+// moments returns the mean and the variance with divisor n−1 of the present values, in two passes.
 func moments(y []float64) (mean, variance float64) {
 	n := 0.0
 	centre := math.NaN()

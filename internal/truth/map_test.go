@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// mapped is the R-U map of a job.
+// mapped returns the R-U map of a job.
 func (j job) mapped(t testing.TB) *rumap.Map {
 	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(j.path), "map")
@@ -32,10 +32,10 @@ func (j job) mapped(t testing.TB) *rumap.Map {
 // search is a map over one parameter of a chain.
 type search struct {
 	name, shape string
-	axis        string // of the configuration; %s stand for its ends
+	axis        string // of the configuration; each %s is replaced by an end
 	ends        func(f *file) (from, to float64)
 	at          func(f *file, v float64) chain // the chain at a value of the parameter
-	middle      float64                        // place of the rules' values on the axis, 0 to 1: they are admissible beyond it
+	middle      float64                        // position of the rules' value on the axis, 0 to 1: values beyond it are admissible
 	short       bool                           // part of the short form
 }
 
@@ -83,10 +83,10 @@ var searches = []search{
 	},
 }
 
-// What a map recommends is admissible by 2,000 replicates of the whole file, within
-// three of both standard errors (of 20 keys and 6 maps one lies further in one run
-// of six, if every recommended point were at its limit, which one in ten is), and
-// a run with it passes.
+// The recommended point of a map is admissible according to 2,000 replicates of the whole file,
+// within three of both standard errors (of 20 keys and 6 maps one deviates further in one run of
+// six, if every recommended point were at its limit, which one in ten is), and a run with it
+// passes.
 func TestRecommendedIsAdmissible(t *testing.T) {
 	of := formOf(t)
 	if of == small {
@@ -105,7 +105,7 @@ func TestRecommendedIsAdmissible(t *testing.T) {
 			path := filepath.Join(tempDir(t), "x.csv")
 			f.write(t, path)
 			from, to := s.ends(f)
-			// The rules demand what a value in the middle of the axis just gives.
+			// The rules require what a value in the middle of the axis just provides.
 			middle := f.grid(from + s.middle*(to-from))
 			if strings.Contains(s.axis, "log") {
 				middle = f.grid(math.Sqrt(from * to))

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// mask is a mask written down a second time: what the configuration says of it
-// and what it does.
+// mask is a second implementation of a mask: its configuration and its effect.
 type mask interface {
 	yaml() string
-	// apply masks the values y of the records of a file; NaN is no value.
+	// apply masks the values y of the records of a file; NaN is missing.
 	apply(y []float64, f *file, g *rand.Rand)
 }
 
-// number writes v so that it is read as v.
+// number formats v so that it is read back as v.
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// snap is the nearest number with the column's decimals.
+// snap returns the nearest number with the column's decimals.
 func (f *file) snap(v float64) float64 {
 	if f.decimals < 0 {
-		return v // the grid of such a column is 2⁻²⁰ of the noise: of no account
+		return v // the grid of such a column is 2⁻²⁰ of the noise and can be ignored
 	}
 	mult := math.Pow10(f.decimals)
 	return math.RoundToEven(v*mult) / mult
@@ -33,12 +32,12 @@ type noise struct {
 	sd     float64
 	kind   string // normal, laplace, uniform
 	tiers  []tier
-	bounds *bounds // of the truncation of mode redraw that follows
+	bounds *bounds // of the following truncation with mode redraw
 }
 
 type tier struct{ above, factor float64 }
 
-type bounds struct{ lower, upper float64 } // infinite where absent
+type bounds struct{ lower, upper float64 } // infinite if absent
 
 func (b bounds) yaml() string {
 	var parts []string
@@ -80,7 +79,7 @@ func (m noise) sdAt(x float64) float64 {
 	return sd
 }
 
-// standard draws of mean 0 and standard deviation 1.
+// standard returns a draw with mean 0 and standard deviation 1.
 func standard(kind string, g *rand.Rand) float64 {
 	switch kind {
 	case "laplace":
@@ -109,10 +108,10 @@ func (m noise) apply(y []float64, f *file, g *rand.Rand) {
 	}
 }
 
-// within draws the noise again and again until the result lies inside. Where a
-// hundred draws have not met the interval, it is drawn from the tail: of the
-// normal by Robert's (1995) exponential proposals, of Laplace's by the tail's own
-// law; uniform noise that cannot reach gives the nearer bound.
+// within draws the noise repeatedly until the result lies inside. If a hundred draws have missed
+// the interval, it draws from the tail: for the normal with Robert's (1995) exponential proposals,
+// for Laplace with the exact law of the tail. Uniform noise that cannot reach the interval gives
+// the nearer bound.
 func (m noise) within(x, sd float64, f *file, g *rand.Rand) float64 {
 	b := *m.bounds
 	nearest := math.Min(math.Max(x, b.lower), b.upper)
@@ -124,7 +123,7 @@ func (m noise) within(x, sd float64, f *file, g *rand.Rand) float64 {
 			return y
 		}
 	}
-	half := 0.5 / math.Pow10(max(f.decimals, 0)) // what is rounded to the bound lies inside too
+	half := 0.5 / math.Pow10(max(f.decimals, 0)) // a value that rounds to the bound lies inside too
 	if f.decimals < 0 {
 		half = 0
 	}
@@ -142,7 +141,7 @@ func (m noise) within(x, sd float64, f *file, g *rand.Rand) float64 {
 		}
 		top := math.Min(hi, math.Sqrt(3))
 		return inside(math.Max(lo, -math.Sqrt(3)) + g.Float64()*(top-math.Max(lo, -math.Sqrt(3))))
-	case lo <= 0: // narrow, about the middle
+	case lo <= 0: // narrow, around the middle
 		for {
 			z := lo + g.Float64()*(hi-lo)
 			weight := math.Exp(-z * z / 2)
@@ -183,7 +182,7 @@ func (m bias) apply(y []float64, f *file, g *rand.Rand) {
 	}
 }
 
-// clip moves what is outside to the bound.
+// clip moves values outside the bounds to the nearer bound.
 type clip struct{ bounds }
 
 func (m clip) yaml() string { return "{truncate: {columns: [x], " + m.bounds.yaml() + "}}" }
@@ -198,8 +197,8 @@ func (m clip) apply(y []float64, f *file, g *rand.Rand) {
 	}
 }
 
-// round takes the nearest multiple of base, a whole number of units of the last
-// decimal; halves go to even multiples.
+// round rounds to the nearest multiple of base, an integer number of units of the last decimal;
+// halves go to even multiples.
 type round struct{ base float64 }
 
 func (m round) yaml() string { return "{round: {columns: [x], base: " + number(m.base) + "}}" }
@@ -219,7 +218,7 @@ func (m round) apply(y []float64, f *file, g *rand.Rand) {
 	}
 }
 
-// chain is masks in the order in which they apply.
+// chain is a list of masks in the order in which they apply.
 type chain []mask
 
 func (c chain) yaml() string {
@@ -236,7 +235,7 @@ func (c chain) apply(y []float64, f *file, g *rand.Rand) {
 	}
 }
 
-// mixes says that a value may go to another record.
+// mixes reports whether a value may move to another record.
 func (c chain) mixes() bool {
 	for _, m := range c {
 		if _, ok := m.(swap); ok {

@@ -7,10 +7,9 @@ import (
 	"testing"
 )
 
-// Percentiles and extremes by position, where few records are near the target and
-// the large-sample formula is too wide, against so many replicates that R is known
-// to about 1 %: on files of a few thousand records, of which the program keeps a
-// few hundred.
+// Percentiles and extremes by position, where few records are near the target and the large-sample
+// formula is too wide, compared with enough replicates to know R to about 1 %: on files of a few
+// thousand records, with a sample of a few hundred.
 func TestPositionInTails(t *testing.T) {
 	of := formOf(t)
 	if of == small {
@@ -45,10 +44,9 @@ func TestPositionInTails(t *testing.T) {
 	}
 }
 
-// Half of the values are 0 and stay 0 under a bias, so that the least released value
-// is below 0 only where a factor θ is, once in a thousand releases, and then by much:
-// that decides E(x_(1) − y_(1))², which is to first order Σ x² E[θ²; θ < 0], and no
-// brute force sees it.
+// Half of the values are 0 and stay 0 under a bias, so the smallest released value is below 0 only
+// if a factor θ is, once in a thousand releases, and then by a large amount. That determines
+// E(x_(1) − y_(1))², which is to first order Σ x² E[θ²; θ < 0], and brute force cannot see it.
 func TestRareFarExtreme(t *testing.T) {
 	const phi = 0.2
 	f := shapeNamed("halfzeros").make(6000)
@@ -58,7 +56,7 @@ func TestRareFarExtreme(t *testing.T) {
 	for _, x := range f.sorted {
 		squares += x * x
 	}
-	// E[(1 + φz)²; z < −1/φ] = (1 + φ²)Φ(−1/φ) − φ·φ(1/φ), the last the normal density.
+	// E[(1 + φz)²; z < −1/φ] = (1 + φ²)Φ(−1/φ) − φ·φ(1/φ), where the last φ is the normal density.
 	density := math.Exp(-0.5/(phi*phi)) / math.Sqrt(2*math.Pi)
 	want := squares * ((1+phi*phi)*0.5*math.Erfc(1/(phi*math.Sqrt2)) - phi*density)
 	c := chain{bias{phi}}

@@ -37,7 +37,7 @@ func (v *value) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// report is what is read of a report.
+// report contains the parts of a report that the tests use.
 type report struct {
 	Columns map[string]struct {
 		Utility struct {
@@ -77,11 +77,11 @@ type job struct {
 	replicates int
 	window     int
 	key        int
-	gate       string // rules, "" for none
+	gate       string // rules; "": none
 	vary       string // axes of a map
 }
 
-// configuration writes what the program is to do into dir and returns it.
+// configuration writes the program's configuration into dir and returns it.
 func (j job) configuration(t testing.TB, dir string) *config.Pipeline {
 	t.Helper()
 	secret := sha256.Sum256([]byte("key " + strconv.Itoa(j.key)))
@@ -142,8 +142,8 @@ func (j job) run(t testing.TB) *report {
 	return &r
 }
 
-// tempDir is a folder of a plain name: a test's own folder has the test's name in
-// it, whose commas a configuration would have to quote.
+// tempDir returns a folder with a simple name: a test's own folder contains the test's name, whose
+// commas a configuration would have to quote.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "truth")

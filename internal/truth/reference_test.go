@@ -13,19 +13,19 @@ import (
 	"sync"
 )
 
-// figure is a mean squared error, in the square of the column's unit, of which R or
-// U is the reciprocal, and its standard error.
+// figure is a mean squared error, in the square of the column's unit, with its standard error; R or
+// U is its reciprocal.
 type figure struct{ value, se float64 }
 
-// targets of every cell; extremes and percentiles in either tail.
+// targets of every cell; extremes and percentiles in both tails.
 var targets = []string{"min", "p01", "p10", "p50", "p90", "p99", "max"}
 
-// Names of figures that are not of a target. A target's are "p10 index" and so on.
+// Names of figures without a target. Those of a target are "p10 index" and so on.
 const (
 	typicalMean  = "typical mean"
 	typicalIndex = "typical index"
 	utility      = "U"         // 1/U, eq. 14
-	gateUtility  = "U (gate)"  // the same with s_x² where that is greater
+	gateUtility  = "U (gate)"  // the same with s_x² if that is greater
 	meanBias     = "bias of ȳ" // not a square: E ȳ − x̄ itself
 )
 
@@ -65,20 +65,20 @@ func (t *tally) variance() float64 {
 
 func (t *tally) figure() figure { return figure{t.mean(), math.Sqrt(t.variance() / t.n)} }
 
-// bruteForce is what whole-file replicates of a chain on a file give.
+// bruteForce contains the results of whole-file replicates of a chain on a file.
 type bruteForce struct {
 	f       *file
 	c       chain
 	seed    string
 	m       int // replicates
-	draws   int // of what depends on one record alone
+	draws   int // of quantities that depend on one record only
 	holders []int
-	shared  []bool // whether other records hold the target's value too
-	top     []int  // records whose share of the mean square has more draws
+	shared  []bool // whether other records have the target's value too
+	top     []int  // records with a large share of the mean square get more draws
 }
 
-// replicates runs them and returns every figure, by name: those that a folder
-// given by -references keeps of an earlier run, if it has them.
+// replicates runs them and returns every figure by name, or those of an earlier run if the folder
+// given by -references contains them.
 func (b *bruteForce) replicates() map[string]figure {
 	if *referencesFlag == "" {
 		return b.reckon()
@@ -124,8 +124,8 @@ func (b *bruteForce) reckon() map[string]figure {
 	return b.figures(&parts[0])
 }
 
-// find finds the records that hold targets, the first in the order of the file
-// among equals as far as the rank goes, and those of the greatest values.
+// find determines the records with the targets (among equal values the first ones in the order of
+// the file, according to the rank), and those with the greatest values.
 func (b *bruteForce) find() {
 	x := b.f.x
 	order := make([]int, 0, len(x))
@@ -161,7 +161,7 @@ func (b *bruteForce) find() {
 	}
 }
 
-// part is what some of the replicates have given.
+// part is the result of some of the replicates.
 type part struct {
 	mean, scaled                tally // ȳ − x̄ and s²/n
 	typicalMean, rest           tally
@@ -253,12 +253,12 @@ func (b *bruteForce) figures(p *part) map[string]figure {
 		case !b.c.mixes():
 			index := b.record(b.f.x[b.holders[t]], b.draws, g)
 			out[name+" index"] = index.figure()
-		case !b.shared[t]: // which of several records stands for the target decides its partners
+		case !b.shared[t]: // which of several records is the target determines its partners
 			out[name+" index"] = p.byIndex[t].figure()
 		}
 	}
-	// 1/U = E s²/n + (E ȳ − x̄)²; the square of the mean over replicates is too
-	// large by the variance of that mean.
+	// 1/U = E s²/n + (E ȳ − x̄)²; the square of the mean over replicates is too large by the
+	// variance of that mean.
 	m := p.mean.n
 	drift, noise := p.mean.mean(), p.mean.variance()/p.mean.n
 	square := max(0, drift*drift-noise)
@@ -277,7 +277,7 @@ func (b *bruteForce) figures(p *part) map[string]figure {
 	return out
 }
 
-// record is (x − y)² of one value over many draws of the chain.
+// record returns (x − y)² of one value over many draws of the chain.
 func (b *bruteForce) record(x float64, draws int, g *rand.Rand) tally {
 	y := make([]float64, draws)
 	for i := range y {
@@ -291,8 +291,8 @@ func (b *bruteForce) record(x float64, draws int, g *rand.Rand) tally {
 	return t
 }
 
-// orderStatistics returns the values at the given ranks (from 0, ascending) by
-// partitioning; it puts values into another order.
+// orderStatistics returns the values at the given ranks (from 0, ascending) by partitioning; it
+// reorders values.
 func orderStatistics(values []float64, ranks []int) []float64 {
 	out := make([]float64, len(ranks))
 	from := 0
@@ -304,8 +304,8 @@ func orderStatistics(values []float64, ranks []int) []float64 {
 	return out
 }
 
-// nth puts the k-th smallest value at place k, none greater before it and none
-// smaller behind it: Hoare's selection.
+// nth moves the k-th smallest value to place k, with no greater value before it and no smaller one
+// after it: Hoare's selection.
 func nth(v []float64, k int) {
 	lo, hi := 0, len(v)-1
 	for lo < hi {

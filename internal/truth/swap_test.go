@@ -4,16 +4,16 @@ import (
 	"math/rand/v2"
 )
 
-// swap exchanges values between records of the same key with another value of the
-// attribute (docs/methods.md, "Swapping").
+// swap exchanges values between records with the same key and different values of the attribute
+// (docs/methods.md, "Swapping").
 //
-// Within windows, and of policy unique: candidates come in random order; each that
-// is in no pair takes a partner uniformly among the records in no pair, and the
-// pair exchanges with probability rate.
+// Within windows, with policy unique: candidates come in random order; each candidate that is in no
+// pair takes a partner uniformly among the records in no pair, and the pair is exchanged with
+// probability rate.
 //
-// Of policy random over the whole file: every record throws a coin of that rate.
-// Those with heads are paired among themselves, and exchange; one that finds no
-// partner takes, with probability ½, one from the others.
+// With policy random over the whole file: every record throws a coin with that rate. Those with
+// heads are paired among themselves and exchanged; one without a partner takes, with probability ½,
+// one from the others.
 type swap struct {
 	key    string // many or few
 	rate   float64
@@ -81,11 +81,11 @@ func groups(key []int32, from, to int) [][]int {
 	return list
 }
 
-// free is a set of records, of which one with another attribute can be taken.
+// free is a set of records from which one with another attribute can be taken.
 type free struct {
 	attribute []int32
 	records   []int
-	of        [4]int // how many have each value of the attribute
+	of        [4]int // number of records with each value of the attribute
 }
 
 func newFree(records []int, attribute []int32) *free {
@@ -116,8 +116,8 @@ func (s *free) remove(i int) {
 	}
 }
 
-// partner takes out a record, uniformly among those with another attribute than
-// record i; −1 where there is none.
+// partner removes and returns a record, uniformly among those with another attribute than record i;
+// −1 if there is none.
 func (s *free) partner(i int, g *rand.Rand) int {
 	if len(s.records) == s.of[s.attribute[i]] {
 		return -1

@@ -8,20 +8,20 @@ import (
 	"testing"
 )
 
-// table gathers the worst ratio of each chain and figure.
+// table contains the worst ratio of each chain and figure.
 type table struct {
 	rows  []string
 	worst map[string]map[string]*span
 }
 
-// span is the least and the greatest ratio of what is said to the truth, and
-// whether some of them are said to be approximate.
+// span is the smallest and the greatest ratio of reported to true figures, and whether some of them
+// are declared approximate.
 type span struct {
 	low, high   float64
 	approximate bool
 }
 
-// columnsOf is the columns of the table: targets of a kind go together.
+// columnsOf are the columns of the table: targets of one kind share a column.
 var columnsOf = []struct {
 	title string
 	names []string
@@ -107,8 +107,7 @@ const (
 	tableEnds   = "<!-- end of the table -->\n"
 )
 
-// write logs the table and puts it between the marks of the file that -table
-// names.
+// write logs the table and writes it between the marks in the file named by -table.
 func (r *table) write(t *testing.T) {
 	t.Helper()
 	if len(r.rows) == 0 {

@@ -60,11 +60,10 @@ func windowOf(c chain) int {
 	return 0
 }
 
-// What the program says of every target and knowledge state, of U and of the
-// efficiency is the truth within both standard errors, whatever the masks, the
-// distribution and the size of the file: R is not understated and U not
-// overstated, and where the report does not say "approximate", nor the other way
-// round.
+// The reported figures for every target and knowledge state, U and the efficiency equal the truth
+// within both standard errors, for all masks, distributions and sizes of the file: R is not
+// understated and U not overstated, and without "approximate" in the report, R is not overstated
+// and U not understated either.
 func TestTruth(t *testing.T) {
 	of := formOf(t)
 	if of == small && testing.Short() {
@@ -104,7 +103,7 @@ func TestTruth(t *testing.T) {
 	results.write(t)
 }
 
-// judge holds a report against the truth, and returns every figure.
+// judge compares a report with the truth, and returns every figure.
 func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome {
 	t.Helper()
 	var list []outcome
@@ -138,7 +137,7 @@ func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome 
 	return list
 }
 
-// names of all figures that are compared.
+// names returns the names of all compared figures.
 func names() []string {
 	list := []string{utility, gateUtility, typicalMean, typicalIndex}
 	for _, target := range targets {

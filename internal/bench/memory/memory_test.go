@@ -15,19 +15,19 @@ func TestAbove(t *testing.T) {
 	got := above()
 	runtime.KeepAlive(extra)
 	runtime.KeepAlive(data)
-	// The runtime takes memory in arenas and spans of its own: some megabytes more,
-	// and less where a span was still held when the measurement began.
+	// The runtime allocates its own arenas and spans: some megabytes more, and fewer if a span was
+	// already allocated when the measurement began.
 	if got < 31<<20 || got > 48<<20 {
 		t.Errorf("32 MiB beside 64 MiB of data: found %d bytes above", got)
 	}
 }
 
-// What was held and let go of before the end counts.
+// Memory that was freed before the end counts.
 func TestAboveSeesWhatIsGone(t *testing.T) {
 	above := Above()
 	func() {
 		extra := touched(32 << 20)
-		eventually.Elapse(t, 50*interval) // it is looked at once every interval
+		eventually.Elapse(t, 50*interval) // memory is sampled once per interval
 		runtime.KeepAlive(extra)
 	}()
 	debug.FreeOSMemory()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Every order of few records, and the duals of many.
+// Every order of a few records, and the dual solution for many.
 func TestAssign(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	draws := map[string]func() float64{
@@ -59,7 +59,7 @@ func TestAssign(t *testing.T) {
 				}
 				lower += v
 			}
-			// Prices are sums of some hundred costs and differences of them.
+			// Prices are sums and differences of some hundred costs.
 			got := total(t, cost, columns, columnOf)
 			if gap := got - lower; !(math.Abs(gap) <= 1e-13*float64(rows)*greatest) {
 				t.Errorf("%s, %d × %d: %v is %v above its lower bound", name, rows, columns, got, gap)

@@ -150,8 +150,7 @@ func continuous(random *rand.Rand, n, p int) Keys {
 	return k
 }
 
-// Tree and blocks against a comparison of every pair with the definition of a sum, to the
-// bit.
+// Tree and blocks are compared with all pairs, by the definition of a sum, bit by bit.
 func TestMethodsAgree(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for name, c := range map[string]struct {
@@ -239,7 +238,7 @@ func everyPair(t *testing.T, targets, released Keys, o Options) *Result {
 	return r
 }
 
-// Any order of the file gives the same shares and totals, to the bit.
+// Any order of the file gives the same shares and totals, bit by bit.
 func TestOrderOfTheFile(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	const n = 250

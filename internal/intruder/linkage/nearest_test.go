@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// gowerByForce is the distance of target i and record r as Gower (1971) has it, with the mean of all
+// gowerByForce is the distance of target i and record r by Gower (1971), with the mean of all
 // records' terms for a key that the record lacks.
 func gowerByForce(targets, released Keys, i, r int) float64 {
 	sum := 0.0
@@ -76,7 +76,7 @@ func TestNearestOfIsThatByForce(t *testing.T) {
 	tied := 0
 	for round := range 60 {
 		targets, released := nearKeys(rng, 1+rng.IntN(20), round%3 == 0), nearKeys(rng, 2+rng.IntN(40), round%3 > 0 && round%2 == 0)
-		// Both ends are there, so that every key differs.
+		// Both ends occur, so every key has a range.
 		released.Numeric[0][0], released.Numeric[0][1] = 0, 7
 		released.Numeric[1][0], released.Numeric[1][1] = 0, 2
 		released.Categorical[0][0], released.Categorical[0][1] = 0, 1
@@ -106,7 +106,7 @@ func TestNearestOfIsThatByForce(t *testing.T) {
 			if len(want) > 1 {
 				tied++
 			}
-			// What is equal by definition may be rounded apart where a mean is in it.
+			// Values equal by definition may differ by rounding if a mean is involved.
 			for _, r := range got[i] {
 				if !slices.Contains(want, r) {
 					t.Fatalf("target %d: %v, want among %v", i, got[i], want)

@@ -14,8 +14,8 @@ var (
 	speedNearest  = flag.Int("nearest", 100_000, "BenchmarkSpeed: records of which each seeks its nearest")
 )
 
-// What `make bench-attack` measures, with the memory that it takes beside the data:
-// a few targets in a large release, and every record's nearest. Four keys.
+// The measurements of `make bench-attack`, including the memory in addition to the data: a few
+// targets in a large release, and the nearest record of every record. Four keys.
 func BenchmarkSpeed(b *testing.B) {
 	for _, c := range []struct {
 		name              string

@@ -192,7 +192,7 @@ func randomPair(n, k int, noise float64) Pair {
 	return p
 }
 
-// Every measure of a release that is the original is at its limit.
+// If the release equals the original, every measure is at its limit.
 func TestIdentity(t *testing.T) {
 	p := randomPair(500, 3, 0)
 	u, err := Measure(t.Context(), p, Options{Propensity: &PropensityOptions{Interactions: true}, Regressions: []Regression{{Response: "a", Predictors: []string{"b", "c"}}}})

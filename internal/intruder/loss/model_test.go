@@ -109,10 +109,9 @@ func TestPropensityInteractions(t *testing.T) {
 	}
 }
 
-// Released values that are fresh draws from the empirical distribution of the
-// original have a ratio with mean 1. The ratio is about χ²(k−1)/(k−1) for k−1 = 3,
-// so its variance is 2/3; the mean of 150 has SD 0.067, and 4.5 SD are 0.30. The
-// approximation errs by O(1/n) at n = 500.
+// Released values that are new draws from the empirical distribution of the original have a ratio
+// with mean 1. The ratio is about χ²(k−1)/(k−1) for k−1 = 3, so its variance is 2/3; the mean of
+// 150 has SD 0.067, and 4.5 SD are 0.30. The approximation errs by O(1/n) at n = 500.
 func TestPropensityExpectation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	p := randomPair(500, 3, 0)

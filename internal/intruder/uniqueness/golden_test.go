@@ -225,8 +225,8 @@ func TestGoldenSUDA2(t *testing.T) {
 					t.Errorf("contribution of %s: %v, want %v", c.Variable, got, c.Contribution)
 				}
 			}
-			// The package holds DIS in single precision (2⁻²⁴ for each of four roundings)
-			// and turns it into 1/DIS − 1.
+			// The package stores DIS in single precision (2⁻²⁴ for each of four roundings) and
+			// converts it to 1/DIS − 1.
 			for i, d := range r.SUDA2.DIS {
 				if w := want["disScore"][i]; !(math.Abs(d-w) <= 4*0x1p-24*w) {
 					t.Fatalf("DIS score, record %d: got %v, want %v", i, d, w)

@@ -269,8 +269,8 @@ func permuted(data Data, order []int) Data {
 	return turned
 }
 
-// Results are the same bits however many goroutines there are; 100,000 records are
-// enough for several pieces.
+// Results are the same, bit by bit, for any number of goroutines; 100,000 records are enough for
+// several pieces.
 func TestGoroutinesMakeNoDifference(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(7, 8)), 100_000, []int{9, 8, 70, 60, 3}, 0.01)
 	data.Sensitive = []Column{{"s", data.Keys[4].Codes}}

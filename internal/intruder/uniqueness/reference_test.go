@@ -19,8 +19,8 @@ func referenceColumns(data map[string]golden.Values, names ...string) []Column {
 	return columns
 }
 
-// Frequencies, risks and violations are what an independent script counts, record by
-// record, with complete keys and with gaps under every α.
+// Frequencies, risks and violations equal those of an independent script, record by record, with
+// complete keys and with missing values for every α.
 func TestReferenceFrequencies(t *testing.T) {
 	ref := golden.ReadReference(t)
 	check := func(keys map[string]golden.Values, want golden.Frequencies) {
@@ -88,11 +88,11 @@ func TestReferenceSUDA2(t *testing.T) {
 					t.Errorf("%s: contribution of %s: %v, want %v", name, key, got, want.Contribution[key])
 				}
 			}
-			if !dis { // what a pair is where values are missing, the definition does not say
+			if !dis { // the definition does not cover pairs with missing values
 				continue
 			}
 			for i, d := range r.SUDA2.DIS {
-				if math.Abs(d-want.DIS[i]) > 1e-12*want.DIS[i] { // some ten roundings of 2⁻⁵³, powers among them
+				if math.Abs(d-want.DIS[i]) > 1e-12*want.DIS[i] { // about ten roundings of 2⁻⁵³, some of them in powers
 					t.Fatalf("%s: DIS score, record %d: %v, want %v", name, i, d, want.DIS[i])
 				}
 			}

@@ -10,9 +10,9 @@ import (
 
 var speedRecords = flag.Int("records", 1_000_000, "BenchmarkSpeed: records")
 
-// What `make bench-attack` measures, with the memory that it takes beside the data:
-// frequencies, k-anonymity and individual risk on four categorical keys. Their
-// codes form a table, or are too large for one, or some are missing.
+// The measurements of `make bench-attack`, including the memory in addition to the data:
+// frequencies, k-anonymity and individual risk on four categorical keys. Their codes form a table,
+// or are too large for one, or some are missing.
 func BenchmarkSpeed(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -83,9 +83,9 @@ func BenchmarkDecode(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(run.Values)), "ns/record")
 }
 
-// This benchmark measures the release of the same records with the library's own decoder and encoder:
-// into a map of values, of which two are changed and one is removed, and back. The comparison shows
-// whether our own code that walks the bytes is worth keeping (docs/performance.md).
+// This benchmark measures the release of the same records with the library's own decoder and
+// encoder: into a map of values, two of them changed and one removed, and back. The comparison
+// shows whether our own code that processes the bytes is worth keeping (docs/performance.md).
 func BenchmarkLibrarySplice(b *testing.B) { benchmarkLibrary(b, true) }
 
 // The same for decoding alone; the values are not collected in columns.

@@ -194,7 +194,7 @@ func TestReferences(t *testing.T) {
 	got := b.write(l, b.reader, b.decode(l, true, value))
 	sameRecords(t, "released", got, []map[string]any{{"lives": map[string]any{"zip": "12"}, "second": map[string]any{"town": map[string]any{"zip": "34"}}, "age": int32(31)}})
 
-	// A record inside the record contains the withheld and the masked fields, so it cannot be
+	// The record contains another record with the withheld and the masked fields, so it cannot be
 	// released.
 	l = b.layout(true, "parent", "age")
 	if _, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "people", Layout: l, Reader: b.reader, Registry: b.client}); err == nil || !strings.Contains(err.Error(), "field parent") {

@@ -47,7 +47,7 @@ type job struct {
 	columns  string
 	drop     bool // unlisted members
 	fixed    []string
-	moved    []string // text columns whose values are moved down by one record
+	moved    []string // text columns with values moved down by one record
 	fill     bool     // masked columns without a value get 7
 	decimals int
 	measured bool
@@ -166,7 +166,7 @@ func TestCarry(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		job
-		in, want []string // want nil: as in
+		in, want []string // want nil: equal to in
 	}{
 		{name: "untouched", job: job{columns: "a b c", decimals: 2}, in: []string{`{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}`, " \n{ \"b\" : \"y\" ,\n\t\"a\" : -0.0 }\r\n"}},
 		{name: "masked", job: job{columns: "a# b", decimals: 2}, in: []string{"{\n  \"a\": 1.5 ,\n  \"b\": 2\n}", `{"b":4,"a":3e0}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}, want: []string{"{\n  \"a\": 2.5 ,\n  \"b\": 2\n}", `{"b":4,"a":4}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}},

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Number of cells held back and time for the test problems, with a protection of ± 3 and including the
-// audit:
+// Number of suppressed cells and time for the test problems, with a protection of ± 3 and including
+// the audit:
 //
 //	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
 func BenchmarkProtect(b *testing.B) {

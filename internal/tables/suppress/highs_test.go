@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// HiGHS, given what is published and nothing else, finds every primary cell of the
-// patterns as uncertain as its rule asks.
+// HiGHS, given only the published values, finds that every primary cell of the patterns is as
+// uncertain as its rule requires.
 func TestPatternsAuditedByHiGHS(t *testing.T) {
 	var questions []audit.Question
 	var cells [][]int32
@@ -39,10 +39,10 @@ func TestPatternsAuditedByHiGHS(t *testing.T) {
 	}
 }
 
-// The same of the table that docs/performance.md counts 891 unsafe cells of, one cell in eight,
-// and of turnovers, whose patterns come from programs over parts of the table.
+// The same for the table in docs/performance.md with 891 unsafe cells, one cell in eight, and for
+// turnovers, with patterns from programs over parts of the table.
 func TestDensePatternsAuditedByHiGHS(t *testing.T) {
-	tabletest.HiGHS(t, nil, nil) // skips before the work where it is not there
+	tabletest.HiGHS(t, nil, nil) // skips the test early if HiGHS is not installed
 	hier := [][]int{{5, 4, 3}, {4, 3}, {4}}
 	counts, ofCounts := drawn(t, 3, 1, hier...)
 	turnovers, ofTurnovers, _ := drawnValues(t, 10, 1.5, hier...)

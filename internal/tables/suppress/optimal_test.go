@@ -209,7 +209,7 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 	}
 }
 
-// possible reports whether a need is met if all cells are held back.
+// possible reports whether a need is met if all cells are suppressed.
 func (a *attacks) possible(t *testing.T, n *need, knower int32) bool {
 	all := make([]float64, len(a.q.Value))
 	for i := range all {

@@ -95,7 +95,7 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, asked float64) {
 	scale := math.Pow10(o.Decimals)
 	own, asks := map[string]float64{}, map[string]bool{}
-	for _, r := range records { // a contributor who asks in one record has asked
+	for _, r := range records { // a contributor who requests it in one record has requested it
 		asks[r.holding] = asks[r.holding] || r.asked
 	}
 	for i, r := range records {
