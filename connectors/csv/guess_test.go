@@ -18,9 +18,9 @@ func TestGuess(t *testing.T) {
 	}
 	ragged := "a;b;c\n" + strings.Repeat("1;2;3\n", 30)
 	for name, c := range map[string]struct {
-		text string
-		told SourceConfig
-		want SourceConfig
+		text       string
+		configured SourceConfig
+		want       SourceConfig
 	}{
 		"plain":                        {text: "a,b\n1.5,x\n"},
 		"one column":                   {text: "a\n1,5\n2,5\n"}, // the first record has one field
@@ -40,9 +40,9 @@ func TestGuess(t *testing.T) {
 		"UTF-8":                        {text: "a,b\nKöln,1\n"},
 		"UTF-16":                       {text: string(wide), want: SourceConfig{Encoding: "utf-16", Delimiter: ";", Decimal: ","}},
 		"a letter that is cut":         {text: "a\n" + strings.Repeat("x", 64<<10-3) + "ö\n"},
-		"told":                         {text: "a;b\n1,5;x\n", told: SourceConfig{Delimiter: ",", Decimal: "."}, want: SourceConfig{Delimiter: ",", Decimal: "."}},
+		"told":                         {text: "a;b\n1,5;x\n", configured: SourceConfig{Delimiter: ",", Decimal: "."}, want: SourceConfig{Delimiter: ",", Decimal: "."}},
 	} {
-		got := c.told
+		got := c.configured
 		got.Path = filepath.Join(t.TempDir(), "in.csv")
 		if err := os.WriteFile(got.Path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

@@ -38,11 +38,11 @@ func emptied(from int64, n int32) []byte {
 // the requests.
 func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batches map[int64][]byte) *[]kmsg.FetchRequest {
 	t.Helper()
-	asked := new([]kmsg.FetchRequest)
+	requests := new([]kmsg.FetchRequest)
 	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		q := r.(*kmsg.FetchRequest)
-		*asked = append(*asked, *q)
+		*requests = append(*requests, *q)
 		answer := r.ResponseKind().(*kmsg.FetchResponse)
 		topic := kmsg.NewFetchResponseTopic()
 		topic.Topic, topic.TopicID = "in", id
@@ -52,7 +52,7 @@ func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batche
 		answer.Topics = append(answer.Topics, topic)
 		return answer, nil, true
 	})
-	return asked
+	return requests
 }
 
 // tailOf returns a tails that asks the leaders of a cluster, and the details of topic "in".
@@ -73,10 +73,10 @@ func tailOf(t *testing.T, c *kfake.Cluster) (tails, kadm.TopicDetail) {
 func TestBeyondEmptyBatches(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		stable  int64
-		batches map[int64][]byte
-		want    int64
-		asked   int
+		stable   int64
+		batches  map[int64][]byte
+		want     int64
+		requests int
 	}{
 		"two batches up to the end":            {9, map[int64][]byte{2: emptied(2, 3), 5: emptied(5, 4)}, 9, 2},
 		"one that begins before the question":  {9, map[int64][]byte{2: emptied(0, 4), 4: emptied(4, 5)}, 9, 2},
@@ -91,10 +91,10 @@ func TestBeyondEmptyBatches(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, kfake.SeedTopics(1, "in"))
 			tail, in := tailOf(t, c)
-			asked := answering(t, c, in.ID, test.stable, test.batches)
+			requests := answering(t, c, in.ID, test.stable, test.batches)
 			at, err := tail.beyond(limited(t), in0, 2, 9)
-			if err != nil || at != test.want || len(*asked) != test.asked {
-				t.Errorf("at %d after %d questions, %v; want %d after %d", at, len(*asked), err, test.want, test.asked)
+			if err != nil || at != test.want || len(*requests) != test.requests {
+				t.Errorf("at %d after %d questions, %v; want %d after %d", at, len(*requests), err, test.want, test.requests)
 			}
 		})
 	}
@@ -106,11 +106,11 @@ func TestQuestionOfATail(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	tail, in := tailOf(t, c)
-	asked := answering(t, c, in.ID, 9, nil)
-	if _, _, err := tail.fetch(limited(t), in0, in.Partitions[0].Leader, in.ID, 7); err != nil || len(*asked) != 1 {
-		t.Fatal(err, len(*asked))
+	requests := answering(t, c, in.ID, 9, nil)
+	if _, _, err := tail.fetch(limited(t), in0, in.Partitions[0].Leader, in.ID, 7); err != nil || len(*requests) != 1 {
+		t.Fatal(err, len(*requests))
 	}
-	q := (*asked)[0]
+	q := (*requests)[0]
 	p := q.Topics[0].Partitions[0]
 	if q.IsolationLevel != 1 || q.MaxBytes != 1<<20 || q.MaxWaitMillis != 100 || q.SessionEpoch != -1 || p.Partition != 0 || p.FetchOffset != 7 || p.PartitionMaxBytes != 1<<20 {
 		t.Errorf("%+v", q)
@@ -155,10 +155,10 @@ func configured(c *kfake.Cluster, settings func(name string) ([][2]string, error
 	c.ControlKey(int16(kmsg.DescribeConfigs), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		answer := r.ResponseKind().(*kmsg.DescribeConfigsResponse)
-		for _, asked := range r.(*kmsg.DescribeConfigsRequest).Resources {
+		for _, resource := range r.(*kmsg.DescribeConfigsRequest).Resources {
 			of := kmsg.NewDescribeConfigsResponseResource()
-			of.ResourceType, of.ResourceName = asked.ResourceType, asked.ResourceName
-			list, err := settings(asked.ResourceName)
+			of.ResourceType, of.ResourceName = resource.ResourceType, resource.ResourceName
+			list, err := settings(resource.ResourceName)
 			if err != nil {
 				return nil, err, true
 			}
@@ -195,7 +195,7 @@ func TestCommittedStartsAlone(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(2, "in", "too"))
 	s := asking(t, c)
 	var mu sync.Mutex
-	asked := map[string]int64{}
+	commits := map[string]int64{}
 	topics := map[string]bool{}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
 		mu.Lock()
@@ -203,7 +203,7 @@ func TestCommittedStartsAlone(t *testing.T) {
 		for _, of := range r.(*kmsg.OffsetCommitRequest).Topics {
 			topics[fmt.Sprint(of.Topic, of.TopicID)] = true
 			for _, p := range of.Partitions {
-				asked[fmt.Sprintf("%s/%d", of.Topic, p.Partition)] = p.Offset
+				commits[fmt.Sprintf("%s/%d", of.Topic, p.Partition)] = p.Offset
 			}
 		}
 		return true
@@ -214,10 +214,10 @@ func TestCommittedStartsAlone(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(topics) != 1 || len(asked) != 1 {
-		t.Errorf("asked for %v of %d topics", asked, len(topics))
+	if len(topics) != 1 || len(commits) != 1 {
+		t.Errorf("asked for %v of %d topics", commits, len(topics))
 	}
-	for _, offset := range asked {
+	for _, offset := range commits {
 		if offset != 3 {
 			t.Errorf("committed is %d", offset)
 		}
@@ -277,22 +277,22 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// told is an observer that records the errors reported about brokers.
-type told struct {
+// errorObserver is an observer that records the errors reported about brokers.
+type errorObserver struct {
 	observer
-	said []error
+	errs []error
 }
 
-func (o *told) Broker(err error) { o.said = append(o.said, err) }
+func (o *errorObserver) Broker(err error) { o.errs = append(o.errs, err) }
 
 // Errors that interrupt reading are temporary, except refusals and a closed client. The end of a
 // poll (deadline or cancellation, wrapped or not) is not an error.
 func TestWhatInterruptsReading(t *testing.T) {
 	wrapped := func(err error) error { return fmt.Errorf("fetching: %w", err) }
 	for _, c := range []struct {
-		err   error
-		fails string // "": reading continues
-		heard bool
+		err      error
+		fails    string // "": reading continues
+		reported bool
 	}{
 		{context.DeadlineExceeded, "", false}, {wrapped(context.DeadlineExceeded), "", false},
 		{context.Canceled, "", false}, {wrapped(context.Canceled), "", false},
@@ -300,11 +300,11 @@ func TestWhatInterruptsReading(t *testing.T) {
 		{kerr.TopicAuthorizationFailed, `reading in: the user may not Read topic "in"`, false},
 		{kerr.NotLeaderForPartition, "", true}, {wrapped(kerr.NotLeaderForPartition), "", true},
 	} {
-		s, watch := asking(t, newCluster(t, kfake.SeedTopics(1, "in"))), new(told)
+		s, watch := asking(t, newCluster(t, kfake.SeedTopics(1, "in"))), new(errorObserver)
 		s.config.Watch = watch
 		err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 0, Err: c.err})
-		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || (len(watch.said) == 1) != c.heard {
-			t.Errorf("%v: %v, told %v", c.err, err, watch.said)
+		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || (len(watch.errs) == 1) != c.reported {
+			t.Errorf("%v: %v, told %v", c.err, err, watch.errs)
 		}
 	}
 	// A partition that was assigned and cannot be read is an error.
@@ -318,14 +318,14 @@ func TestWhatInterruptsReading(t *testing.T) {
 // The observer is told of every answer and every failed connection, but not of a successful
 // connection.
 func TestWatcher(t *testing.T) {
-	watch, lost := new(told), errors.New("lost")
+	watch, lost := new(errorObserver), errors.New("lost")
 	w := watcher{watch}
 	w.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, nil)
 	w.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, lost)
 	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
 	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{ReadErr: lost})
-	if want := []error{lost, nil, lost}; !slices.Equal(watch.said, want) {
-		t.Errorf("told %v, want %v", watch.said, want)
+	if want := []error{lost, nil, lost}; !slices.Equal(watch.errs, want) {
+		t.Errorf("told %v, want %v", watch.errs, want)
 	}
 }
 

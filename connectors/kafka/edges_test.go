@@ -46,25 +46,25 @@ func TestLagIsTold(t *testing.T) {
 	}
 	fill(t, open, "in", 0, 10, 5)
 	s := asking(t, c)
-	told := &observer{lag: map[Partition]int64{}}
-	s.config.Watch = told
+	watch := &observer{lag: map[Partition]int64{}}
+	s.config.Watch = watch
 	in2, too := Partition{Topic: "in", Number: 2}, Partition{Topic: "too"}
 	s.at[in0], s.at[in1], s.at[in2], s.at[too] = 6, 5, 0, 1
 	questions := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
 		return slices.ContainsFunc(r.(*kmsg.ListOffsetsRequest).Topics, func(t kmsg.ListOffsetsRequestTopic) bool { return t.Topic != "in" && t.Topic != "too" })
 	}})
 	s.watchLag(limited(t), []Partition{in0, in1, too})
-	if want := (map[Partition]int64{in0: 4, in1: 0, too: 2}); !maps.Equal(told.lag, want) {
-		t.Errorf("told %v, want %v", told.lag, want)
+	if want := (map[Partition]int64{in0: 4, in1: 0, too: 2}); !maps.Equal(watch.lag, want) {
+		t.Errorf("told %v, want %v", watch.lag, want)
 	}
 	if questions.Hits() > 0 {
 		t.Error("asked for topics of nobody here")
 	}
-	told.lag = map[Partition]int64{}
+	watch.lag = map[Partition]int64{}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if s.watchLag(ended, []Partition{in0}); len(told.lag) > 0 {
-		t.Errorf("told %v though nobody answered", told.lag)
+	if s.watchLag(ended, []Partition{in0}); len(watch.lag) > 0 {
+		t.Errorf("told %v though nobody answered", watch.lag)
 	}
 	s.config.Watch = nil
 	s.watchLag(limited(t), []Partition{in0})

@@ -40,8 +40,8 @@ func unhurriedSink(c *kfake.Cluster) *SinkConfig {
 	return s
 }
 
-// asked contains jobs on topics. Each returns its output as lines.
-var asked = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, error){
+// jobs contains jobs on topics. Each returns its output as lines.
+var jobs = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, error){
 	"source": func(ctx context.Context, c *kfake.Cluster) ([]string, error) {
 		s, err := unhurried(sourceOf(c, "in")).Open(ctx)
 		if err != nil {
@@ -232,11 +232,11 @@ func visible(t *testing.T, c *kfake.Cluster, topic string) []string {
 // an incomplete job, and the records released before the error must be the beginning of the full
 // output, each message once.
 func TestEveryQuestionIsRefusedOnce(t *testing.T) {
-	for job, do := range asked {
+	for job, do := range jobs {
 		t.Run(job, func(t *testing.T) {
 			t.Parallel()
 			var right []string
-			heard := map[string]bool{} // questions whose refusal was reported
+			reported := map[string]bool{} // questions whose refusal was reported
 			// attempt runs the job and refuses the nth question with the given name; with an empty
 			// name it refuses none. Questions are counted by name, because goroutines ask them in
 			// no fixed order.
@@ -248,7 +248,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 				fill(t, client, "in", 1, 100, 12)
 				client.Close()
 				var mu sync.Mutex
-				asked, over := map[string]int{}, false
+				perName, over := map[string]int{}, false
 				c.Fault(kfake.Fault{Err: kerr.ClusterAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
 					switch r.Key() {
 					case int16(kmsg.ApiVersions), int16(kmsg.Metadata), int16(kmsg.Heartbeat), int16(kmsg.LeaveGroup):
@@ -257,12 +257,12 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 					mu.Lock()
 					defer mu.Unlock()
 					question := kmsg.NameForKey(r.Key())
-					asked[question]++
-					return question == name && asked[question] == n && !over
+					perName[question]++
+					return question == name && perName[question] == n && !over
 				}})
 				got, err = do(t.Context(), c)
 				mu.Lock()
-				counts, over = maps.Clone(asked), true
+				counts, over = maps.Clone(perName), true
 				mu.Unlock()
 				return counts, got, visible(t, c, "out"), err
 			}
@@ -279,7 +279,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 					switch {
 					case counts[question] < n: // asked fewer than n times in this run, so none was refused
 					case err != nil:
-						heard[question] = true
+						reported[question] = true
 						for i, line := range released {
 							if whole := right[len(right)-2+i]; !strings.HasPrefix(whole, line) {
 								t.Errorf("%s refused: released is %q, and without that %q", question, line, whole)
@@ -296,8 +296,8 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 				"notes":  {"InitProducerID", "Produce"},
 				"stream": {"InitProducerID", "ListOffsets", "OffsetFetch", "Produce", "JoinGroup", "TxnOffsetCommit"},
 			}[job] {
-				if !heard[question] {
-					t.Errorf("that %s was refused is never told; %v are", question, heard)
+				if !reported[question] {
+					t.Errorf("that %s was refused is never told; %v are", question, reported)
 				}
 			}
 		})

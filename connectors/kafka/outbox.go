@@ -18,11 +18,11 @@ type outbox struct {
 	client  *kgo.Client
 	records int64
 	bytes   int64 // 0: any number
-	lost    atomic.Pointer[error]
+	lostErr atomic.Pointer[error]
 
-	introducing sync.Mutex
-	known       sync.Map    // topics whose partitions the client has learnt
-	strange     atomic.Bool // a topic could not be learnt: see introduce
+	introducing  sync.Mutex
+	learntTopics sync.Map    // topics whose partitions the client has learnt
+	strange      atomic.Bool // a topic could not be learnt: see introduce
 }
 
 func newOutbox(client *kgo.Client) *outbox {
@@ -39,14 +39,14 @@ func newOutbox(client *kgo.Client) *outbox {
 // so does, without a wait, every later call. If another goroutine takes the room first, the
 // record waits in the client.
 func (o *outbox) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) {
-	if err := o.lost.Load(); err != nil {
+	if err := o.lostErr.Load(); err != nil {
 		promise(r, *err)
 		return
 	}
 	if patience := patienceOf(ctx); patience > 0 {
 		if err := o.await(ctx, r, patience); err != nil {
 			if Final(err) {
-				o.lost.Store(&err)
+				o.lostErr.Store(&err)
 			}
 			promise(r, err)
 			return
@@ -113,9 +113,9 @@ func (o *outbox) waiting(r *kgo.Record) (records int64, full bool) {
 	return records, records >= o.records || o.client.BufferedProduceBytes()+size > o.bytes
 }
 
-// knows reports whether a topic has been introduced.
-func (o *outbox) knows(topic string) bool {
-	_, known := o.known.Load(topic)
+// hasLearnt reports whether a topic has been introduced.
+func (o *outbox) hasLearnt(topic string) bool {
+	_, known := o.learntTopics.Load(topic)
 	return known
 }
 
@@ -137,7 +137,7 @@ func (o *outbox) introduce(ctx context.Context, topic string, others ...string) 
 	defer o.introducing.Unlock()
 	requested := map[string]chan error{}
 	for _, t := range append(others, topic) {
-		if o.knows(t) || requested[t] != nil {
+		if o.hasLearnt(t) || requested[t] != nil {
 			continue
 		}
 		answer := make(chan error, 1)
@@ -150,7 +150,7 @@ func (o *outbox) introduce(ctx context.Context, topic string, others ...string) 
 	for t, answer := range requested {
 		switch err := <-answer; {
 		case err == nil || strings.Contains(err.Error(), noPartition):
-			o.known.Store(t, true)
+			o.learntTopics.Store(t, true)
 		case t == topic:
 			failed = err
 			o.strange.Store(true)

@@ -153,7 +153,7 @@ func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 // includes the questions for the end offsets.
 func TestStreamIsNotOpened(t *testing.T) {
 	t.Parallel()
-	asks := func(isolation int8, timestamp int64) func(kmsg.Request) bool {
+	listOffsets := func(isolation int8, timestamp int64) func(kmsg.Request) bool {
 		return func(r kmsg.Request) bool {
 			q := r.(*kmsg.ListOffsetsRequest)
 			return q.IsolationLevel == isolation && q.Topics[0].Topic == "in" && q.Topics[0].Partitions[0].Timestamp == timestamp
@@ -170,10 +170,10 @@ func TestStreamIsNotOpened(t *testing.T) {
 		"no sink":                  {change: func(c *StreamConfig) { c.Sink.Topic = "gone" }, want: `the topic "gone" does not exist`},
 		"another cluster":          {change: func(c *StreamConfig) { c.Sink.Connection = connection(newCluster(t, kfake.ClusterID("two"))) }, want: "source and sink are topics of two clusters"},
 		"no state":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed}, want: `the state topic "g-state" is needed`},
-		"no ends":                  {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(1, -1)}, want: "asking for the offsets to end at: the user may not Describe"},
-		"no ends, without until":   {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(1, -1)}},
-		"no starts":                {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(0, -2)}, want: "asking for the offsets to start at: the user may not Describe"},
-		"no starts, without until": {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: asks(0, -2)}},
+		"no ends":                  {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(1, -1)}, want: "asking for the offsets to end at: the user may not Describe"},
+		"no ends, without until":   {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(1, -1)}},
+		"no starts":                {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(0, -2)}, want: "asking for the offsets to start at: the user may not Describe"},
+		"no starts, without until": {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(0, -2)}},
 		"no group":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed}, want: `asking for the offsets of the consumer group "g": the user may not Describe consumer group "g"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -245,11 +245,11 @@ func TestOthersGetOn(t *testing.T) {
 	s := asking(t, c)
 	s.ends = map[Partition]int64{in0: 6}
 	for i, want := range []int64{0, 6, 6} {
-		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want || s.done[in0] != want {
-			t.Errorf("look %d: at %d, done %d, %v; want %d", i+1, s.at[in0], s.done[in0], err, want)
+		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want || s.committed[in0] != want {
+			t.Errorf("look %d: at %d, done %d, %v; want %d", i+1, s.at[in0], s.committed[in0], err, want)
 		}
 	}
-	s.at[in0], s.done[in0] = 3, 3 // they made progress: this is the first look at that offset
+	s.at[in0], s.committed[in0] = 3, 3 // they made progress: this is the first look at that offset
 	for i, want := range []int64{3, 6} {
 		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != want {
 			t.Errorf("look %d after they got on: at %d, %v; want %d", i+1, s.at[in0], err, want)
@@ -270,9 +270,9 @@ func TestNothingIsLearntAtTheEnd(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	s := asking(t, c)
 	s.ends, s.at[in0] = map[Partition]int64{in0: 4}, 4
-	asked := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
-	if err := s.learn(limited(t), nil); err != nil || asked.Hits() > 0 {
-		t.Errorf("%v after %d questions", err, asked.Hits())
+	questions := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	if err := s.learn(limited(t), nil); err != nil || questions.Hits() > 0 {
+		t.Errorf("%v after %d questions", err, questions.Hits())
 	}
 	if s.at[in0] = 3; s.learn(limited(t), nil) == nil {
 		t.Error("before the end nothing is asked")
@@ -466,7 +466,7 @@ func TestTopicsAreLearntOnce(t *testing.T) {
 	}
 	// A topic whose metadata cannot be read is asked for again.
 	for want := int64(3); want < 5; want++ {
-		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.knows("missing") || box.strange.Load() {
+		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.hasLearnt("missing") || box.strange.Load() {
 			t.Errorf("a missing one beside it: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
 		}
 	}

@@ -149,13 +149,13 @@ func TestPassIsOver(t *testing.T) {
 	}
 }
 
-// askedDecoder is a reader of a format that records whether a decoder was asked to carry columns.
-type askedDecoder struct {
+// recordingDecoder is a reader of a format that records whether a decoder was asked to carry columns.
+type recordingDecoder struct {
 	message.Reader
 	carry []bool
 }
 
-func (a *askedDecoder) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
+func (a *recordingDecoder) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
 	a.carry = append(a.carry, carry)
 	return a.Reader.Decoder(layout, carry)
 }
@@ -166,8 +166,8 @@ func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	s := open(t, sourceOf(c, "in"))
-	asked := &askedDecoder{Reader: s.reader}
-	s.reader = asked
+	decoder := &recordingDecoder{Reader: s.reader}
+	s.reader = decoder
 	for i, change := range []func(*microdata.Layout){
 		func(*microdata.Layout) {},
 		func(l *microdata.Layout) { l.Release[0].Column = -1 },
@@ -183,8 +183,8 @@ func TestColumnsAreCarriedWhereNeeded(t *testing.T) {
 		}
 		r.Close()
 	}
-	if want := []bool{false, true, true, false, true}; !slices.Equal(asked.carry, want) {
-		t.Errorf("carried %v, want %v", asked.carry, want)
+	if want := []bool{false, true, true, false, true}; !slices.Equal(decoder.carry, want) {
+		t.Errorf("carried %v, want %v", decoder.carry, want)
 	}
 }
 

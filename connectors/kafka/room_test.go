@@ -68,7 +68,7 @@ func TestTopicsThatAreWritten(t *testing.T) {
 	for _, topic := range []string{"a", "b", "c"} {
 		s.sinks.Store(topic, true)
 	}
-	s.noted = map[string]int32{"d": 1, "e": 2}
+	s.notePartitions = map[string]int32{"d": 1, "e": 2}
 	if got, want := slices.Sorted(slices.Values(s.written())), []string{"a", "b", "c", "d", "e", "g-state"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -22,9 +22,9 @@ func streamNumber(topic string, partition int32) int {
 
 // raw is a run of messages of one partition, not yet decoded.
 type raw struct {
-	records []*kgo.Record
-	decoder message.Decoder
-	keeps   bool
+	records        []*kgo.Record
+	decoder        message.Decoder
+	keepTombstones bool
 
 	messages   []*kgo.Record
 	tombstones []*kgo.Record
@@ -34,7 +34,7 @@ type raw struct {
 // no markers of transactions. Where the sink keeps tombstones, messages without a
 // value are left out of what is decoded; elsewhere the decoder rejects them.
 func newRaw(records []*kgo.Record, decoder message.Decoder, keepTombstones bool) *raw {
-	return &raw{records: records, decoder: decoder, keeps: keepTombstones}
+	return &raw{records: records, decoder: decoder, keepTombstones: keepTombstones}
 }
 
 // Decode implements connectors.Raw.
@@ -54,7 +54,7 @@ func (r *raw) Decode(b *microdata.Block) error {
 
 func (r *raw) split() {
 	r.messages = r.records
-	if !r.keeps {
+	if !r.keepTombstones {
 		return
 	}
 	for i, m := range r.records {

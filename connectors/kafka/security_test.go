@@ -35,19 +35,19 @@ import (
 // canary is the password that must not appear anywhere.
 const canary = "canary-password-31415"
 
-// seen collects the log.
-type seen struct {
+// logBuffer collects the log.
+type logBuffer struct {
 	sync.Mutex
 	bytes.Buffer
 }
 
-func (s *seen) Write(p []byte) (int, error) {
+func (s *logBuffer) Write(p []byte) (int, error) {
 	s.Lock()
 	defer s.Unlock()
 	return s.Buffer.Write(p)
 }
 
-func (s *seen) text() string {
+func (s *logBuffer) text() string {
 	s.Lock()
 	defer s.Unlock()
 	return s.Buffer.String()
@@ -56,7 +56,7 @@ func (s *seen) text() string {
 // watched returns a context with a logger that collects all levels, and a check that neither the
 // log nor an error contains the password.
 func watched(t *testing.T) (context.Context, func(err error)) {
-	log := new(seen)
+	log := new(logBuffer)
 	return zerolog.New(log).Level(zerolog.TraceLevel).WithContext(limited(t)), func(err error) {
 		t.Helper()
 		if text := log.text(); strings.Contains(text, canary) || !strings.Contains(text, `"from":"kafka client"`) {
@@ -291,7 +291,7 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log seen
+	var log logBuffer
 	l := zerolog.New(&log)
 	l.Info().Interface("sasl", config.SASL).Any("password", config.SASL.Password).Msg("")
 	for _, s := range []string{

@@ -250,12 +250,12 @@ func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 
 func (s *sink) delivered(_ *kgo.Record, err error) {
 	if err != nil {
-		s.lost(err)
+		s.noteLost(err)
 	}
 }
 
-// lost notes the first record that was lost, in words.
-func (s *sink) lost(err error) {
+// noteLost notes the first record that was lost, in words.
+func (s *sink) noteLost(err error) {
 	err = s.explain(err, "writing to "+s.topic)
 	s.failed.CompareAndSwap(nil, &err)
 }

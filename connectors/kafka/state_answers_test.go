@@ -25,11 +25,11 @@ func TestStatesOfManyAnswers(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(2, "g-state"))
 	cl := newClient(t, c, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	var mu sync.Mutex
-	asked := map[kmsg.Request]bool{}
+	requests := map[kmsg.Request]bool{}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		asked[r] = true
+		requests[r] = true
 		return true
 	}})
 	// The end of the last transaction is asked for only if the state topic ends in a gap.
@@ -54,18 +54,18 @@ func TestStatesOfManyAnswers(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(asked) < 5 {
-		t.Errorf("all came in %d answers", len(asked))
+	if len(requests) < 5 {
+		t.Errorf("all came in %d answers", len(requests))
 	}
 }
 
 // gap makes a state topic with one partition, records at offsets 0 to 3, and end offset 9. For
 // later offsets the brokers answer with the given batches. The last transaction ends after its
 // offset was asked for often enough.
-func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int64][]byte, refused bool) (asked *atomic.Int32) {
+func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int64][]byte, refused bool) (questions *atomic.Int32) {
 	t.Helper()
 	const end = 9
-	asked = new(atomic.Int32)
+	questions = new(atomic.Int32)
 	c.ControlKey(int16(kmsg.ListOffsets), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		q, answer := r.(*kmsg.ListOffsetsRequest), r.ResponseKind().(*kmsg.ListOffsetsResponse)
@@ -77,7 +77,7 @@ func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int6
 				switch p.Partition = one.Partition; {
 				case one.Timestamp == -2:
 					p.Offset = 0
-				case q.IsolationLevel == 1 && int(asked.Add(1)) <= open:
+				case q.IsolationLevel == 1 && int(questions.Add(1)) <= open:
 					p.Offset = end - 1
 				default:
 					p.Offset = end
@@ -109,7 +109,7 @@ func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int6
 		answer.Topics = append(answer.Topics, topic)
 		return answer, nil, true
 	})
-	return asked
+	return questions
 }
 
 // A state topic that compaction has shortened at its end is read completely: over empty batches and
@@ -141,7 +141,7 @@ func TestStatesEndInAGap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := gap(t, c, details["g-state"].ID, test.open, test.batches, test.refused)
+			questions := gap(t, c, details["g-state"].ID, test.open, test.batches, test.refused)
 			source := &SourceConfig{Connection: connection(c), Group: "g"}
 			source.tuning = append(slices.Clone(source.tuning), kgo.DisableFetchSessions(), kgo.FetchMaxWait(50*time.Millisecond))
 			got, err := ReadStates(limited(t), source, "p", zerolog.Nop())
@@ -151,8 +151,8 @@ func TestStatesEndInAGap(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(got) != 1 || string(got[of]["a"]) != "3" || len(got[of]) != 1 || int(asked.Load()) <= test.open {
-				t.Errorf("states %q, %v; transactions asked for %d times", got, err, asked.Load())
+			if err != nil || len(got) != 1 || string(got[of]["a"]) != "3" || len(got[of]) != 1 || int(questions.Load()) <= test.open {
+				t.Errorf("states %q, %v; transactions asked for %d times", got, err, questions.Load())
 			}
 		})
 	}

@@ -57,7 +57,7 @@ type Stream struct {
 	config          StreamConfig
 	topics          []topic             // of the source, as they were when the stream was opened
 	statePartitions int32               // of the state topic
-	noted           map[string]int32    // partitions of the topics that Note writes to
+	notePartitions  map[string]int32    // partitions of the topics that Note writes to
 	began           map[Partition]int64 // where a bounded stream begins
 
 	transactional string // the transactional id; "": not joined yet
@@ -69,20 +69,20 @@ type Stream struct {
 	limits sync.Map                   // of the size of a batch, by topic of the sink: int32
 	sinks  sync.Map                   // topics that what is released goes to
 
-	client  *kgo.Client
-	outbox  *outbox                   // of the client
-	abandon context.CancelFunc        // ends what the client does, at once
-	session *kgo.GroupTransactSession // nil with at_least_once
-	cleared bool                      // since it joined: what one of the same name has left open is ended
-	decoder message.Decoder
-	keeps   bool // tombstones pass
+	client         *kgo.Client
+	outbox         *outbox                   // of the client
+	abandon        context.CancelFunc        // ends what the client does, at once
+	session        *kgo.GroupTransactSession // nil with at_least_once
+	cleared        bool                      // since it joined: what one of the same name has left open is ended
+	decoder        message.Decoder
+	keepTombstones bool // tombstones pass
 
 	mu         sync.Mutex
 	owned      map[Partition]int // how often the partition has been assigned
 	assigned   int               // counter behind owned
 	assignedAt time.Time         // when it was last told of partitions, or of none; zero: not yet, or it was thrown out since
 	entered    map[Partition]int // what owned was when the partition was last entered
-	shown      map[Partition]int // what the observer was last told of
+	reported   map[Partition]int // what the observer was last told of
 	blocked    atomic.Bool       // a rebalance waits for the open transaction
 
 	pending     map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
@@ -99,8 +99,8 @@ type Stream struct {
 	drainedAt   atomic.Int64        // when it was first set, in nanoseconds
 	ends        map[Partition]int64 // where a bounded stream ends; nil: it does not
 	at          map[Partition]int64 // the next offset of each partition that has been polled
-	done        map[Partition]int64 // the same as of the last commit
-	looked      map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
+	committed   map[Partition]int64 // the same as of the last commit
+	lastLook    map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
 }
 
 const (
@@ -126,12 +126,12 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	ctx, abandon := context.WithCancel(context.Background())
 	s.abandon = abandon
 	options = append(options, kgo.WithContext(ctx))
-	s.decoder, s.keeps = decoder, keepTombstones
+	s.decoder, s.keepTombstones = decoder, keepTombstones
 	s.entered, s.owned, s.assignedAt = map[Partition]int{}, map[Partition]int{}, time.Time{}
-	s.at, s.done, s.looked = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
+	s.at, s.committed, s.lastLook = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
 	s.pending = map[Partition][]*kgo.Record{}
 	s.failed = new(atomic.Pointer[error])
-	s.promise = s.promised(s.failed)
+	s.promise = s.onWritten(s.failed)
 	s.reset()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
 		if s.client, err = kgo.NewClient(append(options, c.tuning...)...); err != nil {
@@ -163,12 +163,12 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 func (s *Stream) written() []string {
 	var topics []string
 	s.sinks.Range(func(topic, _ any) bool { topics = append(topics, topic.(string)); return true })
-	return append(slices.AppendSeq(topics, maps.Keys(s.noted)), s.config.Source.StateTopic(s.config.Name))
+	return append(slices.AppendSeq(topics, maps.Keys(s.notePartitions)), s.config.Source.StateTopic(s.config.Name))
 }
 
 // Decode sets the decoder for what is polled from now on.
 func (s *Stream) Decode(d message.Decoder, keepTombstones bool) {
-	s.decoder, s.keeps = d, keepTombstones
+	s.decoder, s.keepTombstones = d, keepTombstones
 }
 
 func (s *Stream) compression() string {
@@ -323,7 +323,7 @@ func (s *Stream) over() bool {
 func (s *Stream) flush() bool {
 	for _, p := range slices.SortedFunc(maps.Keys(s.pending), comparePartitions) {
 		if records := s.pending[p]; len(records) > 0 {
-			s.queue = append(s.queue, newRaw(records, s.decoder, s.keeps))
+			s.queue = append(s.queue, newRaw(records, s.decoder, s.keepTombstones))
 		}
 		delete(s.pending, p)
 	}
@@ -417,7 +417,7 @@ func (s *Stream) take(p Partition, records []*kgo.Record) {
 			s.pending[p] = records
 			return
 		}
-		s.queue = append(s.queue, newRaw(records[:n:n], s.decoder, s.keeps))
+		s.queue = append(s.queue, newRaw(records[:n:n], s.decoder, s.keepTombstones))
 		records = records[n:]
 	}
 }
@@ -435,7 +435,7 @@ func (s *Stream) Produce(ctx context.Context, r *kgo.Record) {
 // aborted together and need not be waited for.
 func (s *Stream) ready(ctx context.Context, topic string) bool {
 	failed := s.failed
-	if s.outbox.knows(topic) {
+	if s.outbox.hasLearnt(topic) {
 		return true
 	}
 	if failed.Load() != nil {
@@ -443,7 +443,7 @@ func (s *Stream) ready(ctx context.Context, topic string) bool {
 	}
 	err := await(ctx, "writing to "+topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, topic, s.written()...) })
 	if err != nil {
-		s.lost(topic, err, failed)
+		s.noteLost(topic, err, failed)
 	}
 	return err == nil
 }
@@ -453,19 +453,19 @@ func (s *Stream) ready(ctx context.Context, topic string) bool {
 // which a stream makes millions a second.
 func (s *Stream) send(ctx context.Context, r *kgo.Record) { s.outbox.produce(ctx, r, s.promise) }
 
-// promised notes the outcome of a client's records: a lost one fails the open transaction. It
+// onWritten notes the outcome of a client's records: a lost one fails the open transaction. It
 // has the client's own failed, so that late errors of an earlier client fail no later
 // transaction.
-func (s *Stream) promised(failed *atomic.Pointer[error]) func(*kgo.Record, error) {
+func (s *Stream) onWritten(failed *atomic.Pointer[error]) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		if err != nil {
-			s.lost(r.Topic, err, failed)
+			s.noteLost(r.Topic, err, failed)
 		}
 	}
 }
 
-// lost notes the first record that was lost, in words. An error about a rival is always noted.
-func (s *Stream) lost(topic string, err error, failed *atomic.Pointer[error]) {
+// noteLost notes the first record that was lost, in words. An error about a rival is always noted.
+func (s *Stream) noteLost(topic string, err error, failed *atomic.Pointer[error]) {
 	if strings.Contains(err.Error(), noPartition) {
 		err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic), Err: err}
 	}

@@ -26,9 +26,9 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	defer s.client.AllowRebalance()
 	defer func() {
 		if committed {
-			s.done = maps.Clone(s.at)
+			s.committed = maps.Clone(s.at)
 		} else {
-			s.at = maps.Clone(s.done)
+			s.at = maps.Clone(s.committed)
 		}
 	}()
 	if s.session == nil {

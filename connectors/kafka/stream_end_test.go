@@ -95,8 +95,8 @@ func TestMembersShareThePartitions(t *testing.T) {
 						leave = false
 					}
 				}
-				same(t, "partition 0", lines(t, c, "out", 0), wanted(20, 30))
-				same(t, "partition 1", lines(t, c, "out", 1), wanted(100, 30))
+				same(t, "partition 0", lines(t, c, "out", 0), wantedLines(20, 30))
+				same(t, "partition 1", lines(t, c, "out", 1), wantedLines(100, 30))
 				if at := []int64{groupAt(t, cl, in0), groupAt(t, cl, in1)}; !slices.Equal(at, []int64{30, 30}) {
 					t.Errorf("the group is at %v", at)
 				}
@@ -168,7 +168,7 @@ func TestInstanceTakesOver(t *testing.T) {
 		t.Errorf("the first has committed, %v", err)
 	}
 	second.all(t)
-	same(t, "released", lines(t, c, "out", 0), wanted(20, 30))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(20, 30))
 }
 
 // A transaction that has lost a record is not committed. If a retry may help, the records are read
@@ -214,8 +214,8 @@ func TestLostMessagesAreNotCommitted(t *testing.T) {
 			m.join(t)
 			m.all(t)
 			if delivery == "" {
-				same(t, "released", lines(t, c, "out", 0), wanted(20, 30))
-			} else if got, want := lines(t, c, "out", 0), wanted(20, 30); !slices.Equal(got[len(got)-30:], want) {
+				same(t, "released", lines(t, c, "out", 0), wantedLines(20, 30))
+			} else if got, want := lines(t, c, "out", 0), wantedLines(20, 30); !slices.Equal(got[len(got)-30:], want) {
 				t.Errorf("released in the end: %v", got)
 			}
 		})
@@ -240,7 +240,7 @@ func TestEndIsRefused(t *testing.T) {
 	m.Leave()
 	m.join(t)
 	m.all(t)
-	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(20, 5))
 }
 
 // Without transactions the offsets are committed. If that fails for a time, the records are read
@@ -271,7 +271,7 @@ func TestOffsetsAreNotCommitted(t *testing.T) {
 	m.Leave()
 	m.join(t)
 	m.all(t)
-	want := wanted(20, 10)
+	want := wantedLines(20, 10)
 	same(t, "released", lines(t, c, "out", 0), slices.Concat(want, want, want))
 }
 
@@ -284,7 +284,7 @@ func TestStreamEndsInAGap(t *testing.T) {
 	transaction(t, c, "in", 1, 100, 3, kgo.TryAbort)
 	m := newMember(t, c, nil)
 	m.all(t)
-	same(t, "partition 0", lines(t, c, "out", 0), wanted(20, 5))
+	same(t, "partition 0", lines(t, c, "out", 0), wantedLines(20, 5))
 	same(t, "partition 1", lines(t, c, "out", 1), nil)
 	m.Leave()
 	fill(t, cl, "in", 1, 200, 6)

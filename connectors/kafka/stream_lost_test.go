@@ -25,12 +25,12 @@ import (
 // answer meanwhile.
 func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) bool) (seen <-chan struct{}, release func()) {
 	t.Helper()
-	came, over, awake := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	arrived, over, awake := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var done atomic.Bool
 	c.ControlKey(int16(key), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		if one(r) && done.CompareAndSwap(false, true) {
-			close(came)
+			close(arrived)
 			c.SleepControl(func() { <-over })
 			close(awake)
 		}
@@ -48,7 +48,7 @@ func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) b
 		}
 	})
 	t.Cleanup(release)
-	return came, release
+	return arrived, release
 }
 
 // asksFor returns a condition that is true for metadata requests about a topic.
@@ -82,8 +82,8 @@ func TestNoRecordIsForgotten(t *testing.T) {
 		}
 		return nil
 	}
-	if err := box.introduce(ctx, "out", "beside", "missing"); err != nil || !box.knows("out") || !box.knows("beside") || box.knows("missing") || box.strange.Load() {
-		t.Fatalf("introduced: %v, out %v, beside %v, missing %v, strange %v", err, box.knows("out"), box.knows("beside"), box.knows("missing"), box.strange.Load())
+	if err := box.introduce(ctx, "out", "beside", "missing"); err != nil || !box.hasLearnt("out") || !box.hasLearnt("beside") || box.hasLearnt("missing") || box.strange.Load() {
+		t.Fatalf("introduced: %v, out %v, beside %v, missing %v, strange %v", err, box.hasLearnt("out"), box.hasLearnt("beside"), box.hasLearnt("missing"), box.strange.Load())
 	}
 	produce("out", 0)
 	if err := wait(); err != nil {
@@ -120,19 +120,19 @@ func TestStreamLearnsItsTopicsFirst(t *testing.T) {
 	c, cl := streamCluster(t)
 	fill(t, cl, "in", 0, 20, 5)
 	m := newMember(t, c, nil)
-	if m.outbox.knows("out") {
+	if m.outbox.hasLearnt("out") {
 		t.Error("out is known before anything was written")
 	}
 	if err := m.transaction(t, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, topic := range []string{"out", "held", m.config.Source.StateTopic("p")} {
-		if !m.outbox.knows(topic) {
+		if !m.outbox.hasLearnt(topic) {
 			t.Errorf("%s is not known", topic)
 		}
 	}
 	m.end(t, true)
-	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(20, 5))
 }
 
 // If a topic cannot be learnt, the transaction fails and its client is replaced.
@@ -154,7 +154,7 @@ func TestStreamWithAStrangeTopic(t *testing.T) {
 		m.Leave()
 		m.join(t)
 		m.all(t)
-		if got, want := lines(t, c, "out", 0), wanted(20, 5); !slices.Equal(got[len(got)-5:], want) || delivery == "" && len(got) != 5 {
+		if got, want := lines(t, c, "out", 0), wantedLines(20, 5); !slices.Equal(got[len(got)-5:], want) || delivery == "" && len(got) != 5 {
 			t.Errorf("delivery %q: released %v", delivery, got)
 		}
 	}
@@ -185,7 +185,7 @@ func TestStuckClientIsGivenUp(t *testing.T) {
 	m.Leave()
 	m.join(t)
 	m.all(t)
-	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(20, 5))
 }
 
 // Without transactions, a client that was refused a producer id cannot recover, so it is replaced.
@@ -205,7 +205,7 @@ func TestClientWithoutAnIdIsGivenUp(t *testing.T) {
 	m.Leave()
 	m.join(t)
 	m.all(t)
-	same(t, "released", lines(t, c, "out", 0), wanted(20, 5))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(20, 5))
 }
 
 // If the client has received no producer id, it asks once more. A member without time left does not
@@ -219,8 +219,8 @@ func TestBeginningHasAnEnd(t *testing.T) {
 			refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.RequestTimedOut})
 			m := newMember(t, c, nil)
 			m.cleared = true // it has begun before
-			asked := 0
-			seen, _ := hold(t, c, kmsg.InitProducerID, func(kmsg.Request) bool { asked++; return asked == 2 })
+			requests := 0
+			seen, _ := hold(t, c, kmsg.InitProducerID, func(kmsg.Request) bool { requests++; return requests == 2 })
 			ctx, cancel := context.WithCancel(limited(t))
 			defer cancel()
 			if patience == 0 {
@@ -293,12 +293,12 @@ func TestNothingIsLearntAfterAFailure(t *testing.T) {
 	s := asking(t, c)
 	lost := errors.New("lost")
 	s.failed.Store(&lost)
-	asked := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Observe: true, When: asksFor("missing")})
+	questions := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Observe: true, When: asksFor("missing")})
 	for range 1000 {
 		s.Produce(limited(t), &kgo.Record{Topic: "missing"})
 	}
-	if s.failure() != lost || asked.Hits() > 0 || s.client.BufferedProduceRecords() > 0 {
-		t.Errorf("%v, %d questions, %d records are held", s.failure(), asked.Hits(), s.client.BufferedProduceRecords())
+	if s.failure() != lost || questions.Hits() > 0 || s.client.BufferedProduceRecords() > 0 {
+		t.Errorf("%v, %d questions, %d records are held", s.failure(), questions.Hits(), s.client.BufferedProduceRecords())
 	}
 }
 
@@ -330,7 +330,7 @@ func TestThrownOutAtTheEnd(t *testing.T) {
 			if len(after) != 2 || after[in0] == before[in0] || after[in1] == before[in1] || !m.Settled() {
 				t.Errorf("it had %v and has %v, settled %v", before, after, m.Settled())
 			}
-			same(t, "released", append(lines(t, c, "out", 0), lines(t, c, "out", 1)...), append(wanted(20, 5), wanted(40, 5)...))
+			same(t, "released", append(lines(t, c, "out", 0), lines(t, c, "out", 1)...), append(wantedLines(20, 5), wantedLines(40, 5)...))
 		})
 	}
 }

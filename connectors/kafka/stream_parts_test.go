@@ -32,8 +32,8 @@ func offline() *Stream {
 			Commit: Commit{Interval: connectors.Duration(time.Second), Records: 100}, Due: func() bool { return false },
 			Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 		},
-		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, done: map[Partition]int64{},
-		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, looked: map[Partition]int64{}, noted: map[string]int32{},
+		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, committed: map[Partition]int64{},
+		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
 	}
 }
 
@@ -300,17 +300,17 @@ func TestRivals(t *testing.T) {
 func TestLostMessagesFailATransaction(t *testing.T) {
 	r := &kgo.Record{Topic: "out"}
 	s := offline()
-	if s.promised(s.failed)(r, nil); s.failure() != nil {
+	if s.onWritten(s.failed)(r, nil); s.failure() != nil {
 		t.Error("it was taken")
 	}
-	s.promised(s.failed)(r, errors.New("invalid record partitioning choice of 3 from 2"))
-	s.promised(s.failed)(r, kerr.TopicAuthorizationFailed)
+	s.onWritten(s.failed)(r, errors.New("invalid record partitioning choice of 3 from 2"))
+	s.onWritten(s.failed)(r, kerr.TopicAuthorizationFailed)
 	if err := s.failure(); !Final(err) || err.Error() != "writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
 		t.Errorf("the error is %v", err)
 	}
 	s = offline()
-	s.promised(s.failed)(r, kerr.TopicAuthorizationFailed)
-	s.promised(s.failed)(r, errors.New("later"))
+	s.onWritten(s.failed)(r, kerr.TopicAuthorizationFailed)
+	s.onWritten(s.failed)(r, errors.New("later"))
 	if err := s.failure(); !Final(err) || !strings.Contains(err.Error(), `may not Write to topic "out"`) {
 		t.Errorf("the error is %v", err)
 	}
@@ -322,7 +322,7 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	for i := range rivals {
 		s.begunAt.Store(time.Now().UnixNano())
 		s.failed.Store(nil)
-		s.promised(s.failed)(r, kerr.ProducerFenced)
+		s.onWritten(s.failed)(r, kerr.ProducerFenced)
 		if err := s.failure(); err == nil || Final(err) != (i == rivals-1) {
 			t.Errorf("the %dth: %v", i+1, err)
 		}
@@ -334,7 +334,7 @@ func TestMessagesOfAClientThatWasLeft(t *testing.T) {
 	s := offline()
 	before := s.failed
 	s.failed = new(atomic.Pointer[error])
-	if s.promised(before)(&kgo.Record{Topic: "out"}, kgo.ErrClientClosed); s.failure() != nil {
+	if s.onWritten(before)(&kgo.Record{Topic: "out"}, kgo.ErrClientClosed); s.failure() != nil {
 		t.Errorf("the next one fails: %v", s.failure())
 	}
 }
@@ -377,17 +377,17 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-type shown struct {
+type observerView struct {
 	observer
 	times int
 }
 
-func (o *shown) Assigned(parts map[string][]int32) { o.times++; o.observer.Assigned(parts) }
+func (o *observerView) Assigned(parts map[string][]int32) { o.times++; o.observer.Assigned(parts) }
 
 // The observer is told of each change of the assignment, in order, also of a change to no
 // partition.
 func TestObserverIsToldOfChanges(t *testing.T) {
-	s, o := offline(), &shown{}
+	s, o := offline(), &observerView{}
 	s.config.Watch = o
 	for i, c := range []struct {
 		owned map[Partition]int
@@ -409,7 +409,7 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 // The position of a transaction in a partition is known if the transaction has read a record there.
 func TestPlaceInAPartition(t *testing.T) {
 	s := offline()
-	s.at, s.done = map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 7, in1: 3}
+	s.at, s.committed = map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 7, in1: 3}
 	for p, want := range map[Partition]string{in0: "7 false", in1: "4 true", {Topic: "other"}: "0 false"} {
 		next, ok := s.At(p)
 		if got := fmt.Sprint(next, ok); got != want {

@@ -35,7 +35,7 @@ func asking(t *testing.T, c *kfake.Cluster) *Stream {
 	t.Cleanup(client.Close)
 	s.client = client
 	s.member.Store(client)
-	s.outbox, s.promise = newOutbox(client), s.promised(s.failed)
+	s.outbox, s.promise = newOutbox(client), s.onWritten(s.failed)
 	return s
 }
 
@@ -192,8 +192,8 @@ func TestEndInPartitionsOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if !maps.Equal(s.at, want) || !maps.Equal(s.done, want) {
-			t.Fatalf("at %v, done %v, want %v", s.at, s.done, want)
+		if !maps.Equal(s.at, want) || !maps.Equal(s.committed, want) {
+			t.Fatalf("at %v, done %v, want %v", s.at, s.committed, want)
 		}
 	}
 	look(map[Partition]int64{in0: 0, in1: 0, in2: 0}) // records remain
@@ -210,7 +210,7 @@ func TestEndInPartitionsOfOthers(t *testing.T) {
 	if err := c.DeleteRecords("in", 2, 6); err != nil {
 		t.Fatal(err)
 	}
-	s.at[in2], s.done[in2] = 1, 1
+	s.at[in2], s.committed[in2] = 1, 1
 	look(map[Partition]int64{in0: 4, in1: 4, in2: 6})
 	if err := c.DeleteRecords("in", 2, 8); err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 		{"another one has committed what was not read", map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 5, in1: 4}, map[Partition]int64{in0: 5, in1: 2}, ""},
 	} {
 		s := asking(t, c)
-		s.at, s.done = test.at, test.done
+		s.at, s.committed = test.at, test.done
 		commit(t, cl, test.group)
 		err := s.verifyAborted(limited(t))
 		if got := fmt.Sprint(err); (test.want == "") != (err == nil) || !strings.HasSuffix(got, test.want) && err != nil {
@@ -280,7 +280,7 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 		}
 	}
 	s := asking(t, c)
-	s.at, s.done = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
+	s.at, s.committed = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
 	commit(t, cl, map[Partition]int64{in0: 5})
 	// While the markers are being written the question is repeated. A permanent error is returned.
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.UnstableOffsetCommit, Count: 2})
@@ -290,7 +290,7 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 	fault.Remove()
 	for _, key := range []kmsg.Key{kmsg.OffsetFetch, kmsg.InitProducerID} {
 		s = asking(t, c)
-		s.at, s.done = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
+		s.at, s.committed = map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}
 		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.ClusterAuthorizationFailed, Count: -1})
 		if err := s.verifyAborted(limited(t)); !errors.Is(err, kerr.ClusterAuthorizationFailed) {
 			t.Errorf("%s is refused: %v", kmsg.NameForKey(int16(key)), err)
@@ -372,7 +372,7 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(2, "notes", "held"), kfake.SeedTopics(1, "narrow"))
 	s := asking(t, c)
 	s.topics = []topic{{"in", 2}}
-	if err := s.Beside(t.Context(), nil, ""); err != nil || len(s.noted) > 0 {
+	if err := s.Beside(t.Context(), nil, ""); err != nil || len(s.notePartitions) > 0 {
 		t.Errorf("nothing beside it: %v", err)
 	}
 	for _, test := range []struct {
@@ -388,8 +388,8 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 			t.Errorf("%v, held in %q: %v, want %q", test.notes, test.hold, err, test.want)
 		}
 	}
-	if want := (map[string]int32{"notes": 2, "narrow": 1}); !maps.Equal(s.noted, want) {
-		t.Errorf("they have %v partitions, want %v", s.noted, want)
+	if want := (map[string]int32{"notes": 2, "narrow": 1}); !maps.Equal(s.notePartitions, want) {
+		t.Errorf("they have %v partitions, want %v", s.notePartitions, want)
 	}
 	for _, n := range []int32{0, 1, 3} {
 		s.Note(limited(t), "notes", Partition{Topic: "in", Number: n}, fmt.Append(nil, n))

@@ -99,10 +99,10 @@ func (s *Stream) unread(p Partition) bool {
 
 // show tells the observer what has been assigned, where that has changed.
 func (s *Stream) show(owned map[Partition]int) {
-	if maps.Equal(owned, s.shown) && s.shown != nil {
+	if maps.Equal(owned, s.reported) && s.reported != nil {
 		return
 	}
-	s.shown = owned
+	s.reported = owned
 	byTopic := map[string][]int32{}
 	for _, p := range slices.SortedFunc(maps.Keys(owned), comparePartitions) {
 		byTopic[p.Topic] = append(byTopic[p.Topic], p.Number)
@@ -145,7 +145,7 @@ func (s *Stream) EnterAssigned(ctx context.Context) error {
 		return err
 	}
 	for _, p := range fresh {
-		s.at[p], s.done[p] = at[p], at[p]
+		s.at[p], s.committed[p] = at[p], at[p]
 		if err := s.config.Enter(p, at[p], states[StateOf{s.config.Name, p}]); err != nil {
 			return &EnterError{p, err}
 		}
@@ -208,7 +208,7 @@ func (s *Stream) Settled() bool {
 // read; ok is false if it has read nothing of the partition.
 func (s *Stream) At(p Partition) (next int64, ok bool) {
 	next, ok = s.at[p]
-	return next, ok && next != s.done[p]
+	return next, ok && next != s.committed[p]
 }
 
 // Finished reports whether a bounded stream has come to its end.
@@ -244,8 +244,8 @@ func (s *Stream) lookAhead(ctx context.Context) error {
 			if s.entered[p] != assignment {
 				continue // where it begins is not known yet
 			}
-		} else if before, known := s.looked[p]; !known || before != at {
-			s.looked[p] = at // the other one gets on
+		} else if before, known := s.lastLook[p]; !known || before != at {
+			s.lastLook[p] = at // the other one gets on
 			continue
 		}
 		next, err := rest.beyond(ctx, p, at, end)
@@ -258,7 +258,7 @@ func (s *Stream) lookAhead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.at[p], s.done[p] = next, next
+		s.at[p], s.committed[p] = next, next
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 	offsets.Each(func(o kadm.OffsetResponse) {
 		p := Partition{Topic: o.Topic, Number: o.Partition}
 		if _, mine := owned[p]; !mine && o.Err == nil && o.At > s.at[p] {
-			s.at[p], s.done[p] = o.At, o.At
+			s.at[p], s.committed[p] = o.At, o.At
 		}
 	})
 	return nil
@@ -404,7 +404,7 @@ func (s *Stream) verifyAborted(ctx context.Context) error {
 	}
 	for p := range s.at {
 		o, known := offsets.Lookup(p.Topic, p.Number)
-		if _, read := s.At(p); read && known && o.At != s.done[p] {
+		if _, read := s.At(p); read && known && o.At != s.committed[p] {
 			return fmt.Errorf("it may have been committed all the same: the group is at offset %d of %s", o.At, p)
 		}
 	}

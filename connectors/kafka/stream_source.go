@@ -92,7 +92,7 @@ func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.De
 // OpenStream finds the topics of a stream and checks that everything it writes to
 // is there. Nothing is read.
 func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
-	s := &Stream{config: c, noted: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error])}
+	s := &Stream{config: c, notePartitions: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error])}
 	client, err := c.Source.connect(c.Log)
 	if err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func (s *Stream) Beside(ctx context.Context, notes []string, hold string) error 
 			return err
 		}
 		for _, t := range topics {
-			s.noted[t.name] = t.partitions
+			s.notePartitions[t.name] = t.partitions
 		}
 	}
 	if hold != "" {
@@ -281,7 +281,7 @@ func (s *Stream) Close() {
 // Note adds a message for people or programs beside the release (a quarantine
 // entry, a snapshot) to the open transaction.
 func (s *Stream) Note(ctx context.Context, topic string, p Partition, value []byte) {
-	s.Produce(ctx, &kgo.Record{Topic: topic, Partition: p.Number % max(1, s.noted[topic]), Value: value})
+	s.Produce(ctx, &kgo.Record{Topic: topic, Partition: p.Number % max(1, s.notePartitions[topic]), Value: value})
 }
 
 // explainRead writes an error of reading in words; without a topic it is an error of the

@@ -173,9 +173,9 @@ func lines(t *testing.T, c *kfake.Cluster, topic string, partition int32) (all [
 	return all
 }
 
-// wanted returns the released lines of n messages of fill. The messages with numbers in gone are
+// wantedLines returns the released lines of n messages of fill. The messages with numbers in gone are
 // tombstones.
-func wanted(from, n int, gone ...int) (all []string) {
+func wantedLines(from, n int, gone ...int) (all []string) {
 	for i := from; i < from+n; i++ {
 		switch {
 		case slices.Contains(gone, i):
@@ -224,8 +224,8 @@ func TestStreamKeepsTheOrder(t *testing.T) {
 	fillWith(t, cl, 1, 100, 3, 100, 101, 102) // only tombstones
 	m := newMember(t, c, nil)
 	m.all(t)
-	same(t, "partition 0", lines(t, c, "out", 0), wanted(0, 30, gone...))
-	same(t, "partition 1", lines(t, c, "out", 1), wanted(100, 3, 100, 101, 102))
+	same(t, "partition 0", lines(t, c, "out", 0), wantedLines(0, 30, gone...))
+	same(t, "partition 1", lines(t, c, "out", 1), wantedLines(100, 3, 100, 101, 102))
 	if !maps.EqualFunc(m.watch.assigned, map[string][]int32{"in": {0, 1}}, slices.Equal) {
 		t.Errorf("assigned: %v", m.watch.assigned)
 	}
@@ -274,7 +274,7 @@ func TestStreamTransactions(t *testing.T) {
 			if next, ok := m.At(part); next != 40 || ok {
 				t.Errorf("after a commit: read up to %d, %v", next, ok)
 			}
-			want := wanted(0, 40)
+			want := wantedLines(0, 40)
 			if delivery != "" {
 				want = append(want, want...) // after an abort the same records are read again
 			}
@@ -284,7 +284,7 @@ func TestStreamTransactions(t *testing.T) {
 				t.Errorf("the group is at %d, %v", o.At, err)
 			}
 			m.all(t)
-			same(t, "in the end", lines(t, c, "out", 0), append(want, wanted(40, 60)...))
+			same(t, "in the end", lines(t, c, "out", 0), append(want, wantedLines(40, 60)...))
 		})
 	}
 }
@@ -328,8 +328,8 @@ func TestStreamGoesOn(t *testing.T) {
 	if got := second.kept[one]; len(got) > 0 || second.entered[one] != 10 {
 		t.Errorf("of the other partition it was given %q at %d", got, second.entered[one])
 	}
-	same(t, "partition 0", lines(t, c, "out", 0), wanted(0, 70))
-	same(t, "partition 1", lines(t, c, "out", 1), wanted(200, 10))
+	same(t, "partition 0", lines(t, c, "out", 0), wantedLines(0, 70))
+	same(t, "partition 1", lines(t, c, "out", 1), wantedLines(200, 10))
 	states, err := ReadStates(limited(t), sourceOf(c, "in"), "p", zerolog.Nop())
 	if err != nil || len(states) != 1 || string(states[StateOf{"p", zero}]["count"]) != "60" {
 		t.Errorf("the group's state: %q, %v", states, err)
@@ -349,7 +349,7 @@ func TestStreamHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.end(t, true)
-	same(t, "held", lines(t, c, "held", 0), wanted(0, 10, 3))
+	same(t, "held", lines(t, c, "held", 0), wantedLines(0, 10, 3))
 	same(t, "released", lines(t, c, "out", 0), nil)
 }
 
@@ -362,7 +362,7 @@ func TestStreamWindows(t *testing.T) {
 	if got, want := fmt.Sprint(m.blocks), "[0:16 0:16 0:8 0:10]"; got != want {
 		t.Errorf("blocks %s, want %s", got, want)
 	}
-	same(t, "released", lines(t, c, "out", 0), wanted(0, 50))
+	same(t, "released", lines(t, c, "out", 0), wantedLines(0, 50))
 }
 
 // A message that the topic refuses is a final error with the place of the message.

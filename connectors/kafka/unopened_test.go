@@ -59,10 +59,10 @@ func TestSourceIsNotOpened(t *testing.T) {
 	// If any question fails, no source is returned: the five questions for offsets, and the
 	// question for the names that match a pattern.
 	for n, want := range []string{"asking for the offsets to start at: ", "asking for the first offsets: ", "asking for the last stable offsets: ", "asking for the end offsets: "} {
-		asked := map[kmsg.Request]bool{}
+		requests := map[kmsg.Request]bool{}
 		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
-			asked[r] = true
-			return len(asked) > n
+			requests[r] = true
+			return len(requests) > n
 		}})
 		if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("the %dth question for offsets: %v, want %s", n+1, err, want)
@@ -329,8 +329,8 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 	stopped := errors.New("stopped")
 	for _, key := range []kmsg.Key{kmsg.Metadata, kmsg.OffsetCommit} {
 		ctx, cancel := context.WithCancelCause(limited(t))
-		asked := false
-		seen, _ := hold(t, c, key, func(kmsg.Request) bool { defer func() { asked = true }(); return !asked })
+		delayed := false
+		seen, _ := hold(t, c, key, func(kmsg.Request) bool { defer func() { delayed = true }(); return !delayed })
 		go func() { <-seen; cancel(stopped) }()
 		if err := s.commitStarts(ctx, s.client, at, of); err == nil || Final(err) || !strings.HasPrefix(err.Error(), what) {
 			t.Errorf("%s is not answered: %v", kmsg.NameForKey(int16(key)), err)

@@ -132,7 +132,7 @@ type cutter struct {
 	bytes   int // 0: unbounded
 
 	begun, ended bool
-	held         []byte
+	buffer       []byte
 	scanned      int // of held: whole rows
 	rows         int // that they are
 
@@ -145,7 +145,7 @@ var errFormat = errors.New("what the server sends is not the binary format of CO
 
 // Write takes a piece.
 func (c *cutter) Write(piece []byte) (int, error) {
-	c.held = append(c.held, piece...)
+	c.buffer = append(c.buffer, piece...)
 	if err := c.scan(); err != nil {
 		return 0, &Error{What: c.pass.source.label, Why: err.Error()}
 	}
@@ -155,14 +155,14 @@ func (c *cutter) Write(piece []byte) (int, error) {
 // scan looks for whole rows and hands on the runs that they complete.
 func (c *cutter) scan() error {
 	if !c.begun {
-		n, err := header(c.held)
+		n, err := header(c.buffer)
 		if n == 0 || err != nil {
 			return err
 		}
-		c.held, c.begun = c.held[n:], true
+		c.buffer, c.begun = c.buffer[n:], true
 	}
 	for {
-		rest := c.held[c.scanned:]
+		rest := c.buffer[c.scanned:]
 		switch {
 		case len(rest) > 0 && c.ended:
 			return errFormat
@@ -170,7 +170,7 @@ func (c *cutter) scan() error {
 			return nil
 		case int16(binary.BigEndian.Uint16(rest)) == -1:
 			c.ended = true
-			c.held = slices.Delete(c.held, c.scanned, c.scanned+2)
+			c.buffer = slices.Delete(c.buffer, c.scanned, c.scanned+2)
 			continue
 		}
 		n, err := c.row(rest)
@@ -294,8 +294,8 @@ func (c *cutter) emit() error {
 	if c.rows == 0 {
 		return nil
 	}
-	r := &run{pass: c.pass, data: bytes.Clone(c.held[:c.scanned]), rows: c.rows}
-	c.held = append(c.held[:0], c.held[c.scanned:]...)
+	r := &run{pass: c.pass, data: bytes.Clone(c.buffer[:c.scanned]), rows: c.rows}
+	c.buffer = append(c.buffer[:0], c.buffer[c.scanned:]...)
 	c.scanned, c.rows = 0, 0
 	select {
 	case c.pass.runs <- r:
@@ -308,7 +308,7 @@ func (c *cutter) emit() error {
 // finish hands on the last rows; without the mark of its end a COPY is cut off.
 func (c *cutter) finish() error {
 	source := c.pass.source
-	if !c.ended || c.scanned != len(c.held) {
+	if !c.ended || c.scanned != len(c.buffer) {
 		return &Error{What: source.label, Why: "what the server sends is cut off"}
 	}
 	if err := c.emit(); err != nil {
