@@ -153,6 +153,7 @@ func TestSeekersOfParts(t *testing.T) {
 		"last":   {{zeros(0, heap)}, {movedBlock(heap, tiny)}},
 		"inside": {{zeros(0, heap-1)}, {movedBlock(heap-1, tiny)}},
 		"in one": {{zeros(0, 1)}, {zeros(1, heap-1), movedBlock(heap, tiny)}},
+		"of few": {{movedBlock(0, 0, tiny)}, {zeros(2, heap-1)}},
 	} {
 		sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: 1, Count: heap + 1}}}
 		x := merged(t, 0, partsOf(t, 0, sought, lists...)...)
@@ -199,10 +200,46 @@ func TestPartsThatCannotBe(t *testing.T) {
 		"more seen than are":    func(p *exchangePart) { p.Seekers[0].Seen, p.Seekers[0].Alone = 13, true },
 		"found beyond staying":  func(p *exchangePart) { p.Seekers[0].Found[0][1] = 2 },
 		"found alone, and more": func(p *exchangePart) { p.Seekers[0].Seen, p.Seekers[0].Alone = 0, true },
+		"a record not expected": func(p *exchangePart) { p.Columns[0].Records = p.Columns[0].Records[:2] },
+		"a place too few":       func(p *exchangePart) { p.Places = p.Places[:2] },
 	} {
 		if err := exchangeOf(5).Merge(part(change), of); (err == nil) != (name == "nothing") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// Of parts that keep no records, those that hold the targets are known where the seekers looked for
+// these very targets; of others, and of a heap whose target has not come, nothing is.
+func TestTargetsOfMergedParts(t *testing.T) {
+	pl, x, _, measured, _ := movedRecords(t, "policy: random", 10, 0)
+	brackets := measured.Brackets("wage")
+	if x.kept || len(brackets) != 3 {
+		t.Fatalf("all are kept, or %d targets: the test shows nothing", len(brackets))
+	}
+	own := x.columns[0]
+	at := func(b assess.Bracket, square float64) *seeker {
+		return &seeker{bracket: b, column: own, seen: b.Count, alone: true, found: []movedRecord{{}, {square: square}}}
+	}
+	other := brackets[1]
+	other.Count++
+	missing := at(brackets[2], 3)
+	missing.found = missing.found[:1]
+	x.seekers = []*seeker{at(other, 9), at(brackets[0], 1), at(brackets[1], 2), missing}
+	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil {
+		t.Fatal(err)
+	}
+	if len(own.holders) != 2 || own.holders[brackets[0].Target].square != 1 || own.holders[brackets[1].Target].square != 2 {
+		t.Errorf("the targets are held by %+v", own.holders)
+	}
+	clear(own.holders)
+	x.kept = true
+	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil || len(own.holders) != 0 {
+		t.Errorf("where all records are kept, targets are held by %+v: %v", own.holders, err)
+	}
+	pl.Config.Masks = append(slices.Clone(pl.Config.Masks), transform.Spec{Params: &transform.Round{Columns: []string{"gone"}, Base: new(float64)}})
+	if err := x.JoinMerged(pl, measured, keystream.Generate()); err == nil {
+		t.Error("replicates of a mask of a column that is not there")
 	}
 }
 

@@ -2,6 +2,7 @@ package account
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,18 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
+	var f Files
+	if err := f.Create(config.Report{JSON: filepath.Join(dir, "nan.json")}); err != nil {
+		t.Fatal(err)
+	}
+	rep := &report.Report{Gate: assess.Verdict{Passed: true}, Masks: []report.Mask{{Mask: "noise", Parameters: report.Ordered[any]{{Name: "sd", Value: math.NaN()}}}}} // which JSON has no word for
+	rep.SetMeasures(&assess.Measures{})
+	if err := f.Write(rep, nil, nil); err == nil || errors.Is(err, os.ErrClosed) {
+		t.Errorf("a report that is no JSON: %v", err)
+	}
+	if err := f.Abort(); err != nil {
+		t.Error(err)
+	}
 	path := filepath.Join(dir, "map.json")
 	for _, text := range []string{"", "no map"} {
 		if text != "" {

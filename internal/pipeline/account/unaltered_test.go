@@ -2,11 +2,19 @@ package account
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // A gate refuses each sensitive column of texts with all values equal to the original, at the first
@@ -51,5 +59,55 @@ func TestUnalteredColumnsAreRefused(t *testing.T) {
 		if !slices.Equal(refused, c.refused) || v.Passed != (before && len(refused) == 0) {
 			t.Errorf("%s: refused are %v, passed %v, want %v", what, refused, v.Passed, c.refused)
 		}
+	}
+}
+
+// Masked columns of texts of which every value has left as it was are warned of by name; those that
+// suppression spares are not, nor is anything of a release that is not whole.
+func TestUnalteredColumnsAreWarnedOf(t *testing.T) {
+	k := 2
+	masks := []transform.Spec{
+		{Params: &transform.Recode{Columns: []string{"job"}, Map: map[string]string{"a": "a", "b": "b"}}},
+		{Params: &transform.Recode{Columns: []string{"place"}, Map: map[string]string{"a": "a", "b": "a"}}},
+		{Params: &transform.Suppress{Keys: []string{"kind"}, K: &k}},
+	}
+	setup := transform.Setup{Key: keystream.Generate()}
+	b := new(microdata.Block)
+	b.Reset(0, 0, 4, 3)
+	for i, name := range []string{"job", "place", "kind"} {
+		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String}})
+		texts := array.NewStringBuilder(memory.DefaultAllocator)
+		texts.AppendValues([]string{"a", "b", "a", "b"}, nil)
+		b.Columns[i].Array = texts.NewArray()
+	}
+	chain, err := transform.NewChain(masks, setup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{func() error { return chain.Survey(b) }, chain.EndSurvey, func() error { return chain.Apply(b) }} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &config.Pipeline{Masks: masks}
+	r := &Reporter{Config: p, Chain: chain, Plan: &pipeline.Plan{Config: p}}
+	if got := r.unaltered(); !slices.Equal(got, []string{"job"}) {
+		t.Errorf("unaltered are %q", got)
+	}
+	warned := func() (n int) {
+		for _, w := range r.warnings(&assess.Measures{Records: 4}, chain.Touched()) {
+			if w == "job: all of its released values are the original: its masks have left each as it is" {
+				n++
+			} else if strings.Contains(w, "all of its released values") {
+				t.Errorf("it warns of %s", w)
+			}
+		}
+		return n
+	}
+	if n := warned(); n != 1 {
+		t.Errorf("it is warned of %d times", n)
+	}
+	if r.Interim = true; warned() != 0 || r.unaltered() != nil {
+		t.Error("a snapshot warns of it")
 	}
 }

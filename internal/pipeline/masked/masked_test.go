@@ -1,0 +1,235 @@
+package masked_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+const (
+	noise = "masks: [{noise: {columns: [wage], sd: 30}}]\n"
+	swap  = "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\nwindow: {records: 30}\n"
+)
+
+// people is a configuration of 90 records in a file of its own.
+func people(t *testing.T, rest string) *config.Pipeline {
+	t.Helper()
+	return peopleOf(t, "wage: {role: sensitive}, region: {role: key}, kind: {role: other}", rest)
+}
+
+// peopleOf is people with other roles.
+func peopleOf(t *testing.T, roles, rest string) *config.Pipeline {
+	t.Helper()
+	dir := t.TempDir()
+	var rows strings.Builder
+	rows.WriteString("wage,region,kind\n")
+	for i := range 90 {
+		fmt.Fprintf(&rows, "%d.25,r%d,%c\n", 1000+i*i%777, i%3, 'a'+rune(i%4))
+	}
+	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := "version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {" + roles + "}\n" + rest
+	p, err := config.Parse("p.yaml", []byte(strings.ReplaceAll(text, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// released masks all records of a plan and assesses them.
+func released(t *testing.T, pl *pipeline.Plan, r *masked.Release) (values []float64) {
+	t.Helper()
+	pass := pipeline.Flow{
+		Source: pl.Source, Layout: pl.Layout, Cut: pl.Cut,
+		Work: func(p *pipeline.Parcel) error { return r.Mask(p.Block) },
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			r.Moved(p.Block)
+			if r.Measured != nil {
+				r.Measured.Add(p.Block)
+			}
+			values = append(values, p.Block.Columns[0].Out().Values...)
+			return nil
+		}},
+	}
+	if err := pass.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// A release that is settled masks its records, measures them and is judged: the report has the
+// key, the masks, the counts, what was measured and what an intruder finds.
+func TestReleasesAreJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		rest   string
+		passes bool
+	}{
+		"noise":         {noise + "gate: {rules: [{column: wage, target: max, knowledge: index, min_rmse: 10}]}\n", true},
+		"noise refused": {noise + "gate: {rules: [{column: wage, target: max, knowledge: index, min_rmse: 100}]}\n", false},
+		"swap":          {swap + "gate: {rules: [{column: wage, target: max, knowledge: index, min_rmse: 1}]}\n", true},
+		"swap refused":  {swap + "gate: {rules: [{column: wage, target: max, knowledge: index, min_rmse: 10000}]}\n", false},
+	} {
+		// Of more records than the sample, a swap needs its own account of what it moved.
+		for _, sample := range []string{"all", "20"} {
+			p := people(t, c.rest+"assess: {replicates: 4, targets: [max], sample: "+sample+", keys: [region], intruder: {uniqueness: {}}}\n")
+			key, err := p.Key.Resolve()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pl, progress := plantest.New(t, p), new(pipeline.Progress)
+			r, err := masked.Settle(t.Context(), pl, key, zerolog.Nop(), progress)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if values := released(t, pl, r); len(values) != 90 {
+				t.Fatalf("%s: %d values", name, len(values))
+			}
+			rep, err := r.Judged(t.Context(), account.Reporter{Config: p, Version: "v"}, report.Records{Read: 90, Released: 90})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rep.KeyID != key.ID() || rep.Version != "v" || len(rep.Masks) != 1 || rep.Masks[0].Records == 0 || rep.Records.Released != 90 || rep.Attack == nil || rep.Attack.Uniqueness == nil {
+				t.Errorf("%s, sample %s: %+v", name, sample, rep)
+			}
+			if c := rep.Columns[0]; len(rep.Columns) != 1 || c.Name != "wage" || c.Original.N != 90 || c.Released.N != 90 || !(float64(c.Released.SD) > 0) {
+				t.Errorf("%s, sample %s: %+v", name, sample, rep.Columns)
+			}
+			if rep.Gate.Passed != c.passes || (rep.Withheld == "") != c.passes {
+				t.Errorf("%s, sample %s: %+v", name, sample, rep.Gate)
+			}
+		}
+	}
+}
+
+// What a swap is expected to change is measured along with it: of a record that is known by its
+// index the risk is the same whether the sample holds all records or few.
+func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
+	risk := func(sample string) assess.Risk {
+		p := people(t, swap+"assess: {replicates: 2, targets: [p50], sample: "+sample+"}\n")
+		pl := plantest.New(t, p)
+		key, err := p.Key.Resolve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := masked.Settle(t.Context(), pl, key, zerolog.Nop(), new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		released(t, pl, r)
+		rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := rep.Columns[0].Risk
+		return list[slices.IndexFunc(list, func(r assess.Risk) bool { return r.Target == "p50" && r.Knowledge == assess.KnowledgeIndex })]
+	}
+	all, some := risk("all"), risk("20")
+	if !(all.R > 0) || all.R != some.R || all.Sampled || some.Sampled {
+		t.Errorf("of all records %+v, of a sample %+v", all, some)
+	}
+}
+
+// Where nothing can be measured nothing is, and the report counts the records alone.
+func TestReleasesWithNothingToMeasure(t *testing.T) {
+	p := peopleOf(t, "wage: {role: other}, region: {role: other}, kind: {role: other}", "masks: [{recode: {columns: [kind], map: {a: b}, other: c}}]\n")
+	pl := plantest.New(t, p)
+	if pl.Measures() {
+		t.Fatal("there is something to measure: the test shows nothing")
+	}
+	r, err := masked.Settle(t.Context(), pl, keystream.Generate(), zerolog.Nop(), new(pipeline.Progress))
+	if err != nil || r.Measured != nil || r.Chain == nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	released(t, pl, r)
+	rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+	if err != nil || len(rep.Columns) != 0 || rep.Records.Released != 90 || !rep.Gate.Passed {
+		t.Errorf("%+v, %v", rep, err)
+	}
+}
+
+// What the data do not allow is said before a record is masked, and columns in which a percentage
+// masks nothing are warned of.
+func TestReleasesThatCannotBeSettled(t *testing.T) {
+	settle := func(ctx context.Context, rest string) (string, error) {
+		p := people(t, rest)
+		if strings.Contains(rest, "sd: 10%") {
+			rows := "wage,region,kind\n" + strings.Repeat("7,a,b\n", 3)
+			if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte(rows), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log bytes.Buffer
+		r, err := masked.Settle(ctx, plantest.New(t, p), keystream.Generate(), zerolog.New(&log), new(pipeline.Progress))
+		if err != nil && r != nil {
+			t.Errorf("%s: a release beside %v", rest, err)
+		}
+		return log.String(), err
+	}
+	if said, err := settle(t.Context(), "masks: [{noise: {columns: [wage], sd: 10%}}]\n"); err != nil || !strings.Contains(said, `"column":"wage"`) {
+		t.Errorf("all values are the same: it says %q, %v", said, err)
+	}
+	if said, err := settle(t.Context(), noise); err != nil || said != "" {
+		t.Errorf("nothing is wrong: it says %q, %v", said, err)
+	}
+	var wrong config.Errors
+	if _, err := settle(t.Context(), "masks: [{round: {columns: [wage], base: 0.001}}]\n"); !errors.As(err, &wrong) {
+		t.Errorf("a mask that the decimals do not allow: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := settle(ended, noise); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended: %v", err)
+	}
+}
+
+// Wherever a judgement is told to end, it says so and there is no report.
+func TestJudgementsEnd(t *testing.T) {
+	p := people(t, swap+"assess: {replicates: 2, targets: [p50], sample: 20, keys: [region], intruder: {uniqueness: {}}}\n")
+	told := 0
+	for n := range eventually.Steps {
+		pl := plantest.New(t, p)
+		r, err := masked.Settle(t.Context(), pl, keystream.Generate(), zerolog.Nop(), new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		released(t, pl, r)
+		ctx := eventually.Ends(t.Context(), n)
+		rep, err := r.Judged(ctx, account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+		if (rep == nil) != (err != nil) || err != nil && !ctx.Ended() {
+			t.Fatalf("ended at question %d: %v, %v", n, rep, err)
+		}
+		if err != nil {
+			told++
+		}
+		if !ctx.Ended() {
+			break
+		}
+	}
+	if told == 0 {
+		t.Error("it was never ended: the test shows nothing")
+	}
+}
