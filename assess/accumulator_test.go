@@ -209,6 +209,74 @@ func TestAnySplitGivesTheSame(t *testing.T) {
 	}
 }
 
+// Sums are taken about a centre of either side, and what comes of them does not depend on
+// it: whether it is 0, 1 or far off on one side, on the other or on both.
+func TestSumsDoNotDependOnTheirCentres(t *testing.T) {
+	const n = 1024 // of which the first 512 give the centre
+	for _, of := range []float64{0, 1, 1e6} {
+		for _, released := range []float64{0, 1, 1e6} {
+			x, y := make([]float64, n), make([]float64, n)
+			for i := range x {
+				x[i], y[i] = of, released
+				if i >= n/2 {
+					x[i] += float64(1 - 2*(i%2))
+					y[i] += float64(2 - 4*(i/2%2))
+				}
+			}
+			a := newAccumulator(t, Options{Columns: numbered(1), Sample: 10})
+			a.Add(orderBlock(x, y, 0, n))
+			u, v, s := a.original.At(0, 0), a.released.At(0, 0), &a.columns[0]
+			if u.N != n || u.Mi != of || u.Cii != n/2 || v.N != n || v.Mi != released || v.Cii != 2*n {
+				t.Errorf("values about %v and %v: %+v and %+v", of, released, *u, *v)
+			}
+			d := released - of
+			if s.pairs != n || s.diff != n*d || s.squareDiff != n*d*d+n/2*5 {
+				t.Errorf("values about %v and %v: differences %v, squares %v", of, released, s.diff, s.squareDiff)
+			}
+		}
+	}
+}
+
+// A null counts as one in whichever column it is, the first, the last or one between them.
+func TestNullsCountInEveryColumn(t *testing.T) {
+	const n = 1024
+	for missing := range 3 {
+		for _, side := range []string{"original", "released"} {
+			b := new(microdata.Block)
+			b.Reset(0, 0, n, 3)
+			for c := range 3 {
+				x := b.Columns[c].Alloc(n, true)
+				y := b.Columns[c].Mutable()
+				y.Valid = microdata.NewBitmap(n, y.Valid)
+				for i := range n {
+					x.Values[i], y.Values[i] = 5, 7
+				}
+				if v := map[string]*microdata.Vector{"original": x, "released": y}[side]; c == missing {
+					v.Valid.Clear(700)
+					v.Values[700] = 1e3
+				}
+			}
+			a := newAccumulator(t, Options{Columns: numbered(3), Sample: 10})
+			a.Add(b)
+			for c := range 3 {
+				want, of, released := int64(n), float64(n), float64(n)
+				if c == missing {
+					want--
+					if side == "original" {
+						of--
+					} else {
+						released--
+					}
+				}
+				s, u, v := &a.columns[c], a.original.At(c, c), a.released.At(c, c)
+				if s.pairs != want || u.N != of || v.N != released || u.Mi != 5 || v.Mi != 7 || s.diff != 2*float64(want) || s.high != 7 {
+					t.Errorf("%s value of column %d missing: column %d has %d pairs, %+v and %+v", side, missing, c, s.pairs, *u, *v)
+				}
+			}
+		}
+	}
+}
+
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

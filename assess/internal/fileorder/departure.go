@@ -1,6 +1,7 @@
 package fileorder
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -92,15 +93,7 @@ func (s *sequence) ranks() []float64 {
 	for i := range by {
 		by[i] = i
 	}
-	slices.SortFunc(by, func(a, b int) int {
-		switch x, y := s.bins[a].x, s.bins[b].x; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(by, func(a, b int) int { return cmp.Compare(s.bins[a].x, s.bins[b].x) })
 	s.rank = make([]float64, len(by))
 	for from := 0; from < len(by); {
 		to := from + 1
