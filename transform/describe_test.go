@@ -95,6 +95,29 @@ func TestStrataOfPRAMAreSaid(t *testing.T) {
 	}
 }
 
+// Every column that a mask reads is said, with where its parameters name it: the first and the
+// last of each list.
+func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
+	two := []string{"k", "l"}
+	for _, m := range []struct {
+		mask Params
+		want []ReadColumn
+	}{
+		{&PRAM{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
+		{&Microaggregate{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
+		{&Sample{By: "k"}, []ReadColumn{{"by", "k", "strata of a sample"}}},
+		{&Sample{}, nil},
+		{&Shuffle{On: two}, []ReadColumn{{"on[0]", "k", "what a shuffle goes by"}, {"on[1]", "l", "what a shuffle goes by"}}},
+		{&Swap{Keys: two, Attribute: "r"}, []ReadColumn{{"keys[0]", "k", "a swapping key"}, {"keys[1]", "l", "a swapping key"}, {"attribute", "r", "a swapping attribute"}}},
+		{&Synthesise{On: two, By: []string{"r", "s"}}, []ReadColumn{{"on[0]", "k", "what a model goes by"}, {"on[1]", "l", "what a model goes by"}, {"by[0]", "r", "a stratum"}, {"by[1]", "s", "a stratum"}}},
+		{&Noise{Columns: two}, nil},
+	} {
+		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
+			t.Errorf("%+v: %v, want %v", m.mask, got, m.want)
+		}
+	}
+}
+
 // published returns the published part of a mask's parameters.
 func published(p Params, sd float64, names ...string) Published {
 	list := ParametersOf(p)

@@ -181,6 +181,29 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	}
 }
 
+// A rank correlation is of the records that have both values, ranked anew: 0 where one of the
+// columns does not vary among them, though it does in the file.
+func TestRankCorrelationIsOfRecordsWithBothValues(t *testing.T) {
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		x, y []float64
+		want float64
+	}{
+		"all are there":            {[]float64{1, 2, 3}, []float64{5, 7, 6}, 0.5},
+		"the last is missing":      {[]float64{1, 2, 9, nan}, []float64{8, 5, 4, 6}, -1},
+		"the first is missing":     {[]float64{9, 1, 2, 3}, []float64{nan, 5, 7, 9}, 1},
+		"the first does not vary":  {[]float64{4, 4, 4, 7}, []float64{1, 2, 3, nan}, 0},
+		"the second does not vary": {[]float64{nan, 1, 2, 3}, []float64{7, 4, 4, 4}, 0},
+		"no record has both":       {[]float64{nan, nan, 1, 2}, []float64{1, 2, nan, nan}, 0},
+	} {
+		strata := make([]int32, len(c.x))
+		got := rankCorrelation(normalScores(c.x, strata, nil), normalScores(c.y, strata, nil), nil)
+		if !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // Missing values stay missing, and each present value goes to one record. A rejected record takes
 // no part.
 func TestShuffleOfMissingValues(t *testing.T) {

@@ -375,6 +375,37 @@ func TestLogisticOfRareCategories(t *testing.T) {
 	}
 }
 
+// A record whose predictor is missing has the shares of one at its mean; a predictor that does
+// not vary says nothing, whatever value a further record has.
+func TestSharesOfAMissingPredictor(t *testing.T) {
+	x := numbers([][]float64{{1, 2, 3, 6, math.NaN(), 3, 3}, {0, 5, 1, 2, 2, math.NaN(), 2}, {4, 4, 4, 4, 4, 4, 9}})
+	m := fitLogistic(x, []float64{0, 1, 0, 1}, []float64{0, 1}, rowsUpTo(4), nil)
+	of := func(r int32) []float64 {
+		u, share := make([]float64, 4), make([]float64, 2)
+		m.standard(u, x, r)
+		m.shares(share, u)
+		return share
+	}
+	mean := of(6) // 3 and 2 are the means of the four records of the fit
+	if !(math.Abs(of(0)[1]-mean[1]) > 0.01) {
+		t.Errorf("the predictors say nothing: %v and %v", of(0), mean)
+	}
+	for r := int32(4); r < 6; r++ {
+		if got := of(r); !(math.Abs(got[0]-mean[0]) <= 1e-12) || math.Abs(got[1]-mean[1]) > 1e-12 {
+			t.Errorf("record %d: shares %v, want %v", r, got, mean)
+		}
+	}
+	for _, slopes := range m.slopes {
+		if slopes[3] != 0 {
+			t.Errorf("a constant has the slope %v", slopes[3])
+		}
+		slopes[3] = 5 // whatever it were
+	}
+	if got := of(6); !slices.Equal(got, mean) {
+		t.Errorf("shares %v beside a constant, want %v", got, mean)
+	}
+}
+
 // A system with a solution is solved. An unknown that the others determine is 0, whether it is the
 // first, the last or in between.
 func TestSolvePositive(t *testing.T) {

@@ -166,6 +166,58 @@ func TestByPositionIsThatOfReleases(t *testing.T) {
 	}
 }
 
+// An order statistic that is located in a bin is off by at most half its width, which is one
+// standard error of one of its records; multiples of a unit may be off by half a unit beside. A
+// bin of one value is exact, and so is one in which a single multiple of the unit lies.
+func TestSeekInABinOfATally(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 21))
+	const n = 40_000
+	x := make([]float64, n)
+	for i := range x {
+		if x[i] = 1000 + 1000*rng.Float64(); i%4 == 0 {
+			x[i] = 500
+		}
+	}
+	sample := slices.Clone(x[:12_000])
+	counts := tally.NewCounts(1)
+	counts.X.Add(x)
+	slices.Sort(x)
+	e := New(slanted{}, counts.Spectrum(sample, 0), comoment.Of(x))
+	inBin := func(values []float64, code uint64) (n float64) {
+		for _, v := range values {
+			if tally.BinCode(v) == code {
+				n++
+			}
+		}
+		return n
+	}
+	spread := 25_000 // the rank of a value in whose bin some were sampled, which all differ
+	for inBin(sample, tally.BinCode(x[spread-1])) < 3 {
+		spread++
+	}
+	for _, k := range []int{5000, spread} {
+		in, width, low := inBin(x, tally.BinCode(x[k-1])), 0.0, math.Floor(2*x[k-1])/2
+		if x[k-1] != 500 {
+			width = 0.5 // from 1024 to 2048 there are 2048 bins
+		}
+		for _, unit := range []float64{0, 0.001, 0.01, 0.2, 0.3, 0.6} {
+			e.Unit = unit
+			w := width
+			if unit > 0 && math.Ceil((low+0.5)/unit)-math.Ceil(low/unit) == 1 { // one multiple alone
+				w = 0
+			}
+			want := w * w / 4 / in
+			if unit < w {
+				want += unit * unit / 4
+			}
+			q := e.Seek(k, &counts.X, sample)
+			if q.Exact != (w == 0) || !q.counted || q.width != w || !(math.Abs(q.Noise-want) <= 1e-12*want) || !(math.Abs(q.Tau-x[k-1]) <= 0.6) {
+				t.Errorf("number %d, unit %v: %+v, want the width %v, the variance %v and a value near %v", k, unit, q, w, want, x[k-1])
+			}
+		}
+	}
+}
+
 // If masks make a column constant, its variance is only a rounding error: below 10⁻¹² of the
 // originals' variance it becomes 0, above that it stays.
 func TestVarianceThatRoundingLeaves(t *testing.T) {

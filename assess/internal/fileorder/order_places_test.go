@@ -2,6 +2,7 @@ package fileorder
 
 import (
 	"bytes"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,33 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
+
+// Which stretches a thinned level keeps is a function of scope, stream and place that must stay
+// as it is: what was stored by an earlier version is merged with what is added now. The numbers
+// of a stream are those of the generator SplitMix64.
+func TestHashOfAStretchIsThatOfSplitMix64(t *testing.T) {
+	mix := func(z uint64) uint64 {
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+		z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+		return z ^ (z >> 31)
+	}
+	for _, stream := range []int32{0, 1, 70} {
+		for _, scope := range []string{"", "survey"} {
+			state := mix(uint64(stream) + 1)
+			if scope != "" {
+				h := fnv.New64a()
+				h.Write([]byte(scope))
+				state += mix(h.Sum64())
+			}
+			for index := range int64(5) {
+				state += 0x9e3779b97f4a7c15
+				if got := (stretchKey{place.Origin{Scope: scope, Stream: stream}, index}).hash(); got != mix(state) {
+					t.Errorf("stretch %d of stream %d of %q: %x, want %x", index, stream, scope, got, mix(state))
+				}
+			}
+		}
+	}
+}
 
 // If records have places with gaps between them, each bin contains the records at its places,
 // wherever the blocks are cut. Places without gaps equal those derived from a first record. An

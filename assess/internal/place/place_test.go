@@ -1,6 +1,7 @@
 package place
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -48,6 +49,67 @@ func TestPrioritiesBelongToPlaces(t *testing.T) {
 					t.Fatalf("place %d of a block from %d, gaps %v: %x, want %x", at, b.First, b.Places != nil, got, want)
 				}
 			}
+		}
+	}
+}
+
+// splitMix64 is the generator of Steele, Lea and Flood (2014), as it is published.
+type splitMix64 uint64
+
+func (s *splitMix64) next() uint64 {
+	*s += 0x9e3779b97f4a7c15
+	z := uint64(*s)
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
+	return z ^ (z >> 31)
+}
+
+// Without a key the words of a stream are those of SplitMix64, so that samples which were
+// stored by an earlier version, or on another machine, can be merged.
+func TestUnkeyedWordsAreThoseOfSplitMix64(t *testing.T) {
+	known := splitMix64(1234567) // the first numbers of other implementations
+	for _, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423} {
+		if got := known.next(); got != want {
+			t.Fatalf("the reference gives %d, want %d", got, want)
+		}
+	}
+	const step = 0x9e3779b97f4a7c15
+	for _, stream := range []int{0, 1, 70} {
+		for _, scope := range []string{"", "survey"} {
+			start := splitMix64(stream+1) - step
+			state := splitMix64(start.next())
+			if scope != "" {
+				h := fnv.New64a()
+				h.Write([]byte(scope))
+				own := splitMix64(h.Sum64() - step)
+				state += splitMix64(own.next())
+			}
+			want := make([]uint64, 9)
+			for i := range want {
+				want[i] = state.next()
+			}
+			got := make([]uint64, 7)
+			if UnkeyedWords(got, scope, keystream.Records{Stream: stream, First: 2}); !slices.Equal(got, want[2:]) {
+				t.Errorf("stream %d of %q: %x, want %x", stream, scope, got, want[2:])
+			}
+			got = got[:3]
+			if UnkeyedWords(got, scope, keystream.Records{Stream: stream, Places: []int64{0, 3, 8}}); !slices.Equal(got, []uint64{want[0], want[3], want[8]}) {
+				t.Errorf("stream %d of %q: %x at 0, 3 and 8 of %x", stream, scope, got, want)
+			}
+		}
+	}
+}
+
+// Words are drawn for the pairs of places that a block lies in and for no more, however far
+// on it lies.
+func TestPrioritiesOfABlockFarOn(t *testing.T) {
+	for _, first := range []int64{1 << 40, 1<<40 + 1} {
+		var b microdata.Block
+		b.Reset(0, first, 6, 0)
+		var p Priorities
+		p.Draw(&b, UnkeyedWords)
+		if want := 3 + int(first&1); len(p.Words) != want || len(p.Each) != 0 {
+			t.Errorf("six places from %d: %d words, want %d", first, len(p.Words), want)
 		}
 	}
 }
