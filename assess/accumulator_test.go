@@ -237,6 +237,24 @@ func TestSumsDoNotDependOnTheirCentres(t *testing.T) {
 	}
 }
 
+// Of the released values the least and the greatest are kept, where -0 is less than 0.
+func TestLeastAndGreatestReleasedZero(t *testing.T) {
+	zero := math.Copysign(0, -1)
+	for _, c := range []struct{ y, want []float64 }{
+		{[]float64{0, 5, zero}, []float64{zero, 5}},
+		{[]float64{zero, -5, 0}, []float64{-5, 0}},
+		{[]float64{zero, 5, 0}, []float64{zero, 5}},
+		{[]float64{0, -5, zero}, []float64{-5, 0}},
+	} {
+		a := newAccumulator(t, Options{Columns: numbered(1), Sample: 10})
+		a.Add(orderBlock([]float64{1, 2, 3}, c.y, 0, 3))
+		s := &a.columns[0]
+		if got := []float64{s.low, s.high}; !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+			t.Errorf("of %v: least and greatest %v, want %v", c.y, got, c.want)
+		}
+	}
+}
+
 // A null counts as one in whichever column it is, the first, the last or one between them.
 func TestNullsCountInEveryColumn(t *testing.T) {
 	const n = 1024
