@@ -83,6 +83,10 @@ test-attack: build ## play the intruder against the build: exits with 1 where so
 test-arm64: ## the same bits on arm64, under qemu-user
 	scripts/test-arm64.sh
 
+.PHONY: test-loops
+test-loops: ## what has assembly gives the same figures without it
+	$(GO) test -tags purego -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
+
 .PHONY: test-image
 test-image: ## the container image, assembled from scratch and run
 	scripts/test-image.sh
