@@ -50,6 +50,14 @@ func (e engine) encrypt(blocks []block, keys *roundKeys) {
 	}
 }
 
+// wide says that the processor has the instructions of boundAVX2.
+var wide = cpu.X86.HasAVX2
+
+// boundAVX2 is boundLoop of n values, n > 0 a multiple of four.
+//
+//go:noescape
+func boundAVX2(blocks *block, values *float64, n int, first, hi, lo uint64)
+
 //go:noescape
 func encryptAESNI(first *block, n int, keys *roundKeys)
 

@@ -25,3 +25,9 @@ func (engine) encrypt(blocks []block, keys *roundKeys) { encryptARM(&blocks[0], 
 
 //go:noescape
 func encryptARM(first *block, n int, keys *roundKeys)
+
+const wide = false
+
+func boundAVX2(blocks *block, values *float64, n int, first, hi, lo uint64) {
+	panic("keystream: no vectors")
+}

@@ -11,3 +11,9 @@ const library engine = iota // crypto/aes, a block a call
 func engines() []engine { return nil }
 
 func (engine) encrypt([]block, *roundKeys) { panic("keystream: there is no engine") }
+
+const wide = false
+
+func boundAVX2(blocks *block, values *float64, n int, first, hi, lo uint64) {
+	panic("keystream: no vectors")
+}

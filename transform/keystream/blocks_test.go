@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -194,4 +195,32 @@ func TestSubkeysDoNotPrint(t *testing.T) {
 // blocksAt returns the first n blocks of bytes at any address.
 func blocksAt(data []byte, n int) []block {
 	return unsafe.Slice((*block)(unsafe.Pointer(unsafe.SliceData(data))), n)
+}
+
+// TestVectorsOfBoundRecords holds the blocks that the processor's vectors make of places and values
+// against the loop in Go: of every length up to 40, with zeros of both signs, NaN of many forms and
+// places that carry over, and nothing written beside them.
+func TestVectorsOfBoundRecords(t *testing.T) {
+	if !wide {
+		t.Skip("this processor has no vectors")
+	}
+	rng := rand.New(rand.NewPCG(20261125, 8))
+	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Float64frombits(0xfff0000000000001), math.Float64frombits(0x7fffffffffffffff), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64}
+	for n := 4; n <= 40; n += 4 {
+		for _, first := range []uint64{0, 1, 1<<32 - 2, 1<<63 - 3, 1<<64 - 5, rng.Uint64()} {
+			values := make([]float64, n)
+			for i := range values {
+				if values[i] = rng.NormFloat64(); rng.IntN(2) == 0 {
+					values[i] = special[rng.IntN(len(special))]
+				}
+			}
+			hi, lo := rng.Uint64(), rng.Uint64()
+			want, got := make([]block, n+1), make([]block, n+1)
+			boundLoop(want[:n], values, first, hi, lo)
+			boundAVX2(&got[0], &values[0], n, first, hi, lo)
+			if !slices.Equal(got, want) {
+				t.Fatalf("%d records from %d: %x, want %x", n, first, got, want)
+			}
+		}
+	}
 }

@@ -46,10 +46,14 @@ func (src *source) bound(blocks []block, at int) {
 	values := src.records.Values[at : at+len(blocks)]
 	hi, lo := src.offsets[0][0], src.offsets[0][1]
 	if src.records.Places == nil {
-		first := uint64(src.records.First) + uint64(at)
-		for i := range blocks {
-			blocks[i].set(hi^(first+uint64(i)), lo^canonicalBits(values[i]))
+		first, some := uint64(src.records.First)+uint64(at), 0
+		if wide {
+			some = len(blocks) &^ 3
 		}
+		if some > 0 {
+			boundAVX2(&blocks[0], &values[0], some, first, hi, lo)
+		}
+		boundLoop(blocks[some:], values[some:], first+uint64(some), hi, lo)
 	} else {
 		places := src.records.Places[at : at+len(blocks)]
 		for i := range blocks {
@@ -57,6 +61,13 @@ func (src *source) bound(blocks []block, at int) {
 		}
 	}
 	src.stream.place.encryptAll(blocks)
+}
+
+// boundLoop sets the blocks of records in neighbouring places, from the first one on.
+func boundLoop(blocks []block, values []float64, first, hi, lo uint64) {
+	for i := range blocks {
+		blocks[i].set(hi^(first+uint64(i)), lo^canonicalBits(values[i]))
+	}
 }
 
 // identified is next for records of a release of which some, or all, are known by
