@@ -18,7 +18,7 @@ func edges(pairs ...string) Hierarchy {
 	return h
 }
 
-func named(name string, h Hierarchy) Hierarchy {
+func withName(name string, h Hierarchy) Hierarchy {
 	h.Name = name
 	return h
 }
@@ -37,7 +37,7 @@ func TestWhatIsWrongWithAHierarchyIsSaidAtOnce(t *testing.T) {
 		{"total below", []Hierarchy{edges("total<A", "a<A")}, []string{`code "total" is the total of all`}},
 		{"none", nil, []string{"at least one hierarchy"}},
 		{"no code", []Hierarchy{{}}, []string{"at least one code"}},
-		{"leaf and total", []Hierarchy{named("nuts", edges("a<A", "b<A", "c<")), named("zones", edges("A<Z", "c<Z"))}, []string{
+		{"leaf and total", []Hierarchy{withName("nuts", edges("a<A", "b<A", "c<")), withName("zones", edges("A<Z", "c<Z"))}, []string{
 			`zones: code "A" is a leaf in one hierarchy and a total in another`, `zones: leaf "a" of nuts is missing`, `zones: leaf "b" of nuts is missing`}},
 		{"leaf missing", []Hierarchy{edges("a<A", "b<A"), edges("a<Z")}, []string{`[1]: leaf "b" of [0] is missing`}},
 		{"leaf too many", []Hierarchy{edges("a<A"), edges("a<Z", "c<Z")}, []string{`[1]: leaf "c" is not in [0]`}},

@@ -80,7 +80,7 @@ func (r *Ranges) solve(q Question, p *Component) error {
 
 // programs narrows the ends of a component to values that tables attain, by linear
 // programs.
-func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
+func (r *Ranges) programs(q Question, p *Component, shown *shownRanges) error {
 	s, err := p.Program()
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (r *Ranges) programs(q Question, p *Component, shown *shown) error {
 
 // attain narrows the upper or the lower end of column j to the value that tables attain, unless
 // an earlier table already attains the end. In large components the work is limited.
-func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64, shown *shown) error {
+func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64, shown *shownRanges) error {
 	end, attained := &p.High[j], s.High[j]
 	if !up {
 		end, attained = &p.Low[j], s.Low[j]
@@ -216,18 +216,18 @@ func (r *Ranges) index(q Question) {
 	}
 }
 
-// shown holds the least and the greatest deviation of each column among the points
+// shownRanges holds the least and the greatest deviation of each column among the points
 // seen, for counts among points of whole numbers only.
-type shown struct {
+type shownRanges struct {
 	low, high []float64
 	counts    bool
 }
 
-func newShown(p *Component, counts bool) *shown {
-	return &shown{make([]float64, len(p.Cells)), make([]float64, len(p.Cells)), counts}
+func newShown(p *Component, counts bool) *shownRanges {
+	return &shownRanges{make([]float64, len(p.Cells)), make([]float64, len(p.Cells)), counts}
 }
 
-func (s *shown) look(z []float64) {
+func (s *shownRanges) look(z []float64) {
 	if s.counts && !whole(z) {
 		return
 	}

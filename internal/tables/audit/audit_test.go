@@ -62,7 +62,7 @@ func searched(t *testing.T, q audit.Question, taken []map[float64]bool) {
 	}
 	for _, c := range known {
 		if len(taken[c]) != 1 {
-			t.Fatalf("%s is said to be known, and takes %d values", q.Set.Name(int(c)), len(taken[c]))
+			t.Fatalf("%s is reported as known, but has %d possible values", q.Set.Name(int(c)), len(taken[c]))
 		}
 	}
 	for i := range parts {

@@ -23,7 +23,7 @@ func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 			q := tabletest.Random(t, rng, set, 4, 0.8)
 			q.Huge = 1
 			low, high, _ := tabletest.Enumerated(q)
-			p := asked(rng, q)
+			p := allUnsafe(rng, q)
 			r, err := audit.Audit(q)
 			if err != nil {
 				t.Fatal(err)
@@ -44,11 +44,11 @@ func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 					continue
 				}
 				is := low[c] <= q.Value[c]-p.Down[c] && high[c] >= q.Value[c]+p.Up[c] && low[c] < high[c]
-				says := !slices.Contains(v.Disclosed, int32(c)) && !slices.Contains(v.Narrow, int32(c))
+				reportedSafe := !slices.Contains(v.Disclosed, int32(c)) && !slices.Contains(v.Narrow, int32(c))
 				switch {
-				case says && !is:
+				case reportedSafe && !is:
 					t.Fatalf("%s, %s is called safe: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), low[c], high[c], q.Value[c], p.Down[c], p.Up[c])
-				case is && says:
+				case is && reportedSafe:
 					safe, called = safe+1, called+1
 				case is:
 					safe++
@@ -64,8 +64,8 @@ func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 	}
 }
 
-// asked makes every hidden cell unsafe, with a protection of 1 or 2.
-func asked(rng *rand.Rand, q audit.Question) *primary.Result {
+// allUnsafe makes every hidden cell unsafe, with a protection of 1 or 2.
+func allUnsafe(rng *rand.Rand, q audit.Question) *primary.Result {
 	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
 	for c, hidden := range q.Hidden {
 		if hidden {
@@ -95,7 +95,7 @@ func TestHugeComponentsOfValues(t *testing.T) {
 		for c := range q.Value {
 			q.Hidden[c] = rng.IntN(2) == 0
 		}
-		p := asked(rng, q)
+		p := allUnsafe(rng, q)
 		var unsafes [2]map[int32]bool
 		for i := range unsafes {
 			q.Huge = 1 - i

@@ -163,7 +163,7 @@ func TestAuditsWithLittleWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		left += r.Unsolved
-		p := asked(rng, q)
+		p := allUnsafe(rng, q)
 		v, err := audit.Judge(q, r, p)
 		if err != nil {
 			t.Fatal(err)

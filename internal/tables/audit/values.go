@@ -65,7 +65,7 @@ func (p *Component) values(j int, low, high float64) Possible {
 	found := Possible{0, []bool{true}}
 	below := 0
 	for d := -1.0; d >= low; d-- {
-		if p.takes(j, d) {
+		if p.allows(j, d) {
 			for range int(-d) - below {
 				found.Value = append([]bool{false}, found.Value...)
 			}
@@ -75,7 +75,7 @@ func (p *Component) values(j int, low, high float64) Possible {
 	}
 	found.Low = int64(-below)
 	for d := 1.0; d <= high; d++ {
-		if p.takes(j, d) {
+		if p.allows(j, d) {
 			for len(found.Value)-below < int(d) {
 				found.Value = append(found.Value, false)
 			}
@@ -85,14 +85,14 @@ func (p *Component) values(j int, low, high float64) Possible {
 	return found
 }
 
-// takes reports whether a table of whole numbers was found in which column j deviates by
+// allows reports whether a table of whole numbers was found in which column j deviates by
 // d. It tries tables in which one inner cell changes with all of its totals, then two
 // inner cells of one line, then WholeTable.
-func (p *Component) takes(j int, d float64) bool {
+func (p *Component) allows(j int, d float64) bool {
 	for _, leaf := range p.under(j) {
 		moved := map[int]float64{}
 		p.move(moved, leaf, d)
-		if moved[j] == d && p.holds(moved) {
+		if moved[j] == d && p.satisfies(moved) {
 			return true
 		}
 		for _, i := range p.rowsOf(leaf) {
@@ -103,7 +103,7 @@ func (p *Component) takes(j int, d float64) bool {
 				both := map[int]float64{}
 				p.move(both, leaf, d)
 				p.move(both, x.Column, -d)
-				if both[j] == d && p.holds(both) {
+				if both[j] == d && p.satisfies(both) {
 					return true
 				}
 			}
@@ -129,7 +129,7 @@ func (p *Component) Upward(j int, d float64) (columns []int32, by []float64) {
 			break
 		}
 	}
-	if moved[j] != d || !p.holds(moved) {
+	if moved[j] != d || !p.satisfies(moved) {
 		return nil, nil
 	}
 	for c := range moved {
@@ -200,8 +200,8 @@ func (p *Component) move(moved map[int]float64, j int, d float64) {
 	}
 }
 
-// holds reports whether the deviations satisfy all ends and sums.
-func (p *Component) holds(moved map[int]float64) bool {
+// satisfies reports whether the deviations satisfy all ends and sums.
+func (p *Component) satisfies(moved map[int]float64) bool {
 	for j, d := range moved {
 		if d < p.Low[j]-1e-6 || d > p.High[j]+1e-6 {
 			return false

@@ -167,7 +167,7 @@ func TestPossibleCounts(t *testing.T) {
 				kept = kept && c.total(table)[cell] == c.value[cell]
 			}
 			if f.Kept(int32(cell)) && !kept {
-				t.Errorf("%v, %s: is said to be kept", e.inner, c.set.Name(cell))
+				t.Errorf("%v, %s: is declared as unchanged", e.inner, c.set.Name(cell))
 			}
 			for own, n := range e.inner {
 				if n == 0 {

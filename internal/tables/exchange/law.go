@@ -75,13 +75,13 @@ func (l law) likelihood(count, published int64) float64 {
 // with a negligible probability are omitted.
 func (l law) belief(published, least, most int64) (first int64, p []float64) {
 	least, most = max(least, l.low), min(most, l.high)
-	return believed(published, least, most, func(count int64) float64 { return l.likelihood(count, published) })
+	return beliefOf(published, least, most, func(count int64) float64 { return l.likelihood(count, published) })
 }
 
-// believed returns the distribution over the counts from least to most that is proportional
+// beliefOf returns the distribution over the counts from least to most that is proportional
 // to their weights, which must be unimodal: p[0] is the probability of the count first. The
 // search for the mode starts at start. Counts with a negligible probability are omitted.
-func believed(start, least, most int64, weight func(count int64) float64) (first int64, p []float64) {
+func beliefOf(start, least, most int64, weight func(count int64) float64) (first int64, p []float64) {
 	top := 0.0
 	walk := func(from, step int64) (list []float64) {
 		for count, faint := from, 0; count >= least && count <= most && faint < 30; count += step {

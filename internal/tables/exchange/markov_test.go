@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// drawn returns separate draws for every square.
-func drawn(seed uint64) func([4]int32, int) *rand.Rand {
+// drawsOf returns separate draws for every square.
+func drawsOf(seed uint64) func([4]int32, int) *rand.Rand {
 	return func(cells [4]int32, pass int) *rand.Rand {
 		return rand.New(rand.NewPCG(seed, uint64(cells[0])<<32|uint64(cells[3])<<8|uint64(pass)))
 	}
@@ -26,7 +26,7 @@ func TestEveryInnerCellIsInASquare(t *testing.T) {
 				inner[i] = rng.Int64N(9)
 			}
 			c := cross(t, []int{rows, columns}, inner)
-			p := NewFrame(c.set, 0, 0).Perturb(c.value, 0.5, drawn(1))
+			p := NewFrame(c.set, 0, 0).Perturb(c.value, 0.5, drawsOf(1))
 			covered := map[[2]int]bool{}
 			for pass := range p.squares {
 				seen := map[[2]int]bool{}
@@ -67,7 +67,7 @@ func TestCountsKeepTheirExpectation(t *testing.T) {
 		f := NewFrame(c.set, 0, 0)
 		sum, square := make([]float64, len(c.value)), make([]float64, len(c.value))
 		for i := range draws {
-			for cell, v := range f.Perturb(c.value, 0.6, drawn(uint64(i))).Published {
+			for cell, v := range f.Perturb(c.value, 0.6, drawsOf(uint64(i))).Published {
 				d := v - c.value[cell]
 				sum[cell], square[cell] = sum[cell]+d, square[cell]+d*d
 			}
@@ -97,7 +97,7 @@ func TestBeliefs(t *testing.T) {
 		c := cross(t, e.sizes, e.inner)
 		f := NewFrame(c.set, 0, 0)
 		for seed := range uint64(25) {
-			p := f.Perturb(c.value, 0.8, drawn(seed))
+			p := f.Perturb(c.value, 0.8, drawsOf(seed))
 			if len(p.squares) != 1 {
 				t.Fatal("more than one pass")
 			}
@@ -197,7 +197,7 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 		c := cross(t, e.sizes, e.inner)
 		f := NewFrame(c.set, 0, 0)
 		for seed := range uint64(25) {
-			p := f.Perturb(c.value, 0.6, drawn(seed))
+			p := f.Perturb(c.value, 0.6, drawsOf(seed))
 			for cell, v := range c.value {
 				want := map[int64]float64{int64(v): 1}
 				for pass := range p.squares {

@@ -155,9 +155,9 @@ func TestBeliefsAfterASwap(t *testing.T) {
 // others.
 func respondents(t *testing.T, at string, count *SwappedCount, prior Prior, want []map[int64]float64) {
 	t.Helper()
-	found, told := make([]bool, len(want)), 0
+	found, reports := make([]bool, len(want)), 0
 	count.Respondents(prior, func(first int64, belief []float64) {
-		told++
+		reports++
 		one := false
 		for i, w := range want {
 			if agrees(first, belief, w) {
@@ -168,8 +168,8 @@ func respondents(t *testing.T, at string, count *SwappedCount, prior Prior, want
 			t.Errorf("%s: a respondent believes %v from %d on, want one of %v", at, belief, first, want)
 		}
 	})
-	if slices.Contains(found, false) || told > 4 {
-		t.Errorf("%s: %d respondents, some believe none of %v", at, told, want)
+	if slices.Contains(found, false) || reports > 4 {
+		t.Errorf("%s: %d respondents, some believe none of %v", at, reports, want)
 	}
 }
 

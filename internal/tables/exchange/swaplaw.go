@@ -52,12 +52,12 @@ func (l swapLaw) belief(published int64, prior Prior, place int) (first int64, p
 		if slope != 0 { // the count that becomes the published one on average
 			start = int64(max(float64(least), min((float64(published)-l.expected(0))/slope, float64(most))))
 		}
-		return believed(start, least, most, func(count int64) float64 { return l.likelihood(count, published) })
+		return beliefOf(start, least, most, func(count int64) float64 { return l.likelihood(count, published) })
 	}
 	// With weights under independence, 1/∏ n!, a swap from one table to another is as likely as
 	// the reverse swap. If the record of a respondent is known, the weight is multiplied by the
 	// number of records at its place.
-	return believed(int64(math.Round(l.expected(float64(published)))), least, most, func(count int64) float64 {
+	return beliefOf(int64(math.Round(l.expected(float64(published)))), least, most, func(count int64) float64 {
 		w := l.likelihood(published, count)
 		if place >= 0 {
 			w *= float64([4]int64{count, l.inside - count, l.both - count, l.outside - l.both + count}[place])

@@ -29,7 +29,7 @@ func TestKeys(t *testing.T) {
 		var d microdata.Digest
 		d[15], d[3] = byte(i), byte(i*7)
 		if a.Record(d) != again.Record(d) || a.Cell(uint64(i)) != again.Cell(uint64(i)) {
-			t.Fatal("the same key gives another draw")
+			t.Fatal("the same key gives different draws")
 		}
 		next := d
 		next[0] = 1
@@ -53,7 +53,7 @@ func TestDraw(t *testing.T) {
 		var d microdata.Digest
 		d[15], d[3], d[4] = byte(i), byte(i*7), byte(i>>8)
 		if a.Draw(d) != again.Draw(d) {
-			t.Fatal("the same key gives another draw")
+			t.Fatal("the same key gives different draws")
 		}
 		for _, other := range []uint64{a.Record(d), b.Draw(d)} {
 			differ += bits.OnesCount64(a.Draw(d) ^ other)

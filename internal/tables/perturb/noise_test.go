@@ -99,14 +99,14 @@ func TestDrawsFollowTheTable(t *testing.T) {
 			}
 		}
 		if table.Perturb(0, math.MaxUint64) != 0 || table.Perturb(0, 0) != 0 {
-			t.Error("nobody becomes somebody")
+			t.Error("an empty cell gets a count")
 		}
 		first, l := table.Likelihood(0)
 		if first != 0 || len(l) < 2 || l[0] != 1 {
-			t.Errorf("what may be published as 0: from %d, %v", first, l)
+			t.Errorf("counts that may be published as 0: from %d, %v", first, l)
 		}
 		if first, l = table.Likelihood(5); first < 1 || l[0] <= 0 || l[len(l)-1] <= 0 {
-			t.Errorf("what may be published as 5: from %d, %v", first, l)
+			t.Errorf("counts that may be published as 5: from %d, %v", first, l)
 		}
 	}
 }

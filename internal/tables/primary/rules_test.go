@@ -112,7 +112,7 @@ func TestProtectionIsWhereTheRuleHolds(t *testing.T) {
 		}
 		p, q, k, n := 5+20*rng.Float64(), 40+60*rng.Float64(), 50+45*rng.Float64(), 1+rng.IntN(3)
 		first, second, sum := largestTwo(x)
-		holds := map[string]func(total float64) bool{
+		satisfied := map[string]func(total float64) bool{
 			"p":  func(total float64) bool { return total-second-first >= p/100*first },
 			"pq": func(total float64) bool { return q/100*(total-second-first) >= p/100*first },
 			"nk": func(total float64) bool { return largestSum(x, n) <= k/100*total },
@@ -122,12 +122,12 @@ func TestProtectionIsWhereTheRuleHolds(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			if holds[name](sum) != (r.Status[1] == tables.Free) {
-				t.Fatalf("%s of %v: %v, the rule holds: %v", name, x, r.Status[1], holds[name](sum))
+			if satisfied[name](sum) != (r.Status[1] == tables.Free) {
+				t.Fatalf("%s of %v: %v, the rule holds: %v", name, x, r.Status[1], satisfied[name](sum))
 			}
 			if up := r.Up[1]; up > 0 {
 				fired++
-				if !holds[name](sum+up+1e-9*sum) || up > 1 && holds[name](sum+up-1-1e-9*sum) {
+				if !satisfied[name](sum+up+1e-9*sum) || up > 1 && satisfied[name](sum+up-1-1e-9*sum) {
 					t.Fatalf("%s of %v: protection %v is not the least whole one", name, x, up)
 				}
 			}
@@ -177,18 +177,18 @@ func TestSeveralRulesTakeTheGreatestProtection(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	for asked, up := range map[float64]float64{19: 0, 30: 0, 31: 4, 100: 234} {
+	for requested, up := range map[float64]float64{19: 0, 30: 0, 31: 4, 100: 234} {
 		c := content(t, 2, 60, 40)
-		c.Requested = []float64{0, asked, 0}
+		c.Requested = []float64{0, requested, 0}
 		r, problems := Apply(c, Options{Rules: []Rule{{Request: 30}}})
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		if r.Up[1] != up {
-			t.Errorf("%v of 100 asked for protection at 30 percent: up %v, want %v", asked, r.Up[1], up)
+			t.Errorf("%v of 100 asked for protection at 30 percent: up %v, want %v", requested, r.Up[1], up)
 		}
 		if r.Status[0] != tables.Free {
-			t.Error("a cell in which nobody asked is primary")
+			t.Error("a cell without a request is primary")
 		}
 	}
 }

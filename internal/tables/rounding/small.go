@@ -28,24 +28,24 @@ func Small(set *tables.Set, value []float64, inner []bool, base int64) []float64
 			s.up[c] = s.totals(int32(c))
 		}
 	}
-	goes := make([]float64, len(value))
+	change := make([]float64, len(value))
 	for _, c := range cells {
-		goes[c] = -value[c]
+		change[c] = -value[c]
 		if s.cost(c, b-value[c]) < s.cost(c, -value[c]) {
-			goes[c] = b - value[c]
+			change[c] = b - value[c]
 		}
-		s.move(c, goes[c])
+		s.move(c, change[c])
 	}
 	for range turns {
 		turned := false
 		for _, c := range cells {
 			by := b // from 0 to base
-			if goes[c] > 0 {
+			if change[c] > 0 {
 				by = -b
 			}
 			if s.cost(c, by) < 0 {
 				s.move(c, by)
-				goes[c] += by
+				change[c] += by
 				turned = true
 			}
 		}

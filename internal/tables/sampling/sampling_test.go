@@ -51,7 +51,7 @@ func TestNobodyIsSurer(t *testing.T) {
 			rest := 0.0
 			for k := len(p) - 1; k >= 0; k-- {
 				if rest += p[k]; rest > 1e-9 && !(p[k]/rest <= 1/float64(oneIn)+1e-4) {
-					t.Errorf("%d of one in %d: who knows of %d records believes with %v that there are no more", drawn, oneIn, first+int64(k), p[k]/rest)
+					t.Errorf("%d of one in %d: a respondent who knows %d records believes with %v that there are no more", drawn, oneIn, first+int64(k), p[k]/rest)
 				}
 			}
 		}

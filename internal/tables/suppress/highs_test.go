@@ -44,7 +44,7 @@ func TestPatternsAuditedByHiGHS(t *testing.T) {
 func TestDensePatternsAuditedByHiGHS(t *testing.T) {
 	tabletest.HiGHS(t, nil, nil) // skips the test early if HiGHS is not installed
 	hier := [][]int{{5, 4, 3}, {4, 3}, {4}}
-	counts, ofCounts := drawn(t, 3, 1, hier...)
+	counts, ofCounts := drawTable(t, 3, 1, hier...)
 	turnovers, ofTurnovers, _ := drawnValues(t, 10, 1.5, hier...)
 	turnovers.Large = 1
 	questions, rules := []audit.Question{counts, turnovers}, []*primary.Result{ofCounts, ofTurnovers}

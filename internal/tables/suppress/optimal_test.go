@@ -77,8 +77,8 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
 		rng := rand.New(rand.NewPCG(8, uint64(len(name))))
-		tried, proven, cheaper := 0, 0, 0
-		for trial := 0; trial < 2000 && tried < 14; trial++ {
+		trials, proven, cheaper := 0, 0, 0
+		for trial := 0; trial < 2000 && trials < 14; trial++ {
 			q, p, ok := unsafeTable(t, rng, sets[name], float64(1+trial%2))
 			if !ok {
 				continue
@@ -125,16 +125,16 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 			if found.AtLeast > least+1e-9 || found.Cost < least-1e-9 || found.Proven() && !(math.Abs(found.Cost-least) <= 1e-6*(1+least)) {
 				t.Fatalf("%s: %+v, the cheapest pattern costs %v, of the table %v", name, found, least, q.Value)
 			}
-			if tried++; found.Proven() {
+			if trials++; found.Proven() {
 				proven++
 			}
 			if found.Cost < usually-1e-9 {
 				cheaper++
 			}
 		}
-		t.Logf("%s: %d tables, %d proven, %d cheaper than usual", name, tried, proven, cheaper)
-		if tried < 8 || proven < tried*3/4 {
-			t.Errorf("%s: %d tables, %d proven: the test shows little", name, tried, proven)
+		t.Logf("%s: %d tables, %d proven, %d cheaper than usual", name, trials, proven, cheaper)
+		if trials < 8 || proven < trials*3/4 {
+			t.Errorf("%s: %d tables, %d proven: the test shows little", name, trials, proven)
 		}
 	}
 }
@@ -147,12 +147,12 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 	cuts, met := 0, 0
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
 		rng := rand.New(rand.NewPCG(9, uint64(len(name))))
-		for tried := 0; tried < 80; {
+		for trials := 0; trials < 80; {
 			q, p, ok := unsafeTable(t, rng, sets[name], float64(1+rng.IntN(2)))
 			if !ok {
 				continue
 			}
-			tried++
+			trials++
 			q.Upper = make([]float64, len(q.Value)) // so that the ends of ranges are near
 			o := Options{Knower: make([]int32, len(q.Value))}
 			var candidates []int32

@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// drawn makes a table of log-normal Poisson counts, with a protection of ± 3. Each number in a
+// drawTable makes a table of log-normal Poisson counts, with a protection of ± 3. Each number in a
 // hierarchy says into how many codes a code of that level is divided.
-func drawn(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *primary.Result) {
+func drawTable(t testing.TB, mean, sd float64, levels ...[]int) (audit.Question, *primary.Result) {
 	t.Helper()
 	set, inner := drawnSet(t, levels...)
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -87,7 +87,7 @@ func BenchmarkScale(b *testing.B) {
 		b.Run(k.name, func(b *testing.B) {
 			b.StopTimer()
 			for range b.N {
-				q, p := drawn(b, k.mean, k.sd, k.levels...)
+				q, p := drawTable(b, k.mean, k.sd, k.levels...)
 				b.StartTimer()
 				pattern := protect(b, q, p, Options{})
 				b.StopTimer()

@@ -155,7 +155,7 @@ func checkPattern(t *testing.T, name string, q audit.Question, p *primary.Result
 		}
 		q.Hidden[c] = false
 		if all, _ := met(q, p); all {
-			t.Fatalf("%s: %s need not be held back", name, q.Set.Name(c))
+			t.Fatalf("%s: %s need not be suppressed", name, q.Set.Name(c))
 		}
 		q.Hidden[c] = true
 	}
@@ -373,9 +373,9 @@ func TestSearchStops(t *testing.T) {
 					p.Down[c] = 1
 				}
 			}
-			asked := 0
+			questions := 0
 			q.Stop = func() error {
-				if asked++; asked > after {
+				if questions++; questions > after {
 					return stop
 				}
 				return nil
@@ -388,19 +388,19 @@ func TestSearchStops(t *testing.T) {
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
-			return asked, pattern, err
+			return questions, pattern, err
 		}
-		asked, whole, err := ask(math.MaxInt)
-		if err != nil || len(whole.Insiders) > 0 || !whole.Verdict.Safe() || asked < 50 {
-			t.Fatalf("%s: asked %d times: %v", name, asked, err)
+		questions, whole, err := ask(math.MaxInt)
+		if err != nil || len(whole.Insiders) > 0 || !whole.Verdict.Safe() || questions < 50 {
+			t.Fatalf("%s: asked %d times: %v", name, questions, err)
 		}
-		for after := 0; after < asked; after += 1 + asked/40 {
+		for after := 0; after < questions; after += 1 + questions/40 {
 			if n, pattern, err := ask(after); !errors.Is(err, stop) || pattern != nil {
-				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, asked, err, n, pattern)
+				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, questions, err, n, pattern)
 			}
 		}
-		if n, _, err := ask(asked); err != nil || n != asked {
-			t.Errorf("%s: asked %d times, then %d: %v", name, asked, n, err)
+		if n, _, err := ask(questions); err != nil || n != questions {
+			t.Errorf("%s: asked %d times, then %d: %v", name, questions, n, err)
 		}
 	}
 }

@@ -136,19 +136,19 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 			ws = append(ws, w)
 		}
 		e.remember(int32(rng.IntN(needs)), ws)
-		asked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // for the others only the remembered witnesses are cleaned up
+		marked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // for the others only the remembered witnesses are cleaned up
 		var want []int32
 		for i, n := range e.needs {
 			if slices.ContainsFunc(n.witnesses, func(w witness) bool {
-				return slices.ContainsFunc(w.cells, func(c int32) bool { return e.may[c] && slices.Contains(asked, c) })
+				return slices.ContainsFunc(w.cells, func(c int32) bool { return e.may[c] && slices.Contains(marked, c) })
 			}) {
 				want = append(want, int32(i))
 			}
 		}
-		got := slices.Clone(e.users(asked))
+		got := slices.Clone(e.users(marked))
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Fatalf("users %v of cells %v, want %v", got, asked, want)
+			t.Fatalf("users %v of cells %v, want %v", got, marked, want)
 		}
 		listed += len(want)
 	}
@@ -191,8 +191,8 @@ func TestPatternsOfLargeComponentsOfValues(t *testing.T) {
 			t.Fatalf("by programs over all: %+v, insiders %v (%v)", v, insiders, err)
 		}
 	}
-	t.Logf("%d cells held back, %d where components are large", hidden[0], hidden[1])
+	t.Logf("%d suppressed cells, %d with large components", hidden[0], hidden[1])
 	if hidden[1] > hidden[0]*11/10 {
-		t.Errorf("%d cells held back, %d where components are large", hidden[0], hidden[1])
+		t.Errorf("%d suppressed cells, %d with large components", hidden[0], hidden[1])
 	}
 }

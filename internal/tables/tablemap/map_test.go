@@ -138,7 +138,7 @@ func TestPictures(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
-			t.Errorf("%s: a place that is none", name)
+			t.Errorf("%s: an invalid position", name)
 		}
 		marks, d := 0, xml.NewDecoder(&b)
 		for {

@@ -84,12 +84,12 @@ func leavesOf(set *tables.Set) (inner []int, of [][]int) {
 func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
 	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)), fixed: make([][]int, len(q.Value))}
 	e.inner, e.of = leavesOf(q.Set)
-	e.low, e.high, e.taken = make([]float64, len(q.Value)), make([]float64, len(q.Value)), make([]map[float64]bool, len(q.Value))
+	e.low, e.high, e.values = make([]float64, len(q.Value)), make([]float64, len(q.Value)), make([]map[float64]bool, len(q.Value))
 	for c := range e.low {
 		e.low[c], e.high[c] = math.Inf(1), math.Inf(-1)
 	}
 	for c, leaves := range e.of {
-		e.last[c], e.taken[c] = leaves[len(leaves)-1], map[float64]bool{}
+		e.last[c], e.values[c] = leaves[len(leaves)-1], map[float64]bool{}
 		for _, l := range leaves {
 			if !q.Hidden[c] {
 				e.fixed[l] = append(e.fixed[l], c)
@@ -97,7 +97,7 @@ func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool
 		}
 	}
 	e.fill(0)
-	return e.low, e.high, e.taken
+	return e.low, e.high, e.values
 }
 
 // enumeration enumerates the tables that agree with the published cells.
@@ -109,7 +109,7 @@ type enumeration struct {
 	fixed     [][]int   // published cells of an inner cell
 	x         []float64 // of inner cells: the present table
 	low, high []float64
-	taken     []map[float64]bool
+	values    []map[float64]bool
 }
 
 // fill assigns every possible value to the inner cells from the i-th on.
@@ -158,7 +158,7 @@ func (e *enumeration) take() {
 			sum += e.x[l]
 		}
 		e.low[c], e.high[c] = min(e.low[c], sum), max(e.high[c], sum)
-		e.taken[c][sum] = true
+		e.values[c][sum] = true
 	}
 }
 

@@ -56,7 +56,7 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 		text := Texts(&b.Columns[c.Request])
 		for i, row := range keep {
 			s, _ := text(row)
-			r.Request[i] = asks(s)
+			r.Request[i] = isYes(s)
 		}
 	}
 	if a.options.Keys {
@@ -77,7 +77,7 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 	return a.Add(r)
 }
 
-func asks(s string) bool {
+func isYes(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "yes", "y", "t", "1":
 		return true

@@ -108,10 +108,10 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 	}
 	slices.SortFunc(lines, func(x, y line) int { return cmp.Or(cmp.Compare(x.holder, y.holder), cmp.Compare(x.key, y.key)) })
 	own := map[int32]int64{}
-	asked := false
+	isRequested := false
 	for i, l := range lines {
 		w.above(l.key, func(cell int32) { own[cell] += l.units })
-		asked = asked || l.requested
+		isRequested = isRequested || l.requested
 		if i+1 < len(lines) && lines[i+1].holder == l.holder {
 			continue
 		}
@@ -123,14 +123,14 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 			if a.options.Absolute {
 				x = math.Abs(x)
 			}
-			if asked {
+			if isRequested {
 				requested[cell] = max(requested[cell], 1+max(v, -v))
 			}
 			c.Contributors[cell]++
 			c.Keep(int(cell), tables.Contribution{Value: x, Weight: 1})
 		}
 		clear(own)
-		asked = false
+		isRequested = false
 	}
 }
 

@@ -24,7 +24,7 @@ type record struct {
 	region, nace string
 	x, w         float64
 	holding      string
-	asked        bool
+	requested    bool
 }
 
 var (
@@ -77,7 +77,7 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 			n, _ := d.Node(map[string]string{"region": x.region, "nace": x.nace}[d.Name])
 			r.Codes[v] = append(r.Codes[v], int32(n))
 		}
-		r.Request = append(r.Request, x.asked)
+		r.Request = append(r.Request, x.requested)
 		if !o.Counts {
 			r.Values = append(r.Values, x.x)
 		}
@@ -92,11 +92,11 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 }
 
 // reference computes one cell from the records that have its codes.
-func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, asked float64) {
+func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, requested float64) {
 	scale := math.Pow10(o.Decimals)
-	own, asks := map[string]float64{}, map[string]bool{}
+	own, requests := map[string]float64{}, map[string]bool{}
 	for _, r := range records { // a contributor who requests it in one record has requested it
-		asks[r.holding] = asks[r.holding] || r.asked
+		requests[r.holding] = requests[r.holding] || r.requested
 	}
 	for i, r := range records {
 		if c, ok := codes["region"]; ok && !in(c, r.region) {
@@ -124,8 +124,8 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 			negative++
 		}
 		x = math.RoundToEven(x * scale)
-		if r.asked {
-			asked = max(asked, math.Abs(x))
+		if r.requested {
+			requested = max(requested, math.Abs(x))
 		}
 		if o.Absolute {
 			x = math.Abs(x)
@@ -134,8 +134,8 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 	}
 	if o.Holdings {
 		for h, x := range own {
-			if asks[h] {
-				asked = max(asked, math.Abs(x))
+			if requests[h] {
+				requested = max(requested, math.Abs(x))
 			}
 			if x < 0 {
 				negative++
@@ -150,7 +150,7 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 		a, b := largest[i], largest[j]
 		return a.Value > b.Value || a.Value == b.Value && a.Weight > b.Weight
 	})
-	return value, gross, int64(len(own)), negative, largest[:min(len(largest), o.Most)], asked
+	return value, gross, int64(len(own)), negative, largest[:min(len(largest), o.Most)], requested
 }
 
 func TestCellsEqualThoseOfTheirRecords(t *testing.T) {
@@ -180,9 +180,9 @@ func TestCellsEqualThoseOfTheirRecords(t *testing.T) {
 					d := set.Tables[table].Dimensions[k]
 					codes[d.Name] = d.Codes[n]
 				}
-				value, gross, contributors, negative, largest, asked := reference(records, o, weighted, codes)
+				value, gross, contributors, negative, largest, requested := reference(records, o, weighted, codes)
 				got := []any{c.Value[cell], c.Gross[cell], c.Contributors[cell], c.Requested[cell]}
-				if want := []any{value, gross, contributors, asked}; !reflect.DeepEqual(got, want) {
+				if want := []any{value, gross, contributors, requested}; !reflect.DeepEqual(got, want) {
 					t.Errorf("%+v, weights %v, %s: got %v, want %v", o, weighted, set.Name(cell), got, want)
 				}
 				if c.Negative != nil && c.Negative[cell] != negative {
