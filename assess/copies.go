@@ -7,9 +7,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// What a snooper knows who has several releases of the same data, each with draws of its
-// own: the mean over them of what each tells has the same bias and 1/m of the variance.
-// Duncan and Keller-McNulty (2000), section 6.1, has it of the mean of m synthetic samples.
+// The knowledge of an intruder who has several releases of the same data, each with its own draws:
+// the mean of the estimates has the same bias and 1/m of the variance. Duncan and Keller-McNulty
+// (2000), section 6.1, give it for the mean of m synthetic samples.
 
 // copies is how many releases there are in which a column has draws of its own.
 func (r *reckoning) copies(c int) int { return max(1, r.a.opts.Columns[c].Copies) }

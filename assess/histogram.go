@@ -127,8 +127,8 @@ func countIn(v, edges []float64, first, width float64) (counts []int, clash bool
 	return counts, clash
 }
 
-// mergeSmall merges bins until each is empty or holds enough on either side
-// that is not empty; it reports whether that could be had.
+// mergeSmall merges bins until each is empty or has enough values on either side that is not empty.
+// It reports whether that was possible.
 func (h *Histogram) mergeSmall() bool {
 	enough := func(n int) bool { return n == 0 || n >= leastInBin }
 	edges, original, released := h.Edges[:1], h.Original[:0], h.Released[:0]

@@ -21,7 +21,7 @@ func (c *ColumnMeasures) OrderWarning() string {
 			}
 		}
 	}
-	// What a fit gains below a tenth of the error is no finding of its own.
+	// An improvement of less than a tenth of the error is not reported.
 	if order == nil || index != nil && !(order.RMSE < 0.95*index.RMSE) {
 		return ""
 	}

@@ -185,8 +185,8 @@ type Identity struct {
 
 	// What masks have taken from the categorical keys that they change.
 	Changed     Float // share of records with another category, of the key of which most have one
-	EntropyLost Float // share of the entropy that the release does not tell, of the key of which it tells least
-	Posterior   Float // greatest probability with which whoever knows the masks tells a record's category of a key
+	EntropyLost Float // share of the entropy that the release removes, for the key with the greatest share kept
+	Posterior   Float // greatest probability with which an intruder who knows the masks infers a record's category of a key
 	PMSE        Float // propensity score mean squared error of the masked keys together
 	// ReplicatedUniques is the share of the unique combinations of keys that stand in the
 	// release, of keys of which masks change some.
@@ -206,7 +206,7 @@ type Identity struct {
 	InvertedBy []string
 }
 
-// KnowledgeOrder is the knowledge state of a snooper who has the records in the order of the
+// KnowledgeOrder is the knowledge state of an intruder who has the records in the order of the
 // source: τ̂ is a fit of the released values along that order. Its target is the typical one.
 const KnowledgeOrder = "order"
 

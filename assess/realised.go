@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// worseByFactor is how much worse than a rule on its own scale, R or RMSE, this release
-// must be for its steward to be told.
+// worseByFactor is the factor by which this release must miss a rule, on the rule's own scale (R or
+// RMSE), before its steward is told.
 const worseByFactor = 10
 
 // RealisedRemark returns a remark if the realised figure of a target is worse than the rule by

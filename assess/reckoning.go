@@ -78,7 +78,7 @@ type reckoning struct {
 	exchange Exchange // nil where nothing tells of exchanged records
 	group    *group   // that it is about; nil: all records
 
-	candidate bool // the masks were not applied to the data: there is no release, and what is found as one is the original
+	candidate bool // the masks were not applied to the data: there is no release, and the released values are the original ones
 
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none

@@ -1,7 +1,7 @@
-// Command browsertest serves a monitor that is fed with made-up snapshots and looks
-// at its page in Chromium: browsertest [-screenshots DIR] CHROMIUM. With -boards DIR it
-// prints the pages for the release board in a folder instead. It is a module
-// of its own, so that the browser's driver is no dependency of the filter.
+// Command browsertest serves a monitor with artificial snapshots and tests its page in Chromium:
+// browsertest [-screenshots DIR] CHROMIUM. With -boards DIR it prints the pages for the release
+// board into a folder instead. It is a separate module, so that the filter does not depend on the
+// browser's driver.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package check names what is wrong with a parameter: where it stands, what
-// must hold and what was found. It knows no configuration format; whoever read
-// the parameter adds file, line and column.
+// Package check describes problems of parameters: where, what must hold and what was found. It
+// knows no configuration format; the code that read the parameter adds file, line and column.
 package check
 
 import (

@@ -15,9 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// validateIntruder judges assess.keys and assess.intruder. Which keys are numbers
-// is for whoever reads the data to see, except of those that are listed as
-// categorical.
+// validateIntruder validates assess.keys and assess.intruder. Which keys are numeric is known only
+// when the data are opened, except for keys listed as categorical.
 func (l *loader) validateIntruder(p *Pipeline) {
 	const path = "assess.intruder"
 	a := &p.Assess

@@ -37,8 +37,8 @@ func (l *loader) shellPath(field, file string) {
 	}
 }
 
-// objectPath refuses what is no name of an object, and objects where files of this machine
-// are read or written bit by bit.
+// objectPath refuses a path that is not a name of an object, and objects where local files are read
+// or written in parts.
 func (l *loader) objectPath(field, file string) {
 	switch wrong := objects.Problem(file); {
 	case wrong != "":

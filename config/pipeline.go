@@ -35,8 +35,8 @@ type Pipeline struct {
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
 	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"` // nil where none is given
 
-	// Warnings are what the user should know although it is no error: an environment variable that
-	// looks like a setting and is none, a pipeline without masks.
+	// Warnings are messages for the user that are not errors: an environment variable that looks
+	// like a setting but is none, or a pipeline without masks.
 	Warnings []string `yaml:"-"`
 
 	// Loosened are the settings of the environment and the command line that let more

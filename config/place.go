@@ -29,9 +29,8 @@ func (p *Place) String() string {
 	return "columns " + p.Stream + " and " + p.Record
 }
 
-// validatePlace demands that places are those of columns that nothing changes, and where
-// a run is one of several, that draws are told apart by more than where a record stands
-// in the run.
+// validatePlace checks that columns of places are not changed by any mask, and that, if the run is
+// one of several, draws depend on more than the place of a record in the run.
 func (l *loader) validatePlace(p *Pipeline) {
 	if p.Place != nil {
 		l.validatePlaceColumns(p)

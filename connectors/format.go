@@ -18,9 +18,9 @@ type Format struct {
 	NewSink func() SinkConfig
 	SinkDoc string
 
-	// Extensions are what the names of the format's files end in, with the dot, in
-	// lower case, the one that its releases have first; none where the format is no
-	// files, or where a path does not tell it.
+	// Extensions are the ends of the names of the format's files, with the dot, in lower case;
+	// releases use the first one. There are none if the format has no files, or if a path does not
+	// determine it.
 	Extensions []string
 	// Compressed are extensions that may follow (".gz").
 	Compressed []string
@@ -55,8 +55,8 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 	return s, false
 }
 
-// Option is a setting of a source, beside its path, that a command line can give where
-// there is no configuration.
+// Option is a setting of a source, besides its path, that a command line can give without a
+// configuration.
 type Option struct {
 	Name string // as in a configuration
 	Doc  string

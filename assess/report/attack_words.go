@@ -108,10 +108,10 @@ func surestCategory(r *inversion.Result) string {
 	return s + "."
 }
 
-// findings are sentences about an attack, the worst first: what is computed back is
-// beyond doubt, who is found is known to the intruder as likely, and who stands out is
-// found only by someone who knows them to be in the data. Respondents who stand out
-// come before less than one who is found.
+// findings are sentences about an attack, the worst first: recovered values are certain, linked
+// respondents are likely, and respondents who stand out can be identified only by an intruder who
+// knows that they are in the data. Respondents who stand out come before less than one linked
+// respondent.
 func findings(a *attack.Result) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

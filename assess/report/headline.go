@@ -42,8 +42,8 @@ func subjectOf(a *attack.Result) headline.Subject {
 	return headline.Subject{Identity: a.Identity(), Population: a.Weighted}
 }
 
-// unshown are the rules that no figure is held against: what the gate demands is
-// never left out of the headline, whatever it is about.
+// unshown are the rules without a figure: every rule of the gate appears in the headline, whatever
+// it is about.
 func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []headline.Figure) {
 	about := map[string]bool{"max_risk": true, "min_rmse": true, "min_efficiency": true, minReleased: true}
 	for _, f := range shown {

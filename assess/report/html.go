@@ -291,8 +291,8 @@ type matrixCell struct {
 	Shade string // class
 }
 
-// widestMatrix is the greatest number of columns whose correlations the page
-// shows: a table of hundreds of columns helps nobody and takes megabytes.
+// widestMatrix is the maximum number of columns with correlations on the page: a table of hundreds
+// of columns is of no use and takes megabytes.
 const widestMatrix = 30
 
 // matrices are the correlations before, after and their difference; none where

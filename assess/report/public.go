@@ -35,7 +35,7 @@ type Public struct {
 	Gate      PublicGate            `json:"gate"`
 	// Measured says that the release was made elsewhere, and that no gate judged it.
 	Measured bool `json:"measured,omitempty"`
-	// Verdict is what Headline says when the report is written; nobody else sets it.
+	// Verdict is the Headline at the time when the report is written; no other code sets it.
 	Verdict *headline.Headline `json:"verdict"`
 	Release *Release           `json:"release,omitempty"` // which file this is about
 	Note    *Note              `json:"note,omitempty"`    // for data users; none where nothing was masked

@@ -50,7 +50,7 @@ type Report struct {
 	// Foreign is there where the release was made elsewhere: it was measured, not made.
 	Foreign *Foreign `json:"foreign,omitempty" doc:"present if the release was made by other software: it was measured, but no gate judged it"`
 
-	// Verdict is what Headline says when the report is written; nobody else sets it.
+	// Verdict is the Headline at the time when the report is written; no other code sets it.
 	Verdict *headline.Headline `json:"verdict" doc:"the verdict and its main figures, with which every view of the report begins"`
 
 	// IdentifiedByPlace counts the records whose identity columns were all null or empty.

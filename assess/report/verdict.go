@@ -55,7 +55,7 @@ func wasOrWere(n int64) string {
 	return "were"
 }
 
-// measuredLine is the verdict on a release that nobody here made.
+// measuredLine is the verdict on a release made elsewhere.
 const measuredLine = "Risk and utility of a release that was made elsewhere. Nothing was released by this, and no gate judged it."
 
 func hasOrHave(n int64) string {

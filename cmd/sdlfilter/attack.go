@@ -450,7 +450,7 @@ func byKey(text string, keys []string) ([]float64, error) {
 	return values, nil
 }
 
-// prior reads shape,scale; "" is none.
+// prior reads shape,scale; "" means no prior.
 func prior(text string) (*intruder.Prior, error) {
 	if text == "" {
 		return nil, nil

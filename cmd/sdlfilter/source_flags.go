@@ -11,8 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 )
 
-// sourceFlags are the options of files that a command is given by name, where there
-// is no configuration to say them.
+// sourceFlags are the options of files that a command gets by name, without a configuration.
 type sourceFlags struct {
 	text  map[string]*string
 	words map[string]*[]string

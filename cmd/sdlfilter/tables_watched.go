@@ -15,7 +15,7 @@ import (
 // watchedTables is what the flags --metrics-file and --listen of tables ask for.
 type watchedTables struct {
 	metrics, listen string
-	state           *monitor.Tables // nil: nobody asked
+	state           *monitor.Tables // nil: not requested
 }
 
 // prepare begins to note how the command goes, of which path is the configuration.

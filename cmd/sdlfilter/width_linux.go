@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// width is the number of columns of a terminal, 0 where f is none.
+// width is the number of columns of a terminal, 0 if f is not a terminal.
 func width(f *os.File) int {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -84,7 +84,7 @@ func (st *stream) reader(in files.Handle) (r *ipc.FileReader, err error) {
 			r, err = nil, errFlat
 		}
 	}()
-	// The body's length is held against the file's.
+	// The length of the body is compared with the file's.
 	return ipc.NewFileReader(in, ipc.WithAllocator(allocatorFor(st.stamp.Size())), ipc.WithBodySizeLimit(0))
 }
 

@@ -130,7 +130,7 @@ func TestHostileSchemas(t *testing.T) {
 						expectNo(t, to, "canary")
 						schema, batches := load(t, to)
 						if text := fmt.Sprint(valuesOf(batches, f.Name)); !strings.Contains(text, "kept") && f.Name != "uuid" {
-							t.Errorf("%s, %s: what was kept is not there: %s", f.Name, name, text)
+							t.Errorf("%s, %s: a kept value is missing: %s", f.Name, name, text)
 						}
 						want := map[string]string{"uuid": "arrow.uuid", "json": "arrow.json"}[f.Name]
 						if got, _ := schema.Field(0).Metadata.GetValue("ARROW:extension:name"); got != want {

@@ -74,7 +74,7 @@ func FuzzRead(f *testing.F) {
 		}
 		again := release{from: &SourceConfig{Path: out}, to: &SinkConfig{Path: filepath.Join(dir, "again.arrows")}}
 		if err := again.run(t.Context()); err != nil {
-			t.Errorf("what was released cannot be read: %v", err)
+			t.Errorf("the release cannot be read: %v", err)
 		}
 	})
 }

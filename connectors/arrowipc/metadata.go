@@ -150,8 +150,7 @@ type schemaWalk struct {
 // fieldCost is about what the library allocates for a field beside its texts.
 const fieldCost = 64
 
-// refused says by a panic of its own that the budget is spent, which is no fault
-// in the layout.
+// refused panics to report that the budget is spent; that is not a fault in the layout.
 func (w *schemaWalk) refused() bool {
 	if w.budget < 0 {
 		panic(ErrSchemaBound)

@@ -50,8 +50,8 @@ func cleanMetadata(m arrow.Metadata) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// cleanType drops the metadata of a type's children, and the names of elements that
-// are none of those in use: nobody has listed them.
+// cleanType drops the metadata of a type's children, and unusual names of elements: they are not
+// listed in the configuration.
 func cleanType(t arrow.DataType) arrow.DataType {
 	clean := func(f arrow.Field) arrow.Field {
 		f.Type, f.Metadata = cleanType(f.Type), cleanMetadata(f.Metadata)

@@ -125,7 +125,7 @@ func TestPartitions(t *testing.T) {
 	}
 	err = filepath.WalkDir(withheld, func(p string, d os.DirEntry, err error) error {
 		if strings.Contains(p, "canary") {
-			t.Errorf("%s holds a withheld value", p)
+			t.Errorf("%s contains a withheld value", p)
 		}
 		if err == nil && !d.IsDir() {
 			expectNo(t, p, "canary")

@@ -286,7 +286,7 @@ func TestStdinAndStdout(t *testing.T) {
 	}
 	defer src.Close()
 	if src.Rewindable() || src.Records() != -1 {
-		t.Error("stdin says that it can be read again, or how long it is")
+		t.Error("stdin declares that it can be read again, or its length")
 	}
 	layout := j.layout(src, &SinkConfig{})
 	for i, want := range []bool{true, false} {

@@ -54,9 +54,9 @@ func (c *SourceConfig) beginning(ctx context.Context) (head []byte, err error) {
 	return beginningOf(ctx, in)
 }
 
-// guessEncoding is utf-16 where a text says so by its mark, windows-1252 where it is no
-// UTF-8, else "". Of the encodings of one byte that is the one which most files have whose
-// makers do not know theirs; others differ from it in letters, not in digits.
+// guessEncoding returns utf-16 if the text has its byte order mark, windows-1252 if the text is not
+// UTF-8, and "" otherwise. Windows-1252 is the most frequent one-byte encoding; the others have
+// different letters, but the same digits.
 func guessEncoding(head []byte) string {
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
 		return "utf-16"

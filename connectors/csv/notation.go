@@ -20,9 +20,9 @@ type notation struct {
 // usual reports whether numbers are written as the program itself reads them.
 func (n *notation) usual() bool { return n.point == '.' && len(n.group) == 0 }
 
-// plain writes a number with a point and without groups to buf. It returns false
-// for what is no number in this notation: 12.5 where the decimals follow a comma.
-// Exponents stay as they are.
+// plain writes a number with a point and without groups to buf. It returns false for a text that is
+// not a number in this notation, for example 12.5 if the decimal mark is a comma. Exponents stay as
+// they are.
 func (n *notation) plain(p, buf []byte) ([]byte, bool) {
 	buf = buf[:0]
 	whole, rest := p, []byte(nil)

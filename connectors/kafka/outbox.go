@@ -99,8 +99,8 @@ func (s *stagnation) lasts(held int64, now time.Time) time.Duration {
 	return now.Sub(s.since)
 }
 
-// waiting returns how many records wait, and whether there is no room for one more. An empty
-// outbox takes a record of any size: the client says which is too large.
+// waiting returns the number of waiting records, and whether there is no room for one more. An
+// empty outbox accepts a record of any size: the client refuses too large ones.
 func (o *outbox) waiting(r *kgo.Record) (records int64, full bool) {
 	records = o.client.BufferedProduceRecords()
 	if records == 0 || records < o.records && o.bytes == 0 {

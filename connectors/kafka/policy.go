@@ -35,8 +35,8 @@ type policy struct {
 // pseudonymLabel is the label of keys' pseudonyms, of docs/keystream.md.
 const pseudonymLabel = "kafka-key"
 
-// KeyColumn is the released column that becomes the key of messages, and so must be decoded;
-// "" where the key is no column.
+// KeyColumn is the released column that becomes the key of messages, and so must be decoded; "" if
+// the key is not a column.
 func (c *SinkConfig) KeyColumn() string {
 	switch c.Key {
 	case "", drop, pass, hash:

@@ -61,7 +61,7 @@ func (r *raw) split() {
 		if m.Value != nil {
 			continue
 		}
-		// The first tombstone: from here on the two are told apart.
+		// From the first tombstone on, tombstones and messages are distinguished.
 		r.messages = append(make([]*kgo.Record, 0, len(r.records)-1), r.records[:i]...)
 		for _, m := range r.records[i:] {
 			if m.Value == nil {

@@ -109,7 +109,7 @@ const (
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 	endPatience = time.Second // ending a transaction lets partitions go after that
 
-	settlePatience = 5 * time.Second  // a stream that is to end waits so long to be told what it has
+	settlePatience = 5 * time.Second  // the time that a stream that shall end waits for its assignment
 	rivals         = 5                // transactions that are ended by a process of the same instance …
 	rivalry        = time.Minute      // … in so short a time are too many
 	leavePatience  = 5 * time.Second  // leaving the group does without the group's answer after that
@@ -240,9 +240,8 @@ func (s *Stream) Begin(ctx context.Context) error {
 	return explain(err, "beginning a transaction", subject{transactional: s.transactional})
 }
 
-// beginSession is session.Begin with an end: where the producer's id could not be had a
-// moment ago, the session asks for it once more, and waits for the answer however long that
-// takes. With the end of ctx the client is given up.
+// beginSession is session.Begin with a time limit: if the producer has received no id, the session
+// asks once more and waits for the answer without limit. When ctx ends, the client is abandoned.
 func (s *Stream) beginSession(ctx context.Context) error {
 	begun := make(chan error)
 	go func() {

@@ -39,7 +39,7 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 		if err := s.Flush(ctx); err != nil {
 			commit = false
 			if ctx.Err() != nil || Final(err) {
-				// The broker ends it in time, if it cannot be told.
+				// If the abort fails, the broker ends the transaction when it times out.
 				abortCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWord)
 				defer cancel()
 				_, endErr := s.session.End(abortCtx, kgo.TryAbort)

@@ -179,7 +179,7 @@ func (s *Stream) findLimit(ctx context.Context, topic string) {
 			continue
 		}
 		if n, err := strconv.ParseInt(setting.MaybeValue(), 10, 32); err == nil {
-			s.limits.Store(topic, int32(min(max(n, 512), 64<<20))) // what the client can be told
+			s.limits.Store(topic, int32(min(max(n, 512), 64<<20))) // the range that the client accepts
 		}
 	}
 }

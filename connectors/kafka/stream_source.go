@@ -30,8 +30,8 @@ type StreamSource struct {
 // Schema implements connectors.Source.
 func (s *StreamSource) Schema() *microdata.Schema { return s.reader.Schema() }
 
-// Streams implements connectors.Source. Topics and partitions may come while a
-// stream runs, so there is no list of them: StreamName names one.
+// Streams implements connectors.Source. Topics and partitions may be added while a stream runs, so
+// there is no list of them: StreamName names one.
 func (s *StreamSource) Streams() []string { return s.topics }
 
 // Records implements connectors.Source.

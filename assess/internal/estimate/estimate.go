@@ -105,8 +105,8 @@ func SpreadOf(estimates []float64, subsets int) Spread {
 	case out.freedom > 0:
 		out.Variance = within / out.freedom
 	case subsets > 1 && len(estimates) > 1:
-		// One replicate a subset: the variance between subsets is all there is, and
-		// is no smaller.
+		// With one replicate per subset, only the variance between subsets is available, which is
+		// no smaller.
 		return SpreadOf(estimates, 1)
 	}
 	return out

@@ -42,9 +42,8 @@ func (o *Order) sequence(l int) *sequence {
 	return s
 }
 
-// setWithin takes of the spread within bins what most of them have. Where values
-// jump now and then, as between groups, a bin with a jump in it has a spread that
-// whoever has all records does not suffer from.
+// setWithin limits the spread within bins to what most of them have. If values jump between groups,
+// a bin with a jump has a large spread, which an intruder with all records does not have.
 func (s *sequence) setWithin() {
 	s.within = make([]float64, len(s.bins))
 	var each []float64
@@ -170,9 +169,9 @@ func isotonicName(falling bool) string {
 	return "isotonic, rising"
 }
 
-// average is the mean of y over the h bins on either side and the bin itself. At
-// the ends of a file there are fewer. At those of a stretch that was cut out of it
-// there is no mean, ok is false: whoever has the whole sees further.
+// average is the mean of y over the bin itself and the h bins on either side. At the ends of a file
+// there are fewer bins. At the ends of a stretch that was cut from a file there is no mean and ok
+// is false, because an intruder with the whole file has more neighbours.
 func (s *sequence) average(h int) (estimate []float64, ok bool) {
 	estimate = slices.Repeat([]float64{math.NaN()}, len(s.bins))
 	s.stretches(func(from, to int) {
@@ -221,7 +220,7 @@ func (s *sequence) jumps(mask float64) []float64 {
 			}
 			level := base + (sum[b]-sum[a])/(n[b]-n[a])
 			if !s.complete && (a == 0 || b == to-from) {
-				level = math.NaN() // whoever has the whole sees further
+				level = math.NaN() // an intruder with the whole file has more neighbours
 			}
 			for i := a; i < b; i++ {
 				estimate[from+i] = level
@@ -249,8 +248,8 @@ func (s *sequence) groups(mask float64) (estimate []float64, ok bool) {
 				steps = append(steps, math.Abs(s.bins[b].x-s.bins[a].x))
 			}
 			alike += b - a - 1
-			// A bin with a step in it is none of a group, and who has the records does not
-			// suffer from it.
+			// A bin with a step in it belongs to no group; an intruder with all records has no such
+			// bins.
 			if s.bins[a].square == 0 && (s.complete || a > from && b < to) {
 				sum, n := 0.0, 0.0
 				for _, one := range s.bins[a:b] {
