@@ -94,7 +94,7 @@ func testGateStop(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(at) != fmt.Sprint(half) {
-		t.Errorf("the group is at %v, want %v, where the rule held", at, half)
+		t.Errorf("the group is at %v, want %v, the end of the records that satisfy the rule", at, half)
 	}
 	e := c.expectation()
 	e.Counts = half
@@ -147,7 +147,7 @@ func testGateHold(t *testing.T, s *site) {
 	e.Without = outIDs
 	count := e.Check(held)
 	if err := count.Err(); err != nil {
-		t.Errorf("held back: %v", err)
+		t.Errorf("held records: %v", err)
 	}
 	again := 0
 	for part := range third {
@@ -155,7 +155,7 @@ func testGateHold(t *testing.T, s *site) {
 			id := survey.ID(int32(part), o)
 			switch {
 			case o < third[part] && !outIDs[id]:
-				t.Fatalf("%s came while the rule held and is held back", id)
+				t.Fatalf("%s satisfies the rule and is held", id)
 			case o >= third[part] && o < thirds[part] && !heldIDs[id]:
 				t.Fatalf("%s broke the rule and is released", id)
 			case o >= thirds[part] && outIDs[id]:
@@ -168,12 +168,12 @@ func testGateHold(t *testing.T, s *site) {
 	}
 	for id, values := range count.Values {
 		if values[0] > 25_000 {
-			t.Errorf("%s is held back unmasked", id)
+			t.Errorf("%s is held unmasked", id)
 			break
 		}
 	}
 	if kept := c.totals(t, p.group, config); kept.Records["released"] != int64(len(out)) || kept.Records["held"] != int64(len(held)) {
-		t.Errorf("the assessment counts %v, %d were released and %d held back", kept.Records, len(out), len(held))
+		t.Errorf("the assessment counts %v, %d were released and %d held", kept.Records, len(out), len(held))
 	}
 }
 
@@ -207,7 +207,7 @@ func testReload(t *testing.T, s *site) {
 	hangUp(wrong)
 	until(t, filter, func() bool { return counted(address, fmt.Sprintf(reloads, "refused")) })
 	if !strings.Contains(filter.Tail(), "masks[0].noise.sd") {
-		t.Error("the program does not say what is wrong with the changed configuration")
+		t.Error("the program does not report the error of the changed configuration")
 	}
 	f.allow(0.5)
 	c.moves(t, p.group, before, time.Minute, filter)
@@ -255,7 +255,7 @@ func testReload(t *testing.T, s *site) {
 func until(t *testing.T, p *process.Process, met func() bool) {
 	t.Helper()
 	if !wait.Within(time.Minute, func() bool { return p.Ended() || met() }) || p.Ended() {
-		t.Fatal("what was waited for does not come")
+		t.Fatal("the condition is not met")
 	}
 }
 

@@ -76,7 +76,7 @@ report: {json: report.json}
 	observe(t, p, "makes all windows", func(all int) bool { return count() == all }, windows)
 	p.Signal(syscall.SIGTERM)
 	if status, err := p.Wait(time.Minute); err != nil || status != 0 {
-		t.Errorf("told to end, the program ends with status %d, %v", status, err)
+		t.Errorf("after a request to end, the program ends with status %d, %v", status, err)
 	}
 	next := make([]int64, partitions)
 	for number := 1; number <= windows; number++ {
@@ -123,7 +123,7 @@ func (c *trial) testTablesByTime(t *testing.T, text string, size int64) {
 	}, int(sum(c.counts)))
 	p.Signal(syscall.SIGTERM)
 	if status, err := p.Wait(time.Minute); err != nil || status != 0 {
-		t.Errorf("told to end, the program ends with status %d, %v", status, err)
+		t.Errorf("after a request to end, the program ends with status %d, %v", status, err)
 	}
 	t.Logf("%d windows of a second, %d records", checked, sum(next))
 }

@@ -152,7 +152,7 @@ func (c *trial) start(t *testing.T, path string, args ...string) *process.Proces
 		p.Signal(syscall.SIGCONT)
 		p.Kill()
 		if t.Failed() {
-			t.Logf("%s (%d, %s) said at last:\n%s", filepath.Base(path), p.PID(), p.Log, p.Tail())
+			t.Logf("%s (%d, %s) printed at last:\n%s", filepath.Base(path), p.PID(), p.Log, p.Tail())
 		}
 	})
 	return p

@@ -98,7 +98,7 @@ func (j job) run(t testing.TB, input string) (res result, err error) {
 		}
 	}
 	if n := src.Records(); n >= 0 && n != int64(res.n) {
-		t.Errorf("Records says %d, %d were read", n, res.n)
+		t.Errorf("Records returns %d, but %d were read", n, res.n)
 	}
 	if err := errors.Join(snk.Finish(ctx), snk.Commit()); err != nil {
 		return res, err

@@ -304,7 +304,7 @@ func TestWhatInterruptsReading(t *testing.T) {
 		s.config.Watch = watch
 		err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 0, Err: c.err})
 		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || (len(watch.errs) == 1) != c.reported {
-			t.Errorf("%v: %v, told %v", c.err, err, watch.errs)
+			t.Errorf("%v: %v, reported %v", c.err, err, watch.errs)
 		}
 	}
 	// A partition that was assigned and cannot be read is an error.
@@ -325,7 +325,7 @@ func TestWatcher(t *testing.T) {
 	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
 	w.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{ReadErr: lost})
 	if want := []error{lost, nil, lost}; !slices.Equal(watch.errs, want) {
-		t.Errorf("told %v, want %v", watch.errs, want)
+		t.Errorf("reported %v, want %v", watch.errs, want)
 	}
 }
 
@@ -389,6 +389,6 @@ func TestAssignedBeforeLag(t *testing.T) {
 	assigned := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "assigned map[in:[") })
 	lag := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "lag of in") })
 	if assigned < 0 || lag < assigned {
-		t.Errorf("told %q", watch.calls)
+		t.Errorf("calls %q", watch.calls)
 	}
 }

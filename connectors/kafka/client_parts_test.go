@@ -276,7 +276,7 @@ func TestSettingsOfAMember(t *testing.T) {
 	}
 	s.config.Source.Start = "no time"
 	if _, err := s.membership(); err == nil {
-		t.Error("a start that is none")
+		t.Error("an invalid start")
 	}
 	s.config.Source.Brokers = nil
 	if _, err := s.membership(); !Final(err) {

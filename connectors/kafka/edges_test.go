@@ -55,16 +55,16 @@ func TestLagIsTold(t *testing.T) {
 	}})
 	s.watchLag(limited(t), []Partition{in0, in1, too})
 	if want := (map[Partition]int64{in0: 4, in1: 0, too: 2}); !maps.Equal(watch.lag, want) {
-		t.Errorf("told %v, want %v", watch.lag, want)
+		t.Errorf("reported %v, want %v", watch.lag, want)
 	}
 	if questions.Hits() > 0 {
-		t.Error("asked for topics of nobody here")
+		t.Error("topics of other members were asked for")
 	}
 	watch.lag = map[Partition]int64{}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s.watchLag(ended, []Partition{in0}); len(watch.lag) > 0 {
-		t.Errorf("told %v though nobody answered", watch.lag)
+		t.Errorf("reported %v without an answer", watch.lag)
 	}
 	s.config.Watch = nil
 	s.watchLag(limited(t), []Partition{in0})

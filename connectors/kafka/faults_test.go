@@ -286,7 +286,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 							}
 						}
 					case !slices.Equal(append(got, released...), right):
-						t.Errorf("%s refused, the %dth: the job says that it is done, and has made %q, want %q", question, n, append(got, released...), right)
+						t.Errorf("%s refused, the %dth: the job reports success with %q, want %q", question, n, append(got, released...), right)
 					}
 				}
 			}
@@ -297,7 +297,7 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 				"stream": {"InitProducerID", "ListOffsets", "OffsetFetch", "Produce", "JoinGroup", "TxnOffsetCommit"},
 			}[job] {
 				if !reported[question] {
-					t.Errorf("that %s was refused is never told; %v are", question, reported)
+					t.Errorf("the refusal of %s is never reported; reported are %v", question, reported)
 				}
 			}
 		})

@@ -64,7 +64,7 @@ func TestFullOutboxIsBounded(t *testing.T) {
 				t.Errorf("after the run's end: %v", got)
 			}
 			if n := ended.Load(); n != 0 || client.BufferedProduceRecords() != 3 {
-				t.Errorf("%d of the 3 records that were taken have ended, %d are held", n, client.BufferedProduceRecords())
+				t.Errorf("%d of the 3 accepted records have ended, %d are in the buffer", n, client.BufferedProduceRecords())
 			}
 		})
 	}
@@ -115,7 +115,7 @@ func TestStagnation(t *testing.T) {
 		{10, 1, 1}, {10, 5, 5}, {9, 6, 0}, {9, 8, 2}, {9, 9, 3}, {10, 11, 5}, {9, 12, 0}, {8, 13, 0}, {8, 20, 7}, {11, 21, 8}, {11, 25, 12},
 	} {
 		if got := s.lasts(c.held, begin.Add(time.Duration(c.after)*time.Second)); got != time.Duration(c.want)*time.Second {
-			t.Errorf("look %d, %d held: for %v, want %d s", i, c.held, got, c.want)
+			t.Errorf("look %d, %d in the buffer: for %v, want %d s", i, c.held, got, c.want)
 		}
 	}
 }

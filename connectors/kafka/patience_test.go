@@ -102,7 +102,7 @@ func TestStreamHears(t *testing.T) {
 	}
 	c.Close()
 	if err := s.hear(context.Background(), false); err != nil {
-		t.Error("without a patience nobody is asked")
+		t.Error("without a patience no broker is asked")
 	}
 	if err := s.hear(ctx, true); err != nil {
 		t.Error("records have come")
@@ -110,7 +110,7 @@ func TestStreamHears(t *testing.T) {
 	s.lastContact = time.Now().Add(-time.Hour)
 	var final *FinalError
 	if err := s.hear(ctx, false); !errors.As(err, &final) {
-		t.Errorf("nobody is there: %v", err)
+		t.Errorf("no broker is reachable: %v", err)
 	}
 	// A patience of 1 ns counts as well.
 	if err := s.hear(WithPatience(context.Background(), 1), false); !errors.As(err, &final) {
@@ -130,10 +130,10 @@ func TestClientDoesNotRepeatItself(t *testing.T) {
 	}
 	for _, msg := range unreachable {
 		if n := strings.Count(log.String(), `"warn","from":"kafka client","message":"`+msg); n != 1 {
-			t.Errorf("%q is said %d times", msg, n)
+			t.Errorf("%q is logged %d times", msg, n)
 		}
 	}
 	if n := strings.Count(log.String(), `"warn","from":"kafka client","message":"another`); n != 3 {
-		t.Errorf("what is new is said %d times of 3", n)
+		t.Errorf("new messages are logged %d times of 3", n)
 	}
 }

@@ -201,7 +201,7 @@ func TestPolicyOfTombstones(t *testing.T) {
 	}
 	other := &kgo.Record{Key: []byte("other"), Value: []byte("v"), Topic: "to", Partition: 2}
 	if p.tombstone(other, r.Tombstones()[1]); string(other.Key) != "k4" || other.Value != nil || other.Topic != "to" || other.Partition != 2 || string(r.Tombstones()[1].Key) != "k4" {
-		t.Errorf("released into another %+v", other)
+		t.Errorf("released into a reused record %+v", other)
 	}
 }
 
@@ -248,7 +248,7 @@ func TestArenaHasRoom(t *testing.T) {
 		t.Errorf("the second: %q, %q", a.buf, second)
 	}
 	if got := a.room(cap(a.buf) - len(a.buf)); cap(got) != arenaSize-11 || len(got) != 0 {
-		t.Errorf("what is left is %d bytes", cap(got))
+		t.Errorf("%d bytes remain", cap(got))
 	}
 	if got := a.room(arenaSize - 10); cap(got) != arenaSize || len(a.buf) != 0 {
 		t.Errorf("one byte more than there is: %d bytes", cap(got))
@@ -259,7 +259,7 @@ func TestArenaHasRoom(t *testing.T) {
 	a.room(arenaSize)
 	large := a.keep(append(a.room(3), make([]byte, arenaSize+2)...))
 	if len(large) != arenaSize+2 || len(a.buf) != 0 {
-		t.Errorf("what outgrows it: %d bytes, %d are taken", len(large), len(a.buf))
+		t.Errorf("a key that does not fit: %d bytes, %d are used", len(large), len(a.buf))
 	}
 }
 

@@ -385,7 +385,7 @@ func TestTailIsRefused(t *testing.T) {
 	}
 	c.Close()
 	if at, err := (tails{s.client, kadm.NewClient(s.client), zerolog.Nop()}).beyond(hurried(t), in0, 2, 5); at != 2 || !errors.Is(err, errImpatient) {
-		t.Errorf("nobody is there: to %d, %v", at, err)
+		t.Errorf("no broker is reachable: to %d, %v", at, err)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestTopicsAreLearntOnce(t *testing.T) {
 	// A topic whose metadata cannot be read is asked for again.
 	for want := int64(3); want < 5; want++ {
 		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.hasLearnt("missing") || box.strange.Load() {
-			t.Errorf("a missing one beside it: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
+			t.Errorf("with a missing topic: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
 		}
 	}
 }

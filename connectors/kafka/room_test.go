@@ -52,7 +52,7 @@ func TestRoomOfAnOutbox(t *testing.T) {
 				client.Produce(context.Background(), record(), nil)
 			}
 			if records, full := box.waiting(record()); records != int64(test.held) || full != test.full {
-				t.Errorf("%d are held, full %v; want %d, %v", records, full, test.held, test.full)
+				t.Errorf("%d are in the buffer, full %v; want %d, %v", records, full, test.held, test.full)
 			}
 		})
 	}

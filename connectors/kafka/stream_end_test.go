@@ -262,7 +262,7 @@ func TestOffsetsAreNotCommitted(t *testing.T) {
 			t.Errorf("%v: committed %v, %v", refusal, committed, err)
 		}
 		if fault.Hits() == 0 {
-			t.Fatal("nobody asked")
+			t.Fatal("no question was asked")
 		}
 		if next, read := m.At(in0); next != 0 || read || groupAt(t, cl, in0) != 0 {
 			t.Errorf("%v: at %d, read %v, the group at %d", refusal, next, read, groupAt(t, cl, in0))

@@ -298,7 +298,7 @@ func TestNothingIsLearntAfterAFailure(t *testing.T) {
 		s.Produce(limited(t), &kgo.Record{Topic: "missing"})
 	}
 	if s.failure() != lost || questions.Hits() > 0 || s.client.BufferedProduceRecords() > 0 {
-		t.Errorf("%v, %d questions, %d records are held", s.failure(), questions.Hits(), s.client.BufferedProduceRecords())
+		t.Errorf("%v, %d questions, %d records are in the buffer", s.failure(), questions.Hits(), s.client.BufferedProduceRecords())
 	}
 }
 

@@ -315,7 +315,7 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := s.Next(t.Context()); err == nil || err != s.failure() {
-		t.Errorf("Next says %v", err)
+		t.Errorf("Next returns %v", err)
 	}
 	s = offline()
 	s.config.Source.Instance = "i"
@@ -344,11 +344,11 @@ func TestMessagesOfAClientThatWasLeft(t *testing.T) {
 func TestAssignments(t *testing.T) {
 	s := offline()
 	if s.Settled() {
-		t.Error("settled before it was told anything")
+		t.Error("settled before the first assignment")
 	}
 	s.onAssigned(t.Context(), nil, map[string][]int32{})
 	if !s.Settled() {
-		t.Error("it was told that it has nothing")
+		t.Error("an empty assignment was reported")
 	}
 	s.onAssigned(t.Context(), nil, map[string][]int32{"in": {0, 1, 2}, "too": {3}})
 	too := Partition{Topic: "too", Number: 3}
@@ -366,11 +366,11 @@ func TestAssignments(t *testing.T) {
 	}
 	s.onAssigned(t.Context(), nil, map[string][]int32{"too": {3}})
 	if s.owned[too] == first[too] || s.Settled() {
-		t.Errorf("assigned anew it is another one: %v, then %v", first, s.owned)
+		t.Errorf("a new assignment of the same partition differs: %v, then %v", first, s.owned)
 	}
 	s.assignedAt = time.Now().Add(-sessionTimeout)
 	if !s.Settled() {
-		t.Error("after a session what has not been taken up is no more")
+		t.Error("after a session the assignment is not settled")
 	}
 	if s.Reenter(); len(s.entered) > 0 {
 		t.Errorf("entered are still %v", s.entered)

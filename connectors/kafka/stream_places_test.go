@@ -129,7 +129,7 @@ func TestPlacesToStartAtAreRefused(t *testing.T) {
 		return err
 	}
 	if err := ask(7); !errors.Is(err, kerr.UnknownTopicOrPartition) {
-		t.Errorf("a partition that nobody knows: %v", err)
+		t.Errorf("an unknown partition: %v", err)
 	}
 	for _, test := range []struct {
 		key  kmsg.Key
@@ -241,7 +241,7 @@ func TestOffsetsOfOthersAreRefused(t *testing.T) {
 		t.Errorf("no answer: %v, at %v", err, s.at)
 	}
 	if err := s.learn(limited(t), map[Partition]int{in0: 1}); err != nil || s.at[in0] != 0 {
-		t.Errorf("what it reads itself is not learnt: %v, at %v", err, s.at)
+		t.Errorf("the offset of a partition that it reads itself is not learnt: %v, at %v", err, s.at)
 	}
 	if err := s.learn(limited(t), nil); err != nil || s.at[in0] != 4 {
 		t.Errorf("%v, at %v", err, s.at)
@@ -360,7 +360,7 @@ func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := config.sameCluster(cancelled, admin); !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody has answered: %v", err)
+		t.Errorf("without an answer: %v", err)
 	}
 }
 
@@ -373,7 +373,7 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	s := asking(t, c)
 	s.topics = []topic{{"in", 2}}
 	if err := s.Beside(t.Context(), nil, ""); err != nil || len(s.notePartitions) > 0 {
-		t.Errorf("nothing beside it: %v", err)
+		t.Errorf("no other topics: %v", err)
 	}
 	for _, test := range []struct {
 		notes []string
@@ -443,7 +443,7 @@ func TestTopicOfARelease(t *testing.T) {
 			t.Errorf("the release of %s goes to %s", topic, got)
 		}
 		if !src.carried.Load() {
-			t.Error("messages of one format leave as they are, and the source is not told")
+			t.Error("messages of one format are released unchanged, and the source is not told")
 		}
 		if err := made.Abort(); err != nil {
 			t.Error(err)
@@ -457,7 +457,7 @@ func TestTopicOfARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if src.carried.Load() {
-		t.Error("messages of another format are written anew, and the source is told that they leave as they are")
+		t.Error("messages of another format are written anew, and the source is told that they are released unchanged")
 	}
 	if err := made.Abort(); err != nil {
 		t.Error(err)

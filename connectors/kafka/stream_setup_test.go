@@ -47,7 +47,7 @@ func TestSourceOfAStream(t *testing.T) {
 	}
 	whole := &Source{opened: &opened{}, config: s.config}
 	if !whole.Rows() || whole.PartitionOf(&microdata.Block{Scope: "in", Stream: number}) != (Partition{Topic: "in", Number: 300}) {
-		t.Error("the source of a file job says something else")
+		t.Error("the source of a file job has another description")
 	}
 	if whole.Records() != -1 || !whole.Rewindable() || whole.Folder() || whole.Unchanged() != nil || !whole.Changed().IsZero() || whole.PartitionKeys() != nil {
 		t.Error("a topic is no file")
@@ -95,10 +95,10 @@ func TestTopicsAreDescribed(t *testing.T) {
 		t.Errorf("sink\n%+v, want\n%+v", got, want)
 	}
 	if _, ok := Kind.NewSource().(*SourceConfig); !ok || Kind.Name != "kafka" {
-		t.Error("the list of formats has another source")
+		t.Error("the list of formats contains another source")
 	}
 	if _, ok := Kind.NewSink().(*SinkConfig); !ok || !bare.TakesStream() {
-		t.Error("the list of formats has another sink")
+		t.Error("the list of formats contains another sink")
 	}
 }
 

@@ -61,7 +61,7 @@ func TestStatesAreRead(t *testing.T) {
 		t.Errorf("of in/0: %s, want %s", got, want)
 	}
 	if got, want := get(in1), `map["in/1":map["a":"4"] "in/4":map["c":"6"]]`; got != want {
-		t.Errorf("of in/1 and what is beside it: %s, want %s", got, want)
+		t.Errorf("of in/1 and its neighbours: %s, want %s", got, want)
 	}
 	all := `map["in/0":map["a":"3"] "in/1":map["a":"4"] "in/4":map["c":"6"]]`
 	if got := get(in0, in1, in4); got != all {
@@ -83,7 +83,7 @@ func TestStatesAreRead(t *testing.T) {
 	}
 	left := map[int32]int64{of.home(3): 4}
 	if stable(limited(t), admin, "g-state", left, ends) {
-		t.Error("a transaction is open, and what it holds is stable")
+		t.Error("the records of an open transaction count as stable")
 	}
 	read := make(chan string)
 	go func() {
@@ -100,7 +100,7 @@ func TestStatesAreRead(t *testing.T) {
 		t.Error("no transaction is open")
 	}
 	if stable(limited(t), admin, "g-state", map[int32]int64{7: 0}, ends) || stable(limited(t), admin, "missing", left, ends) {
-		t.Error("what nobody knows is stable")
+		t.Error("an unknown offset counts as stable")
 	}
 	// Compaction leaves an empty end; the remaining entries are still read.
 	put(0, "a", "7")
@@ -137,7 +137,7 @@ func TestStatesAreRefused(t *testing.T) {
 			t.Errorf("%s is refused: %v", kmsg.NameForKey(int16(key)), err)
 		}
 		if key == kmsg.ListOffsets && stable(limited(t), kadm.NewClient(newClient(t, c)), "g-state", nil, nil) {
-			t.Error("it is stable though nobody says so")
+			t.Error("it counts as stable without an answer")
 		}
 		fault.Remove()
 	}
@@ -174,6 +174,6 @@ func TestStateTopicIsLookedFor(t *testing.T) {
 	s.config.Look = true
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "g-state", Count: -1})
 	if n, err := s.prepareState(limited(t), kadm.NewClient(newClient(t, c)), 2); n != 0 || err != nil {
-		t.Errorf("nobody may see it: %d, %v", n, err)
+		t.Errorf("it may not be read: %d, %v", n, err)
 	}
 }

@@ -404,11 +404,11 @@ func TestStreamDrains(t *testing.T) {
 		m.end(t, false)
 	}
 	if m.Drained() || m.Draining() || m.Bounded() || m.Finished() {
-		t.Error("nobody told it to end")
+		t.Error("it was not told to end")
 	}
 	m.Drain()
 	if !m.Draining() || !m.Drained() {
-		t.Error("it knows what it has, and is told to end")
+		t.Error("it knows its assignment and is told to end")
 	}
 	if err := m.Begin(limited(t)); err != nil {
 		t.Fatal(err)

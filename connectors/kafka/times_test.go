@@ -108,11 +108,11 @@ func TestMomentsOfTheClientsLog(t *testing.T) {
 		}
 		for range 2 {
 			if l.again("something else") {
-				t.Error("what is new is taken for a repetition")
+				t.Error("a new message counts as a repetition")
 			}
 		}
 		if l.again(unreachable[1]) {
-			t.Error("one is taken for another")
+			t.Error("one message counts as another")
 		}
 	})
 }

@@ -82,7 +82,7 @@ func TestSourceIsNotOpened(t *testing.T) {
 	config := sourceOf(c, "in")
 	config.Start = "some day"
 	if _, err := config.startOffsets(limited(t), kadm.NewClient(newClient(t, c)), zerolog.Nop(), []string{"in"}); !Final(err) || !strings.HasPrefix(err.Error(), "start: must be") {
-		t.Errorf("a start that is none: %v", err)
+		t.Errorf("an invalid start: %v", err)
 	}
 	// All connections are closed with the source, including those of the registry.
 	config = sourceOf(c, "in")
@@ -128,7 +128,7 @@ func TestReleaseIsNotMade(t *testing.T) {
 		}
 	}
 	if src.carried.Load() {
-		t.Error("the source is told to carry columns for a release that is not made")
+		t.Error("the source is told to carry columns although no release is made")
 	}
 	if n := begun.Hits(); n > 0 {
 		t.Errorf("%d transactions are begun", n)
@@ -197,7 +197,7 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 		t.Errorf("committed: %v", err)
 	}
 	if s.done {
-		t.Error("the release is done, and nobody knows")
+		t.Error("the result of the commit is unknown")
 	}
 	if err := made.Abort(); err != nil || !s.done {
 		t.Errorf("aborted: %v, done %v", err, s.done)
@@ -260,7 +260,7 @@ func TestStreamHasNoRelease(t *testing.T) {
 			t.Errorf("a topic that comes later: %v, %v", e, err)
 		}
 		if err := r.Write(limited(t), nil, nil, nil, false); err == nil || !strings.Contains(err.Error(), "is no block of a topic") {
-			t.Errorf("a block of nothing: %v", err)
+			t.Errorf("an empty block: %v", err)
 		}
 	}
 	without := asking(t, c)
@@ -270,7 +270,7 @@ func TestStreamHasNoRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := without.Release(limited(t), source, layoutOf(source.Schema()), key, ""); err != nil || len(r.writers) != 1 || r.writers["out"] == nil {
-		t.Errorf("nothing is held back: %v, %v", r, err)
+		t.Errorf("nothing is held: %v, %v", r, err)
 	}
 }
 
@@ -285,7 +285,7 @@ func TestPartitionsThatWereRevoked(t *testing.T) {
 		t.Errorf("it reads %v", got)
 	}
 	if want := (map[Partition]int{in1: 3}); !maps.Equal(s.owned, want) {
-		t.Errorf("it is told that it has %v, want %v", s.owned, want)
+		t.Errorf("its assignment is %v, want %v", s.owned, want)
 	}
 	if s.unread(in0) || !s.unread(in1) || s.unread(Partition{Topic: "other"}) {
 		t.Errorf("unread: %v, %v; want false and true", s.unread(in0), s.unread(in1))

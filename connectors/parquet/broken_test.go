@@ -55,20 +55,20 @@ func TestFramesOfOldLZ4(t *testing.T) {
 		}
 	}
 	if err := unhadoop(nil, nil); err != nil {
-		t.Errorf("nothing of nothing: %v", err)
+		t.Errorf("an empty read: %v", err)
 	}
 	if err := filled([]byte{1, 2}, []byte{3, 4, 5}); err != errSize {
 		t.Errorf("%v", err)
 	}
 	dst := []byte{1, 2}
 	if err := filled(dst, []byte{3, 4}); err != nil || !bytes.Equal(dst, []byte{3, 4}) {
-		t.Errorf("what lies elsewhere is not copied: %v, %v", dst, err)
+		t.Errorf("a page at another place is not copied: %v, %v", dst, err)
 	}
 	if err := readAll(&failingReader{}, make([]byte, 3)); !errors.Is(err, errBroken) {
 		t.Errorf("%v", err)
 	}
 	if err := readAll(&failingReader{[]byte("abc")}, make([]byte, 3)); !errors.Is(err, errBroken) {
-		t.Errorf("behind the end: %v", err)
+		t.Errorf("after the end: %v", err)
 	}
 	if b := grow([]byte("abc"), 5); string(b) != "abc" || cap(b) < 8 {
 		t.Errorf("%q of %d", b, cap(b))

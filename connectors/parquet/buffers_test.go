@@ -30,7 +30,7 @@ func TestFittedBuffers(t *testing.T) {
 		}
 		for i, b := range out {
 			if b != byte(i*7) {
-				t.Fatalf("%d bytes in room for %d: byte %d is another one", c.held, c.room, i)
+				t.Fatalf("%d bytes in room for %d: byte %d differs", c.held, c.room, i)
 			}
 		}
 	}

@@ -140,7 +140,7 @@ func TestNumbersOfEveryKind(t *testing.T) {
 					}
 				}
 				if some != bad {
-					t.Errorf("%s of %d, scale %d: says that some are refused: %v, want %v", k.phys, k.width, scale, bad, some)
+					t.Errorf("%s of %d, scale %d: reports refused values: %v, want %v", k.phys, k.width, scale, bad, some)
 				}
 			}
 		}

@@ -133,7 +133,7 @@ func TestEncodedPages(t *testing.T) {
 		t.Errorf("a page of 1 GB: %v", err)
 	}
 	if err := pe.finish(&encodedPage{}, nil); err != nil {
-		t.Errorf("a page of nothing: %v", err)
+		t.Errorf("an empty page: %v", err)
 	}
 	pe.comp.codec = 99
 	if err := pe.finish(&encodedPage{}, nil); err == nil {
@@ -321,7 +321,7 @@ func TestChunkDictionaries(t *testing.T) {
 			}
 			for k, s := range c.pages[i] {
 				if string(v.bytes(k)) != s {
-					t.Errorf("%s: page %d, value %d is another", c.name, i, k)
+					t.Errorf("%s: page %d, value %d differs", c.name, i, k)
 				}
 			}
 		}
@@ -438,7 +438,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 			t.Errorf("%s: its own bounds are outside", c.typ)
 		}
 		if c.above && within(c.lo, c.hi+1) || c.below && within(c.lo-1, c.hi) || c.below && within(c.lo-1, c.lo-1) || c.above && within(c.hi+1, c.hi+1) {
-			t.Errorf("%s: what is beyond its bounds is within", c.typ)
+			t.Errorf("%s: a value outside its bounds counts as inside", c.typ)
 		}
 	}
 	if s := (&pageStats{min: []byte{255, 255, 255, 127, 0, 0, 0, 0}, max: []byte{255, 255, 255, 127, 0, 0, 0, 0}}); s.within(&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64}) != nil {

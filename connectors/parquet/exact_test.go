@@ -118,7 +118,7 @@ func everyBitCounts(t *testing.T, src []byte, but int, read func(src []byte) (nu
 			if but--; but >= 0 {
 				continue
 			}
-			t.Fatalf("bit %d of %x says nothing", i, src)
+			t.Fatalf("bit %d of %x has no effect", i, src)
 		}
 	}
 }

@@ -188,7 +188,7 @@ func TestReadingAFooter(t *testing.T) {
 		other := bytes.Clone(b)
 		other[len(b)-9]++
 		if err := f.sameFooter(bytes.NewReader(other)); err == nil || !strings.Contains(err.Error(), "not the one that was there before") {
-			t.Errorf("another footer: %v", err)
+			t.Errorf("the footer differs: %v", err)
 		}
 		if err := f.sameFooter(&failing{bytes.NewReader(b), 0}); !errors.Is(err, errBroken) {
 			t.Errorf("a broken disk: %v", err)
@@ -284,7 +284,7 @@ func TestSameSchema(t *testing.T) {
 	}
 	fixed := func(n int32) *footer { return build(el("a", -1, as(format.FixedLenByteArray, n, dec))) }
 	if err := sameSchema(fixed(4), fixed(5)); err == nil || !strings.Contains(err.Error(), "is stored as") {
-		t.Errorf("another width: %v", err)
+		t.Errorf("the width differs: %v", err)
 	}
 	if err := sameSchema(fixed(4), fixed(4)); err != nil {
 		t.Errorf("the same width: %v", err)

@@ -175,7 +175,7 @@ func FuzzFooter(f *testing.F) {
 		if out, in, err := carriedInMemory(file); err == nil {
 			sound(t, file, out, in)
 		} else if errors.Is(err, files.ErrChanged) {
-			t.Error("what was inspected is not what was copied")
+			t.Error("the copy differs from the inspected bytes")
 		}
 	})
 }
@@ -219,7 +219,7 @@ func FuzzPages(f *testing.F) {
 		if err == nil {
 			sound(t, file.Bytes(), out, in)
 		} else if errors.Is(err, files.ErrChanged) {
-			t.Error("what was inspected is not what was copied")
+			t.Error("the copy differs from the inspected bytes")
 		}
 	})
 }

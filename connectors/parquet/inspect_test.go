@@ -204,7 +204,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	forge(t, out, func(_ int, l *leaf, m *columnMetaData, p []forgedPage) []forgedPage {
 		for _, pg := range p {
 			if d := pg.header.DictionaryPage; d.Valid && d.V.IsSorted {
-				t.Errorf("%v: a dictionary that is said to be sorted", l.path)
+				t.Errorf("%v: a dictionary declared as sorted", l.path)
 			}
 			if d := pg.header.DataPage; d.Valid && (d.V.DefinitionEncoding != format.RLE || d.V.RepetitionEncoding != format.RLE) {
 				t.Errorf("%v: %+v", l.path, d.V)

@@ -48,7 +48,7 @@ func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 					t.Errorf("file %d, %v: %d and %d bytes, which differ", i, l.path, a.at, b.at)
 				}
 				if kept.kept != nil {
-					t.Errorf("file %d, %v: what was written is still kept", i, l.path)
+					t.Errorf("file %d, %v: bytes are still kept after they were written", i, l.path)
 				}
 			}
 		}

@@ -137,7 +137,7 @@ func TestLongValuesRewritten(t *testing.T) {
 		}
 		for i, g := range got {
 			if w := in[i+1]; g.ID != w.ID || g.Text != w.Text || !reflect.DeepEqual(g.List, w.List) {
-				t.Fatalf("%s: record %d is another", column, i)
+				t.Fatalf("%s: record %d differs", column, i)
 			}
 		}
 	}

@@ -92,7 +92,7 @@ func TestNearby(t *testing.T) {
 		})
 	}
 	if n := nearby(bytes.NewReader(content), []extent{{From: 1, To: 100}}); len(n.pieces) > 0 {
-		t.Error("holds what is no file of this machine")
+		t.Error("keeps pieces of a file that is not local")
 	}
 }
 
@@ -179,6 +179,6 @@ func TestGatheredWritesThatFail(t *testing.T) {
 		t.Errorf("a part that cannot be settled: %v", err)
 	}
 	if err := o.abandon(); err != nil {
-		t.Errorf("what settle has taken over is closed again: %v", err)
+		t.Errorf("the file taken over by settle is closed again: %v", err)
 	}
 }

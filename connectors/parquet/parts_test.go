@@ -34,7 +34,7 @@ func TestFooterEndsTooEarly(t *testing.T) {
 		t.Fatalf("%d of %d bytes: %v", n, len(footer), err)
 	}
 	if n, err := unmarshal(append(bytes.Clone(footer), 0xff, 0xff), &more); err != nil || n != len(footer) || !reflect.DeepEqual(whole, more) {
-		t.Errorf("with more behind it: %d of %d bytes, %v", n, len(footer), err)
+		t.Errorf("with more bytes after it: %d of %d bytes, %v", n, len(footer), err)
 	}
 	for k := range footer {
 		if _, err := skipStruct(footer[:k], 0, 0); !errors.Is(err, errShort) {
@@ -171,7 +171,7 @@ func TestUnpackedLength(t *testing.T) {
 		}
 	}
 	if _, err := decompress(99, make([]byte, 1), []byte{1}); err == nil || !strings.Contains(err.Error(), "is not supported") {
-		t.Errorf("a codec that is none: %v", err)
+		t.Errorf("an unknown codec: %v", err)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestPlaneFrame(t *testing.T) {
 		before := []byte("before")
 		out, ok := planeFrame(slices.Clone(before), body, n, planes)
 		if !bytes.HasPrefix(out, before) {
-			t.Fatal("what stood before the frame has changed")
+			t.Fatal("the bytes before the frame have changed")
 		}
 		if !ok {
 			if len(out) != len(before) {
@@ -129,7 +129,7 @@ func TestPlaneFrame(t *testing.T) {
 			t.Fatal("the same page gave other bytes")
 		}
 		if !bytes.Equal(unframed(t, out[len(before):]), body) {
-			t.Fatalf("%d planes of %d behind %d bytes: decoded to something else", planes, n, head)
+			t.Fatalf("%d planes of %d after %d bytes: decoded to other bytes", planes, n, head)
 		}
 	}
 	if made < 30 {

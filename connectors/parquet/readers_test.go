@@ -238,7 +238,7 @@ func TestPagesOfAChunk(t *testing.T) {
 		}
 	}
 	if _, err := p.next(); err != io.EOF {
-		t.Errorf("behind the last page: %v", err)
+		t.Errorf("after the last page: %v", err)
 	}
 	for _, c := range []struct {
 		name   string
@@ -428,7 +428,7 @@ func TestReleaseOfAPart(t *testing.T) {
 		}
 		for i, r := range got {
 			if w := rows[p.First+int64(i)]; r.F64 != w.F64 || r.S != w.S {
-				t.Fatalf("%+v: record %d is another", p, i)
+				t.Fatalf("%+v: record %d differs", p, i)
 			}
 		}
 	}

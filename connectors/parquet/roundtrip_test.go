@@ -262,7 +262,7 @@ func TestDeterministic(t *testing.T) {
 		if first == nil {
 			first = b
 		} else if !bytes.Equal(first, b) {
-			t.Fatalf("%d workers give another file", workers)
+			t.Fatalf("with %d workers the file differs", workers)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func TestTidyElements(t *testing.T) {
 	newer := schemaElement{Name: "x", Type: some(format.ByteArray)}
 	newer.LogicalType.Value = annotation{}
 	if newer.tidy(); newer.LogicalType.Value != nil {
-		t.Error("an annotation that nobody knows yet is kept")
+		t.Error("an unknown annotation is kept")
 	}
 	for converted := int32(-1); converted <= 23; converted++ {
 		for _, typed := range []bool{true, false} {

@@ -111,7 +111,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				shorter(t, what, c, enc, present, data, vs)
 				p.header.CRC = some(p.header.CRC.V + 1)
 				if err := new(values).page(c, p.clone()); err == nil || !strings.Contains(err.Error(), "checksum") {
-					t.Fatalf("%s, another checksum: %v", what, err)
+					t.Fatalf("%s, a wrong checksum: %v", what, err)
 				}
 			}
 		}
@@ -441,7 +441,7 @@ func TestValuesExpand(t *testing.T) {
 		}
 		v = values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}, expanded: (1 << 30) - 10 + more}
 		if err := v.append(&leaf{}, five); err != want || want == nil && (string(v.data) != "x1234512345" || v.n != 3 || !slices.Equal(v.offsets, []uint32{0, 1, 6, 11})) {
-			t.Errorf("ten bytes behind others, of which %d too many: %v, %s", more, err, v.data)
+			t.Errorf("ten bytes after others, %d too many: %v, %s", more, err, v.data)
 		}
 		v = values{n: 2, index: five.index, dict: five.dict, expanded: (1 << 30) - 10 + more}
 		if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != want || want == nil && (string(v.data) != "1234512345x" || v.n != 3 || v.index != nil) {
@@ -457,7 +457,7 @@ func TestValuesExpand(t *testing.T) {
 		t.Errorf("%d bytes, %v", v.expanded, err)
 	}
 	if err := v.append(&leaf{maxDef: 1, maxRep: 1}, &values{rep: []uint8{0}, def: []uint8{0}}); err != nil || v.n != 1 || len(v.rep) != 1 || len(v.def) != 1 {
-		t.Errorf("a null behind: %+v, %v", v, err)
+		t.Errorf("a null at the end: %+v, %v", v, err)
 	}
 }
 

@@ -167,7 +167,7 @@ func TestSpooledPages(t *testing.T) {
 	for _, size := range []int{1, 500, 3000} {
 		small(t, size)
 		if !bytes.Equal(run("in a file"), want) {
-			t.Errorf("in a file beyond %d bytes: another release", size)
+			t.Errorf("with a spool file beyond %d bytes, the release differs", size)
 		}
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
@@ -175,7 +175,7 @@ func TestSpooledPages(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(temp, "none"))
 	if !bytes.Equal(run("without a disk"), want) {
-		t.Error("without a disk: another release")
+		t.Error("without a disk, the release differs")
 	}
 }
 
@@ -204,7 +204,7 @@ func TestSpoolThatFails(t *testing.T) {
 	one, two := page("one"), page("twice")
 	g = &pendingGroup{held: 8, pages: [][]*encodedPage{{one}, nil, {two}}}
 	if s.keep(g); s.full || g.held != 0 || one.stored != nil || two.spooled != (spooled{3, 5}) {
-		t.Errorf("full %v, %d bytes held, %+v, %+v", s.full, g.held, one, two)
+		t.Errorf("full %v, %d bytes in memory, %+v, %+v", s.full, g.held, one, two)
 	}
 	if err := s.fetch(two); err != nil || string(two.stored) != "twice" {
 		t.Errorf("%q, %v", two.stored, err)

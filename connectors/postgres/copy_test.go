@@ -184,7 +184,7 @@ func TestCopyCutOff(t *testing.T) {
 		}
 	}
 	if _, err := readCopy(sent(columns, 0), append(bytes.Clone(data), 0), 50, 3); err == nil {
-		t.Error("a byte behind the end is no error")
+		t.Error("an extra byte after the end is accepted")
 	}
 	more := append(columns, columnOf("more", oidInt4, -1, true))
 	if _, err := readCopy(sent(more, 0), data, 50, 3); err == nil {
@@ -241,7 +241,7 @@ func TestTies(t *testing.T) {
 	data := copyOf(t, []column{n}, []arrow.Array{numeric("1", "1")})
 	data[len(data)-2-2-1]-- // the scale of the second one
 	if _, err := readCopy(sent([]column{n}, 0), data, 100, 2); err == nil {
-		t.Error("1.0 and 1.00 are told apart")
+		t.Error("1.0 and 1.00 count as different")
 	}
 }
 

@@ -69,7 +69,7 @@ var (
 	errSource = errors.New("is of a type that its schema does not say")
 )
 
-// null is the length of a value that is none.
+// null is the length of a null value.
 const null = ^uint32(0)
 
 // encoderOf returns what writes the values of an array, in the binary format of the type

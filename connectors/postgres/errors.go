@@ -50,8 +50,8 @@ func explain(ctx context.Context, err error, what string) error {
 	return &Error{What: what, Why: "the connection was lost"}
 }
 
-// unreachable says why there is no connection. The driver's own words hold the name of the
-// user and what certificates hold.
+// unreachable returns the reason for a failed connection. The driver's own text contains the name
+// of the user and the contents of certificates.
 func unreachable(err error) string {
 	var certificate *tls.CertificateVerificationError
 	var network *net.OpError
@@ -69,7 +69,7 @@ func unreachable(err error) string {
 	return "no connection could be made"
 }
 
-// state keeps what looks like an SQLSTATE: whoever raises an error chooses it.
+// state keeps only texts that look like an SQLSTATE: the server chooses the text.
 func state(code string) string {
 	for _, c := range []byte(code) {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') {

@@ -25,7 +25,7 @@ const (
 	numericBase      = 10000
 )
 
-// parseNumeric reads a value; ok is false where it is none.
+// parseNumeric reads a value; ok is false if it is invalid.
 func parseNumeric(v []byte) (n numeric, ok bool) {
 	if len(v) < 8 {
 		return n, false
@@ -61,7 +61,7 @@ func parseNumeric(v []byte) (n numeric, ok bool) {
 	return n, true
 }
 
-// float is a value that is no number.
+// float is NaN or an infinity.
 func (n numeric) float() float64 {
 	switch n.special {
 	case numericInfinity:
@@ -104,7 +104,7 @@ func (n numeric) small(scale int32) (u int64, ok bool) {
 	return u, true
 }
 
-// unscaled is the value times 10^scale; ok is false where that is no integer.
+// unscaled is the value times 10^scale; ok is false if that is not an integer.
 func (n numeric) unscaled(scale int32) (u *big.Int, ok bool) {
 	u = new(big.Int)
 	for _, d := range n.digits {

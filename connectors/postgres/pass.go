@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	runRecords = 4096    // of a run, where nobody asks for another number
+	runRecords = 4096    // of a run, by default
 	runBytes   = 1 << 20 // of a run, from which on it ends, where its number of records is not exact
 	runsAhead  = 4       // that are read before they are asked for
 )

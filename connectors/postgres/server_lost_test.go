@@ -44,7 +44,7 @@ func TestServerConnectionLost(t *testing.T) {
 		_, err = r.Next(t.Context())
 	}
 	if errors.Is(err, io.EOF) || strings.Contains(err.Error(), "Canary") || !strings.HasPrefix(err.Error(), "table ") {
-		t.Errorf("a pass whose connection is gone ends with %v", err)
+		t.Errorf("a pass without its connection ends with %v", err)
 	}
 	r.Close()
 

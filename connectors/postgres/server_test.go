@@ -286,7 +286,7 @@ func TestServerSnapshot(t *testing.T) {
 			w := csv.NewWriter(&got)
 			w.WriteAll(values(blocks))
 			if got.String() != before {
-				t.Fatalf("after %s another state is read", change)
+				t.Fatalf("after %s the pass reads another state", change)
 			}
 			if err := src.Unchanged(); err != nil {
 				t.Error(err)

@@ -18,9 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// sink writes a release within one transaction: a new table, a COPY into it and, at the
-// commit, its name. Until then nobody else sees any of it, and whatever ends the connection
-// leaves nothing.
+// sink writes a release within one transaction: a new table, a COPY into it and, at the commit, its
+// name. Until then no other connection sees any of it, and if the connection ends, nothing remains.
 type sink struct {
 	label   string
 	target  table // with its schema
@@ -37,8 +36,7 @@ type sink struct {
 	done   bool
 }
 
-// lockWait is how long Commit waits for those who read the earlier release; whoever comes
-// meanwhile waits behind it.
+// lockWait is how long Commit waits for readers of the earlier release; new readers wait after it.
 const lockWait = "5min"
 
 // commitTimeout bounds what Commit takes in all.

@@ -198,7 +198,7 @@ func (s *Source) Rewindable() bool { return true }
 // Changed implements connectors.Watched: it is not known.
 func (s *Source) Changed() time.Time { return time.Time{} }
 
-// watchTimeout bounds how long the server is waited for where nobody can end the wait.
+// watchTimeout is the maximum wait for the server in a wait that cannot be cancelled.
 const watchTimeout = time.Minute
 
 // Unchanged implements connectors.Watched: what a snapshot holds stays what it is, as long

@@ -29,7 +29,7 @@ func TestRecordsAreFunctionsOfTheirPlace(t *testing.T) {
 		t.Errorf("%v and %v", a, b)
 	}
 	if b := (Records{Seed: 8, Partitions: 4}).At(3, 1234); a == b {
-		t.Error("another seed, the same record")
+		t.Error("another seed gives the same record")
 	}
 	if p, o, err := Place(a.ID); p != 3 || o != 1234 || err != nil {
 		t.Errorf("the place of %s is %d %d %v", a.ID, p, o, err)

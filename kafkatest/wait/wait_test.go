@@ -17,7 +17,7 @@ func TestUntil(t *testing.T) {
 		t.Errorf("a context that has ended: asked %d times", asked)
 	}
 	if !Until(ctx, func() bool { return true }) {
-		t.Error("what is met counts though the context has ended")
+		t.Error("a condition that is met counts although the context has ended")
 	}
 	if Elapse(ctx, time.Hour) {
 		t.Error("time went by after the end")
