@@ -108,8 +108,7 @@ func widen[T float32 | int8 | int16 | int32 | uint8 | uint16 | uint32](dst []flo
 	}
 }
 
-// beyond notes row i as bad unless it is null: what stands in a null's slot is
-// no value.
+// beyond notes row i as bad unless it is null: the content of a null's slot is not a value.
 func beyond(bad []int, a arrow.Array, v *Vector, i int) []int {
 	v.Values[i] = 0
 	if a.IsNull(i) {

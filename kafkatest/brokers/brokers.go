@@ -112,8 +112,8 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	return c, nil
 }
 
-// freePort finds a port that nobody listens on, below those that the system
-// gives to outgoing connections, which might take it before the broker does.
+// freePort returns a port without a listener, below those that the system gives to outgoing
+// connections, which might take it before the broker does.
 func freePort(taken map[int]bool) (int, error) {
 	for range 1000 {
 		p := 15000 + rand.IntN(17000)

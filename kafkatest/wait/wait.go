@@ -27,9 +27,9 @@ func Within(patience time.Duration, met func() bool) bool {
 	return Until(ctx, met)
 }
 
-// Elapse lets time go by where time itself is meant: the moment and the length of a
-// fault, the distance of samples, the rate of a feed. It is no wait for something to
-// happen. It reports whether the context is still there at its end.
+// Elapse waits for a duration where time itself matters: the moment and the length of a fault, the
+// distance of samples, the rate of a feed. It does not wait for a condition. It reports whether the
+// context is still active at its end.
 func Elapse(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

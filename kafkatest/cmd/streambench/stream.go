@@ -111,14 +111,14 @@ func (c *cluster) produce(ctx context.Context, topic string, partitions int32, f
 	}
 }
 
-// errFewCommits is of a run that was over before a rate could be told.
+// errFewCommits is the error of a run that ended before a rate could be measured.
 var errFewCommits = errors.New("too few commits to tell a rate")
 
 // mostRecords is up to where a measurement grows.
 const mostRecords = 128_000_000
 
-// enoughCommits is how many commits a run must have, so that the rate between them is no
-// matter of where the first and the last one fall.
+// enoughCommits is the minimum number of commits of a run, so that the positions of the first and
+// the last one do not influence the rate.
 const enoughCommits = 8
 
 // sized fills a topic and measures on it. Where a run is over after too few commits,
