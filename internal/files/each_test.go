@@ -71,6 +71,6 @@ func TestEachReturnsTheFirstError(t *testing.T) {
 		return bad
 	})
 	if !errors.Is(err, bad) || begun.Load() > atOnce {
-		t.Errorf("%d were begun behind the first that failed: %v", begun.Load(), err)
+		t.Errorf("%d were started after the first failure: %v", begun.Load(), err)
 	}
 }

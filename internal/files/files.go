@@ -106,7 +106,7 @@ func findFolder(root string, extensions []string) (*Set, error) {
 	if err := w.tree(""); err != nil {
 		return nil, err
 	}
-	if len(w.found) == 0 {
+	if len(w.paths) == 0 {
 		return nil, fmt.Errorf("%s: the folder holds no data file (%s)", root, strings.Join(extensions, ", "))
 	}
 	return w.set()
@@ -129,7 +129,7 @@ func findGlob(pattern string, extensions []string) (*Set, error) {
 	if err := w.glob("", segments); err != nil {
 		return nil, err
 	}
-	if len(w.found) == 0 {
+	if len(w.paths) == 0 {
 		return nil, fmt.Errorf("%s: no file matches", pattern)
 	}
 	return w.set()
@@ -156,7 +156,7 @@ func splitGlob(pattern string) (root string, segments []string) {
 type walker struct {
 	root       string
 	extensions []string
-	found      map[string]string // Rel → Path
+	paths      map[string]string // Rel → Path
 	above      []fs.FileInfo     // the folders being walked, outermost first
 	objects    *tree             // of objects; nil: the folders of this machine
 }
@@ -293,10 +293,10 @@ func (w *walker) match(e entry, head string, last bool, segments []string) error
 }
 
 func (w *walker) add(e entry) {
-	if w.found == nil {
-		w.found = map[string]string{}
+	if w.paths == nil {
+		w.paths = map[string]string{}
 	}
-	w.found[e.rel] = w.join(e.rel)
+	w.paths[e.rel] = w.join(e.rel)
 }
 
 // join is the path of a name below the root.
@@ -324,7 +324,7 @@ func skipped(name string, dir bool) bool {
 
 func (w *walker) set() (*Set, error) {
 	s := &Set{Root: w.root, Folder: true}
-	for rel, p := range w.found {
+	for rel, p := range w.paths {
 		parts, label, err := partitions(rel)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.join(label), err)

@@ -126,7 +126,7 @@ func findObjects(ctx context.Context, p string, extensions []string) (*Set, erro
 	switch {
 	case err != nil:
 		return nil, err
-	case len(w.found) > 0:
+	case len(w.paths) > 0:
 		return w.set()
 	case segments != nil:
 		return nil, fmt.Errorf("%s: no object matches", p)

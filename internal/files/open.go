@@ -26,8 +26,8 @@ type Handle interface {
 // ErrNotRegular is the error of a file that cannot be read twice, nor from its end.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// Open opens a file and stamps it, before its first byte is read. The error names the
-// file by its label; it is ErrNotRegular of what is no regular file.
+// Open opens a file and stamps it before its first byte is read. The error names the file by its
+// label; it is ErrNotRegular if the path is not a regular file.
 func (f File) Open() (Handle, Stamp, error) {
 	file, stamp, regular, err := f.OpenAny()
 	if err == nil && !regular {

@@ -215,10 +215,10 @@ func TestGivesUp(t *testing.T) {
 		t.Errorf("asks %d times for %d groups", all, n/k)
 	}
 	for at := 1; at <= all; at += 1 + at/5 {
-		asked := 0
-		group, groups := Groups(points, 3, k, func() bool { asked++; return asked >= at })
-		if group != nil || groups != 0 || asked > at+2 {
-			t.Errorf("told to give up at %d it asks %d times and has %d groups", at, asked, groups)
+		checks := 0
+		group, groups := Groups(points, 3, k, func() bool { checks++; return checks >= at })
+		if group != nil || groups != 0 || checks > at+2 {
+			t.Errorf("cancelled at check %d it checks %d times and has %d groups", at, checks, groups)
 		}
 	}
 }

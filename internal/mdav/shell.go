@@ -14,7 +14,7 @@ import (
 type shell struct {
 	t      *tree
 	centre []float64
-	list   []near  // live records beyond edge when it was made, farthest first
+	list   []near  // live records beyond edge at the time when it was made, farthest first
 	edge   float64 // greatest distance from centre of a record that is not in the list
 	spare  []near
 	looked int // since the list was made
@@ -68,7 +68,7 @@ func (s *shell) look(c []float64) (int32, bool) {
 			break
 		}
 		at := s.t.where[n.record]
-		if s.t.taken[at] {
+		if s.t.grouped[at] {
 			continue
 		}
 		kept = append(kept, n)
@@ -92,7 +92,7 @@ func (s *shell) fill(c []float64) {
 	s.centre = append(s.centre[:0], c...)
 	s.looked = 0
 	all := s.spare[:0]
-	for at, taken := range s.t.taken {
+	for at, taken := range s.t.grouped {
 		if !taken {
 			all = append(all, near{math.Sqrt(square(s.t.points[at*s.t.d:(at+1)*s.t.d], c)), s.t.index[at]})
 		}

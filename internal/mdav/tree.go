@@ -10,16 +10,16 @@ const leafSize = 12
 
 // tree is a k-d tree over records that are taken out one by one.
 type tree struct {
-	d      int
-	points []float64 // n×d, in the tree's order
-	index  []int32   // of the record, by place in the tree
-	where  []int32   // place in the tree, by record
-	nodes  []node
-	boxes  []float64 // by node: the least value of each column, then the greatest, of live records
-	leaf   []int32   // by place
-	taken  []bool    // by place
-	stack  []visit
-	stop   func() bool // nil: never. The tree is of no use then
+	d       int
+	points  []float64 // n×d, in the tree's order
+	index   []int32   // of the record, by place in the tree
+	where   []int32   // place in the tree, by record
+	nodes   []node
+	boxes   []float64 // by node: the least value of each column, then the greatest, of live records
+	leaf    []int32   // by place
+	grouped []bool    // by place
+	stack   []visit
+	stop    func() bool // nil: never. The tree is of no use then
 }
 
 type node struct {
@@ -39,7 +39,7 @@ const nobody = math.MaxInt32
 
 func newTree(points []float64, d int, stop func() bool) *tree {
 	n := len(points) / d
-	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n), leaf: make([]int32, n), taken: make([]bool, n), stop: stop}
+	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n), leaf: make([]int32, n), grouped: make([]bool, n), stop: stop}
 	for i := range t.index {
 		t.index[i] = int32(i)
 	}
@@ -54,15 +54,15 @@ func newTree(points []float64, d int, stop func() bool) *tree {
 	return t
 }
 
-// asked is the size of a node from which on it is asked whether to stop.
-const asked = 1 << 12
+// stopCheckSize is the smallest size of a node at which stop is called.
+const stopCheckSize = 1 << 12
 
 // grow makes the node of the records at [from, to), which it orders, and those below.
 func (t *tree) grow(points []float64, from, to int, parent int32) int32 {
 	v := int32(len(t.nodes))
 	t.nodes = append(t.nodes, node{int32(from), int32(to), -1, -1, parent, nobody})
 	t.boxes = append(t.boxes, make([]float64, 2*t.d)...)
-	if t.stop != nil && to-from > asked && t.stop() {
+	if t.stop != nil && to-from > stopCheckSize && t.stop() {
 		return v
 	}
 	if to-from <= leafSize {
@@ -83,8 +83,7 @@ func (t *tree) grow(points []float64, from, to int, parent int32) int32 {
 			widest, width = j, high-low
 		}
 	}
-	// Equal values are told apart by index, so that both halves are as large as each
-	// other whatever the data.
+	// Equal values are ordered by index, so that both halves have the same size for any data.
 	middle := (from + to) / 2
 	split(t.index[from:to], middle-from, func(a, b int32) bool {
 		x, y := points[int(a)*t.d+widest], points[int(b)*t.d+widest]
@@ -156,7 +155,7 @@ func (t *tree) tighten(v int32) bool {
 		for j := range t.d {
 			low, high := math.Inf(1), math.Inf(-1)
 			for at := int(n.from); at < int(n.to); at++ {
-				if x := t.points[at*t.d+j]; !t.taken[at] {
+				if x := t.points[at*t.d+j]; !t.grouped[at] {
 					low, high = min(low, x), max(high, x)
 				}
 			}
@@ -164,7 +163,7 @@ func (t *tree) tighten(v int32) bool {
 			set(t.d+j, high)
 		}
 		for at := n.from; at < n.to; at++ {
-			if !t.taken[at] {
+			if !t.grouped[at] {
 				first = min(first, t.index[at])
 			}
 		}
@@ -178,7 +177,7 @@ func (t *tree) tighten(v int32) bool {
 // take takes a record out.
 func (t *tree) take(record int32) {
 	at := t.where[record]
-	t.taken[at] = true
+	t.grouped[at] = true
 	for v := t.leaf[at]; v >= 0 && t.tighten(v); v = t.nodes[v].parent {
 	}
 }
@@ -244,7 +243,7 @@ func (t *tree) farthest(q []float64) int32 {
 		}
 		if n.left < 0 {
 			for at := int(n.from); at < int(n.to); at++ {
-				if t.taken[at] {
+				if t.grouped[at] {
 					continue
 				}
 				if s := square(t.points[at*t.d:(at+1)*t.d], q); s > distance || s == distance && t.index[at] < best {
@@ -284,7 +283,7 @@ func (a near) before(b near) bool {
 // nearestOf puts the live records of a leaf among the k nearest found so far.
 func (t *tree) nearestOf(leaf *node, q []float64, k int, found []near) []near {
 	for at := int(leaf.from); at < int(leaf.to); at++ {
-		if t.taken[at] {
+		if t.grouped[at] {
 			continue
 		}
 		c := near{square(t.points[at*t.d:(at+1)*t.d], q), t.index[at]}

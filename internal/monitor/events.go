@@ -17,15 +17,14 @@ const (
 
 // watcher is a client that follows the events.
 type watcher struct {
-	from  netip.Prefix
-	since int64         // the how manieth it was
-	gone  chan struct{} // closed when it has to give way
+	from    netip.Prefix
+	since   int64         // number in order of arrival
+	evicted chan struct{} // closed when the watcher must end
 }
 
-// watch enters a client that is to be woken. Nobody is refused: where an address has
-// all the places that one may have, its oldest client gives way, and where all places
-// are taken, the oldest of the address that has the most. So who opens many streams
-// takes them from himself.
+// watch adds a client that is to be woken. No client is refused: if an address has as many clients
+// as allowed, its oldest one is closed, and if all places are taken, the oldest of the address with
+// the most clients. So a client that opens many streams only closes its own.
 func (m *Monitor) watch(from netip.Prefix) (wake, gone chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,8 +45,8 @@ func (m *Monitor) watch(from netip.Prefix) (wake, gone chan struct{}) {
 		m.dismiss(most)
 	}
 	wake, gone = make(chan struct{}, 1), make(chan struct{})
-	m.entered++
-	m.watchers[wake] = &watcher{from, m.entered, gone}
+	m.joined++
+	m.watchers[wake] = &watcher{from, m.joined, gone}
 	return wake, gone
 }
 
@@ -60,7 +59,7 @@ func (m *Monitor) dismiss(from netip.Prefix) {
 		}
 	}
 	if oldest != nil {
-		close(m.watchers[oldest].gone)
+		close(m.watchers[oldest].evicted)
 		delete(m.watchers, oldest)
 	}
 }

@@ -65,5 +65,5 @@ func (j job) Collect(out chan<- prometheus.Metric) {
 		gauge(descGate, truth(j.Report.Gate.Passed))
 		gauge(descBroken, float64(broken))
 	}
-	shown(j.Report, nil).collect(gauge)
+	viewOf(j.Report, nil).collect(gauge)
 }

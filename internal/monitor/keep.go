@@ -66,20 +66,19 @@ type savedState struct {
 	Moments []moment        `json:"moments"`
 }
 
-// Reduce makes of a report what may be shown of it after what was shown last. The
-// report is read before Reduce returns and kept by nobody. A nil Monitor reduces
-// nothing.
+// Reduce reduces a report to what may be shown after the report shown last. It reads the report
+// before it returns, and nothing keeps it. A nil Monitor reduces nothing.
 func (m *Monitor) Reduce(rep *report.Report) *Shown {
 	if m == nil || rep == nil {
 		return nil
 	}
-	// Reducing a report takes milliseconds, which nobody else should wait for.
+	// Reducing a report takes milliseconds, during which no lock is held.
 	m.taking.Lock()
 	defer m.taking.Unlock()
 	m.mu.Lock()
 	before, number, begins := m.view, max(m.number+1, rep.Snapshot), !m.begun
 	m.mu.Unlock()
-	s := &Shown{view: shown(rep, before)}
+	s := &Shown{view: viewOf(rep, before)}
 	s.view.report.Snapshot = number
 	text, err := s.view.report.JSON()
 	if err == nil { // or a parameter of a mask has no form in JSON; the rest is shown
@@ -126,8 +125,8 @@ func (m *Monitor) Show(s *Shown) {
 	m.tell()
 }
 
-// Snapshot shows the assessment as it stands. The report is read before Snapshot
-// returns and kept by nobody.
+// Snapshot shows the current assessment. It reads the report before it returns, and nothing keeps
+// it.
 func (m *Monitor) Snapshot(rep *report.Report) { m.Show(m.Reduce(rep)) }
 
 // HasSnapshot says whether a snapshot has been shown since the start.

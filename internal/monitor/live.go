@@ -270,7 +270,7 @@ func (m *Monitor) column(name string, slim bool) (d columnDetail, ok bool) {
 		return d, false
 	}
 	d = columnDetail{Name: name, Unit: c.measures.Unit, Snapshot: last.report.Snapshot, N: c.measures.Original.N,
-		Enough: c.enough, Held: c.held, Utility: c.measures.Utility, History: []historyRow{}}
+		Enough: c.enough, Held: c.earlier, Utility: c.measures.Utility, History: []historyRow{}}
 	d.rows(moments)
 	ru := c.ru
 	ru.Points = slices.Clone(ru.Points)

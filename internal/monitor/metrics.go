@@ -144,21 +144,21 @@ func (v *view) collect(gauge func(*prometheus.Desc, float64, ...string)) {
 		if !c.measures.Masked {
 			continue
 		}
-		known(gauge, descU, float64(c.measures.Utility.U), name)
-		known(gauge, descEfficient, float64(c.measures.Utility.Efficiency), name)
+		gaugeNumber(gauge, descU, float64(c.measures.Utility.U), name)
+		gaugeNumber(gauge, descEfficient, float64(c.measures.Utility.Efficiency), name)
 		seen := map[[2]string]bool{}
 		for _, k := range c.measures.Risk {
 			if key := [2]string{k.Target, k.Knowledge}; !seen[key] {
 				seen[key] = true
-				known(gauge, descRisk, float64(k.R), name, k.Target, k.Knowledge)
-				known(gauge, descRMSE, float64(k.RMSE), name, k.Target, k.Knowledge)
+				gaugeNumber(gauge, descRisk, float64(k.R), name, k.Target, k.Knowledge)
+				gaugeNumber(gauge, descRMSE, float64(k.RMSE), name, k.Target, k.Knowledge)
 			}
 		}
 	}
 }
 
-// known leaves out what is not a number.
-func known(gauge func(*prometheus.Desc, float64, ...string), d *prometheus.Desc, v float64, labels ...string) {
+// gaugeNumber calls gauge unless v is NaN.
+func gaugeNumber(gauge func(*prometheus.Desc, float64, ...string), d *prometheus.Desc, v float64, labels ...string) {
 	if !math.IsNaN(v) {
 		gauge(d, v, labels...)
 	}

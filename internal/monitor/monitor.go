@@ -74,7 +74,7 @@ type Monitor struct {
 	moments    []moment  // of the snapshots, also of instances before this one
 	reasons    map[string]int64
 	watchers   map[chan struct{}]*watcher
-	entered    int64 // watchers so far
+	joined     int64 // watchers so far
 }
 
 // place is a partition of a topic.

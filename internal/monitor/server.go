@@ -98,8 +98,8 @@ func answersTo(host string, names []string, bound netip.Addr) bool {
 	return ip.IsLoopback() || bound.IsValid() && (bound.IsUnspecified() || ip == bound.Unmap().WithZone(""))
 }
 
-// crossOrigin says whether a browser made the request for a page of another
-// origin. Following a link to here is none.
+// crossOrigin reports whether a browser made the request for a page of another origin. Following a
+// link to this page does not count.
 func crossOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":
@@ -173,8 +173,8 @@ func asset(kind, text string) http.HandlerFunc {
 	}
 }
 
-// Exposed says whether an address to listen on, host:port, can be reached from
-// other machines, or cannot be told not to: everything but a loopback address.
+// Exposed reports whether an address to listen on, host:port, may be reachable from other machines:
+// every address except a loopback address.
 func Exposed(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *serving) serve(ctx context.Context, listener net.Listener, handler func
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		BaseContext:       func(net.Listener) context.Context { return streams },
-		ErrorLog:          log.New(io.Discard, "", 0), // what a client does wrong is no matter of the stream's
+		ErrorLog:          log.New(io.Discard, "", 0), // errors of a client do not concern the stream
 	}
 	s.servers.Add(2)
 	failed := make(chan struct{})

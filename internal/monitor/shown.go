@@ -35,10 +35,10 @@ type columnView struct {
 	measures assess.ColumnMeasures
 	ru       figure.RUMap // without trails
 	enough   bool         // respondents
-	held     bool         // it is the state of an earlier snapshot
+	earlier  bool         // it is the state of an earlier snapshot
 }
 
-// shown reduces a report to what may be shown of it: nothing from which the value
+// viewOf reduces a report to what may be shown of it: nothing from which the value
 // of one respondent follows. Left out are
 //
 //   - least and greatest values and distributions;
@@ -54,7 +54,7 @@ type columnView struct {
 //
 // What is left is rounded: aggregates to 4 significant digits, risks of order
 // statistics to 2 digits of √(1/R), standard errors to 1, correlations to 3 decimals.
-func shown(r *report.Report, before *view) *view {
+func viewOf(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
 	t.Attack, t.Verdict = nil, nil // the latter is said anew, of what is left
@@ -69,7 +69,7 @@ func shown(r *report.Report, before *view) *view {
 			earlier = before.columns[r.Columns[i].Name]
 		}
 		c := showColumn(&r.Columns[i], r.Gate, earlier)
-		settled = settled && c.enough && !c.held
+		settled = settled && c.enough && !c.earlier
 		v.columns[c.measures.Name] = c
 		t.Columns[i] = c.measures
 	}
@@ -100,7 +100,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	if earlier != nil && earlier.enough {
 		if d := c.Original.N - earlier.measures.Original.N; d != 0 && -fewest < d && d < fewest {
 			again := *earlier
-			again.held = true
+			again.earlier = true
 			return &again
 		}
 	}

@@ -220,7 +220,7 @@ func TestWithoutReplicates(t *testing.T) {
 	for i := range s.Columns[0].Risk {
 		s.Columns[0].Risk[i].Replicates = 0
 	}
-	v := shown(s, nil)
+	v := viewOf(s, nil)
 	for _, k := range v.columns["wage"].measures.Risk {
 		if there := !math.IsNaN(float64(k.R)); there != (k.Target == "typical") {
 			t.Errorf("%s, %s: R %v", k.Target, k.Knowledge, k.R)
@@ -276,7 +276,7 @@ func TestColumn(t *testing.T) {
 func TestShownHasNoAttack(t *testing.T) {
 	r := synthetic.Snapshot(1, 500)
 	r.Attack = &attack.Result{Schema: attack.Schema, Targets: 7}
-	if v := shown(r, nil); v.report.Attack != nil || r.Attack == nil {
+	if v := viewOf(r, nil); v.report.Attack != nil || r.Attack == nil {
 		t.Error("the live page has the attack, or the report has it no longer")
 	}
 }

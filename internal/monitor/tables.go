@@ -53,7 +53,7 @@ type Tables struct {
 	results  map[string]int64
 	number   int
 	until    time.Time // the end of a window by time; zero: it is none
-	made     time.Time // zero: no window was made by this run
+	madeAt   time.Time // zero: no window was made by this run
 }
 
 // NewTables returns the state of a command that begins now.
@@ -103,8 +103,8 @@ func (t *Tables) Made(result string, number int, until time.Time) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.made = t.now()
-	t.turned, t.working = t.made, false
+	t.madeAt = t.now()
+	t.turned, t.working = t.madeAt, false
 	t.results[result]++
 	t.number, t.until = number, until
 }
@@ -180,11 +180,11 @@ func (t *Tables) Collect(out chan<- prometheus.Metric) {
 	if t.answered {
 		gauge(descWindowsLeft, float64(t.left))
 	}
-	if t.made.IsZero() {
+	if t.madeAt.IsZero() {
 		return
 	}
 	gauge(descWindow, float64(t.number))
-	gauge(descWindowMade, seconds(t.made))
+	gauge(descWindowMade, seconds(t.madeAt))
 	if !t.until.IsZero() {
 		gauge(descWindowUntil, seconds(t.until))
 	}
@@ -228,7 +228,7 @@ func (t *Tables) alive() string {
 // ready says what is missing; "" if nothing is.
 func (t *Tables) ready() string {
 	t.mu.Lock()
-	begun := t.answered || t.working || !t.made.IsZero()
+	begun := t.answered || t.working || !t.madeAt.IsZero()
 	t.mu.Unlock()
 	if !begun {
 		return "brokers not contacted yet"

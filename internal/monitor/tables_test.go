@@ -116,7 +116,7 @@ func TestTablesMetrics(t *testing.T) {
 // It counts as stuck if the topics are silent for a minute, unless a window is being made.
 func TestTablesHealth(t *testing.T) {
 	x, c := watchedTables()
-	says := func(when, live, ready string) {
+	check := func(when, live, ready string) {
 		t.Helper()
 		for path, want := range map[string]string{"/livez": live, "/readyz": ready} {
 			status, got := get(t, x.handler(netip.Addr{}), path)
@@ -125,25 +125,25 @@ func TestTablesHealth(t *testing.T) {
 			}
 		}
 	}
-	says("at the start", "ok", "brokers not contacted yet")
+	check("at the start", "ok", "brokers not contacted yet")
 	c.advance(time.Minute + time.Second)
-	says("without an answer", "the topics have given no answer for 1m1s", "brokers not contacted yet")
+	check("without an answer", "the topics have given no answer for 1m1s", "brokers not contacted yet")
 	x.Looked(1)
-	says("after an answer", "ok", "ok")
+	check("after an answer", "ok", "ok")
 	c.advance(time.Minute)
-	says("after a minute", "ok", "ok")
+	check("after a minute", "ok", "ok")
 	c.advance(time.Second)
-	says("after more", "the topics have given no answer for 1m1s", "the topics have given no answer for 1m1s")
+	check("after more", "the topics have given no answer for 1m1s", "the topics have given no answer for 1m1s")
 	x.Begun()
 	c.advance(time.Hour)
-	says("in a long window", "ok", "ok")
+	check("in a long window", "ok", "ok")
 	if got := metricsOf(t, x); !strings.Contains(got, "sdlfilter_heartbeat_timestamp_seconds 1.795266122e+09\n") {
 		t.Errorf("the heartbeat in a long window:\n%s", got)
 	}
 	x.Made(WindowPublished, 1, time.Time{})
-	says("after it", "ok", "ok")
+	check("after it", "ok", "ok")
 	c.advance(2 * time.Minute)
-	says("silent after it", "the topics have given no answer for 2m0s", "the topics have given no answer for 2m0s")
+	check("silent after it", "the topics have given no answer for 2m0s", "the topics have given no answer for 2m0s")
 	resumed, _ := watchedTables()
 	resumed.Begun() // a window planned by an earlier run
 	if status, text := get(t, resumed.handler(netip.Addr{}), "/readyz"); status != 200 {
@@ -163,21 +163,21 @@ func TestTablesServer(t *testing.T) {
 		t.Error("two servers at one address")
 	}
 	for host, want := range map[string]int{address: 200, "localhost": 200, "evil.example": 421} {
-		if got := asked(t, "http://"+address+"/livez", host, ""); got != want {
+		if got := statusFor(t, "http://"+address+"/livez", host, ""); got != want {
 			t.Errorf("host %s: %d, want %d", host, got, want)
 		}
 	}
-	if got := asked(t, "http://"+address+"/livez", address, "http://evil.example"); got != 403 {
+	if got := statusFor(t, "http://"+address+"/livez", address, "http://evil.example"); got != 403 {
 		t.Errorf("a page of another origin: %d", got)
 	}
-	if got := asked(t, "http://"+address+"/report", address, ""); got != 404 {
+	if got := statusFor(t, "http://"+address+"/report", address, ""); got != 404 {
 		t.Errorf("a report: %d", got)
 	}
 }
 
-// asked returns the status of the answer to a client with a given host, and an origin unless it is
+// statusFor returns the status of the answer to a client with a given host, and an origin unless it is
 // "".
-func asked(t *testing.T, url, host, origin string) int {
+func statusFor(t *testing.T, url, host, origin string) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -59,7 +59,7 @@ type Bucket interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Upload is an object that is being written in parts. Nobody sees it before Complete.
+// Upload is an object that is being written in parts. It is not visible before Complete.
 type Upload interface {
 	// Part writes the number-th part, from 1. It can be called concurrently, and again.
 	Part(ctx context.Context, number int, data []byte) error

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Held is an object that is written and has no name: nobody sees it before a process,
-// this one or another, resumes and commits it. It holds nothing that is secret, but with
-// it whoever may write to the bucket can publish the object.
+// Held is an object that is written and has no name: it is not visible before a process, this one
+// or another, resumes and commits it. It contains no secret, but anyone who may write to the bucket
+// can use it to publish the object.
 type Held struct {
 	Key    string          `json:"key"`
 	Mark   string          `json:"mark"`
@@ -80,8 +80,7 @@ func Resume(ctx context.Context, b Bucket, h *Held) (*Writer, error) {
 	return w, nil
 }
 
-// Discard gives up an object that was held. One that was committed stays, and one that is
-// gone is no error.
+// Discard gives up a held object. A committed object stays, and a missing one is not an error.
 func Discard(ctx context.Context, b Bucket, h *Held) error {
 	w, err := resumed(ctx, b, h)
 	if err != nil {

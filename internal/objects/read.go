@@ -37,11 +37,11 @@ type Reader struct {
 	slots  chan struct{}
 	idle   time.Duration // how long a server may say nothing
 
-	mu   sync.Mutex
-	plan []*stretch // what was announced last, in order, without gaps within an extent
-	held []*stretch // stretches with data or being fetched, the one used longest ago first
-	size int64      // of held
-	at   int64      // of Read
+	mu     sync.Mutex
+	plan   []*stretch // what was announced last, in order, without gaps within an extent
+	cached []*stretch // stretches with data or being fetched, the one used longest ago first
+	size   int64      // of cached
+	at     int64      // of Read
 }
 
 // stretch is a part of the object that is fetched at once.
@@ -121,9 +121,9 @@ func (r *Reader) ReadAt(p []byte, off int64) (n int, err error) {
 func (r *Reader) stretchAt(off, n int64) *stretch {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := len(r.held) - 1; i >= 0; i-- {
-		if s := r.held[i]; s.From <= off && off < s.To {
-			r.held = append(append(r.held[:i:i], r.held[i+1:]...), s)
+	for i := len(r.cached) - 1; i >= 0; i-- {
+		if s := r.cached[i]; s.From <= off && off < s.To {
+			r.cached = append(append(r.cached[:i:i], r.cached[i+1:]...), s)
 			r.ahead(s)
 			return s
 		}
@@ -160,12 +160,12 @@ func (r *Reader) ahead(s *stretch) {
 // is no room for it. What waits for such a stretch still gets it.
 func (r *Reader) fetch(s *stretch) {
 	s.begun, s.done = true, make(chan struct{})
-	r.held = append(r.held, s)
+	r.cached = append(r.cached, s)
 	r.size += s.To - s.From
-	for r.size > cacheBytes && len(r.held) > 1 {
-		old := r.held[0]
+	for r.size > cacheBytes && len(r.cached) > 1 {
+		old := r.cached[0]
 		r.size -= old.To - old.From
-		r.held = r.held[1:]
+		r.cached = r.cached[1:]
 		// It may be announced still, and read a second time.
 		again := *old
 		again.begun, again.done, again.data, again.err = false, nil, nil, nil
@@ -286,6 +286,6 @@ func (r *Reader) Close() error {
 	r.cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.plan, r.held, r.size = nil, nil, 0
+	r.plan, r.cached, r.size = nil, nil, 0
 	return nil
 }

@@ -23,26 +23,26 @@ func Tune(t *http.Transport) {
 		if err != nil {
 			return nil, err
 		}
-		return &attended{c, most}, nil
+		return &timedConn{c, most}, nil
 	}
 }
 
-// attended is a connection that ends where nothing goes over it for long. Whoever waits for
+// timedConn is a connection that ends where nothing goes over it for long. Whoever waits for
 // an answer waits as long as what is asked still goes out, so that each direction sets the
 // time of both.
-type attended struct {
+type timedConn struct {
 	net.Conn
 	most time.Duration
 }
 
-func (c *attended) Read(p []byte) (int, error) {
+func (c *timedConn) Read(p []byte) (int, error) {
 	if err := c.SetDeadline(time.Now().Add(c.most)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
-func (c *attended) Write(p []byte) (int, error) {
+func (c *timedConn) Write(p []byte) (int, error) {
 	if err := c.SetDeadline(time.Now().Add(c.most)); err != nil {
 		return 0, err
 	}

@@ -45,15 +45,15 @@ func TestSilentConnections(t *testing.T) {
 		}
 		go func() { _, _ = there.Write([]byte("y")) }()
 		if err := <-answer; err != nil {
-			t.Errorf("an answer after what was asked for long: %v", err)
+			t.Errorf("an answer after a long request: %v", err)
 		}
 		began := time.Now()
 		if _, err := c.Write([]byte("z")); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != Silence {
-			t.Errorf("what nobody takes: %v after %v", err, time.Since(began))
+			t.Errorf("a server that reads nothing: %v after %v", err, time.Since(began))
 		}
 		began = time.Now()
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != Silence {
-			t.Errorf("what nobody says: %v after %v", err, time.Since(began))
+			t.Errorf("a server that sends nothing: %v after %v", err, time.Since(began))
 		}
 		c.Close()
 		if _, err := c.Read(make([]byte, 1)); err == nil {

@@ -27,8 +27,8 @@ const (
 	tidyTime = time.Minute
 )
 
-// Writer writes an object that nobody sees before Commit, and that takes the place only of
-// what had its name when the Writer was made. One goroutine writes.
+// Writer writes an object that is not visible before Commit, and that replaces only the object that
+// had its name when the Writer was made. Only one goroutine may use it.
 type Writer struct {
 	bucket Bucket
 	key    string

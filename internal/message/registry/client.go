@@ -123,7 +123,7 @@ func (c *Client) Latest(ctx context.Context, subject string) (Schema, error) {
 	var answer sr.SubjectSchema
 	err := c.ask(ctx, "read the latest schema of subject "+subject, func(ctx context.Context) (err error) {
 		answer, err = c.sr.SchemaByVersion(ctx, subject, -1)
-		return given(answer.Schema, err)
+		return requireSchema(answer.Schema, err)
 	})
 	return schemaOf(answer), err
 }
@@ -136,7 +136,7 @@ func (c *Client) ByID(ctx context.Context, id uint32) (Schema, error) {
 		var answer sr.Schema
 		err := c.ask(ctx, fmt.Sprintf("read schema %d", id), func(ctx context.Context) (err error) {
 			answer, err = c.sr.SchemaByID(ctx, int(id))
-			return given(answer, err)
+			return requireSchema(answer, err)
 		})
 		return schemaOf(sr.SubjectSchema{ID: int(id), Schema: answer}), err
 	})
@@ -191,7 +191,7 @@ func (c *Client) version(ctx context.Context, r Reference) (Schema, error) {
 		var answer sr.SubjectSchema
 		err := c.ask(ctx, fmt.Sprintf("read version %d of subject %s", r.Version, r.Subject), func(ctx context.Context) (err error) {
 			answer, err = c.sr.SchemaByVersion(ctx, r.Subject, r.Version)
-			return given(answer.Schema, err)
+			return requireSchema(answer.Schema, err)
 		})
 		return schemaOf(answer), err
 	})
@@ -222,9 +222,9 @@ func (c *Client) Register(ctx context.Context, subject string, s Schema) (uint32
 	})
 }
 
-// given returns an error for JSON that is not a schema, which sr reads as an empty
+// requireSchema returns an error for JSON that is not a schema, which sr reads as an empty
 // schema.
-func given(s sr.Schema, err error) error {
+func requireSchema(s sr.Schema, err error) error {
 	if err == nil && s.Schema == "" {
 		return errNoAnswer
 	}

@@ -18,11 +18,11 @@ const maxAbsent = 4096
 type flights[K comparable, V any] struct {
 	mu      sync.Mutex
 	answers map[K]V
-	absent  map[K]gone
+	absent  map[K]cachedError
 	flying  map[K]*flight[V]
 }
 
-type gone struct {
+type cachedError struct {
 	err   error
 	until time.Time
 }
@@ -67,7 +67,7 @@ func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) 
 		if f.flying == nil {
 			f.flying = make(map[K]*flight[V])
 			f.answers = make(map[K]V)
-			f.absent = make(map[K]gone)
+			f.absent = make(map[K]cachedError)
 		}
 		f.flying[k] = own
 		f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) 
 			if len(f.absent) == maxAbsent {
 				clear(f.absent)
 			}
-			f.absent[k] = gone{own.err, time.Now().Add(absence)}
+			f.absent[k] = cachedError{own.err, time.Now().Add(absence)}
 		}
 		f.mu.Unlock()
 		close(own.done)

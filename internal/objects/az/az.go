@@ -188,7 +188,7 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 	if !errors.Is(err, objects.ErrNoUpload) {
 		return err
 	}
-	// Whoever writes the object removes the blocks of all others.
+	// The writer that completes the object removes the blocks of all others.
 	info, now := u.Head(ctx, u.key)
 	if now == nil && (c.Absent || c.ETag != "" && info.ETag != c.ETag) || errors.Is(now, objects.ErrAbsent) && c.ETag != "" {
 		return objects.ErrCondition

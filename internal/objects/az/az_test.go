@@ -59,9 +59,9 @@ const secret = "a-secret-that-no-message-may-hold"
 // serve starts a server that answers every request, and an environment that uses it.
 func serve(t *testing.T, answer http.HandlerFunc) (objects.Bucket, *atomic.Int64) {
 	t.Helper()
-	var asked atomic.Int64
+	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -69,7 +69,7 @@ func serve(t *testing.T, answer http.HandlerFunc) (objects.Bucket, *atomic.Int64
 		"AZURE_STORAGE_ACCOUNT": "account", "AZURE_STORAGE_KEY": base64.StdEncoding.EncodeToString([]byte(secret)),
 		"AZURE_STORAGE_SERVICE_ENDPOINT": server.URL,
 	})
-	return open(t), &asked
+	return open(t), &requests
 }
 
 func refusing(status int, code string) http.HandlerFunc {
@@ -118,7 +118,7 @@ func TestErrors(t *testing.T) {
 // TestBusy: a request to a busy server is repeated, and a server that is busy once causes no error.
 func TestBusy(t *testing.T) {
 	var once atomic.Bool
-	b, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	b, requests := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if once.CompareAndSwap(false, true) {
 			refusing(503, "ServerBusy")(w, r)
 			return
@@ -128,8 +128,8 @@ func TestBusy(t *testing.T) {
 		w.Header().Set("x-ms-meta-Sdlfilter_writing", "mark")
 	})
 	info, err := b.Head(t.Context(), "k")
-	if err != nil || info.Size != 7 || info.ETag != `"e"` || info.Mark != "mark" || asked.Load() != 2 {
-		t.Errorf("%+v, %v after %d requests", info, err, asked.Load())
+	if err != nil || info.Size != 7 || info.ETag != `"e"` || info.Mark != "mark" || requests.Load() != 2 {
+		t.Errorf("%+v, %v after %d requests", info, err, requests.Load())
 	}
 }
 
@@ -138,7 +138,7 @@ func TestSilence(t *testing.T) {
 	objecttest.Impatient(t)
 	over := make(chan struct{})
 	var once, listed atomic.Bool
-	b, asked := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	b, requests := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && once.CompareAndSwap(false, true) {
 			_, _ = io.CopyN(io.Discard, r.Body, 100)
 			<-over
@@ -164,11 +164,11 @@ func TestSilence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := up.Part(t.Context(), 1, objecttest.Noise(16<<20)); err != nil || asked.Load() != 2 {
-		t.Errorf("a part: %v after %d requests", err, asked.Load())
+	if err := up.Part(t.Context(), 1, objecttest.Noise(16<<20)); err != nil || requests.Load() != 2 {
+		t.Errorf("a part: %v after %d requests", err, requests.Load())
 	}
-	if err := b.List(t.Context(), "", func(objects.Info) error { return nil }); err != nil || asked.Load() != 4 {
-		t.Errorf("a list: %v after %d requests", err, asked.Load())
+	if err := b.List(t.Context(), "", func(objects.Info) error { return nil }); err != nil || requests.Load() != 4 {
+		t.Errorf("a list: %v after %d requests", err, requests.Load())
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 	scope = "https://www.googleapis.com/auth/devstorage.read_write"
 	// tries is how often a request is sent that may succeed another time.
 	tries = 8
-	// mostAnswer is how long an answer is at most that is no object's content.
+	// mostAnswer is the maximum length of an answer that is not an object's content.
 	mostAnswer = 64 << 20
 )
 
@@ -135,7 +135,7 @@ func (c *client) once(ctx context.Context, r *request) (*answer, error) {
 	}
 	end := func() {}
 	if !r.stream {
-		// Whoever has so slow a connection is cut off, and tried again.
+		// A connection that is too slow is closed, and the request is repeated.
 		ctx, end = context.WithTimeout(ctx, 2*time.Minute+time.Duration(size)*time.Second/(64<<10))
 	}
 	defer end()
@@ -174,7 +174,7 @@ func (c *client) once(ctx context.Context, r *request) (*answer, error) {
 	return a, err
 }
 
-// credentials is the error of a token that could not be had.
+// credentials is the error of a token that could not be obtained.
 type credentials struct{ error }
 
 func (e *credentials) Unwrap() error { return e.error }
@@ -267,8 +267,7 @@ func (a *answer) reason() string {
 	return objects.Word(failure.Error.Errors[0].Reason)
 }
 
-// refused makes an error of an answer that is none of what was asked for. Nothing of the
-// answer's text is in it.
+// refused returns an error for an unexpected answer. It contains nothing of the answer's text.
 func (a *answer) refused() error {
 	code := a.reason()
 	busy := strings.HasSuffix(code, "ateLimitExceeded") || code == "quotaExceeded"

@@ -37,8 +37,8 @@ const markKey = "sdlfilter-writing"
 
 type bucket struct {
 	*client
-	name string
-	seen atomic.Bool // the server has said that it is there
+	name   string
+	exists atomic.Bool // the server has said that it is there
 }
 
 // Open looks for credentials and settings; it does not connect to the bucket.
@@ -81,7 +81,7 @@ func (b *bucket) ask(ctx context.Context, r *request) (*answer, error) {
 	case err != nil:
 		return nil, err
 	case a.status < 300:
-		b.seen.Store(true)
+		b.exists.Store(true)
 		return a, nil
 	case a.status == http.StatusNotFound:
 		return nil, b.absent(ctx)
@@ -92,7 +92,7 @@ func (b *bucket) ask(ctx context.Context, r *request) (*answer, error) {
 // absent tells an object that is not there from a bucket that is not: to both the server
 // says the same.
 func (b *bucket) absent(ctx context.Context) error {
-	if b.seen.Load() {
+	if b.exists.Load() {
 		return objects.ErrAbsent
 	}
 	a, err := b.send(ctx, &request{method: http.MethodGet, path: b.listing(url.Values{"maxResults": {"1"}, "fields": {"nextPageToken"}})})
@@ -102,9 +102,9 @@ func (b *bucket) absent(ctx context.Context) error {
 	case a.status == http.StatusNotFound:
 		return objects.ErrNoBucket
 	case a.status < 300:
-		b.seen.Store(true)
+		b.exists.Store(true)
 	}
-	return objects.ErrAbsent // whoever may not list cannot be told
+	return objects.ErrAbsent // without the permission to list, this is unknown
 }
 
 func (b *bucket) listing(q url.Values) string {
@@ -118,7 +118,7 @@ func (b *bucket) Head(ctx context.Context, key string) (objects.Info, error) {
 	}
 	var o object
 	if err := json.Unmarshal(a.text, &o); err != nil {
-		o = object{} // which is no answer either
+		o = object{} // also an unexpected answer
 	}
 	return o.info()
 }
@@ -161,7 +161,7 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(objects.Inf
 		case a.status >= 300:
 			return a.refused()
 		}
-		b.seen.Store(true)
+		b.exists.Store(true)
 		var page struct {
 			Items []object `json:"items"`
 			Next  string   `json:"nextPageToken"`
@@ -222,7 +222,7 @@ func (b *bucket) written(ctx context.Context, r *request) (*answer, error) {
 	case a.status >= 300:
 		return nil, a.refused()
 	}
-	b.seen.Store(true)
+	b.exists.Store(true)
 	return a, nil
 }
 

@@ -287,7 +287,7 @@ func TestPartsInAnyOrder(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 	if err := up.Complete(t.Context(), objects.Condition{ETag: "1"}); err == nil {
-		t.Error("it is completed on another condition")
+		t.Error("it is completed with another condition")
 	}
 	if err := up.Complete(t.Context(), objects.Condition{Absent: true}); err != nil {
 		t.Fatal(err)

@@ -135,24 +135,24 @@ func (u *upload) push(ctx context.Context, body []byte, total int64) (*answer, e
 		case err != nil:
 			return nil, u.unsent(ctx, err)
 		case a.status != http.StatusPermanentRedirect:
-			return a, u.ended(a, total)
+			return a, u.endError(a, total)
 		}
-		has, err := a.persisted()
-		if err != nil || has < u.sent || has > u.sent+int64(len(body)) {
+		persisted, err := a.persisted()
+		if err != nil || persisted < u.sent || persisted > u.sent+int64(len(body)) {
 			return nil, objects.ErrNoUpload // it is not the one that was written
 		}
-		if has > u.sent {
+		if persisted > u.sent {
 			try = 0
 		}
-		asked := ask
-		body, u.sent, ask = body[has-u.sent:], has, false
+		wasAsked := ask
+		body, u.sent, ask = body[persisted-u.sent:], persisted, false
 		if len(body) == 0 && total < 0 {
 			return a, nil
 		}
 		if try >= tries {
 			return nil, errors.New("the server takes no more of the upload")
 		}
-		if try > 0 && !asked {
+		if try > 0 && !wasAsked {
 			if err := pause(ctx, a, try); err != nil {
 				return nil, err
 			}
@@ -172,8 +172,8 @@ func (u *upload) tryAgain(ctx context.Context, a *answer, err error, try int) er
 	return a.refused()
 }
 
-// ended says what the answer means with which an upload has ended, or may have.
-func (u *upload) ended(a *answer, total int64) error {
+// endError says what the answer means with which an upload has ended, or may have.
+func (u *upload) endError(a *answer, total int64) error {
 	switch {
 	case a.status == http.StatusNotFound, a.status == http.StatusGone, a.status == statusGivenUp:
 		return objects.ErrNoUpload
@@ -304,13 +304,13 @@ func (u *upload) There(ctx context.Context) error {
 		return err
 	}
 	if a.status == http.StatusPermanentRedirect {
-		// Whoever has tried to complete it may have sent some of the tail.
+		// An earlier attempt to complete it may have sent a part of the tail.
 		if has, err := a.persisted(); err != nil || has < u.sent || has > u.sent+int64(len(u.tail)) {
 			return objects.ErrNoUpload
 		}
 		return nil
 	}
-	if err := u.ended(a, 0); err != nil {
+	if err := u.endError(a, 0); err != nil {
 		return err
 	}
 	return objects.ErrNoUpload // it is complete

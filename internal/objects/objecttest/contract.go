@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// Contract is what a protocol must keep to, held against a server. The bucket is emptied
+// Contract contains the requirements on a protocol, tested against a server. The bucket is emptied
 // first.
 type Contract struct {
 	Bucket objects.Bucket
@@ -44,8 +44,8 @@ func (c Contract) Run(t *testing.T) {
 	t.Run("changed", c.changed)
 }
 
-// objects writes objects of one part and of several, which nobody sees before they
-// are committed, and reads them back.
+// objects writes objects of one part and of several, which are not visible before they are
+// committed, and reads them back.
 func (c Contract) objects(t *testing.T) {
 	b := c.Bucket
 	for _, size := range []int{0, 1, 16<<20 - 1, 16 << 20, 36_000_001} {
@@ -93,8 +93,8 @@ func (c Contract) conditions(t *testing.T) {
 	}
 }
 
-// overwritten commits an object of a size under a name that has the text before as the
-// writer begins and the text after as it commits; "" is no object.
+// overwritten commits an object of a given size under a name with the text before when the writer
+// begins and the text after when it commits; "" means no object.
 func (c Contract) overwritten(t *testing.T, size int, before, after string) {
 	b := c.Bucket
 	key := fmt.Sprintf("%d-%s-%s", size, before, after)

@@ -106,8 +106,8 @@ func (s *Server) serveGS(w http.ResponseWriter, r *http.Request, body []byte, f 
 }
 
 func (s *Server) giveToken(w http.ResponseWriter, body []byte) {
-	asked, _ := url.ParseQuery(string(body))
-	if s.token == "" || asked.Get("refresh_token") != SecretKey {
+	form, _ := url.ParseQuery(string(body))
+	if s.token == "" || form.Get("refresh_token") != SecretKey {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprintf(w, `{"error": "invalid_grant", "error_description": "the server says %s"}`, SecretKey)
@@ -116,7 +116,7 @@ func (s *Server) giveToken(w http.ResponseWriter, body []byte) {
 	answerJSON(w, map[string]any{"access_token": s.token, "token_type": "Bearer", "expires_in": 3600})
 }
 
-// matches holds a condition; "" is none, and "0" that nothing is there.
+// matches evaluates a condition; "" means no condition, and "0" that no object exists.
 func matches(match string, there *Object) bool {
 	return match == "" || match == "0" && there == nil || there != nil && there.ETag == match
 }
@@ -151,31 +151,31 @@ func (s *Server) writeGS(w http.ResponseWriter, r *http.Request, bucket string, 
 		}
 		text, data = read[0], read[1]
 	}
-	var asked struct {
+	var request struct {
 		Name     string
 		CRC32C   string
 		Metadata map[string]string
 	}
-	if err := json.Unmarshal(text, &asked); err != nil || asked.Name == "" || asked.Name != q.Get("name") {
+	if err := json.Unmarshal(text, &request); err != nil || request.Name == "" || request.Name != q.Get("name") {
 		refuseGS(w, http.StatusBadRequest, "parseError")
 		return
 	}
 	h := http.Header{}
-	h.Set("X-Amz-Meta-Sdlfilter-Writing", asked.Metadata["sdlfilter-writing"])
+	h.Set("X-Amz-Meta-Sdlfilter-Writing", request.Metadata["sdlfilter-writing"])
 	h.Set("Kms-Key-Name", q.Get("kmsKeyName"))
 	switch {
-	case !matches(q.Get("ifGenerationMatch"), all[asked.Name]):
+	case !matches(q.Get("ifGenerationMatch"), all[request.Name]):
 		refuseGS(w, http.StatusPreconditionFailed, "conditionNotMet")
 	case q.Get("uploadType") == "resumable":
 		s.serial++
 		id := fmt.Sprintf("session-%d", s.serial)
-		s.sessions[id] = &session{bucket: bucket, key: asked.Name, match: q.Get("ifGenerationMatch"), header: h}
+		s.sessions[id] = &session{bucket: bucket, key: request.Name, match: q.Get("ifGenerationMatch"), header: h}
 		w.Header().Set("Location", s.URL+r.URL.Path+"?uploadType=resumable&upload_id="+id)
-	case asked.CRC32C != castagnoli(data):
+	case request.CRC32C != castagnoli(data):
 		refuseGS(w, http.StatusBadRequest, "invalid")
 	default:
-		all[asked.Name] = s.objectGS(data, h)
-		answerJSON(w, resource(asked.Name, all[asked.Name]))
+		all[request.Name] = s.objectGS(data, h)
+		answerJSON(w, resource(request.Name, all[request.Name]))
 	}
 }
 

@@ -18,20 +18,20 @@ import (
 func Mended(t testing.TB, host string) string {
 	t.Helper()
 	var mu sync.Mutex
-	has := map[string]int64{} // by upload; -1: given up
+	persisted := map[string]int64{} // by upload; -1: given up
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, stretch := r.URL.Query().Get("upload_id"), r.Header.Get("Content-Range")
 		mu.Lock()
-		n := has[id]
+		n := persisted[id]
 		var from, to int64
 		switch {
 		case id == "":
 		case r.Method == http.MethodDelete:
-			has[id] = -1
+			persisted[id] = -1
 		case strings.HasSuffix(stretch, "/*") && stretch != "bytes */*":
 			if parsed, _ := fmt.Sscanf(stretch, "bytes %d-%d/*", &from, &to); parsed == 2 {
-				has[id] = to + 1
+				persisted[id] = to + 1
 			}
 		}
 		mu.Unlock()

@@ -192,7 +192,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if f.Deaf > 0 {
 		_, _ = io.CopyN(io.Discard, r.Body, int64(f.Deaf))
-		<-s.over // nobody tells of a client that has gone while its body is not read
+		<-s.over // nothing reports a closed client while its body is not read
 		panic(http.ErrAbortHandler)
 	}
 	body, err := io.ReadAll(r.Body)
@@ -291,7 +291,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, bucket, key strin
 	case q.Has("uploadId"):
 		s.ofUpload(w, r, all, there, key, body)
 	case r.Method == http.MethodPut:
-		if code := holds(r, there); code != 0 {
+		if code := conditionStatus(r, there); code != 0 {
 			refuse(w, code, "PreconditionFailed")
 			return
 		}
@@ -324,31 +324,31 @@ func (s *Server) ofUpload(w http.ResponseWriter, r *http.Request, all map[string
 		delete(s.uploads, q.Get("uploadId"))
 		w.WriteHeader(http.StatusNoContent)
 	case http.MethodPost:
-		var asked struct {
+		var request struct {
 			Part []struct {
 				PartNumber int
 				ETag       string
 			}
 		}
-		if err := xml.Unmarshal(body, &asked); err != nil || len(asked.Part) == 0 {
+		if err := xml.Unmarshal(body, &request); err != nil || len(request.Part) == 0 {
 			refuse(w, http.StatusBadRequest, "MalformedXML")
 			return
 		}
-		if code := holds(r, there); code != 0 {
+		if code := conditionStatus(r, there); code != 0 {
 			refuse(w, code, "PreconditionFailed")
 			return
 		}
 		var data, sums []byte
-		for i, p := range asked.Part {
+		for i, p := range request.Part {
 			part, ok := up.parts[p.PartNumber]
-			if !ok || etagOf(part) != p.ETag || i+1 < len(asked.Part) && len(part) < 5<<20 {
+			if !ok || etagOf(part) != p.ETag || i+1 < len(request.Part) && len(part) < 5<<20 {
 				refuse(w, http.StatusBadRequest, "InvalidPart")
 				return
 			}
 			sum := md5.Sum(part)
 			data, sums = append(data, part...), append(sums, sum[:]...)
 		}
-		etag := strings.TrimSuffix(etagOf(sums), `"`) + fmt.Sprintf(`-%d"`, len(asked.Part))
+		etag := strings.TrimSuffix(etagOf(sums), `"`) + fmt.Sprintf(`-%d"`, len(request.Part))
 		all[key] = s.object(data, etag, up.header)
 		delete(s.uploads, q.Get("uploadId"))
 		answerXML(w, struct {
@@ -375,8 +375,8 @@ func listParts(w http.ResponseWriter, up *pending) {
 	answerXML(w, out)
 }
 
-// holds returns the status of a condition that does not hold, 0 where it does.
-func holds(r *http.Request, there *Object) int {
+// conditionStatus returns the status for a condition that is not met, 0 if all are met.
+func conditionStatus(r *http.Request, there *Object) int {
 	if m := r.Header.Get("If-Match"); m != "" && (there == nil || there.ETag != m) {
 		return http.StatusPreconditionFailed
 	}
@@ -391,7 +391,7 @@ func get(w http.ResponseWriter, r *http.Request, o *Object) {
 		refuse(w, http.StatusNotFound, "NoSuchKey")
 		return
 	}
-	if holds(r, o) != 0 {
+	if conditionStatus(r, o) != 0 {
 		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}

@@ -64,8 +64,8 @@ func AbortLeavesNothing(t *testing.T, server *Server, b objects.Bucket, name str
 	}
 }
 
-// WriteAndRead writes an object and reads it, and of whatever fails meanwhile nobody may notice
-// anything.
+// WriteAndRead writes an object and reads it; the test must not notice temporary failures
+// meanwhile.
 func WriteAndRead(t *testing.T, b objects.Bucket, data []byte) {
 	t.Helper()
 	if err := Write(t, b, "k", data).Commit(); err != nil {

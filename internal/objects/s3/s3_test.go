@@ -93,11 +93,11 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 	if err := objects.PutWhole(t.Context(), b, "k", data, objects.Condition{}); err != nil {
 		t.Fatal(err)
 	}
-	var asked atomic.Int64
+	var transferred atomic.Int64
 	server.Failing(func(r *http.Request) *objecttest.Fault {
 		var from, to int64
 		if n, _ := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n == 2 {
-			asked.Add(to - from + 1)
+			transferred.Add(to - from + 1)
 		}
 		return nil
 	})
@@ -118,8 +118,8 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 			}
 		}
 	}
-	if asked.Load() != 1_900_000 {
-		t.Errorf("%d bytes were asked for, of 1900000 wanted ones", asked.Load())
+	if transferred.Load() != 1_900_000 {
+		t.Errorf("%d bytes were asked for, of 1900000 wanted ones", transferred.Load())
 	}
 }
 
