@@ -91,8 +91,8 @@ func stillDevice(path string, f *os.File) (bool, error) {
 	return err == nil && (!info.Mode().IsRegular() || opened(path)), err
 }
 
-// hangUp tells a reader that waits at the other end of a pipe that the release that had begun
-// will not come. If nobody waits it does nothing.
+// hangUp tells a reader that waits at the other end of a pipe that the release will not come.
+// Without a waiting reader it does nothing.
 func hangUp(spool *os.File, path string) error {
 	if begun, err := system.stat(spool); err != nil || begun.Size() == 0 {
 		return err

@@ -88,7 +88,7 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 	if !d.ours() {
 		return nil, errReplaced(d.temp)
 	}
-	c, err := contentOfFolder(ctx, d.temp, d.known)
+	c, err := contentOfFolder(ctx, d.temp, d.knownContent)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func TestContentOfManyFiles(t *testing.T) {
 func TestContentFails(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := ContentOf(t.Context(), filepath.Join(dir, "gone")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what is not there: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := ContentOf(t.Context(), "/dev/null"); err == nil || !strings.Contains(err.Error(), "is no regular file") {
 		t.Errorf("a device: %v", err)

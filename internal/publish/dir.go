@@ -23,15 +23,15 @@ type Part interface {
 
 // Dir is a folder of files that appears under its name as a whole.
 type Dir struct {
-	path, ext string
-	temp      string
-	made      fs.FileInfo // the temporary folder
-	guard     *os.File    // the lock, and the name that the folder's temporary name is derived from
-	done      bool
-	objects   *objectDir // nil: a folder of this machine
-	settler   settler
-	mu        sync.Mutex
-	known     map[string]FileContent // files that need not be read, by their name in the folder; mu guards it
+	path, ext    string
+	temp         string
+	tempInfo     fs.FileInfo // the temporary folder
+	guard        *os.File    // the lock, and the name that the folder's temporary name is derived from
+	done         bool
+	objects      *objectDir // nil: a folder of this machine
+	settler      settler
+	mu           sync.Mutex
+	knownContent map[string]FileContent // files that need not be read, by their name in the folder; mu guards it
 }
 
 // CreateDir makes a temporary folder next to path. Where path exists already it
@@ -42,7 +42,7 @@ func CreateDir(path, ext string) (*Dir, error) {
 	if objects.Is(path) {
 		d, err := createObjectDir(path, ext)
 		if err != nil {
-			return nil, named(path, err)
+			return nil, withName(path, err)
 		}
 		return &Dir{path: objects.Clean(path), objects: d}, nil
 	}
@@ -82,7 +82,7 @@ func (d *Dir) make() error {
 	if err := system.mkdir(d.temp, 0o700); err != nil {
 		return err
 	}
-	if d.made, err = system.lstat(d.temp); err == nil && !ownFolder(d.made) {
+	if d.tempInfo, err = system.lstat(d.temp); err == nil && !ownFolder(d.tempInfo) {
 		err = errReplaced(d.temp)
 	}
 	return err
@@ -96,7 +96,7 @@ func ownFolder(info fs.FileInfo) bool {
 // ours reports whether the temporary name still belongs to the folder that was made.
 func (d *Dir) ours() bool {
 	info, err := system.lstat(d.temp)
-	return err == nil && os.SameFile(info, d.made)
+	return err == nil && os.SameFile(info, d.tempInfo)
 }
 
 func replaceable(path, ext string) error {
@@ -126,10 +126,10 @@ func statFolder(path string) (bool, error) {
 func (d *Dir) know(name string, content FileContent) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known == nil {
-		d.known = map[string]FileContent{}
+	if d.knownContent == nil {
+		d.knownContent = map[string]FileContent{}
 	}
-	d.known[name] = content
+	d.knownContent[name] = content
 }
 
 // Path returns the final name.
@@ -181,7 +181,7 @@ func (d *Dir) create(name string) (*os.File, error) {
 // then removed.
 func (d *Dir) Commit() error {
 	if d.objects != nil {
-		return named(d.path, d.objects.commit())
+		return withName(d.path, d.objects.commit())
 	}
 	if d.done {
 		return nil
@@ -209,8 +209,8 @@ func (d *Dir) Commit() error {
 	return errors.Join(system.removeAll(d.temp), d.unlock(), syncDir(filepath.Dir(d.path)))
 }
 
-// open gives everything in the folder the modes of a public release and syncs
-// the folders; the files were synced by whoever wrote them.
+// open gives everything in the folder the modes of a public release and syncs the folders; the
+// writers have synced the files.
 func (d *Dir) open() error {
 	return filepath.WalkDir(d.temp, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -226,7 +226,7 @@ func (d *Dir) open() error {
 // Abort removes the temporary folder. After Commit it does nothing.
 func (d *Dir) Abort() error {
 	if d.objects != nil {
-		return named(d.path, d.objects.abort())
+		return withName(d.path, d.objects.abort())
 	}
 	if d.done {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// begun are incomplete releases that are being written.
-var begun = map[string]func(path string) (abort func() error, err error){
+// incompleteReleases are releases that are being written.
+var incompleteReleases = map[string]func(path string) (abort func() error, err error){
 	"file": func(path string) (func() error, error) {
 		f, err := Create(path, Public)
 		if err != nil {
@@ -52,7 +52,7 @@ var begun = map[string]func(path string) (abort func() error, err error){
 // An aborted release leaves nothing behind. If the system fails, the error is returned, or the name
 // may belong to another process. Nothing stays open, and a second abort does nothing.
 func TestEveryCallOfTheSystemFailsInAbort(t *testing.T) {
-	for name, begin := range begun {
+	for name, begin := range incompleteReleases {
 		t.Run(name, func(t *testing.T) {
 			for n := 0; ; n++ {
 				dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestPipeIsLetGo(t *testing.T) {
 		}
 		c, err := f.Content(t.Context())
 		if err != nil || c.Path != "" || summary(c) != line("", text) {
-			t.Errorf("what is written to a pipe: %+v, %v", c, err)
+			t.Errorf("written to a pipe: %+v, %v", c, err)
 		}
 		calls, err := watched(f.Abort)
 		if err != nil || (count(calls, "open pipe") == 1) != (text != "") {
@@ -245,7 +245,7 @@ func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
 		err := do()
 		back()
 		if err != nil {
-			t.Errorf("%s: what has gone in between: %v", what, err)
+			t.Errorf("%s: a file that has disappeared: %v", what, err)
 		}
 	}
 	leave()
@@ -254,7 +254,7 @@ func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
 	is, err := RemoveAbandoned(TempName(path))
 	back()
 	if is || !errors.Is(err, errFault) {
-		t.Errorf("what cannot be locked: %v, %v", is, err)
+		t.Errorf("a file that cannot be locked: %v, %v", is, err)
 	}
 	d := writeDir(t, filepath.Join(t.TempDir(), "release"), "a.csv")
 	if err := os.WriteFile(filepath.Join(d.temp, "b.csv"), []byte("of nobody"), 0o600); err != nil {

@@ -268,8 +268,8 @@ func exchanged(c calls) (back func()) {
 	return func() { system = real }
 }
 
-// held returns the content under a name.
-func held(path string, folder bool) string {
+// contentAt returns the content under a name.
+func contentAt(path string, folder bool) string {
 	if folder {
 		path = filepath.Join(path, "a.csv")
 	}
@@ -309,7 +309,7 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 					if n > len(s.calls) {
 						break
 					}
-					judgeFault(t, s, err, held(path, way.folder), earlier)
+					judgeFault(t, s, err, contentAt(path, way.folder), earlier)
 					if n == 0 {
 						judgeOrder(t, s.calls, way.synced)
 						judgeModes(t, path, way.folder, way.name != "confidential file" && way.name != "replaced")
@@ -329,8 +329,8 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 					if way.name == "replaced" && s.at() == "remove" {
 						left = nil
 					}
-					if len(left) > 0 || held(path, way.folder) != "the next" {
-						t.Errorf("after a fault in %v and another run there is %v beside the release, which holds %q", s.at(), left, held(path, way.folder))
+					if len(left) > 0 || contentAt(path, way.folder) != "the next" {
+						t.Errorf("after a fault in %v and another run, %v exists besides the release, which contains %q", s.at(), left, contentAt(path, way.folder))
 					}
 				}
 			})
@@ -452,8 +452,8 @@ func TestRemovedBySomebodyElse(t *testing.T) {
 					break
 				}
 				// A missing guard means that another process removed the lock.
-				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) || held(path, way.folder) != "the new one" {
-					t.Errorf("call %d, %s: %v, and there is %q", n, s.at(), err, held(path, way.folder))
+				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) || contentAt(path, way.folder) != "the new one" {
+					t.Errorf("call %d, %s: %v, and there is %q", n, s.at(), err, contentAt(path, way.folder))
 				}
 			}
 		})

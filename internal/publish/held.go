@@ -50,9 +50,9 @@ func (d *Dir) Take(ctx context.Context, name string, held json.RawMessage) error
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return named(d.path, err)
+		return withName(d.path, err)
 	}
-	d.objects.parts = append(d.objects.parts, &objectPart{Writer: w, name: name, taken: true})
+	d.objects.parts = append(d.objects.parts, &objectPart{Writer: w, name: name, foreign: true})
 	return nil
 }
 
@@ -75,7 +75,7 @@ func DiscardHeld(ctx context.Context, folder string, held ...json.RawMessage) er
 	}
 	b, err := objects.Open(ctx, name)
 	if err != nil {
-		return named(folder, err)
+		return withName(folder, err)
 	}
 	var errs []error
 	for _, text := range held {
@@ -86,5 +86,5 @@ func DiscardHeld(ctx context.Context, folder string, held ...json.RawMessage) er
 		}
 		errs = append(errs, objects.Discard(ctx, b, h))
 	}
-	return named(folder, errors.Join(errs...))
+	return withName(folder, errors.Join(errs...))
 }

@@ -32,7 +32,7 @@ func createObject(p string, mode Mode) (*File, error) {
 	}
 	w, err := objects.NewWriter(ctx, b, name.Key, false)
 	if err != nil {
-		return nil, named(p, err)
+		return nil, withName(p, err)
 	}
 	return &File{path: objects.Clean(p), mode: mode, object: w}, nil
 }
@@ -44,8 +44,8 @@ func objectName(p string) (objects.Name, error) {
 	return objects.Parse(p)
 }
 
-// named gives an error of object storage the name of what it is about.
-func named(p string, err error) error {
+// withName adds the name of the object to an error of object storage.
+func withName(p string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -63,7 +63,7 @@ func (f *File) Hold() (json.RawMessage, error) {
 	}
 	held, err := f.object.Hold()
 	if err != nil {
-		return nil, named(f.path, err)
+		return nil, withName(f.path, err)
 	}
 	return json.Marshal(held)
 }
@@ -72,7 +72,7 @@ func (f *File) Hold() (json.RawMessage, error) {
 func (f *File) Write(p []byte) (int, error) {
 	if f.object != nil {
 		n, err := f.object.Write(p)
-		return n, named(f.path, err)
+		return n, withName(f.path, err)
 	}
 	return f.sequential.Write(p)
 }
@@ -81,7 +81,7 @@ func (f *File) Write(p []byte) (int, error) {
 // an object after it.
 func (f *File) Sync() error {
 	if f.object != nil {
-		return named(f.path, f.object.Finish())
+		return withName(f.path, f.object.Finish())
 	}
 	return f.File.Sync()
 }
@@ -109,7 +109,7 @@ func ContentInfo(ctx context.Context, p string) (folder bool, err error) {
 	}
 	if !strings.HasSuffix(name.Key, "/") {
 		if _, err := b.Head(ctx, name.Key); !errors.Is(err, objects.ErrAbsent) {
-			return false, named(p, err)
+			return false, withName(p, err)
 		}
 	}
 	err = b.List(ctx, strings.TrimSuffix(name.Key, "/")+"/", func(objects.Info) error { return errFound })
@@ -119,7 +119,7 @@ func ContentInfo(ctx context.Context, p string) (folder bool, err error) {
 	case err == nil:
 		err = fs.ErrNotExist
 	}
-	return false, named(p, err)
+	return false, withName(p, err)
 }
 
 var errFound = errors.New("found")
@@ -134,7 +134,7 @@ func replaceObject(p string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return named(p, objects.PutWhole(ctx, b, name.Key, data, objects.Condition{}))
+	return withName(p, objects.PutWhole(ctx, b, name.Key, data, objects.Condition{}))
 }
 
 // List returns the files of a folder, or the objects right below it, but for those whose
@@ -156,7 +156,7 @@ func List(ctx context.Context, folder string) (paths []string, err error) {
 	}
 	b, err := objects.Open(ctx, name)
 	if err != nil {
-		return nil, named(folder, err)
+		return nil, withName(folder, err)
 	}
 	name.Key = strings.TrimSuffix(name.Key, "/") + "/"
 	err = b.List(ctx, name.Key, func(o objects.Info) error {
@@ -165,7 +165,7 @@ func List(ctx context.Context, folder string) (paths []string, err error) {
 		}
 		return nil
 	})
-	return paths, named(folder, err)
+	return paths, withName(folder, err)
 }
 
 // contentOfObjects digests an object, or a release in parts, which its manifest lists.
@@ -183,12 +183,12 @@ func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 	if !folder {
 		file, err := digestObject(ctx, b, name.Key, "")
 		c.Files = []FileContent{file}
-		return c, named(p, err)
+		return c, withName(p, err)
 	}
 	prefix := strings.TrimSuffix(name.Key, "/") + "/"
 	m, err := manifestOf(ctx, b, prefix)
 	if err != nil {
-		return nil, named(p, err)
+		return nil, withName(p, err)
 	}
 	if m.ETag == "" || m.Manifest == nil {
 		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objects.Clean(p), Success)
@@ -196,7 +196,7 @@ func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 	for _, part := range m.Parts {
 		file, err := digestObject(ctx, b, prefix+part.Name, part.Name)
 		if err != nil && !errors.Is(err, objects.ErrAbsent) {
-			return nil, named(p, err)
+			return nil, withName(p, err)
 		}
 		if err == nil {
 			c.Files = append(c.Files, file)

@@ -59,20 +59,20 @@ func ReadManifest(text []byte) (*Manifest, error) {
 // that no earlier release has, and what reads the folder by its manifest sees either
 // release whole, whenever it looks and whenever the run dies.
 type objectDir struct {
-	bucket objects.Bucket
-	prefix string // ends in a slash
-	ext    string
-	mark   string // in the names of the parts
-	before manifest
-	parts  []*objectPart
-	done   bool
-	lost   bool // another release has come meanwhile
+	bucket     objects.Bucket
+	prefix     string // ends in a slash
+	ext        string
+	mark       string // in the names of the parts
+	before     manifest
+	parts      []*objectPart
+	done       bool
+	superseded bool // another release has come meanwhile
 }
 
 type objectPart struct {
 	*objects.Writer
-	name  string
-	taken bool // written by another process
+	name    string
+	foreign bool // written by another process
 }
 
 // Sync implements Part.
@@ -186,8 +186,8 @@ func (d *objectDir) commit() error {
 	}
 	d.done = true
 	for _, key := range old {
-		// The release is complete, and whoever reads it by its manifest does not see what stays:
-		// the next release removes it.
+		// The release is complete, and a reader that uses its manifest does not see the remaining
+		// objects: the next release removes them.
 		if d.bucket.Delete(ctx, key) != nil {
 			break
 		}
@@ -198,7 +198,7 @@ func (d *objectDir) commit() error {
 // anyway reports whether this release exists although its manifest could not be written:
 // another process has committed the same parts.
 func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
-	if !slices.ContainsFunc(d.parts, func(p *objectPart) bool { return p.taken }) {
+	if !slices.ContainsFunc(d.parts, func(p *objectPart) bool { return p.foreign }) {
 		return false
 	}
 	now, err := manifestOf(ctx, d.bucket, d.prefix)
@@ -209,7 +209,7 @@ func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
 // that cannot be found out its parts stay.
 func (d *objectDir) unsettled(ctx context.Context, err error) error {
 	if errors.Is(err, objects.ErrCondition) {
-		d.lost = true
+		d.superseded = true
 		return err
 	}
 	now, unknown := manifestOf(ctx, d.bucket, d.prefix)
@@ -232,7 +232,7 @@ func (d *objectDir) abort() error {
 	defer cancel()
 	var errs []error
 	for _, p := range d.parts {
-		if p.taken && !d.lost {
+		if p.foreign && !d.superseded {
 			continue
 		}
 		if p.Committed() {

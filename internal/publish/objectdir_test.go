@@ -121,7 +121,7 @@ func TestDirOfObjects(t *testing.T) {
 	}
 	there, err := publish.ContentOf(t.Context(), folder+"/")
 	if err != nil || there.SHA256() != content.SHA256() || there.Path != folder || content.Path != folder || !there.Folder {
-		t.Errorf("said is %+v, there is %+v, %v", content, there, err)
+		t.Errorf("the described content is %+v, the stored %+v, %v", content, there, err)
 	}
 	if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() > 0 {
 		t.Errorf("there are %q and %d uploads", keys, server.Uploads())
@@ -178,7 +178,7 @@ func TestDirOfObjectsKilled(t *testing.T) {
 					t.Errorf("earlier %v, lost %v, step %d: %d parts of %q", earlier, lose, step, n, word)
 				}
 				if err == nil && word != "new" {
-					t.Errorf("earlier %v, lost %v, step %d: it is said to be done, and %q is there", earlier, lose, step, word)
+					t.Errorf("earlier %v, lost %v, step %d: success is reported, but %q exists", earlier, lose, step, word)
 				}
 				publishWhole(t, "end", 1)
 				if word, n := state(t); word != "end" || n != 1 {
@@ -209,7 +209,7 @@ func TestDirOfObjectsTwoAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := two.Commit(); !errors.Is(err, objects.ErrCondition) {
-			t.Errorf("the second says %v", err)
+			t.Errorf("the second returns %v", err)
 		}
 		if err := two.Abort(); err != nil {
 			t.Error(err)
@@ -240,7 +240,7 @@ func TestDirOfObjectsSparesOthers(t *testing.T) {
 	}
 	server.Set("bucket", "out/release/notes.txt", []byte("x"))
 	if err := d.Commit(); err == nil || !strings.Contains(err.Error(), "notes.txt") {
-		t.Errorf("what came meanwhile: %v", err)
+		t.Errorf("the other release: %v", err)
 	}
 	if err := d.Abort(); err != nil {
 		t.Error(err)

@@ -161,7 +161,7 @@ func TestPartsThatCannotBeTaken(t *testing.T) {
 	}
 	server.GiveUp()
 	if err := d.Take(t.Context(), taken, held); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), folder) {
-		t.Errorf("what is gone: %v", err)
+		t.Errorf("a missing upload: %v", err)
 	}
 	if err := d.Commit(); err != nil {
 		t.Error(err)
@@ -221,7 +221,7 @@ func TestDiscardHeld(t *testing.T) {
 		t.Errorf("%d uploads are left: %v", server.Uploads(), err)
 	}
 	if err := publish.DiscardHeld(t.Context(), folder, first, second); err != nil {
-		t.Errorf("what is gone: %v", err)
+		t.Errorf("a missing upload: %v", err)
 	}
 	held := holdPart(t, taken, "new")
 	if err := takePart(t, held).Commit(); err != nil {

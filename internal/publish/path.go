@@ -91,7 +91,7 @@ func ReadFile(ctx context.Context, p string) ([]byte, error) {
 	}
 	info, err := b.Head(ctx, name.Key)
 	if err != nil {
-		return nil, named(p, err)
+		return nil, withName(p, err)
 	}
 	if info.Size > mostRead {
 		return nil, fmt.Errorf("%s: has %d bytes, more than is read at once", objects.Clean(p), info.Size)
@@ -101,7 +101,7 @@ func ReadFile(ctx context.Context, p string) ([]byte, error) {
 	r.Want(objects.Extent{To: info.Size})
 	text := make([]byte, info.Size)
 	if _, err := r.ReadAt(text, 0); err != nil && info.Size > 0 {
-		return nil, named(p, err)
+		return nil, withName(p, err)
 	}
 	return text, nil
 }

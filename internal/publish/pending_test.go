@@ -21,7 +21,7 @@ func TestPending(t *testing.T) {
 		t.Error("a name that is taken must be refused")
 	}
 	if gone, err := RemoveAbandoned(temp); gone || err != nil {
-		t.Errorf("what is open was removed: %v, %v", gone, err)
+		t.Errorf("an open file was removed: %v, %v", gone, err)
 	}
 	if info, err := p.Stat(); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v (%v)", info.Mode(), err)
@@ -34,7 +34,7 @@ func TestPending(t *testing.T) {
 	}
 	for range 2 {
 		if gone, err := RemoveAbandoned(temp); !gone || err != nil {
-			t.Errorf("what nobody has open stays: %v, %v", gone, err)
+			t.Errorf("a file that is not open stays: %v, %v", gone, err)
 		}
 	}
 	if gone, err := RemoveAbandoned(dir); gone || err == nil {

@@ -75,7 +75,7 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 				}
 				after, err := os.Lstat(temp)
 				if err != nil || !os.SameFile(before, after) || before.Mode() != after.Mode() {
-					t.Errorf("what was there was touched: %v", err)
+					t.Errorf("the existing file was changed: %v", err)
 				}
 				got, _ := os.ReadFile(victim)
 				info, _ := os.Stat(victim)
@@ -112,7 +112,7 @@ func TestPlantedTemporaryFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := CreateDir(path, ".csv"); err == nil {
-			t.Error("another user's folder was taken")
+			t.Error("another user's folder was used")
 		}
 	}
 	if err := errors.Join(os.Remove(TempName(path)), os.MkdirAll(filepath.Join(TempName(path), "half"), 0o700)); err != nil {
@@ -305,7 +305,7 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 		}
 	}
 	if got := strings.Join(names(t, dir), " "); got != before {
-		t.Errorf("the folder holds %s, before it held %s", got, before)
+		t.Errorf("the folder contains %s, before it contained %s", got, before)
 	}
 	if err := errors.Join(d.Abort(), d.Abort()); err != nil {
 		t.Error(err)

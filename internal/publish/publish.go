@@ -95,7 +95,7 @@ func (f *File) Path() string { return f.path }
 // Finish sets the final mode and syncs: what is left for Commit is the name.
 func (f *File) Finish() error {
 	if f.object != nil {
-		return named(f.path, f.object.Finish())
+		return withName(f.path, f.object.Finish())
 	}
 	if f.finished || f.done || f.device {
 		return nil
@@ -116,7 +116,7 @@ func (f *File) Finish() error {
 // that has not been called.
 func (f *File) Commit() error {
 	if f.object != nil {
-		return named(f.path, f.object.Commit())
+		return withName(f.path, f.object.Commit())
 	}
 	if f.done {
 		return nil
@@ -144,7 +144,7 @@ func (f *File) Commit() error {
 // Abort removes the temporary file. After Commit it does nothing.
 func (f *File) Abort() error {
 	if f.object != nil {
-		return named(f.path, f.object.Abort())
+		return withName(f.path, f.object.Abort())
 	}
 	if f.done {
 		return nil

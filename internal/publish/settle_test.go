@@ -130,7 +130,7 @@ func TestPartThatCannotBeSynced(t *testing.T) {
 			}
 			left, err := filepath.Glob(filepath.Join(filepath.Dir(d.Path()), "*"))
 			if hidden, _ := filepath.Glob(filepath.Join(filepath.Dir(d.Path()), ".*")); err != nil || len(left)+len(hidden) > 0 {
-				t.Errorf("left behind: %s", strings.Join(append(left, hidden...), " "))
+				t.Errorf("remaining files: %s", strings.Join(append(left, hidden...), " "))
 			}
 		})
 	}

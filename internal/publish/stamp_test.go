@@ -71,8 +71,8 @@ func TestAdoptStamped(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Abort()
-			said := FileContent{Bytes: int64(len(text)), SHA256: "as the writer said"}
-			if err := d.AdoptStamped(path, "part.csv", stamp, said); err != nil {
+			known := FileContent{Bytes: int64(len(text)), SHA256: "as the writer said"}
+			if err := d.AdoptStamped(path, "part.csv", stamp, known); err != nil {
 				t.Fatal(err)
 			}
 			content, err := d.Content(t.Context())
@@ -110,14 +110,14 @@ func TestAdoptStampedBeside(t *testing.T) {
 		}
 		stamp := StampOf(path)
 		stamped := stamp != nil
-		said := FileContent{Bytes: 5, SHA256: "said"}
+		known := FileContent{Bytes: 5, SHA256: "said"}
 		switch i {
 		case 0:
 			stamp = nil
 		case 2:
-			said.Bytes = 6
+			known.Bytes = 6
 		}
-		if err := d.AdoptStamped(path, name, stamp, said); err != nil {
+		if err := d.AdoptStamped(path, name, stamp, known); err != nil {
 			t.Fatal(err)
 		}
 		if !stamped || i%2 == 0 {
@@ -150,7 +150,7 @@ func TestStampOf(t *testing.T) {
 	}
 	for _, p := range []string{link, filepath.Dir(path), path + ".none"} {
 		if s := StampOf(p); s != nil {
-			t.Errorf("%s: a stamp of what is no file", p)
+			t.Errorf("%s: a stamp of an object that is not a file", p)
 		}
 	}
 }

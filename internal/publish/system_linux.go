@@ -12,9 +12,9 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// WriteBack has the kernel write a stretch of a file to disk in the background, so that the
-// sync at the end takes less time. It is a hint: where the file system has no such call, and
-// where w is no file, it does nothing.
+// WriteBack makes the kernel write a part of a file to disk in the background, so that the sync at
+// the end takes less time. It is a hint: if the file system has no such call, or w is not a file,
+// it does nothing.
 func WriteBack(w io.Writer, offset, n int64) {
 	f, _ := w.(*os.File)
 	switch w := w.(type) {
