@@ -486,6 +486,7 @@ func TestWindowFiles(t *testing.T) {
 		`{"schema": "sdlfilter-window/1", "number": 0, "stretches": [{"topic": "in"}]}`:                                                            "must be of the format",
 		`{"schema": "sdlfilter-window/1", "number": 1, "stretches": [{"topic": "in", "from": 4, "end": 3}]}`:                                       "in/0 is twice there, or ends before it begins",
 		`{"schema": "sdlfilter-window/1", "number": 1, "stretches": [{"topic": "in", "from": 1, "end": 3}, {"topic": "in", "from": 3, "end": 5}]}`: "in/0 is twice there",
+		`{"schema": "sdlfilter-window/1", "number": 1, "until": "soon", "stretches": [{"topic": "in"}]}`:                                           "does not say when the window ends",
 	} {
 		write(t, dir, "w.json", text)
 		if _, err := readWindow(path); err == nil || !strings.Contains(err.Error(), want) {
