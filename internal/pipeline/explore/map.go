@@ -335,7 +335,7 @@ func (g *grid) blamed(err error, src connectors.Source) error {
 // records as those of any other, and finds out whether any looks at other columns than
 // the map's.
 func (g *grid) firstChains() (admit []*transform.Chain, err error) {
-	g.alone = !g.ofCategories()
+	g.alone = true
 	for s, strategy := range g.strategies {
 		at := place{s, firsts(strategy)}
 		masks, err := strategy.Masks(at.values)
