@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -79,5 +80,22 @@ func TestRoomForPictures(t *testing.T) {
 		if d := newDrawer(make([]string, columns)); d.most != want || len(d.values) != 2*columns {
 			t.Errorf("of %d columns %d records are kept, want %d", columns, d.most, want)
 		}
+	}
+}
+
+// A record whose hash is the limit is kept, when it comes and when the limit is halved.
+func TestRecordsAtTheLimit(t *testing.T) {
+	d := newDrawer([]string{"a"})
+	d.limit = mixed(7)
+	b := new(microdata.Block)
+	b.Reset(0, 7, 1, 1)
+	b.Columns[0].Original.Values, b.Columns[0].Released.Values = []float64{1}, []float64{2}
+	if d.add(b); len(d.hashes) != 1 {
+		t.Error("it is not kept")
+	}
+	d = newDrawer([]string{"a"})
+	d.limit, d.hashes, d.values = 12, []uint64{5, 7, 6}, [][]float64{{1, 2, 3}, {4, 5, 6}}
+	if d.halve(); !slices.Equal(d.hashes, []uint64{5, 6}) || !slices.Equal(d.values[0], []float64{1, 3}) || !slices.Equal(d.values[1], []float64{4, 6}) {
+		t.Errorf("kept are %v, %v", d.hashes, d.values)
 	}
 }
