@@ -237,3 +237,15 @@ func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 		}
 	}
 }
+
+// The efficiency is the share of what there is to tell, never more than all of it, and all of it where
+// there is nothing to tell.
+func TestEfficiencyOfCategories(t *testing.T) {
+	for _, c := range []struct{ bits, all, want float64 }{{0, 0, 1}, {3, 2, 0.75}, {4, 2, 1}, {4 + 1e-9, 2, 1}, {0, 2, 0}} {
+		var p rumap.Point
+		(&categoryPoint{bits: c.bits, all: c.all, replicates: 2}).put(&p, false)
+		if float64(p.Efficiency) != c.want || p.EfficiencyGate != p.Efficiency || float64(p.U) != c.bits/2 {
+			t.Errorf("%v of 2 × %v bits: %+v, want %v", c.bits, c.all, p, c.want)
+		}
+	}
+}

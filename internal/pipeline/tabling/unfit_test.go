@@ -2,12 +2,14 @@ package tabling
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -157,5 +159,22 @@ func TestProgressOfAMapOfTables(t *testing.T) {
 	}
 	if n := int64(len(m.Points)); n < 2 || progress.Phase() != "map" || progress.Records() != n || progress.Total() != n {
 		t.Errorf("%d points: %s, %d of %d", n, progress.Phase(), progress.Records(), progress.Total())
+	}
+}
+
+// Where the range of a cell has no end, users have nothing of the tables, and what is known of the
+// unsafe cells is still in the unit of their values.
+func TestRiskBesideARangeWithoutAnEnd(t *testing.T) {
+	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], value: turnover, unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
+	_, p := protectedOf(t, shopsIn(t), text)
+	risk, square, utility := p.riskOf(p.cellsOf(0))
+	for cell, status := range p.status {
+		if status == tables.Secondary {
+			p.ranges.High[cell] = math.Inf(1)
+		}
+	}
+	r, s, u := p.riskOf(p.cellsOf(0))
+	if u != 0 || r != risk || s != square || !(square > 0) || !(utility > 0) {
+		t.Errorf("risk %v, error %v, utility %v; with ends %v, %v, %v", r, s, u, risk, square, utility)
 	}
 }

@@ -1,0 +1,108 @@
+package shard
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// Where nothing is measured, shards are released all the same, with their counts; and where nothing
+// asks for the records in quarantine, no state has them.
+func TestShardsWithoutMeasures(t *testing.T) {
+	prepare(t, "csv", 90, "")
+	write(t, "pipeline.yaml", []byte(`version: 1
+name: shards
+key: {file: test.key}
+source: {csv: {path: in.csv}}
+columns: {id: {role: identifier}, wage: {role: other}, age: {role: other}, region: {role: other}}
+masks: [{recode: {columns: [region], map: {nowhere: n}, other: o}}]
+sink: {csv: {path: released}}
+report: {json: report.json}
+`))
+	m, result, err := sharded(t, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := int64(0)
+	for _, s := range m.Shards {
+		records += s.Records
+	}
+	if r := result.Report; r.Records.Read != records || r.Records.Released != records-r.Records.Quarantined || len(r.Columns) != 0 || !r.Gate.Passed || r.Attack != nil {
+		t.Errorf("%+v, %d records", r, records)
+	}
+	if _, err := os.Stat("released/part-00000.csv"); err != nil {
+		t.Error(err)
+	}
+	w := &worker{job: &job{config: &config.Pipeline{}}, options: pipeline.Options{Progress: new(pipeline.Progress)}, state: &State{Reasons: map[string]int64{}}}
+	b := new(microdata.Block)
+	b.Reset(0, 0, 5, 1)
+	b.Reject(1, "wage", "for the test")
+	b.Reject(3, "wage", "for the test")
+	if w.count(nil, b); w.state.Read != 5 || w.state.Quarantined != 2 || w.state.Reasons["wage: for the test"] != 2 || len(w.state.Entries) != 0 || w.options.Progress.Records() != 5 {
+		t.Errorf("counted are %+v, %d", w.state, w.options.Progress.Records())
+	}
+}
+
+// digested is a sink of which only the content is asked.
+type digested struct {
+	connectors.Sink
+	content *connectors.Content
+	err     error
+}
+
+func (d digested) Content(context.Context) (*connectors.Content, error) { return d.content, d.err }
+
+// The part of a release that a shard has written must be one file whose digest is known: else the
+// shard is not complete.
+func TestPartsThatAreNoFile(t *testing.T) {
+	broken := errors.New("broken")
+	const many = "sink: the part of a release is not one file"
+	for _, c := range []struct {
+		sink digested
+		want string
+	}{
+		{digested{err: broken}, "sink: broken"},
+		{digested{}, many},
+		{digested{content: &connectors.Content{}}, many},
+		{digested{content: &connectors.Content{Files: make([]connectors.FileContent, 2)}}, many},
+	} {
+		w := &worker{state: new(State)}
+		if err := w.keep(t.Context(), c.sink, "name", "path"); err == nil || err.Error() != c.want || len(w.state.Files) != 0 {
+			t.Errorf("%v beside %v, want %s", err, w.state.Files, c.want)
+		}
+	}
+}
+
+// A state that says of what it holds that more is behind it than there is, or less than nothing, is
+// damaged, though its digest is right.
+func TestStatesWhosePartsAreNotThere(t *testing.T) {
+	for exchange, sound := range map[int]bool{-1: false, 0: true, 3: true, 8: true, 9: false} {
+		text := slices.Concat([]byte(stateMagic), fmt.Appendf(nil, `{"exchange_bytes": %d}`, exchange), []byte("\n12345678"))
+		sum := sha256.Sum256(text)
+		s, err := parseState("0.state", append(text, sum[:]...))
+		var damaged *StateError
+		if sound && (err != nil || string(s.assessment)+string(s.exchange) != "12345678" || len(s.exchange) != exchange) || !sound && (s != nil || !errors.As(err, &damaged)) {
+			t.Errorf("%d bytes: %+v, %v", exchange, s, err)
+		}
+	}
+}
+
+// A manifest that says of its masks whether they take pairs of records, and is wrong, is damaged.
+func TestManifestsThatAreWrongAboutPairs(t *testing.T) {
+	prepare(t, "csv", 60, "")
+	m := planned(t, 1)
+	m.Pairs = !m.Pairs
+	var data *pipeline.DataError
+	if s, err := Run(t.Context(), load(t), m, 0, nil, options); s != nil || !errors.As(err, &data) || err.Error() != "the manifest is damaged: plan again" {
+		t.Errorf("%v, %v", s, err)
+	}
+}
