@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -128,5 +129,21 @@ func TestQuestionsArePatient(t *testing.T) {
 	}
 	if n := faults.Hits(); n < 6 {
 		t.Errorf("%d faults were met", n)
+	}
+}
+
+// A group stands where it has committed, at the beginning of a partition as further on; where it has
+// committed nothing it stands nowhere.
+func TestWhereAGroupStands(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, kfake.SeedTopics(3, "in"))
+	cl := newClient(t, c)
+	want := map[Partition]int64{in0: 0, in1: 5}
+	commit(t, cl, want)
+	if got, err := committed(limited(t), kadm.NewClient(cl), zerolog.Nop(), "g"); err != nil || !maps.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if got, err := committed(limited(t), kadm.NewClient(cl), zerolog.Nop(), "nobody"); err != nil || len(got) != 0 {
+		t.Errorf("a group that is not there: %v, %v", got, err)
 	}
 }

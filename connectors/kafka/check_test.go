@@ -26,6 +26,8 @@ func TestSourceConfigCheck(t *testing.T) {
 		{func(c *SourceConfig) { c.Brokers = nil }, "brokers: must name at least one broker"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:9092", "kafka://x:9092"} }, "brokers[1]: must be an address host:port"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:0"} }, "brokers[0]: must be an address"},
+		{func(c *SourceConfig) { c.Brokers = []string{"kafka:1", "kafka:65535"} }, ""},
+		{func(c *SourceConfig) { c.Brokers = []string{"kafka:1", "kafka:65536"} }, "brokers[1]: must be an address"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:65536"} }, "brokers[0]: must be an address"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:65535", "kafka:1"} }, ""},
 		{func(c *SourceConfig) { c.Brokers = []string{":9092"} }, "brokers[0]: must be an address"},
