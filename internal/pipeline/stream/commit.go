@@ -199,10 +199,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	verdict := assess.Judge(s.config.Gate.Rules, measures)
-	if pairs < efficiencyFrom {
-		verdict = withoutEfficiency(verdict)
-	}
+	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), pairs)
 	before := s.verdict.last
 	s.verdict = judgement{&verdict, pairs, time.Now()}
 	s.options.Monitor.Gate(verdict.Passed, brokenRules(verdict))
@@ -261,6 +258,14 @@ func brokenRules(v assess.Verdict) []string {
 		}
 	}
 	return broken
+}
+
+// fromFirstRecords is a verdict on so many records: of few, it is one without the efficiency.
+func fromFirstRecords(v assess.Verdict, records int64) assess.Verdict {
+	if records < efficiencyFrom {
+		return withoutEfficiency(v)
+	}
+	return v
 }
 
 func withoutEfficiency(v assess.Verdict) assess.Verdict {

@@ -446,7 +446,7 @@ func TestPageOfNoPartition(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	clear(b.ledgers)
-	rep := b.reporter().Report(report.Records{}, &assess.Measures{})
+	rep := b.report(report.Records{}, &assess.Measures{})
 	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.shown == nil {
 		t.Errorf("nothing to show: %v", err)
 	}

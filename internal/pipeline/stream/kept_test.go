@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
@@ -179,6 +183,41 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	b.feed(1, 30)
 	if rep, err = b.wholeReport(t.Context()); err != nil || rep.Columns[0].Original.N != 400 {
 		t.Errorf("%v, %+v, want 400 values", err, rep.Columns)
+	}
+}
+
+// The page, the snapshots and the report of a stream say of the rules what a commit does: the
+// efficiency is judged from a thousand records on.
+func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
+	for n, passes := range map[int]bool{efficiencyFrom - 1: true, efficiencyFrom: false} {
+		b := benchOf(t, "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
+		b.feed(0, n)
+		if b.verdictOf() || b.verdict.last.Passed != passes {
+			t.Fatalf("%d records are judged %+v", n, b.verdict.last)
+		}
+		if err := b.snapshots.emit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b.ledgers[part(0)].commit()
+		rep, err := b.wholeReport(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, v := range map[string]assess.Verdict{"snapshot": b.snapshots.pending.Gate, "report": rep.Gate} {
+			if v.Passed != passes || len(v.Rules) != 1 || v.Rules[0].Passed != passes {
+				t.Errorf("the %s of %d records says %+v", what, n, v)
+			}
+		}
+		b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
+		if err := b.presentKept(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w := httptest.NewRecorder()
+		b.options.Monitor.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464/metrics", nil))
+		found := regexp.MustCompile(`(?m)^[^#]*gate_rules_broken\S* (\d+)$`).FindStringSubmatch(w.Body.String())
+		if len(found) != 2 || (found[1] == "0") != passes {
+			t.Errorf("of %d records, the page says that %q rules are broken", n, found)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 
-	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 )
 
@@ -70,13 +69,10 @@ func (s *stream) presentKept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	rep := s.report(counts, measures)
 	if s.config.Gate.Judges() {
-		verdict := assess.Judge(s.config.Gate.Rules, measures)
-		if counts.Released < efficiencyFrom {
-			verdict = withoutEfficiency(verdict)
-		}
-		m.Gate(verdict.Passed, brokenRules(verdict))
+		m.Gate(rep.Gate.Passed, brokenRules(rep.Gate))
 	}
-	m.Show(m.Reduce(s.reporter().Report(counts, measures)))
+	m.Show(m.Reduce(rep))
 	return nil
 }

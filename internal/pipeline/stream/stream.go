@@ -423,7 +423,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 		}
 	}
 	measures.Records = counts.Released
-	rep := s.reporter().Report(counts, measures)
+	rep := s.report(counts, measures)
 	if whole == nil {
 		return rep, nil
 	}
@@ -432,10 +432,14 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	return rep, err
 }
 
-func (s *stream) reporter() *account.Reporter {
-	return &account.Reporter{
+// report is the account of the records so far, with the verdict that a commit has of as many.
+func (s *stream) report(counts report.Records, measures *assess.Measures) *report.Report {
+	who := account.Reporter{
 		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true,
 	}
+	rep := who.Report(counts, measures)
+	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)
+	return rep
 }
 
 // close lets go of what is open, without releasing anything more.
