@@ -3,6 +3,7 @@ package assess
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -76,20 +77,30 @@ func NewLocator(columns []Column, targets []string) (*Locator, error) {
 	return l, nil
 }
 
-// Add counts the values of a block's records that are not rejected.
+// Add counts the values of a block's records that are not rejected. As for an Accumulator, a value
+// that is NaN or infinite is none.
 func (l *Locator) Add(b *microdata.Block) {
 	for i, c := range l.columns {
 		v := b.Columns[c.Index].Original
-		if v.Valid == nil && b.Whole() {
+		if v.Valid == nil && b.Whole() && allFinite(v.Values) {
 			l.counts[i].Add(v.Values)
 			continue
 		}
-		for r := range v.Values {
-			if v.Valid.Has(r) && !b.Rejected(r) {
+		for r, x := range v.Values {
+			if v.Valid.Has(r) && !b.Rejected(r) && cell.Finite(x) {
 				l.counts[i].Add(v.Values[r : r+1])
 			}
 		}
 	}
+}
+
+// allFinite reports whether no value is NaN or infinite.
+func allFinite(values []float64) bool {
+	odd := 0.0
+	for _, x := range values {
+		odd += x - x // NaN if one is not finite
+	}
+	return odd == 0
 }
 
 // Brackets returns the intervals of one of the columns: those of an Accumulator that takes in the same

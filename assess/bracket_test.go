@@ -66,3 +66,55 @@ func TestBracketsHoldTheirTargets(t *testing.T) {
 		t.Errorf("of a sample of all: %v", list)
 	}
 }
+
+// A locator has the brackets of an accumulator that takes in the same records, of which some
+// are rejected and some values are missing or not finite.
+func TestLocatorHasTheBracketsOfAnAccumulator(t *testing.T) {
+	const n = 4000
+	o := testOptions(t)
+	o.Targets = []string{"min", "p25", "p50", "max"}
+	for _, nulls := range []bool{false, true} {
+		for _, odd := range []bool{false, true} {
+			table := makePairs(33, n, nulls)
+			a := newAccumulator(t, o)
+			l, err := NewLocator(o.Columns, o.Targets)
+			must(t, err)
+			for from := 0; from < n; from += 333 {
+				b := table.block(from, min(from+333, n))
+				if odd && b.N > 100 {
+					x := b.Columns[0].Original.Values
+					x[5], x[70], x[71] = math.NaN(), math.Inf(1), math.Inf(-1)
+				}
+				l.Add(b)
+				a.Add(b)
+			}
+			for i, c := range o.Columns[:3] {
+				got, want := l.Brackets(c.Name), a.Brackets(c.Name)
+				if len(want) != 4 || !slices.Equal(got, want) {
+					t.Errorf("nulls %v, values that are not finite %v: %s: %v, want %v", nulls, odd, c.Name, got, want)
+				}
+				if got, want := l.Values(c.Name), int64(a.original.At(i, i).N); got != want {
+					t.Errorf("nulls %v, values that are not finite %v: %s: %d values, want %d", nulls, odd, c.Name, got, want)
+				}
+			}
+			if l.Brackets("gone") != nil || l.Values("gone") != 0 {
+				t.Error("a column that is not there has values")
+			}
+		}
+	}
+	none, err := NewLocator(o.Columns, o.Targets)
+	must(t, err)
+	if none.Brackets("income") != nil || none.Values("income") != 0 {
+		t.Error("of no records there are values")
+	}
+	for _, targets := range [][]string{{"p5", "max"}, {"max", "p5"}} {
+		if _, err := NewLocator(o.Columns, targets); err == nil {
+			t.Errorf("%v: accepted", targets)
+		}
+	}
+	for _, x := range []float64{0, 1, -1, 700.25} {
+		if b := (Bracket{Code: BracketCode(x)}); !b.Holds(x) || b.Holds(x+1) {
+			t.Errorf("%v is not in its own bracket, or what is far off is", x)
+		}
+	}
+}
