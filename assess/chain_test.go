@@ -189,3 +189,15 @@ func wages(tb testing.TB, key keystream.Key, from, n int) *microdata.Block {
 	}
 	return b
 }
+
+// What a swap moves in a release is at most what it moves in replicates of a sample; where these
+// move nothing there is no share of it.
+func TestExchangedShareIsAtMostOne(t *testing.T) {
+	for _, c := range []struct{ release, replicates, want float64 }{
+		{2, 4, 0.5}, {4, 4, 1}, {5, 4, 1}, {0, 4, 0}, {0.25, 0.5, 0.5}, {3, 0, 1}, {0, 0, 1}, {3, math.NaN(), 1},
+	} {
+		if got := exchangedShare(c.release, c.replicates); got != c.want {
+			t.Errorf("%v of %v: a share of %v, want %v", c.release, c.replicates, got, c.want)
+		}
+	}
+}

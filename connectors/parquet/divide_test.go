@@ -187,3 +187,22 @@ func TestExactFrame(t *testing.T) {
 		}
 	}
 }
+
+// Blocks of delta encoding hold a multiple of 128 values, up to 2²⁰, in parts of a multiple of 32.
+func TestBlocksOfDeltaEncoding(t *testing.T) {
+	for _, c := range []struct {
+		block, parts uint64
+		ok           bool
+	}{
+		{128, 1, true}, {128, 4, true}, {256, 8, true}, {1 << 20, 1, true}, {1 << 20, 1 << 15, true},
+		{0, 1, false}, {64, 1, false}, {192, 1, false}, {1<<20 + 128, 1, false}, {1 << 21, 4, false},
+		{128, 0, false}, {128, 3, false}, {128, 8, false}, {384, 8, false},
+	} {
+		src := binary.AppendUvarint(binary.AppendUvarint(nil, c.block), c.parts)
+		src = binary.AppendVarint(append(src, 0), -7) // of no values; the first is there all the same
+		n, rest, err := decodeDelta(make([]int64, 9), append(src, "rest"...))
+		if (err == nil) != c.ok || n != 0 || c.ok && string(rest) != "rest" {
+			t.Errorf("blocks of %d in %d parts: %d values, %q behind them, %v", c.block, c.parts, n, rest, err)
+		}
+	}
+}

@@ -28,6 +28,8 @@ func TestGriddedDictionary(t *testing.T) {
 		{"large", func(int) float64 { return 1e12 + float64(r.IntN(100))/10 }, true},
 		{"most differ", func(i int) float64 { return float64(i) / 100 }, false},
 		{"spread out", func(int) float64 { return float64(r.IntN(50)) * 1e4 }, false},
+		{"as far apart as they may be", func(i int) float64 { return []float64{0, sparsest*n - 1, 3, 4}[i%4] }, true},
+		{"one further apart", func(i int) float64 { return []float64{0, sparsest * n, 3, 4}[i%4] }, false},
 		{"no decimals", func(int) float64 { return float64(r.IntN(50)) / 7 }, false},
 		{"one off the grid", func(i int) float64 {
 			if i == 77 {
