@@ -209,6 +209,16 @@ func TestPartsThatCannotBe(t *testing.T) {
 	}
 }
 
+// Of a part that has kept of many equal values the one of the rank, that record holds the target,
+// however few they are.
+func TestPartsThatKeptOneOfMany(t *testing.T) {
+	s := &seeker{bracket: assess.Bracket{Column: "x", Target: "max", Rank: 4, Count: 5}}
+	s.join(&seekerPart{Seen: 5, Alone: true, Found: packMoved([]movedRecord{{square: 1}, {square: 4}})})
+	if r, ok := s.holder(); !ok || r.square != 4 {
+		t.Errorf("it is held by %+v, %v", r, ok)
+	}
+}
+
 // Of parts that keep no records, those that hold the targets are known where the seekers looked for
 // these very targets; of others, and of a heap whose target has not come, nothing is.
 func TestTargetsOfMergedParts(t *testing.T) {
