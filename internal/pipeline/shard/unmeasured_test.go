@@ -106,3 +106,14 @@ func TestManifestsThatAreWrongAboutPairs(t *testing.T) {
 		t.Errorf("%v, %v", s, err)
 	}
 }
+
+// Surveys that are no longer to be merged are not, and whoever asks is told why.
+func TestMergingOfSurveysEnds(t *testing.T) {
+	why := errors.New("for the test")
+	ended, end := context.WithCancelCause(t.Context())
+	end(why)
+	w, progress := &pairing{job: &job{plan: new(pipeline.Plan)}, paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
+	if err := w.merge(ended, progress); !errors.Is(err, why) || progress.Records() != 0 || progress.Total() != 2 {
+		t.Errorf("%v, %d of %d merged", err, progress.Records(), progress.Total())
+	}
+}
