@@ -1,13 +1,19 @@
 package tabling
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/rs/zerolog"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
@@ -176,5 +182,76 @@ func TestRiskBesideARangeWithoutAnEnd(t *testing.T) {
 	r, s, u := p.riskOf(p.cellsOf(0))
 	if u != 0 || r != risk || s != square || !(square > 0) || !(utility > 0) {
 		t.Errorf("risk %v, error %v, utility %v; with ends %v, %v, %v", r, s, u, risk, square, utility)
+	}
+}
+
+// An audit that is told to end at the belief about any of its counts, the last one too, says so.
+func TestAuditsOfBeliefsEnd(t *testing.T) {
+	_, p := protectedOf(t, shopsIn(t), shopTables)
+	unsafe := 0
+	for _, status := range p.rules.Status {
+		if status == tables.Primary {
+			unsafe++
+		}
+	}
+	over := errors.New("over")
+	for last := range unsafe + 1 {
+		asked := 0
+		p.question.Stop = func() error {
+			if asked > last {
+				return over
+			}
+			return nil
+		}
+		err := p.auditExchanged(func(_ int32, add func(believed)) { asked++; add(believed{0, 9, nil}) })
+		if want := last < unsafe; errors.Is(err, over) != want || (err != nil) != want || asked != min(last+1, unsafe) {
+			t.Errorf("ended after %d of %d: %v, %d were asked", last+1, unsafe, err, asked)
+		}
+	}
+	if unsafe == 0 {
+		t.Error("no count is unsafe: the test shows nothing")
+	}
+}
+
+// undigested is the configuration of a sink whose release cannot be read again.
+type undigested struct{ connectors.SinkConfig }
+
+type unreadable struct{ connectors.Sink }
+
+func (u undigested) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	sink, err := u.SinkConfig.Create(ctx, plan)
+	return unreadable{sink}, err
+}
+
+func (unreadable) Content(context.Context) (*connectors.Content, error) {
+	return nil, errors.New("cannot be read again")
+}
+
+// Tables whose file cannot be digested for the report are not published.
+func TestTablesThatCannotBeDigested(t *testing.T) {
+	dir := shopsIn(t)
+	c := tabulation(t, dir, strings.Replace(shopTables, ", {table: turnover, min_efficiency: 0.9}", "", 1))
+	ctx, o := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
+	r, err := open(ctx, c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	list, tally, err := r.tabulate(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := *c
+	told.Sink.Config = undigested{c.Sink.Config}
+	out := &outputs{records: r, options: o, list: list, report: r.account(list, tally)}
+	r.config = &told
+	if res, err := out.release(ctx); res != nil || err == nil || err.Error() != "sink: cannot be read again" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if err := out.abort(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "out.csv")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the tables are there: %v", err)
 	}
 }
