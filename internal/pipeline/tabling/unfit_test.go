@@ -255,3 +255,38 @@ func TestTablesThatCannotBeDigested(t *testing.T) {
 		t.Errorf("the tables are there: %v", err)
 	}
 }
+
+// Where an unsafe cell cannot be protected, as all others are to be published, it is held back all
+// the same, the first of the cells and the last.
+func TestCellsThatCannotBeProtected(t *testing.T) {
+	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}, apriori: %s/apriori.csv}]\nsink: {csv: {path: %s/out.csv}}\n"
+	regions := []string{"n", "s", "w"}
+	last := false
+	for unsafe, name := range regions {
+		dir := t.TempDir()
+		rows, list := "region\n", "region,as\ntotal,published\n"
+		for i, region := range regions {
+			if i == unsafe {
+				rows += region + "\n"
+				continue
+			}
+			rows += strings.Repeat(region+"\n", 5)
+			list += region + ",published\n"
+		}
+		write(t, dir, "in.csv", rows)
+		write(t, dir, "apriori.csv", list)
+		_, p := protectedOf(t, dir, text)
+		if len(p.refused) == 0 {
+			t.Fatalf("%s is protected: the test shows nothing", name)
+		}
+		for cell, status := range p.status {
+			if p.hidden(int32(cell)) != (status == tables.Primary) {
+				t.Errorf("%s is unsafe: cell %s, %v, is held back: %v", name, p.set.Name(cell), status, p.hidden(int32(cell)))
+			}
+		}
+		last = last || p.status[len(p.status)-1] == tables.Primary
+	}
+	if !last {
+		t.Error("the last cell is never unsafe: the test shows little")
+	}
+}
