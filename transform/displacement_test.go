@@ -323,6 +323,33 @@ func TestDisplacementInPieces(t *testing.T) {
 	}
 }
 
+// What is said of a record depends on no other that stands beside it where one swap over the
+// whole data moves a column, of policy random, and no mask before it changes what it goes by.
+func TestWhichColumnsAreIndependentOfOtherRecords(t *testing.T) {
+	columns := displacementData(60, 2, 0.5, true)
+	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(3)})
+	random := mask(swapMask("random", "dataset", 0.7))
+	for name, c := range map[string]struct {
+		masks  []Spec
+		column int
+		want   bool
+	}{
+		"random, over the data":   {[]Spec{noise, random}, 0, true},
+		"random alone":            {[]Spec{random}, 0, true},
+		"a key, which stays":      {[]Spec{noise, random}, 1, false},
+		"no column":               {[]Spec{noise, random}, 99, false},
+		"unique":                  {[]Spec{noise, mask(swapMask("unique", "dataset", 0.7))}, 0, false},
+		"random, within a window": {[]Spec{noise, mask(swapMask("random", "window", 0.7))}, 0, false},
+		"a swap before":           {[]Spec{mask(swapMask("random", "window", 0.3)), noise, random}, 0, false},
+		"a key is changed before": {[]Spec{mask(&Bias{Columns: []string{"b"}, Phi: ptr(0.1)}), random}, 0, false},
+	} {
+		d := chain(t, testSetup(t, columns...), c.masks...).Displacer()
+		if got := d.Independent(c.column); got != c.want {
+			t.Errorf("%s: independent is %v", name, got)
+		}
+	}
+}
+
 // The direct computation for one swap over the data equals the general step-by-step one, bit by
 // bit: with few and many combinations, rejected records, missing values, records that are not
 // wanted, and records alone in their group.
