@@ -36,7 +36,7 @@ func TestFiguresAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(f.content, want) {
-			t.Errorf("docs/figures/%s is not what the program makes: run make figures", f.name)
+			t.Errorf("docs/figures/%s differs from the program's output: run make figures", f.name)
 		}
 	}
 	kept, err := os.ReadDir(filepath.Join(root, "docs", "figures"))

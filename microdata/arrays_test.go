@@ -47,7 +47,7 @@ func TestArrayRoundTrip(t *testing.T) {
 		f := Field{Name: "x", Type: dt}
 		var c Column
 		if bad := NumbersOf(a, &c); len(bad) > 0 {
-			t.Fatalf("%s: rows %v are said not to be representable", dt, bad)
+			t.Fatalf("%s: rows %v are reported as not representable", dt, bad)
 		}
 		if got := ToArray(c.Original, 6, f, nil); !array.Equal(got, a) {
 			t.Errorf("%s: %v became %v", dt, a, got)

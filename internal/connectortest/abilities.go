@@ -187,8 +187,7 @@ func digested(t *testing.T, c Contract) {
 	}
 }
 
-// options: what a source can be told by name is a field of its configuration, of that
-// name.
+// options: every option of a source is a field of its configuration with the same name.
 func options(t *testing.T, c Contract) {
 	from := c.Source("in" + c.Ext)
 	fields := reflect.TypeOf(from).Elem()

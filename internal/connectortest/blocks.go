@@ -115,8 +115,7 @@ func expectCutBlocks(t *testing.T, c Contract, path string, sizes []int) {
 	}
 }
 
-// cuts: without Exact a block is no larger than asked for, and not so small
-// that it would not pay.
+// cuts: without Exact a block is no larger than requested, and not too small to be efficient.
 func cuts(t *testing.T, c Contract) {
 	in, tab := input(t, c, 300)
 	for _, size := range []int{0, 1, 64, 1000} {

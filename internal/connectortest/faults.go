@@ -178,8 +178,8 @@ func cancelled(t *testing.T, c Contract) {
 	}
 }
 
-// fullDisk: whatever the number of bytes that fit, the error comes out of some
-// step, Abort leaves nothing and there is no output.
+// fullDisk: for any number of bytes that fit, some step returns the error, Abort leaves nothing and
+// there is no output.
 func fullDisk(t *testing.T, c Contract) {
 	if os.Getenv(childVariable) == "" {
 		rerun(t)

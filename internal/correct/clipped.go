@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// ErrShape is returned where values do not look like a normal column whose ends
-// were moved to bounds, so that there is no correction for them.
+// ErrShape is returned if values do not look like a normal column with its ends moved to bounds, so
+// that there is no correction for them.
 var ErrShape = errors.New("the values within the bounds do not look like those of a normal distribution")
 
 // Normal is a normal column before its ends were moved to bounds.

@@ -23,7 +23,7 @@ func Ends(ctx context.Context, n int) *Ending {
 	return e
 }
 
-// Ended reports whether it has ended; that is no question.
+// Ended reports whether it has ended; that does not count as a check.
 func (e *Ending) Ended() bool { return e.left.Load() <= 0 }
 
 // Questions are how many there have been.

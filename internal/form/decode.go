@@ -120,7 +120,7 @@ func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Val
 		case f.notAMapping != "":
 			r.unreadable(path, "%s", f.notAMapping)
 		case path == "" && n.Kind == yaml.ScalarNode && !isNull(n):
-			// What is no configuration at all may be data, taken for one by mistake.
+			// A file that is not a configuration may contain data, given by mistake.
 			r.unreadable(path, "must be a mapping%s, got a single value; is this the configuration?", fields(f))
 		default:
 			r.unreadable(path, "must be a mapping%s, got %s", fields(f), r.describe(n))

@@ -184,9 +184,8 @@ func (d *Document) edited(start, end int, edits []Edit) string {
 	return b.String()
 }
 
-// Set returns the edit that gives a member of a mapping, which must not be empty, the
-// text as its value, a member that is not there included. text is a scalar; isText
-// says that it is none in JSON without quotes.
+// Set returns the edit that gives a member of a mapping, which must not be empty, the text as its
+// value; the member need not exist. text is a scalar; isText reports that it needs quotes in JSON.
 func (d *Document) Set(mapping *yaml.Node, name, text string, isText bool) Edit {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]

@@ -25,10 +25,10 @@ const (
 // Dialect is what a family of documents says of its types beyond their tags. The zero
 // value says nothing.
 type Dialect struct {
-	// Begin is how a document begins, for who has an empty one: "version: 1".
+	// Begin is the first line of a new document: "version: 1".
 	Begin string
-	// Prefix begins the environment variables that are settings: "SDLFILTER_". With
-	// an empty one there are none.
+	// Prefix is the prefix of the environment variables that are settings: "SDLFILTER_". If it is
+	// empty, there are none.
 	Prefix string
 	// NoSettings are variables with the prefix that are no settings.
 	NoSettings []string

@@ -160,12 +160,12 @@ func TestOneErrorForAValueThatCannotBeRead(t *testing.T) {
 	r.WrongAt("water", "water.power", "is required")
 	r.Wrong("tools[1].hose", "must be short")
 	if got := r.Err().Error(); before != 2 || strings.Count(got, "\n") != before {
-		t.Errorf("said:\n%s", got)
+		t.Errorf("errors:\n%s", got)
 	}
 	r.Wrong("tools[0].hose", "must be short")
 	r.Wrong("name", "must be given")
 	if got := r.Err().Error(); strings.Count(got, "\n") != before+2 {
-		t.Errorf("said:\n%s", got)
+		t.Errorf("errors:\n%s", got)
 	}
 }
 

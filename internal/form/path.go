@@ -11,8 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Step is one segment of a path: a name in a mapping or, where there is no name, an
-// index of a list.
+// Step is one segment of a path: a name in a mapping or, without a name, an index of a list.
 type Step struct {
 	Name  string
 	Index int

@@ -140,7 +140,7 @@ func (r *Reading) Options() Options { return r.options }
 // Lookup finds an environment variable.
 func (r *Reading) Lookup(name string) (value string, set bool) { return r.lookup(name) }
 
-// Warnings are the variables of the environment that look like settings and are none.
+// Warnings are the variables of the environment that look like settings but are none.
 func (r *Reading) Warnings() []string { return r.warnings }
 
 // Err is all that is wrong, of type Errors and in the order of the file; nil where

@@ -30,7 +30,7 @@ func flagSetting(text string) (setting, error) {
 	return s, nil
 }
 
-// FlagPath is the path, with dots alone, that a --set sets; not ok where it is none.
+// FlagPath is the path, with dots only, that a --set sets; ok is false if it is not a path.
 func FlagPath(flag string) (path string, ok bool) {
 	s, err := flagSetting(flag)
 	return strings.Join(s.path, "."), err == nil

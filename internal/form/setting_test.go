@@ -122,7 +122,7 @@ func TestWhatIsKnown(t *testing.T) {
 	}
 	r.Wrong("beds", "must be more")
 	if r.NamesRead("beds") {
-		t.Error("names of what is wrong as a whole")
+		t.Error("names of problems of the whole document")
 	}
 }
 

@@ -134,7 +134,7 @@ func TestProblemsWithin(t *testing.T) {
 	before := len(r.errs)
 	r.Within("water", check.Problems{{Path: "litres", Text: "must be given"}, {Path: "power", Text: "must be more"}})
 	if len(r.errs) != before {
-		t.Errorf("said twice: %v", r.Err())
+		t.Errorf("reported twice: %v", r.Err())
 	}
 	r.Within("beds", check.Problems{{Path: "", Text: "must be more"}})
 	if got := r.Err().Error(); !strings.Contains(got, "beds: must be more (g.yaml:3:3)") {

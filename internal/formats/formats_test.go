@@ -126,7 +126,7 @@ func TestToy(t *testing.T) {
 		t.Errorf("init does not write %s:\n%s", want, d.Write())
 	}
 	if !slices.ContainsFunc(formats.Options(), func(o formats.Option) bool { return o.Name == "marks" && o.Format == "toy" }) {
-		t.Error("the format's option is none of the command line")
+		t.Error("the command line does not have the format's option")
 	}
 	p, err := load(t, in, `toy: {path: IN, marks: "#", streams: 3}`, "toy: {path: DIR/out.toy}")
 	if err != nil {
@@ -141,7 +141,7 @@ func TestToy(t *testing.T) {
 	}
 	// The sink does not describe its content, so the report makes no claim about it.
 	if res.Report.Release != nil {
-		t.Errorf("the report tells the digest of a release that nobody has told: %+v", res.Report.Release)
+		t.Errorf("the report contains a digest of a release that does not describe its content: %+v", res.Report.Release)
 	}
 
 	// A release made by another tool.
@@ -219,7 +219,7 @@ func TestNothingIsSaid(t *testing.T) {
 		"that it writes JSON": abilities.WritesJSON(sink, nil), "that it takes notes": abilities.NotesOf(new(toySink)) != nil,
 	} {
 		if answered {
-			t.Errorf("a connector without abilities says %s", what)
+			t.Errorf("a connector without abilities returns %s", what)
 		}
 	}
 	if content, err := abilities.ContentOf(t.Context(), new(toySink)); content != nil || err != nil {
@@ -229,6 +229,6 @@ func TestNothingIsSaid(t *testing.T) {
 		t.Error(err)
 	}
 	if name := abilities.StreamName(src, 7); name != "the source" {
-		t.Errorf("a stream that is none is called %q", name)
+		t.Errorf("a missing stream is called %q", name)
 	}
 }

@@ -39,9 +39,8 @@ func Path(tb testing.TB, name ...string) string {
 	return path
 }
 
-// Columns reads a CSV file of numbers, by column in the order of its header. An empty
-// field and NA are NaN, TRUE and FALSE 1 and 0; anything else that is no number ends
-// the test.
+// Columns reads a CSV file of numbers, by column in the order of its header. An empty field and NA
+// are NaN, TRUE and FALSE 1 and 0; any other text fails the test.
 func Columns(tb testing.TB, name ...string) (names []string, columns [][]float64) {
 	tb.Helper()
 	file, err := os.Open(Path(tb, name...))

@@ -41,7 +41,7 @@ type Frequencies struct {
 	SampleF     Values `json:"f"`
 	PopulationF Values `json:"F"`
 	Exact       Values
-	Approximate Values // missing where 1 < f < 2, of which there is no formula
+	Approximate Values // missing where 1 < f < 2, because there is no formula
 	Below       map[int]int
 }
 

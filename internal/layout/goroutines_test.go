@@ -40,7 +40,7 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 			n, wrong := unguarded(f)
 			seen += n
 			for _, pos := range wrong {
-				t.Errorf("%s: what runs in this goroutine does not defer bug.Guard() as the last of what it defers", files.Position(pos))
+				t.Errorf("%s: this goroutine does not defer bug.Guard() as its last deferred call", files.Position(pos))
 			}
 			return nil
 		})

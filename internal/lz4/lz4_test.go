@@ -36,7 +36,7 @@ func TestFramesAreReadByTheLibrary(t *testing.T) {
 		prefix := []byte("before")
 		frame := AppendFrame(prefix, src)
 		if !bytes.HasPrefix(frame, prefix) {
-			t.Fatalf("%s: what was there before is gone", name)
+			t.Fatalf("%s: the earlier bytes are gone", name)
 		}
 		frame = frame[len(prefix):]
 		got, err := io.ReadAll(lz4.NewReader(bytes.NewReader(frame)))

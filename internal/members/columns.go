@@ -48,8 +48,8 @@ func (s *Records) Numbers(b *microdata.Block, i int, exact bool) {
 	}
 }
 
-// number decodes a value that is not null as a number of a type. reason says why it is
-// none, or cannot be held; exact and measured are as in Numbers.
+// number decodes a value that is not null as a number of a type. reason says why it is not one, or
+// cannot be represented; exact and measured are as in Numbers.
 func number(p []byte, typ arrow.DataType, exact, measured bool) (x float64, reason string) {
 	if p[0] != '-' && p[0]-'0' > 9 {
 		return 0, text.NotA(typ)

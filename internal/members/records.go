@@ -215,7 +215,7 @@ func (s *Records) record(r, from int) {
 	edits := len(s.edits)
 	end := s.object(s.plan.tree.nodes[Root], r, i, 1, s.plan.carry)
 	if end < 0 || Space(p, end) != len(p) {
-		// Whatever else is wrong, a record that is no JSON is called so.
+		// A record that is not JSON is reported as such, whatever other errors it has.
 		if s.reason != "" {
 			end = SkipValue(p, i, 0)
 		}
@@ -406,8 +406,8 @@ func (s *Records) note(n *node, name []byte) {
 	if s.Unlisted != nil || len(s.unlisted) == maxNoted {
 		return
 	}
-	// A name in a record can be anything; what is no plain word is shown in
-	// quotes, and never whole pages of it.
+	// A name in a record can be any text; one that is not a plain word is shown in quotes, and
+	// truncated if it is long.
 	const longest = 100
 	word := string(name[:min(len(name), longest)])
 	if len(name) > longest {

@@ -10,7 +10,7 @@ import (
 // maxDepth is how deep arrays and objects may be nested, as in encoding/json.
 const maxDepth = 10000
 
-// Space returns the place of the first byte from p[i] on that is no white space.
+// Space returns the place of the first byte from p[i] on that is not white space.
 func Space(p []byte, i int) int {
 	for i < len(p) && p[i] <= ' ' && (p[i] == ' ' || p[i] == '\n' || p[i] == '\t' || p[i] == '\r') {
 		i++
@@ -221,8 +221,8 @@ func skipList(p []byte, i, depth int, object bool) int {
 	}
 }
 
-// Unquote appends what a valid string says, quotes included in raw. ok is false
-// where it says half of a surrogate pair, which is no text.
+// Unquote appends the content of a valid string, with quotes in raw. ok is false if it contains
+// half of a surrogate pair, which is not text.
 func Unquote(dst, raw []byte) (text []byte, ok bool) {
 	ok = true
 	p := raw[1 : len(raw)-1]

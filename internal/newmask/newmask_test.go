@@ -61,17 +61,17 @@ func TestNothingIsSaid(t *testing.T) {
 			"parameters":               transform.ParametersOf(p) != nil, "action": transform.ActionOf(p, "wage", 1) != nil,
 		} {
 			if answered {
-				t.Errorf("%T says its %s", p, what)
+				t.Errorf("%T describes its %s", p, what)
 			}
 		}
 		if _, ok := transform.MapAxis(p); ok {
-			t.Errorf("%T says an axis", p)
+			t.Errorf("%T describes an axis", p)
 		}
 		if _, columns := transform.RelativeTo(p); columns != nil {
-			t.Errorf("%T says what its amount refers to", p)
+			t.Errorf("%T describes the reference of its amount", p)
 		}
 		if _, ok := transform.Alone([]transform.Spec{{Params: p}}, "wage"); ok {
-			t.Errorf("%T can be had on one column", p)
+			t.Errorf("%T can be restricted to one column", p)
 		}
 		if left := transform.Unmixed([]transform.Spec{{Params: p}}); len(left) != 1 {
 			t.Errorf("%T is taken for one that only moves values", p)
@@ -79,7 +79,7 @@ func TestNothingIsSaid(t *testing.T) {
 	}
 	for _, kind := range []string{"blur", "peek", "no such mask"} {
 		if transform.PublishingKind(kind) != nil {
-			t.Errorf("%s says what may be published", kind)
+			t.Errorf("%s describes what may be published", kind)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestPublicReport(t *testing.T) {
 			}
 			for _, s := range note.Statistics {
 				if !strings.HasPrefix(s.Text, "No correction is known") {
-					t.Errorf("%s, publish %s: the note says of the %s: %s", masks, publish, s.Statistic, s.Text)
+					t.Errorf("%s, publish %s: the note about the %s: %s", masks, publish, s.Statistic, s.Text)
 				}
 			}
 			for _, name := range []string{"r.public.json", "r.public.html"} {

@@ -103,7 +103,7 @@ func (g grid) edges(n int, tail float64) []float64 {
 	}
 }
 
-// roundAbove is the least of 1, 2 and 5 times a power of ten that is no less than v.
+// roundAbove is the smallest value of 1, 2 and 5 times a power of ten that is at least v.
 func roundAbove(v float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(v)))
 	for _, m := range []float64{1, 2, 5} {

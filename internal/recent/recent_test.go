@@ -11,7 +11,7 @@ func TestSlotsOfCodes(t *testing.T) {
 			t.Errorf("%q and %q have one place", code, other)
 		}
 		if seen[s] = code; s != Slot([]byte(code)) {
-			t.Errorf("%q has another place as bytes", code)
+			t.Errorf("%q has another slot as bytes", code)
 		}
 	}
 	if Slot("a-long-text-x") != Slot("a-LONG-text-x") {

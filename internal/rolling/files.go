@@ -190,8 +190,8 @@ func (f *Files) begin(at Partition, first int64) (*part, error) {
 	return p, err
 }
 
-// unique makes a temporary name that of one file alone, so that its writer can
-// be told from one that has died or been fenced.
+// unique makes a temporary name unique to one file, so that its writer is distinguished from one
+// that has died or been fenced.
 func unique() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails

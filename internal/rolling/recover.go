@@ -90,7 +90,7 @@ func (f *Files) name(e Entry) (renamed bool, err error) {
 			return false, nil
 		case errors.Is(terr, fs.ErrNotExist) && missing:
 			if f.marked(e) {
-				return false, nil // published, and since then moved on by whoever uses it
+				return false, nil // published, and since then moved by its user
 			}
 			return false, fmt.Errorf("%s: its %d records are committed, and the file is neither there nor, unfinished, at %s: it has been removed outside of this program, or the sink's path is another than when they were written", final, e.Records, temp)
 		default:
