@@ -340,7 +340,7 @@ func TestNoConnectorsBeside(t *testing.T) {
 // With an ended context a batch is not processed, and the filter continues as if it had not
 // received the batch: the release is the same, byte by byte.
 func TestContexts(t *testing.T) {
-	plain, told := open(t, noise, "{}"), open(t, noise, "{}")
+	plain, cancelled := open(t, noise, "{}"), open(t, noise, "{}")
 	gone := errors.New("the caller has gone")
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(gone)
@@ -348,7 +348,7 @@ func TestContexts(t *testing.T) {
 		rec := batchOf(memory.DefaultAllocator, i*100, i*100+100, 0)
 		defer rec.Release()
 		for range 2 {
-			if out, err := told.BatchContext(over, rec); out != nil || err != gone {
+			if out, err := cancelled.BatchContext(over, rec); out != nil || err != gone {
 				t.Fatalf("batch %d under an ended context: %v, %v", i, out, err)
 			}
 		}
@@ -357,7 +357,7 @@ func TestContexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer want.Release()
-		got, err := told.BatchContext(t.Context(), rec)
+		got, err := cancelled.BatchContext(t.Context(), rec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -366,10 +366,10 @@ func TestContexts(t *testing.T) {
 			t.Errorf("batch %d is released otherwise after calls whose context had ended", i)
 		}
 	}
-	if rep, err := told.CloseContext(over); rep != nil || err != gone {
+	if rep, err := cancelled.CloseContext(over); rep != nil || err != gone {
 		t.Errorf("closed under an ended context: %v, %v", rep, err)
 	}
-	if rep, err := told.Close(); rep != nil || err != filter.ErrClosed {
+	if rep, err := cancelled.Close(); rep != nil || err != filter.ErrClosed {
 		t.Errorf("closed again: %v, %v", rep, err)
 	}
 	if rep, err := plain.CloseContext(t.Context()); err != nil || rep.Records.Released != 300 {
@@ -380,14 +380,14 @@ func TestContexts(t *testing.T) {
 // ending is a context that ends after it was checked a given number of times.
 type ending struct {
 	context.Context
-	asked, at int
-	mu        sync.Mutex
+	checks, at int
+	mu         sync.Mutex
 }
 
 func (e *ending) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.asked++; e.asked > e.at {
+	if e.checks++; e.checks > e.at {
 		return context.Canceled
 	}
 	return nil
@@ -406,6 +406,6 @@ func TestContextEndsAssessment(t *testing.T) {
 	defer out.Release()
 	ctx := &ending{Context: t.Context(), at: 1} // has not ended at the first check in Close
 	if rep, err := f.CloseContext(ctx); rep != nil || !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, %v after %d looks", rep, err, ctx.asked)
+		t.Errorf("%v, %v after %d looks", rep, err, ctx.checks)
 	}
 }

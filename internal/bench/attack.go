@@ -113,7 +113,7 @@ func (b *attackBench) library(ctx context.Context) error {
 		if d.toReach > 0 {
 			toReach = fmt.Sprintf("%g", d.toReach)
 		}
-		if d.held {
+		if d.memoryLimited {
 			toHold = strconv.Itoa(issueMB)
 		}
 		rows = append(rows, []string{d.what, seconds(median(times[name])), toReach, fmt.Sprintf("%.0f", median(above[name])), toHold})
@@ -124,9 +124,9 @@ func (b *attackBench) library(ctx context.Context) error {
 
 // speedGoal is what one of BenchmarkSpeed is about, and what is asked of it.
 type speedGoal struct {
-	what    string
-	toReach float64 // seconds; 0: nothing is asked of it
-	held    bool    // whether memory is to stay within issueMB
+	what          string
+	toReach       float64 // seconds; 0: nothing is asked of it
+	memoryLimited bool    // whether memory is to stay within issueMB
 }
 
 // described are the benchmarks by package and name; times and memory are asked of the sizes
@@ -185,7 +185,7 @@ func (b *attackBench) command(ctx context.Context) error {
 		if err := json.Unmarshal(taken[i][0].out, &r); err != nil {
 			return fmt.Errorf("%s: %w", c.what, err)
 		}
-		found := c.found(&r)
+		found := c.summary(&r)
 		if found == "" {
 			return fmt.Errorf("%s: the result has no such part", c.what)
 		}
@@ -198,10 +198,10 @@ func (b *attackBench) command(ctx context.Context) error {
 
 // attackCase is a call of the command that is measured.
 type attackCase struct {
-	what  string
-	args  []string
-	data  float64                       // MB of the columns that are asked for
-	found func(r *attack.Result) string // what the result says, "" where it lacks the part
+	what    string
+	args    []string
+	data    float64                       // MB of the columns that are asked for
+	summary func(r *attack.Result) string // what the result says, "" where it lacks the part
 }
 
 // cases are the calls of the command: linkage, the posterior beside it, uniqueness.

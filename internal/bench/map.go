@@ -32,7 +32,7 @@ type mapBench struct {
 type mapSize struct {
 	records, replicates int
 	targets             []string
-	gated               bool // with rules, so that a point is chosen and measured again
+	withRules           bool // with rules, so that a point is chosen and measured again
 }
 
 // The targets of a map of 3, 6 and 12. Six are the issue's, and R's.
@@ -101,7 +101,7 @@ func benchMap(ctx context.Context, args []string, out io.Writer) error {
 func (b *mapBench) filterMap(size mapSize) func(context.Context) (usage, error) {
 	return func(ctx context.Context) (usage, error) {
 		gate := ""
-		if size.gated {
+		if size.withRules {
 			gate = "gate:\n  rules:\n    - {column: wage, target: p90, knowledge: index, min_rmse: 100}\n    - {column: wage, min_efficiency: 0.5}\n"
 		}
 		text := fmt.Sprintf(`version: 1
@@ -146,7 +146,7 @@ func (b *mapBench) inR(how string) func(context.Context) (usage, error) {
 func (b *mapBench) sideBySide(ctx context.Context) error {
 	size := mapSize{records: b.records, replicates: b.replicates, targets: sixTargets}
 	gated := size
-	gated.gated = true
+	gated.withRules = true
 	contestants := []struct {
 		name string
 		run  func(context.Context) (usage, error)

@@ -33,7 +33,7 @@ type scene struct {
 	program   string
 	rng       *rand.Rand
 	recovered int      // values, or files, that an intruder has
-	found     []string // what they are, in words, one a line
+	findings  []string // what they are, in words, one a line
 }
 
 var attacks = slices.Concat(releaseAttacks, contentAttacks, systemAttacks)
@@ -75,7 +75,7 @@ func run(program string, names []string) error {
 			fmt.Printf("✓  %-22s %s: recovered nothing (%v)\n", a.name, a.what, took)
 		}
 		if s != nil {
-			for _, line := range s.found {
+			for _, line := range s.findings {
 				fmt.Println("      " + line)
 			}
 		}
@@ -107,7 +107,7 @@ func (s *scene) gained(n int, format string, args ...any) {
 }
 
 func (s *scene) say(format string, args ...any) {
-	s.found = append(s.found, fmt.Sprintf(format, args...))
+	s.findings = append(s.findings, fmt.Sprintf(format, args...))
 }
 
 func (s *scene) path(name string) string { return filepath.Join(s.dir, name) }

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What releases tell when they are held against one another, or in their order.
+// The information that releases reveal when they are compared with each other, or by their order.
 var releaseAttacks = []attack{
 	{"two-releases-place", "subtracts releases of the same file with other masks before the noise", func(s *scene) error { return twoReleases(s, "") }},
 	{"two-releases-identity", "the same, where respondents are identified", func(s *scene) error { return twoReleases(s, "identity: [id]") }},
@@ -201,8 +201,8 @@ func order(s *scene) error {
 	if err := s.table("in.csv", x, serial); err != nil {
 		return err
 	}
-	const promised = 150
-	gate := fmt.Sprintf("gate: {rules: [{column: wage, min_rmse: %d, target: typical}]}", promised)
+	const minRMSE = 150
+	gate := fmt.Sprintf("gate: {rules: [{column: wage, min_rmse: %d, target: typical}]}", minRMSE)
 	const masks = "{noise: {columns: [wage], sd: 200}}"
 	for _, sink := range []string{"source", "shuffled"} {
 		config := strings.Replace(pipeline("in.csv", "out.csv", masks, gate, quick), "sink: {", "sink: {order: "+sink+", ", 1)
@@ -223,8 +223,8 @@ func order(s *scene) error {
 			rmse += (v - x[i]) * (v - x[i]) / float64(len(x))
 		}
 		rmse = math.Sqrt(rmse)
-		if rmse < 0.8*promised {
-			s.gained(len(x), "%d wages to ± %.0f by a monotone fit, and the gate has passed ± %d", len(x), rmse, promised)
+		if rmse < 0.8*minRMSE {
+			s.gained(len(x), "%d wages to ± %.0f by a monotone fit, and the gate has passed ± %d", len(x), rmse, minRMSE)
 		} else {
 			s.say("order %s: a monotone fit is off by ± %.0f", sink, rmse)
 		}

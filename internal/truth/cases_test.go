@@ -44,7 +44,7 @@ func TestSwapByPosition(t *testing.T) {
 			}
 		}
 		if r.Gate.Passed {
-			t.Errorf("key %d: passes a gate that demands ± 10 of what is known exactly", key)
+			t.Errorf("key %d: passes a gate that requires ± 10 of exactly known values", key)
 		}
 		if u := r.Columns["x"].Utility; !(math.Abs(float64(u.Efficiency)-1) <= 1e-9) {
 			t.Errorf("key %d: efficiency %v of a permutation", key, u.Efficiency)

@@ -50,11 +50,11 @@ func TestCoverage(t *testing.T) {
 				f.write(t, path)
 				c := e.of(f)
 				truth := (&bruteForce{f: f, c: c, seed: "coverage " + e.name + name, m: 1000, draws: 100_000}).replicates()
-				held, asked := map[string]int{}, 0
+				held, intervals := map[string]int{}, 0
 				worst := map[string]reported{}
 				for key := range keys {
 					all := job{f: f, masks: c.yaml(), path: path, sample: sample, replicates: 100, window: windowOf(c), key: 100 + key}.run(t).figures()
-					asked++
+					intervals++
 					for figureName, s := range all {
 						expected, known := truth[figureName]
 						if figureName == meanBias || !known {
@@ -76,14 +76,14 @@ func TestCoverage(t *testing.T) {
 					total += held[figureName]
 					figures++
 					line := fmt.Sprintf("%s: ± 2 standard errors hold the truth with %d of %d keys; once %g ± %g for %g ± %g",
-						figureName, held[figureName], asked, worst[figureName].value, worst[figureName].se, truth[figureName].value, truth[figureName].se)
+						figureName, held[figureName], intervals, worst[figureName].value, worst[figureName].se, truth[figureName].value, truth[figureName].se)
 					if held[figureName] < least {
 						t.Error(line)
 					} else if *listFlag {
 						t.Log(line)
 					}
 				}
-				if share := float64(total) / float64(figures*asked); share < 0.9 {
+				if share := float64(total) / float64(figures*intervals); share < 0.9 {
 					t.Errorf("over all figures: %.1f %%", 100*share)
 				}
 			})

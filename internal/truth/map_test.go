@@ -146,7 +146,7 @@ func TestRecommendedIsAdmissible(t *testing.T) {
 						claim := reciprocal(value(k.R), value(k.RSE), false, false, "")
 						truth := known[v][name]
 						if short := at[name].value - truth.value; short > 3*math.Hypot(claim.se, truth.se)+exact*truth.value {
-							t.Errorf("key %d: recommends %g, where the mean square error of %s is %g ± %g (said: %g ± %g) and must be %g",
+							t.Errorf("key %d: recommends %g, where the mean square error of %s is %g ± %g (reported: %g ± %g) and must be %g",
 								key, v, name, truth.value, truth.se, claim.value, claim.se, at[name].value)
 						}
 					}

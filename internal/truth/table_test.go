@@ -113,7 +113,7 @@ func (r *table) write(t *testing.T) {
 	if len(r.rows) == 0 {
 		return
 	}
-	t.Logf("said over true\n%s", r.markdown())
+	t.Logf("reported over true\n%s", r.markdown())
 	if *tableFlag == "" {
 		return
 	}

@@ -32,22 +32,22 @@ func formOf(t *testing.T) form {
 
 // files makes each data set once, and its CSV.
 type files struct {
-	dir  string
-	made map[string]*file
+	dir   string
+	cache map[string]*file
 }
 
 func (s *files) of(t testing.TB, name string, n int) (*file, string) {
 	id := fmt.Sprintf("%s-%d", name, n)
 	path := filepath.Join(s.dir, id+".csv")
-	if f := s.made[id]; f != nil {
+	if f := s.cache[id]; f != nil {
 		return f, path
 	}
-	if s.made == nil {
-		s.made = map[string]*file{}
+	if s.cache == nil {
+		s.cache = map[string]*file{}
 	}
 	f := shapeNamed(name).make(n)
 	f.write(t, path)
-	s.made[id] = f
+	s.cache[id] = f
 	return f, path
 }
 

@@ -18,7 +18,7 @@ const interval = time.Millisecond
 // without what it has given back.
 func Above() func() int64 {
 	debug.FreeOSMemory()
-	before := held()
+	before := inUse()
 	peak := before
 	stop := make(chan struct{})
 	var watcher sync.WaitGroup
@@ -30,18 +30,18 @@ func Above() func() int64 {
 			case <-stop:
 				return
 			case <-tick.C:
-				peak = max(peak, held())
+				peak = max(peak, inUse())
 			}
 		}
 	})
 	return func() int64 {
 		close(stop)
 		watcher.Wait()
-		return max(peak, held()) - before
+		return max(peak, inUse()) - before
 	}
 }
 
-func held() int64 {
+func inUse() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
 	return int64(samples[0].Value.Uint64()) - int64(samples[1].Value.Uint64())
