@@ -33,15 +33,15 @@ func TestCatch(t *testing.T) {
 
 // A goroutine that panics ends the process with status 1 before anything else can happen.
 func TestGuard(t *testing.T) {
-	var said bytes.Buffer
+	var text bytes.Buffer
 	var status []int
 	oldOutput, oldExit := output, exit
-	output, exit = &said, func(s int) { status = append(status, s) }
+	output, exit = &text, func(s int) { status = append(status, s) }
 	defer func() { output, exit = oldOutput, oldExit }()
 
 	func() { defer Guard() }()
-	if len(status) > 0 || said.Len() > 0 {
-		t.Fatalf("nothing has happened: %d, %s", status, said.String())
+	if len(status) > 0 || text.Len() > 0 {
+		t.Fatalf("nothing has happened: %d, %s", status, text.String())
 	}
 	func() {
 		defer func() { status = append(status, -1) }() // a waiting goroutine is notified after the end
@@ -51,7 +51,7 @@ func TestGuard(t *testing.T) {
 	if len(status) != 2 || status[0] != 1 {
 		t.Errorf("status %d", status)
 	}
-	if s := said.String(); !strings.HasPrefix(s, "sdlfilter: internal error: string at ") || strings.Count(s, "\n") != 1 || strings.Contains(s, "4711") {
-		t.Errorf("said %q", s)
+	if s := text.String(); !strings.HasPrefix(s, "sdlfilter: internal error: string at ") || strings.Count(s, "\n") != 1 || strings.Contains(s, "4711") {
+		t.Errorf("printed %q", s)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Entry is a record of the compacted topic. Whoever writes it puts the pipeline's
-// and the partition's name before the key.
+// Entry is a record of the compacted topic. The caller that writes it puts the pipeline's and the
+// partition's name before the key.
 type Entry struct {
 	Key, Value []byte
 }

@@ -62,7 +62,7 @@ func TestNothingAdded(t *testing.T) {
 	entries, err := l.Entries(0)
 	must(t, err)
 	if entries != nil {
-		t.Errorf("%d entries of nothing", len(entries))
+		t.Errorf("%d entries without records", len(entries))
 	}
 	l.Commit()
 	r := makeRows(rand.New(rand.NewPCG(4, 4)), 0, 200)
@@ -76,7 +76,7 @@ func TestNothingAdded(t *testing.T) {
 	before := l.written
 	l.Commit() // a transaction without records of the partition
 	if entries, err = l.Entries(next); err != nil || entries != nil || l.written != before {
-		t.Errorf("%d entries, %v, and what is written is %+v, before %+v", len(entries), err, l.written, before)
+		t.Errorf("%d entries, %v, and the written state is %+v, before %+v", len(entries), err, l.written, before)
 	}
 	l.Commit()
 	entries, err = l.Entries(next + 7)

@@ -102,7 +102,7 @@ func FuzzLoad(f *testing.F) {
 		l.Commit()
 		again, err := Load(o, "name", sequence(append(entries, written...)))
 		if err != nil {
-			t.Fatalf("what was taken up cannot be taken up again: %v", err)
+			t.Fatalf("a resumed state cannot be resumed again: %v", err)
 		}
 		if whole, _ := again.Counts(); whole != before.plus(delta) || again.Next() != next {
 			t.Fatalf("taken up again: %+v and next %d, want %+v and %d", whole, again.Next(), before.plus(delta), next)

@@ -103,9 +103,9 @@ func fingerprintOf(empty *assess.Accumulator, name string) (print fingerprint, e
 	return print, nil
 }
 
-// Stale reports whether Load found an assessment that was made with another
-// fingerprint or by another version, and so began anew. What came before is then
-// in no total any more, and whoever runs the stream should be told.
+// Stale reports whether Load found an assessment with another fingerprint or of another version,
+// and so began again. Earlier records are then in no total any more, and the operator of the stream
+// should be told.
 func (l *Ledger) Stale() bool { return l.stale }
 
 // Add takes a masked block of the partition into the delta: its records at Next

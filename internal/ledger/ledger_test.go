@@ -329,7 +329,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 			is, err := again.Whole().MarshalBinary()
 			must(t, err)
 			if !bytes.Equal(was, is) || again.Next() != l.Next() || again.written != l.written {
-				t.Fatalf("taken up from what is written the ledger is another: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
+				t.Fatalf("the resumed ledger differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
 			}
 			l = again
 			checkWhole(t, o, l, r)
@@ -391,12 +391,12 @@ func TestWithoutTransactions(t *testing.T) {
 				offset = to
 			}
 			if whole, _ := l.Counts(); whole.Read < int64(offset) {
-				t.Fatalf("seed %d: %d rows, and the offset is behind %d", seed, whole.Read, offset)
+				t.Fatalf("seed %d: %d rows, and the offset is after %d", seed, whole.Read, offset)
 			}
 			if rng.IntN(7) == 0 {
 				l = loaded(t, o, log.compacted(rng), limit)
 				if covered := r.after(l.Next()); covered < offset {
-					t.Fatalf("seed %d: %d rows are kept, and the offset is behind %d", seed, covered, offset)
+					t.Fatalf("seed %d: %d rows are kept, and the offset is after %d", seed, covered, offset)
 				}
 				checkWhole(t, o, l, r)
 			}

@@ -197,7 +197,7 @@ func TestStale(t *testing.T) {
 		first, err := Load(o, "name", sequence(both.log))
 		must(t, err)
 		if !first.Stale() || first.Next() != 0 {
-			t.Errorf("%s: what was left is taken up again", what)
+			t.Errorf("%s: an outdated state is resumed", what)
 		}
 		for i := 300; i < 340; i += 10 {
 			commit(t, first, both, r, i, i+10)

@@ -40,7 +40,7 @@ func same(tb testing.TB, got, want *assess.Accumulator) {
 
 type moments struct{ n, mi, mj, li, lj, cii, cjj, cij float64 }
 
-type taken struct {
+type decoded struct {
 	exact   []byte
 	sums    [][2]float64 // by column: Σ(y−x), Σ(x−y)²
 	moments []moments    // original, released: of columns 0, 1 and both
@@ -50,7 +50,7 @@ type taken struct {
 // sums.
 type walker struct {
 	rest []byte
-	taken
+	decoded
 }
 
 func (w *walker) pass(n int) []byte {
@@ -96,7 +96,7 @@ func (w *walker) order() {
 	}
 }
 
-func take(tb testing.TB, a *assess.Accumulator) taken {
+func take(tb testing.TB, a *assess.Accumulator) decoded {
 	tb.Helper()
 	data, err := a.MarshalBinary()
 	must(tb, err)
@@ -164,5 +164,5 @@ func take(tb testing.TB, a *assess.Accumulator) taken {
 	}
 	w.rest = w.rest[8:] // the sample's current threshold depends on when it was last pruned
 	w.pass(len(w.rest))
-	return w.taken
+	return w.decoded
 }

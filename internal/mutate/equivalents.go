@@ -21,7 +21,7 @@ var equivalent string
 // equivalence is a line of equivalent.
 type equivalence struct{ file, text, change, reason string }
 
-// equivalences reads a list. A reason is a sentence: one word is none.
+// equivalences reads a list. A reason is a sentence, not a single word.
 func equivalences(list string) (all []equivalence, err error) {
 	plain := strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\|`, "|")
 	for line := range strings.Lines(list) {

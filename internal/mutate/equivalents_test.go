@@ -105,14 +105,14 @@ func TestEquivalentNotDrawn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, none := drawn(settings{n: 100}, sample(settings{seed: 3}, packages), nil)
+	all, none := drawMutants(settings{n: 100}, sample(settings{seed: 3}, packages), nil)
 	if none != 0 || len(all) < 10 {
 		t.Fatal(len(all), none)
 	}
 	for _, at := range []int{0, 1, 4, len(all) - 1} {
 		same := map[span]bool{all[at].key(): true}
 		for n := 1; n <= len(all); n++ {
-			got, over := drawn(settings{n: n}, slices.Clone(all), same)
+			got, over := drawMutants(settings{n: n}, slices.Clone(all), same)
 			want, wantOver := slices.Delete(slices.Clone(all), at, at+1), 0
 			if n > at {
 				wantOver = 1

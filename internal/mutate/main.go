@@ -110,7 +110,7 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		mutants, over := drawn(s, mutants, same)
+		mutants, over := drawMutants(s, mutants, same)
 		if len(same) > 0 {
 			fmt.Fprintf(out, "# %d of equivalent.txt are not drawn; %d of them would have been\n", len(same), over)
 		}
@@ -195,9 +195,9 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached, 100*t.share())
 }
 
-// drawn are the first n mutants that compile and are not the same as the program, and how
+// drawMutants returns the first n mutants that compile and are not the same as the program, and how
 // many of the latter were passed over for them.
-func drawn(s settings, mutants []mutant, same map[span]bool) (some []mutant, over int) {
+func drawMutants(s settings, mutants []mutant, same map[span]bool) (some []mutant, over int) {
 	for _, m := range mutants {
 		if len(some) == s.n {
 			break

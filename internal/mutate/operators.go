@@ -245,7 +245,7 @@ func (w *walk) isString(n ast.Expr) bool {
 	return ok && basic.Info()&types.IsString != 0
 }
 
-// condition negates what is no comparison; comparisons negate themselves.
+// condition negates an expression that is not a comparison; comparisons negate themselves.
 func (w *walk) condition(n ast.Expr) {
 	switch n := n.(type) {
 	case *ast.BinaryExpr, *ast.UnaryExpr:

@@ -30,7 +30,7 @@ type span struct {
 	line, col, line2, col2 int
 }
 
-func (s span) holds(p token.Position) bool {
+func (s span) contains(p token.Position) bool {
 	after := p.Line > s.line || p.Line == s.line && p.Column >= s.col
 	before := p.Line < s.line2 || p.Line == s.line2 && p.Column < s.col2
 	return after && before
@@ -56,7 +56,7 @@ func (r *reached) total() (sum time.Duration) {
 func (r *reached) through(m mutant) []test {
 	var here []span
 	for _, s := range r.spans[m.pkg.ImportPath+"/"+filepath.Base(m.at.Filename)] {
-		if s.holds(m.at) {
+		if s.contains(m.at) {
 			here = append(here, s)
 		}
 	}

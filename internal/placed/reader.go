@@ -21,7 +21,7 @@ type reader struct {
 	inner          connectors.Reader
 	width          int // columns that are wanted; those behind them hold places
 	stream, record int // indexes of the place's columns
-	taken          *Places
+	places         *Places
 
 	ahead  chan *chunk // in the order of the source; nil before the first Next
 	stop   context.CancelFunc
@@ -147,7 +147,7 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	c, run := r.current, &r.current.runs[r.next]
 	r.next++
 	if run.placed {
-		if err := r.taken.add(run.stream, run.places); err != nil {
+		if err := r.places.add(run.stream, run.places); err != nil {
 			return nil, fmt.Errorf("%s: %w: one of the second is among records %d to %d of the file (columns %s)",
 				abilities.StreamName(r.source.Source, c.block.Stream), err, c.block.First+1, c.block.First+int64(c.block.N), and(r.source.columns.Names()))
 		}

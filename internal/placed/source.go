@@ -104,11 +104,11 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	r := &reader{source: s, width: len(layout.Read), stream: want(s.stream), record: want(s.record)}
 	taken := &s.places
 	if s.whole != nil {
-		taken = &s.whole.places // the parts that one process reads are held against one another
+		taken = &s.whole.places // the parts that one process reads are compared with each other
 	} else {
 		s.places = Places{}
 	}
-	r.taken = taken
+	r.places = taken
 	in, err := s.Source.Read(ctx, inner, cut)
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func TestOrder(t *testing.T) {
 				slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
 				Order(rows, values, nil)
 				if !slices.Equal(rows, want) {
-					t.Errorf("%s, %s of %d rows: the order is another one", name, what, n)
+					t.Errorf("%s, %s of %d rows: the order differs", name, what, n)
 				}
 			}
 		}
@@ -94,7 +94,7 @@ func TestOrderFunc(t *testing.T) {
 		want := slices.Clone(rows)
 		slices.SortFunc(want, compare)
 		if OrderFunc(rows, compare, func() bool { return false }); !slices.Equal(rows, want) {
-			t.Errorf("of %d rows: another order than that of a sort", n)
+			t.Errorf("%d rows: the order differs from that of a sort", n)
 		}
 	}
 }
@@ -109,23 +109,23 @@ func TestOrderGivesUp(t *testing.T) {
 		for i := range rows {
 			rows[i] = int32(n - i)
 		}
-		asked := 0
-		OrderFunc(rows, compare, func() bool { asked++; return asked == at })
-		if asked < at {
-			if asked < 2*5 || !slices.IsSortedFunc(rows, compare) {
-				t.Errorf("asks %d times for %d pieces", asked, 5)
+		checks := 0
+		OrderFunc(rows, compare, func() bool { checks++; return checks == at })
+		if checks < at {
+			if checks < 2*5 || !slices.IsSortedFunc(rows, compare) {
+				t.Errorf("asks %d times for %d pieces", checks, 5)
 			}
 			break
 		}
-		if asked > at {
-			t.Errorf("asks %d times more after it was told to give up", asked-at)
+		if checks > at {
+			t.Errorf("checks %d times more after it was cancelled", checks-at)
 		}
 	}
 	two, values := make([]int32, 2*many), make([]float64, 2*many)
-	asked := 0
-	Order(two, values, func() bool { asked++; return asked == 1 })
-	if asked != 1 {
-		t.Errorf("asks %d times, told to give up at once", asked)
+	checks := 0
+	Order(two, values, func() bool { checks++; return checks == 1 })
+	if checks != 1 {
+		t.Errorf("asks %d times, told to give up at once", checks)
 	}
 }
 

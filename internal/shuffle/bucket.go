@@ -285,8 +285,8 @@ func (s *sink) sorted(ctx context.Context, b *bucket) error {
 // give hands rows to the sink as a block.
 func (s *sink) give(ctx context.Context, batches []arrow.RecordBatch, rows []row) error {
 	b := new(microdata.Block)
-	b.Reset(0, s.given, len(rows), len(s.layout.Read))
-	s.given += int64(len(rows))
+	b.Reset(0, s.returned, len(rows), len(s.layout.Read))
+	s.returned += int64(len(rows))
 	index := make([]int, len(rows))
 	for i := range index {
 		index[i] = i

@@ -42,15 +42,15 @@ const (
 
 // sink hands its records to another one in the order of their ranks.
 type sink struct {
-	inner  connectors.Sink
-	layout *microdata.Layout
-	ranks  Ranks
-	dir    string
-	used   []int // indexes in Block.Columns of what is released, each once
-	schema *arrow.Schema
-	most   int64 // bytes of a bucket that is put in order in memory
-	level  level // by the first byte of the ranks
-	given  int64 // records that have been handed on
+	inner    connectors.Sink
+	layout   *microdata.Layout
+	ranks    Ranks
+	dir      string
+	used     []int // indexes in Block.Columns of what is released, each once
+	schema   *arrow.Schema
+	most     int64 // bytes of a bucket that is put in order in memory
+	level    level // by the first byte of the ranks
+	returned int64 // records that have been handed on
 }
 
 // Create prepares a shuffled release into a sink. The layout must decode every

@@ -29,7 +29,7 @@ type Input struct {
 	label  string
 	codec  compress.Codec
 	decode Decoder // nil: the text is UTF-8
-	owned  io.Closer
+	closer io.Closer
 	// head is what was read of once to find the types, decompressed where it
 	// was compressed, as UTF-8; text is what follows it, read by way of plain.
 	head  []byte
@@ -81,7 +81,7 @@ func OpenNeeded(ctx context.Context, path string, stdin io.Reader, decode Decode
 }
 
 func openOnce(ctx context.Context, r io.Reader, owned io.Closer, label string, decode Decoder) (*Input, error) {
-	in := &Input{once: compress.Ahead(r), label: label, owned: owned}
+	in := &Input{once: compress.Ahead(r), label: label, closer: owned}
 	in.once.WithContext(ctx)
 	mark := make([]byte, 4)
 	n, err := io.ReadFull(in.once, mark)
@@ -269,9 +269,9 @@ func (in *Input) Close() error {
 	if in.once != nil {
 		errs = append(errs, in.once.Close())
 	}
-	if in.owned != nil {
-		errs = append(errs, in.owned.Close())
-		in.owned = nil
+	if in.closer != nil {
+		errs = append(errs, in.closer.Close())
+		in.closer = nil
 	}
 	return errors.Join(errs...)
 }

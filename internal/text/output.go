@@ -100,10 +100,10 @@ func (o *Output) Write(ctx context.Context, stream int, p []byte) error {
 		return err
 	}
 	_, err := o.w.Write(p)
-	return o.named(err)
+	return o.withName(err)
 }
 
-func (o *Output) named(err error) error {
+func (o *Output) withName(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (o *Output) beginUpTo(stream int) error {
 			}
 			part, err := o.dir.Create(fmt.Sprintf("part-%05d%s", o.stream, o.extension()))
 			if err != nil {
-				return o.named(err)
+				return o.withName(err)
 			}
 			o.part, o.inDir = part, part
 		}
@@ -136,7 +136,7 @@ func (o *Output) beginUpTo(stream int) error {
 			}
 			o.w, o.ahead = w, 0
 			if _, err := o.w.Write(o.config.Begin(o.stream)); err != nil {
-				return o.named(err)
+				return o.withName(err)
 			}
 		}
 		o.stream++
@@ -169,7 +169,7 @@ func (o *Output) endPart() error {
 		err = errors.Join(err, o.dir.Settle(o.inDir))
 		o.part, o.inDir = nil, nil
 	}
-	return o.named(err)
+	return o.withName(err)
 }
 
 // Finish completes and syncs everything; streams is how many the source has.
@@ -185,9 +185,9 @@ func (o *Output) Finish(ctx context.Context) error {
 	}
 	switch {
 	case o.file != nil:
-		return o.named(o.file.Sync())
+		return o.withName(o.file.Sync())
 	case o.dir != nil:
-		return o.named(o.dir.Settled())
+		return o.withName(o.dir.Settled())
 	}
 	return nil
 }

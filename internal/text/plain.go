@@ -43,8 +43,8 @@ func characters(x uint64) (other, point uint64) {
 	return (x + 0x76*everyByte | x) & highBits, (y - everyByte) &^ y & highBits
 }
 
-// plainAt reads the field p[start:end]; false where it is no plain number, or lies so near
-// the end of p that eight bytes cannot be read.
+// plainAt reads the field p[start:end]. It returns false if the field is not a plain number, or is
+// so near the end of p that eight bytes cannot be read.
 func plainAt(p []byte, start, end uint32) (n plain, ok bool) {
 	if uint64(start)+9 > uint64(len(p)) || end-start-1 >= longestPlain {
 		return n, false
@@ -98,8 +98,8 @@ func leads(word uint64, size uint32) bool {
 	return true
 }
 
-// PlainKinds returns the kinds of the fields from the i-th on, up to the first of the n
-// that is no plain number, and the place of that one.
+// PlainKinds returns the kinds of the fields from the i-th on, up to the first of the n that is not
+// a plain number, and the place of that one.
 func (f *Fields) PlainKinds(i, n int) (k Kinds, next int) {
 	var reals, integers uint64
 	p, starts, ends, skip := f.Text, f.Starts, f.Ends, f.Skip
@@ -132,9 +132,9 @@ func (f *Fields) PlainKinds(i, n int) (k Kinds, next int) {
 	return k, i
 }
 
-// PlainFloats reads the fields from the i-th on to values, as ParseFloat does, up to the
-// first that is no plain number, and returns the place of that one. Where whole is true
-// fields with a point, and -0, are none.
+// PlainFloats reads the fields from the i-th on to values, like ParseFloat, up to the first that is
+// not a plain number, and returns the place of that one. If whole is true, fields with a point, and
+// -0, do not count as plain.
 func (f *Fields) PlainFloats(values []float64, i int, whole bool) (next int) {
 	p, starts, ends, skip := f.Text, f.Starts, f.Ends, f.Skip
 	at, to := i*f.StartStep, i*f.EndStep

@@ -65,11 +65,11 @@ func checkPlain(t *testing.T, p []byte) bool {
 // five of the relevant characters, and for longer ones.
 func TestPlainNumbers(t *testing.T) {
 	alphabet := []byte("0179.-/:e,+\x00\x0f\xae\xb0")
-	said := 0
+	classified := 0
 	var all func(p []byte, n int)
 	all = func(p []byte, n int) {
 		if checkPlain(t, p) {
-			said++
+			classified++
 		}
 		if n > 0 {
 			for _, c := range alphabet {
@@ -91,17 +91,17 @@ func TestPlainNumbers(t *testing.T) {
 			p[0] = '-'
 		}
 		if checkPlain(t, p) {
-			said++
+			classified++
 		}
 	}
 	for range 400_000 { // numbers of every size and with every number of decimals
 		x := rng.NormFloat64() * math.Pow(10, float64(rng.IntN(15)))
 		if checkPlain(t, strconv.AppendFloat(nil, x, 'f', rng.IntN(8), 64)) {
-			said++
+			classified++
 		}
 	}
-	if said < 250_000 {
-		t.Errorf("only %d were known", said)
+	if classified < 250_000 {
+		t.Errorf("only %d were known", classified)
 	}
 }
 
