@@ -28,8 +28,8 @@ func (c *checker) length(what string, got int) error {
 	return nil
 }
 
-// named returns an error if a name is empty or already used in the list.
-func (c *checker) named(list string, i int, name string) error {
+// checkName returns an error if a name is empty or already used in the list.
+func (c *checker) checkName(list string, i int, name string) error {
 	if name == "" || slices.Contains(c.names, name) {
 		return fmt.Errorf("%s[%d]: must have a name of its own, got %s", list, i, strconv.Quote(name))
 	}
@@ -44,7 +44,7 @@ func (c *checker) columns(d *Data) error {
 		if !(column.Grid >= 0) || math.IsInf(column.Grid, 1) {
 			return fmt.Errorf("%s: must have a finite grid, 0 where it is not known, got %v", at, column.Grid)
 		}
-		if err := errors.Join(c.named("numeric", i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.Released))); err != nil {
+		if err := errors.Join(c.checkName("numeric", i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.Released))); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (c *checker) columns(d *Data) error {
 		for i := range list.columns {
 			column := &list.columns[i]
 			at := list.name + " column " + strconv.Quote(column.Name)
-			if err := errors.Join(c.named(list.name, i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.released()))); err != nil {
+			if err := errors.Join(c.checkName(list.name, i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.released()))); err != nil {
 				return err
 			}
 		}

@@ -30,7 +30,7 @@ func Beside(found, limit float64, value, bound Writing) (text, rule string) {
 // Estimated returns a Writing that uses Pretty with n significant digits.
 func Estimated(n int) Writing {
 	return func(v float64, more int) (string, float64) {
-		return Pretty(v, n+more), says(Plain(v, n+more), v)
+		return Pretty(v, n+more), parsedValue(Plain(v, n+more), v)
 	}
 }
 
@@ -38,7 +38,7 @@ func Estimated(n int) Writing {
 func Counted(v float64, more int) (string, float64) {
 	if more == 0 {
 		text := Amount(v)
-		return text, says(strings.ReplaceAll(text, "−", "-"), v)
+		return text, parsedValue(strings.ReplaceAll(text, "−", "-"), v)
 	}
 	return Estimated(RiskDigits)(v, more)
 }
@@ -106,9 +106,9 @@ func roundedShare(v float64, more int, round func(float64) float64) (string, flo
 	return strings.ReplaceAll(s, "-", "−") + "\u00a0%", n / unit
 }
 
-// says returns the number that a text represents, without thousands separators, or v if
+// parsedValue returns the number that a text represents, without thousands separators, or v if
 // the text is not a number.
-func says(text string, v float64) float64 {
+func parsedValue(text string, v float64) float64 {
 	mantissa, power, raised := strings.Cut(strings.ReplaceAll(text, ",", ""), "×10")
 	if raised {
 		mantissa += "e" + lowered.Replace(power)

@@ -38,9 +38,9 @@ func TestStated(t *testing.T) {
 		0.05: {"0.05", "5\u00a0%"}, 0.07: {"0.07", "7\u00a0%"}, 0.050004: {"0.050004", "5.0004\u00a0%"}, 1: {"1", "100\u00a0%"}, 0: {"0", "0\u00a0%"},
 		5000.5: {"5,000.5", "500,050\u00a0%"}, 4e-5: {"4×10⁻⁵", "0.004\u00a0%"}, math.Inf(1): {"∞", "∞"},
 	} {
-		text, says := Stated(v, 0)
+		text, value := Stated(v, 0)
 		share, of := StatedShare(v, 0)
-		if text != want[0] || share != want[1] || says != v || of != v {
+		if text != want[0] || share != want[1] || value != v || of != v {
 			t.Errorf("%v is stated as %q and %q, want %q", v, text, share, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestBesideAnything(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func(text string) float64 {
 		text, isShare := strings.CutSuffix(text, "\u00a0%")
-		n := says(text, math.NaN())
+		n := parsedValue(text, math.NaN())
 		if isShare {
 			return n / 100
 		}

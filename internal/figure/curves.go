@@ -90,11 +90,11 @@ func (f *ruFrame) setting(s RUSetting) {
 	if s.Note != "" {
 		what = append(what, s.Note)
 	}
-	spoken := append([]string(nil), what...)
+	texts := append([]string(nil), what...)
 	for _, k := range s.Marks {
-		spoken = append(spoken, f.markText(k))
+		texts = append(texts, f.markText(k))
 	}
-	f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(strings.Join(spoken, "; "))))
+	f.open(class, fmt.Sprintf(` role="img"%s aria-label="%s"`, focus, escaped(strings.Join(texts, "; "))))
 	x := f.x(s.Efficiency)
 	f.line("guide", x, f.top, x, f.bottom)
 	for _, k := range s.Marks {

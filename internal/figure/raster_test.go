@@ -167,7 +167,7 @@ func TestEveryClassHasAStyle(t *testing.T) {
 	for _, found := range regexp.MustCompile(` class="([^"]*)"`).FindAllSubmatch(svg, -1) {
 		for _, class := range strings.Fields(string(found[1])) {
 			if !known[class] {
-				t.Errorf("no rule says anything of %q", class)
+				t.Errorf("no style rule for %q", class)
 			}
 		}
 	}

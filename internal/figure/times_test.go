@@ -38,7 +38,7 @@ func TestTimes(t *testing.T) {
 		}
 	}
 	if TimesSVG([]TimePanel{{Title: "none"}}, SVGOptions{Width: 500}) != nil {
-		t.Error("a picture of nothing")
+		t.Error("an empty picture")
 	}
 	checkFigure(t, TimesSVG([]TimePanel{{Points: []TimePoint{{at(0), math.NaN(), false}}}}, SVGOptions{Width: 500}))
 }

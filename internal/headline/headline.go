@@ -24,7 +24,7 @@ const (
 	Neutral Tone = "neutral" // grey: nothing was demanded
 )
 
-// Sign is what stands for the tone where there is no colour.
+// Sign replaces the colour of the tone where there are no colours.
 func (t Tone) Sign() string {
 	switch t {
 	case Good:
@@ -126,9 +126,8 @@ func (f *Figure) Hold(rules []assess.RuleVerdict, doubt string, limit func(asses
 	}
 }
 
-// Beside writes the figure's value beside the limit that it is held against, so that
-// the texts tell whether it is within, and returns the limit's. A figure that was not
-// measured keeps its text.
+// Beside formats the figure's value and its limit so that the texts show whether the value is
+// within the limit, and returns the limit's text. A figure that was not measured keeps its text.
 func (f *Figure) Beside(value, limit float64, as, bound figure.Writing) string {
 	text, rule := figure.Beside(value, limit, as, bound)
 	if !math.IsNaN(value) {
@@ -154,7 +153,7 @@ const WholePopulation = "without sampling weights (uniqueness.weight) the file i
 
 // Subject is what is known of the respondents beside their measures.
 type Subject struct {
-	Identity   *assess.Identity // nil: nobody was sought
+	Identity   *assess.Identity // nil: not searched for
 	Population bool             // weights say how many of the population a record stands for
 	// Unknown says why nothing can be inverted, "" where it was only not asked for.
 	Unknown string
@@ -278,7 +277,7 @@ func counted(v float64, one, many string) string {
 	return many
 }
 
-// NotMeasured is the note of a figure that nobody asked for.
+// NotMeasured is the note of a figure that was not requested.
 const NotMeasured = "not measured"
 
 func appendNew(list []string, s string) []string {

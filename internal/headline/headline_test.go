@@ -31,7 +31,7 @@ func TestHold(t *testing.T) {
 		var f Figure
 		f.Hold(c.rules, c.doubt, func(r assess.RuleVerdict) string { return r.Rule })
 		if f.Tone != c.tone || f.Rule != c.rule || f.Note != c.doubt {
-			t.Errorf("%+v, %q: %s, held against %q, note %q; want %s, %q", c.rules, c.doubt, f.Tone, f.Rule, f.Note, c.tone, c.rule)
+			t.Errorf("%+v, %q: %s, compared with %q, note %q; want %s, %q", c.rules, c.doubt, f.Tone, f.Rule, f.Note, c.tone, c.rule)
 		}
 	}
 	order := []Tone{Neutral, Good, Amber, Bad}
@@ -44,7 +44,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-func named(figures []Figure, measure string) *Figure {
+func figureOf(figures []Figure, measure string) *Figure {
 	for i := range figures {
 		if figures[i].Measure == measure {
 			return &figures[i]
@@ -75,7 +75,7 @@ func TestEveryMeasureShows(t *testing.T) {
 			{"demanded, not measured", nil, []assess.RuleVerdict{{Measure: m.Name, Limit: 0.25, Found: assess.Float(math.NaN())}}, Bad, math.NaN()},
 		} {
 			figures, _ := Respondents(Subject{Identity: c.id}, c.rules)
-			f := named(figures, m.Name)
+			f := figureOf(figures, m.Name)
 			if f == nil {
 				t.Errorf("%s, %s: is not shown", m.Name, c.what)
 				continue
@@ -89,9 +89,9 @@ func TestEveryMeasureShows(t *testing.T) {
 			}
 		}
 		figures, _ := Respondents(Subject{}, nil)
-		f := named(figures, m.Name)
+		f := figureOf(figures, m.Name)
 		if (f != nil) != (m.ByDefault && !m.Loss) || f != nil && (f.Tone != Neutral || !strings.Contains(f.Note, NotMeasured)) {
-			t.Errorf("%s, which nobody asked for: %+v", m.Name, f)
+			t.Errorf("%s, which was not requested: %+v", m.Name, f)
 		}
 	}
 }
@@ -102,13 +102,13 @@ func TestPopulationIsAnAssumption(t *testing.T) {
 	id := assess.Unmeasured()
 	id.MaxIndividualRisk, id.Linked = 0.5, 0.5
 	figures, assumptions := Respondents(Subject{Identity: id}, nil)
-	if f := named(figures, "max_individual_risk"); !strings.Contains(f.Note, "uniqueness.weight") || len(assumptions) != 1 {
+	if f := figureOf(figures, "max_individual_risk"); !strings.Contains(f.Note, "uniqueness.weight") || len(assumptions) != 1 {
 		t.Errorf("%+v, assumptions %q", f, assumptions)
 	}
-	if f := named(figures, "max_linked"); strings.Contains(f.Note, "population") {
+	if f := figureOf(figures, "max_linked"); strings.Contains(f.Note, "population") {
 		t.Errorf("linkage rests on no population: %+v", f)
 	}
-	if figures, assumptions = Respondents(Subject{Identity: id, Population: true}, nil); len(assumptions) != 0 || named(figures, "max_individual_risk").Note != "" {
+	if figures, assumptions = Respondents(Subject{Identity: id, Population: true}, nil); len(assumptions) != 0 || figureOf(figures, "max_individual_risk").Note != "" {
 		t.Errorf("weights were given: %+v, %q", figures, assumptions)
 	}
 	if _, assumptions = Respondents(Subject{}, nil); len(assumptions) != 0 {
@@ -122,11 +122,11 @@ func TestSampled(t *testing.T) {
 	id := assess.Unmeasured()
 	id.Sampled, id.Linked = true, 0.01
 	figures, _ := Respondents(Subject{Identity: id}, []assess.RuleVerdict{{Measure: "max_linked", Passed: true, Limit: 0.05, Found: 0.01}})
-	if f := named(figures, "max_linked"); f.Tone != Amber || f.Text != "1.0\u00a0%" || !strings.Contains(f.Note, "sample") {
+	if f := figureOf(figures, "max_linked"); f.Tone != Amber || f.Text != "1.0\u00a0%" || !strings.Contains(f.Note, "sample") {
 		t.Errorf("linked: %+v", f)
 	}
 	for _, measure := range []string{"min_k", "max_individual_risk"} {
-		if f := named(figures, measure); f.Tone != Amber || f.Text != "–" || !strings.Contains(f.Note, "assess.sample: all") {
+		if f := figureOf(figures, measure); f.Tone != Amber || f.Text != "–" || !strings.Contains(f.Note, "assess.sample: all") {
 			t.Errorf("%s: %+v", measure, f)
 		}
 	}
@@ -161,7 +161,7 @@ func TestInversion(t *testing.T) {
 		{Subject{Unknown: "which masks is not known"}, nil, Neutral, "–", "which masks is not known"},
 	} {
 		figures, _ := Respondents(c.s, c.rules)
-		if f := named(figures, "inversion"); f.Tone != c.tone || f.Text != c.text || f.Note != c.note {
+		if f := figureOf(figures, "inversion"); f.Tone != c.tone || f.Text != c.text || f.Note != c.note {
 			t.Errorf("%+v, want %s, %q, %q", f, c.tone, c.text, c.note)
 		}
 	}

@@ -115,8 +115,8 @@ func (m Noise) RiskOfTypicalInSample(squares float64) (float64, error) {
 	return checked(float64(m.N)/(m.variance()+squares), ps)
 }
 
-// RiskOfRecord is R = 1/λ² of a snooper who has linked the target's record and
-// takes y_t; +Inf without noise. Duncan et al. (2004), eq. 4.
+// RiskOfRecord is R = 1/λ² of an intruder who has linked the target's record and takes y_t; +Inf
+// without noise. Duncan et al. (2004), eq. 4.
 func (m Noise) RiskOfRecord() (float64, error) {
 	return checked(1/(m.Lambda*m.Lambda), m.Check())
 }

@@ -17,7 +17,7 @@ func TestRiskThatNoRuleLimitsIsSaid(t *testing.T) {
 	efficient := rumap.Rule{MinEfficiency: &least}
 	for name, test := range map[string]struct {
 		rules []rumap.Rule
-		says  bool
+		warns bool
 	}{
 		"efficiency":        {[]rumap.Rule{efficient}, true},
 		"risk":              {[]rumap.Rule{efficient, {MaxRisk: &most}}, false},
@@ -40,12 +40,12 @@ func TestRiskThatNoRuleLimitsIsSaid(t *testing.T) {
 		if (m.Recommended == nil) != (name == "impossible") {
 			t.Fatalf("%s: recommended %+v: %s", name, m.Recommended, m.Reason)
 		}
-		if got := m.RiskUnlimited(); strings.Contains(got, "No rule limits") != test.says {
+		if got := m.RiskUnlimited(); strings.Contains(got, "No rule limits") != test.warns {
 			t.Errorf("%s: says %q", name, got)
 		}
 		var b bytes.Buffer
 		rumap.Summary(&b, m, false, 0)
-		if strings.Contains(b.String(), "No rule limits how near a snooper comes") != test.says {
+		if strings.Contains(b.String(), "No rule limits how near a snooper comes") != test.warns {
 			t.Errorf("%s: the summary is\n%s", name, b.String())
 		}
 		if m.Categories = []string{"region"}; m.RiskUnlimited() != "" {

@@ -42,10 +42,10 @@ func (s series) knowledge() string {
 	return s.subjects[0].Knowledge
 }
 
-// drawn are the series of a map's picture, and how many subjects are left to the
+// seriesToDraw are the series of a map's picture, and how many subjects are left to the
 // table: those named, or the protected ones, or, where no rule limits R, the
 // typical target of a linked record and the worst of all.
-func (m *Map) drawn(named []Subject) (list []series, left int) {
+func (m *Map) seriesToDraw(named []Subject) (list []series, left int) {
 	all := m.Subjects()
 	subjects := named
 	if len(subjects) == 0 {
@@ -222,7 +222,7 @@ func curvesOf(runs []run, label string, style figure.RUStyle, place func(*Point)
 func (m *Map) Alternatives() (curves []figure.RUCurve, key []figure.RUKey) {
 	m = m.within() // the efficiency of the release is that within its own records
 	strategies := m.Strategies()
-	list, _ := m.drawn(nil)
+	list, _ := m.seriesToDraw(nil)
 	if len(strategies)*len(list) > 6 {
 		list = []series{{"worst protected target", m.Protected()}}
 	}

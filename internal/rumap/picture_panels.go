@@ -29,7 +29,7 @@ func (p *panel) lines() (n int) {
 // most 8 each: one for each subject, in which the strategies are compared; where those
 // are too many, one for each strategy, or for each of both.
 func (m *Map) Pictures(subjects ...Subject) []figure.RUMap {
-	list, left := m.drawn(subjects)
+	list, left := m.seriesToDraw(subjects)
 	strategies := m.Strategies()
 	var out []figure.RUMap
 	for _, p := range m.panels(strategies, list) {

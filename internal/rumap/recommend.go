@@ -131,7 +131,7 @@ func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
 			continue
 		}
 		rule := k
-		if k >= m.given {
+		if k >= m.gateRules {
 			rule = slices.IndexFunc(m.Rules, func(r Rule) bool { return r.Words == one.Rule })
 		}
 		if rule < 0 {
@@ -205,7 +205,7 @@ func (m *Map) binding(chosen int) []Binding {
 // prevents says why no point is admissible: a rule that holds at no point, and how near
 // the nearest one comes, or rules that hold at no point together.
 func (m *Map) prevents() string {
-	holds := make([]int, len(m.Rules))
+	satisfied := make([]int, len(m.Rules))
 	nearest := make([]*Broken, len(m.Rules))
 	where := make([]int, len(m.Rules))
 	possible, why := 0, ""
@@ -225,7 +225,7 @@ func (m *Map) prevents() string {
 		}
 		for r := range m.Rules {
 			if !broken[r] {
-				holds[r]++
+				satisfied[r]++
 			}
 		}
 	}
@@ -236,16 +236,16 @@ func (m *Map) prevents() string {
 	for r, rule := range m.Rules {
 		n := nearest[r]
 		switch {
-		case holds[r] == 0 && n != nil && n.Found == n.Found:
+		case satisfied[r] == 0 && n != nil && n.Found == n.Found:
 			what := ""
 			if n.Target != "" && (rule.Target == "" || rule.Knowledge == "") {
 				what = " (" + n.Target + " by " + n.Knowledge + ")"
 			}
 			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, rule.besideLimit(n.Found), what, m.Points[where[r]].Where()))
-		case holds[r] == 0:
+		case satisfied[r] == 0:
 			never = append(never, fmt.Sprintf("%s: it could not be measured", rule))
-		case holds[r] < possible:
-			some = append(some, fmt.Sprintf("%s at %d", rule, holds[r]))
+		case satisfied[r] < possible:
+			some = append(some, fmt.Sprintf("%s at %d", rule, satisfied[r]))
 		}
 	}
 	if len(never) > 0 {

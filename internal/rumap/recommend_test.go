@@ -95,17 +95,17 @@ func TestRecommendHoldsBack(t *testing.T) {
 	m := additive(0.1, 0.2, 0.25)
 	m.SetRules([]assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5.1)}}, false)
 	m.Judge()
-	asked := []int{}
+	tries := []int{}
 	err := m.Recommend(200, func(i int) (Point, error) {
-		asked = append(asked, i)
+		tries = append(tries, i)
 		p := additive(0.1, 0.19, 0.25).Points[i]
 		return p, nil
 	}, passes)
 	if err != nil || m.Recommended == nil || m.Recommended.Point != 2 || m.Recommended.HeldBack != 200 {
 		t.Fatalf("recommended %+v, %v", m.Recommended, err)
 	}
-	if !slices.Equal(asked, []int{1, 2}) {
-		t.Errorf("measured again: %v", asked)
+	if !slices.Equal(tries, []int{1, 2}) {
+		t.Errorf("measured again: %v", tries)
 	}
 	if p := m.Points[1]; p.Admissible || len(p.Broken) != 1 || !p.Broken[0].HeldBack {
 		t.Errorf("the point that failed: %+v", p)

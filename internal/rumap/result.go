@@ -36,7 +36,7 @@ type Map struct {
 	Recommended *Recommended `json:"recommended" doc:"the admissible point with the greatest utility; null if there is none"` // nil where no point is admissible
 	Reason      string       `json:"reason,omitempty" doc:"why no point is recommended"`                                      // what prevents it, where none is
 
-	given int // rules of the gate; behind them in Rules is what a run demands by itself
+	gateRules int // rules of the gate; behind them in Rules is what a run demands by itself
 }
 
 // Axis is one parameter that runs over a range.
@@ -61,7 +61,7 @@ type Rule struct {
 	Limit   *assess.Float `json:"limit,omitempty" doc:"the limit on this measure"`
 	Words   string        `json:"words,omitempty" doc:"the rule about this measure in words"`
 
-	inRun bool // a run demands it by itself and has judged it: points cannot be held against it
+	inRun bool // a requirement of a run, judged by the run itself: points cannot be compared with it
 }
 
 // Point is one choice of all parameters.
@@ -71,7 +71,7 @@ type Point struct {
 	Records    int64              `json:"records,omitempty" doc:"number of released records, if the points have different samples"`
 	U0         assess.Float       `json:"U0,omitempty" doc:"utility of these records unmasked"`
 	Efficiency assess.Float       `json:"efficiency" doc:"U/U0, with U0 of the map"` // U/U₀
-	// EfficiencyGate is what min_efficiency is held against: assess.Utility has it.
+	// EfficiencyGate is the efficiency that min_efficiency limits: assess.Utility defines it.
 	EfficiencyGate assess.Float `json:"efficiency_gate"`
 	Sampled        bool         `json:"sampled,omitempty"` // whether U rests on the keyed sample
 	Approximate    bool         `json:"approximate,omitempty"`

@@ -41,7 +41,7 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		}
 		m.Rules = append(m.Rules, one)
 	}
-	m.given = len(m.Rules)
+	m.gateRules = len(m.Rules)
 	if inversion {
 		nothing := int64(0)
 		found := assess.Judge(nil, &assess.Measures{Identity: &assess.Identity{Inverted: &nothing}}).Rules[0]

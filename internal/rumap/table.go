@@ -109,7 +109,7 @@ func (t *table) verdict() {
 	t.Line("")
 }
 
-// unjudged says in amber which rules no point could be held against.
+// unjudged lists in amber the rules that could not be judged for any point.
 func (t *table) unjudged() {
 	if len(t.m.Unjudged) > 0 {
 		t.Wrapped("  ", "33", "not judged at any point: "+figure.Printable(strings.Join(t.m.Unjudged, "; ")))
@@ -155,10 +155,10 @@ const (
 
 // tableColumns are the columns for which a strategy's table has room.
 type tableColumns struct {
-	axes    []Axis
-	widths  []int // of the axes
-	subject int   // of the worst protected target; below leastSubject it is left out
-	known   int   // of R in the column's unit; 0: it is left out
+	axes       []Axis
+	widths     []int // of the axes
+	subject    int   // of the worst protected target; below leastSubject it is left out
+	rUnitWidth int   // of R in the column's unit; 0: it is left out
 }
 
 // leastSubject is the least width of the column that names a target.
@@ -169,25 +169,25 @@ const leastSubject = 8
 // target is the worst, and R in the column's unit.
 func (t *table) columns(name string) (c tableColumns, head string) {
 	const least = efficiencyWidth + riskWidth + markWidth + 2
-	c = tableColumns{axes: t.m.axesOf(name), known: knownWidth}
-	if least+c.known+10*len(c.axes) > t.Width || len(t.m.Categories) > 0 {
-		c.known = 0
+	c = tableColumns{axes: t.m.axesOf(name), rUnitWidth: knownWidth}
+	if least+c.rUnitWidth+10*len(c.axes) > t.Width || len(t.m.Categories) > 0 {
+		c.rUnitWidth = 0
 	}
 	head = "  "
 	for _, a := range c.axes {
 		name := figure.Printable(t.m.Label(a))
-		width := min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-c.known)/len(c.axes)))
+		width := min(max(figure.Cells(name)+2, 10), 22, max(10, (t.Width-least-c.rUnitWidth)/len(c.axes)))
 		c.widths = append(c.widths, width)
 		head += figure.Left(t.Cut(name, width-2), width)
 	}
-	c.subject = min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-c.known-markWidth-2)
+	c.subject = min(24, t.Width-figure.Cells(head)-efficiencyWidth-riskWidth-c.rUnitWidth-markWidth-2)
 	head += figure.Left("efficiency", efficiencyWidth)
 	if c.subject >= leastSubject {
 		head += "  " + figure.Pad(t.Cut("worst protected", c.subject), c.subject)
 	}
 	head += figure.Left("R", riskWidth)
-	if c.known > 0 {
-		head += figure.Left(t.Words("known to ±"), c.known)
+	if c.rUnitWidth > 0 {
+		head += figure.Left(t.Words("known to ±"), c.rUnitWidth)
 	}
 	return c, t.Cut(head, t.Width-markWidth) + figure.Left("admissible", markWidth)
 }
@@ -250,8 +250,8 @@ func (t *table) row(c tableColumns, p *Point) string {
 		row += "  " + figure.Pad(t.Cut(what, c.subject), c.subject)
 	}
 	row += figure.Left(t.Words(risk), riskWidth)
-	if c.known > 0 {
-		row += figure.Left(t.Words(rmse), c.known)
+	if c.rUnitWidth > 0 {
+		row += figure.Left(t.Words(rmse), c.rUnitWidth)
 	}
 	return t.Cut(row, t.Width-markWidth)
 }

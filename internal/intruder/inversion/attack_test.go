@@ -141,7 +141,7 @@ func TestCertaintyHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			masks := []transform.Spec{s}
 			out := mask(t, census(t), 5000, masks)
-			known := told(out)
+			known := publishedMoments(out)
 			known.Window = 5000
 			for _, confidence := range []float64{0.7, 1} {
 				r, err := Attack(t.Context(), masks, known, Release{Columns: out}, Options{Confidence: confidence})
@@ -167,14 +167,14 @@ func TestCertaintyHolds(t *testing.T) {
 func TestUnswappedFollowsFromKeys(t *testing.T) {
 	masks := []transform.Spec{swapOf(1, "unique", "dataset")}
 	out := mask(t, census(t), 0, masks)
-	r, err := Attack(t.Context(), masks, told(out), Release{Columns: out}, Options{})
+	r, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.Columns[0].By != Unswapped || r.Passed {
 		t.Errorf("%+v", r.Columns[0])
 	}
-	alone, err := Attack(t.Context(), masks, told(out), Release{Columns: out[:1]}, Options{})
+	alone, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out[:1]}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestUnswappedFollowsFromKeys(t *testing.T) {
 	for i, v := range out[3].Released {
 		codes[i] = int32(v)
 	}
-	coded, err := Attack(t.Context(), masks, told(out), Release{Columns: out[:3], Keys: []Key{{"region", codes}}}, Options{})
+	coded, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out[:3], Keys: []Key{{"region", codes}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestUnswappedFollowsFromKeys(t *testing.T) {
 	}
 	masks = append(masks, noiseOf("experience", "3", ""))
 	out = mask(t, census(t), 0, masks)
-	r, err = Attack(t.Context(), masks, told(out), Release{Columns: out[:1]}, Options{})
+	r, err = Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out[:1]}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestAffineReleases(t *testing.T) {
 			y[i] = c.f(v)
 		}
 		out := []Column{{"wage", 0.01, x, y}}
-		r, err := Attack(t.Context(), nil, told(out), Release{Columns: out}, Options{})
+		r, err := Attack(t.Context(), nil, publishedMoments(out), Release{Columns: out}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,7 +253,7 @@ func TestRecentredNoisePasses(t *testing.T) {
 	for i, y := range out[0].Released {
 		out[0].Released[i] = math.Round(100*(before.mean+(y-after.mean)*before.sd/after.sd)) / 100
 	}
-	r, err := Attack(t.Context(), masks, told(out), Release{Columns: out}, Options{})
+	r, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestHeaps(t *testing.T) {
 	f := census(t)[:1]
 	masks := []transform.Spec{clipOf("wage", ptr(50.0), nil, "")}
 	out := mask(t, f, 0, masks)
-	known := told(out)
+	known := publishedMoments(out)
 	known.Extremes = map[string]Extremes{"wage": {50.05, 18777.2}}
 	r, err := Attack(t.Context(), masks, known, Release{Columns: out}, Options{})
 	if err != nil {
@@ -373,7 +373,7 @@ func TestGuessAndMissing(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	gone := Column{"a", 1, []float64{7, 8}, []float64{nan, nan}}
-	if r, err = Attack(t.Context(), nil, told([]Column{gone}), Release{Columns: []Column{gone}}, Options{}); err != nil || !r.Passed {
+	if r, err = Attack(t.Context(), nil, publishedMoments([]Column{gone}), Release{Columns: []Column{gone}}, Options{}); err != nil || !r.Passed {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -423,7 +423,7 @@ func BenchmarkAttack(b *testing.B) {
 	}
 	masks := []transform.Spec{swapOf(0.5, "unique", ""), noiseOf("wage", "35%", "")}
 	out := mask(b, big, 65536, masks)
-	known := told(out)
+	known := publishedMoments(out)
 	known.Window = 65536
 	b.ReportAllocs()
 	for b.Loop() {

@@ -107,7 +107,7 @@ func category(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32
 	var drawn *transform.Randomising
 	recoded, mixed := false, false
 	for _, m := range masks {
-		if !named(m.Params.Masks(), c.Name) {
+		if !containsName(m.Params.Masks(), c.Name) {
 			continue
 		}
 		switch a := transform.ActionOf(m.Params, c.Name, 0).(type) {

@@ -258,17 +258,17 @@ func TestPosteriorInStrata(t *testing.T) {
 		s[i] = int32(g.IntN(2))
 		x[i] = int32([][]int{{0, 0, 0, 0, 0, 1, 1, 1, 2, 2}, {0, 1, 1, 2, 2, 2, 2, 2, 2, 2}}[s[i]][g.IntN(10)])
 	}
-	first, came := make([]int32, n), map[[2]int32][]int32{}
+	first, origins := make([]int32, n), map[[2]int32][]int32{}
 	for i := range x {
 		if first[i] = x[i]; g.Float64() >= keep {
 			first[i] = (x[i] + 1 + int32(g.IntN(2))) % 3
 		}
 		at := [2]int32{s[i], first[i]}
-		came[at] = append(came[at], x[i])
+		origins[at] = append(origins[at], x[i])
 	}
 	of, pair := map[[2]int32]int{}, map[[3]int32]int{}
 	for i := range x {
-		among := came[[2]int32{s[i], first[i]}]
+		among := origins[[2]int32{s[i], first[i]}]
 		y[i] = among[g.IntN(len(among))]
 		of[[2]int32{s[i], y[i]}]++
 		pair[[3]int32{s[i], x[i], y[i]}]++

@@ -114,8 +114,8 @@ func mask(tb testing.TB, columns []field, window int, masks []transform.Spec) []
 	return out
 }
 
-// told returns the published mean and SD of all columns.
-func told(columns []Column) Published {
+// publishedMoments returns the published mean and SD of all columns.
+func publishedMoments(columns []Column) Published {
 	p := Published{Moments: map[string]Moments{}}
 	for _, c := range columns {
 		s := sideOf(c.Original)
@@ -136,7 +136,7 @@ func attack(t *testing.T, columns []field, masks ...transform.Spec) ColumnResult
 		columns = columns[:1]
 	}
 	out := mask(t, columns, 0, masks)
-	r, err := Attack(t.Context(), masks, told(out), Release{Columns: out}, Options{})
+	r, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -245,7 +245,7 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 func (a *attacker) actions(masks []transform.Spec) ([]transform.Action, error) {
 	actions := make([]transform.Action, len(masks))
 	for i, m := range masks {
-		if !named(m.Params.Masks(), a.column.Name) {
+		if !containsName(m.Params.Masks(), a.column.Name) {
 			continue
 		}
 		if actions[i] = transform.ActionOf(m.Params, a.column.Name, a.sd()); actions[i] == nil {
@@ -316,7 +316,7 @@ func redrawOf(later []transform.Action) *transform.Bounding {
 	return nil
 }
 
-func named(columns []string, name string) bool {
+func containsName(columns []string, name string) bool {
 	for _, c := range columns {
 		if c == name {
 			return true

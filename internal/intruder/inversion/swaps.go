@@ -14,11 +14,11 @@ func errUnknown(m transform.Spec) error {
 // swapReach determines which records a swap can have changed. Swaps do not change the
 // keys that define their groups, and the candidates follow from these keys.
 type swapReach struct {
-	release *Release
-	masks   []transform.Spec
-	window  int
-	n       int
-	known   map[int][]float32 // by mask: a lower bound of the probability that a record was not moved
+	release      *Release
+	masks        []transform.Spec
+	window       int
+	n            int
+	unmovedCache map[int][]float32 // by mask: a lower bound of the probability that a record was not moved
 }
 
 // link returns the link of mask i, a swap, on each of its columns.
@@ -27,13 +27,13 @@ func (s *swapReach) link(i int, m transform.Exchange) link {
 	if rate == 0 {
 		return link{kind: Identity, trivial: true}
 	}
-	if s.known == nil {
-		s.known = map[int][]float32{}
+	if s.unmovedCache == nil {
+		s.unmovedCache = map[int][]float32{}
 	}
-	if _, done := s.known[i]; !done {
-		s.known[i] = s.unmoved(i, m)
+	if _, done := s.unmovedCache[i]; !done {
+		s.unmovedCache[i] = s.unmoved(i, m)
 	}
-	unmoved := s.known[i]
+	unmoved := s.unmovedCache[i]
 	return link{kind: Unswapped, certain: func(y, p []float64) {
 		for r := range y {
 			if unmoved == nil {
@@ -109,7 +109,7 @@ func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 // column's values at the time of the swap are unknown.
 func (s *swapReach) refine(group []int32, i int, name string) bool {
 	for _, later := range s.masks[i+1:] {
-		if named(later.Params.Masks(), name) {
+		if containsName(later.Params.Masks(), name) {
 			return false
 		}
 	}

@@ -82,17 +82,17 @@ func fromBeyond(tiers []tier, y, p []float64, edge, end, reach float64) {
 		if from > to {
 			from, to = to, from
 		}
-		var come float64
+		var incoming float64
 		for s, count := range sources {
 			if count == 0 {
 				continue
 			}
 			x := edge - sign*reach*(float64(s)+0.5)/sourceCells
 			e := tierOf(tiers, x).noise
-			come += count * (e.below(to-x) - e.below(from-x))
+			incoming += count * (e.below(to-x) - e.below(from-x))
 		}
 		if seen[c] > 0 {
-			share[c] = max(0, 1-come/seen[c])
+			share[c] = max(0, 1-incoming/seen[c])
 		}
 	}
 	for i, v := range y {
