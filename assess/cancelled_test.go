@@ -84,7 +84,7 @@ func TestEndedAtEveryStep(t *testing.T) {
 					if ctx.left.Load() >= 0 {
 						break
 					}
-					t.Errorf("%s, %s: it was ended after %d steps and says nothing of it", name, what, steps)
+					t.Errorf("%s, %s: it was cancelled after %d steps and returns no error", name, what, steps)
 				} else if ended++; !errors.Is(err, context.Canceled) {
 					t.Errorf("%s, %s: ended after %d steps: %v", name, what, steps, err)
 				}

@@ -10,14 +10,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// pulled draws new values around half of a record's value: a mask with a bias, and with a variance
+// halving draws new values around half of a record's value: a mask with a bias, and with a variance
 // for each record.
-type pulled struct{ seed uint64 }
+type halving struct{ seed uint64 }
 
-func (pulled) NeedsSurvey() bool             { return false }
-func (pulled) Survey(*microdata.Block) error { return nil }
-func (pulled) EndSurvey() error              { return nil }
-func (p pulled) Apply(b *microdata.Block) error {
+func (halving) NeedsSurvey() bool             { return false }
+func (halving) Survey(*microdata.Block) error { return nil }
+func (halving) EndSurvey() error              { return nil }
+func (p halving) Apply(b *microdata.Block) error {
 	rng := rand.New(rand.NewPCG(p.seed, uint64(b.Stream)+1))
 	v := b.Columns[0].Mutable()
 	for i, x := range v.Values {
@@ -53,7 +53,7 @@ func TestRiskOfCopies(t *testing.T) {
 		sum, mean, position := make([]float64, n), 0.0, 0.0
 		for c := range m {
 			b := block()
-			if err := (pulled{uint64(1000 + d*m + c)}).Apply(b); err != nil {
+			if err := (halving{uint64(1000 + d*m + c)}).Apply(b); err != nil {
 				t.Fatal(err)
 			}
 			y := b.Columns[0].Out().Values
@@ -74,11 +74,11 @@ func TestRiskOfCopies(t *testing.T) {
 	risks := func(copies, replicates, sample int) map[string]Risk {
 		o := Options{Columns: []Column{{Name: "x", Masked: true, Copies: copies}}, Sample: sample, Replicates: replicates, Targets: []string{"min", "p50", "max"}}
 		if replicates > 0 {
-			o.Replicate = func(m int) Masker { return pulled{uint64(m)} }
+			o.Replicate = func(m int) Masker { return halving{uint64(m)} }
 		}
 		a := newAccumulator(t, o)
 		b := block()
-		if err := (pulled{1 << 40}).Apply(b); err != nil {
+		if err := (halving{1 << 40}).Apply(b); err != nil {
 			t.Fatal(err)
 		}
 		a.Add(b)

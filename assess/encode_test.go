@@ -113,7 +113,7 @@ func TestImplausibleCounts(t *testing.T) {
 		return a
 	}
 	if !fill().plausible() {
-		t.Fatal("what was added is not plausible")
+		t.Fatal("added records are not plausible")
 	}
 	records := fill().records
 	for name, change := range map[string]func(a *Accumulator){

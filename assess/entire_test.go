@@ -42,7 +42,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	}
 	// The sample has all records: it makes no difference.
 	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made.Load() == 0 {
-		t.Errorf("all records are held, and a mask of all of them has other figures")
+		t.Errorf("the sample has all records, but a mask of all records gives other figures")
 	}
 	for what, m := range map[string][2]*Measures{
 		"a sample":        {measures(true, 500, 5, false), measures(false, 500, 0, false)},

@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
-// foreseen is the number of columns whose expectations are in memory at once, with values of
+// columnsInMemory is the number of columns whose expectations are in memory at once, with values of
 // every record of the sample.
-const foreseen = 8
+const columnsInMemory = 8
 
 // columnLaw is the law of a masked column.
 type columnLaw struct {
@@ -44,7 +44,7 @@ func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
 	if r.spectra == nil {
 		r.spectra = make([]*tally.Spectrum, len(r.a.opts.Columns))
 	}
-	for part := range slices.Chunk(laws, foreseen) {
+	for part := range slices.Chunk(laws, columnsInMemory) {
 		if err := r.place(ctx, r.expect(part)); err != nil {
 			return err
 		}

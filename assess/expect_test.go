@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// drawn returns n values with two decimals.
-func drawn(n int, seed uint64, draw func(r *rand.Rand) float64) []float64 {
+// drawValues returns n values with two decimals.
+func drawValues(n int, seed uint64, draw func(r *rand.Rand) float64) []float64 {
 	r := rand.New(rand.NewPCG(seed, 7))
 	x := make([]float64, n)
 	for i := range x {
@@ -53,7 +53,7 @@ func ofSample(tb testing.TB, key keystream.Key, sample, replicates int, chain *t
 // smaller variance is not a gain in precision.
 func TestClipOfSkewedData(t *testing.T) {
 	const n = 60_000
-	x := drawn(n, 5, paretos)
+	x := drawValues(n, 5, paretos)
 	for seed := range byte(5) {
 		secret := make([]byte, 32)
 		for i := range secret {
@@ -109,7 +109,7 @@ func TestBeyondTheSample(t *testing.T) {
 		"bias": {bias}, "noise, clip": {noise(900, ""), clip("")}, "redraw": {noise(900, ""), clip("redraw")},
 	} {
 		for shape, draw := range shapes {
-			x := drawn(n, 3, draw)
+			x := drawValues(n, 3, draw)
 			chain := chainOf(t, key, masks...)
 			full, part := ofSample(t, key, -1, m, chain, x), ofSample(t, key, 2_000, m, chain, x)
 			see := func(what string, got, want, se, slack float64) {

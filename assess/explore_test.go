@@ -243,7 +243,7 @@ func TestExploreInParts(t *testing.T) {
 		one, err := a.Explore(context.Background(), e)
 		must(t, err)
 		if got, want := fmt.Sprint(all[p]), fmt.Sprint(one[0]); got != want {
-			t.Errorf("point %d differs from what is found of it alone", p)
+			t.Errorf("point %d differs from its result alone", p)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func TestExploreRefuses(t *testing.T) {
 		name string
 		a    *Accumulator
 		e    Exploration
-		says string
+		want string
 	}{
 		{"no records", newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "there are no records"},
 		{"no points", a, Exploration{Replicate: one, From: 1, Replicates: 2}, few},
@@ -290,8 +290,8 @@ func TestExploreRefuses(t *testing.T) {
 		{"a part for swaps", full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "need all records in the sample"},
 		{"nothing wrong", a, Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, ""},
 	} {
-		if _, err := c.a.Explore(context.Background(), c.e); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.says)
+		if _, err := c.a.Explore(context.Background(), c.e); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
 	if _, err := a.Explore(context.Background(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2, By: []int{9}}); err == nil {

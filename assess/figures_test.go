@@ -276,11 +276,11 @@ func TestFiguresOfMeasures(t *testing.T) {
 func TestFiguresOfExplorations(t *testing.T) {
 	key := testKey(t)
 	for name, c := range map[string]struct {
-		sample   int
-		by       []int
-		lawful   bool
-		told     bool
-		exchange bool
+		sample       int
+		by           []int
+		lawful       bool
+		expectations bool
+		exchange     bool
 	}{
 		"all": {-1, nil, false, false, false}, "all by group": {-1, []int{2, 3}, false, false, false}, "by group and wage told": {-1, []int{3}, false, true, true},
 		"sample": {110, nil, false, false, false}, "sample with laws": {110, nil, true, false, false}, "sample with laws by group": {110, []int{3}, true, false, true},
@@ -299,7 +299,7 @@ func TestFiguresOfExplorations(t *testing.T) {
 			if c.lawful {
 				e.Law = func(point int, column string) Law { return lawOf(chains[point])(column) }
 			}
-			if c.told {
+			if c.expectations {
 				e.Exchange = []Exchange{exchangeOf{1}, exchangeOf{2}}
 			}
 			found, err := a.Explore(context.Background(), e)

@@ -15,7 +15,7 @@ func TestRulesAboutRespondents(t *testing.T) {
 		rule   Rule
 		id     *Identity
 		passed bool
-		says   string
+		want   string
 	}{
 		{"linked", Rule{MaxLinked: ptr(0.04)}, found, true, ""},
 		{"linked more", Rule{MaxLinked: ptr(0.039)}, found, false, "mask the keys"},
@@ -34,7 +34,7 @@ func TestRulesAboutRespondents(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, ps)
 		}
 		v := Judge([]Rule{c.rule}, &Measures{Identity: c.id})
-		if v.Passed != c.passed || v.Rules[0].Passed != c.passed || !strings.Contains(v.Rules[0].Advice, c.says) || (v.Rules[0].Advice == "") != c.passed {
+		if v.Passed != c.passed || v.Rules[0].Passed != c.passed || !strings.Contains(v.Rules[0].Advice, c.want) || (v.Rules[0].Advice == "") != c.passed {
 			t.Errorf("%s: %+v, want %v", c.name, v.Rules[0], c.passed)
 		}
 	}
@@ -83,7 +83,7 @@ func TestPairs(t *testing.T) {
 					y = 1
 				}
 				if p.Original[0][i] != x || p.Released[0][i] != y || p.Carried[0][i] != Code(&fresh.Columns[2], i) {
-					t.Fatalf("record %d is not what was added", i)
+					t.Fatalf("record %d differs from the added one", i)
 				}
 			}
 		}

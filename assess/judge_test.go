@@ -356,19 +356,19 @@ func TestJudgeHoldsTheLaw(t *testing.T) {
 	m := func(gated bool) *Measures {
 		return &Measures{Gated: gated, Columns: []ColumnMeasures{{Name: "a", Masked: true, Original: Moments{N: 8}, Released: Moments{N: 8}, Unchanged: &count, UnchangedExplained: &explained, UnchangedExcess: true}}}
 	}
-	holds := Rule{Column: "a", MaxUnchanged: ptr(1)}
+	satisfied := Rule{Column: "a", MaxUnchanged: ptr(1)}
 	elsewhere := Rule{Column: "b", MaxUnchanged: ptr(1)}
 	for _, c := range []struct {
-		rules  []Rule
-		gated  bool
-		passed bool
-		judged int
+		rules    []Rule
+		withGate bool
+		passed   bool
+		judged   int
 	}{
-		{nil, false, true, 0}, {nil, true, false, 1}, {[]Rule{holds}, false, true, 1}, {[]Rule{holds}, true, true, 1},
-		{[]Rule{{Column: "a", MinEfficiency: ptr(0.1)}}, false, false, 2}, {[]Rule{elsewhere, holds}, false, false, 2},
+		{nil, false, true, 0}, {nil, true, false, 1}, {[]Rule{satisfied}, false, true, 1}, {[]Rule{satisfied}, true, true, 1},
+		{[]Rule{{Column: "a", MinEfficiency: ptr(0.1)}}, false, false, 2}, {[]Rule{elsewhere, satisfied}, false, false, 2},
 	} {
-		if v := Judge(c.rules, m(c.gated)); v.Passed != c.passed || len(v.Rules) != c.judged {
-			t.Errorf("%+v, gated %v: %+v", c.rules, c.gated, v)
+		if v := Judge(c.rules, m(c.withGate)); v.Passed != c.passed || len(v.Rules) != c.judged {
+			t.Errorf("%+v, gated %v: %+v", c.rules, c.withGate, v)
 		}
 	}
 	one := Judge([]Rule{{Column: "a", MinRMSE: ptr(0)}}, m(false))

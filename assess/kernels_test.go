@@ -180,7 +180,7 @@ func TestExcessOverASample(t *testing.T) {
 			run(1)
 			for _, same := range []int{least - 1, least} {
 				if got := run(same).Columns[0].UnchangedExcess; got != (same == least) {
-					t.Errorf("%s, sample %d: %d of %d the same, told from %d on: %v", c.name, sampled, same, n, least, got)
+					t.Errorf("%s, sample %d: %d of %d unchanged, reported from %d on: %v", c.name, sampled, same, n, least, got)
 				}
 			}
 		}

@@ -53,7 +53,7 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 		t.Errorf("U: sampled/complete = %v at a bias of %v", r, full.Utility.Bias)
 	}
 	if full.Utility.RealisedU != part.Utility.RealisedU || full.Original != part.Original || full.Released != part.Released {
-		t.Error("what is exact must not depend on the sample")
+		t.Error("exact figures must not depend on the sample")
 	}
 	for i, f := range full.Risk {
 		p := part.Risk[i]

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// kept are the values of one column by definition, in the order of the records.
-type kept struct {
+// columnValues are the values of one column by definition, in the order of the records.
+type columnValues struct {
 	x, y      []float64
 	placeX    []int64
 	pairs     int64
@@ -80,7 +80,7 @@ func randomBlock(rng *rand.Rand, first int64, n int, odd bool) *microdata.Block 
 }
 
 // take adds the values of a block by definition.
-func (k *kept) take(b *microdata.Block, c int) {
+func (k *columnValues) take(b *microdata.Block, c int) {
 	x, y := b.Columns[c].Original, b.Columns[c].Out()
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	for i := range b.N {
@@ -115,7 +115,7 @@ func TestPassesByDefinition(t *testing.T) {
 			rng := rand.New(rand.NewPCG(61, uint64(len(sizes)*sizes[0])))
 			columns := []Column{{Name: "a", Index: 0, Masked: true}, {Name: "b", Index: 1, Masked: true}, {Name: "c", Index: 2, Masked: true}}
 			a := newAccumulator(t, Options{Columns: columns, Key: testKey(t), Extremes: extremes})
-			var all [3]kept
+			var all [3]columnValues
 			first := int64(0)
 			for range 3 {
 				for _, n := range sizes {
@@ -134,7 +134,7 @@ func TestPassesByDefinition(t *testing.T) {
 	}
 }
 
-func checkKept(t *testing.T, s *columnSums, want *kept, extremes int) {
+func checkKept(t *testing.T, s *columnSums, want *columnValues, extremes int) {
 	t.Helper()
 	if s.pairs != want.pairs || s.unchanged != want.unchanged {
 		t.Errorf("%d pairs, %d unchanged; want %d and %d", s.pairs, s.unchanged, want.pairs, want.unchanged)

@@ -112,7 +112,7 @@ func TestTopicsAreToldApart(t *testing.T) {
 		k := slices.Index(names, from.Scope)
 		at, _ := slices.BinarySearch(places, whole.sample.Row[i])
 		if x := whole.sample.Values[4][i]; !math.IsNaN(x) && x != tables[k].x[2][at] {
-			t.Fatal("a record is told to be of another topic")
+			t.Fatal("a record is assigned to another topic")
 		}
 	}
 	// Hypergeometric with mean 100 of 300, SD √(300·⅓·⅔·0.95) = 8; 5.5 of them.
@@ -159,6 +159,6 @@ func TestReplicatesOfTopics(t *testing.T) {
 	// R of the typical target by the mean is 1/(0 + E(ȳ−x̄)²) = 2n/λ²; the relative standard error
 	// is √(2/300) = 8 %, so shared draws, with half of R, are 6 of them away.
 	if r := float64(m.Columns[0].Risk[0].R) * 900 / (2 * n); r < 0.7 || r > 1.45 {
-		t.Errorf("R of typical by mean is %v of what it must be", r)
+		t.Errorf("R of typical by mean is %v of the expected value", r)
 	}
 }

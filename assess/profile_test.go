@@ -147,7 +147,7 @@ func FuzzLoadProfile(f *testing.F) {
 		again, err := SaveProfile(p)
 		must(t, err)
 		if _, err := LoadProfile(again); err != nil {
-			t.Fatalf("what was loaded and saved is refused: %v", err)
+			t.Fatalf("a saved profile is refused: %v", err)
 		}
 	})
 }

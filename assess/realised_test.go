@@ -38,11 +38,11 @@ func TestRealisedRemark(t *testing.T) {
 		}
 		for _, s := range w.hasNot {
 			if strings.Contains(got, s) {
-				t.Errorf("%s: %q says %q", name, got, s)
+				t.Errorf("%s: %q contains %q", name, got, s)
 			}
 		}
 		if strings.Contains(got, "101") || strings.Contains(got, "0.0") {
-			t.Errorf("%s: %q says by how much", name, got)
+			t.Errorf("%s: %q contains the factor", name, got)
 		}
 	}
 	if got := (Rule{Column: "wage", MinRMSE: v(1)}).RealisedRemark(nil); got != "" {

@@ -90,7 +90,7 @@ func TestReleasedCodes(t *testing.T) {
 				released := p.CarriedReleased[c]
 				if !slices.Contains(o.Released, index) {
 					if released != nil {
-						t.Errorf("%s: column %d has released codes that nobody asked for", name, index)
+						t.Errorf("%s: column %d has released codes that were not requested", name, index)
 					}
 					continue
 				}

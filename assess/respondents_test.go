@@ -50,7 +50,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 		}
 		for j := range RespondentMeasures {
 			if v, given := RespondentMeasures[j].Limit(r); given != (i == j) || given && v != limit {
-				t.Errorf("%s: %s says %v, %v", m.Name, RespondentMeasures[j].Name, v, given)
+				t.Errorf("%s: %s returns %v, %v", m.Name, RespondentMeasures[j].Name, v, given)
 			}
 		}
 		for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 			measured := &Measures{Identity: id, Columns: []ColumnMeasures{{Name: "wage", Masked: true, Risk: []Risk{{Target: "max", Knowledge: "index", R: 0.01, RMSE: 10}}}}}
 			for _, rules := range [][]Rule{{r, other}, {other, r}} {
 				if got := Judge(rules, measured); got.Passed != c.passed {
-					t.Errorf("%s found %v, beside another rule: passed %v", m.Name, c.found, got.Passed)
+					t.Errorf("%s found %v, with another rule: passed %v", m.Name, c.found, got.Passed)
 				}
 			}
 		}
@@ -149,7 +149,7 @@ func TestMeasuresThatASampleTells(t *testing.T) {
 	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure"}
 	for _, m := range RespondentMeasures {
 		if m.FromSample == slices.Contains(never, m.Name) {
-			t.Errorf("%s is told of a sample: %v", m.Name, m.FromSample)
+			t.Errorf("%s is reported for a sample: %v", m.Name, m.FromSample)
 		}
 	}
 }

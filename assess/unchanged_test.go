@@ -60,7 +60,7 @@ func TestUnchangedIsCounted(t *testing.T) {
 			t.Errorf("%s: a column that no mask changes counts %d", name, *m.Columns[3].Unchanged)
 		}
 		if m.Columns[0].UnchangedExplained != nil || m.Columns[0].UnchangedExcess {
-			t.Errorf("%s: without a law nothing can be said of it", name)
+			t.Errorf("%s: without a law nothing is known about it", name)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestExcessIsToldFromLuck(t *testing.T) {
 					count = math.Round(mean + math.Sqrt(variance)*rng.NormFloat64())
 				}
 				if count > mean && exceeds(count, mean, variance) {
-					t.Fatalf("n %d, p %v: %v of an expected %v are said to be too many", n, p, count, mean)
+					t.Fatalf("n %d, p %v: %v of an expected %v are reported as an excess", n, p, count, mean)
 				}
 			}
 			// Eight standard errors and a few records more cannot be due to chance.
@@ -113,10 +113,10 @@ func TestUnchangedIsJudged(t *testing.T) {
 	other := Rule{Column: "fine", MinEfficiency: ptr(0.5)}
 	most := func(column string, share float64) Rule { return Rule{Column: column, MaxUnchanged: ptr(share)} }
 	for name, c := range map[string]struct {
-		rules  []Rule
-		gated  bool
-		allow  *float64
-		passed bool
+		rules    []Rule
+		withGate bool
+		allow    *float64
+		passed   bool
 	}{
 		"no gate":                 {nil, false, nil, true},
 		"a gate without rules":    {nil, true, nil, false},
@@ -133,7 +133,7 @@ func TestUnchangedIsJudged(t *testing.T) {
 		"nothing to give away":    {[]Rule{most("given", 1), most("empty", 0)}, true, nil, true},
 	} {
 		measures := m()
-		measures.Gated, measures.AllowUnchanged = c.gated, c.allow
+		measures.Gated, measures.AllowUnchanged = c.withGate, c.allow
 		v := Judge(c.rules, measures)
 		if v.Passed != c.passed {
 			t.Errorf("%s: %+v", name, v)

@@ -42,7 +42,7 @@ func FuzzLoad(f *testing.F) {
 		if err == nil {
 			again, err := Parse("fuzz.yaml", p.canonical(), Options{LookupEnv: lookup})
 			if err != nil {
-				t.Fatalf("what it wrote does not load: %v\n%s", err, p.canonical())
+				t.Fatalf("its own output does not load: %v\n%s", err, p.canonical())
 			}
 			if again.SHA256() != p.SHA256() {
 				t.Fatalf("changed when written and read:\n%s\n%s", p.canonical(), again.canonical())

@@ -90,8 +90,8 @@ func (in *Intruder) Named() bool {
 	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Attribute != nil || in.Inversion)
 }
 
-// named reports whether a part of the intruder is named, by its name in the file.
-func (in *Intruder) named(part string) bool {
+// isSet reports whether a part of the intruder is configured, by its name in the file.
+func (in *Intruder) isSet(part string) bool {
 	v := reflect.ValueOf(*in)
 	for i := range v.NumField() {
 		if tag, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ","); tag == part {

@@ -74,7 +74,7 @@ func TestBadFilesSayWhatIsWrong(t *testing.T) {
 		}
 		want, err := os.ReadFile(golden)
 		if err != nil {
-			t.Errorf("%s: what it must say is missing: %v", name, err)
+			t.Errorf("%s: the expected error is missing: %v", name, err)
 			continue
 		}
 		if string(want) != got {

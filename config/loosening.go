@@ -212,13 +212,13 @@ func (c *change) grows() bool   { return c.compare(func(old, now float64) bool {
 func (c *change) shrinks() bool { return c.compare(func(old, now float64) bool { return now <= old }) }
 
 // compare compares two amounts, which must both be numbers or both percentages.
-func (c *change) compare(holds func(old, now float64) bool) bool {
+func (c *change) compare(condition func(old, now float64) bool) bool {
 	if c.Old == nil {
 		return false
 	}
 	old, oldUnit, ok1 := amount(*c.Old)
 	now, nowUnit, ok2 := amount(c.Now)
-	return ok1 && ok2 && oldUnit == nowUnit && holds(old, now)
+	return ok1 && ok2 && oldUnit == nowUnit && condition(old, now)
 }
 
 func amount(text string) (v float64, unit string, ok bool) {

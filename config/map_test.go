@@ -178,7 +178,7 @@ func TestMapStrategies(t *testing.T) {
 	}
 	equal, err := strategies[1].Masks([]float64{0.15})
 	if n := equal[1].Params.(*transform.Noise); err != nil || !n.SD.Relative || n.SD.Value != 0.15 || n.Distribution != "laplace" {
-		t.Errorf("the strategy must keep what does not vary, got %+v, %v", n, err)
+		t.Errorf("the strategy must keep the parameters that do not vary, got %+v, %v", n, err)
 	}
 	if still, err := strategies[4].Masks(nil); err != nil || !reflect.DeepEqual(still, p.Map.Strategies[3].Masks) {
 		t.Errorf("a strategy without axes is its masks, got %v, %v", still, err)

@@ -148,7 +148,7 @@ func (l *loader) outputBesideOutput(p *Pipeline, o, before located) {
 	switch {
 	case same(o.file, before.file):
 		l.Wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
-	case before.words == "the release" && holds(before.file, o.file):
+	case before.words == "the release" && contains(before.file, o.file):
 		why := "which is replaced as a whole"
 		if p.Streaming() {
 			why = "which holds nothing else"
@@ -192,15 +192,15 @@ func absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// holds reports whether file lies in the folder.
-func holds(folder, file string) bool {
+// contains reports whether file lies in the folder.
+func contains(folder, file string) bool {
 	rel, err := filepath.Rel(absolute(folder), absolute(file))
 	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // reads reports whether a source, a folder or a glob, would take in file.
 func reads(source, file string) bool {
-	if holds(source, file) {
+	if contains(source, file) {
 		return true
 	}
 	matches, err := filepath.Match(absolute(source), absolute(file))

@@ -33,7 +33,7 @@ func checkCurrent(t *testing.T, file string, schema func() ([]byte, error)) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the types give; run go test ./config -update", file)
+		t.Errorf("%s differs from the schema of the types; run go test ./config -update", file)
 	}
 }
 

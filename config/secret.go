@@ -81,7 +81,7 @@ func (s Secret) Resolve() (keystream.Key, error) {
 	key, err := keystream.ParseKey(text)
 	if err != nil {
 		// The cause is reworded: whatever it says, it must not quote the key.
-		return keystream.Key{}, fmt.Errorf("key: %s must hold %s", from, wanted(text))
+		return keystream.Key{}, fmt.Errorf("key: %s must hold %s", from, keyError(text))
 	}
 	return key, nil
 }
@@ -110,7 +110,7 @@ func (s Secret) read() (text, from string, err error) {
 	return string(content), "file " + s.File, nil
 }
 
-func wanted(text string) string {
+func keyError(text string) string {
 	const want = "32 bytes in base64, as sdlfilter keygen makes them"
 	b, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	switch {

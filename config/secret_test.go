@@ -145,7 +145,7 @@ func TestPathInTheFormOfAKey(t *testing.T) {
 		if _, err := Parse("pipeline.yaml", []byte(text), Options{}); err == nil || !strings.Contains(err.Error(), "looks like a key") {
 			t.Errorf("%d characters without a file: %v", length, err)
 		} else if strings.Contains(err.Error(), path) {
-			t.Errorf("the error repeats what may be a key: %v", err)
+			t.Errorf("the error repeats a text that may be a key: %v", err)
 		}
 		if err := os.Mkdir("keys", 0o700); err != nil {
 			t.Fatal(err)

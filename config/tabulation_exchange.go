@@ -50,8 +50,8 @@ func (c *candidates) usualExchange(keyed bool) {
 func (c *candidates) exchange(m MapMethod) {
 	respondents := c.table.Protect.respondents()
 	if left := "simulate, markov and swap, which are not audited for holdings as respondents"; c.holding && respondents == "protect" {
-		if !slices.Contains(c.left, left) {
-			c.left = append(c.left, left)
+		if !slices.Contains(c.omitted, left) {
+			c.omitted = append(c.omitted, left)
 		}
 		return
 	}

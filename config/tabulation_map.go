@@ -111,7 +111,7 @@ func (t *Tabulation) Candidates() (list []TableCandidate, left []string, err err
 			c.method(m)
 		}
 	}
-	return c.list, c.left, nil
+	return c.list, c.omitted, nil
 }
 
 // candidates collects them.
@@ -120,7 +120,7 @@ type candidates struct {
 	variables int  // of the tables of its value
 	holding   bool // contributors are holdings
 	list      []TableCandidate
-	left      []string
+	omitted   []string
 }
 
 func (c *candidates) add(n TableCandidate) {
@@ -136,14 +136,14 @@ func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
 func (c *candidates) usual(keyed bool) {
 	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
 	if !c.table.counted() {
-		c.left = append(c.left, "rounding, cell_key, simulate, markov, swap and sample, which are for counts without weights")
+		c.omitted = append(c.omitted, "rounding, cell_key, simulate, markov, swap and sample, which are for counts without weights")
 		return
 	}
 	modes := []string{"controlled", "small", "nearest"}
 	if keyed {
 		modes = []string{"controlled", "small", "random", "nearest"}
 	} else {
-		c.left = append(c.left, "cell_key, markov, swap, sample and rounding at random, which need key and identity")
+		c.omitted = append(c.omitted, "cell_key, markov, swap, sample and rounding at random, which need key and identity")
 	}
 	c.method(MapMethod{Round: &MapRound{Base: []int{3, 5, 10}, Mode: modes}})
 	c.usualExchange(keyed)
@@ -175,7 +175,7 @@ func (c *candidates) method(m MapMethod) {
 				for _, least := range orElse(m.CellKey.Least, 0) {
 					n := TableCandidate{Protect: Protect{CellKey: &CellKey{Max: most, Variance: variance, Least: least, Respondents: c.table.Protect.respondents()}}}
 					if _, problems := perturb.NewTable(n.Protect.CellKey.Noise()); len(problems) > 0 {
-						c.left = append(c.left, n.String()+": "+problems[0].Error())
+						c.omitted = append(c.omitted, n.String()+": "+problems[0].Error())
 						continue
 					}
 					c.add(n)
@@ -210,11 +210,11 @@ func (c *candidates) suppress(m *MapSuppress) {
 // intervals are those that ask for no less than the tables do, so that a map recommends
 // no table that is protected less than its rules ask for; nil stands for their own.
 func (c *candidates) intervals(list []Interval) (wider []*Interval) {
-	required := c.table.asks()
+	required := c.table.ownInterval()
 	for i := range list {
 		switch n := &list[i]; {
 		case n.Absolute < required.Absolute || n.Percent < required.Percent:
-			c.left = append(c.left, "interval: "+n.flow()+", narrower than the tables ask for: "+required.flow())
+			c.omitted = append(c.omitted, "interval: "+n.flow()+", narrower than the tables ask for: "+required.flow())
 		case c.table.Interval != nil && *n == required:
 			wider = append(wider, nil)
 		default:
@@ -454,8 +454,8 @@ func (l *loader) validateMapMethod(t *Tabulation, m *MapMethod, table *Table, at
 	return 1
 }
 
-// asks is the interval that a table asks for by itself.
-func (t *Table) asks() Interval {
+// ownInterval is the interval that a table asks for by itself.
+func (t *Table) ownInterval() Interval {
 	if t.Interval != nil {
 		return *t.Interval
 	}

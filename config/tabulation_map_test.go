@@ -152,15 +152,15 @@ func TestAppliedProtection(t *testing.T) {
 				t.Fatalf("%s: %v in\n%s", c, err, out)
 			}
 			for k := range q.Tables {
-				meant := p.Tables[k]
+				table := p.Tables[k]
 				if k < 2 {
-					meant.Protect = c.Protect
+					table.Protect = c.Protect
 					if c.Interval != nil {
-						meant.Interval = c.Interval
+						table.Interval = c.Interval
 					}
 				}
-				if !reflect.DeepEqual(q.Tables[k], meant) {
-					t.Errorf("%s: table %d is %+v, want %+v", c, k, q.Tables[k], meant)
+				if !reflect.DeepEqual(q.Tables[k], table) {
+					t.Errorf("%s: table %d is %+v, want %+v", c, k, q.Tables[k], table)
 				}
 			}
 			for _, kept := range []string{"# a name that is a field's", "    - cell_key: {max: [1, 3], variance: [0.5, 2], least: [0, 2]}"} {

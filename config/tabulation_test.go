@@ -94,7 +94,7 @@ func TestGoodTabulation(t *testing.T) {
 		t.Errorf("defaults are missing: %+v", c.Tables[1])
 	}
 	if again, err := ParseTabulation("u.yaml", []byte(goodTabulation), Options{}); err != nil || again.SHA256() != c.SHA256() {
-		t.Errorf("the same configuration has another digest (%v)", err)
+		t.Errorf("the same configuration has a different digest (%v)", err)
 	}
 	var v any
 	if err := yaml.Unmarshal([]byte(goodTabulation), &v); err != nil {
@@ -147,6 +147,6 @@ func TestFaultsOfATabulation(t *testing.T) {
 	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0", "max_disclosed: 1").Replace(goodTabulation)
 	_, err := ParseTabulation("t.yaml", []byte(text), Options{})
 	if errs, ok := err.(Errors); !ok || len(errs) != 3 {
-		t.Errorf("three faults, said: %v", err)
+		t.Errorf("three faults, reported: %v", err)
 	}
 }

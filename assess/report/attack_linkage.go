@@ -15,16 +15,16 @@ import (
 type linkageView struct {
 	Tiles   []labelled
 	LeftOut string      // keys in which no two records differ
-	ByOwn   *drawn      // share found by how far the masks have moved the own record
+	ByOwn   *twoSizes   // share found by how far the masks have moved the own record
 	Rows    []uniqueRow // the same as a table
 }
 
-// drawn is a picture in two sizes.
-type drawn struct{ Wide, Slim template.HTML }
+// twoSizes is a picture in two sizes.
+type twoSizes struct{ Wide, Slim template.HTML }
 
 // pictures draws a picture for a page and for a phone; nil where nothing comes of it.
-func pictures(draw func(width int) []byte) *drawn {
-	d := &drawn{template.HTML(draw(540)), template.HTML(draw(328))}
+func pictures(draw func(width int) []byte) *twoSizes {
+	d := &twoSizes{template.HTML(draw(540)), template.HTML(draw(328))}
 	if d.Wide == "" {
 		return nil
 	}

@@ -105,7 +105,7 @@ func TestAttackAtATerminal(t *testing.T) {
 	constant := example.Attack()
 	constant.Linkage.Constant = []int{1}
 	if text := flat(terminal(alone(constant), false, 100)); !strings.Contains(text, "Left out, since no two records differ in it: hours.") {
-		t.Error("a key that tells nobody apart is not said to be left out")
+		t.Error("a key that distinguishes no records is not reported as left out")
 	}
 	none := example.Attack()
 	none.Averaging.Columns[0].AveragedColumn = linkage.AveragedColumn{}
@@ -158,7 +158,7 @@ func TestAttackPage(t *testing.T) {
 			t.Errorf("%s: the page lacks the verdict or the warning", name)
 		}
 		if bytes.Contains(page, []byte("Released,")) {
-			t.Errorf("%s: says that something was released", name)
+			t.Errorf("%s: claims that something was released", name)
 		}
 		if result.Verdict != nil {
 			t.Errorf("%s: the result was changed", name)

@@ -137,11 +137,11 @@ func TestWorstFindingFirst(t *testing.T) {
 		"bayes":          {func(a *attack.Result) { a.Bayes.Correct = 300 }, []string{"300 are found (30.0~%) by the Bayesian intruder", "1,903 of"}},
 		"averaging":      {func(a *attack.Result) { a.Averaging.Linkage.Averaged.ExpectedCorrect = 900 }, []string{"900 are found (90.0~%) by taking the nearest mean of 3 releases"}},
 		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.3~%)", "871 of 5,000 records"}},
-		"nobody found":   {func(a *attack.Result) { found(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
-		"hardly anybody": {func(a *attack.Result) { found(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
-		"nobody alone": {func(a *attack.Result) { found(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
+		"nobody found":   {func(a *attack.Result) { setResults(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
+		"hardly anybody": {func(a *attack.Result) { setResults(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
+		"nobody alone": {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
 			[]string{"Of 1,000 respondents none is found.", "is shared by at least 7 records"}},
-		"one alone":         {func(a *attack.Result) { found(a, 0); a.Uniqueness.SampleUniques = 1 }, []string{"1 of 28,152 records is alone with its combination of region, education, ethnicity and experience"}},
+		"one alone":         {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques = 1 }, []string{"1 of 28,152 records is alone with its combination of region, education, ethnicity and experience"}},
 		"nothing but costs": {func(a *attack.Result) { *a = attack.Result{Records: 10, Utility: a.Utility} }, []string{"No respondent was sought; what was measured is below.", "An attack on 10 records."}},
 	} {
 		r := example.Released()
@@ -163,8 +163,8 @@ func TestWorstFindingFirst(t *testing.T) {
 	}
 }
 
-// found sets the result of each kind of attack.
-func found(a *attack.Result, n float64) {
+// setResults sets the result of each kind of attack.
+func setResults(a *attack.Result, n float64) {
 	a.Linkage.ExpectedCorrect, a.Linkage.CorrectShare, *a.Linkage.OneToOneCorrect = n, n/1000, n
 	a.Bayes.Correct, a.Averaging.Linkage.Averaged.ExpectedCorrect = n, n
 }
@@ -187,7 +187,7 @@ func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 		"t = 0: precision 3.9\u00a0%, recall 3.9\u00a0%; 38.5 of 1,000 links right",
 	} {
 		if labels[want] != 2 { // in two sizes
-			t.Errorf("%q is said %d times in %q", want, labels[want], slices.Sorted(maps.Keys(labels)))
+			t.Errorf("%q occurs %d times in %q", want, labels[want], slices.Sorted(maps.Keys(labels)))
 		}
 	}
 	if n := len(labels); n < 11+5 {

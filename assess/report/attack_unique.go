@@ -16,7 +16,7 @@ import (
 type uniqueView struct {
 	Keys         string
 	Tiles        []labelled
-	Risks        *drawn // records by their individual risk
+	Risks        *twoSizes // records by their individual risk
 	Violations   []uniqueRow
 	Diversity    []uniqueRow
 	Sizes        []uniqueRow

@@ -52,7 +52,7 @@ func TestBoardFitsItsSheet(t *testing.T) {
 				what string
 			}{{2*n - len(b.Rules), "rule"}, {n - len(b.Masks), "mask"}, {len(r.Headline().Figures) - len(b.Figures), "figure"}} {
 				if left.n > 0 != strings.Contains(b.Left(), left.what) || left.n > 0 && !strings.Contains(strings.ToLower(b.Left()), plural(int64(left.n), left.what, left.what+"s")) {
-					t.Errorf("%d of everything: %d %ss are left out, and it says %q", n, left.n, left.what, b.Left())
+					t.Errorf("%d of everything: %d %ss are left out, and the sheet says %q", n, left.n, left.what, b.Left())
 				}
 			}
 		}

@@ -18,7 +18,7 @@ func (r *Report) Headline() *headline.Headline {
 	h := &headline.Headline{Word: v.Word, Line: v.Line, Tone: v.Tone}
 	h.Figures, h.Assumptions = headline.Respondents(r.subject(), v.Rules)
 	h.Figures = append(h.Figures, r.columnFigures()...)
-	h.Figures = append(h.Figures, r.lost())
+	h.Figures = append(h.Figures, r.lostFigure())
 	h.Figures = append(h.Figures, unshown(v.Rules, h.Figures)...)
 	return h
 }
@@ -262,10 +262,10 @@ func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64
 // minReleased is the measure of the rule that a release has records at all.
 const minReleased = "min_released"
 
-// lost are the records that were read and did not leave. Losing any is amber; the
+// lostFigure are the records that were read and did not leave. Losing any is amber; the
 // gate says from which share on it is red, where the configuration states none by the
 // limit that holds without.
-func (r *Report) lost() headline.Figure {
+func (r *Report) lostFigure() headline.Figure {
 	n, of, what := r.Records.Quarantined, r.Records.Read, "could not be masked"
 	if r.Foreign != nil {
 		n, what = r.Foreign.Unmatched, "have no released record"

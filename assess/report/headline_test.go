@@ -179,7 +179,7 @@ func TestMeasuredElsewhere(t *testing.T) {
 			}
 			for _, wrong := range []string{"Released, nothing", "Gate passed", "Gate not passed", "and nobody judged it", "in quarantine", "[masked microdata]"} {
 				if bytes.Contains(text, []byte(wrong)) && !(wrong == "[masked microdata]" && strings.HasPrefix(name, "public")) {
-					t.Errorf("%s says %q of a release that was made elsewhere", name, wrong)
+					t.Errorf("%s contains %q about a release made elsewhere", name, wrong)
 				}
 			}
 		}

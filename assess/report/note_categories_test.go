@@ -38,7 +38,7 @@ func TestNoteOfPRAM(t *testing.T) {
 	for name, c := range map[string]struct {
 		of         carried
 		correction string
-		says       string
+		want       string
 	}{
 		"pram":             {carried{actions: []transform.Action{pram}}, CorrectionFormula, "a: 1."},
 		"pram of numbers":  {carried{measured: true, actions: []transform.Action{pram}}, CorrectionFormula, "P⁻¹"},
@@ -57,7 +57,7 @@ func TestNoteOfPRAM(t *testing.T) {
 		for _, n := range list {
 			text += n.Text + n.Formula
 		}
-		if correction != c.correction || !strings.Contains(text, c.says) {
+		if correction != c.correction || !strings.Contains(text, c.want) {
 			t.Errorf("%s: %q, %s", name, correction, text)
 		}
 	}

@@ -64,7 +64,7 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 	r.Release = report.ReleaseOfCopies("release-{copy}.csv", copies)
 	public := r.Public(nil)
 	if general := strings.Join(public.Note.General, " "); !strings.Contains(general, "4 copies of the same records") || !strings.Contains(general, "release-4.csv") {
-		t.Errorf("the note says nothing of copies: %s", general)
+		t.Errorf("the note does not mention copies: %s", general)
 	}
 	if len(public.Note.Programs) != 2 {
 		t.Fatalf("%d programs", len(public.Note.Programs))
@@ -80,18 +80,18 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 		*report.Report
 		publish []string
 		fitted  float64
-		says    string
+		want    string
 	}{{r, nil, 1, ""}, {aside, []string{"held_out"}, 0.8, "u/0.8: Models were fitted without 20 % of the records,"}, {aside, nil, 0.5, "u/0.5: Models were fitted without a share of the records that is not published"}} {
 		note := c.Public(c.publish).Note
 		for _, p := range note.Programs {
 			programs = append(programs, program{p, c.fitted})
 		}
-		list, said := note.Columns[0].Value.Statistics, ""
+		list, text := note.Columns[0].Value.Statistics, ""
 		for _, s := range list {
-			said += s.Formula + ": " + s.Text + "; "
+			text += s.Formula + ": " + s.Text + "; "
 		}
-		if !strings.Contains(said, c.says) || c.says == "" && strings.Contains(said, "fitted") {
-			t.Errorf("with %v published: %s", c.publish, said)
+		if !strings.Contains(text, c.want) || c.want == "" && strings.Contains(text, "fitted") {
+			t.Errorf("with %v published: %s", c.publish, text)
 		}
 	}
 	for _, p := range programs {

@@ -50,7 +50,7 @@ func TestNoteOnCorrelatedNoise(t *testing.T) {
 		}
 		for _, none := range tt.none {
 			if strings.Contains(text, none) {
-				t.Errorf("%s: says %q:\n%s", tt.name, none, text)
+				t.Errorf("%s: contains %q:\n%s", tt.name, none, text)
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func TestNoteTellsNothingMore(t *testing.T) {
 			texts[k] = string(must(t)(p.JSON())) + string(must(t)(p.HTML()))
 		}
 		if texts[0] != texts[1] {
-			t.Errorf("publish %v: the public twin depends on what is not published", publish)
+			t.Errorf("publish %v: the public report depends on unpublished values", publish)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func TestProgramsRun(t *testing.T) {
 						t.Errorf("%s: corrected to %v to %v, but the truth is %v", row, least, most, true)
 					}
 					if least == most && row != "mean" && c.name != "clip" && !(math.Abs(released/true-1) > 0.05) {
-						t.Errorf("%s: what was released hardly differs: %v of %v", row, released, true)
+						t.Errorf("%s: the release hardly differs: %v of %v", row, released, true)
 					}
 				}
 			})

@@ -19,7 +19,7 @@ import (
 func (p *Public) Headline() *headline.Headline {
 	h := &headline.Headline{Figures: []headline.Figure{}}
 	if !p.Measured {
-		h.Figures = append(h.Figures, (&Report{Records: p.Records}).lost())
+		h.Figures = append(h.Figures, (&Report{Records: p.Records}).lostFigure())
 	}
 	switch {
 	case p.Measured:

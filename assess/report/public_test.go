@@ -146,7 +146,7 @@ func TestPublicShowsNoOriginal(t *testing.T) {
 		plain := strings.NewReplacer(",", "", "\u00a0", "").Replace(string(text))
 		for place, value := range planted {
 			if strings.Contains(plain, value) || strings.Contains(string(text), value) {
-				t.Errorf("%s shows what stands at %s", what, place)
+				t.Errorf("%s shows the value of %s", what, place)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestPublicIsTheSameWithoutAnAttack(t *testing.T) {
 		}
 		for _, word := range []string{"intruder\"", "linkage", "re-identif", "uniqueness", "respondent be found"} {
 			if bytes.Contains(must(t)(a.HTML()), []byte(word)) || bytes.Contains(must(t)(a.JSON()), []byte(word)) {
-				t.Errorf("publish %v: the public twin says %q", publish, word)
+				t.Errorf("publish %v: the public report contains %q", publish, word)
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func TestPublicMomentsAreOfManyValues(t *testing.T) {
 			t.Errorf("of %d values with SD %v the mean is shown: %v, want %v", c.n, c.sd, !c.want, c.want)
 		}
 		if !c.want && (strings.Contains(text, `"sd": 482.37`) || strings.Contains(text, "no variance to correct to")) {
-			t.Errorf("of %d values with SD %v something is said of the variance", c.n, c.sd)
+			t.Errorf("the variance of %d values with SD %v is published", c.n, c.sd)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestPublicOfAWithheldRelease(t *testing.T) {
 	r := example.Released()
 	r.Withheld = "the sink failed"
 	if r.Public(nil).Gate.Passed {
-		t.Error("the public twin of a withheld release says that it passed")
+		t.Error("the public report of a withheld release claims that it passed")
 	}
 }
 

@@ -28,7 +28,7 @@ func TestRemark(t *testing.T) {
 	r.Summary(&terminal, false, nil)
 	for name, shown := range map[string]string{"page": string(page), "JSON": string(text), "terminal": strings.Join(strings.Fields(terminal.String()), " ")} {
 		if strings.Count(shown, words) != 1 {
-			t.Errorf("the %s says it %d times", name, strings.Count(shown, words))
+			t.Errorf("the %s contains it %d times", name, strings.Count(shown, words))
 		}
 	}
 	public := r.Public(nil)

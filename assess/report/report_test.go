@@ -40,7 +40,7 @@ func golden(t *testing.T, path string, got []byte) {
 		t.Fatalf("%v (rewrite with -update)", err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from what is written now at byte %d (rewrite with -update)", path, firstDifference(got, want))
+		t.Errorf("%s differs from the current output at byte %d (rewrite with -update)", path, firstDifference(got, want))
 	}
 }
 
@@ -243,7 +243,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := report.Parse(first)
 		if err != nil {
-			t.Fatalf("does not read what it wrote: %v", err)
+			t.Fatalf("cannot read its own output: %v", err)
 		}
 		second, err := again.JSON()
 		if err != nil || !bytes.Equal(first, second) {
@@ -291,6 +291,6 @@ func TestSetMeasuresSaysWhatIsSampled(t *testing.T) {
 	}
 	r.SetMeasures(&assess.Measures{Records: 500, Sample: 500})
 	if text := strings.Join(r.Sampled.FromSample, " "); !strings.Contains(text, "no replicates") || strings.Contains(text, "keyed sample") {
-		t.Errorf("of a release without replicates and without sampling it says: %s", text)
+		t.Errorf("a release without replicates and without sampling has the text: %s", text)
 	}
 }

@@ -69,7 +69,7 @@ func TestMapPageSaysTheVerdictFirst(t *testing.T) {
 			if next < 0 {
 				t.Errorf("%s: the page does not say %q", name, w)
 			} else if at < 0 && next > 5 {
-				t.Errorf("%s: the verdict is not the first that the page says", name)
+				t.Errorf("%s: the page does not begin with the verdict", name)
 			}
 			at = next
 		}

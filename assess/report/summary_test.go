@@ -34,7 +34,7 @@ func TestSummaryFitsATerminal(t *testing.T) {
 			}
 		}
 		if !color && strings.Contains(b.String(), "\x1b") {
-			t.Error("colours that nobody asked for")
+			t.Error("colours that were not requested")
 		}
 	}
 }

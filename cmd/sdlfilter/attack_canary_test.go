@@ -17,17 +17,17 @@ func TestAttackCanary(t *testing.T) {
 			dir := t.TempDir()
 			canaryInputs(t, dir)
 			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
-			knows := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note"}
+			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note"}
 			for _, c := range []struct {
 				status int
 				args   []string
 			}{
-				{0, append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1", "--sigma", "5000", "--distance", "gower"}, knows...)},
-				{0, append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior", "400,1e9"}, knows...)},
+				{0, append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1", "--sigma", "5000", "--distance", "gower"}, knowledge...)},
+				{0, append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior", "400,1e9"}, knowledge...)},
 				{0, []string{"--original", in, "--categorical", "name,wage", "--sensitive", "note"}},
 				{-1, []string{"--original", broken, "--released", in, "--keys", "wage", "--categorical", "name"}},
 				{-1, []string{"--original", broken, "--released", in, "--id", "note", "--keys", "wage"}},
-				{-1, append([]string{"--original", broken, "--released", broken}, knows...)},
+				{-1, append([]string{"--original", broken, "--released", broken}, knowledge...)},
 				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage"}},
 				{-1, []string{"--original", truncated, "--released", in, "--keys", "wage", "--id", "name"}},
 				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind", "--keys", "wage"}}, // repetitions

@@ -202,7 +202,7 @@ func TestAttackAveraging(t *testing.T) {
 // reports the column and the mask, even without a rule about it.
 func TestInversionRefusesTheRelease(t *testing.T) {
 	for _, c := range []struct {
-		name, masks, says string
+		name, masks, want string
 	}{
 		{"noise below the grid", "{noise: {columns: [wage], sd: 0.0001}}", "wage, by small noise (noise#1)"},
 		{"rounding to what is there", "{round: {columns: [wage], decimals: 2}}", "wage, by identity"},
@@ -226,12 +226,12 @@ func TestInversionRefusesTheRelease(t *testing.T) {
 			}
 			printed, err := program(t, dir, "run", "second.yaml").CombinedOutput()
 			status := exitRefused
-			if c.says == "" {
+			if c.want == "" {
 				status = 0
 			}
 			checkStatus(t, err, status, printed)
-			if !strings.Contains(strings.Join(strings.Fields(string(printed)), " "), c.says) {
-				t.Errorf("%q is not said:\n%s", c.says, printed)
+			if !strings.Contains(strings.Join(strings.Fields(string(printed)), " "), c.want) {
+				t.Errorf("%q is not said:\n%s", c.want, printed)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "second.csv")); (err == nil) != (status == 0) {
 				t.Errorf("status %d, and the release: %v", status, err)

@@ -89,46 +89,46 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		name, mask, input, rule string
 		leaves                  bool // the release contains original wages, at other records
 		status                  int
-		says                    string
+		want                    string
 		intruder                string // of the further output that is requested
 	}{
 		{name: "correlated", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}"},
 		{name: "correlated broken", mask: "noise: {columns: [wage, age], sd: 10%, correlated: true}", input: "broken", status: exitQuarantined},
-		{name: "correlated with one value", mask: "noise: {columns: [wage, flat], sd: 10%, correlated: true}", status: exitRefused, says: "flat: no more released values equal"},
+		{name: "correlated with one value", mask: "noise: {columns: [wage, flat], sd: 10%, correlated: true}", status: exitRefused, want: "flat: no more released values equal"},
 		{name: "microaggregate", mask: "microaggregate: {columns: [wage, age], k: 4, by: [kind]}", leaves: true},
-		{name: "a stratum of one", mask: "microaggregate: {columns: [wage], k: 3, by: [alone]}", status: exitUsage, says: "a stratum has 1, got 3"},
-		{name: "k beyond all", mask: "microaggregate: {columns: [wage], k: 401}", status: exitUsage, says: "the data have 400, got 401"},
-		{name: "groups of one value", mask: "microaggregate: {columns: [wage, flat], k: 3}", status: exitUsage, says: "would leave as they are"},
+		{name: "a stratum of one", mask: "microaggregate: {columns: [wage], k: 3, by: [alone]}", status: exitUsage, want: "a stratum has 1, got 3"},
+		{name: "k beyond all", mask: "microaggregate: {columns: [wage], k: 401}", status: exitUsage, want: "the data have 400, got 401"},
+		{name: "groups of one value", mask: "microaggregate: {columns: [wage, flat], k: 3}", status: exitUsage, want: "would leave as they are"},
 		{name: "rankswap", mask: "rankswap: {columns: [wage], p: 10%, top: 2%}", leaves: true},
 		{name: "ranks broken", mask: "rankswap: {columns: [wage], p: 10%}", input: "broken", leaves: true, status: exitQuarantined},
-		{name: "no rank to go to", mask: "rankswap: {columns: [wage], p: 0.1%}", status: exitUsage, says: "a share of 0.001 of 400 is less"},
+		{name: "no rank to go to", mask: "rankswap: {columns: [wage], p: 0.1%}", status: exitUsage, want: "a share of 0.001 of 400 is less"},
 		{name: "shuffle", mask: "shuffle: {columns: [wage], on: [age]}", leaves: true},
-		{name: "shuffle broken", mask: "shuffle: {columns: [wage, age], on: [flat, grade]}", input: "broken", status: exitUsage, says: "a column of which all are the same"},
-		{name: "shuffle by what tells", mask: "shuffle: {columns: [wage], on: [grade]}", status: exitRefused, says: "wage: no more released values equal"},
-		{name: "shuffle of two by what tells one", mask: "shuffle: {columns: [age, wage], on: [grade]}", status: exitRefused, says: "wage: no more released values equal"},
-		{name: "shuffle by what nearly tells", mask: "shuffle: {columns: [wage], on: [near]}", status: exitRefused, says: "wage: no more released values equal"},
+		{name: "shuffle broken", mask: "shuffle: {columns: [wage, age], on: [flat, grade]}", input: "broken", status: exitUsage, want: "a column of which all are the same"},
+		{name: "shuffle by what tells", mask: "shuffle: {columns: [wage], on: [grade]}", status: exitRefused, want: "wage: no more released values equal"},
+		{name: "shuffle of two by what tells one", mask: "shuffle: {columns: [age, wage], on: [grade]}", status: exitRefused, want: "wage: no more released values equal"},
+		{name: "shuffle by what nearly tells", mask: "shuffle: {columns: [wage], on: [near]}", status: exitRefused, want: "wage: no more released values equal"},
 		{name: "shuffle refused", mask: "shuffle: {columns: [wage], on: [age]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 		{name: "synthesise", mask: "synthesise: {columns: [wage, age], by: [kind]}"},
-		{name: "synthesise categories", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age]}", says: "Released"},
-		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, says: "columns[0]: must have at most 50 categories"},
+		{name: "synthesise categories", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age]}", want: "Released"},
+		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, want: "columns[0]: must have at most 50 categories"},
 		{name: "synthesise copies", mask: "synthesise: {columns: [wage, age], by: [kind], copies: 3}"},
 		{name: "synthesise copies refused", mask: "synthesise: {columns: [wage], copies: 2}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 		{name: "synthesise by normals", mask: "synthesise: {columns: [wage, age], by: [kind], method: normal}"},
 		{name: "synthesise by trees", mask: "synthesise: {columns: [wage, age], by: [kind], method: cart}"},
-		{name: "synthesise by trees in strata of one", mask: "synthesise: {columns: [wage], by: [alone], method: cart}", status: exitUsage, says: `"wage" has 1`},
+		{name: "synthesise by trees in strata of one", mask: "synthesise: {columns: [wage], by: [alone], method: cart}", status: exitUsage, want: `"wage" has 1`},
 		{name: "synthesise broken", mask: "synthesise: {columns: [wage], on: [age]}", input: "broken", status: exitQuarantined},
-		{name: "synthesise by what tells", mask: "synthesise: {columns: [wage], on: [grade]}", status: exitUsage, says: "must not be determined by on"},
-		{name: "synthesise in strata of one", mask: "synthesise: {columns: [wage], by: [alone]}", status: exitUsage, says: `"wage" has 1`},
-		{name: "synthesise one value", mask: "synthesise: {columns: [wage, flat]}", status: exitUsage, says: "would leave as they are"},
-		{name: "synthesise keys", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25}", says: "Released",
+		{name: "synthesise by what tells", mask: "synthesise: {columns: [wage], on: [grade]}", status: exitUsage, want: "must not be determined by on"},
+		{name: "synthesise in strata of one", mask: "synthesise: {columns: [wage], by: [alone]}", status: exitUsage, want: `"wage" has 1`},
+		{name: "synthesise one value", mask: "synthesise: {columns: [wage, flat]}", status: exitUsage, want: "would leave as they are"},
+		{name: "synthesise keys", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25}", want: "Released",
 			rule: "{max_replicated_uniques: 1}, {max_attribute_disclosure: 1}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}"},
-		{name: "synthesise texts", mask: "synthesise: {columns: [kind, wage], on: [age], categories: [kind], held_out: 0.1}", says: "Released", intruder: "keys: [age, kind], intruder: {uniqueness: {}, attribute: {}}"},
-		{name: "synthesise texts that one record has", mask: "synthesise: {columns: [alone, wage], categories: [alone]}", status: exitUsage, says: "must not be determined by on, nor be one value alone in a stratum, or one category alone"},
-		{name: "synthesise texts as numbers", mask: "synthesise: {columns: [wage, kind]}", status: exitUsage, says: "or text that is named in categories"},
-		{name: "synthesise by texts as numbers", mask: "synthesise: {columns: [wage], on: [kind]}", status: exitUsage, says: "texts that are named in categories"},
+		{name: "synthesise texts", mask: "synthesise: {columns: [kind, wage], on: [age], categories: [kind], held_out: 0.1}", want: "Released", intruder: "keys: [age, kind], intruder: {uniqueness: {}, attribute: {}}"},
+		{name: "synthesise texts that one record has", mask: "synthesise: {columns: [alone, wage], categories: [alone]}", status: exitUsage, want: "must not be determined by on, nor be one value alone in a stratum, or one category alone"},
+		{name: "synthesise texts as numbers", mask: "synthesise: {columns: [wage, kind]}", status: exitUsage, want: "or text that is named in categories"},
+		{name: "synthesise by texts as numbers", mask: "synthesise: {columns: [wage], on: [kind]}", status: exitUsage, want: "texts that are named in categories"},
 		{name: "synthesise keys refused", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25, method: cart}", status: exitRefused,
-			rule: "{max_replicated_uniques: 0}, {max_attribute_disclosure: 0}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}", says: "unique combinations of keys that stand in the release at most 0"},
-		{name: "synthesise without enough of those learnt from", mask: "synthesise: {columns: [wage], by: [alone], held_out: 0.5}", status: exitUsage, says: `must have at least 11 records`},
+			rule: "{max_replicated_uniques: 0}, {max_attribute_disclosure: 0}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}", want: "unique combinations of keys that stand in the release at most 0"},
+		{name: "synthesise without enough of those learnt from", mask: "synthesise: {columns: [wage], by: [alone], held_out: 0.5}", status: exitUsage, want: `must have at least 11 records`},
 		{name: "synthesise refused", mask: "synthesise: {columns: [wage]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 	} {
 		for _, pair := range [][2]string{{"parquet", "parquet"}, {"csv", "csv"}, {"jsonl", "jsonl"}, {"parquet", "arrow"}} {
@@ -166,8 +166,8 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 				printed, err := program(t, dir, "run", "--verbose", "--metrics-file", "job.prom", "pipeline.yaml").CombinedOutput()
 				checkStatus(t, err, c.status, printed)
 				checkCanaries(t, "printed", printed, true)
-				if !bytes.Contains(printed, []byte(c.says)) {
-					t.Errorf("does not say %q:\n%s", c.says, printed)
+				if !bytes.Contains(printed, []byte(c.want)) {
+					t.Errorf("does not say %q:\n%s", c.want, printed)
 				}
 				files, err := filepath.Glob(filepath.Join(dir, "out", "*"))
 				if err != nil || len(files) == 0 && c.status != exitUsage {

@@ -56,9 +56,9 @@ map: {column: a, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}
 	} {
 		when, command := command[0], command[1:]
 		text := interruptAt(t, program(t, dir, append(command, "--progress", "json")...), when)
-		says(t, text, "ended by SIGINT: nothing was published")
+		mustContain(t, text, "ended by SIGINT: nothing was published")
 		if entries, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(entries) > 0 {
-			t.Errorf("%s: left behind: %s", command[0], entries[0].Name())
+			t.Errorf("%s: remaining files: %s", command[0], entries[0].Name())
 		}
 	}
 }

@@ -118,7 +118,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	for _, e := range entries {
 		if publish.IsTemp(e.Name()) {
-			t.Errorf("left behind after a whole run: %s", e.Name())
+			t.Errorf("remaining files after a complete run: %s", e.Name())
 		}
 	}
 }
@@ -163,7 +163,7 @@ func TestSignalPublishesNothing(t *testing.T) {
 				t.Errorf("exit status %d\n%s", status, stderr)
 			}
 			if entries, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(entries) > 0 {
-				t.Errorf("left behind: %s and %d more", entries[0].Name(), len(entries)-1)
+				t.Errorf("remaining files: %s and %d more", entries[0].Name(), len(entries)-1)
 			}
 		})
 	}

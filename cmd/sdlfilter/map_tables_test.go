@@ -111,6 +111,6 @@ func TestTableMapOfStandardInput(t *testing.T) {
 		t.Errorf("recommended is %v of %+v, printed\n%s", m.Recommended, m.Points, printed)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("remaining files: %v, %v", left, err)
 	}
 }

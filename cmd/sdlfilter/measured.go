@@ -56,14 +56,14 @@ func spare(flag, output string, inputs []string) error {
 	return nil
 }
 
-// shown is what assess and attack show.
-type shown interface {
+// views is what assess and attack show.
+type views interface {
 	HTML() ([]byte, error)
 	JSON() ([]byte, error)
 }
 
 // write writes the page, and the JSON or what summary writes to standard output.
-func (f *measuredFlags) write(of shown, summary func()) error {
+func (f *measuredFlags) write(of views, summary func()) error {
 	if f.html != "" {
 		page, err := of.HTML()
 		if err != nil {

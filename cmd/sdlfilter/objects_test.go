@@ -83,7 +83,7 @@ func (s *store) run(args ...string) (status int, words string) {
 	s.clean("what the program says", out)
 	for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, s.server.URL, "X-Amz-", "SDK 20", "upload_id", "session-"} {
 		if bytes.Contains(out, []byte(never)) {
-			s.t.Errorf("%q: says %q:\n%s", args, never, out)
+			s.t.Errorf("%q: prints %q:\n%s", args, never, out)
 		}
 	}
 	return cmd.ProcessState.ExitCode(), string(out)
@@ -187,7 +187,7 @@ func TestObjectsAsFiles(t *testing.T) {
 			if status, words := s.runNaming("verify", "s3://data/out/report.json"); status != exitDone || !strings.Contains(words, "belong together") {
 				t.Errorf("verify: status %d: %s", status, words)
 			}
-			s.left("out/quarantine.jsonl", "out/release."+format, "out/report.html", "out/report.json", "out/report.public.html", "out/report.public.json")
+			s.mustHaveOnly("out/quarantine.jsonl", "out/release."+format, "out/report.html", "out/report.json", "out/report.public.html", "out/report.public.json")
 			s.clean("the release", want)
 
 			s.folders(format, want)
@@ -235,8 +235,8 @@ func (s *store) runNaming(args ...string) (int, string) {
 	return s.run(args...)
 }
 
-// left checks that there are exactly these objects below out/.
-func (s *store) left(keys ...string) {
+// mustHaveOnly checks that there are exactly these objects below out/.
+func (s *store) mustHaveOnly(keys ...string) {
 	s.t.Helper()
 	var there []string
 	for _, key := range s.server.Keys("data") {
@@ -271,7 +271,7 @@ func objectsRefused(s *store) {
 	if got := s.server.Get("data", "out/release.csv"); string(got.Data) != "earlier" {
 		t.Error("the earlier release was touched")
 	}
-	s.left("out/quarantine.jsonl", "out/release.csv", "out/report.html", "out/report.json")
+	s.mustHaveOnly("out/quarantine.jsonl", "out/release.csv", "out/report.html", "out/report.json")
 }
 
 // TestObjectsChange: if the source changes, a file is added to its folder, or the name of the
@@ -316,10 +316,10 @@ func TestObjectsChange(t *testing.T) {
 				if !strings.Contains(words, "not what was there before") {
 					t.Error(words)
 				}
-				s.left("out/release/_SUCCESS", "out/report.json")
+				s.mustHaveOnly("out/release/_SUCCESS", "out/report.json")
 				return
 			}
-			s.left()
+			s.mustHaveOnly()
 		})
 	}
 }
@@ -352,7 +352,7 @@ func TestObjectsFail(t *testing.T) {
 				if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, c.words) {
 					t.Errorf("status %d: %s", status, words)
 				}
-				s.left()
+				s.mustHaveOnly()
 			})
 		}
 	}
@@ -390,7 +390,7 @@ func TestObjectsBadInput(t *testing.T) {
 			t.Errorf("from %s to %s: status %d, want %d and %q:\n%s", c.from, c.to, status, c.status, c.words, words)
 		}
 	}
-	s.left()
+	s.mustHaveOnly()
 	s.config("csv", in, out, "", passes)
 	s.lead("AKIDOTHER", "another")
 	if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, "access denied") {
@@ -400,7 +400,7 @@ func TestObjectsBadInput(t *testing.T) {
 	if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, "no credentials were found") {
 		t.Errorf("no credentials: status %d: %s", status, words)
 	}
-	s.left()
+	s.mustHaveOnly()
 }
 
 // TestObjectsInShards releases from objects to objects in shards, with objects for the manifest and

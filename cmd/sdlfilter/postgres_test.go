@@ -173,10 +173,10 @@ func TestPostgresEqualsCSV(t *testing.T) {
 		}
 		// A numeric(12,2) is printed with two decimals, so the texts are not compared directly.
 		if want, got := numbered(t, b.read("a.csv")), numbered(t, b.read("b.csv")); want != got {
-			t.Errorf("%s: from the table another release than from the file: %s", name, firstDifference(got, want))
+			t.Errorf("%s: the releases from the table and from the file differ: %s", name, firstDifference(got, want))
 		}
 		if want, got := numbered(t, b.read("a.csv")), numbered(t, b.csv("SELECT id, income, debt, age, region, owner, born, score FROM out")); want != got {
-			t.Errorf("%s: the released table is another: %s", name, firstDifference(got, want))
+			t.Errorf("%s: the released table differs: %s", name, firstDifference(got, want))
 		}
 		for _, other := range []string{"b.json", "c.json"} {
 			if want, got := measures(t, b.read("a.json")), measures(t, b.read(other)); want != got {

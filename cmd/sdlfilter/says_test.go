@@ -33,7 +33,7 @@ func saying(t *testing.T, sink, masks, rest string) (dir string) {
 func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		masks, rest, says string
+		masks, rest, want string
 		status            int
 	}{
 		{"noise: {columns: [wage], sd: 400}", "", "", 0},
@@ -44,8 +44,8 @@ func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 		var out, words bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &words
 		checkStatus(t, cmd.Run(), c.status, words.Bytes())
-		if out.Len() > 0 || words.String() != c.says {
-			t.Errorf("%s %s: printed %q and %q, want %q", c.masks, c.rest, out.String(), words.String(), c.says)
+		if out.Len() > 0 || words.String() != c.want {
+			t.Errorf("%s %s: printed %q and %q, want %q", c.masks, c.rest, out.String(), words.String(), c.want)
 		}
 	}
 }

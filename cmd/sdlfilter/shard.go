@@ -83,7 +83,7 @@ func (s *state) shardPlanCommand() *cobra.Command {
 func (s *state) shardRunCommand() *cobra.Command {
 	var pairs string
 	cmd := s.oneShardCommand("run", "Mask one shard into hidden parts, and leave its state", "its state, in a folder for the states of all shards",
-		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error) {
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error) {
 			found, err := m.ReadPairs(ctx, pairs, number)
 			if err != nil {
 				return nil, err
@@ -96,18 +96,18 @@ func (s *state) shardRunCommand() *cobra.Command {
 
 func (s *state) shardSurveyCommand() *cobra.Command {
 	return s.oneShardCommand("survey", "Let swaps of scope dataset, or of numbers, see one shard", "what is found, in a folder for the surveys of all shards",
-		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error) {
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error) {
 			return shard.Survey(ctx, p, m, number, o)
 		})
 }
 
-// left is what the work on one shard leaves for the commands that follow.
-type left interface{ Write(path string) error }
+// shardOutput is what the work on one shard leaves for the commands that follow.
+type shardOutput interface{ Write(path string) error }
 
 // oneShardCommand is a command that works on one shard, and writes what is left of it once
 // that is complete. what says what the file of --state holds.
 func (s *state) oneShardCommand(name, short, what string,
-	work func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (left, error),
+	work func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error),
 ) *cobra.Command {
 	number := -1
 	var to string
@@ -123,7 +123,7 @@ func (s *state) oneShardCommand(name, short, what string,
 			if err != nil {
 				return err
 			}
-			var done left
+			var done shardOutput
 			err = s.watched(o.Progress, func() error {
 				done, err = work(cmd.Context(), p, m, number, o)
 				return err

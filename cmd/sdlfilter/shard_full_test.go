@@ -58,7 +58,7 @@ func TestShardsOnAFullDisk(t *testing.T) {
 		out, err := within(t, dir, limit, args...).CombinedOutput()
 		checkStatus(t, err, exitFailed, out)
 		if !bytes.Contains(out, []byte("file too large")) {
-			t.Errorf("%v at %d bytes said %s", args, limit, out)
+			t.Errorf("%v at %d bytes printed %s", args, limit, out)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, "out", "re*")); len(left) > 0 {
 			t.Errorf("%v at %d bytes published %v", args, limit, left)
@@ -78,7 +78,7 @@ func TestShardsOnAFullDisk(t *testing.T) {
 		t.Errorf("an attempt that failed has left %v", left)
 	}
 	if state <= part+512 {
-		t.Fatalf("a state of %d bytes beside a part of %d: it cannot be what fails alone", state, part)
+		t.Fatalf("a state of %d bytes next to a part of %d: it cannot be the only write that fails", state, part)
 	}
 	full(state-512, first...)
 	if left, _ := os.ReadDir(filepath.Join(dir, "states")); len(left) > 0 {
@@ -92,7 +92,7 @@ func TestShardsOnAFullDisk(t *testing.T) {
 	entries, _ := os.ReadDir(filepath.Join(dir, "out"))
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("left behind: %s", e.Name())
+			t.Errorf("remaining files: %s", e.Name())
 		}
 	}
 	out, err := within(t, dir, 512, "shard", "plan", "pipeline.yaml", "--set", "sink.csv.path=out/release/", "--shards", "2", "--out", "other.json").CombinedOutput()

@@ -134,7 +134,7 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 			timer.Stop()
 			for name, text := range filesBelow(t, filepath.Join(dir, c.folder)) {
 				if text != whole[c.folder][name] {
-					t.Fatalf("%s/%s is not whole, or another", c.folder, name)
+					t.Fatalf("%s/%s is incomplete or differs", c.folder, name)
 				}
 			}
 		}
@@ -153,11 +153,11 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 		out, err := within(t, dir, c.limit, c.args...).CombinedOutput()
 		checkStatus(t, err, exitFailed, out)
 		if !bytes.Contains(out, []byte("file too large")) {
-			t.Errorf("%v at %d bytes said %s", c.args, c.limit, out)
+			t.Errorf("%v at %d bytes printed %s", c.args, c.limit, out)
 		}
 	}
 	if got := filesBelow(t, filepath.Join(dir, "surveys")); !maps.Equal(got, whole["surveys"]) || len(filesBelow(t, filepath.Join(dir, "pairs"))) > 0 {
-		t.Error("what could not be written has its name")
+		t.Error("an incomplete file has its final name")
 	}
 	mustRun(t, program(t, dir, pairing...))
 	if got := filesBelow(t, filepath.Join(dir, "pairs")); !maps.Equal(got, whole["pairs"]) {

@@ -144,7 +144,7 @@ func TestShardsKilledAtAnyMoment(t *testing.T) {
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("left behind: %s", e.Name())
+			t.Errorf("remaining files: %s", e.Name())
 		}
 	}
 }
@@ -206,6 +206,6 @@ func TestShardOfAnotherPlan(t *testing.T) {
 	out, err := commitShards(t, dir).CombinedOutput()
 	checkStatus(t, err, exitFailed, out)
 	if !bytes.Contains(out, []byte("states/0.state: is of another plan")) {
-		t.Errorf("said %s", out)
+		t.Errorf("printed %s", out)
 	}
 }

@@ -147,7 +147,7 @@ func (s *stand) released(topic string, n int) map[int]float64 {
 		case p.Name != nil || p.ID == nil || p.Wage == nil:
 			s.t.Fatalf("%s: a released message has the wrong members: %s", topic, r.Value)
 		case *p.ID <= last[r.Partition] || *p.ID%2 != int(r.Partition):
-			s.t.Fatalf("%s: person %d is there twice, out of order or in another partition", topic, *p.ID)
+			s.t.Fatalf("%s: person %d occurs twice, out of order or in another partition", topic, *p.ID)
 		}
 		last[r.Partition], wages[*p.ID] = *p.ID, *p.Wage
 	}
@@ -266,8 +266,8 @@ func (s *stand) run(status int, args ...string) (stdout, stderr string) {
 	return s.start(args...).wait(status)
 }
 
-// says checks that a text contains others.
-func says(t *testing.T, text string, parts ...string) {
+// mustContain checks that a text contains others.
+func mustContain(t *testing.T, text string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
 		if !strings.Contains(text, part) {

@@ -28,7 +28,7 @@ func TestStreamCommands(t *testing.T) {
 
 	// validate only reads and creates nothing: no file, no topic, no group.
 	stdout, _ := s.run(exitDone, "validate", "--connect", "pipeline.yaml")
-	says(t, stdout, "pipeline.yaml: valid")
+	mustContain(t, stdout, "pipeline.yaml: valid")
 	if entries, err := os.ReadDir(s.dir + "/out"); err == nil && len(entries) > 0 {
 		t.Errorf("validate has left %s", entries[0].Name())
 	}
@@ -56,17 +56,17 @@ func TestStreamCommands(t *testing.T) {
 		s.file("wrong.yaml", s.text(endless, c.line))
 		for _, args := range [][]string{{"validate", "--connect", "wrong.yaml"}, {"run", "wrong.yaml"}} {
 			_, log := s.run(exitFailed, args...)
-			says(t, log, c.want)
+			mustContain(t, log, c.want)
 		}
 	}
 
 	stdout, _ = s.run(exitDone, "preview", "pipeline.yaml", "-n", "3", "--show-original")
-	says(t, stdout, "wage*", "wage (original)", "100", "3 rows")
+	mustContain(t, stdout, "wage*", "wage (original)", "100", "3 rows")
 	if strings.Contains(stdout, "Name") {
 		t.Errorf("the preview shows names:\n%s", stdout)
 	}
 	stdout, _ = s.run(exitDone, "profile", "pipeline.yaml")
-	says(t, stdout, "wage", "decimals: 2", "n: 100")
+	mustContain(t, stdout, "wage", "decimals: 2", "n: 100")
 	// A stream that needs a profile names the one made from it.
 	s.file("relative.yaml", s.text(endless, `profile: wages.yaml`, `masks: [{noise: {columns: [wage], sd: 20%}}]`,
 		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive}, region: {role: other}}`))
@@ -83,14 +83,14 @@ func TestStreamCommands(t *testing.T) {
 		Columns map[string]struct{ Released struct{ N int } }
 	}
 	if err := json.Unmarshal([]byte(stdout), &rep); err != nil || rep.Schema != "sdlfilter.report/1" || rep.Records.Released != 100 || rep.Columns["wage"].Released.N != 100 {
-		t.Errorf("%v: assess says %+v", err, rep)
+		t.Errorf("%v: assess reports %+v", err, rep)
 	}
 	stdout, _ = s.run(exitDone, "assess", "--group", "sdlfilter-stand", "--config", "pipeline.yaml")
-	says(t, stdout, "wage", "100")
+	mustContain(t, stdout, "wage", "100")
 	_, log := s.run(exitFailed, "assess", "--group", "nobody", "--config", "pipeline.yaml")
-	says(t, log, `"nobody"`)
+	mustContain(t, log, `"nobody"`)
 	_, log = s.run(exitUsage, "assess", "--group", "sdlfilter-stand")
-	says(t, log, "--config")
+	mustContain(t, log, "--config")
 }
 
 // A bounded stream that is stopped before its end is not complete.
@@ -107,7 +107,7 @@ func TestStreamIsCutShort(t *testing.T) {
 	p.until("wrote Fetch")
 	p.signal(syscall.SIGTERM)
 	_, log := p.wait(exitSignal + int(syscall.SIGTERM))
-	says(t, log, "before the end")
+	mustContain(t, log, "before the end")
 }
 
 // Missing permissions are named before anything is read.
@@ -147,6 +147,6 @@ func TestStreamRights(t *testing.T) {
 	for i, want := range missing {
 		as(fmt.Sprintf("lacks-%d", i))
 		_, log := s.run(exitFailed, "run", "-q", "pipeline.yaml")
-		says(t, log, want)
+		mustContain(t, log, want)
 	}
 }

@@ -12,14 +12,14 @@ func TestIntruderOfTopics(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.persons(0, 400)
-	const asks = `assess: {replicates: 0, keys: [wage, region], every: {records: 100}, emit: [{jsonl: out/snapshots.jsonl}], ` +
+	const assessSection = `assess: {replicates: 0, keys: [wage, region], every: {records: 100}, emit: [{jsonl: out/snapshots.jsonl}], ` +
 		`intruder: {linkage: {distance: gower}, bayes: {}, uniqueness: {}, inversion: true}}`
-	file := []string{`sink: {csv: {path: out/release.csv}}`, asks, `report: {json: out/report.json}`}
+	file := []string{`sink: {csv: {path: out/release.csv}}`, assessSection, `report: {json: out/report.json}`}
 
 	for _, rule := range []string{"{max_linked: 0}", "{min_k: 101}", "{max_individual_risk: 0.001}", "{max_correct_links: 0.5}"} {
 		s.config(append(file, `gate: {rules: [`+rule+`]}`)...)
 		stdout, _ := s.run(exitRefused, "run", "pipeline.yaml")
-		says(t, stdout, "Intruder", "✗")
+		mustContain(t, stdout, "Intruder", "✗")
 		if _, err := os.Stat(filepath.Join(s.dir, "out/release.csv")); !os.IsNotExist(err) {
 			t.Fatalf("%s: the release is there: %v", rule, err)
 		}
@@ -41,10 +41,10 @@ func TestIntruderOfTopics(t *testing.T) {
 	}
 
 	// From topic to topic.
-	s.config(asks, `report: {json: out/stream.json}`, `gate: {on_fail: alert, rules: [{max_linked: 0.5}]}`)
+	s.config(assessSection, `report: {json: out/stream.json}`, `gate: {on_fail: alert, rules: [{max_linked: 0.5}]}`)
 	_, stderr := s.run(exitUsage, "run", "pipeline.yaml")
-	says(t, stderr, "gate.rules[0]")
-	s.config(asks, `report: {json: out/stream.json}`)
+	mustContain(t, stderr, "gate.rules[0]")
+	s.config(assessSection, `report: {json: out/stream.json}`)
 	s.run(exitDone, "run", "pipeline.yaml", "--set", "source.kafka.group=stream")
 	s.released("out", 400)
 	report = object(t, []byte(s.read("out/stream.json")))

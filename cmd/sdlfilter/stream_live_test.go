@@ -92,7 +92,7 @@ func TestKilledStreamKeepsItsPage(t *testing.T) {
 		return now.HasSnapshot && now.Lag.Total != nil && now.Gate.Judged && shows(address, rounds*each)
 	})
 	if now.Last < last || !now.Gate.Passed || *now.Lag.Total != 0 {
-		t.Errorf("the idle stream's page says %+v after the snapshot %d", now, last)
+		t.Errorf("the idle stream's page shows %+v after the snapshot %d", now, last)
 	}
 	dropped := 0
 	for _, d := range now.Dropped {

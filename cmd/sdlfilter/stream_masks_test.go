@@ -29,7 +29,7 @@ func TestStreamOfCategories(t *testing.T) {
 				// Messages of these formats keep the types of their schema.
 				s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, masks))
 				_, stderr := s.run(exitFailed, "run", "pipeline.yaml")
-				says(t, stderr, "column wage becomes string, and messages of this format keep the types of the source's schema, here float64")
+				mustContain(t, stderr, "column wage becomes string, and messages of this format keep the types of the source's schema, here float64")
 				checkStreamCanaries(t, "stderr", []byte(stderr), true)
 				s.checkTopic("out", 0, true)
 				to = other
@@ -95,7 +95,7 @@ func TestStreamOfCategories(t *testing.T) {
 				}
 			}
 			if f.records == 1 && len(out) != r.Released {
-				t.Errorf("%d messages are released, the report says %d", len(out), r.Released)
+				t.Errorf("%d messages are released, the report counts %d", len(out), r.Released)
 			}
 			s.checkTopic("bad", 1, true)
 			s.checkOutput()
@@ -106,6 +106,6 @@ func TestStreamOfCategories(t *testing.T) {
 		s, f := canaryStand(t, canaryJSON)
 		s.file("pipeline.yaml", s.canaryText(f, "", sink, `masks: [{suppress: {keys: [kind], k: 3}}]`))
 		_, stderr := s.run(exitUsage, "run", "pipeline.yaml")
-		says(t, stderr, "masks[0].suppress: must not be used here", "use recode or pram")
+		mustContain(t, stderr, "masks[0].suppress: must not be used here", "use recode or pram")
 	})
 }

@@ -24,7 +24,7 @@ func TestStreamUntilLatest(t *testing.T) {
 	s.persons(0, 1000)
 	s.config(`quarantine: {kafka: {topic: bad}}`, `report: {json: out/report.json}`)
 	stdout, _ := s.run(exitDone, "run", "pipeline.yaml")
-	says(t, stdout, "1,000")
+	mustContain(t, stdout, "1,000")
 	first := s.released("out", 1000)
 
 	// New records are read, and records that cannot be masked determine the exit status.
@@ -33,7 +33,7 @@ func TestStreamUntilLatest(t *testing.T) {
 	s.run(exitQuarantined, "run", "pipeline.yaml")
 	for i, y := range s.released("out", 1500) {
 		if i < 1000 && y != first[i] {
-			t.Fatalf("person %d was released anew", i)
+			t.Fatalf("person %d got a different release", i)
 		}
 	}
 	bad := s.messages("bad", 1)
@@ -89,7 +89,7 @@ func TestStreamEndsUnopened(t *testing.T) {
 	for _, c := range []struct {
 		config string
 		status int
-		says   string
+		want   string
 	}{
 		{endless, exitDone, "told to end before the topics were open"},
 		{bounded, exitSignal + int(syscall.SIGTERM), "nothing was published"},
@@ -99,7 +99,7 @@ func TestStreamEndsUnopened(t *testing.T) {
 		p.until("it is tried again")
 		p.signal(syscall.SIGTERM)
 		_, log := p.wait(c.status)
-		says(t, log, c.says)
+		mustContain(t, log, c.want)
 	}
 }
 
@@ -149,11 +149,11 @@ func TestStreamGateStops(t *testing.T) {
 	s.released("out", 500)
 	s.paid(500, 3500, nearMean)
 	printed, log := p.wait(exitRefused)
-	says(t, log, "the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
+	mustContain(t, log, "the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
 		`"left":500`, "sdlfilter: the gate has stopped the stream: 500 records had been released before")
-	says(t, printed, "Stopped", "500 released")
+	mustContain(t, printed, "Stopped", "500 released")
 	if strings.Contains(printed+log, "Nothing was published") || strings.Contains(printed, "withheld") {
-		t.Errorf("it is said that nothing was published:\n%s\n%s", printed, log)
+		t.Errorf("the output claims that nothing was published:\n%s\n%s", printed, log)
 	}
 	s.released("out", 500)
 	var rep struct {
@@ -166,7 +166,7 @@ func TestStreamGateStops(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 || rep.Gate.Passed ||
 		rep.Stopped.Left != 500 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 3000 {
-		t.Errorf("%v: the report says %+v, want 500 released and a gate that has refused", err, rep)
+		t.Errorf("%v: the report contains %+v, want 500 released and a gate that has refused", err, rep)
 	}
 	// Refused records are not lost: they are judged again.
 	s.run(exitRefused, "run", "-q", "pipeline.yaml")
@@ -224,7 +224,7 @@ func TestStreamGateAlerts(t *testing.T) {
 	s.persons(0, 500)
 	s.paid(500, 3500, nearMean)
 	_, log := s.run(exitDone, "run", "pipeline.yaml")
-	says(t, log, "records are released all the same")
+	mustContain(t, log, "records are released all the same")
 	s.released("out", 3500)
 }
 
@@ -244,11 +244,11 @@ func TestStreamReload(t *testing.T) {
 	}
 	const refused = "the changed configuration is not taken"
 	change(refused, `masks: [{noise: {columns: [wage], sd: -1}}]`)
-	says(t, p.log(), "must be")
+	mustContain(t, p.log(), "must be")
 	change(refused, `sink: {kafka: {brokers: ["BROKER"], topic: again}}`)
-	says(t, p.log(), "sink has changed, which takes a restart")
+	mustContain(t, p.log(), "sink has changed, which takes a restart")
 	change(refused, `assess: {replicates: 20, targets: [max], every: {records: 10}, emit: [{kafka: {topic: missing}}]}`)
-	says(t, p.log(), `the topic \"missing\" does not exist`)
+	mustContain(t, p.log(), `the topic \"missing\" does not exist`)
 	change(refused, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`, "unlisted: nothing")
 	s.persons(1000, 2000)
 	before := s.released("out", 2000)
@@ -263,7 +263,7 @@ func TestStreamReload(t *testing.T) {
 	for i, y := range all {
 		noise[i/1000] += (y - personWage(i)) * (y - personWage(i))
 		if was, ok := before[i]; ok && was != y {
-			t.Fatalf("person %d was released anew", i)
+			t.Fatalf("person %d got a different release", i)
 		}
 	}
 	for thousand, sd := range map[int]float64{0: 50, 1: 50, 2: 500} {
@@ -398,7 +398,7 @@ func TestStreamAtLeastOnce(t *testing.T) {
 	s.run(exitQuarantined, "run", "pipeline.yaml")
 	for i, y := range s.released("out", 1200) {
 		if was, ok := first[i]; ok && was != y {
-			t.Fatalf("person %d was released anew", i)
+			t.Fatalf("person %d got a different release", i)
 		}
 	}
 	// The same values as with transactions.

@@ -135,7 +135,7 @@ func TestTablesCanary(t *testing.T) {
 			}
 			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
 			if c.status == 0 && len(hidden) < 4 {
-				t.Errorf("only %d cells are held back", len(hidden))
+				t.Errorf("only %d cells are suppressed", len(hidden))
 			}
 			err = filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
 				if err != nil || e.IsDir() {
@@ -157,7 +157,7 @@ func TestTablesCanary(t *testing.T) {
 				checkTableCanaries(t, name, string(text), nil, nil)
 				for cell := range hidden {
 					if v := values[cell]; holdsNumber(string(text), v) {
-						t.Errorf("%s holds the value of %s, which is held back", name, cell)
+						t.Errorf("%s contains the value of %s, which is suppressed", name, cell)
 					}
 				}
 				return err

@@ -59,8 +59,8 @@ func (w *watchedTables) judged(r *tabling.Report) {
 	w.state.Judged(r.Gate, r.Withheld == "", cells)
 }
 
-// made notes how a window ended, and writes the metrics.
-func (w *watchedTables) made(s *state, made *tabling.WindowResult) {
+// windowDone notes how a window ended, and writes the metrics.
+func (w *watchedTables) windowDone(s *state, made *tabling.WindowResult) {
 	if w.state == nil {
 		return
 	}

@@ -23,7 +23,7 @@ func (s *state) makeWindows(ctx context.Context, t *config.Tabulation, watched *
 		Begun:  func(int) { watched.state.Begun() },
 		Done: func(w *tabling.WindowResult) {
 			s.sayWindow(w)
-			watched.made(s, w)
+			watched.windowDone(s, w)
 		},
 	})
 	stop()

@@ -88,13 +88,13 @@ func TestTablesOfWindows(t *testing.T) {
 			s.people("people", partitions, 0, 150)
 			tables := s.windowed("t", "people", ", until: latest", "{records: 60, folder: out}")
 			stdout, _ := s.run(exitDone, "tables", tables)
-			says(t, stdout, "Window 1\n", "Window 2\n", "2 windows published, 0 withheld", "Offsets after the last window: 30, fewer than the 60 of a window")
+			mustContain(t, stdout, "Window 1\n", "Window 2\n", "2 windows published, 0 withheld", "Offsets after the last window: 30, fewer than the 60 of a window")
 			if got := s.windowsIn("out"); got != "window-000001 window-000002" {
 				t.Errorf("in the folder: %s", got)
 			}
 			first := s.read("out/window-000001/tables.csv")
 			stdout, _ = s.run(exitDone, "tables", tables)
-			says(t, stdout, "0 windows published")
+			mustContain(t, stdout, "0 windows published")
 			s.people("people", partitions, 150, 180)
 			s.run(exitDone, "tables", tables)
 			for k := range 3 {
@@ -119,14 +119,14 @@ func TestTablesOfWindowsWithABadRecord(t *testing.T) {
 	s.people("in", 2, 70, 130)
 	tables := s.windowed("t", "in", ", until: latest", "{records: 60, folder: out}")
 	_, stderr := s.run(exitUsage, "tables", tables)
-	says(t, stderr, `"window":2`, "1 record cannot be read; mend them, or leave them out (unknown: drop)")
+	mustContain(t, stderr, `"window":2`, "1 record cannot be read; mend them, or leave them out (unknown: drop)")
 	if got := s.windowsIn("out"); got != ".next.json window-000001" {
 		t.Errorf("in the folder: %s", got)
 	}
 	s.file("dropped.yaml", "unknown: drop\n"+s.read(tables))
 	stdout, _ := s.run(exitQuarantined, "tables", "dropped.yaml")
-	says(t, stdout, "Window 2\n", "1 of 60 records are in no table", "1 windows published")
-	says(t, s.read("out/window-000002/tables.csv"), "persons,total,59,published")
+	mustContain(t, stdout, "Window 2\n", "1 of 60 records are in no table", "1 windows published")
+	mustContain(t, s.read("out/window-000002/tables.csv"), "persons,total,59,published")
 }
 
 // Without `until` the run waits for the next window, and a signal ends it.
@@ -141,14 +141,14 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	}
 	p.once("makes the first window", there("out/window-000001"))
 	_, stderr := s.run(exitFailed, "tables", tables)
-	says(t, stderr, "window.folder: out/windows: another run is writing this file")
+	mustContain(t, stderr, "window.folder: out/windows: another run is writing this file")
 	s.people("in", 2, 70, 120)
 	p.once("makes the second window", there("out/window-000002"))
 	address := p.livePage()
 	p.once("tells of the second window", func() bool {
 		return strings.Contains(string(fetch(t, address+"/metrics")), "\nsdlfilter_last_window 2\n")
 	})
-	says(t, string(fetch(t, address+"/metrics")), `sdlfilter_windows_total{result="published"} 2`, `sdlfilter_windows_total{result="withheld"} 0`, "sdlfilter_gate_passed 1",
+	mustContain(t, string(fetch(t, address+"/metrics")), `sdlfilter_windows_total{result="published"} 2`, `sdlfilter_windows_total{result="withheld"} 0`, "sdlfilter_gate_passed 1",
 		`sdlfilter_table_cells{status="held_back",table="persons"} `, `sdlfilter_info{name="wages",sink="tables.csv",source="t-p.yaml"`)
 	for _, path := range []string{"/livez", "/readyz"} {
 		if got := string(fetch(t, address+path)); !strings.HasPrefix(got, "ok\n") {
@@ -160,8 +160,8 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	})
 	p.signal(syscall.SIGTERM)
 	stdout, _ := p.wait(exitDone)
-	says(t, stdout, "2 windows published")
-	says(t, s.read("t.prom"), "sdlfilter_exit_status 0\n", "sdlfilter_last_window 2\n")
+	mustContain(t, stdout, "2 windows published")
+	mustContain(t, s.read("t.prom"), "sdlfilter_exit_status 0\n", "sdlfilter_last_window 2\n")
 	if got, want := s.read("out/window-000002/tables.csv"), s.tablesOfFile(60, 120); got != want {
 		t.Errorf("the second window:\n%s\nof the file:\n%s", got, want)
 	}
@@ -186,7 +186,7 @@ func TestTablesOfWindowsKilled(t *testing.T) {
 		p.wait(-1)
 	}
 	stdout, _ := s.run(exitDone, "tables", tables)
-	says(t, stdout, fmt.Sprintf("Window %d\n", windows))
+	mustContain(t, stdout, fmt.Sprintf("Window %d\n", windows))
 	var want []string
 	for k := range windows {
 		name := fmt.Sprintf("window-%06d", k+1)
@@ -233,9 +233,9 @@ func TestTablesOfWindowsCanary(t *testing.T) {
 			checkTableCanaries(t, "what is printed", printed+log, values, nil)
 			metrics := s.read("t.prom")
 			checkTableCanaries(t, "the metrics", metrics, values, nil)
-			says(t, metrics, fmt.Sprintf("sdlfilter_exit_status %d\n", c.status))
+			mustContain(t, metrics, fmt.Sprintf("sdlfilter_exit_status %d\n", c.status))
 			if c.status == exitUsage {
-				says(t, log, `"window":1`, "the next run goes on from here")
+				mustContain(t, log, `"window":1`, "the next run goes on from here")
 			}
 			if c.folder == "" {
 				if got := s.windowsIn("out"); got != ".next.json" {
@@ -249,7 +249,7 @@ func TestTablesOfWindowsCanary(t *testing.T) {
 			}
 			hidden := hiddenCells(t, filepath.Join(s.dir, "out", c.folder, "cells.csv"))
 			if c.status == exitDone && len(hidden) < 4 {
-				t.Errorf("only %d cells are held back", len(hidden))
+				t.Errorf("only %d cells are suppressed", len(hidden))
 			}
 			entries, err := os.ReadDir(filepath.Join(s.dir, "out", c.folder))
 			if err != nil {

@@ -250,7 +250,7 @@ func TestDecodingMoments(t *testing.T) {
 		}
 		got, ok := decode(e)
 		if !ok {
-			t.Fatal("what was written is refused")
+			t.Fatal("a valid encoding is refused")
 		}
 		for p := range g.Pairs {
 			if got.Pairs[p] != g.Pairs[p] {

@@ -17,7 +17,7 @@ func TestRisk(t *testing.T) {
 		t.Errorf("SE %v", se)
 	}
 	if se := StandardError(math.Inf(1), 0.01); !math.IsNaN(se) {
-		t.Errorf("SE of what is infinite: %v", se)
+		t.Errorf("SE of an infinite value: %v", se)
 	}
 }
 
@@ -101,6 +101,6 @@ func TestSpreadWithinSubsets(t *testing.T) {
 		t.Errorf("of one in either of two subsets: %+v", s)
 	}
 	if s := SpreadOf([]float64{math.NaN()}, 1); !math.IsNaN(s.Mean) || !math.IsNaN(s.Variance) || !math.IsNaN(s.Noise()) || !math.IsNaN(s.VarianceNoise()) {
-		t.Errorf("of nothing: %+v", s)
+		t.Errorf("without values: %+v", s)
 	}
 }

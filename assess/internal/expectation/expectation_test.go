@@ -325,7 +325,7 @@ func TestRankedOfNoWidth(t *testing.T) {
 	}
 	e := expected([]float64{1, 2}, slanted{0, 1})
 	if e.Prepare(); e.clusters == nil {
-		t.Error("what several goroutines ask for is not there before they do")
+		t.Error("a value needed by several goroutines is missing")
 	}
 }
 

@@ -96,7 +96,7 @@ func TestAverageIsTheMeanAround(t *testing.T) {
 			}
 			got, fitted := s.average(h)
 			if fitted != any {
-				t.Errorf("%s, %d to either side: says something is %v", name, h, fitted)
+				t.Errorf("%s, %d to either side: reports a fit: %v", name, h, fitted)
 			}
 			checkEstimate(t, name, got, want)
 		}
@@ -241,7 +241,7 @@ func TestNeighboursAreLeastSquares(t *testing.T) {
 		const k = 2
 		got, scale, fitted := s.neighbours(k)
 		if !fitted {
-			t.Errorf("%s: says nothing", name)
+			t.Errorf("%s: has no fit", name)
 			continue
 		}
 		inner := 0
@@ -312,7 +312,7 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 			}
 			got, fitted := s.judged("fit", estimate, 1.5)
 			if fitted != (total >= s.records/4) {
-				t.Errorf("%s, every %d: said is %v", name, every, fitted)
+				t.Errorf("%s, every %d: reported %v", name, every, fitted)
 			}
 			if !fitted {
 				continue

@@ -71,7 +71,7 @@ func TestBestIsTheLeast(t *testing.T) {
 		}
 	}
 	if best, ok := New(0).Best(1); ok || !math.IsInf(best.Mse, 1) {
-		t.Errorf("of nothing: %+v", best)
+		t.Errorf("without records: %+v", best)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestOrderDecodesWhatItWrote(t *testing.T) {
 		return got, !d.Failed && len(d.Rest) == 0
 	}
 	if _, ok := decode(data); !ok {
-		t.Fatal("what was written is refused")
+		t.Fatal("a valid encoding is refused")
 	}
 	for n := range data {
 		if _, ok := decode(data[:n]); ok {
@@ -124,7 +124,7 @@ func TestOrderDecodesWhatItWrote(t *testing.T) {
 					}
 				}
 				if bins != level.bins || bins > 64 {
-					t.Fatalf("byte %d: level %d has %d bins, says %d", at, l, bins, level.bins)
+					t.Fatalf("byte %d: level %d has %d bins, declares %d", at, l, bins, level.bins)
 				}
 			}
 		}

@@ -61,7 +61,7 @@ func TestDecodingLevelsRefuses(t *testing.T) {
 	}
 	data := whole.bytes()
 	if !decode(data) {
-		t.Fatal("what is right is refused")
+		t.Fatal("a valid encoding is refused")
 	}
 	for cut := range len(data) {
 		if decode(data[:cut:cut]) {

@@ -71,7 +71,7 @@ func TestPoorPlacingsAreMadeAnew(t *testing.T) {
 		good.Ranks(v, ranks, out)
 		check()
 		if good.Placing != fitted {
-			t.Fatal("bins that gather few values are placed anew")
+			t.Fatal("bins with few values are placed again")
 		}
 		poor.Lo, poor.Scale = 100, 1
 		poor.Ranks(v, ranks, out)

@@ -88,12 +88,12 @@ func TestMomentsByDefinition(t *testing.T) {
 				there := b.partial(x, y, valid, new(replicator))
 				if b.N == 0 {
 					if there != nil || b.Mean == b.Mean || b.Variance == b.Variance || b.Diff == b.Diff || b.SquareDiff == b.SquareDiff {
-						t.Errorf("of nothing: %v, %+v", there, b)
+						t.Errorf("without values: %v, %+v", there, b)
 					}
 					continue
 				}
 				if float64(len(there)) != b.N {
-					t.Errorf("%d values are there, and says %v", len(there), b.N)
+					t.Errorf("%d values are present, and it counts %v", len(there), b.N)
 				}
 				check("some", b)
 			}

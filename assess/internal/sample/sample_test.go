@@ -266,7 +266,7 @@ func TestDecodingEdgesRefuses(t *testing.T) {
 	whole := write(3, 3, 5, 1, 2)
 	edge, ok := decode(whole)
 	if !ok || len(edge.Entries) != 3 {
-		t.Fatalf("what is right is refused: %v", edge.Entries)
+		t.Fatalf("a valid encoding is refused: %v", edge.Entries)
 	}
 	for i, e := range edge.Entries {
 		if e.From != from[1] || e.X != 5+float64(e.Row/2-1) || len(e.Values) != 2 || e.Values[0] != 1 || e.Values[1] == e.Values[1] {

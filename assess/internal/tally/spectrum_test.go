@@ -51,7 +51,7 @@ func TestSpectrumStandsForAllRecords(t *testing.T) {
 					want += v
 				}
 				if total != n || s.Total != n {
-					t.Errorf("%s, keep %d, of %d: %v records, and says %v", name, keep, sampled, total, s.Total)
+					t.Errorf("%s, keep %d, of %d: %v records, and it counts %v", name, keep, sampled, total, s.Total)
 				}
 				all := 2*keep >= n
 				if s.Sampled() == all {
@@ -145,7 +145,7 @@ func TestTailsKeepTheFurthest(t *testing.T) {
 						right.add([]float64{v})
 					}
 					if len(whole.values) >= 2*keep {
-						t.Fatalf("keep %d: %d values are held", keep, len(whole.values))
+						t.Fatalf("keep %d: %d values are kept", keep, len(whole.values))
 					}
 				}
 				want := slices.Sorted(slices.Values(x))

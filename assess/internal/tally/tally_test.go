@@ -46,7 +46,7 @@ func TestTallyOrderStatistics(t *testing.T) {
 					t.Fatalf("k = %d: %v in one, %v merged", k, got, again)
 				}
 				if !ok && k > 1 && k < n {
-					t.Errorf("k = %d is not to be had", k)
+					t.Errorf("k = %d has no result", k)
 				}
 				if ok && math.Abs(got-want) > math.Abs(want)/2048 {
 					t.Errorf("k = %d: got %v, want %v within 1/2048 of it", k, got, want)
@@ -172,7 +172,7 @@ func TestBinsHoldTheirValues(t *testing.T) {
 	at, last := 0, math.Inf(-1)
 	tally.Each(func(b Bin) bool {
 		if !(b.lo < b.hi) || b.lo < last {
-			t.Fatalf("a bin from %v to %v behind %v", b.lo, b.hi, last)
+			t.Fatalf("a bin from %v to %v after %v", b.lo, b.hi, last)
 		}
 		last = b.hi
 		for range b.Count {
