@@ -102,10 +102,10 @@ func (p *exchangePart) plausible(of []transform.Stretch) bool {
 	}
 	known := make(map[partPlace]bool, len(p.Places))
 	for _, at := range p.Places {
-		holds := func(s transform.Stretch) bool {
+		contains := func(s transform.Stretch) bool {
 			return s.Stream == at.Stream && at.Row >= s.First && at.Row-s.First < s.N
 		}
-		if known[at] || at.Scope != "" || !slices.ContainsFunc(of, holds) {
+		if known[at] || at.Scope != "" || !slices.ContainsFunc(of, contains) {
 			return false
 		}
 		known[at] = true

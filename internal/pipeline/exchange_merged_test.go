@@ -18,18 +18,18 @@ var ofAll = []transform.Stretch{{N: 1 << 40}}
 
 // partsOf returns an encoded exchange for each list of blocks. A bracket that contains 0 gets the
 // number of values before it.
-func partsOf(t *testing.T, limit int, sought []Sought, lists ...[]*microdata.Block) [][]byte {
+func partsOf(t *testing.T, limit int, targets []Sought, lists ...[]*microdata.Block) [][]byte {
 	t.Helper()
 	var texts [][]byte
 	for _, list := range lists {
 		x := exchangeOf(limit)
-		x.Seek(sought)
+		x.Seek(targets)
 		for _, b := range list {
 			x.Add(b)
-			for i := range sought {
+			for i := range targets {
 				for _, v := range b.Columns[0].Original.Values {
-					if sought[i].Holds(v) {
-						sought[i].Before++
+					if targets[i].Holds(v) {
+						targets[i].Before++
 					}
 				}
 			}
@@ -84,10 +84,10 @@ func TestExchangesMerge(t *testing.T) {
 // Damaged parts, and parts with other columns or other targets, are errors.
 func TestExchangesThatDoNotMerge(t *testing.T) {
 	a := movedBlock(0, 2, 0, 8)
-	sought := func(target string) []Sought {
+	targets := func(target string) []Sought {
 		return []Sought{{Bracket: assess.Bracket{Column: "x", Target: target, Rank: 1, Count: 1}}}
 	}
-	text := partsOf(t, 5, sought("p50"), []*microdata.Block{a})[0]
+	text := partsOf(t, 5, targets("p50"), []*microdata.Block{a})[0]
 	for k := range text {
 		if err := exchangeOf(5).Merge(text[:k], ofAll); err == nil {
 			t.Fatalf("cut off after %d of %d bytes", k, len(text))
@@ -98,7 +98,7 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 	if err := two.Merge(text, ofAll); err == nil {
 		t.Error("of other columns")
 	}
-	for what, other := range map[string][]Sought{"another target": sought("p99"), "none": nil, "one more": append(sought("p50"), sought("p99")...)} {
+	for what, other := range map[string][]Sought{"another target": targets("p99"), "none": nil, "one more": append(targets("p50"), targets("p99")...)} {
 		x := merged(t, 5, text)
 		if err := x.Merge(partsOf(t, 5, other, nil)[0], ofAll); err == nil {
 			t.Errorf("%s is sought in the next part", what)
@@ -124,7 +124,7 @@ func TestSeekersOfParts(t *testing.T) {
 		for _, size := range c.sizes {
 			n += size
 		}
-		sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: c.rank, Count: n}}}
+		targets := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: c.rank, Count: n}}}
 		var lists [][]*microdata.Block
 		first := int64(0)
 		for _, size := range c.sizes {
@@ -135,7 +135,7 @@ func TestSeekersOfParts(t *testing.T) {
 			}
 			lists, first = append(lists, list), first+size
 		}
-		x := merged(t, 0, partsOf(t, 0, sought, lists...)...)
+		x := merged(t, 0, partsOf(t, 0, targets, lists...)...)
 		r, ok := x.seekers[0].holder()
 		if !ok || r.square != float64(c.rank-1) {
 			t.Errorf("rank %d of %v: at %v, %v", c.rank, c.sizes, r.square, ok)
@@ -155,8 +155,8 @@ func TestSeekersOfParts(t *testing.T) {
 		"in one": {{zeros(0, 1)}, {zeros(1, heap-1), movedBlock(heap, tiny)}},
 		"of few": {{movedBlock(0, 0, tiny)}, {zeros(2, heap-1)}},
 	} {
-		sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: 1, Count: heap + 1}}}
-		x := merged(t, 0, partsOf(t, 0, sought, lists...)...)
+		targets := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: 1, Count: heap + 1}}}
+		x := merged(t, 0, partsOf(t, 0, targets, lists...)...)
 		if _, ok := x.seekers[0].holder(); ok || !x.seekers[0].lost {
 			t.Errorf("another value in a heap: %s", name)
 		}
@@ -166,10 +166,10 @@ func TestSeekersOfParts(t *testing.T) {
 // Impossible records or probabilities in a part are refused: they would be used as expectations of
 // other records.
 func TestPartsThatCannotBe(t *testing.T) {
-	sought := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "p50", Rank: 1, Count: 1}}}
+	targets := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "p50", Rank: 1, Count: 1}}}
 	part := func(change func(p *exchangePart)) []byte {
 		var p exchangePart
-		text := partsOf(t, 5, slices.Clone(sought), []*microdata.Block{movedBlock(3, 2, 0, 8)})[0]
+		text := partsOf(t, 5, slices.Clone(targets), []*microdata.Block{movedBlock(3, 2, 0, 8)})[0]
 		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil || len(p.Places) != 3 || len(p.Seekers) != 1 || p.Seekers[0].Seen != 1 {
 			t.Fatalf("%+v, %v", p, err)
 		}

@@ -209,15 +209,15 @@ func TestTextsAreCompared(t *testing.T) {
 	}
 }
 
-// named describes itself.
-type named struct{}
+// namedConfig describes itself.
+type namedConfig struct{}
 
-func (named) Describe() string { return "a table" }
+func (namedConfig) Describe() string { return "a table" }
 
 // The description of a connector is its own, and that of a stream includes every topic besides the
 // release.
 func TestTopicsBesideTheRelease(t *testing.T) {
-	if got := Describe(named{}); got != "a table" {
+	if got := Describe(namedConfig{}); got != "a table" {
 		t.Error(got)
 	}
 	var p config.Pipeline

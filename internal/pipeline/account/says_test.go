@@ -190,9 +190,9 @@ func TestNoClipRemark(t *testing.T) {
 	}
 	redraw := &transform.Truncate{Columns: []string{"wage"}, Upper: &at, Mode: "redraw"}
 	for name, c := range map[string]struct {
-		masks []transform.Params
-		n     int64
-		said  bool
+		masks  []transform.Params
+		n      int64
+		remark bool
 	}{
 		"no law":            {[]transform.Params{laplace(), noiseOn("wage"), laplace(), redraw, clip("wage")}, 9, false},
 		"no values":         {[]transform.Params{noiseOn("wage"), clip("wage")}, 0, false},
@@ -203,7 +203,7 @@ func TestNoClipRemark(t *testing.T) {
 		r := reporterOf(t, c.masks...)
 		m := &assess.ColumnMeasures{Name: "wage", Masked: true, Original: assess.Moments{N: c.n, Min: 100, Max: 900},
 			Risk: []assess.Risk{{Target: "max", Knowledge: "other"}, {Target: "p50", Knowledge: assess.KnowledgeIndex}, {Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: 10}}}
-		if got := r.clipRemark(m); (got != "") != c.said {
+		if got := r.clipRemark(m); (got != "") != c.remark {
 			t.Errorf("%s: %q", name, got)
 		}
 		if lower, upper, ok := r.lastClip("size"); lower != 0 || upper != 0 || ok {

@@ -398,14 +398,14 @@ func TestNoNoiseIsImplied(t *testing.T) {
 			t.Errorf("%s: φ %v, σ %v, %v", masks, phi, sigma, err)
 		}
 		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}}
-		for said, b := range map[string]config.IntruderBayes{
+		for given, b := range map[string]config.IntruderBayes{
 			"nothing": {}, "φ": {Phi: map[string]float64{"wage": 0.1}}, "σ": {Sigma: map[string]float64{"wage": 2}},
 			"both": {Phi: map[string]float64{"wage": 0.1}, Sigma: map[string]float64{"wage": 2}},
 		} {
 			b.Knowledge = config.KnowledgeD1
 			o, err := bayesOf(pl, &b, d)
-			if said == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || said != "both" && (err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
-				t.Errorf("%s, said is %s: %+v, %v", masks, said, o, err)
+			if given == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || given != "both" && (err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
+				t.Errorf("%s, said is %s: %+v, %v", masks, given, o, err)
 			}
 		}
 	}

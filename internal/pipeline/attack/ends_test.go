@@ -13,7 +13,7 @@ import (
 // If an attack is cancelled at any point, it returns the error.
 func TestRunEndsAtEveryStep(t *testing.T) {
 	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
-	told := 0
+	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
 		r, _, err := Run(ctx, p, pipeline.Options{})
@@ -21,13 +21,13 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 			t.Fatalf("ended at question %d: %v, %v", n, r, err)
 		}
 		if err != nil {
-			told++
+			failures++
 		} else if !ctx.Ended() {
 			break
 		}
 	}
-	if told < 5 {
-		t.Errorf("it was ended %d times: the test shows little", told)
+	if failures < 5 {
+		t.Errorf("it was ended %d times: the test shows little", failures)
 	}
 }
 

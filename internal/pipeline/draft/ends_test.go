@@ -14,7 +14,7 @@ import (
 // drafted.
 func TestDraftEndsAtEveryStep(t *testing.T) {
 	path := survey(t, ",", 50)
-	told := 0
+	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
 		d, err := Of(ctx, path, &csv.SourceConfig{Path: path})
@@ -22,13 +22,13 @@ func TestDraftEndsAtEveryStep(t *testing.T) {
 			t.Fatalf("ended at question %d: %v, %v", n, d, err)
 		}
 		if err != nil {
-			told++
+			failures++
 		} else if !ctx.Ended() {
 			break
 		}
 	}
-	if told < 3 {
-		t.Errorf("it was ended %d times: the test shows little", told)
+	if failures < 3 {
+		t.Errorf("it was ended %d times: the test shows little", failures)
 	}
 	if d, err := Of(t.Context(), path+"x", &csv.SourceConfig{Path: path + "x"}); err == nil || d != nil {
 		t.Errorf("no file: %v", d)

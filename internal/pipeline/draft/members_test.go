@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// seen returns the statistics of the members of some objects.
-func seen(t *testing.T, objects ...string) *member {
+// statisticsOf returns the statistics of the members of some objects.
+func statisticsOf(t *testing.T, objects ...string) *member {
 	t.Helper()
 	root := new(member)
 	for _, o := range objects {
@@ -46,7 +46,7 @@ func TestMembersBecomeColumns(t *testing.T) {
 		{[]string{`{"a":{"b":1,"c":{"d":"x"}}}`, `{"a":null}`, `{"e":2}`}, []connectors.DeclaredColumn{column("a.b", true), column("a.c.d", false), column("e", true)}},
 		{[]string{`{}`}, nil},
 	} {
-		if got := seen(t, c.objects...).columns(nil); !slices.Equal(got, c.want) {
+		if got := statisticsOf(t, c.objects...).columns(nil); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %+v, want %+v", c.objects, got, c.want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestMembersThatAreData(t *testing.T) {
 		return `{"a":{` + strings.TrimPrefix(b.String(), ",") + `}}`
 	}
 	for members, want := range map[int]int{1: 1, 50: 50, 51: 1} {
-		if got := seen(t, object(members)).columns(nil); len(got) != want || (members == 51) != (got[0].Name == "a") {
+		if got := statisticsOf(t, object(members)).columns(nil); len(got) != want || (members == 51) != (got[0].Name == "a") {
 			t.Errorf("an object of %d members is %d columns, %s", members, len(got), got[0].Name)
 		}
 	}
@@ -80,7 +80,7 @@ func TestMembersThatAreData(t *testing.T) {
 			} else {
 				objects = append(objects, rare)
 			}
-			if got := seen(t, objects...).columns(nil); (len(got) == 1) != keyed {
+			if got := statisticsOf(t, objects...).columns(nil); (len(got) == 1) != keyed {
 				t.Errorf("one of %d objects has another member, the first %v: %+v", n, first, got)
 			}
 		}

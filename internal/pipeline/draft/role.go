@@ -19,7 +19,7 @@ type Guess struct {
 
 // Words of columns' names, in the order in which they are tried. A name is cut
 // into words at underscores, points, spaces, digits and changes of case.
-var named = []struct {
+var rolesByName = []struct {
 	role  microdata.Role
 	what  string
 	words string
@@ -38,7 +38,7 @@ var (
 
 func compiled() []*regexp.Regexp {
 	var out []*regexp.Regexp
-	for _, n := range named {
+	for _, n := range rolesByName {
 		out = append(out, regexp.MustCompile(`^(`+n.words+`)$`))
 	}
 	return out
@@ -67,7 +67,7 @@ func (l *Look) GuessRole(c *Column) Guess {
 	}
 	seen := c.describe()
 	telling := c.Values >= someRecords && (c.Capped || c.share() >= nearlyAll)
-	for i, n := range named {
+	for i, n := range rolesByName {
 		word := match(byRole[i], c.Field.Name)
 		if word == "" {
 			continue

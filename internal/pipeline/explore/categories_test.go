@@ -140,12 +140,12 @@ func TestMapOfCategoriesIsTheReleases(t *testing.T) {
 			y[after[i]]++
 			n++
 		}
-		told := 0.0
+		information := 0.0
 		for k, c := range pair {
-			told += c / n * math.Log2(c*n/(x[k[0]]*y[k[1]]))
+			information += c / n * math.Log2(c*n/(x[k[0]]*y[k[1]]))
 		}
-		if math.Abs(told-float64(m.Points[i].U)) > 1e-9 {
-			t.Errorf("U is %v, by the release %v", m.Points[i].U, told)
+		if math.Abs(information-float64(m.Points[i].U)) > 1e-9 {
+			t.Errorf("U is %v, by the release %v", m.Points[i].U, information)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func endings(t *testing.T) map[string]*config.Pipeline {
 // If a map of any kind is cancelled at any point, it returns the error.
 func TestMapEndsAtEveryStep(t *testing.T) {
 	for name, p := range endings(t) {
-		told, skip := 0, 0
+		failures, skip := 0, 0
 		for n := range eventually.Steps {
 			if skip++; n > 20 && skip%3 > 0 {
 				continue // like those next to it
@@ -61,13 +61,13 @@ func TestMapEndsAtEveryStep(t *testing.T) {
 				t.Fatalf("%s, ended at question %d: %v, %v", name, n, m, err)
 			}
 			if err != nil {
-				told++
+				failures++
 			} else if !ctx.Ended() {
 				break
 			}
 		}
-		if told < 5 {
-			t.Errorf("%s was ended %d times: the test shows little", name, told)
+		if failures < 5 {
+			t.Errorf("%s was ended %d times: the test shows little", name, failures)
 		}
 	}
 }

@@ -57,14 +57,14 @@ func TestWhatAMapNeeds(t *testing.T) {
 func TestTheColumnOfAMap(t *testing.T) {
 	p := mapped(t, t.TempDir())
 	for _, c := range []struct {
-		column, want, says string
-		masked             []string
+		column, want, problem string
+		masked                []string
 	}{
 		{masked: []string{"a"}, want: "a"}, {column: "a", masked: []string{"a"}, want: "a"}, {column: "b", masked: []string{"a", "b"}, want: "b"},
-		{masked: []string{"a", "b"}, says: "map.column: must say which of the masked columns is mapped: [a b]"},
-		{masked: nil, says: "map: must be given, with the masked keys that are mapped as categories"},
-		{column: "x", masked: []string{"a"}, says: `map.column: must be a numeric column that is masked, got "x"`},
-		{column: "plain", masked: []string{"a"}, says: `map.column: must be a numeric column that is masked, got "plain"`},
+		{masked: []string{"a", "b"}, problem: "map.column: must say which of the masked columns is mapped: [a b]"},
+		{masked: nil, problem: "map: must be given, with the masked keys that are mapped as categories"},
+		{column: "x", masked: []string{"a"}, problem: `map.column: must be a numeric column that is masked, got "x"`},
+		{column: "plain", masked: []string{"a"}, problem: `map.column: must be a numeric column that is masked, got "plain"`},
 	} {
 		g := &grid{config: p, plan: &pipeline.Plan{}, column: c.column}
 		g.plan.Assessed = append(g.plan.Assessed, columnOf("plain", false))
@@ -73,7 +73,7 @@ func TestTheColumnOfAMap(t *testing.T) {
 		}
 		err := g.chooseColumn()
 		var wrong config.Errors
-		if c.says == "" && (err != nil || g.column != c.want) || c.says != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.says)) {
+		if c.problem == "" && (err != nil || g.column != c.want) || c.problem != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.problem)) {
 			t.Errorf("%q of %v: %q, %v", c.column, c.masked, g.column, err)
 		}
 	}

@@ -37,7 +37,7 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 		if (m.Recommended == nil) != (gate == "gate: {}") || m.Recommended != nil && m.Recommended.Point > 1 {
 			t.Errorf("recommended: %+v, %s", m.Recommended, m.Reason)
 		}
-		seen(t, m)
+		checkViews(t, m)
 	}
 	// For keys besides the column, only a run detects it.
 	masks := noise + "keys: [region], k: 100, max_share: 20%}}]"
@@ -49,12 +49,12 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	if m.Recommended != nil || !strings.Contains(m.Reason, "nowhere on the map can the masks be used") {
 		t.Errorf("nothing is possible: %+v, %q", m.Recommended, m.Reason)
 	}
-	seen(t, m)
+	checkViews(t, m)
 }
 
-// seen checks that the views of a map mention its impossible points, and draw no point without
+// checkViews checks that the views of a map mention its impossible points, and draw no point without
 // coordinates.
-func seen(t *testing.T, m *rumap.Map) {
+func checkViews(t *testing.T, m *rumap.Map) {
 	t.Helper()
 	var list, page strings.Builder
 	if err := rumap.WriteCSV(&list, m); err != nil {

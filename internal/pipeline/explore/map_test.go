@@ -277,7 +277,7 @@ func TestMapComparesStrategies(t *testing.T) {
 }
 
 func TestMapRefuses(t *testing.T) {
-	for name, c := range map[string]struct{ lines, says []string }{
+	for name, c := range map[string]struct{ lines, want []string }{
 		"an unknown column":      {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"}, []string{"map.column"}},
 		"a search without rules": {[]string{"gate: {}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
 		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
@@ -298,7 +298,7 @@ func TestMapRefuses(t *testing.T) {
 		if wrong := (config.Errors)(nil); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v is no error of the configuration", name, err)
 		}
-		for _, part := range c.says {
+		for _, part := range c.want {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v does not say %q", name, err, part)
 			}

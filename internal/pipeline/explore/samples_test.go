@@ -127,21 +127,21 @@ func TestSearchAndEmptySamples(t *testing.T) {
 	if m.Recommended == nil || m.Points[m.Recommended.Point].Parameters["masks.0.sample.rate"] != 0.8 || m.U0 == 0 || m.Records < 1500 {
 		t.Fatalf("recommended %+v, %s", m.Recommended, m.Reason)
 	}
-	empty, tried := 0, 0
+	empty, trials := 0, 0
 	for i, point := range m.Points {
 		if i > 0 && m.Points[i-1].Parameters["masks.0.sample.rate"] > point.Parameters["masks.0.sample.rate"] {
 			t.Errorf("point %d stands behind one of a greater rate", i)
 		}
 		if point.Parameters["masks.0.sample.rate"] == 0.8 {
-			tried++
+			trials++
 			continue
 		}
 		if empty++; !strings.Contains(point.Impossible, "none of the records") || point.Admissible || point.Records != 0 {
 			t.Errorf("a point of no record: %+v", point)
 		}
 	}
-	if empty != 20 || tried < 12 {
-		t.Errorf("%d points of no record, %d of the other sample", empty, tried)
+	if empty != 20 || trials < 12 {
+		t.Errorf("%d points of no record, %d of the other sample", empty, trials)
 	}
 	_, err := Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 1e-9, to: 2e-9, steps: 2}}}"), pipeline.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no records to map") {

@@ -105,12 +105,12 @@ func TestEveryCallFailsOnce(t *testing.T) {
 					switch {
 					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]): // the last check of the context before the release gets its name
 						if err != nil && !errors.Is(err, context.Canceled) {
-							t.Errorf("%s, call %d: cancelled there it says %v", name, n, err)
+							t.Errorf("%s, call %d: cancelled there it returns %v", name, n, err)
 						}
 					case cancels && (err == nil || !errors.Is(err, context.Canceled)):
 						t.Errorf("%s, call %d: cancelled there it says %v", name, n, err)
 					case !cancels && !errors.Is(err, faulty.ErrCall):
-						t.Errorf("%s, call %d fails, and it says %v", name, n, err)
+						t.Errorf("%s, call %d fails, and it returns %v", name, n, err)
 					case !cancels && name == "acknowledge":
 						if !errors.As(err, &published) || !slices.Equal(left, want[:len(want)-min(1, strings.Count(strings.Join(want, " "), "s.jsonl"))]) {
 							t.Errorf("the release is published: %v, and there is %v of %v", err, left, want)

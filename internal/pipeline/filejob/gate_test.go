@@ -16,8 +16,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// gated returns a run with a gate, a report and a quarantine.
-func gated(t *testing.T, dir, gate string) *account.Result {
+// runWithGate returns a run with a gate, a report and a quarantine.
+func runWithGate(t *testing.T, dir, gate string) *account.Result {
 	t.Helper()
 	p := parse(t, dir, setup{
 		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks,
@@ -49,7 +49,7 @@ func filesIn(t *testing.T, dir string) (names []string) {
 // If any of several rules fails, the release is not published; the quarantine and the confidential
 // report are. An existing release stays.
 func TestRefusedReleaseIsNotPublished(t *testing.T) {
-	const holds, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}", "{column: income, target: max, knowledge: index, min_rmse: 1e9}"
+	const satisfied, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}", "{column: income, target: max, knowledge: index, min_rmse: 1e9}"
 	input := func(dir string) {
 		var rows strings.Builder
 		rows.WriteString("id,income,debt,age,region\n")
@@ -64,16 +64,16 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 		passed     bool
 	}{
 		{"no rule", "", true},
-		{"two that hold", "rules: [" + holds + ", " + holds + "]", true},
-		{"the first is broken", "rules: [" + breaks + ", " + holds + "]", false},
-		{"the last is broken", "rules: [" + holds + ", " + breaks + "]", false},
-		{"the one in the middle is broken", "rules: [" + holds + ", " + breaks + ", " + holds + "]", false},
+		{"two that hold", "rules: [" + satisfied + ", " + satisfied + "]", true},
+		{"the first is broken", "rules: [" + breaks + ", " + satisfied + "]", false},
+		{"the last is broken", "rules: [" + satisfied + ", " + breaks + "]", false},
+		{"the one in the middle is broken", "rules: [" + satisfied + ", " + breaks + ", " + satisfied + "]", false},
 		{"too much is lost", "max_quarantined: 0", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			input(dir)
-			result := gated(t, dir, c.gate)
+			result := runWithGate(t, dir, c.gate)
 			if result.Refused() == c.passed || result.Report.Gate.Passed != c.passed || (result.Report.Withheld == "") != c.passed {
 				t.Errorf("refused %v, withheld because %q, gate %+v", result.Refused(), result.Report.Withheld, result.Report.Gate)
 			}
@@ -89,7 +89,7 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 				listed = append(listed, filepath.Base(path))
 			}
 			if sort.Strings(listed); !slices.Equal(listed, want) {
-				t.Errorf("said to be written: %q, want %q", listed, want)
+				t.Errorf("reported as written: %q, want %q", listed, want)
 			}
 			if c.passed {
 				if rows := rowsOf(t, filepath.Join(dir, "out.csv")); len(rows) != 400 || strings.Contains(rows[0], "id=") {
@@ -101,13 +101,13 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 	t.Run("an earlier release", func(t *testing.T) {
 		dir := t.TempDir()
 		input(dir)
-		gated(t, dir, "")
+		runWithGate(t, dir, "")
 		before, err := os.ReadFile(filepath.Join(dir, "out.csv"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1,2,30,north\nR2,2,3,30,north\nR3,4,4,31,north\n"))
-		if !gated(t, dir, "rules: ["+breaks+"]").Refused() {
+		if !runWithGate(t, dir, "rules: ["+breaks+"]").Refused() {
 			t.Error("not refused")
 		}
 		after, err := os.ReadFile(filepath.Join(dir, "out.csv"))

@@ -294,12 +294,12 @@ func TestNoPlace(t *testing.T) {
 				}
 				b, is := bad[e.Record-1]
 				if !is || e.Column != b.column || filepath.Base(e.Stream) != "in."+format || !strings.Contains(e.Reason, "holds no place") {
-					t.Errorf("said %s", line)
+					t.Errorf("printed %s", line)
 				}
 				found++
 			}
 			if found != len(bad) || bytes.Contains(text, []byte(strconv.Itoa(1<<31))) || bytes.Contains(text, []byte("-5")) {
-				t.Errorf("the quarantine says %s", text)
+				t.Errorf("the quarantine contains %s", text)
 			}
 		})
 	}
@@ -322,7 +322,7 @@ func TestPlaceOfTwo(t *testing.T) {
 				}
 				_, err = Run(context.Background(), p, pipeline.Options{})
 				if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
-					t.Fatalf("said %v", err)
+					t.Fatalf("returned %v", err)
 				}
 				if _, err := os.Stat(dir + "/out.csv"); err == nil {
 					t.Error("a release is there")
@@ -350,7 +350,7 @@ func TestPlaceColumns(t *testing.T) {
 		_, err = Run(context.Background(), p, pipeline.Options{})
 		var problems config.Errors
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: said %v, want %s", place, err, want)
+			t.Errorf("%s: returned %v, want %s", place, err, want)
 		}
 	}
 }
@@ -376,7 +376,7 @@ func TestShardsWithoutIdentity(t *testing.T) {
 	rows[199].ID = ""
 	writeCSV(t, dir+"/in.csv", rows)
 	if err := run(); err == nil || !strings.Contains(err.Error(), "shard: must not be true if records have neither identity nor place: 1 have no value") {
-		t.Errorf("said %v", err)
+		t.Errorf("returned %v", err)
 	}
 	if _, err := os.Stat(dir + "/out.csv"); err == nil {
 		t.Error("a release is there")

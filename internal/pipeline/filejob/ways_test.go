@@ -116,7 +116,7 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 			if err != nil || !done {
 				t.Fatal(done, err)
 			}
-			total, told := count.Questions(), 0
+			total, failures := count.Questions(), 0
 			var steps []int
 			for n := range eventually.Steps {
 				if n > total {
@@ -142,11 +142,11 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 					t.Errorf("ended at question %d of %d: left is %v, %v", n, total, left, err)
 				}
 				if err != nil {
-					told++
+					failures++
 				}
 			}
-			if told < min(3, total) {
-				t.Errorf("it was ended %d times of %d questions: the test shows little", told, total)
+			if failures < min(3, total) {
+				t.Errorf("it was ended %d times of %d questions: the test shows little", failures, total)
 			}
 		})
 	}

@@ -20,7 +20,7 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 	numbers := []string{"wage", "float64", "debt", "float64"}
 	for _, id := range []string{"id", ""} {
 		r := Release{ID: id, Original: file(t, header, original, numbers...), Released: file(t, header, released, numbers...), Targets: measured, Pictures: true}
-		told := 0
+		failures := 0
 		for n := range eventually.Steps {
 			ctx := eventually.Ends(t.Context(), n)
 			m, err := Assess(ctx, r, new(pipeline.Progress))
@@ -28,13 +28,13 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 				t.Fatalf("by %q, ended at question %d: %v, %v", id, n, m, err)
 			}
 			if err != nil {
-				told++
+				failures++
 			} else if !ctx.Ended() {
 				break
 			}
 		}
-		if told < 5 {
-			t.Errorf("it was ended %d times: the test shows little", told)
+		if failures < 5 {
+			t.Errorf("it was ended %d times: the test shows little", failures)
 		}
 	}
 }

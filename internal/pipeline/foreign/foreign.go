@@ -155,9 +155,9 @@ func newRecords(ctx context.Context, src connectors.Source, names []string, id s
 
 func (r *records) close() { r.reader.Close() }
 
-// left returns how many records are at hand, reading on where there are none;
+// remaining returns how many records are at hand, reading on where there are none;
 // 0 at the end.
-func (r *records) left(ctx context.Context) (int, error) {
+func (r *records) remaining(ctx context.Context) (int, error) {
 	for r.at == r.block.N {
 		raw, err := r.reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -179,11 +179,11 @@ func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int,
 	pair := new(microdata.Block)
 	var first int64
 	for {
-		n, err := a.left(ctx)
+		n, err := a.remaining(ctx)
 		if err != nil {
 			return err
 		}
-		m, err := b.left(ctx)
+		m, err := b.remaining(ctx)
 		if err != nil {
 			return err
 		}
@@ -233,7 +233,7 @@ func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *
 		return err
 	}
 	for {
-		n, err := a.left(ctx)
+		n, err := a.remaining(ctx)
 		if err != nil {
 			return err
 		}
@@ -267,7 +267,7 @@ type indexed struct {
 func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 	x := &indexed{rows: map[string]int{}, values: make([][]float64, columns)}
 	for {
-		n, err := b.left(ctx)
+		n, err := b.remaining(ctx)
 		if err != nil {
 			return nil, err
 		}

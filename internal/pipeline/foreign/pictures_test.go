@@ -69,7 +69,7 @@ func TestDrawer(t *testing.T) {
 	var none *drawer
 	none.add(new(microdata.Block))
 	if none.pictures() != nil {
-		t.Error("pictures that nobody asked for")
+		t.Error("pictures that were not requested")
 	}
 }
 

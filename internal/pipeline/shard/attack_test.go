@@ -136,7 +136,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 			}()
 			c.damage()
 			if err := c.of(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("said %v, want %q", err, c.want)
+				t.Errorf("returned %v, want %q", err, c.want)
 			}
 			for _, path := range []string{"released", "report.json", "again"} {
 				if _, err := os.Stat(path); err == nil {

@@ -33,7 +33,7 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 	prepare(t, "csv", 60, "")
 	ends := func(what string, do func(ctx context.Context) (done bool, err error)) {
 		t.Helper()
-		told := 0
+		failures := 0
 		for n := range eventually.Steps {
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := do(ctx)
@@ -43,10 +43,10 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 			if err == nil {
 				break
 			}
-			told++
+			failures++
 		}
-		if told < 3 {
-			t.Errorf("%s was ended %d times: the test shows little", what, told)
+		if failures < 3 {
+			t.Errorf("%s was ended %d times: the test shows little", what, failures)
 		}
 	}
 	ends("the plan", func(ctx context.Context) (bool, error) {

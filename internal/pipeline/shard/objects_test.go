@@ -411,13 +411,13 @@ func TestObjectsChangeBetween(t *testing.T) {
 			c.change(t, server, m)
 			_, err := commitAt(t, m)
 			if (err == nil) != (c.commit == "") || err != nil && !strings.Contains(err.Error(), c.commit) {
-				t.Errorf("the commit says %v, want %q", err, c.commit)
+				t.Errorf("the commit returns %v, want %q", err, c.commit)
 			}
 			if keys := below(server, "out/"); err != nil && len(keys) > 0 {
 				t.Errorf("there are %q", keys)
 			}
 			if err := runAt(t, m, 1); (err == nil) != (c.shards == "") || err != nil && !strings.Contains(err.Error(), c.shards) {
-				t.Errorf("the shard says %v, want %q", err, c.shards)
+				t.Errorf("the shard returns %v, want %q", err, c.shards)
 			}
 		})
 	}
@@ -438,7 +438,7 @@ func TestObjectChangesWhileAShardReads(t *testing.T) {
 		return nil
 	})
 	if err := runAt(t, m, 0); err == nil || !strings.Contains(err.Error(), "another ETag") || !once.Load() {
-		t.Errorf("the shard says %v", err)
+		t.Errorf("the shard returns %v", err)
 	}
 	if server.Uploads() > 0 || len(below(server, "work/states")) > 0 {
 		t.Errorf("left are %d uploads, %q", server.Uploads(), server.Keys("data"))
@@ -481,7 +481,7 @@ func TestAnotherReleaseMeanwhile(t *testing.T) {
 		return nil
 	})
 	if _, err := commitAt(t, m); err == nil || !strings.Contains(err.Error(), "not what was there before") || !once.Load() {
-		t.Errorf("the commit says %v", err)
+		t.Errorf("the commit returns %v", err)
 	}
 	if keys := below(server, "out/"); !slices.Equal(keys, []string{"out/released/_SUCCESS", "out/released/part-00000-theirs.csv"}) {
 		t.Errorf("there are %q", keys)

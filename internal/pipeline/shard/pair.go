@@ -174,11 +174,11 @@ func (w *pairing) values(found sections) (*assess.Accumulator, error) {
 
 // write writes what was decided, for each shard.
 func (w *pairing) write(ctx context.Context, to string) error {
-	var sought []pipeline.Sought
+	var targets []pipeline.Sought
 	if w.counted != nil {
 		for _, c := range w.plan.Assessed {
 			for _, b := range w.counted.Brackets(c.Name) {
-				sought = append(sought, pipeline.Sought{Bracket: b})
+				targets = append(targets, pipeline.Sought{Bracket: b})
 			}
 		}
 	}
@@ -188,7 +188,7 @@ func (w *pairing) write(ctx context.Context, to string) error {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)
 		}
-		decided, err := w.decided(ctx, i, sought)
+		decided, err := w.decided(ctx, i, targets)
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (w *pairing) write(ctx context.Context, to string) error {
 
 // decided returns the decisions for the records of one shard. It adds this shard's values to
 // the counts of values before the next one.
-func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Sought) (s sections, err error) {
+func (w *pairing) decided(ctx context.Context, shard int, targets []pipeline.Sought) (s sections, err error) {
 	if w.chain.NeedsSurvey() {
 		if s[ofChain], err = w.chain.MarshalDecisions(w.manifest.Shards[shard].stretches()); err != nil {
 			return s, err
@@ -224,12 +224,12 @@ func (w *pairing) decided(ctx context.Context, shard int, sought []pipeline.Soug
 	if s[ofDisplacer], err = w.plan.Displacer.MarshalDecisions(found[ofDisplacer]); err != nil {
 		return s, fmt.Errorf("%s: %w", w.paths[shard], err)
 	}
-	if s[ofValues], err = json.Marshal(sought); err != nil {
+	if s[ofValues], err = json.Marshal(targets); err != nil {
 		return s, err
 	}
 	one, err := w.values(found)
-	for i := range sought {
-		sought[i].Before += one.Within(sought[i].Bracket)
+	for i := range targets {
+		targets[i].Before += one.Within(targets[i].Bracket)
 	}
 	return s, err
 }
@@ -264,11 +264,11 @@ func (w *worker) receive(pairs *Surveyed, of *Shard) error {
 	if w.exchange, err = w.job.exchange(w.chain); err != nil {
 		return err
 	}
-	var sought []pipeline.Sought
-	if err := json.Unmarshal(decided[ofValues], &sought); err != nil {
+	var targets []pipeline.Sought
+	if err := json.Unmarshal(decided[ofValues], &targets); err != nil {
 		return errDamaged
 	}
-	w.exchange.Seek(sought)
+	w.exchange.Seek(targets)
 	return nil
 }
 

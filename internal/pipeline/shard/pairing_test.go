@@ -51,7 +51,7 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 		if done, err := do(count); !done || err != nil {
 			t.Fatal(name, done, err)
 		}
-		total, told := count.Questions(), 0
+		total, failures := count.Questions(), 0
 		if total < 3 {
 			t.Errorf("%s: %d questions: the test shows little", name, total)
 		}
@@ -69,12 +69,12 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 				t.Errorf("%s, ended at question %d of %d: %v beside %v", name, n, total, done, err)
 			}
 			if err != nil {
-				told++
+				failures++
 			} else if n <= total-3 {
 				t.Errorf("%s goes on behind question %d of %d", name, n, total)
 			}
 		}
-		if told == 0 {
+		if failures == 0 {
 			t.Errorf("%s was never ended", name)
 		}
 	}
@@ -124,18 +124,18 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 				}
 				return
 			}
-			count, said := eventually.AtQuestion(t.Context(), 0, nil), 0
+			count, failures := eventually.AtQuestion(t.Context(), 0, nil), 0
 			must(t, c.of(count, t, m))
 			for n := 1; n <= count.Questions(); n++ {
 				m = paired(t, 60)
 				if err := c.of(eventually.AtQuestion(t.Context(), n, func() { c.do(t, m) }), t, m); err != nil && strings.Contains(err.Error(), c.want) {
-					said++
+					failures++
 				}
-				if n > 12 && said > 0 {
+				if n > 12 && failures > 0 {
 					break
 				}
 			}
-			if said == 0 {
+			if failures == 0 {
 				t.Errorf("nothing says %q at any of %d questions", c.want, count.Questions())
 			}
 		})

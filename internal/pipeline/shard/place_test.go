@@ -118,7 +118,7 @@ func TestPlaceOfTwoShards(t *testing.T) {
 				_, err = Commit(context.Background(), load(t), m, "states", options)
 			}
 			if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
-				t.Errorf("said %v", err)
+				t.Errorf("returned %v", err)
 			}
 			if _, err := os.Stat("released"); err == nil {
 				t.Error("a release is there")

@@ -51,18 +51,18 @@ func TestCommitSaysWhatItWarnsOf(t *testing.T) {
 	if len(result.Report.Warnings) < 2 {
 		t.Fatalf("%d warnings: the test shows nothing", len(result.Report.Warnings))
 	}
-	var said []string
+	var messages []string
 	for line := range bytes.Lines(log.Bytes()) {
 		var e struct{ Level, Message string }
 		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
 		if e.Level == "warn" {
-			said = append(said, e.Message)
+			messages = append(messages, e.Message)
 		}
 	}
 	for _, w := range result.Report.Warnings {
-		if !slices.Contains(said, w) {
+		if !slices.Contains(messages, w) {
 			t.Errorf("%q is in no line of the log", w)
 		}
 	}

@@ -48,7 +48,7 @@ func TestShardsAreOneRun(t *testing.T) {
 					t.Error(d)
 				}
 				if left, _ := filepath.Glob(".released*"); len(left) > 0 {
-					t.Errorf("left behind: %v", left)
+					t.Errorf("remaining files: %v", left)
 				}
 			})
 		}
@@ -250,7 +250,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 				t.Fatalf("committed: %v", result.Files)
 			}
 			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("said %q, want %q", err, c.want)
+				t.Errorf("returned %q, want %q", err, c.want)
 			}
 			for _, path := range []string{"released", "report.json", "quarantine.jsonl"} {
 				if _, err := os.Stat(path); err == nil {
@@ -291,7 +291,7 @@ func TestRefusedShards(t *testing.T) {
 		t.Error("the earlier release is another")
 	}
 	if _, err := os.Stat(m.hidden("released")); err == nil {
-		t.Error("what was withheld lies about")
+		t.Error("files of a withheld release remain")
 	}
 }
 
@@ -316,7 +316,7 @@ func TestWhatShardsCannotDo(t *testing.T) {
 				_, err = Plan(context.Background(), p, "pipeline.yaml", nil, 2, options)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("said %v, want %s", err, c.want)
+				t.Errorf("returned %v, want %s", err, c.want)
 			}
 		})
 	}
@@ -345,7 +345,7 @@ func TestManifest(t *testing.T) {
 				_, err = Run(context.Background(), load(t), bad, 0, nil, options)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("said %v, want %s", err, c.want)
+				t.Errorf("returned %v, want %s", err, c.want)
 			}
 		})
 	}

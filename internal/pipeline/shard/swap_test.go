@@ -224,7 +224,7 @@ func TestPairsThatDoNotFit(t *testing.T) {
 			}()
 			c.damage()
 			if err := c.of(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("said %v, want %q", err, c.want)
+				t.Errorf("returned %v, want %q", err, c.want)
 			}
 			if _, err := os.Stat("released"); err == nil {
 				t.Error("something is released")

@@ -135,16 +135,16 @@ func TestWhateverComesInTheWay(t *testing.T) {
 		if err != nil || total < 2 {
 			t.Fatalf("%s: %d questions, %v", c.stage, total, err)
 		}
-		said := false
+		reported := false
 		for n := 1; n <= total; n++ {
 			if n > 6 && n < total-16 && n%8 > 0 {
 				continue // the middle is the pass; other tests let its calls fail
 			}
 			if _, err := job(c.stage, n, c.do); err != nil && strings.Contains(err.Error(), c.want) {
-				said = true
+				reported = true
 			}
 		}
-		if !said {
+		if !reported {
 			t.Errorf("%s, %s: nothing says %q at any of %d questions", c.stage, c.name, c.want, total)
 		}
 	}

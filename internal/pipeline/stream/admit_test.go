@@ -39,17 +39,17 @@ func TestStreamRefusesUnmaskedColumns(t *testing.T) {
 				t.Fatalf("%d messages are released of a configuration that is refused", len(released))
 			}
 
-			heard := s.listen()
+			log := s.listen()
 			changed := make(chan pipeline.Changed, 1)
 			changed <- pipeline.Changed{Config: s.parse(bad)}
-			o := heard.options()
+			o := log.options()
 			o.Reload = changed
 			ctx, cancel := context.WithTimeout(t.Context(), 3*eventually.Patience)
 			defer cancel()
 			if _, err := stream.Run(ctx, s.parse(good), o); err != nil {
 				t.Fatal(err)
 			}
-			if !heard.has("must be masked") {
+			if !log.has("must be masked") {
 				t.Error("the changed configuration is taken")
 			}
 			for id, released := range s.exactlyOnce("out", 40) {

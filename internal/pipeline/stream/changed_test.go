@@ -32,7 +32,7 @@ type changing struct {
 	*stand
 	reload chan pipeline.Changed
 	page   *monitor.Monitor
-	log    *heard
+	log    *streamLog
 	stop   context.CancelFunc
 	done   chan error
 }
@@ -96,13 +96,13 @@ func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 			s.persons(0, 100)
 			c := s.changing(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 100_000)))
 			if got := s.ids("held", 100); !slices.Equal(got, numbers(0, 100)) {
-				t.Fatalf("%d are held back", len(got))
+				t.Fatalf("%d are held", len(got))
 			}
 			c.mode(monitor.Holding)
 			c.give(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 200_000)))
 			s.persons(100, 200)
 			if got := s.ids("held", 200); !slices.Equal(got, numbers(0, 200)) {
-				t.Errorf("%d are held back by a gate that holds too", len(got))
+				t.Errorf("%d are held by a gate that holds too", len(got))
 			}
 			c.mode(monitor.Holding)
 			c.give(s.endless(gate))
@@ -112,7 +112,7 @@ func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 				t.Errorf("released are %v", got)
 			}
 			if got := s.ids("held", 200); len(got) != 200 {
-				t.Errorf("held back are %d", len(got))
+				t.Errorf("held are %d", len(got))
 			}
 			c.end()
 		})
@@ -137,7 +137,7 @@ func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 	} {
 		c.give(bad)
 		if !c.log.has(want) {
-			t.Errorf("nobody says %s", want)
+			t.Errorf("no log line says %s", want)
 		}
 	}
 	s.persons(0, 100)
@@ -278,7 +278,7 @@ func TestStreamTakesUpWhatIsKept(t *testing.T) {
 		t.Errorf("records %+v, want 475 released: 400, 50 of partition 0 and 25 of partition 1", r)
 	}
 	if !logged.has("the records in between are in no total") || !logged.has(`"partition":1`) || logged.has(`"partition":0`) {
-		t.Error("nobody says which partition's records are in no total")
+		t.Error("no log line names the partition with records in no total")
 	}
 	// The reasons of each partition, or everything else, are damaged.
 	latest := map[string]*kgo.Record{}

@@ -146,25 +146,25 @@ func (c *cutConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// heard collects the log of a stream.
-type heard struct {
+// streamLog collects the log of a stream.
+type streamLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *stand) listen() *heard { return new(heard) }
+func (s *stand) listen() *streamLog { return new(streamLog) }
 
-func (h *heard) Write(p []byte) (int, error) {
+func (h *streamLog) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.text.Write(p)
 }
 
-func (h *heard) options() pipeline.Options {
+func (h *streamLog) options() pipeline.Options {
 	return pipeline.Options{Version: "test", Log: zerolog.New(h)}
 }
 
-func (h *heard) has(text string) bool {
+func (h *streamLog) has(text string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return strings.Contains(h.text.String(), text)

@@ -110,7 +110,7 @@ func (b *bench) verdictOf() (refused bool) {
 	return refused
 }
 
-func (b *bench) said() string {
+func (b *bench) logText() string {
 	defer b.log.Reset()
 	return b.log.String()
 }
@@ -177,14 +177,14 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 	if b.verdictOf() || b.verdict.last.Passed {
 		t.Errorf("alert: %+v", b.verdict)
 	}
-	if said := b.said(); strings.Count(said, "released all the same") != 1 || !strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
-		t.Errorf("alert says %s", said)
+	if said := b.logText(); strings.Count(said, "released all the same") != 1 || !strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
+		t.Errorf("alert prints %s", said)
 	}
-	if b.feed(0, 50); b.verdictOf() || b.said() != "" || b.verdict.records != 100 {
-		t.Error("a rule that is still broken is said again, or not judged")
+	if b.feed(0, 50); b.verdictOf() || b.logText() != "" || b.verdict.records != 100 {
+		t.Error("a rule that is still broken is reported again, or not judged")
 	}
 	b.config.Gate.Rules[0].MinRMSE = new(float64)
-	if b.verdictOf(); !b.verdict.last.Passed || strings.Count(b.said(), "hold again") != 1 {
+	if b.verdictOf(); !b.verdict.last.Passed || strings.Count(b.logText(), "hold again") != 1 {
 		t.Error("that the rules hold again is not said once")
 	}
 	b = benchOf(t, fmt.Sprintf(judgedTo, heldTo, 100))
@@ -193,11 +193,11 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 		t.Error("hold: what is not held back must be refused")
 	}
 	b.holding = true
-	if b.verdictOf() || !b.holding || b.said() != "" {
+	if b.verdictOf() || !b.holding || b.logText() != "" {
 		t.Error("hold: what is held back already must be written")
 	}
 	b.config.Gate.Rules[0].MinRMSE = new(float64)
-	if b.verdictOf() || b.holding || !strings.Contains(b.said(), "released from the next transaction on") {
+	if b.verdictOf() || b.holding || !strings.Contains(b.logText(), "released from the next transaction on") {
 		t.Error("hold: the rules hold again")
 	}
 }
@@ -257,7 +257,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 		}
 	}
 	if n.due() {
-		t.Error("a snapshot of nothing is due")
+		t.Error("an empty snapshot is due")
 	}
 	b.feed(0, 99)
 	if n.due() {
@@ -328,7 +328,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			t.Errorf("the second window starts at %v", all[1].Window.Started)
 		}
 	}
-	if said := b.said(); strings.Count(said, `"level":"info"`) != 2 || strings.Count(said, `"message":"snapshot"`) != 2 {
+	if said := b.logText(); strings.Count(said, `"level":"info"`) != 2 || strings.Count(said, `"message":"snapshot"`) != 2 {
 		t.Errorf("the log has %s", said)
 	}
 	next := &streamSnapshots{live: time.Now()}
@@ -340,7 +340,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	before := n.open
 	b.feed(0, 3)
 	if whole, err := assess.Merged(n.windowOptions(), n.window, before); err != nil || whole.Records() != 0 {
-		t.Errorf("held back are %d: %v", whole.Records(), err)
+		t.Errorf("held are %d: %v", whole.Records(), err)
 	}
 	if err := n.close(); err != nil || n.close() != nil || (*streamSnapshots)(nil).close() != nil {
 		t.Errorf("closed: %v", err)
@@ -375,7 +375,7 @@ func TestPageOfAnIdleStream(t *testing.T) {
 		return b.options.Monitor.HasSnapshot()
 	}
 	if show(true) {
-		t.Error("a page of nothing")
+		t.Error("an empty page")
 	}
 	b.feed(0, 40, 3)
 	b.ledgers[part(0)].commit()
@@ -388,7 +388,7 @@ func TestPageOfAnIdleStream(t *testing.T) {
 	b.options.Monitor = nil
 	b.entered = true
 	if b.present(t.Context()); !b.entered || b.log.Len() > 0 {
-		t.Errorf("without a page: %s", b.said())
+		t.Errorf("without a page: %s", b.logText())
 	}
 }
 
@@ -433,10 +433,10 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.snapshots.committed(); err == nil {
-			t.Errorf("file %d cannot be written, and nothing is said", broken)
+			t.Errorf("file %d cannot be written, and there is no error", broken)
 		}
 		if err := b.snapshots.close(); err == nil {
-			t.Errorf("file %d is closed twice, and nothing is said", broken)
+			t.Errorf("file %d is closed twice, and there is no error", broken)
 		}
 	}
 }

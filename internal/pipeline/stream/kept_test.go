@@ -132,7 +132,7 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := l.counts(); c.Read != 60 || c.Released != 58 || l.Next() != 60 || l.Stale() || b.said() != "" {
+	if c := l.counts(); c.Read != 60 || c.Released != 58 || l.Next() != 60 || l.Stale() || b.logText() != "" {
 		t.Errorf("taken up are %+v, next %d", c, l.Next())
 	}
 	other := b.inForce
@@ -140,7 +140,7 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	if l, err = b.newLedger(&other, part(1), maps.Clone(kept)); err != nil || l.counts().Read != 0 || !l.Stale() {
 		t.Errorf("of other masks: %v, %+v", err, l)
 	}
-	if said := b.said(); !strings.Contains(said, "the measurement of R and U starts again from here") || !strings.Contains(said, `"partition":1`) {
+	if said := b.logText(); !strings.Contains(said, "the measurement of R and U starts again from here") || !strings.Contains(said, `"partition":1`) {
 		t.Errorf("of other masks it says %s", said)
 	}
 	for key := range kept {
@@ -244,7 +244,7 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 			return rep != nil, err
 		},
 	} {
-		told := 0
+		failures := 0
 		for n := range eventually.Steps {
 			b := benchOf(t, more)
 			b.feed(0, 40)
@@ -256,13 +256,13 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 				t.Fatalf("%s, ended at question %d: done %v, %v", name, n, done, err)
 			}
 			if err != nil {
-				told++
+				failures++
 			}
 			if !ctx.Ended() {
 				break
 			}
 		}
-		if told == 0 {
+		if failures == 0 {
 			t.Errorf("%s was never ended: the test shows nothing", name)
 		}
 	}

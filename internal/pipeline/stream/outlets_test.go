@@ -329,7 +329,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	lines := log.String()
 	for _, want := range []string{"name has changed, which takes a restart", "sink has changed", "quarantine has changed", "source has changed", "the file is broken"} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("nobody says: %s", want)
+			t.Errorf("no log line says: %s", want)
 		}
 	}
 	if n := strings.Count(lines, "the changed configuration is in force"); n < 2 || n > 3 {

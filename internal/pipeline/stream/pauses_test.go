@@ -50,9 +50,9 @@ func TestPausesEnd(t *testing.T) {
 	if err := awaitPause(t.Context(), time.Nanosecond, nil); err != nil {
 		t.Errorf("its time: %v", err)
 	}
-	told := make(chan struct{})
-	close(told)
-	if err := awaitPause(t.Context(), time.Hour, told); err != nil {
+	stop := make(chan struct{})
+	close(stop)
+	if err := awaitPause(t.Context(), time.Hour, stop); err != nil {
 		t.Errorf("told: %v", err)
 	}
 	why := errors.New("over")

@@ -172,7 +172,7 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 		t.Errorf("records %+v, want the 300 of the new masks", r)
 	}
 	if !logged.has("the measurement of R and U starts again") {
-		t.Error("nobody was told that R and U are measured anew")
+		t.Error("no log line says that R and U are measured again")
 	}
 	// They continue from there, and do not start again each time.
 	s.persons(800, 900)

@@ -48,9 +48,9 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	}
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	b.options.Monitor, b.entered = m, true
-	b.said()
+	b.logText()
 	b.present(t.Context())
-	if said := b.said(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
+	if said := b.logText(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
 		t.Errorf("a page: %v, it says %s", m.HasSnapshot(), said)
 	}
 	parts := []*assess.Accumulator{b.ledgers[part(0)].Whole(), b.ledgers[part(1)].Whole()}
@@ -109,7 +109,7 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	}
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	b.options.Monitor, b.entered = m, true
-	if b.present(t.Context()); m.HasSnapshot() || b.entered || b.said() != "" {
+	if b.present(t.Context()); m.HasSnapshot() || b.entered || b.logText() != "" {
 		t.Error("a page of no measures")
 	}
 	rep, err := b.wholeReport(t.Context())
@@ -124,16 +124,16 @@ func TestPagesThatCannotBeResumed(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	b.resumeLive(part(1), []byte("canary"))
-	said := b.said()
+	text := b.logText()
 	for _, want := range []string{`"level":"warn"`, `"topic":"in"`, `"partition":1`, "the live page begins anew"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("it does not say %s: %s", want, said)
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %s: %s", want, text)
 		}
 	}
-	if strings.Contains(said, "canary") {
+	if strings.Contains(text, "canary") {
 		t.Error("it says what was kept")
 	}
-	if b.resumeLive(part(1), nil); b.said() != "" {
+	if b.resumeLive(part(1), nil); b.logText() != "" {
 		t.Error("nothing was kept, and something is said")
 	}
 }

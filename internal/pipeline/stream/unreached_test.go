@@ -386,16 +386,16 @@ func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 		"quarantine has changed, which takes a restart": parse("sink:", "quarantine: {jsonl: bad.jsonl}\nsink:"),
 	} {
 		b := benchOf(t, "")
-		told := make(chan pipeline.Changed, 1)
-		told <- changed
-		b.options.Reload = told
+		changes := make(chan pipeline.Changed, 1)
+		changes <- changed
+		b.options.Reload = changes
 		before := b.config
 		saysAll(t, want, b.reload(t.Context()))
-		if said := b.said(); b.config != before || !strings.Contains(said, want) || !strings.Contains(said, "the old one stays in force") {
+		if said := b.logText(); b.config != before || !strings.Contains(said, want) || !strings.Contains(said, "the old one stays in force") {
 			t.Errorf("want %s: it says %s", want, said)
 		}
 		saysAll(t, "nothing more", b.reload(t.Context()))
-		if said := b.said(); said != "" {
+		if said := b.logText(); said != "" {
 			t.Errorf("without a change it says %s", said)
 		}
 	}

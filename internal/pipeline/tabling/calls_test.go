@@ -91,7 +91,7 @@ func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 		cancel()
 		late := name == "commit" || name == "unchanged" && n == counts[name] // the last check of the context before the names are given
 		if left := clean(); late && (err != nil || len(left) != 6) || !late && (!errors.Is(err, context.Canceled) || len(left) > 0) {
-			t.Errorf("%s, call %d: cancelled there it says %v, and left is %v", name, n, err, left)
+			t.Errorf("%s, call %d: cancelled there it returns %v, and the remaining files are %v", name, n, err, left)
 		}
 	}
 }

@@ -155,7 +155,7 @@ func TestChangesOfCells(t *testing.T) {
 		}
 		if value == 0 {
 			if published != 0 {
-				t.Errorf("nobody became %v", published)
+				t.Errorf("an empty cell became %v", published)
 			}
 			continue
 		}
@@ -337,7 +337,7 @@ func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))
 	if _, err := run(t, dir, cellKeyTables); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity; mend them, or leave them out (unknown: drop)") {
-		t.Errorf("two records of nobody: %v", err)
+		t.Errorf("two records without identity: %v", err)
 	}
 	res, err := run(t, dir, "unknown: drop\n"+cellKeyTables)
 	if err != nil || res.Report.Records.Lost() != 2 || res.Report.Records.NoIdentity != 2 {

@@ -27,7 +27,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
 		res, err := Run(ctx, c, pipeline.Options{})
@@ -42,7 +42,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 			t.Fatalf("published are %v, and there is %v", res.Files, entries)
 		}
 		if err != nil {
-			told++
+			failures++
 			continue
 		}
 		for _, path := range res.Files {
@@ -54,8 +54,8 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 			break
 		}
 	}
-	if told < 5 {
-		t.Errorf("it was ended %d times: the test shows little", told)
+	if failures < 5 {
+		t.Errorf("it was ended %d times: the test shows little", failures)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := tabulation(t, dir, shopTables)
-	told := 0
+	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
 		rep, err := Audit(ctx, c, filepath.Join(dir, "out.csv"), pipeline.Options{})
@@ -74,13 +74,13 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 			t.Fatalf("ended at question %d: %v, %v", n, rep, err)
 		}
 		if err != nil {
-			told++
+			failures++
 		} else if !ctx.Ended() {
 			break
 		}
 	}
-	if told < 5 {
-		t.Errorf("it was ended %d times: the test shows little", told)
+	if failures < 5 {
+		t.Errorf("it was ended %d times: the test shows little", failures)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") || strings.Contains(protect, "swap") || strings.Contains(protect, "sample") {
 			text += "key: {file: %s/key}\nidentity: [id]\n"
 		}
-		c, told := tabulation(t, dir, text), 0
+		c, failures := tabulation(t, dir, text), 0
 		for n := range eventually.Steps {
 			ctx := eventually.Ends(t.Context(), n)
 			_, err := Run(ctx, c, pipeline.Options{})
@@ -155,7 +155,7 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 				t.Fatalf("%s, ended at question %d: %v", protect, n, err)
 			}
 			if err != nil {
-				told++
+				failures++
 				continue
 			}
 			if missing == nil {
@@ -167,8 +167,8 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 				break
 			}
 		}
-		if told < 5 {
-			t.Errorf("%s was ended %d times: the test shows little", protect, told)
+		if failures < 5 {
+			t.Errorf("%s was ended %d times: the test shows little", protect, failures)
 		}
 	}
 }

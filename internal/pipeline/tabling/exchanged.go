@@ -38,26 +38,26 @@ func (r *records) exchange(p *protected) error {
 	p.published = perturbed.Published
 	beliefs := map[int32][]float64{}
 	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
-	return p.auditExchanged(func(cell int32, add func(believed)) {
+	return p.auditExchanged(func(cell int32, add func(countBelief)) {
 		count := perturbed.Count(cell)
 		first, belief := count.Belief()
 		beliefs[cell] = belief
-		add(believed{first, int64(len(belief)), belief})
+		add(countBelief{first, int64(len(belief)), belief})
 		if p.table.Protect.FacesRespondents() {
-			count.Respondents(func(first int64, belief []float64) { add(believed{first, int64(len(belief)), belief}) })
+			count.Respondents(func(first int64, belief []float64) { add(countBelief{first, int64(len(belief)), belief}) })
 		}
 	})
 }
 
-// believed is a belief about a count: n values from first on, each with its probability, or
+// countBelief is a belief about a count: n values from first on, each with its probability, or
 // all equally likely.
-type believed struct {
+type countBelief struct {
 	first, n int64
 	p        []float64 // nil: alike
 }
 
 // sure reports whether one count is certain; of a respondent the true one.
-func (b *believed) sure(of func(at int64) bool) bool {
+func (b *countBelief) sure(of func(at int64) bool) bool {
 	if b.p == nil {
 		return b.n == 1
 	}
@@ -102,8 +102,8 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 		}
 	}
 	p.published = frame.Simulate(value, rand.New(rand.NewChaCha8([32]byte(seed.Sum(nil)))))
-	return p.auditExchanged(func(cell int32, add func(believed)) {
-		between := func(low, high int64) { add(believed{low, high - low + 1, nil}) }
+	return p.auditExchanged(func(cell int32, add func(countBelief)) {
+		between := func(low, high int64) { add(countBelief{low, high - low + 1, nil}) }
 		between(frame.Possible(value, cell))
 		if frame.Kept(cell) || !p.table.Protect.FacesRespondents() {
 			return
@@ -127,7 +127,7 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 // auditExchanged judges the beliefs about the unsafe counts. For each count beliefs calls its
 // argument first with the belief of an outsider, and then with those of respondents who are
 // not alone in it.
-func (p *protected) auditExchanged(beliefs func(cell int32, add func(believed))) error {
+func (p *protected) auditExchanged(beliefs func(cell int32, add func(countBelief))) error {
 	p.status = p.rules.Status
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}
@@ -142,7 +142,7 @@ func (p *protected) auditExchanged(beliefs func(cell int32, add func(believed)))
 		}
 		cell, v := int32(c), value[c]
 		public, disclosed, inferred := true, false, false
-		beliefs(cell, func(b believed) {
+		beliefs(cell, func(b countBelief) {
 			if !public {
 				inferred = inferred || b.sure(func(count int64) bool { return float64(count) == v })
 				return

@@ -34,8 +34,8 @@ type tally struct {
 	unknown         map[string]int64 // by variable
 }
 
-// lost returns how many records are in no table.
-func (t *tally) lost() int64 {
+// lostRecords returns how many records are in no table.
+func (t *tally) lostRecords() int64 {
 	return t.malformed + t.refused.Code + t.refused.Value + t.refused.Weight + t.refused.Holder + t.refused.Nobody
 }
 
@@ -250,7 +250,7 @@ func (r *records) refuse(list []*family, t *tally) error {
 	case t.read == 0:
 		r.wrong("source", "has no record")
 	}
-	if r.config.Unknown == "drop" || t.lost() == 0 {
+	if r.config.Unknown == "drop" || t.lostRecords() == 0 {
 		return r.check()
 	}
 	const way = "; mend them, or leave them out (unknown: drop)"

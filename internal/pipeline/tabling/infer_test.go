@@ -116,7 +116,7 @@ sink: {csv: {path: %s/out.csv}}
 		}
 		for cell := range hidden {
 			if _, ok := shown[cell]; ok {
-				t.Fatalf("%v is held back in one table and published in the other", cell)
+				t.Fatalf("%v is suppressed in one table and published in the other", cell)
 			}
 		}
 		low, high, truth := enumerate(as, bs, shown, hidden, counts)

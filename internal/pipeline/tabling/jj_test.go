@@ -102,7 +102,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	}
 	rep, err = audited(strings.ReplaceAll(own, " m ", " s "))
 	if err != nil || rep.Gate.Passed || !slices.Equal(rep.Tables[0].Disclosed, []string{"a=x, b=p"}) {
-		t.Errorf("one cell held back: %v, %+v", err, rep)
+		t.Errorf("one suppressed cell: %v, %+v", err, rep)
 	}
 	if rep, err = audited(strings.ReplaceAll(own, " u ", " z ")); err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "a=x, b=p") {
 		t.Errorf("an unsafe cell published: %v, %+v", err, rep)
@@ -189,7 +189,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := audited(alike, shuffledJJ(t, rng, string(b))); err != nil {
-		t.Errorf("all of them held back: %v", err)
+		t.Errorf("all of them suppressed: %v", err)
 	}
 }
 

@@ -42,7 +42,7 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 	}
 	g := &mapping{records: r}
 	m := &tablemap.Map{
-		Name: t.Name, Version: o.Version, Value: t.Tables[of[0]].Value, Records: tally.read - tally.lost(), Left: left,
+		Name: t.Name, Version: o.Version, Value: t.Tables[of[0]].Value, Records: tally.read - tally.lostRecords(), Left: left,
 		MaxRisk: assess.Float(math.Inf(1)),
 	}
 	for _, i := range of {
@@ -190,7 +190,7 @@ func (p *protected) measure(point *tablemap.Point) {
 		if p.isEmpty(c) {
 			continue
 		}
-		if filled++; !p.hidden(c) && p.shown(c) == p.question.Value[cell] {
+		if filled++; !p.hidden(c) && p.publishedValue(c) == p.question.Value[cell] {
 			same++
 		}
 	}

@@ -25,11 +25,11 @@ func mappedFirms(t *testing.T, dir string) {
 	for i := range 160 {
 		region := []string{"n", "e", "s", "w"}[min(int(rng.ExpFloat64()*1.4), 3)]
 		size := []string{"small", "medium", "big"}[min(int(rng.ExpFloat64()*1.1), 2)]
-		asked := ""
+		request := ""
 		if i%9 == 0 {
-			asked = "true"
+			request = "true"
 		}
-		fmt.Fprintf(&b, "%d,%s,%s,%d,%d,%s\n", i, region, size, 1+int(math.Exp(2+1.5*rng.NormFloat64())), 1+rng.IntN(3), asked)
+		fmt.Fprintf(&b, "%d,%s,%s,%d,%d,%s\n", i, region, size, 1+int(math.Exp(2+1.5*rng.NormFloat64())), 1+rng.IntN(3), request)
 	}
 	write(t, dir, "in.csv", b.String())
 	write(t, dir, "key", testKey+"\n")
@@ -84,14 +84,14 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.rule, err)
 		}
-		tried, _, err := tabulation.Candidates()
-		if err != nil || len(tried) != len(m.Points) || !m.Points[0].Configured || len(m.Rules) == 0 {
-			t.Fatalf("%s: %d points of %d, %v", c.rule, len(m.Points), len(tried), err)
+		candidates, _, err := tabulation.Candidates()
+		if err != nil || len(candidates) != len(m.Points) || !m.Points[0].Configured || len(m.Rules) == 0 {
+			t.Fatalf("%s: %d points of %d, %v", c.rule, len(m.Points), len(candidates), err)
 		}
 		best := -1.0
 		for i := range m.Points {
 			p := &m.Points[i]
-			applied, err := tabulation.Protected(&tried[i])
+			applied, err := tabulation.Protected(&candidates[i])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -191,7 +191,7 @@ func (p *protected) pageCell(cell int32, confidential bool) pageCell {
 		case empty:
 			return pageCell{Text: "–", Class: status}
 		}
-		return pageCell{Text: p.text(p.shown(cell))}
+		return pageCell{Text: p.text(p.publishedValue(cell))}
 	}
 	c := pageCell{Text: p.text(p.question.Value[cell])}
 	switch status := p.status[cell]; {

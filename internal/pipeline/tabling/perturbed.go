@@ -113,8 +113,8 @@ func (p *protected) belief(cell int32, possible audit.Possible, c change) []floa
 	return b
 }
 
-// shown is the value that is published of a cell.
-func (p *protected) shown(cell int32) float64 {
+// publishedValue is the value that is published of a cell.
+func (p *protected) publishedValue(cell int32) float64 {
 	if p.published != nil {
 		return p.published[cell]
 	}
@@ -163,7 +163,7 @@ func (p *protected) cellsOf(table int) iter.Seq[int32] {
 func (p *protected) estimate(cell int32) float64 {
 	switch {
 	case !p.hidden(cell):
-		return p.shown(cell)
+		return p.publishedValue(cell)
 	case p.ranges == nil:
 		return math.Inf(1)
 	}

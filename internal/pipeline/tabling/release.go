@@ -223,7 +223,7 @@ func (w *cellWriter) value(p *protected, cell int32) {
 	for k, text := range w.statuses(status) {
 		w.columns[len(w.columns)-len(w.back)+k].Append(text)
 	}
-	v := p.number(p.shown(cell))
+	v := p.number(p.publishedValue(cell))
 	switch {
 	case status == suppressed && w.whole:
 		w.whole64.AppendNull()

@@ -175,7 +175,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 		}
 		if !p.isEmpty(cell) {
 			filled++
-			if !p.hidden(cell) && p.shown(cell) == p.question.Value[cell] {
+			if !p.hidden(cell) && p.publishedValue(cell) == p.question.Value[cell] {
 				unchanged++
 			}
 		}

@@ -20,10 +20,10 @@ sink: {csv: {path: %s/out.csv}}
 report: {cells: %s/cells.csv}
 `
 
-// tried is the result of enumerating all tables of inner counts compatible with the published ones:
+// possibleCounts is the result of enumerating all tables of inner counts compatible with the published ones:
 // for each cell its possible counts, for an outsider, and for a respondent with a record in an
 // inner cell.
-type tried struct {
+type possibleCounts struct {
 	outside map[string]map[int]bool
 	inside  map[string]map[string]map[int]bool
 }
@@ -42,8 +42,8 @@ func addInner(into map[string]int, cell string, n int) {
 	}
 }
 
-func tryAll(shown map[string]int, likelihood func(published int64) (int64, []float64)) tried {
-	found := tried{map[string]map[int]bool{}, map[string]map[string]map[int]bool{}}
+func tryAll(shown map[string]int, likelihood func(published int64) (int64, []float64)) possibleCounts {
+	found := possibleCounts{map[string]map[int]bool{}, map[string]map[string]map[int]bool{}}
 	chance := func(cell string, v int) float64 {
 		first, p := likelihood(int64(shown[cell]))
 		if k := v - int(first); k >= 0 && k < len(p) {
@@ -204,7 +204,7 @@ func cellKeyLikelihood(t *testing.T, most int, variance float64) func(int64) (in
 
 // certainty lists the unsafe cells with a count of which an outsider, or with a true count of which
 // a respondent, is certain: with more than 0.9 of the total likelihood.
-func certainty(found tried, truth, shown map[string]int, likelihood func(int64) (int64, []float64)) (outsider, respondent []string) {
+func certainty(found possibleCounts, truth, shown map[string]int, likelihood func(int64) (int64, []float64)) (outsider, respondent []string) {
 	share := func(cell string, values map[int]bool, v int) float64 {
 		first, p := likelihood(int64(shown[cell]))
 		sum := 0.0

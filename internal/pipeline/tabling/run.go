@@ -128,7 +128,7 @@ func (t *tally) records() Records {
 		}
 	}
 	return Records{
-		Read: t.read, Tabulated: t.read - t.lost(), Malformed: t.malformed, NoCode: t.refused.Code, NoValue: t.refused.Value,
+		Read: t.read, Tabulated: t.read - t.lostRecords(), Malformed: t.malformed, NoCode: t.refused.Code, NoValue: t.refused.Value,
 		NoWeight: t.refused.Weight, NoHolding: t.refused.Holder, NoIdentity: t.refused.Nobody, Unknown: unknown,
 	}
 }
@@ -329,7 +329,7 @@ func (p *protected) cellFields(cell int32) []string {
 	v := p.question.Value[cell]
 	public := ""
 	if !p.hidden(cell) {
-		public = number(p.shown(cell))
+		public = number(p.publishedValue(cell))
 	}
 	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", "", public}
 	if p.status[cell] == tables.Primary {

@@ -96,7 +96,7 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	}
 	rep := res.Report
 	if rep.Withheld != "" || !rep.Gate.Passed || rep.Schema != ReportSchema || rep.Name != "shops" || rep.Version != "test" || rep.Finished.Before(rep.Started) || len(rep.ConfigSHA256) != 64 || rep.KeyID != "" {
-		t.Errorf("the report says %+v", rep)
+		t.Errorf("the report contains %+v", rep)
 	}
 	var files []string
 	for _, path := range res.Files {
@@ -143,7 +143,7 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		count[table][s[5]]++
 		hidden := s[5] == "primary" || s[5] == "secondary"
 		if shown, err := strconv.ParseFloat(p[3], 64); hidden != (p[4] == "suppressed") || hidden != (p[3] == "") || !hidden && (err != nil || shown != want) {
-			t.Errorf("told to the public %v of %v", p, s)
+			t.Errorf("published %v of %v", p, s)
 		}
 		if (s[5] == "primary") != (n == 1) || (n == 1) != (s[6] == "threshold") || (n == 1) != (s[7] != "") {
 			t.Errorf("%d contributors: %v", n, s)
@@ -201,7 +201,7 @@ func checkPublic(t *testing.T, text []byte, rep *Report) {
 		t.Fatal(err)
 	}
 	if p.Schema != PublicSchema || p.Name != rep.Name || p.Version != rep.Version || !p.Audited || len(p.Tables) != len(rep.Tables) || p.Release == nil || *p.Release != *rep.Release {
-		t.Errorf("the public report says %+v", p)
+		t.Errorf("the public report contains %+v", p)
 	}
 	for i, r := range rep.Tables {
 		if got := p.Tables[i]; got.Name != r.Name || got.Value != r.Value || got.Method != r.Method || got.Cells != r.Cells || got.Empty != r.Empty || got.Published != r.Published || got.Suppressed != r.Primary+r.Secondary || !slices.Equal(got.Variables, r.Variables) {
@@ -209,7 +209,7 @@ func checkPublic(t *testing.T, text []byte, rep *Report) {
 		}
 	}
 	if strings.Contains(string(text), "primary") || strings.Contains(string(text), "rules") {
-		t.Error("the public is told which cells are unsafe")
+		t.Error("the public report reveals which cells are unsafe")
 	}
 }
 
@@ -318,7 +318,7 @@ func TestTablesAreWithheld(t *testing.T) {
 			t.Errorf("%s: there is %v", c.name, names)
 		}
 		if len(res.Files) != 3 || res.Report.Release != nil {
-			t.Errorf("%s: said to be written: %v, released %v", c.name, res.Files, res.Report.Release)
+			t.Errorf("%s: reported as written: %v, released %v", c.name, res.Files, res.Report.Release)
 		}
 		for _, rule := range res.Report.Gate.Rules {
 			if rule.Passed != (rule.Advice == "") {

@@ -26,13 +26,13 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 	beliefs := map[int32][]float64{}
 	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
 	priors := [...]exchange.Prior{exchange.Even, exchange.Independent}
-	return p.auditExchanged(func(cell int32, add func(believed)) {
+	return p.auditExchanged(func(cell int32, add func(countBelief)) {
 		count := table.Count(cell)
-		var surest believed
+		var surest countBelief
 		for _, prior := range priors {
 			first, b := count.Belief(prior)
 			if surest.p == nil || slices.Max(b) > slices.Max(surest.p) {
-				surest = believed{first, int64(len(b)), b}
+				surest = countBelief{first, int64(len(b)), b}
 			}
 		}
 		beliefs[cell] = surest.p
@@ -41,7 +41,7 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 			return
 		}
 		for _, prior := range priors {
-			count.Respondents(prior, func(first int64, b []float64) { add(believed{first, int64(len(b)), b}) })
+			count.Respondents(prior, func(first int64, b []float64) { add(countBelief{first, int64(len(b)), b}) })
 		}
 	})
 }

@@ -174,14 +174,14 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 		}
 	}
 	if unsafe == 0 || held == unsafe || same == 0 || 2*same == filled {
-		t.Fatalf("%d unsafe, %d held back, %d of %d published: the test shows little", unsafe, held, same, filled)
+		t.Fatalf("%d unsafe, %d suppressed, %d of %d published: the test shows little", unsafe, held, same, filled)
 	}
 	var point tablemap.Point
 	p.measure(&point)
 	risk, square, utility := p.riskOf(p.cellsOf(0)) // the first table contains all cells
 	if point.Unsafe != unsafe || point.HeldBack != held || float64(point.Efficiency) != float64(same)/float64(filled) ||
 		float64(point.R) != risk || float64(point.Error) != square || math.Abs(float64(point.U)/utility-1) > 1e-12 {
-		t.Errorf("%+v, want %d unsafe, %d held back, %d of %d", point, unsafe, held, same, filled)
+		t.Errorf("%+v, want %d unsafe, %d suppressed, %d of %d", point, unsafe, held, same, filled)
 	}
 	// Of the changed counts, those equal to the original.
 	p.published = slices.Clone(p.question.Value)
@@ -193,10 +193,10 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 	clear(p.cells.Contributors)
 	clear(p.cells.Value)
 	if p.measure(&point); point.Efficiency != 1 {
-		t.Errorf("of nobody %v", point.Efficiency)
+		t.Errorf("of an empty cell %v", point.Efficiency)
 	}
 	if e := p.tableReport(0, &r.config.Tables[0]).Efficiency; e != 1 {
-		t.Errorf("of a table of nobody %v", e)
+		t.Errorf("of an empty table %v", e)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 	}
 	for _, part := range []string{`the source has no column "gone"`, "must be a numeric column, got region", "must be a numeric column, got size"} {
 		if strings.Count(err.Error(), part) != 1 {
-			t.Errorf("%q is not said once: %v", part, err)
+			t.Errorf("%q is not reported once: %v", part, err)
 		}
 	}
 	if len(r.layout.Read) != 4 || !r.layout.Read[1].Measured || r.layout.Read[0].Measured || r.layout.Read[3].Measured {
@@ -100,17 +100,17 @@ func TestRecordsThatAreKeptOut(t *testing.T) {
 			if drop && tl.read > 0 {
 				want = nil
 			}
-			var said []string
+			var problems []string
 			if err != nil {
-				said = strings.Split(err.Error(), "\n")
+				problems = strings.Split(err.Error(), "\n")
 			}
-			if len(said) != len(want) {
+			if len(problems) != len(want) {
 				t.Errorf("drop %v: %v, want %v", drop, err, want)
 				continue
 			}
 			for i := range want {
-				if !strings.Contains(said[i], want[i]) {
-					t.Errorf("drop %v: %s, want %s", drop, said[i], want[i])
+				if !strings.Contains(problems[i], want[i]) {
+					t.Errorf("drop %v: %s, want %s", drop, problems[i], want[i])
 				}
 			}
 		}
@@ -178,16 +178,16 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := *c
-	told.Sink.Config = sink
+	config := *c
+	config.Sink.Config = sink
 	out := &outputs{records: r, options: o, list: list, report: r.account(list, tally)}
-	r.config = &told
+	r.config = &config
 	if _, err := out.release(ctx); err != nil {
 		t.Fatal(err)
 	}
 	src := sink.plan.Source
 	if got, want := src.Records(), int64(len(read(t, dir, "out.csv"))-1); got != want || want == 0 {
-		t.Errorf("told of %d cells, given %d", got, want)
+		t.Errorf("announced %d cells, given %d", got, want)
 	}
 	if _, err := src.Read(ctx, sink.plan.Layout, connectors.Cut{}); err == nil || src.Rewindable() {
 		t.Error("the cells can be read")

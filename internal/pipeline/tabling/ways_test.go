@@ -43,18 +43,18 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 		if done, err := do(count); err != nil || !done {
 			t.Fatal(name, done, err)
 		}
-		told := 0
+		failures := 0
 		for n := max(1, count.Questions()-16); n <= count.Questions(); n++ {
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := do(ctx)
 			if done != (err == nil) || err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) {
-				t.Errorf("%s, ended at question %d of %d: %v beside %v", name, n, count.Questions(), done, err)
+				t.Errorf("%s, ended at question %d of %d: %v together with %v", name, n, count.Questions(), done, err)
 			}
 			if err != nil {
-				told++
+				failures++
 			}
 		}
-		if told == 0 {
+		if failures == 0 {
 			t.Errorf("%s was never ended", name)
 		}
 	}

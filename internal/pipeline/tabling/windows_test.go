@@ -221,7 +221,7 @@ func TestWindowsWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
-		t.Errorf("the last window does not say what it is made of: %v", err)
+		t.Errorf("the last window does not contain its offsets: %v", err)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 			}
 			p := list[0]
 			if published := p.rules.Published != nil && p.rules.Published[p.grand()]; published != windowed {
-				t.Errorf("%s, a window %v: the total may be held back: %v", protect, windowed, !published)
+				t.Errorf("%s, a window %v: the total may be suppressed: %v", protect, windowed, !published)
 			}
 			first, likelihood := p.withTotal(func(_ int, published int64) (int64, []float64) { return published - 1, []float64{0.25, 0.5, 0.25} })(int(p.grand()), 23)
 			if exact := first == 10 && len(likelihood) == 1; exact != windowed {
@@ -348,7 +348,7 @@ func TestWindowsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ran(tables); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "in/0: the topic has been made anew since window 1") {
-		t.Errorf("a topic that was made anew: %s", got)
+		t.Errorf("a topic that was created again: %s", got)
 	}
 	if err := plan.write(path); err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestWindowsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ran(tables); !strings.Contains(got, "window.folder: ") || !strings.Contains(got, "another run is writing this file") {
-		t.Errorf("beside another run: %s", got)
+		t.Errorf("next to another run: %s", got)
 	}
 	if err := guard.Abort(); err != nil {
 		t.Fatal(err)
@@ -383,8 +383,8 @@ func TestWindowsAreToldToEnd(t *testing.T) {
 	c := newCounter(t)
 	c.add(2, 30)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	told := errors.New("told to end")
-	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{Done: func(*WindowResult) { cancel(told) }})
+	stop := errors.New("told to end")
+	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{Done: func(*WindowResult) { cancel(stop) }})
 	if err != nil || res.Windows != 1 || !res.Cut {
 		t.Fatalf("%+v, %v", res, err)
 	}

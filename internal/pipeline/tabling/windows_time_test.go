@@ -232,17 +232,17 @@ func TestWindowsByTime(t *testing.T) {
 	}
 }
 
-// named is a topic whose partitions have IDs.
-type named []string
+// topicWithIDs is a topic whose partitions have IDs.
+type topicWithIDs []string
 
-func (n named) Held(context.Context) (list []connectors.HeldPartition, _ error) {
+func (n topicWithIDs) Held(context.Context) (list []connectors.HeldPartition, _ error) {
 	for p, id := range n {
 		list = append(list, connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: int32(p)}, TopicID: id})
 	}
 	return list, nil
 }
 
-func (named) Since(context.Context, time.Time) (map[connectors.Partition]int64, error) {
+func (topicWithIDs) Since(context.Context, time.Time) (map[connectors.Partition]int64, error) {
 	return nil, nil
 }
 
@@ -254,9 +254,9 @@ func TestPlansOfTopicsMadeAnew(t *testing.T) {
 		plan.Stretches = append(plan.Stretches, Stretch{Topic: "in", Partition: p, TopicID: "old"})
 	}
 	for _, c := range []struct {
-		held named
+		held topicWithIDs
 		want string
-	}{{named{"old", "old", "old"}, ""}, {named{"old", "old", ""}, ""}, {named{"new", "old", "old"}, "in/0"}, {named{"old", "new", "old"}, "in/1"}, {named{"old", "old", "new"}, "in/2"}} {
+	}{{topicWithIDs{"old", "old", "old"}, ""}, {topicWithIDs{"old", "old", ""}, ""}, {topicWithIDs{"new", "old", "old"}, "in/0"}, {topicWithIDs{"old", "new", "old"}, "in/1"}, {topicWithIDs{"old", "old", "new"}, "in/2"}} {
 		err := (&windows{source: c.held}).stillThere(t.Context(), plan)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want+": the topic has been made anew") {
 			t.Errorf("%q: %v, want %q", c.held, err, c.want)
