@@ -92,7 +92,7 @@ type Stream struct {
 	touched     bool                     // the open transaction has read something, markers included
 	deadline    time.Time                // of the open transaction; zero before its first record
 	failed      *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
-	promise     func(*kgo.Record, error) // of the client's messages: see promised
+	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
 	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
 	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
 	draining    atomic.Bool
