@@ -169,7 +169,7 @@ func TestGroupingOfArrays(t *testing.T) {
 			for j := range i {
 				same := keys[50+j] == key && attributes[50+j] == attributes[50+i]
 				if same != (g.combo[i] == g.combo[j]) {
-					t.Fatalf("%s: records %d and %d are told apart wrongly", typ, i, j)
+					t.Fatalf("%s: records %d and %d are compared wrongly", typ, i, j)
 				}
 			}
 		}

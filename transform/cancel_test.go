@@ -30,25 +30,25 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		}
 		// The search itself stops at the first, second, … call that asks whether to continue, and
 		// it asks several times.
-		asked := 0
+		checks := 0
 		for at := 1; ; at++ {
 			c := begun()
 			s := c.steps[0].(*suppressStep)
 			s.data.sortRuns()
-			asked = 0
-			s.suppress.cancelled = func() bool { asked++; return asked >= at }
+			checks = 0
+			s.suppress.cancelled = func() bool { checks++; return checks >= at }
 			if _, err := s.suppress.hide(s.codes); err != nil {
 				t.Fatal(err)
 			}
-			if asked < at {
+			if checks < at {
 				break // the search is complete
 			}
-			if most := at + 1; asked > most { // the loop after the interrupted one asks once
-				t.Errorf("missing %s: goes on after it was told to give up %d times", missing, asked-at)
+			if most := at + 1; checks > most { // the loop after the interrupted one asks once
+				t.Errorf("missing %s: continues after it was cancelled %d times", missing, checks-at)
 			}
 		}
-		if asked < 4 {
-			t.Errorf("missing %s: asks %d times whether to go on", missing, asked)
+		if checks < 4 {
+			t.Errorf("missing %s: asks %d times whether to go on", missing, checks)
 		}
 	}
 }
@@ -56,15 +56,15 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 // cancellable are the masks that decide on all values, with the minimum number of times that they
 // ask whether to continue: about 13,000 records in two strata, with two or three columns.
 func cancellable() map[string]struct {
-	mask Spec
-	asks int
+	mask   Spec
+	checks int
 } {
 	univariate := micro(5, "a", "b")
 	univariate.Method = "univariate"
 	univariate.By = []string{"d"}
 	type of = struct {
-		mask Spec
-		asks int
+		mask   Spec
+		checks int
 	}
 	return map[string]of{
 		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5}, // once per two groups
@@ -99,21 +99,21 @@ func TestDecisionsGiveUp(t *testing.T) {
 			}
 			return s, &s.data
 		}
-		asked := 0
-		s, g := gather(func() bool { asked++; return false })
+		checks := 0
+		s, g := gather(func() bool { checks++; return false })
 		if err := g.maskBy(s.all); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		all := asked
-		if all < of.asks {
-			t.Errorf("%s: asks %d times whether to go on, want %d at least", name, all, of.asks)
+		all := checks
+		if all < of.checks {
+			t.Errorf("%s: asks %d times whether to go on, want %d at least", name, all, of.checks)
 		}
 		for at := 1; at <= all; at += 1 + at/7 {
-			asked = 0
-			s, g := gather(func() bool { asked++; return asked >= at })
+			checks = 0
+			s, g := gather(func() bool { checks++; return checks >= at })
 			_ = g.maskBy(s.all) // the result is not used
-			if asked > at+12 {
-				t.Errorf("%s: asks %d times more after it was told to give up the %dth time of %d", name, asked-at, at, all)
+			if checks > at+12 {
+				t.Errorf("%s: checks %d times more after it was cancelled at check %d of %d", name, checks-at, at, all)
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 	}
 	for name, of := range cancellable() {
 		want := released(chain(t, testSetup(t, columns...), of.mask).Replicate(2))
-		for _, at := range []int{1, 2, of.asks / 2, of.asks} {
+		for _, at := range []int{1, 2, of.checks / 2, of.checks} {
 			c := chain(t, testSetup(t, columns...), of.mask)
 			r := c.Replicate(1)
 			if err := r.Survey(block(0, n, columns...)); err != nil {
@@ -147,7 +147,7 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 				t.Errorf("%s, cancelled when it asks the %dth time: %v", name, at, err)
 			}
 			if got := released(c.Replicate(2)); !slices.Equal(got, want) {
-				t.Errorf("%s: another replicate than without the one that was cancelled at %d", name, at)
+				t.Errorf("%s: the replicate differs after another one was cancelled at %d", name, at)
 			}
 		}
 	}
@@ -212,8 +212,8 @@ func TestSwapGivesUp(t *testing.T) {
 	for i := range all {
 		all[i] = int32(i)
 	}
-	asked := 0
-	s.stop = func() bool { asked++; return asked > 1 }
+	checks := 0
+	s.stop = func() bool { checks++; return checks > 1 }
 	s.expect()
 	moves := len(s.decideGroup(nil, all))
 	for _, m := range s.received {
@@ -221,7 +221,7 @@ func TestSwapGivesUp(t *testing.T) {
 			moves++
 		}
 	}
-	if moves > 2*every || asked < 2 {
-		t.Errorf("%d moves, asked %d times", moves, asked)
+	if moves > 2*every || checks < 2 {
+		t.Errorf("%d moves, asked %d times", moves, checks)
 	}
 }

@@ -143,7 +143,7 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 			t.Fatalf("record %d: noise %v where a value is missing: %v", i, got[1][i], gone)
 		}
 		if got[0][i] == 0 && got[2][i] == 0 {
-			t.Fatalf("record %d: no noise beside a missing value", i)
+			t.Fatalf("record %d: no noise next to a missing value", i)
 		}
 	}
 
@@ -152,7 +152,7 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 	for k, name := range []string{"a", "b", "c"} {
 		only, ok := Alone([]Spec{noise}, name)
 		if !ok {
-			t.Fatal("the mask cannot be had on one column")
+			t.Fatal("the mask cannot be restricted to one column")
 		}
 		of := setup
 		of.Columns = setup.Columns[k : k+1]
@@ -192,7 +192,7 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 			}
 			// The correlation of 1,000 independent pairs exceeds 5/√1000 once in 1.7 million.
 			if r := correlation(before[k][:1000], after[k][:1000]); !(math.Abs(r) <= 0.16) {
-				t.Errorf("column %d changed: the noise of column %d has correlation %v with what it was", changed, k, r)
+				t.Errorf("column %d changed: the noise of column %d has correlation %v with the earlier noise", changed, k, r)
 			}
 		}
 	}
@@ -254,7 +254,7 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 	setup := testSetup(t, columns...)
 	noise := mask(correlatedNoise(30, "a", "b"))
 	if _, err := NewChain([]Spec{noise, mask(&Truncate{Columns: []string{"b"}, Lower: ptr(0.0), Mode: "redraw"})}, setup); err == nil || !strings.Contains(err.Error(), "correlated") {
-		t.Errorf("redraw behind correlated noise: %v", err)
+		t.Errorf("redraw after correlated noise: %v", err)
 	}
 	unknown := setup
 	unknown.Correlations = nil

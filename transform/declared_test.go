@@ -24,8 +24,8 @@ func TestWhatMasksDeclare(t *testing.T) {
 	}
 	all := in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress") // see all records at once
 	for what, c := range map[string]struct {
-		asked func(p Params) bool
-		of    map[string]bool
+		property func(p Params) bool
+		of       map[string]bool
 	}{
 		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
 		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
@@ -41,7 +41,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap")},
 	} {
 		for _, k := range Kinds {
-			if got := c.asked(filled[k.Name]); got != c.of[k.Name] {
+			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
 				t.Errorf("%s: %s is %v", k.Name, what, got)
 			}
 		}

@@ -45,13 +45,13 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 			t.Errorf("%s: does not say its scope", k.Name)
 		}
 		if _, ok := MapAxis(p); ok == slices.Contains(noAxis, k.Name) {
-			t.Errorf("%s: says an axis: %v", k.Name, ok)
+			t.Errorf("%s: describes an axis: %v", k.Name, ok)
 		}
 		if ActionOf(p, "a", 20) == nil {
-			t.Errorf("%s: does not say what it does", k.Name)
+			t.Errorf("%s: does not describe its action", k.Name)
 		}
 		if PublishingKind(k.Name) == nil {
-			t.Errorf("%s: does not say what may be published", k.Name)
+			t.Errorf("%s: does not describe what may be published", k.Name)
 		}
 		for _, c := range ReadColumnsOf(p) {
 			if c.Field == "" {
@@ -71,7 +71,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 			}
 			if a, ok := v.Field(i).Interface().(*Amount); ok && a.Relative {
 				if field, columns := RelativeTo(p); field != name || !slices.Equal(columns, p.Masks()) {
-					t.Errorf("%s: %s refers to a standard deviation, and it says %q, %v", k.Name, name, field, columns)
+					t.Errorf("%s: %s refers to a standard deviation, but the description is %q, %v", k.Name, name, field, columns)
 				}
 			}
 		}
@@ -83,14 +83,14 @@ func TestStrataOfPRAMAreSaid(t *testing.T) {
 	p := *filled["pram"].(*PRAM)
 	for _, by := range [][]string{nil, {"k"}, {"k", "l"}} {
 		p.By = by
-		var said any
+		var described any
 		for _, q := range ParametersOf(&p) {
 			if q.Name == "by" {
-				said = q.Value
+				described = q.Value
 			}
 		}
-		if by == nil && said != nil || by != nil && !reflect.DeepEqual(said, jsonWords(by)) {
-			t.Errorf("by %q: said is %v", by, said)
+		if by == nil && described != nil || by != nil && !reflect.DeepEqual(described, jsonWords(by)) {
+			t.Errorf("by %q: described as %v", by, described)
 		}
 	}
 }

@@ -180,6 +180,6 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := told.Apply(block(30, 60, columns...)); err == nil {
-		t.Error("something is said of records that were not surveyed")
+		t.Error("records that were not surveyed have results")
 	}
 }

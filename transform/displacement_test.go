@@ -118,7 +118,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 		expected := displaced.Stay[i]*own[i] + displaced.Square[i]
 		if se == 0 || there[i] < 130 {
 			if mean > expected*1.5+1 && there[i] > 20 {
-				t.Errorf("record %d: %v, said %v", i, mean, expected)
+				t.Errorf("record %d: %v, expected %v", i, mean, expected)
 			}
 			continue
 		}
@@ -139,10 +139,10 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 	mean := totals / replicates
 	se := math.Sqrt((totalSquares/replicates - mean*mean) / replicates)
 	if !(math.Abs(mean-total) <= 4*math.Hypot(se, math.Sqrt(noise))) {
-		t.Errorf("the sum is %v ± %v, said %v ± %v", mean, se, total, math.Sqrt(noise))
+		t.Errorf("the sum is %v ± %v, expected %v ± %v", mean, se, total, math.Sqrt(noise))
 	}
 	if noise > 0 && math.Sqrt(noise) > 0.1*total {
-		t.Errorf("the sum is said to be %v ± %v", total, math.Sqrt(noise))
+		t.Errorf("the expected sum is %v ± %v", total, math.Sqrt(noise))
 	}
 }
 
@@ -268,7 +268,7 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 				for i := range b.N {
 					if !wanted(i) {
 						if scope == "dataset" && (got.Weight[i] != 0 || got.Total[i] != 0 || got.Stay[i] == got.Stay[i] || got.Square[i] == got.Square[i] || got.Noise[i] == got.Noise[i]) {
-							t.Errorf("%s: of record %d, which is not wanted, something is said", policy, i)
+							t.Errorf("%s: record %d, which is not wanted, has a result", policy, i)
 						}
 						continue
 					}
@@ -293,7 +293,7 @@ func TestDisplacementInPieces(t *testing.T) {
 	const n = 2*batch/4 + 37
 	columns := displacementData(n, 4, 0.5, true)
 	setup := testSetup(t, columns...)
-	said := func(size int) (all []microdata.Moved) {
+	results := func(size int) (all []microdata.Moved) {
 		d := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
 		if err := d.Survey(block(0, n, columns...)); err != nil {
 			t.Fatal(err)
@@ -311,7 +311,7 @@ func TestDisplacementInPieces(t *testing.T) {
 		}
 		return all
 	}
-	whole, parts := said(n), said(500)
+	whole, parts := results(n), results(500)
 	for i := range whole {
 		a, b := whole[i], parts[i]
 		if math.Float64bits(a.Stay[0]) != math.Float64bits(b.Stay[0]) || math.Float64bits(a.Total[0]) != math.Float64bits(b.Total[0]) || a.Weight[0] != b.Weight[0] {

@@ -84,7 +84,7 @@ func TestHeldOutIsADrawByPlace(t *testing.T) {
 	for i := range int64(n) {
 		a, b := list[0].Of("", 1, i), list[1].Of("", 1, i)
 		if a != second[0].Of("", 1, i) || b != second[1].Of("", 1, i) || b != list[2].Of("", 1, i) {
-			t.Fatalf("record %d: another copy, replicate or column has it otherwise", i)
+			t.Fatalf("record %d: differs in another copy, replicate or column", i)
 		}
 		if a && !b {
 			t.Fatalf("record %d is in the smaller share alone", i)

@@ -203,7 +203,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			}
 		}
 	default:
-		t.Fatalf("field %s has type %s: this test does not know what else it can be", f.Name, f.Type)
+		t.Fatalf("field %s has type %s: this test has no other values for it", f.Name, f.Type)
 	}
 	return others
 }
@@ -261,7 +261,7 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	}
 	for _, kind := range Kinds {
 		if len(examples[kind.Name]) == 0 {
-			t.Errorf("%s: no example, so nobody knows whether its parameters are in the names of draws", kind.Name)
+			t.Errorf("%s: no example, so it is unknown whether its parameters are in the names of draws", kind.Name)
 		}
 		varied := map[string]int{}
 		for _, example := range examples[kind.Name] {

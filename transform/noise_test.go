@@ -154,7 +154,7 @@ func TestGrid(t *testing.T) {
 				t.Fatalf("%d decimals: %v is not on the grid", d, y[i])
 			}
 			if y[i] != z[i] {
-				t.Fatalf("%d decimals: what lies below the grid shows in the release", d)
+				t.Fatalf("%d decimals: digits below the grid show in the release", d)
 			}
 		}
 	}

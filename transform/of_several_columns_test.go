@@ -37,7 +37,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 			return []Spec{mask(&PRAM{Columns: c, Keep: ptr(0.7), Categories: []string{"2", "12", "4", "15", "31", "47"}, Other: ptr("2")})}
 		},
 	}
-	says := func(masks []Spec, column string, values []float64) string {
+	describe := func(masks []Spec, column string, values []float64) string {
 		c := chain(t, setup, masks...)
 		for i := range masks {
 			c.touched[i].Store(1)
@@ -57,8 +57,8 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	compare := func(kind string, of func([]string) []Spec, several ...string) {
 		for i, name := range several {
 			values := columns[strings.Index("abc", name)].values
-			want := says(of([]string{name}), name, values)
-			if got := says(of(several), name, values); got != want {
+			want := describe(of([]string{name}), name, values)
+			if got := describe(of(several), name, values); got != want {
 				t.Errorf("%s of %v, of %s: %s, want %s", kind, several, name, got, want)
 			}
 			// Next to a mask of another column, which comes first or last.
@@ -67,7 +67,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 				if kind == "pram" || kind == "redraw" {
 					continue // a mask of the same kind has another label, and a redraw another position
 				}
-				if got := strings.Replace(says(masks, name, values), "true true", "true false", 1); got != strings.Replace(want, "true true", "true false", 1) {
+				if got := strings.Replace(describe(masks, name, values), "true true", "true false", 1); got != strings.Replace(want, "true true", "true false", 1) {
 					t.Errorf("%s of %s beside one of another column: %s, want %s", kind, name, got, want)
 				}
 			}

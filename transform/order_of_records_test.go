@@ -82,7 +82,7 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 				}
 			}
 			if others > 0 || masked == 0 {
-				t.Errorf("%d records are released otherwise in another order; %d of %d masked", others, masked, n)
+				t.Errorf("%d records have a different release in another order; %d of %d masked", others, masked, n)
 			}
 		})
 	}

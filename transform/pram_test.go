@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// drawn counts how often each category is released as each other, in a file of n records where
+// releasedShares counts how often each category is released as each other, in a file of n records where
 // record i has category i mod k, in a column of the given form.
-func drawn(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
+func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	t.Helper()
 	list := m.categories()
 	k := len(list)
@@ -71,7 +71,7 @@ func drawn(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 		}
 	}
 	if got := c.Touched()[0].Records; float64(got) != moved {
-		t.Errorf("%d records are said to be changed, and %v were", got, moved)
+		t.Errorf("%d records are reported as changed, and %v were", got, moved)
 	}
 	return counts
 }
@@ -94,7 +94,7 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 			t.Fatalf("%s: %v", name, ps)
 		}
 		for _, numbers := range []bool{false, true} {
-			counts := drawn(t, m, n, numbers)
+			counts := releasedShares(t, m, n, numbers)
 			_, p := m.matrix()
 			for k, row := range counts {
 				total := 0.0

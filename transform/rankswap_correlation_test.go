@@ -66,9 +66,9 @@ func TestCorrelationOfRankSwaps(t *testing.T) {
 			for k, i := range sortedRows(x) {
 				sorted[k] = x[i]
 			}
-			for _, asked := range []float64{0.7, 0.9, 0.98, 0.995} {
-				at := fmt.Sprintf("%s, %d, %v", name, n, asked)
-				reach := CorrelatedReach(sorted, 0, 0, n, asked)
+			for _, requested := range []float64{0.7, 0.9, 0.98, 0.995} {
+				at := fmt.Sprintf("%s, %d, %v", name, n, requested)
+				reach := CorrelatedReach(sorted, 0, 0, n, requested)
 				if reach < 1 {
 					if name != "skewed" && n > 60 {
 						t.Errorf("%s: no reach", at)
@@ -85,13 +85,13 @@ func TestCorrelationOfRankSwaps(t *testing.T) {
 					m = sum / draws
 					return m, math.Sqrt(math.Max(0, squares/draws-m*m) / draws)
 				}
-				if m, se := mean(reach); m < asked-4*se-1e-9 {
+				if m, se := mean(reach); m < requested-4*se-1e-9 {
 					t.Errorf("%s: reach %d has a correlation of %v ± %v", at, reach, m, se)
 				}
-				if m, se := mean(2 * reach); name != "skewed" && reach > 3 && 2*reach < n-1 && m > asked+4*se {
+				if m, se := mean(2 * reach); name != "skewed" && reach > 3 && 2*reach < n-1 && m > requested+4*se {
 					t.Errorf("%s: reach %d, and twice that has %v ± %v still", at, reach, m, se)
 				}
-				if half := CorrelatedReach(sorted, 0, 0, max(1, reach/2), asked); half != max(1, reach/2) {
+				if half := CorrelatedReach(sorted, 0, 0, max(1, reach/2), requested); half != max(1, reach/2) {
 					t.Errorf("%s: %d where at most %d may be", at, half, reach/2)
 				}
 			}

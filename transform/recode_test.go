@@ -167,7 +167,7 @@ func TestCodesOfCategories(t *testing.T) {
 }
 
 func TestRecodeTable(t *testing.T) {
-	for text, says := range map[string]string{
+	for text, problem := range map[string]string{
 		"":                              "must begin with the line from,to",
 		"a,b\nx,y\n":                    "must begin with the line from,to",
 		"from,b\nx,y\n":                 "must begin with the line from,to",
@@ -179,8 +179,8 @@ func TestRecodeTable(t *testing.T) {
 	} {
 		m := &Recode{Columns: []string{"a"}, File: "f"}
 		err := m.ReadTable([]byte(text))
-		if says == "" && (err != nil || len(m.Table) != 1) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
-			t.Errorf("%q: %v, want %q", text, err, says)
+		if problem == "" && (err != nil || len(m.Table) != 1) || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
+			t.Errorf("%q: %v, want %q", text, err, problem)
 		}
 	}
 	// Each wrong line is reported, but only the first 20 of many; the category above stays the
@@ -193,11 +193,11 @@ func TestRecodeTable(t *testing.T) {
 		}
 		told := strings.Split(err.Error(), "\n")
 		if len(told) != want || told[0] != `line 3: "x" becomes "w" here and "y" in line 2; a category has one above it` || (lines > 20) != (told[want-1] == "further lines are wrong: only the first 20 are told") {
-			t.Errorf("%d wrong lines: %d told, %q", lines, len(told), told)
+			t.Errorf("%d wrong lines: %d reported, %q", lines, len(told), told)
 		}
 	}
 	if _, err := NewChain([]Spec{mask(&Recode{Columns: []string{"a"}, File: "f"})}, testSetup(t, floats(0, 1))); err == nil {
-		t.Error("a file that nobody has read makes a chain")
+		t.Error("a file that was not read makes a chain")
 	}
 	circles := []map[string]string{{"a": "b", "b": "c", "c": "a", "d": "a"}, {"a": "b", "b": "a"}, {"x": "y", "y": "z", "z": "y"}, {"a": "a", "b": "c", "c": "d", "d": "b"}}
 	for _, circle := range circles {

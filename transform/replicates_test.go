@@ -65,7 +65,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 					}
 					for k := range columns {
 						if !slices.Equal(got.Columns[k].Out().Values, want.Columns[k].Out().Values) {
-							t.Errorf("masks %d, replicate %d, records from %d of stream %d, column %d: not what it is alone", i, m, first, stream, k)
+							t.Errorf("masks %d, replicate %d, records from %d of stream %d, column %d: differs from the column alone", i, m, first, stream, k)
 						}
 					}
 				}

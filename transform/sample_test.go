@@ -29,7 +29,7 @@ func drawnBy(t *testing.T, setup Setup, m *Sample, size int, columns ...testColu
 		left += b.LeftOut()
 	}
 	if got := c.Touched()[0].Records; got != int64(left) {
-		t.Errorf("%d records are said to be left out, %d are", got, left)
+		t.Errorf("%d records are reported as left out, %d are", got, left)
 	}
 	return kept
 }
@@ -174,7 +174,7 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 		}
 	}
 	if got := c.Touched()[1].Records; got > int64(b.Kept()) || got < int64(b.Kept())*9/10 {
-		t.Errorf("noise is said to have changed %d of %d released records", got, b.Kept())
+		t.Errorf("noise is reported to have changed %d of %d released records", got, b.Kept())
 	}
 	if b.Kept()+b.LeftOut() != n || len(b.Rejects) != 0 {
 		t.Errorf("%d kept and %d left out of %d, %d rejected", b.Kept(), b.LeftOut(), n, len(b.Rejects))
@@ -185,7 +185,7 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 		t.Errorf("a replicate leaves %d of %d records out", n-r.Kept(), n)
 	}
 	if !c.Draws() || chain(t, setup, mask(&Sample{Rate: ptr(0.5)}), mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})).Draws() {
-		t.Error("what is drawn is told wrong")
+		t.Error("the drawn records are reported wrongly")
 	}
 }
 
@@ -245,7 +245,7 @@ func TestSampleStrata(t *testing.T) {
 		b.Columns[0].Array = build(typ)
 		apply(t, c, b)
 		if b.Rejected(0) || b.Rejected(4) || b.LeftOut() != 1 || !b.Rejected(2) {
-			t.Errorf("%s: strata of rate 1 and 0 are not told apart", typ)
+			t.Errorf("%s: strata of rate 1 and 0 are not distinguished", typ)
 		}
 		if len(b.Rejects) != 2 || b.Rejects[0].Row != 1 || b.Rejects[1].Row != 3 || b.Rejects[1].Column != "a" {
 			t.Errorf("%s: rejected: %v", typ, b.Rejects)

@@ -84,7 +84,7 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 		// SE 1/√n on normal scores.
 		residual := func(v []float64) []float64 { return residuals(v, x(2), x(3)) }
 		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])), nil); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
-			t.Errorf("column %d: given the others, what is released has correlation %v with the original", k, r)
+			t.Errorf("column %d: given the others, the release has correlation %v with the original", k, r)
 		}
 	}
 	// Without conditioning columns, values move anywhere, but the values of one record stay
@@ -175,7 +175,7 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 		sorted := slices.Sorted(slices.Values(v[k]))
 		for rank, i := range order {
 			if got := b.Columns[k].Out().Values[i]; got != sorted[rank] {
-				t.Fatalf("column %d, record %d: another value than by the paper's steps", k, i)
+				t.Fatalf("column %d, record %d: the value differs from that of the paper's steps", k, i)
 			}
 		}
 	}

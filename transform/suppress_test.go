@@ -107,13 +107,13 @@ func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
 	return out, c
 }
 
-// lost returns the set of cells made missing. A cell with another value fails the test.
-func lost(t *testing.T, x, y []int) (set int) {
+// missingCells returns the set of cells made missing. A cell with another value fails the test.
+func missingCells(t *testing.T, x, y []int) (set int) {
 	t.Helper()
 	for c := range x {
 		if x[c] != y[c] {
 			if y[c] != 0 {
-				t.Fatalf("cell %d became another value", c)
+				t.Fatalf("cell %d got another value", c)
 			}
 			set |= 1 << c
 		}
@@ -157,7 +157,7 @@ func TestSuppressReachesKWithTheLeastCells(t *testing.T) {
 			again, _ := suppressed(t, in, n, &Suppress{K: &k, Missing: word, Importance: importance})
 			touched := 0
 			for i := range in {
-				set := lost(t, in[i], out[i])
+				set := missingCells(t, in[i], out[i])
 				if set != 0 {
 					touched++
 				}
@@ -168,7 +168,7 @@ func TestSuppressReachesKWithTheLeastCells(t *testing.T) {
 					t.Fatalf("trial %d: cells of a record are missing that had k", trial)
 				}
 				if !slices.Equal(out[i], again[i]) {
-					t.Fatalf("trial %d, %s: another release where the file is cut otherwise", trial, word)
+					t.Fatalf("trial %d, %s: with other blocks the release differs", trial, word)
 				}
 			}
 			if got := c.Touched()[0].Records; got != int64(touched) {
@@ -238,10 +238,10 @@ func asOneAfterAnother(t *testing.T, in, out rows, k int, weights []float64) {
 		for set := range 1 << len(weights) {
 			now[i] = without(in[i], set)
 			if now.agreeing(i, false) >= k {
-				best = min(best, costOf(lost(t, in[i], now[i]), weights))
+				best = min(best, costOf(missingCells(t, in[i], now[i]), weights))
 			}
 		}
-		if got := costOf(lost(t, in[i], out[i]), weights); got != best {
+		if got := costOf(missingCells(t, in[i], out[i]), weights); got != best {
 			t.Fatalf("record %d of %d: cells of cost %v, and %v are enough", i, len(in), got, best)
 		}
 		now[i] = out[i]
@@ -258,7 +258,7 @@ func TestSuppressIsNearTheLeastOfAll(t *testing.T) {
 		k := 2
 		out, _ := suppressed(t, in, 6, &Suppress{K: &k, Missing: "none"})
 		for i := range in {
-			ours += bits.OnesCount(uint(lost(t, in[i], out[i])))
+			ours += bits.OnesCount(uint(missingCells(t, in[i], out[i])))
 		}
 		best := 1000
 		for way := range 1 << 12 {
@@ -319,7 +319,7 @@ func TestSuppressAgainstTheEstablishedPackage(t *testing.T) {
 	strict, _ := suppressed(t, in, len(in), &Suppress{K: &k})
 	for name, out := range map[string]rows{"theirs": theirs, "any": loose, "none": strict} {
 		for i := range in {
-			cells[name] += bits.OnesCount(uint(lost(t, in[i], out[i])))
+			cells[name] += bits.OnesCount(uint(missingCells(t, in[i], out[i])))
 			if got := out.agreeing(i, name == "none"); got < k {
 				t.Errorf("%s: a record agrees with %d", name, got)
 			}
@@ -410,7 +410,7 @@ func TestSuppressAtTheEdges(t *testing.T) {
 		for _, in := range []rows{{{0, 0}, {0, 0}}, {{1, 1}, {1, 1}}, {{1, 0}, {1, 0}, {1, 0}}} {
 			out, _ := suppressed(t, in, 2, &Suppress{K: &k, Missing: word})
 			for i := range in {
-				if lost(t, in[i], out[i]) != 0 {
+				if missingCells(t, in[i], out[i]) != 0 {
 					t.Errorf("%s: cells of %v are missing", word, in)
 				}
 			}
@@ -523,7 +523,7 @@ func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder,
 			if released.IsNull(i) {
 				missing++
 			} else if original.ValueStr(i) != released.ValueStr(i) {
-				t.Fatalf("%s: record %d, key %d became another value", typ, i, k)
+				t.Fatalf("%s: record %d, key %d got another value", typ, i, k)
 			}
 		}
 	}

@@ -127,20 +127,20 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 			t.Fatal("nothing is exchanged: the test shows nothing")
 		}
 		c.change(s)
-		asked := of
+		stretches := of
 		if c.stream.N > 0 {
-			asked = []Stretch{c.stream}
+			stretches = []Stretch{c.stream}
 		}
-		decided, err := whole.MarshalDecisions(asked)
+		decided, err := whole.MarshalDecisions(stretches)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := chain(t, setup, swap)
-		err = told.UseDecisions(decided, of)
+		receiver := chain(t, setup, swap)
+		err = receiver.UseDecisions(decided, of)
 		if c.late && err == nil {
 			b := block(20, 60, columns...)
 			before := slices.Clone(b.Columns[0].Original.Values)
-			if err = told.Apply(b); !slices.Equal(b.Columns[0].Original.Values, before) {
+			if err = receiver.Apply(b); !slices.Equal(b.Columns[0].Original.Values, before) {
 				t.Errorf("%s: the originals have changed", name)
 			}
 		}
@@ -302,7 +302,7 @@ func FuzzSurveysInParts(f *testing.F) {
 				err = chain(t, setup, masks...).UseDecisions(again, of)
 			}
 			if err != nil {
-				t.Fatalf("what was taken in does not travel: %v", err)
+				t.Fatalf("a decoded survey cannot be encoded again: %v", err)
 			}
 		case 1:
 			if c.UseDecisions(text, of) != nil {

@@ -121,7 +121,7 @@ func TestLogisticIsTheMaximum(t *testing.T) {
 				for _, by := range []float64{-0.02, 0.02} {
 					slopes[k] += by
 					if at := likelihood(); at > top {
-						t.Errorf("%s: the likelihood is %v, and %v beside it", name, top, at)
+						t.Errorf("%s: the likelihood is %v, and %v next to it", name, top, at)
 					}
 					slopes[k] -= by
 				}
@@ -227,12 +227,12 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	}
 	again := whole(t, c.Replicate(3), 400, columns...)
 	if got := len(c.outcomes.fits(0).models); got != 4 {
-		t.Errorf("a replicate made %d models anew", got-4)
+		t.Errorf("a replicate fitted %d models again", got-4)
 	}
 	fresh := whole(t, chain(t, testSetup(t, columns...), m).Replicate(3), 400, columns...)
 	for k := range fresh {
 		if !slices.Equal(fresh[k], again[k]) {
-			t.Errorf("column %d: another release with models that were there", k)
+			t.Errorf("column %d: with existing models the release differs", k)
 		}
 	}
 	elsewhere := whole(t, c.Replicate(3), 400, other...)

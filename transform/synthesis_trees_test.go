@@ -185,7 +185,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 		again := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 777, columns...)
 		for k := range out {
 			if !slices.Equal(out[k], again[k]) {
-				t.Errorf("%v: column %d is another one in other blocks", m.Columns, k)
+				t.Errorf("%v: column %d differs in other blocks", m.Columns, k)
 			}
 		}
 		for k := range 2 {
@@ -220,7 +220,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 			}
 			if len(m.On) == 0 {
 				if r := correlation(y, v); math.Abs(r) > 5*math.Sqrt2/root {
-					t.Errorf("stratum %d: correlation %v of what is released with the original", s, r)
+					t.Errorf("stratum %d: correlation %v of the release with the original", s, r)
 				}
 			}
 		}

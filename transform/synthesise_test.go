@@ -111,7 +111,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 						u, v = append(u, x[i]), append(v, y[i])
 					}
 					if r := correlation(u, v); !(math.Abs(r) <= 5*math.Sqrt(2)/root) {
-						t.Errorf("column %d: correlation %v of what is released with the original", k, r)
+						t.Errorf("column %d: correlation %v of the release with the original", k, r)
 					}
 				}
 			}
@@ -200,7 +200,7 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 		t.Errorf("E(ȳ − x̄)² is %v of α² + σ²/n", ratio)
 	}
 	if ratio := grand / ((α2 + σ2/n) / copies); !(math.Abs(ratio-1) <= 5*math.Sqrt(2.0/replicates)) {
-		t.Errorf("of the mean of copies it is %v of what it should be", ratio)
+		t.Errorf("of the mean of copies it is %v of the expected value", ratio)
 	}
 	if ratio := index / (2*σ2 + α2); !(math.Abs(ratio-1) <= 0.03) { // 120,000 pairs
 		t.Errorf("E(x − y)² is %v of 2σ² + α²", ratio)

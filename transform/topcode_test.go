@@ -60,7 +60,7 @@ func TestTopcode(t *testing.T) {
 		}
 	}
 	if _, err := NewChain([]Spec{mask(&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(90.0)})}, testSetup(t, of)); err == nil || !strings.Contains(err.Error(), "masks[0].topcode.upper_percentile") {
-		t.Errorf("a percentile of what nobody knows: %v", err)
+		t.Errorf("a percentile of unknown values: %v", err)
 	}
 	empty := testColumn{[]float64{0}, []int{0}, arrow.PrimitiveTypes.Float64, 1}
 	if got := coded(t, &Topcode{UpperPercentile: ptr(90.0), Replace: "mean"}, empty); got[0] == got[0] {

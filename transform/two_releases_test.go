@@ -122,7 +122,7 @@ func TestTwoFilesByPlace(t *testing.T) {
 		for i := range y {
 			same := columns[0].values[i] == other[0].values[i]
 			if same && y[i] != z[i] {
-				t.Fatalf("%s: an unchanged record at its place is released anew", name)
+				t.Fatalf("%s: an unchanged record at its place gets a different release", name)
 			}
 			if !same && math.Abs(y[i]-z[i]-(columns[0].values[i]-other[0].values[i])) < 0.02 {
 				exact++
@@ -218,7 +218,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	same := 0
 	for i := range scoped {
 		if i%3 != 0 && scoped[i] != whole[i] {
-			t.Fatal("a respondent is released anew in another topic")
+			t.Fatal("a respondent gets a different release in another topic")
 		}
 		if i%3 == 0 && scoped[i] == whole[i] {
 			same++

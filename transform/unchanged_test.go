@@ -56,10 +56,10 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		}
 		got := countSame(tt.column.values, y)
 		if !(math.Abs(got-mean) <= 6*math.Sqrt(variance)+1) {
-			t.Errorf("%s: %v values stay, the law says %.1f ± %.1f", name, got, mean, math.Sqrt(variance))
+			t.Errorf("%s: %v values stay, the law expects %.1f ± %.1f", name, got, mean, math.Sqrt(variance))
 		}
 		if tt.column.decimals >= 0 && mean == 0 {
-			t.Errorf("%s: the law must explain what stays", name)
+			t.Errorf("%s: the law must explain the unchanged values", name)
 		}
 	}
 }

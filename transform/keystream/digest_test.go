@@ -330,7 +330,7 @@ func TestCannotIdentify(t *testing.T) {
 		arrow.FixedWidthTypes.MonthDayNanoInterval, arrow.RunEndEncodedOf(arrow.PrimitiveTypes.Int32, arrow.BinaryTypes.String),
 		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.ListOf(arrow.PrimitiveTypes.Int8)}} {
 		if CanIdentify(dt) {
-			t.Errorf("%s: CanIdentify says yes", dt)
+			t.Errorf("%s: CanIdentify returns true", dt)
 		}
 	}
 	list := arrayOf(t, arrow.ListOf(arrow.PrimitiveTypes.Int8), "[1]")

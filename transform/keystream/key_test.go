@@ -100,7 +100,7 @@ func FuzzParseKey(f *testing.F) {
 		k, err := ParseKey(text)
 		if err != nil {
 			if !k.IsZero() {
-				t.Error("a key beside an error")
+				t.Error("a key is returned together with an error")
 			}
 			if trimmed := strings.TrimSpace(text); len(trimmed) > 16 && strings.Contains(err.Error(), trimmed[:16]) {
 				t.Errorf("the error shows the text: %v", err)
@@ -108,7 +108,7 @@ func FuzzParseKey(f *testing.F) {
 			return
 		}
 		if k.Text() != strings.TrimSpace(text) {
-			t.Error("a key was read from another text than it is written as")
+			t.Error("a key was read from a text in which it is not written")
 		}
 		if again, err := ParseKey(k.Text()); err != nil || !again.Equal(k) {
 			t.Errorf("the key's own text gives %v", err)
@@ -202,7 +202,7 @@ func TestKeyNeverPrints(t *testing.T) {
 	out.WriteString(key.String() + key.GoString())
 
 	if n := strings.Count(out.String(), redacted); n < 100 {
-		t.Errorf("%q stands %d times in what was printed, want more: the test prints nothing", redacted, n)
+		t.Errorf("%q occurs %d times in the output, want more: the test prints nothing", redacted, n)
 	}
 	for name, bytes32 := range map[string][]byte{"secret": secret, "place subkey": subkeys[:32], "digest subkey": subkeys[32:]} {
 		for encoding, trace := range traces(bytes32) {

@@ -105,7 +105,7 @@ type digestVector struct {
 
 type valueVector struct{ Type, Value string }
 
-func drawn(s *Stream, n int, r Records) []drawVector {
+func drawVectors(s *Stream, n int, r Records) []drawVector {
 	words, x := make([]uint64, n), make([]float64, n)
 	out := make([]drawVector, n)
 	s.Words(words, r)
@@ -183,13 +183,13 @@ func releaseVectorOf(t *testing.T, keys []Key, key int, n Name, ways bool) relea
 	}
 	add := func(stream int, record int64, value float64) {
 		v.Places = append(v.Places, placedVector{stream, record, hexBits(math.Float64bits(value)),
-			drawn(s, 1, Records{Stream: stream, First: record, Values: []float64{value}})[0]})
+			drawVectors(s, 1, Records{Stream: stream, First: record, Values: []float64{value}})[0]})
 	}
 	for j, value := range []float64{0, 1, -1234.5, 1e300, math.Inf(-1), math.Copysign(0, -1)} {
 		add(j, int64(j), value)
 		d := microdata.Digest{byte(j + 1), 0xff, 3: byte(len(n.Done))}
 		v.Identified = append(v.Identified, identifiedVector{hex.EncodeToString(d[:]), hexBits(math.Float64bits(value)),
-			drawn(s, 1, Records{Digests: []microdata.Digest{d}, Values: []float64{value}})[0]})
+			drawVectors(s, 1, Records{Digests: []microdata.Digest{d}, Values: []float64{value}})[0]})
 	}
 	add(math.MaxUint32, math.MaxInt64-1, 0.1)
 	if ways {
@@ -269,7 +269,7 @@ func makeVectors(t *testing.T) vectors {
 		sv := streamVector{Key: c.key, Mask: c.mask, Column: c.column, Replicate: c.replicate, Info: hex.EncodeToString([]byte(info)),
 			Subkey: hex.EncodeToString(keys[c.key].derive(info, keySize))}
 		add := func(stream int, first int64, n int) {
-			sv.Runs = append(sv.Runs, runVector{stream, first, drawn(s, n, Records{Stream: stream, First: first})})
+			sv.Runs = append(sv.Runs, runVector{stream, first, drawVectors(s, n, Records{Stream: stream, First: first})})
 		}
 		add(0, 0, 5)
 		add(1, 0, 2)
@@ -410,7 +410,7 @@ func TestVectors(t *testing.T) {
 	}
 	if len(want.Keys) < 2 || len(want.Streams) != len(have.Streams) || len(want.Digests) != len(have.Digests) ||
 		len(want.Functions) != len(have.Functions) {
-		t.Fatalf("%s holds other vectors than the test makes: write it anew with -update", vectorsFile)
+		t.Fatalf("%s contains other vectors than the test makes: write it again with -update", vectorsFile)
 	}
 	differ("keys", have.Keys, want.Keys)
 	differ("releases", have.Releases, want.Releases)
