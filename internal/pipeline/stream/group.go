@@ -57,7 +57,9 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 		return nil, err
 	}
 	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true}
-	return who.Report(counts, measures), nil
+	rep := who.Report(counts, measures)
+	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)
+	return rep, nil
 }
 
 // measure is the assessment of all parts together; without parts it is empty.

@@ -385,6 +385,24 @@ func TestStreamIsTried(t *testing.T) {
 	}
 }
 
+// Of fewer than a thousand records, the efficiency of a group is not judged, as the stream itself does
+// not judge it.
+func TestGroupOfFewRecordsIsNotJudgedByItsEfficiency(t *testing.T) {
+	t.Parallel()
+	for n, passes := range map[int]bool{400: true, 2000: false} {
+		s := newStand(t)
+		s.persons(0, n)
+		p := func() *config.Pipeline {
+			return s.parse(fmt.Sprintf(standConfig, s.address, s.key) + "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\n")
+		}
+		s.run(p())
+		rep, err := stream.AssessGroup(t.Context(), p(), "", s.options())
+		if err != nil || rep.Records.Released != int64(n) || rep.Gate.Passed != passes {
+			t.Errorf("%d records: %v, %+v", n, err, rep.Gate)
+		}
+	}
+}
+
 // The kept state of a group covers the whole group, and only state of the same configuration.
 func TestGroupIsAssessed(t *testing.T) {
 	t.Parallel()

@@ -130,7 +130,7 @@ func TestCellsOfAPublicPage(t *testing.T) {
 			t.Errorf("%s is empty", p.set.Name(cell))
 		default:
 			published++
-			if c.Text != p.text(p.shown(int32(cell))) || c.Class != "" || len(c.Lines) != 0 {
+			if c.Text != p.text(p.publishedValue(int32(cell))) || c.Class != "" || len(c.Lines) != 0 {
 				t.Errorf("%s is shown as %+v", p.set.Name(cell), c)
 			}
 		}
@@ -203,7 +203,7 @@ func TestAuditsOfBeliefsEnd(t *testing.T) {
 			}
 			return nil
 		}
-		err := p.auditExchanged(func(_ int32, add func(believed)) { asked++; add(believed{0, 9, nil}) })
+		err := p.auditExchanged(func(_ int32, add func(countBelief)) { asked++; add(countBelief{0, 9, nil}) })
 		if want := last < unsafe; errors.Is(err, over) != want || (err != nil) != want || asked != min(last+1, unsafe) {
 			t.Errorf("ended after %d of %d: %v, %d were asked", last+1, unsafe, err, asked)
 		}
