@@ -43,8 +43,8 @@ type kernel struct {
 	sums               []runSums
 	su, sv             []float64
 	has, hasOut        [][]float64 // runs with nulls only
-	inX, inY           []cell.Bits
-	lowBound, topBound []float64 // what an original value must pass to be an extreme
+	inX, inY           []cell.Bits // the same as marks, by column
+	lowBound, topBound []float64   // what an original value must pass to be an extreme
 }
 
 // New returns an empty accumulator.

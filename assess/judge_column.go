@@ -27,7 +27,7 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 			v.Advice += fmt.Sprintf(": noise alone has efficiency 1/(1 + λ²/S²), so λ of at most %s", withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
 		}
 		if n := float64(c.Original.N); n > 0 {
-			// If the bias alone exceeds the limit, less noise does not help.
+			// If the bias alone exceeds what the limit leaves, less noise does not help.
 			if b, room := float64(c.Utility.Bias), 1/(limit*float64(c.Utility.U0)); b*b > room-1/float64(c.Utility.U0) && room > 0 {
 				v.Advice += fmt.Sprintf("; the mean is shifted by %s: the mask must be less one-sided", withUnit(b, c.Unit))
 			}

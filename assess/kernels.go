@@ -13,18 +13,20 @@ func plain(x, y []float64, lo, hi, low, high float64) runSums {
 	n := len(x)
 	y = y[:n]
 	var squares [2]float64
-	var pieces uint64
-	var same int
-	if vectors && n > 0 && n%pieceLength == 0 {
-		pieces, same = plainAVX2(&x[0], &y[0], n, lo, hi, low, high, &squares)
-	} else {
-		pieces, same = plainLoop(x, y, lo, hi, low, high, &squares)
-	}
+	pieces, same := plainPairs(x, y, lo, hi, low, high, &squares)
 	su, sv := floats.Sum(x), floats.Sum(y)
 	return runSums{su, sv, su - sv, squares[0] + squares[1], pieces != 0, pieces, same}
 }
 
-// plainLoop sums the squares of x−y at even and at odd places.
+// plainPairs sums the squares of x−y at even and at odd places. It returns the pieces of the run in
+// which a value is beyond its bounds, as bits, and the number of pairs that are the same.
+func plainPairs(x, y []float64, lo, hi, low, high float64, squares *[2]float64) (pieces uint64, same int) {
+	if n := len(x); vectors && n > 0 && n%pieceLength == 0 {
+		return plainAVX2(&x[0], &y[:n][0], n, lo, hi, low, high, squares)
+	}
+	return plainLoop(x, y, lo, hi, low, high, squares)
+}
+
 func plainLoop(x, y []float64, lo, hi, low, high float64, squares *[2]float64) (pieces uint64, same int) {
 	n := len(x)
 	y = y[:n]
@@ -123,13 +125,7 @@ func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float6
 		s.pairs += int64(bits.OnesCount64(markX & markY))
 		end := min(at+64, len(x))
 		xs, ys := x[at:end], y[at:end]
-		var unchanged uint64
-		var out bool
-		if vectors && len(xs) == 64 {
-			unchanged, out = pairsAVX2((*[64]float64)(xs), (*[64]float64)(ys), markX, markY, lo, hi, s.low, s.high, &sums)
-		} else {
-			unchanged, out = pairsLoop(xs, ys, markX, markY, lo, hi, s.low, s.high, &sums)
-		}
+		unchanged, out := sums.add(xs, ys, markX, markY, lo, hi, s.low, s.high)
 		same += int64(bits.OnesCount64(unchanged))
 		beyond = beyond || out
 	}
@@ -141,9 +137,16 @@ func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float6
 // pairSums are Σ(x−y) and Σ(x−y)² of every fourth pair: one addition need not wait for another.
 type pairSums struct{ diff, square [4]float64 }
 
-// pairsLoop adds up to 64 pairs, of those that are marked on both sides, and marks which of them are
-// unchanged.
-func pairsLoop(x, y []float64, inX, inY uint64, lo, hi, low, high float64, s *pairSums) (same uint64, beyond bool) {
+// add adds up to 64 pairs, of those that are marked on both sides. It marks which of them are unchanged,
+// and reports whether a marked x is beyond [lo, hi] or a marked y beyond [low, high].
+func (s *pairSums) add(x, y []float64, inX, inY uint64, lo, hi, low, high float64) (same uint64, beyond bool) {
+	if vectors && len(x) == 64 {
+		return pairsAVX2((*[64]float64)(x), (*[64]float64)(y), inX, inY, lo, hi, low, high, s)
+	}
+	return s.addLoop(x, y, inX, inY, lo, hi, low, high)
+}
+
+func (s *pairSums) addLoop(x, y []float64, inX, inY uint64, lo, hi, low, high float64) (same uint64, beyond bool) {
 	y = y[:len(x)]
 	both := inX & inY
 	for i, v := range x {

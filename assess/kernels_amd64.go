@@ -13,7 +13,7 @@ var vectors = cpu.X86.HasAVX2
 //go:noescape
 func plainAVX2(x, y *float64, n int, lo, hi, low, high float64, squares *[2]float64) (pieces uint64, same int)
 
-// pairsAVX2 is pairsLoop of 64 pairs.
+// pairsAVX2 is pairSums.addLoop of 64 pairs.
 //
 //go:noescape
 func pairsAVX2(x, y *[64]float64, inX, inY uint64, lo, hi, low, high float64, s *pairSums) (same uint64, beyond bool)

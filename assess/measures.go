@@ -185,7 +185,7 @@ type Identity struct {
 
 	// What masks have taken from the categorical keys that they change.
 	Changed     Float // share of records with another category, of the key of which most have one
-	EntropyLost Float // share of the entropy that the release removes, for the key with the greatest share kept
+	EntropyLost Float // share of a key's entropy that remains when the released category is known, of the key with the greatest share
 	Posterior   Float // greatest probability with which an intruder who knows the masks infers a record's category of a key
 	PMSE        Float // propensity score mean squared error of the masked keys together
 	// ReplicatedUniques is the share of the unique combinations of keys that stand in the

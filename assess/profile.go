@@ -135,7 +135,7 @@ type Profiler struct {
 	u, buf     [][]float64
 	s          []float64
 	has        [][]float64
-	present    []cell.Bits // of one column
+	present    []cell.Bits // by column, as has
 	keep       microdata.Bitmap
 }
 

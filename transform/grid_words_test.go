@@ -10,9 +10,6 @@ import (
 // TestVectorsOfGrid holds what the processor's vectors compute against the loops in Go, bit by bit:
 // of ordinary values and of all that are treated in a way of their own, at every place of a word.
 func TestVectorsOfGrid(t *testing.T) {
-	if !vectors {
-		t.Skip("this processor has no vectors")
-	}
 	rng := rand.New(rand.NewPCG(20261125, 1))
 	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 0.5, -0.5, 1.5, 2.5, -2.5,
 		math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, fast, -fast, fast - 1, 1 - fast, fast - 0.5, magic}

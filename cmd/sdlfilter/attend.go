@@ -60,7 +60,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 				c.Config, c.Err = s.load(path)
 			}
 			select {
-			case <-changed: // a name that is still free
+			case <-changed: // an earlier change that has not been taken yet
 			default:
 			}
 			changed <- c

@@ -69,7 +69,7 @@ func unreachable(err error) string {
 	return "no connection could be made"
 }
 
-// state keeps only texts that look like an SQLSTATE: the server chooses the text.
+// state keeps only texts that look like an SQLSTATE: a function in the database can choose any text.
 func state(code string) string {
 	for _, c := range []byte(code) {
 		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') {

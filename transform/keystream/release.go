@@ -46,14 +46,7 @@ func (src *source) bound(blocks []block, at int) {
 	values := src.records.Values[at : at+len(blocks)]
 	hi, lo := src.offsets[0][0], src.offsets[0][1]
 	if src.records.Places == nil {
-		first, some := uint64(src.records.First)+uint64(at), 0
-		if wide {
-			some = len(blocks) &^ 3
-		}
-		if some > 0 {
-			boundAVX2(&blocks[0], &values[0], some, first, hi, lo)
-		}
-		boundLoop(blocks[some:], values[some:], first+uint64(some), hi, lo)
+		boundRun(blocks, values, uint64(src.records.First)+uint64(at), hi, lo)
 	} else {
 		places := src.records.Places[at : at+len(blocks)]
 		for i := range blocks {
@@ -63,7 +56,15 @@ func (src *source) bound(blocks []block, at int) {
 	src.stream.place.encryptAll(blocks)
 }
 
-// boundLoop sets the blocks of records in neighbouring places, from the first one on.
+// boundRun sets the blocks of records in neighbouring places, from the first one on.
+func boundRun(blocks []block, values []float64, first, hi, lo uint64) {
+	if some := len(blocks) &^ 3; wide && some > 0 {
+		boundAVX2(&blocks[0], &values[0], some, first, hi, lo)
+		blocks, values, first = blocks[some:], values[some:], first+uint64(some)
+	}
+	boundLoop(blocks, values, first, hi, lo)
+}
+
 func boundLoop(blocks []block, values []float64, first, hi, lo uint64) {
 	for i := range blocks {
 		blocks[i].set(hi^(first+uint64(i)), lo^canonicalBits(values[i]))

@@ -196,6 +196,8 @@ type shared struct {
 	ij           float64 // of products
 }
 
+// sharedSums sums u of two columns, which is 0 where there is no value, over the records in which the
+// other one has a value: hi and hj are 1 there and else 0.
 func sharedSums(ui, uj, hi, hj []float64) (s shared) {
 	if n := len(ui); vectors && n > 0 && n%4 == 0 {
 		sharedAVX2(&ui[0], &uj[:n][0], &hi[:n][0], &hj[:n][0], n, &s)
@@ -219,14 +221,11 @@ func sharedLoop(ui, uj, hi, hj []float64) shared {
 		s.jj += float64(b * bh)
 		s.ij += float64(a * b)
 	}
-	total := func(f func(s *shared) float64) float64 {
-		return (f(&of[0]) + f(&of[2])) + (f(&of[1]) + f(&of[3]))
-	}
-	return shared{
-		i: total(func(s *shared) float64 { return s.i }), j: total(func(s *shared) float64 { return s.j }),
-		ii: total(func(s *shared) float64 { return s.ii }), jj: total(func(s *shared) float64 { return s.jj }),
-		ij: total(func(s *shared) float64 { return s.ij }),
-	}
+	return of[0].plus(of[2]).plus(of[1].plus(of[3]))
+}
+
+func (s shared) plus(o shared) shared {
+	return shared{i: s.i + o.i, j: s.j + o.j, ii: s.ii + o.ii, jj: s.jj + o.jj, ij: s.ij + o.ij}
 }
 
 // Fold ends a block.
@@ -280,13 +279,7 @@ func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float
 func centreWord(x []float64, marks uint64, centre float64, u, has []float64) uint64 {
 	marks &= ^uint64(0) >> (64 - len(x))
 	u, has = u[:len(x)], has[:len(x)]
-	var finite bool
-	if vectors && len(x) == 64 {
-		finite = centreAVX2((*[64]float64)(u), (*[64]float64)(has), (*[64]float64)(x), marks, centre)
-	} else {
-		finite = centreLoop(x, marks, centre, u, has)
-	}
-	if finite {
+	if centreMarked(x, marks, centre, u, has) {
 		return marks
 	}
 	for i, v := range x {
@@ -298,7 +291,14 @@ func centreWord(x []float64, marks uint64, centre float64, u, has []float64) uin
 	return marks
 }
 
-// centreLoop writes u and has, and reports whether all values that are marked are finite.
+// centreMarked writes u and has, and reports whether all values that are marked are finite.
+func centreMarked(x []float64, marks uint64, centre float64, u, has []float64) (finite bool) {
+	if vectors && len(x) == 64 {
+		return centreAVX2((*[64]float64)(u), (*[64]float64)(has), (*[64]float64)(x), marks, centre)
+	}
+	return centreLoop(x, marks, centre, u, has)
+}
+
 func centreLoop(x []float64, marks uint64, centre float64, u, has []float64) (finite bool) {
 	odd := 0.0
 	for i, v := range x {

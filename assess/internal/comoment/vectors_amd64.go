@@ -7,8 +7,7 @@ import "golang.org/x/sys/cpu"
 // vectors says that the processor has the instructions of the functions below.
 var vectors = cpu.X86.HasAVX2
 
-// centreAVX2 does what the loop of centreWord does for 64 values, and reports whether all that
-// are marked are finite.
+// centreAVX2 is centreLoop of 64 values.
 //
 //go:noescape
 func centreAVX2(u, has, x *[64]float64, marks uint64, centre float64) (finite bool)
