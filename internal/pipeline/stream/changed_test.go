@@ -86,9 +86,13 @@ func (c *changing) mode(want string) {
 // the next transaction on if it does not.
 func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 	const broken = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %d}]}\n"
-	for name, gate := range map[string]string{
-		"alert":   fmt.Sprintf(broken, "alert", 100_000),
-		"no gate": "",
+	unmeasured := strings.NewReplacer("sensitive, decimals: 2", "identifier", "masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n")
+	for name, changed := range map[string]func(*stand) string{
+		"alert":   func(s *stand) string { return s.endless(fmt.Sprintf(broken, "alert", 100_000)) },
+		"no gate": func(s *stand) string { return s.endless("") },
+		"nothing measured": func(s *stand) string {
+			return unmeasured.Replace(s.endless("gate: {on_fail: hold, hold: {topic: held}}\n"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +109,7 @@ func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 				t.Errorf("%d are held by a gate that holds too", len(got))
 			}
 			c.mode(monitor.Holding)
-			c.give(s.endless(gate))
+			c.give(changed(s))
 			c.mode(monitor.Releasing)
 			s.persons(200, 300)
 			if got := s.ids("out", 100); !slices.Equal(got, numbers(200, 300)) {

@@ -181,7 +181,7 @@ const (
 // judge compares what is released, the open transaction included, with the rules. It returns
 // whether the transaction must not be committed as it is.
 func (s *stream) judge(ctx context.Context) (refused bool, err error) {
-	if !s.config.Gate.Judges() || !s.measures {
+	if !s.judges() {
 		return false, nil
 	}
 	counts := s.counts()

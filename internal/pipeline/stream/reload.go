@@ -72,7 +72,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	// The next transaction is judged by the rules that hold from now on, and goes to
 	// the restricted topic only where they say so.
 	s.verdict = judgement{}
-	if s.holding && (p.Gate.OnFail != config.Hold || !p.Gate.Judges()) {
+	if s.holding && (p.Gate.OnFail != config.Hold || !f.judges()) {
 		s.holding = false
 		s.options.Monitor.Mode("releasing")
 	}

@@ -212,6 +212,9 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 	return nil
 }
 
+// judges reports whether transactions are compared with the rules of a gate.
+func (f *inForce) judges() bool { return f.config.Gate.Judges() && f.measures }
+
 // serve keeps the stream connected: after an interruption it waits, for growing pauses, and
 // joins again, without end.
 func (s *stream) serve(ctx context.Context) error {
