@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
@@ -93,7 +94,7 @@ func (s *stand) start(p *config.Pipeline, opts ...kgo.Opt) *instance {
 func (s *stand) startPatient(patience time.Duration, p *config.Pipeline, opts ...kgo.Opt) *instance {
 	s.t.Helper()
 	i := &instance{stand: s, wire: new(wire), ended: make(chan struct{})}
-	hasty(p, append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second)}, opts...)...)
+	hasty(p, append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second), kgo.RebalanceTimeout(2 * time.Second)}, opts...)...)
 	ctx, stop := context.WithCancel(kafka.WithPatience(context.Background(), patience))
 	i.stop = stop
 	options := s.drainWithin(eventually.Patience / 2)
@@ -179,10 +180,33 @@ func (s *stand) committed() (sum int64) {
 	return sum
 }
 
-// rest releases the remaining records.
+// rest releases the remaining records, after all instances have ended.
 func (s *stand) rest(settings ...string) *account.Result {
 	s.t.Helper()
+	s.removeMembers()
 	return s.run(s.small(append([]string{"source.kafka.instance=last"}, settings...)...))
+}
+
+// removeMembers removes all members from the group. The fake broker sets no session timeout for a
+// member whose connection is closed before its join is answered: it would keep its partitions. A
+// Kafka broker removes it after the session timeout.
+func (s *stand) removeMembers() {
+	s.t.Helper()
+	eventually.True(s.t, "the group has no members", func() bool {
+		groups, err := kadm.NewClient(s.client).DescribeGroups(s.t.Context(), "g")
+		if err != nil || len(groups["g"].Members) == 0 {
+			return err == nil
+		}
+		req := kmsg.NewPtrLeaveGroupRequest()
+		req.Group = "g"
+		for _, member := range groups["g"].Members {
+			m := kmsg.NewLeaveGroupRequestMember()
+			m.MemberID, m.InstanceID = member.MemberID, member.InstanceID
+			req.Members = append(req.Members, m)
+		}
+		_, _ = req.RequestWith(s.t.Context(), s.client)
+		return false
+	})
 }
 
 // inflow produces the persons in small portions.

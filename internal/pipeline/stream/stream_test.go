@@ -209,6 +209,9 @@ func (s *stand) run(p *config.Pipeline) *account.Result {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	if ctx.Err() != nil {
+		s.t.Fatal("the stream did not reach its end in time")
+	}
 	return result
 }
 
