@@ -47,12 +47,12 @@ func TestReportsOfCopies(t *testing.T) {
 		}
 		id, err := report.ReadRelease(text)
 		if err != nil || id.Release == nil || id.Withheld || len(id.Release.Copies) != 2 {
-			t.Errorf("%s: %+v, %v", name, id, err)
+			t.Errorf("%s: ReadRelease returns %+v and error %v, want a release of 2 copies", name, id, err)
 			continue
 		}
 		r := id.Release
 		if first, last := r.Copies[0], r.Copies[1]; r.Path != folder+"r-{copy}.csv" || r.Bytes != 12 || first.Path != folder+"r-1.csv" || first.Bytes != 7 || last.Path != folder+"r-2.csv" || last.Bytes != 5 || first.SHA256 == last.SHA256 {
-			t.Errorf("%s is about %+v", name, r)
+			t.Errorf("%s: the report describes the release %+v, want the two copies that were written", name, r)
 		}
 	}
 	var g Files
@@ -61,7 +61,7 @@ func TestReportsOfCopies(t *testing.T) {
 	}
 	rep := passed()
 	if err := g.WriteCopies(rep, "", []*publish.Content{one("1", "aa", 7), nil}, nil); err != nil || rep.Release != nil {
-		t.Errorf("of what is no file: %+v, %v", rep.Release, err)
+		t.Errorf("with a copy that is not a file, the report describes the release %+v (error %v), want none", rep.Release, err)
 	}
 	if err := g.Abort(); err != nil {
 		t.Error(err)
@@ -90,13 +90,13 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 			rep := &report.Report{Gate: assess.Verdict{Passed: true}}
 			rep.SetMeasures(&assess.Measures{})
 			if err := f.Write(rep, nil, nil); err == nil || closed && !errors.Is(err, os.ErrClosed) {
-				t.Errorf("file %d, closed %v: %v", which, closed, err)
+				t.Errorf("file %d, closed %v: Write returns %v, want an error", which, closed, err)
 			}
 			if err := f.Abort(); closed != (err != nil) {
-				t.Errorf("file %d, closed %v: abandoned: %v", which, closed, err)
+				t.Errorf("file %d, closed %v: Abort returns %v, want an error only if the file is closed", which, closed, err)
 			}
 			if left := filesIn(t, dir); !closed && len(left) > 0 {
-				t.Errorf("file %d: left is %v", which, left)
+				t.Errorf("file %d: after Abort the folder has the files %v, want none", which, left)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	rep := &report.Report{Gate: assess.Verdict{Passed: true}, Masks: []report.Mask{{Mask: "noise", Parameters: report.Ordered[any]{{Name: "sd", Value: math.NaN()}}}}} // which JSON has no word for
 	rep.SetMeasures(&assess.Measures{})
 	if err := f.Write(rep, nil, nil); err == nil || errors.Is(err, os.ErrClosed) {
-		t.Errorf("a report that is no JSON: %v", err)
+		t.Errorf("a report that cannot be written as JSON: Write returns %v, want the error of the encoding", err)
 	}
 	if err := f.Abort(); err != nil {
 		t.Error(err)
@@ -123,7 +123,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		var f Files
 		var data *pipeline.DataError
 		if err := f.Create(config.Report{Map: path, JSON: filepath.Join(dir, "r.json")}); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "map: ") || f.json != nil {
-			t.Errorf("a map that is %q: %v", text, err)
+			t.Errorf("map file with content %q: Create returns %v, want a DataError that begins with \"map: \"", text, err)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestWarningsOfColumns(t *testing.T) {
 	}
 	got := r.warnings(m, []transform.Touch{{Columns: []string{"wage"}}})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "wage: the order of the records gives values to within 3") || !strings.HasPrefix(got[1], "debt: the order") {
-		t.Errorf("%q", got)
+		t.Errorf("warnings are %q, want one about the order for wage and one for debt", got)
 	}
 }
 

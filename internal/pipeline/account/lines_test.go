@@ -65,7 +65,7 @@ func TestFilesAreClosed(t *testing.T) {
 		t.Error(err)
 	}
 	if err := CloseAll(files); err == nil || strings.Count(err.Error(), "already closed") != 3 {
-		t.Errorf("closed again: %v", err)
+		t.Errorf("closing all three files a second time: error is %v, want \"already closed\" three times", err)
 	}
 	if err := CloseAll(nil); err != nil {
 		t.Error(err)
@@ -103,10 +103,10 @@ func TestFilesOfAReport(t *testing.T) {
 		}
 		var f Files
 		if err := f.Create(reports(dir, "file/below", at)); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) {
-			t.Errorf("%s below a file: %v", names[at], err)
+			t.Errorf("%s below a file: Create returns %v, want an error that names the file", names[at], err)
 		}
 		if err := f.Abort(); err != nil || len(left(dir)) > 0 {
-			t.Errorf("%s below a file: %v, left is %v", names[at], err, left(dir))
+			t.Errorf("%s below a file: Abort returns %v and leaves the files %v, want none", names[at], err, left(dir))
 		}
 	}
 	rep := &report.Report{Name: "n", Gate: assess.Verdict{Passed: true}}
@@ -140,13 +140,13 @@ func TestFilesOfAReport(t *testing.T) {
 				at = len(all)
 			}
 			if (err != nil) != (at < len(all)) || !slices.Equal(got, all[:at]) && at > 0 || at == 0 && len(got) > 0 {
-				t.Errorf("%q is taken, released %v: %v are named, %v", taken, released, got, err)
+				t.Errorf("the name %q is taken, released %v: Commit names the files %v, error %v", taken, released, got, err)
 			}
 			if err := f.Abort(); err != nil {
 				t.Error(err)
 			}
 			if files := left(dir); len(files) != at {
-				t.Errorf("%q is taken, released %v: left is %v", taken, released, files)
+				t.Errorf("the name %q is taken, released %v: the folder has the files %v", taken, released, files)
 			}
 		}
 	}
@@ -156,6 +156,6 @@ func TestFilesOfAReport(t *testing.T) {
 func TestWithheldBecause(t *testing.T) {
 	v := assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "a"}, {Rule: "b", Passed: true}, {Rule: "c"}}}
 	if got := WithheldBecause(v); got != "does not hold: a; c" {
-		t.Error(got)
+		t.Errorf("WithheldBecause returns %q", got)
 	}
 }

@@ -33,20 +33,20 @@ func TestJudgeLosses(t *testing.T) {
 		v := assess.Verdict{Passed: c.before}
 		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
 		if v.Rules != nil && c.lost == c.read && (v.Rules[0].Measure != "min_released" || v.Rules[0].Found >= v.Rules[0].Limit) {
-			t.Errorf("%s: %+v", c.name, v.Rules[0])
+			t.Errorf("%s: the verdict has the rule %+v, want min_released with a figure below its limit", c.name, v.Rules[0])
 		}
 		rule := ""
 		if len(v.Rules) > 0 {
 			rule = v.Rules[0].Rule
 			if got := v.Rules[0].Passed; got != (c.passed || !c.before && c.lost == 0) {
-				t.Errorf("%s: the rule passed: %v", c.name, got)
+				t.Errorf("%s: the rule has Passed %v", c.name, got)
 			}
 			if !v.Rules[0].Passed && v.Rules[0].Advice == "" {
-				t.Errorf("%s: no advice", c.name)
+				t.Errorf("%s: the failed rule has no advice", c.name)
 			}
 		}
 		if v.Passed != c.passed || rule != c.rule {
-			t.Errorf("%s: passed %v with rule %q, want %v with %q", c.name, v.Passed, rule, c.passed, c.rule)
+			t.Errorf("%s: the verdict has Passed %v and the rule %q, want %v and %q", c.name, v.Passed, rule, c.passed, c.rule)
 		}
 	}
 }
@@ -56,6 +56,6 @@ func TestLostRecordsWithhold(t *testing.T) {
 	v := assess.Verdict{Passed: true}
 	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
 	if why := WithheldBecause(v); !strings.Contains(why, "quarantine") {
-		t.Errorf("withheld because it %s", why)
+		t.Errorf("the release is withheld because: %q; want the quarantine named", why)
 	}
 }

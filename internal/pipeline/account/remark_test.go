@@ -27,10 +27,10 @@ func TestRemark(t *testing.T) {
 	r := &Reporter{Config: p}
 	r.remark(m)
 	if got := m.Columns[0].Remark; got != "" {
-		t.Errorf("debt: %q", got)
+		t.Errorf("the remark of debt is %q, want none", got)
 	}
 	if got := m.Columns[1].Remark; strings.Count(got, "max (index)") != 1 {
-		t.Errorf("wage: %q", got)
+		t.Errorf("the remark of wage is %q, want \"max (index)\" in it once", got)
 	}
 }
 
@@ -78,14 +78,14 @@ func TestClipRemark(t *testing.T) {
 			m.Columns[0].Remark, m.Columns[0].Risk[0].RMSE = "", 0
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			if without := m.Columns[0].Remark; strings.Contains(without, "least") || strings.Contains(without, "greatest") != strings.Contains(got, "greatest") {
-				t.Errorf("said %q where the least is known", without)
+				t.Errorf("the remark is %q, want none about the least value", without)
 			}
 			if len(c.want) == 0 && got != "" {
-				t.Errorf("said %q", got)
+				t.Errorf("the remark is %q, want none", got)
 			}
 			for _, w := range c.want {
 				if !strings.Contains(got, w) {
-					t.Errorf("said %q, want %q", got, w)
+					t.Errorf("the remark is %q, want %q in it", got, w)
 				}
 			}
 		})

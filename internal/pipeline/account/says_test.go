@@ -112,12 +112,12 @@ func TestWarnings(t *testing.T) {
 		m.Columns[0].Original.N, m.Columns[1].Original.N = 3, 3
 		got := r.warnings(m, touched)
 		if len(got) != len(c.want) {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: warnings are %q, want beginnings %q", c.name, got, c.want)
 			continue
 		}
 		for i, want := range c.want {
 			if !strings.HasPrefix(got[i], want) {
-				t.Errorf("%s: %q, want %q", c.name, got[i], want)
+				t.Errorf("%s: warning %q, want one that begins with %q", c.name, got[i], want)
 			}
 		}
 	}
@@ -136,18 +136,18 @@ func TestReports(t *testing.T) {
 	measures := func() *assess.Measures { return &assess.Measures{Records: 9} }
 	rep := r.Report(report.Records{Read: 9, Released: 9}, measures())
 	if rep.Name != "n" || rep.Version != "v" || rep.KeyID != "k" || rep.IdentifiedByPlace != 2 || rep.Records.Read != 9 || rep.Finished.IsZero() {
-		t.Errorf("%+v", rep)
+		t.Errorf("the report is %+v", rep)
 	}
 	if len(rep.Loosened) != 2 || rep.Loosened[0].Path != "a" || rep.Loosened[1].Origin != "last" {
-		t.Errorf("loosened: %+v", rep.Loosened)
+		t.Errorf("loosened settings of the report: %+v", rep.Loosened)
 	}
 	if len(rep.Masks) != 2 || len(rep.Gate.Rules) != 2 || len(rep.Warnings) != 1 {
-		t.Errorf("%d masks, %d rules, %q", len(rep.Masks), len(rep.Gate.Rules), rep.Warnings)
+		t.Errorf("the report has %d masks, %d rules and the warnings %q, want 2, 2 and one warning", len(rep.Masks), len(rep.Gate.Rules), rep.Warnings)
 	}
 	codes := func(want ...string) {
 		t.Helper()
 		if got := r.codes(); !slices.Equal(got, want) {
-			t.Errorf("codes %v, want %v", got, want)
+			t.Errorf("columns of codes are %v, want %v", got, want)
 		}
 	}
 	codes("age", "size")
@@ -162,7 +162,7 @@ func TestReports(t *testing.T) {
 
 	r.Interim = true
 	if rep := r.Judged(report.Records{Read: 4, Released: 1, Quarantined: 3}, measures()); len(rep.Gate.Rules) != 1 || rep.Records.MaxQuarantined != nil {
-		t.Errorf("a snapshot is judged by %+v", rep.Gate.Rules)
+		t.Errorf("a snapshot is judged by the rules %+v, want one rule and no limit on the quarantine", rep.Gate.Rules)
 	}
 	r.Interim, r.Config.Gate.Rules = false, nil
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestReports(t *testing.T) {
 		r.Config.Gate.MaxQuarantined = c.stated
 		rep := r.Judged(report.Records{Read: 4, Released: 4 - c.lost, Quarantined: c.lost}, measures())
 		if (rep.Withheld != "") != c.withheld || rep.Gate.Passed == c.withheld || rep.Records.MaxQuarantined == nil || float64(*rep.Records.MaxQuarantined) != c.limit {
-			t.Errorf("%d lost, limit %v: withheld %q", c.lost, c.limit, rep.Withheld)
+			t.Errorf("%d records lost, limit %v: withheld because %q", c.lost, c.limit, rep.Withheld)
 		}
 	}
 }
@@ -204,14 +204,14 @@ func TestNoClipRemark(t *testing.T) {
 		m := &assess.ColumnMeasures{Name: "wage", Masked: true, Original: assess.Moments{N: c.n, Min: 100, Max: 900},
 			Risk: []assess.Risk{{Target: "max", Knowledge: "other"}, {Target: "p50", Knowledge: assess.KnowledgeIndex}, {Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: 10}}}
 		if got := r.clipRemark(m); (got != "") != c.remark {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: the remark on the clip is %q, want a remark: %v", name, got, c.remark)
 		}
 		if lower, upper, ok := r.lastClip("size"); lower != 0 || upper != 0 || ok {
-			t.Errorf("%s: a bound of what no mask changes: %v, %v", name, lower, upper)
+			t.Errorf("%s: lastClip of a column without a mask returns the bounds %v and %v, want none", name, lower, upper)
 		}
 	}
 	if got := usual(&assess.ColumnMeasures{Risk: []assess.Risk{{Target: "max", Knowledge: "other", RMSE: 3}}}, "max"); got != 0 {
-		t.Errorf("nothing is known of it: %v", got)
+		t.Errorf("usual for a target without a risk by index = %v, want 0", got)
 	}
 }
 
@@ -225,11 +225,11 @@ func TestNobodyIsReleased(t *testing.T) {
 		v := assess.Verdict{Passed: true}
 		judgeLosses(&v, config.Gate{}, r)
 		if v.Passed || len(v.Rules) != 1 || !strings.HasPrefix(v.Rules[0].Advice, advice) || v.Rules[0].Measure != measureReleased || v.Rules[0].Limit != 1 || v.Rules[0].Found != 0 {
-			t.Errorf("%s: %+v", advice, v.Rules)
+			t.Errorf("want a failed rule min_released with the advice %q, got %+v", advice, v.Rules)
 		}
 	}
 	if got := ReasonOf(microdata.Reject{Column: "wage", Reason: "r"}) + ", " + ReasonOf(microdata.Reject{Reason: "s"}); got != "wage: r, s" {
-		t.Error(got)
+		t.Errorf("the reasons are %q", got)
 	}
 }
 
@@ -249,18 +249,18 @@ func TestWhatReportsAreMadeOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(f.alternatives) != 1 || f.alternatives[0].Column != "wage" || f.publicJSON != nil || f.publicHTML == nil || !slices.Equal(f.publicPaths, []string{filepath.Join(dir, "r.public.html")}) {
-		t.Errorf("%+v", f)
+		t.Errorf("the files of the report are %+v", f)
 	}
 	rep := &report.Report{Gate: assess.Verdict{Passed: true}}
 	rep.SetMeasures(&assess.Measures{})
 	if err := f.Write(rep, nil, nil); err != nil || len(rep.Alternatives) != 1 {
-		t.Errorf("%v, %d maps", err, len(rep.Alternatives))
+		t.Errorf("Write returns %v and the report has %d maps, want 1", err, len(rep.Alternatives))
 	}
 	if err := errors.Join(f.publicHTML.Close(), os.Remove(f.publicHTML.Name())); err != nil {
 		t.Fatal(err)
 	}
 	if paths, err := f.Commit(false); paths != nil || !errors.Is(err, os.ErrClosed) {
-		t.Errorf("%v, %v", paths, err)
+		t.Errorf("Commit returns %v and error %v, want no paths and os.ErrClosed", paths, err)
 	}
 	f.publicHTML = nil
 	if err := f.Abort(); err != nil {
@@ -270,7 +270,7 @@ func TestWhatReportsAreMadeOf(t *testing.T) {
 		"false 0": {Report: new(report.Report)}, "true 3": {Report: &report.Report{Withheld: "x", Records: report.Records{Quarantined: 3}}}, "true 0": {Report: new(report.Report), Held: true},
 	} {
 		if got := []bool{r.Refused(), strings.HasPrefix(want, "true")}; got[0] != got[1] || r.Quarantined() != int64(want[len(want)-1]-'0') {
-			t.Errorf("%s: refused %v, %d", want, r.Refused(), r.Quarantined())
+			t.Errorf("want %s; got refused %v and %d records in quarantine", want, r.Refused(), r.Quarantined())
 		}
 	}
 }

@@ -53,11 +53,11 @@ func TestUnalteredColumnsAreRefused(t *testing.T) {
 				limit = *c.gate.AllowUnchanged
 			}
 			if r.Passed || r.Measure != "max_unchanged" || float64(r.Limit) != limit || r.Found != 1 || r.Advice == "" {
-				t.Errorf("%s: %+v", what, r)
+				t.Errorf("%s: the verdict has the rule %+v, want a failed max_unchanged with advice", what, r)
 			}
 		}
 		if !slices.Equal(refused, c.refused) || v.Passed != (before && len(refused) == 0) {
-			t.Errorf("%s: refused are %v, passed %v, want %v", what, refused, v.Passed, c.refused)
+			t.Errorf("%s: the refused columns are %v (gate passed: %v), want %v", what, refused, v.Passed, c.refused)
 		}
 	}
 }
@@ -92,22 +92,22 @@ func TestUnalteredColumnsAreWarnedOf(t *testing.T) {
 	p := &config.Pipeline{Masks: masks}
 	r := &Reporter{Config: p, Chain: chain, Plan: &pipeline.Plan{Config: p}}
 	if got := r.unaltered(); !slices.Equal(got, []string{"job"}) {
-		t.Errorf("unaltered are %q", got)
+		t.Errorf("the unaltered columns are %q, want job alone", got)
 	}
 	warned := func() (n int) {
 		for _, w := range r.warnings(&assess.Measures{Records: 4}, chain.Touched()) {
 			if w == "job: all of its released values are the original: its masks have left each as it is" {
 				n++
 			} else if strings.Contains(w, "all of its released values") {
-				t.Errorf("it warns of %s", w)
+				t.Errorf("unexpected warning: %s", w)
 			}
 		}
 		return n
 	}
 	if n := warned(); n != 1 {
-		t.Errorf("it is warned of %d times", n)
+		t.Errorf("the warning appears %d times, want 1", n)
 	}
 	if r.Interim = true; warned() != 0 || r.unaltered() != nil {
-		t.Error("a snapshot warns of it")
+		t.Error("a snapshot warns of unaltered columns, want no warning")
 	}
 }

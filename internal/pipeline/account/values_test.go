@@ -19,7 +19,7 @@ func TestColumnsWithValues(t *testing.T) {
 		{[]string{"one", "none"}, true}, {[]string{"gone"}, true}, {[]string{"none", "gone"}, true}, {[]string{"gone", "none"}, true},
 	} {
 		if got := hasValues(m, c.columns); got != c.want {
-			t.Errorf("%v have values: %v", c.columns, got)
+			t.Errorf("hasValues of the columns %v = %v", c.columns, got)
 		}
 	}
 }

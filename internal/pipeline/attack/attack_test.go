@@ -130,21 +130,21 @@ func TestRun(t *testing.T) {
 			}
 		}
 		if c.Name == "wage" && moved < 290 || c.Name != "wage" && moved > 0 {
-			t.Errorf("%d values of %s are moved", moved, c.Name)
+			t.Errorf("%d values of %s differ from the original", moved, c.Name)
 		}
 		if c.Name == "wage" && c.Grid != 0.01 || c.Name != "wage" && c.Grid != 0 {
-			t.Errorf("%s has a grid of %v", c.Name, c.Grid)
+			t.Errorf("%s has the grid %v", c.Name, c.Grid)
 		}
 	}
 	slices.Sort(linked)
 	if !slices.Contains(names, "debt") || !slices.Equal(linked, []string{"age", "wage"}) {
-		t.Errorf("%q are given, %q linked", names, linked)
+		t.Errorf("numeric columns are %q, linked keys %q, want debt among the former and age and wage linked", names, linked)
 	}
 	if len(d.Categorical) != 1 || d.Categorical[0].Name != "region" || !alike(d.Categorical[0].Original, column(t, p, "region")) {
-		t.Error("the categories are others")
+		t.Error("the categories are not those of region")
 	}
 	if len(d.Sensitive) != 1 || !alike(d.Sensitive[0].Original, column(t, p, "house")) || !alike(d.Household, column(t, p, "house")) {
-		t.Error("the households are others")
+		t.Error("the sensitive column and the households are not those of house")
 	}
 	for i, text := range column(t, p, "weight") {
 		if fmt.Sprint(d.Weights[i]) != text {
@@ -152,13 +152,13 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if d.Records != 0 || result.Targets != 40 || result.Records != 300 || progress.Phase() != "assess" {
-		t.Errorf("a sample of %d, %+v", d.Records, result)
+		t.Errorf("the data have %d records and the result is %+v, want 0 and 40 targets of 300 records", d.Records, result)
 	}
 	if result.Linkage == nil || result.Uniqueness == nil || result.Utility == nil || result.Inversion == nil || result.Bayes != nil || len(result.Interval) != 1 {
-		t.Errorf("parts: %+v", result)
+		t.Errorf("the parts of the result are %+v", result)
 	}
 	if _, err := os.Stat(p.Sink.Config.Paths()[0]); err == nil {
-		t.Error("something was released")
+		t.Error("an attack wrote a release")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestRunOnASample(t *testing.T) {
 	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", "assess: {keys: [wage], sample: 100}")
 	result, d, err := Run(context.Background(), p, pipeline.Options{})
 	if err != nil || d.Records != 300 || len(d.Numeric[0].Original) >= 300 || result.Linkage == nil || result.Uniqueness != nil {
-		t.Errorf("%d of %d records, %+v, %v", len(d.Numeric[0].Original), d.Records, result, err)
+		t.Errorf("the sample has %d of %d records, result %+v, error %v", len(d.Numeric[0].Original), d.Records, result, err)
 	}
 }
 
@@ -203,14 +203,14 @@ func TestRunRefuses(t *testing.T) {
 		}
 		r, _, err := Run(context.Background(), p, pipeline.Options{})
 		if err == nil || r != nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	because := errors.New("because")
 	stop(because)
 	if r, _, err := Run(ctx, survey(t, 20, bias, "assess: {keys: [wage]}"), pipeline.Options{}); err == nil || r != nil {
-		t.Errorf("stopped: %v", err)
+		t.Errorf("ended context: error %v, want an error and no result", err)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestImpliedNoise(t *testing.T) {
 		p := survey(t, 3, "{"+c.masks+"}", "")
 		phi, sigma, err := impliedNoise(&pipeline.Plan{Config: p}, "wage")
 		if err != nil || math.Abs(phi-c.phi) > 1e-12 || math.Abs(sigma-c.sigma) > 1e-12*(1+c.sigma) {
-			t.Errorf("%s: φ %v, σ %v, %v, want %v, %v", c.masks, phi, sigma, err, c.phi, c.sigma)
+			t.Errorf("%s: φ %v, σ %v, error %v, want %v and %v", c.masks, phi, sigma, err, c.phi, c.sigma)
 		}
 	}
 }
@@ -267,13 +267,13 @@ func TestBayesOf(t *testing.T) {
 		c.b.Threshold, c.b.Population = 0.25, 77
 		o, err := bayesOf(pl, &c.b, d)
 		if err != nil || o.Threshold != 0.25 || o.Population != 77 || len(o.Keys) != 2 {
-			t.Errorf("%s: %+v, %v", c.name, o, err)
+			t.Errorf("%s: options %+v, error %v", c.name, o, err)
 			continue
 		}
 		for i, want := range c.want {
 			got := o.Keys[i]
 			if math.Abs(got.Phi-want.Phi) > 1e-12 || math.Abs(got.Sigma-want.Sigma) > 1e-9 || !samePrior(got.PhiPrior, want.PhiPrior) || !samePrior(got.SigmaPrior, want.SigmaPrior) {
-				t.Errorf("%s, key %d: %+v, want %+v", c.name, i, got, want)
+				t.Errorf("%s: key %d is %+v, want %+v", c.name, i, got, want)
 			}
 		}
 	}
@@ -319,15 +319,15 @@ func TestOptionsOf(t *testing.T) {
 		}
 		if (o.Linkage != nil) != c.linkage || o.Linkage != nil && o.Linkage.OneToOne != c.oneToOne || o.Targets != c.targets ||
 			(o.Uniqueness != nil) != c.unique || (o.Bayes != nil) != c.bayes || (o.Loss != nil) != c.utility || o.Loss != nil && (o.Loss.Propensity != nil) != c.propensity || o.Inversion != nil {
-			t.Errorf("%q: %+v", c.intruder, o)
+			t.Errorf("intruder %q: options are %+v", c.intruder, o)
 		}
 		if u := o.Uniqueness; u != nil && ((u.SUDA2 != nil) != c.suda2 || (u.Estimator == uniqueness.Exact) != c.exact || c.k > 0 && (u.Alpha != c.alpha || !slices.Equal(u.K, []int{c.k}))) {
-			t.Errorf("%q: %+v", c.intruder, u)
+			t.Errorf("intruder %q: options of uniqueness are %+v", c.intruder, u)
 		}
 		// Without keys of a kind, the questions of this kind are omitted.
 		o, err = optionsOf(&pipeline.Plan{Config: p}, &attack.Data{})
 		if err != nil || c.intruder == "" && (o.Linkage != nil || o.Uniqueness != nil) {
-			t.Errorf("%q without keys: %+v, %v", c.intruder, o, err)
+			t.Errorf("intruder %q without keys: options %+v, error %v", c.intruder, o, err)
 		}
 	}
 }
@@ -335,7 +335,7 @@ func TestOptionsOf(t *testing.T) {
 // Selected parts of the configured attack run on the pairs, and none if none is selected.
 func TestSomeAndIdentify(t *testing.T) {
 	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil, nil); r != nil || err != nil {
-		t.Errorf("nobody to know anything: %v, %v", r, err)
+		t.Errorf("without keys, Identify returns %v and error %v, want nil and nil", r, err)
 	}
 	p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "assess: {keys: [wage]}")
 	pl := &pipeline.Plan{Config: p, Assessed: []assess.Column{{Name: "wage"}}, Intruder: pipeline.IntruderColumns{Linked: []string{"wage"}}, Masked: []string{"wage"}}
@@ -344,16 +344,16 @@ func TestSomeAndIdentify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Identify(context.Background(), pl, nil, acc, nil); r != nil || err != nil {
-		t.Errorf("no records: %v, %v", r, err)
+		t.Errorf("without records, Identify returns %v and error %v, want nil and nil", r, err)
 	}
 	pairs := assess.Pairs{Complete: true, Original: [][]float64{{1, 2, 3, 10}}, Released: [][]float64{{1.1, 2.1, 3.1, 9}}}
 	id, err := Some(context.Background(), pl, nil, pairs, []string{"linkage"})
 	if err != nil || id == nil {
-		t.Fatalf("%+v, %v", id, err)
+		t.Fatalf("Some returns %+v and error %v", id, err)
 	}
 	for _, parts := range [][]string{nil, {"uniqueness"}, {"bayes", "inversion"}} {
 		if id, err := Some(context.Background(), pl, nil, pairs, parts); id != nil || err != nil {
-			t.Errorf("%q: %+v, %v", parts, id, err)
+			t.Errorf("parts %q: Some returns %+v and error %v, want nil and nil", parts, id, err)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func TestWhatAnAttackNeeds(t *testing.T) {
 			}
 		}
 		if r, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || r != nil {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
 }
@@ -395,7 +395,7 @@ func TestNoNoiseIsImplied(t *testing.T) {
 		pl := &pipeline.Plan{Config: survey(t, 12, masks, "")}
 		phi, sigma, err := impliedNoise(pl, "wage")
 		if err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), `the mask microaggregate of "wage" is no noise`) {
-			t.Errorf("%s: φ %v, σ %v, %v", masks, phi, sigma, err)
+			t.Errorf("%s: φ %v, σ %v, error %v, want an error that the mask is no noise", masks, phi, sigma, err)
 		}
 		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}}
 		for given, b := range map[string]config.IntruderBayes{
@@ -405,18 +405,18 @@ func TestNoNoiseIsImplied(t *testing.T) {
 			b.Knowledge = config.KnowledgeD1
 			o, err := bayesOf(pl, &b, d)
 			if given == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || given != "both" && (err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
-				t.Errorf("%s, said is %s: %+v, %v", masks, given, o, err)
+				t.Errorf("%s, given: %s: options %+v, error %v", masks, given, o, err)
 			}
 		}
 	}
 	// A mask of categories does not describe its effect on numbers.
 	pl := &pipeline.Plan{Config: survey(t, 12, "{noise: {columns: [wage], sd: 4}}, {pram: {columns: [region], categories: [n, s, w], keep: 0.8}}", "")}
 	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), "the mask pram does not say what it does to \"region\"") {
-		t.Errorf("of categories: φ %v, σ %v, %v", phi, sigma, err)
+		t.Errorf("a mask of categories: φ %v, σ %v, error %v, want an error", phi, sigma, err)
 	}
 	p := survey(t, 20, noise, "assess: {keys: [wage, age], replicates: 2, intruder: {linkage: {}}}")
 	p.Assess.Intruder.Linkage.Distance = "canary"
 	if _, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
-		t.Errorf("a distance that is none: %v", err)
+		t.Errorf("an unknown distance: error %v", err)
 	}
 }

@@ -19,18 +19,18 @@ func TestAttributeOfARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Attribute == nil || len(r.Attribute.Columns) != 2 || r.Linkage != nil || r.Attribute.Within != 0.1 {
-		t.Fatalf("got %+v", r)
+		t.Fatalf("the result is %+v, want attribute disclosure of 2 columns alone", r)
 	}
 	debt, weight := r.Attribute.Columns[0], r.Attribute.Columns[1]
 	if debt.Name != "debt" || weight.Name != "weight" {
-		t.Fatalf("columns %s and %s", debt.Name, weight.Name)
+		t.Fatalf("the columns are %s and %s, want debt and weight", debt.Name, weight.Name)
 	}
 	pl, chain, pairs := releaseOf(t, p)
 	set := chain.HeldOut()
 	held, missing := [2]int{}, 0
 	for i := range n {
 		if scope, stream, place := pairs.Place(i); scope != "" || stream != 0 || place != int64(i) {
-			t.Fatalf("record %d is at %q %d %d", i, scope, stream, place)
+			t.Fatalf("record %d has the place %q %d %d", i, scope, stream, place)
 		}
 		if i%9 == 4 {
 			missing++ // debt
@@ -42,14 +42,14 @@ func TestAttributeOfARelease(t *testing.T) {
 		}
 	}
 	if debt.HeldOut.Targets != held[0] || debt.Learnt.Targets != n-missing-held[0] || weight.HeldOut.Targets != held[1] || weight.Learnt.Targets != n-held[1] || held[1] >= held[0] {
-		t.Errorf("%+v and %+v, want %v of %d set aside", debt, weight, held, n)
+		t.Errorf("debt %+v and weight %+v, want %v of %d records held out", debt, weight, held, n)
 	}
 	id := r.Identity()
 	if float64(id.AttributeDisclosure) != max(debt.Most, weight.Most) || id.AttributeDisclosure > 0.3 {
-		t.Errorf("a rule is judged by %v, of %+v and %+v", id.AttributeDisclosure, debt, weight)
+		t.Errorf("the measure of the rule is %v, want the greater of %+v and %+v, at most 0.3", id.AttributeDisclosure, debt, weight)
 	}
 	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.Identity().AttributeDisclosure != id.AttributeDisclosure {
-		t.Errorf("alone it is %v, want %v: %v", some, id.AttributeDisclosure, err)
+		t.Errorf("part attribute alone: %v, want disclosure %v (error %v)", some, id.AttributeDisclosure, err)
 	}
 	// The weight is a number in the file and is guessed as a category: by equality.
 	right := 0.0
@@ -63,15 +63,15 @@ func TestAttributeOfARelease(t *testing.T) {
 		}
 	}
 	if right == 0 || weight.Learnt.Right == 0 {
-		t.Errorf("no weight is guessed, and %v are the same: nothing is shown", right)
+		t.Errorf("no weight is guessed right (%v released weights are right): the test checks nothing", right)
 	}
 
 	p = survey(t, n, masks, keys+", sample: 100}")
 	if r, _, err = Run(t.Context(), p, pipeline.Options{}); err != nil || r.Attribute == nil || r.Sampled != 100 {
-		t.Fatalf("of a sample: %+v, %v", r, err)
+		t.Fatalf("with a sample of 100: result %+v, error %v", r, err)
 	}
 	if id := r.Identity(); !math.IsNaN(float64(id.AttributeDisclosure)) {
-		t.Errorf("a rule is judged by %v of a sample", id.AttributeDisclosure)
+		t.Errorf("with a sample, the measure of the rule is %v, want NaN", id.AttributeDisclosure)
 	}
 }
 
@@ -84,17 +84,17 @@ func TestAttributeOfTexts(t *testing.T) {
 	pl, chain, pairs := releaseOf(t, p)
 	o := attributeOf(pl, pairs, chain)
 	if o == nil || len(o.Of) != 1 {
-		t.Fatalf("asked is %+v", o)
+		t.Fatalf("attributeOf returns %+v, want one column", o)
 	}
 	secret := o.Of[0]
 	if secret.Name != "region" || len(secret.Original) != n || len(secret.Released) != n || len(secret.HeldOut) != n {
-		t.Fatalf("%s of %d, %d and %d records", secret.Name, len(secret.Original), len(secret.Released), len(secret.HeldOut))
+		t.Fatalf("column %s has %d original values, %d released values and %d marks of held-out records", secret.Name, len(secret.Original), len(secret.Released), len(secret.HeldOut))
 	}
 	texts := column(t, p, "region")
 	codes, moved := map[string]float64{}, 0
 	for i, text := range texts {
 		if code, known := codes[text]; known && code != secret.Original[i] {
-			t.Fatalf("record %d is %q, and has the code %v, which is not %v", i, text, secret.Original[i], code)
+			t.Fatalf("record %d: %q has the code %v, and %v in another record", i, text, secret.Original[i], code)
 		}
 		codes[text] = secret.Original[i]
 		if secret.Released[i] != secret.Original[i] {
@@ -103,9 +103,9 @@ func TestAttributeOfTexts(t *testing.T) {
 	}
 	// No column predicts the region, of which there are three in turn: two thirds are wrong.
 	if len(codes) != 3 || moved < n/3 {
-		t.Errorf("%d codes, %d of %d are others in the release", len(codes), moved, n)
+		t.Errorf("%d codes, want 3; %d of %d released values differ, want at least a third", len(codes), moved, n)
 	}
 	if attributeOf(pl, pairs, nil) != nil {
-		t.Error("asked without a chain")
+		t.Error("attributeOf without a chain is not nil")
 	}
 }

@@ -73,10 +73,10 @@ func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 					c := columnOf(t, r, name)
 					claims[missing+before] += c.Claims
 					if c.Claims != c.Recovered && c.By == inversion.Minimality || c.Claims > c.Hidden {
-						t.Errorf("seed %d, %s, %s: %+v", seed, missing, name, c)
+						t.Errorf("seed %d, missing %s, column %s: wrong claims in %+v", seed, missing, name, c)
 					}
 					if before == "" && (c.Claims > 0) == c.Passed {
-						t.Errorf("seed %d, %s, %s: %d claims, passed %v", seed, missing, name, c.Claims, c.Passed)
+						t.Errorf("seed %d, missing %s, column %s: %d claims, passed %v", seed, missing, name, c.Claims, c.Passed)
 					}
 				}
 			}
@@ -84,7 +84,7 @@ func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 	}
 	for way, n := range claims {
 		if n == 0 {
-			t.Errorf("%s: no cell could be told in any trial", way)
+			t.Errorf("%s: the attack claims no suppressed cell in any trial", way)
 		}
 	}
 }
@@ -98,13 +98,13 @@ func TestPosteriorOfColumns(t *testing.T) {
 		}
 		r := columnOf(t, keep("1"), c.column)
 		if r.Posterior == nil || *r.Posterior != 1 || r.Passed || r.Recovered != 2000 || r.By != inversion.Bayes {
-			t.Errorf("%s kept: %+v", c.column, r)
+			t.Errorf("%s with keep 1: %+v, want all 2000 recovered", c.column, r)
 		}
 		before := 0.0
 		for _, v := range []string{"0.4", "0.6", "0.8", "0.95"} {
 			r := columnOf(t, keep(v), c.column)
 			if r.Posterior == nil || r.Rarest == nil || !(*r.Posterior > before && *r.Posterior < 1) || *r.Rarest > *r.Posterior || !r.Passed || r.Recovered != 0 {
-				t.Fatalf("%s kept with %s: %+v", c.column, v, r)
+				t.Fatalf("%s with keep %s: %+v", c.column, v, r)
 			}
 			before = *r.Posterior
 		}
@@ -116,11 +116,11 @@ func TestCategoriesComputedBackAreJudged(t *testing.T) {
 	r := coded(t, 300, 1, "{pram: {columns: [place], categories: [a, b, c, d, e, f], keep: 1}}, {recode: {columns: [sex], map: {f: w, m: m}}}")
 	id := r.Identity()
 	if *id.Inverted != 600 || strings.Join(id.InvertedBy, "; ") != "place, by bayes; sex, by renaming" || id.Posterior != 1 {
-		t.Errorf("%d values, %q, posterior %v", *id.Inverted, id.InvertedBy, id.Posterior)
+		t.Errorf("%d values recovered by %q, posterior %v", *id.Inverted, id.InvertedBy, id.Posterior)
 	}
 	// Only one category remains: the release reveals only how frequent it was.
 	r = coded(t, 300, 1, "{recode: {columns: [sex], map: {f: x, m: x}}}")
 	if id := r.Identity(); *id.Inverted != 0 || !(float64(id.Posterior) >= 0.5 && id.Posterior < 0.7) {
-		t.Errorf("of one category: %d values, posterior %v", *id.Inverted, id.Posterior)
+		t.Errorf("one category: %d values recovered, posterior %v", *id.Inverted, id.Posterior)
 	}
 }

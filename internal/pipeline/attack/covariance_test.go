@@ -31,23 +31,23 @@ func TestIntruderKnowsCovariances(t *testing.T) {
 	for i := range want {
 		for k := range want {
 			if math.Abs(o.Covariance[i][k]-want[i][k]) > 1e-12 {
-				t.Errorf("covariance of keys %d and %d: %v, want %v", i, k, o.Covariance[i][k], want[i][k])
+				t.Errorf("covariance of keys %d and %d is %v, want %v", i, k, o.Covariance[i][k], want[i][k])
 			}
 		}
 	}
 	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"a": 3}}, d); err != nil || o.Covariance != nil {
-		t.Errorf("with σ of a given: %v, %v", o.Covariance, err)
+		t.Errorf("with σ of a given, the covariance is %v (error %v), want none", o.Covariance, err)
 	}
 	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"c": 3}}, d); err != nil || o.Covariance != nil {
-		t.Errorf("with σ of c given: %v, %v", o.Covariance, err)
+		t.Errorf("with σ of c given, the covariance is %v (error %v), want none", o.Covariance, err)
 	}
 	for _, known := range []transform.Correlations{{{"b", "c"}: 0.5}, {{"a", "b"}: 0.5}, {{"a", "c"}: math.NaN()}, nil} {
 		pl.SetCorrelations(known)
 		if o, err = bayesOf(pl, &config.IntruderBayes{}, d); err != nil || o.Covariance != nil {
-			t.Errorf("correlations %v: %v, %v", known, o.Covariance, err)
+			t.Errorf("with correlations %v, the covariance is %v (error %v), want none", known, o.Covariance, err)
 		}
 	}
 	if o, err = bayesOf(pl, &config.IntruderBayes{Knowledge: config.KnowledgeD2}, d); err != nil || o.Covariance != nil {
-		t.Errorf("d2: %v, %v", o.Covariance, err)
+		t.Errorf("with knowledge d2, the covariance is %v (error %v), want none", o.Covariance, err)
 	}
 }

@@ -18,7 +18,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 		ctx := eventually.Ends(t.Context(), n)
 		r, _, err := Run(ctx, p, pipeline.Options{})
 		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || r != nil) || err == nil && r == nil {
-			t.Fatalf("ended at question %d: %v, %v", n, r, err)
+			t.Fatalf("context ended at check %d: result %v, error %v", n, r, err)
 		}
 		if err != nil {
 			failures++
@@ -27,7 +27,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 		}
 	}
 	if failures < 5 {
-		t.Errorf("it was ended %d times: the test shows little", failures)
+		t.Errorf("Run failed for %d ends of the context, want at least 5", failures)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestEveryCallOfAnAttackFailsOnce(t *testing.T) {
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		if found, err := attempt(&faulty.Calls{Name: name, N: n}); !errors.Is(err, faulty.ErrCall) || found {
-			t.Errorf("%s, call %d fails: %v, %v", name, n, found, err)
+			t.Errorf("%s, call %d fails: result there %v, error %v; want none and that of the call", name, n, found, err)
 		}
 	}
 }

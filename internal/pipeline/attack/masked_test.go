@@ -75,19 +75,19 @@ func TestCategories(t *testing.T) {
 			}
 			want := slices.DeleteFunc([]string{"region", "house"}, func(c string) bool { return !slices.Contains(columns, c) })
 			if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-				t.Errorf("%s: loss of %q, want %q", name, got, want)
+				t.Errorf("%s: the loss has the columns %q, want %q", name, got, want)
 			}
 		}
 		if m, err := Categories(t.Context(), pl, pairs, nil); err == nil {
-			t.Errorf("%s: of no column: %+v", name, m)
+			t.Errorf("%s: Categories of no column returns %+v, want an error", name, m)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if m, err := Categories(ctx, pl, pairs, []string{"region"}); !errors.Is(err, context.Canceled) || m != nil {
-			t.Errorf("%s, ended: %+v, %v", name, m, err)
+			t.Errorf("%s: with an ended context, Categories returns %+v and error %v", name, m, err)
 		}
 		if id, err := Some(ctx, pl, nil, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
-			t.Errorf("%s, some, ended: %+v, %v", name, id, err)
+			t.Errorf("%s: with an ended context, Some returns %+v and error %v", name, id, err)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestSomeOfTheParts(t *testing.T) {
 		id := found.Identity()
 		for part, there := range shown {
 			if there(id) != slices.Contains(parts, part) {
-				t.Errorf("%q: %s is there: %v", parts, part, there(id))
+				t.Errorf("parts %q: result has %s: %v", parts, part, there(id))
 			}
 		}
 	}
@@ -126,12 +126,12 @@ func TestCodesOfCategories(t *testing.T) {
 	find := codesOf([]float64{north, 7, math.NaN(), south, 0, north}, []int32{4, 2, -1, 9, 0, 4})
 	for text, want := range map[string]int32{"north": 4, "south": 9, "7": 2, "7.0": 2, "0": 0, "-0": 0} {
 		if got, ok := find(text); !ok || got != want {
-			t.Errorf("%q: %d, %v; want %d", text, got, ok, want)
+			t.Errorf("code of %q is %d (found: %v), want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{"west", "8", "", "NaN", "x7"} {
 		if got, ok := find(text); ok {
-			t.Errorf("%q has the code %d", text, got)
+			t.Errorf("%q has the code %d, want none", text, got)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestEnds(t *testing.T) {
 		{[]float64{3, 1, 2}, 1, 3}, {[]float64{1, 2, 3}, 1, 3}, {[]float64{2, 3, 1}, 1, 3}, {[]float64{math.NaN(), 5, math.NaN()}, 5, 5}, {nil, math.Inf(1), math.Inf(-1)},
 	} {
 		if low, high := ends(c.values); low != c.low || high != c.high {
-			t.Errorf("%v: %v to %v", c.values, low, high)
+			t.Errorf("ends of %v are %v and %v, want %v and %v", c.values, low, high, c.low, c.high)
 		}
 	}
 }

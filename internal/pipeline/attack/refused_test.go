@@ -57,7 +57,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		r, _, err := Run(context.Background(), p, pipeline.Options{})
 		var wrong config.Errors
 		if r != nil || !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("error %v, want one that begins with %s", err, want)
 		}
 	}
 }
@@ -69,26 +69,26 @@ func TestIdentifyTellsTheMeasures(t *testing.T) {
 	m := new(assess.Measures)
 	r, err := Identify(t.Context(), pl, chain, acc, m)
 	if err != nil || r == nil || m.Identity == nil {
-		t.Fatalf("%v, %v, %v", err, r, m.Identity)
+		t.Fatalf("Identify returns error %v and result %v, and the measures have %v", err, r, m.Identity)
 	}
 	again, _, err := onPairs(t.Context(), pl, chain, acc.Pairs())
 	if err != nil || fmt.Sprint(*again.Identity()) != fmt.Sprint(*m.Identity) {
-		t.Errorf("%v: the measures have %+v, the attack %+v", err, m.Identity, again.Identity())
+		t.Errorf("error %v; the measures have %+v, the attack has %+v", err, m.Identity, again.Identity())
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	left := new(assess.Measures)
 	if r, err := Identify(ended, pl, chain, acc, left); !errors.Is(err, context.Canceled) || r != nil || left.Identity != nil {
-		t.Errorf("ended: %v, %v", r, err)
+		t.Errorf("with an ended context, Identify returns %v and error %v", r, err)
 	}
 	if r, err := Identify(t.Context(), pl, chain, nil, left); r != nil || err != nil || left.Identity != nil {
-		t.Errorf("nothing was measured: %v, %v", r, err)
+		t.Errorf("without measured records, Identify returns %v and error %v, want nil and nil", r, err)
 	}
 	of, settings := *pl, *pl.Config
 	settings.Assess = config.Assess{}
 	of.Config = &settings
 	if r, err := Identify(t.Context(), &of, chain, acc, left); r != nil || err != nil || left.Identity != nil {
-		t.Errorf("not asked for: %v, %v", r, err)
+		t.Errorf("without an intruder, Identify returns %v and error %v, want nil and nil", r, err)
 	}
 }
 
@@ -101,13 +101,13 @@ func TestWhatIsAskedOfAnAttack(t *testing.T) {
 	of.Config = &settings
 	settings.Assess.Intruder = &config.Intruder{Targets: 10, Linkage: &config.IntruderLinkage{Distance: "far"}}
 	if _, err := optionsOf(&of, new(attack.Data)); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
-		t.Errorf("a distance that does not exist: %v", err)
+		t.Errorf("an unknown distance: error %v", err)
 	}
 	if counting(nil) != nil {
-		t.Error("nothing is counted")
+		t.Error("counting(nil) is not nil")
 	}
 	full := defaultUniqueness()
 	if only := counting(full); only.SUDA2 != nil || full.SUDA2 == nil || !slices.Equal(only.K, full.K) || only.Alpha != full.Alpha {
-		t.Errorf("counted are %+v of %+v", only, full)
+		t.Errorf("counting returns %+v of %+v, want all but SUDA2", only, full)
 	}
 }

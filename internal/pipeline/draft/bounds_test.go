@@ -46,7 +46,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		{column(whole, 100, 10), microdata.Key}, {column(whole, 99, 10), microdata.Sensitive},
 	} {
 		if got := new(Look).GuessRole(c.column); got.Role != c.want {
-			t.Errorf("%d different of %d %s: %s", c.column.Distinct, c.column.Values, c.column.Field.Type, got.Role)
+			t.Errorf("%d distinct of %d values of type %s: role %s, want %s", c.column.Distinct, c.column.Values, c.column.Field.Type, got.Role, c.want)
 		}
 	}
 	named := func(name string, kind arrow.DataType, values, distinct int) microdata.Role {
@@ -63,7 +63,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		{named("zip", text, 100, 95), microdata.Identifier}, {named("zip", text, 100, 94), microdata.Key},
 	} {
 		if c.got != c.want {
-			t.Errorf("%s, want %s", c.got, c.want)
+			t.Errorf("got %s, want %s", c.got, c.want)
 		}
 	}
 	running := column(whole, 1000, 1000)
@@ -74,7 +74,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	}{{0, 2999, 1, 4, true}, {0, 3000, 1, 4, false}, {5, 3004, 1, 4, true}, {0, 1e6, 6, 6, true}, {0, 1e6, 5, 5, false}, {0, 1e6, 5, 6, false}} {
 		running.least, running.most, running.shortest, running.width = c.least, c.most, c.shortest, c.width
 		if running.numbering() != c.want {
-			t.Errorf("%v to %v of %d to %d characters: %v", c.least, c.most, c.shortest, c.width, !c.want)
+			t.Errorf("values %v to %v of %d to %d characters: numbering is %v", c.least, c.most, c.shortest, c.width, !c.want)
 		}
 	}
 	for _, c := range []struct {
@@ -88,11 +88,11 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		d := column(c.kind, 10, 3)
 		d.Decimals = c.decimals
 		if got := d.describe(); !strings.HasPrefix(got, c.want) || !strings.HasSuffix(got, ", 3 different in 10 records") {
-			t.Errorf("%s with %d decimals: %s", c.kind, c.decimals, got)
+			t.Errorf("description of %s with %d decimals: %s", c.kind, c.decimals, got)
 		}
 		d.Capped = true
 		if got := d.describe(); !strings.HasSuffix(got, ", more than 100000 different in 10 records") {
-			t.Errorf("capped: %s", got)
+			t.Errorf("description of a capped column: %s", got)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func TestSwapsAreDrafted(t *testing.T) {
 		}
 		text := d.Write()
 		if strings.Contains(text, "- swap:") != (want != "") || !strings.Contains(text, want) {
-			t.Errorf("%d keys: %s", keys, text)
+			t.Errorf("%d keys: swap is missing, or not wanted, in\n%s", keys, text)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func TestSwapsAreDrafted(t *testing.T) {
 func TestShareOfDifferentValues(t *testing.T) {
 	for want, c := range map[float64]Column{0: {}, 1: {Values: 4, Distinct: 4}, 0.25: {Values: 4, Distinct: 1}} {
 		if got := c.share(); got != want {
-			t.Errorf("%d of %d: %v, want %v", c.Distinct, c.Values, got, want)
+			t.Errorf("share of %d distinct in %d values is %v, want %v", c.Distinct, c.Values, got, want)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestOptionsOfDrafts(t *testing.T) {
 	text, none, words, empty := ";", "", []string{"NA", `"`}, []string{}
 	got := optionsOf([]connectors.Option{{Name: "delimiter", Text: &text}, {Name: "quote", Text: &none}, {Name: "null", Words: &words}, {Name: "no", Words: &empty}, {Name: "nothing"}})
 	if want := `, delimiter: ";", null: ["NA", "\""]`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("options are %s, want %s", got, want)
 	}
 }
 
@@ -172,10 +172,10 @@ func TestAnswersToADraft(t *testing.T) {
 		d := columns()
 		var out strings.Builder
 		if err := d.Ask(strings.NewReader(in), &out); err != nil || roles(d) != want {
-			t.Errorf("%q: %s, want %s (%v)", in, roles(d), want, err)
+			t.Errorf("answers %q: roles %s, want %s (error %v)", in, roles(d), want, err)
 		}
 		if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `"a"`) || strings.Contains(in, "wrong") != strings.Contains(out.String(), `there is no role "wrong"`) {
-			t.Errorf("%q is asked:\n%s", in, out.String())
+			t.Errorf("answers %q: the questions are\n%s", in, out.String())
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 		text := d.Write()
 		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR") // the name may contain any digits
 		if strings.Contains(written, "canary") || strings.Contains(written, "31337") || strings.Contains(written, "770") {
-			t.Errorf("delimiter %q: a value of a record stands in the configuration:\n%s", delimiter, text)
+			t.Errorf("delimiter %q: the configuration contains a value of a record:\n%s", delimiter, text)
 		}
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -120,7 +120,7 @@ func TestNamesAreQuoted(t *testing.T) {
 			continue // a column must have a name
 		}
 		if err != nil || p.Columns.Named(name) == nil {
-			t.Errorf("%q: %v", name, err)
+			t.Errorf("column name %q: error %v, or the column is not listed", name, err)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func TestNumbering(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := d.Listed[0]; got.Role != c.want {
-			t.Errorf("%s: %s, %s", c.name, got.Role, got.Why)
+			t.Errorf("%s: role %s (%s), want %s", c.name, got.Role, got.Why, c.want)
 		}
 	}
 }
@@ -167,9 +167,9 @@ func TestAsk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d.Listed[0].Role != microdata.Key || d.Listed[1].Role != microdata.Sensitive || d.Listed[2].Role != microdata.Identifier {
-		t.Errorf("roles %s, %s, %s", d.Listed[0].Role, d.Listed[1].Role, d.Listed[2].Role)
+		t.Errorf("the roles are %s, %s and %s, want key, sensitive and identifier", d.Listed[0].Role, d.Listed[1].Role, d.Listed[2].Role)
 	}
 	if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `there is no role "nonsense"`) {
-		t.Errorf("asked:\n%s", out.String())
+		t.Errorf("the questions are\n%s", out.String())
 	}
 }

@@ -19,7 +19,7 @@ func TestDraftEndsAtEveryStep(t *testing.T) {
 		ctx := eventually.Ends(t.Context(), n)
 		d, err := Of(ctx, path, &csv.SourceConfig{Path: path})
 		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || d != nil) || err == nil && d == nil {
-			t.Fatalf("ended at question %d: %v, %v", n, d, err)
+			t.Fatalf("context ended at check %d: result %v, error %v", n, d, err)
 		}
 		if err != nil {
 			failures++
@@ -28,10 +28,10 @@ func TestDraftEndsAtEveryStep(t *testing.T) {
 		}
 	}
 	if failures < 3 {
-		t.Errorf("it was ended %d times: the test shows little", failures)
+		t.Errorf("Of failed for %d ends of the context, want at least 3", failures)
 	}
 	if d, err := Of(t.Context(), path+"x", &csv.SourceConfig{Path: path + "x"}); err == nil || d != nil {
-		t.Errorf("no file: %v", d)
+		t.Errorf("missing file: Of returns %v, want an error", d)
 	}
 }
 
@@ -46,12 +46,12 @@ func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d, err := attempt(&faulty.Calls{Wraps: true}); err != nil || d == nil {
-		t.Errorf("an end that is wrapped: %v", err)
+		t.Errorf("a wrapped io.EOF is not taken for the end: %v", err)
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		d, err := attempt(&faulty.Calls{Name: name, N: n})
 		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // everything has been read by then
-			t.Errorf("%s, call %d fails: %v, %v", name, n, d, err)
+			t.Errorf("%s, call %d fails: result %v, error %v", name, n, d, err)
 		}
 	}
 }

@@ -47,12 +47,12 @@ func TestMembersBecomeColumns(t *testing.T) {
 		{[]string{`{}`}, nil},
 	} {
 		if got := statisticsOf(t, c.objects...).columns(nil); !slices.Equal(got, c.want) {
-			t.Errorf("%q: %+v, want %+v", c.objects, got, c.want)
+			t.Errorf("columns of %q are %+v, want %+v", c.objects, got, c.want)
 		}
 	}
 	for _, broken := range []string{"", "[1]", "3", `{"a"`, `{"a":`, `{"a":1,`, `{"a":1,"b":}`} {
 		if new(member).see([]byte(broken)) == nil {
-			t.Errorf("%q is taken for an object", broken)
+			t.Errorf("%q is accepted as an object", broken)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestMembersThatAreData(t *testing.T) {
 	}
 	for members, want := range map[int]int{1: 1, 50: 50, 51: 1} {
 		if got := statisticsOf(t, object(members)).columns(nil); len(got) != want || (members == 51) != (got[0].Name == "a") {
-			t.Errorf("an object of %d members is %d columns, %s", members, len(got), got[0].Name)
+			t.Errorf("an object of %d members gives %d columns, the first %s", members, len(got), got[0].Name)
 		}
 	}
 	for n, keyed := range map[int]bool{19: false, 20: false, 21: true} {
@@ -81,7 +81,7 @@ func TestMembersThatAreData(t *testing.T) {
 				objects = append(objects, rare)
 			}
 			if got := statisticsOf(t, objects...).columns(nil); (len(got) == 1) != keyed {
-				t.Errorf("one of %d objects has another member, the first %v: %+v", n, first, got)
+				t.Errorf("%d objects, one with another member (the first: %v): columns are %+v", n, first, got)
 			}
 		}
 	}
@@ -113,21 +113,21 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 			c.change(d.Listed[1].Column, &d.Listed[1].Guess)
 		}
 		if got := strings.Trim(d.identity(), "'"); strings.Trim(got, `"`) != strings.Trim(c.want, `"`) {
-			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+			t.Errorf("%s: identity is %q, want %q", c.name, got, c.want)
 		}
 		if d.records() != 100 {
-			t.Errorf("%d records", d.records())
+			t.Errorf("the draft counts %d records, want 100", d.records())
 		}
 	}
 	for at := range 3 {
 		d := &Draft{Listed: []Listed{listed("a", text, microdata.Other, 5, 5), listed("b", text, microdata.Other, 5, 5), listed("c", text, microdata.Other, 5, 5)}}
 		if d.Listed[at].Values = 9; d.records() != 9 {
-			t.Errorf("column %d has 9 values: %d records", at, d.records())
+			t.Errorf("column %d has 9 values: the draft counts %d records, want 9", at, d.records())
 		}
 	}
 	for values, want := range map[int]string{100: "", 0: "", 99: "; 1 % without a value", 1: "; 99 % without a value"} {
 		if got := missing(&Column{Values: values}, 100); got != want {
-			t.Errorf("%d of 100: %q, want %q", values, got, want)
+			t.Errorf("%d values in 100 records: %q, want %q", values, got, want)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestOptionsOfColumns(t *testing.T) {
 		l := listed("x", c.kind, c.role, 1, 1)
 		l.Decimals = c.decimals
 		if got := l.options(c.stream); got != c.want {
-			t.Errorf("%+v: %q", c, got)
+			t.Errorf("options of %+v are %q", c, got)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestGatesAreDrafted(t *testing.T) {
 		}
 		for _, lack := range c.lack {
 			if strings.Contains(got, lack) {
-				t.Errorf("%s: %q stands in\n%s", c.name, lack, got)
+				t.Errorf("%s: %q is not wanted in\n%s", c.name, lack, got)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func TestGatesAreDrafted(t *testing.T) {
 		"all 7 records of x, 1 of which cannot be re": func() { l.All, l.Broken = true, 1 },
 	} {
 		if change(); !strings.HasPrefix(l.Seen(" of x"), want) || l.Broken == 0 && l.Seen(" of x") != want {
-			t.Errorf("%q, want %q", l.Seen(" of x"), want)
+			t.Errorf("Seen returns %q, want %q", l.Seen(" of x"), want)
 		}
 	}
 }

@@ -66,19 +66,19 @@ func TestTopicBecomesAConfiguration(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	if got := strings.Join(p.Columns.Names(), " "); got != "person_id wage note home.region home.rooms by_name mixed tags" {
-		t.Errorf("columns %s\n%s", got, text)
+		t.Errorf("the columns are %s\n%s", got, text)
 	}
 	if !strings.Contains(text, "have one of 1 further members") {
-		t.Errorf("what is left out is not said:\n%s", text)
+		t.Errorf("the members that are left out are not mentioned in\n%s", text)
 	}
 	if strings.Contains(text, "SECRET") {
-		t.Errorf("a value is in it:\n%s", text)
+		t.Errorf("the configuration contains a value:\n%s", text)
 	}
 	if wage := p.Columns.Named("wage"); wage.Decimals == nil || *wage.Decimals != 2 {
-		t.Errorf("a stream's decimals must be said:\n%s", text)
+		t.Errorf("the decimals of wage are not declared, as a stream needs, in\n%s", text)
 	}
 	if !p.Streaming() || !strings.Contains(text, "topic: survey-masked") {
-		t.Errorf("it must be a stream:\n%s", text)
+		t.Errorf("the configuration is not a stream to survey-masked:\n%s", text)
 	}
 	// With a mask in place of the comment it is a pipeline.
 	masked := strings.Replace(text, "# masks:\n", "masks:\n  - noise: {columns: [wage], sd: 5}\n", 1)
@@ -94,7 +94,7 @@ func TestTopicsThatSayNothing(t *testing.T) {
 	} {
 		_, err := OfTopic(context.Background(), topicOf(t, messages...))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("must say %s, got %v", want, err)
+			t.Errorf("want the error %s, got %v", want, err)
 		}
 	}
 	var many []string
@@ -102,13 +102,13 @@ func TestTopicsThatSayNothing(t *testing.T) {
 		many = append(many, fmt.Sprintf(`{"SECRET%d":1}`, i))
 	}
 	if _, err := OfTopic(context.Background(), topicOf(t, many...)); err == nil || strings.Contains(err.Error(), "SECRET") {
-		t.Errorf("members that are data: %v", err)
+		t.Errorf("with data as names of members, the error is %v", err)
 	}
 	c := topicOf(t)
 	c.Topics = []string{"nowhere"}
 	ctx := kafka.WithPatience(context.Background(), 5*time.Second)
 	if _, err := OfTopic(ctx, c); err == nil || !strings.Contains(err.Error(), "nowhere") {
-		t.Errorf("a topic that is not there: %v", err)
+		t.Errorf("missing topic: error %v", err)
 	}
 }
 

@@ -94,27 +94,27 @@ func TestMapsOfCategories(t *testing.T) {
 			m := mapOf(t, p)
 			for i, q := range m.Points {
 				if i > 0 && (q.U > m.Points[i-1].U) != c.rises {
-					t.Errorf("U of points %d and %d is %v and %v", i-1, i, m.Points[i-1].U, q.U)
+					t.Errorf("U of points %d and %d is %v and %v, want it to rise or fall as the case says", i-1, i, m.Points[i-1].U, q.U)
 				}
 				if !(q.Efficiency >= 0 && q.Efficiency <= 1) || float64(q.Efficiency) != float64(q.U/m.U0) || math.IsNaN(float64(q.USE)) == (c.drawn && q.Efficiency < 1) {
-					t.Errorf("point %d: %+v", i, q)
+					t.Errorf("point %d has a wrong efficiency or standard error: %+v", i, q)
 				}
 			}
 			if m.Recommended == nil || len(m.Unjudged) > 0 || !m.Recommended.AsRun {
-				t.Fatalf("recommended %+v, unjudged %v: %s", m.Recommended, m.Unjudged, m.Reason)
+				t.Fatalf("recommended is %+v with the unjudged rules %v, want a point judged as by a run: %s", m.Recommended, m.Unjudged, m.Reason)
 			}
 			if rep := ranOn(t, dir, p, m.Points[m.Recommended.Point]); !rep.Gate.Passed {
-				t.Errorf("what is recommended is refused: %+v", rep.Gate)
+				t.Errorf("a run of the recommended point is refused: %+v", rep.Gate)
 			}
 			if c.wants == "" {
 				return
 			}
 			first := m.Points[0] // with the greatest utility
 			if first.Admissible || !strings.Contains(m.Rules[first.Broken[0].Rule].String(), c.wants) {
-				t.Fatalf("the first point: %+v", first)
+				t.Fatalf("the first point must break the rule: %+v", first)
 			}
 			if rep := ranOn(t, dir, p, first); rep.Gate.Passed {
-				t.Error("a run of the first point passes")
+				t.Error("the gate passes a run of the first point, which breaks a rule on the map")
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestMapOfCategoriesIsTheReleases(t *testing.T) {
 			information += c / n * math.Log2(c*n/(x[k[0]]*y[k[1]]))
 		}
 		if math.Abs(information-float64(m.Points[i].U)) > 1e-9 {
-			t.Errorf("U is %v, by the release %v", m.Points[i].U, information)
+			t.Errorf("U is %v on the map and %v by the release", m.Points[i].U, information)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func TestMapsOfNoCategories(t *testing.T) {
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s; %v", section, err, want, p != nil)
+			t.Errorf("%s: error %v, want %s (configuration parsed: %v)", section, err, want, p != nil)
 		}
 	}
 	// A rule about information loss, but no key is masked.
@@ -194,7 +194,7 @@ func TestMapsOfNoCategories(t *testing.T) {
 	p.Map.Categories, p.Map.Vary = nil, nil
 	var problems config.Errors
 	if _, err := Map(context.Background(), p, pipeline.Options{}); !errors.As(err, &problems) {
-		t.Errorf("no key is masked: %v", err)
+		t.Errorf("without a masked key: error %v, want config.Errors", err)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestSearchOverCategories(t *testing.T) {
 	}
 	best := m.Points[m.Recommended.Point].Parameters[axis]
 	if !slices.ContainsFunc(m.Points, func(q rumap.Point) bool { return q.Parameters[axis] == best-1 && !q.Admissible }) {
-		t.Errorf("k = %v is recommended, and %v was not found to be too little", best, best-1)
+		t.Errorf("k = %v is recommended, but no point with k = %v is inadmissible", best, best-1)
 	}
 }
 
@@ -230,10 +230,10 @@ func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 		c.put(&p, sampled)
 		most, any := p.Risk[0], p.Risk[1]
 		if got := float64(most.R); got != want && !(got != got && want != want) || sampled != math.IsNaN(float64(most.RSE)) || most.Target != rumap.TargetMax {
-			t.Errorf("sampled %v: %+v, want %v", sampled, most, want)
+			t.Errorf("sampled %v: greatest risk is %+v, want %v", sampled, most, want)
 		}
 		if math.Abs(float64(any.R)-0.25) > 1e-12 || math.IsNaN(float64(any.R)) || any.Sampled != sampled || p.Sampled != sampled {
-			t.Errorf("sampled %v: of any record %+v", sampled, any)
+			t.Errorf("sampled %v: mean risk is %+v, want 0.25", sampled, any)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func TestEfficiencyOfCategories(t *testing.T) {
 		var p rumap.Point
 		(&categoryPoint{bits: c.bits, all: c.all, replicates: 2}).put(&p, false)
 		if float64(p.Efficiency) != c.want || p.EfficiencyGate != p.Efficiency || float64(p.U) != c.bits/2 {
-			t.Errorf("%v of 2 × %v bits: %+v, want %v", c.bits, c.all, p, c.want)
+			t.Errorf("%v of 2 × %v bits: point %+v, want the efficiency %v", c.bits, c.all, p, c.want)
 		}
 	}
 }

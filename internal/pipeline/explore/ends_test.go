@@ -58,7 +58,7 @@ func TestMapEndsAtEveryStep(t *testing.T) {
 			ctx := eventually.Ends(t.Context(), n)
 			m, err := Map(ctx, p, pipeline.Options{})
 			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || err == nil && m == nil {
-				t.Fatalf("%s, ended at question %d: %v, %v", name, n, m, err)
+				t.Fatalf("%s, context ended at check %d: map %v, error %v", name, n, m, err)
 			}
 			if err != nil {
 				failures++
@@ -67,7 +67,7 @@ func TestMapEndsAtEveryStep(t *testing.T) {
 			}
 		}
 		if failures < 5 {
-			t.Errorf("%s was ended %d times: the test shows little", name, failures)
+			t.Errorf("%s: Map failed for %d ends of the context, want at least 5", name, failures)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestEveryCallOfAMapFailsOnce(t *testing.T) {
 		}
 		for call, n := range faulty.Each(all.Counts()) {
 			if _, err := attempt(&faulty.Calls{Name: call, N: n}); !errors.Is(err, faulty.ErrCall) {
-				t.Errorf("%s: %s, call %d fails: %v", name, call, n, err)
+				t.Errorf("%s: %s, call %d fails: the error is %v", name, call, n, err)
 			}
 		}
 	}
@@ -124,6 +124,6 @@ func TestMaskedEnds(t *testing.T) {
 	l := lengthy{make(chan struct{}), make(chan struct{})}
 	go func() { <-l.deciding; cancel() }()
 	if _, err := (&grid{pairs: acc}).masked(ctx, l); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that of the context", err)
+		t.Errorf("error %v, want context.Canceled", err)
 	}
 }

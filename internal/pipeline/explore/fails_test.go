@@ -48,7 +48,7 @@ func TestWhatAMapNeeds(t *testing.T) {
 		}
 		m, err := Map(context.Background(), p, pipeline.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || m != nil {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+			t.Errorf("%s: error %v, want %q and no map", c.name, err, c.want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestTheColumnOfAMap(t *testing.T) {
 		err := g.chooseColumn()
 		var wrong config.Errors
 		if c.problem == "" && (err != nil || g.column != c.want) || c.problem != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.problem)) {
-			t.Errorf("%q of %v: %q, %v", c.column, c.masked, g.column, err)
+			t.Errorf("configured column %q, masked %v: chosen is %q, error %v", c.column, c.masked, g.column, err)
 		}
 	}
 }
@@ -88,12 +88,12 @@ func TestLinesOfASearch(t *testing.T) {
 	g := &grid{strategies: []config.MapStrategy{{Axes: []config.MapAxis{axis(1, 2, 3), axis(7, 8)}}, {}}}
 	first, lines := g.lines()
 	if len(lines) != 2 || len(first) != 7 || first[6].strategy != 1 || len(first[6].values) != 0 {
-		t.Fatalf("first %v, lines %v", first, lines)
+		t.Fatalf("the first places are %v and the lines %v, want 7 places and 2 lines", first, lines)
 	}
 	for k, rest := range []float64{7, 8} {
 		for i, p := range lines[k] {
 			if p.strategy != 0 || !slices.Equal(p.values, []float64{float64(i + 1), rest}) {
-				t.Errorf("line %d has %v at %d", k, p, i)
+				t.Errorf("line %d has the wrong place %v at %d", k, p, i)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func TestLinesOfASearch(t *testing.T) {
 	}
 	open := g.brackets(m, lines)
 	if len(open) != 2 || open[0].held != 2 || open[0].broken != 1 || !slices.Equal(open[0].rest, []float64{7}) || open[1].held != 2 || open[1].broken != 3 || !slices.Equal(open[1].rest, []float64{8}) {
-		t.Errorf("open are %+v", open)
+		t.Errorf("the brackets are %+v", open)
 	}
 	// The order of a grid: by strategy, by the other axes, by the varied value.
 	g.places = []place{{1, nil}, {0, []float64{3, 7}}, {0, []float64{1, 8}}, {0, []float64{1, 7}}, {0, []float64{2, 7}}}
@@ -118,7 +118,7 @@ func TestLinesOfASearch(t *testing.T) {
 		order += p.Strategy
 	}
 	if order != "debca" || g.places[0].values[0] != 1 || g.places[4].strategy != 1 {
-		t.Errorf("sorted are %s, %v", order, g.places)
+		t.Errorf("the sorted points are %s (want debca), their places %v", order, g.places)
 	}
 	// Axes of integers have integers between the ends; other axes have round numbers; there are
 	// none if the ends are close enough.
@@ -126,14 +126,14 @@ func TestLinesOfASearch(t *testing.T) {
 	for b, want := range map[[2]float64]float64{{4, 9}: 7, {9, 4}: 7, {4, 5}: -1, {4, 6}: 5} {
 		v, further := g.middle(bracket{held: b[0], broken: b[1]})
 		if further != (want > 0) || further && v != want {
-			t.Errorf("between %v: %v, %v", b, v, further)
+			t.Errorf("the middle of %v is %v (further: %v), want %v", b, v, further, want)
 		}
 	}
 	g.strategies[0].Axes[0].Whole = false
 	for b, want := range map[[2]float64]float64{{1, 2}: 1.5, {2, 1}: 1.5, {100, 101}: -1, {100, 101.2}: 100.6, {1, 1.33333}: 1.167} {
 		v, further := g.middle(bracket{held: b[0], broken: b[1]})
 		if further != (want > 0) || further && v != want {
-			t.Errorf("between %v: %v, %v", b, v, further)
+			t.Errorf("the middle of %v is %v (further: %v), want %v", b, v, further, want)
 		}
 	}
 }
@@ -154,13 +154,13 @@ func TestThinnedValues(t *testing.T) {
 		want []float64
 	}{{2, []float64{0, 39}}, {3, []float64{0, 19, 39}}, {4, []float64{0, 13, 26, 39}}, {9, []float64{0, 4, 9, 14, 19, 24, 29, 34, 39}}} {
 		if got := thinned(values, c.n); !slices.Equal(got, c.want) {
-			t.Errorf("%d of 40: %v, want %v", c.n, got, c.want)
+			t.Errorf("thinned to %d of 40: %v, want %v", c.n, got, c.want)
 		}
 	}
 	if got := thinned(values[:9], 9); !slices.Equal(got, values[:9]) {
-		t.Errorf("9 of 9: %v", got)
+		t.Errorf("thinned to 9 of 9: %v, want all", got)
 	}
 	if got := thinned(values[:10], 9); len(got) != 9 || got[0] != 0 || got[8] != 9 {
-		t.Errorf("9 of 10: %v", got)
+		t.Errorf("thinned to 9 of 10: %v, want 9 values from 0 to 9", got)
 	}
 }

@@ -44,7 +44,7 @@ func TestTheAxisByDefault(t *testing.T) {
 		}
 		again, err := Mappable(with)
 		if err != nil || again != with {
-			t.Errorf("a map that is configured is changed: %v", err)
+			t.Errorf("Mappable changes a configuration that has a map (error %v)", err)
 		}
 	}
 	p := mapped(t, t.TempDir(), "masks: ["+noise+"]")
@@ -52,7 +52,7 @@ func TestTheAxisByDefault(t *testing.T) {
 	_, _, err := newGrids(p, keystream.Generate())
 	var wrong config.Errors
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
-		t.Errorf("nothing varies: %v", err)
+		t.Errorf("nothing varies: error %v, want config.Errors about map", err)
 	}
 }
 
@@ -86,10 +86,10 @@ func TestPointsOfAGrid(t *testing.T) {
 		t.Error("two points have the same values")
 	}
 	if got := firsts(g.strategies[0]); !slices.Equal(got, []float64{1, 3, 5}) {
-		t.Errorf("the first place is %v", got)
+		t.Errorf("the first values of the axes are %v, want 1, 3 and 5", got)
 	}
 	if got := g.axes(); len(got) != 3 || got[0].Path != "masks.0" || got[2].Path != "masks.2" {
-		t.Errorf("axes %+v", got)
+		t.Errorf("the axes are %+v, want masks.0 to masks.2", got)
 	}
 }
 
@@ -110,11 +110,11 @@ func TestColumnsThatFormGroups(t *testing.T) {
 	for _, by := range [][]string{{"tags"}, {"kind", "tags"}} {
 		var wrong config.Errors
 		if err := make(by...).wantGroups(schema); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "map.by: tags is nested (list<") {
-			t.Errorf("%v: %v", by, err)
+			t.Errorf("groups by %v: error %v, want one about the nested column", by, err)
 		}
 	}
 	g := make("age", "kind", "more")
 	if err := g.wantGroups(schema); err != nil || !slices.Equal(g.by, []int{0, 2, 3}) || len(g.labels) != 3 || len(g.plan.Layout.Read) != 4 || g.plan.Layout.Read[3] != (microdata.Want{Field: 3, As: microdata.Array}) {
-		t.Errorf("%v: by %v of %v", err, g.by, g.plan.Layout.Read)
+		t.Errorf("wantGroups returns %v; groups by %v of the columns %v", err, g.by, g.plan.Layout.Read)
 	}
 }

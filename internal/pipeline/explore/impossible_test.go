@@ -21,21 +21,21 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 		m := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {masks.2.suppress.k: {from: 2, to: 3000, steps: 3}, "+axis+"}, column: income}"))
 		alone := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {"+axis+"}, column: income}"))
 		if len(m.Points) != 6 {
-			t.Fatalf("%d points", len(m.Points))
+			t.Fatalf("the map has %d points, want 6", len(m.Points))
 		}
 		for i, p := range m.Points {
 			if i < 2 {
 				if p.Impossible != "" || p.U != alone.Points[i].U || !p.Admissible {
-					t.Errorf("point %d: %q, U %v, alone %v", i, p.Impossible, p.U, alone.Points[i].U)
+					t.Errorf("point %d: impossible because of %q, U %v; in a map of its own U %v", i, p.Impossible, p.U, alone.Points[i].U)
 				}
 				continue
 			}
 			if !strings.Contains(p.Impossible, "masks[2].suppress") || p.Admissible || p.U == p.U || len(p.Risk) != 0 {
-				t.Errorf("point %d: %q, admissible %v, U %v", i, p.Impossible, p.Admissible, p.U)
+				t.Errorf("point %d: want it impossible because of masks[2].suppress, got %q, admissible %v, U %v", i, p.Impossible, p.Admissible, p.U)
 			}
 		}
 		if (m.Recommended == nil) != (gate == "gate: {}") || m.Recommended != nil && m.Recommended.Point > 1 {
-			t.Errorf("recommended: %+v, %s", m.Recommended, m.Reason)
+			t.Errorf("recommended is %+v (reason: %s)", m.Recommended, m.Reason)
 		}
 		checkViews(t, m)
 	}
@@ -43,11 +43,11 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	masks := noise + "keys: [region], k: 100, max_share: 20%}}]"
 	m := mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 100, to: 3000, steps: 2}}, column: income}"))
 	if m.Recommended == nil || m.Recommended.Point != 0 {
-		t.Errorf("recommended: %+v, %s", m.Recommended, m.Reason)
+		t.Errorf("recommended is %+v (reason: %s)", m.Recommended, m.Reason)
 	}
 	m = mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 1800, to: 3000, steps: 2}}, column: income}"))
 	if m.Recommended != nil || !strings.Contains(m.Reason, "nowhere on the map can the masks be used") {
-		t.Errorf("nothing is possible: %+v, %q", m.Recommended, m.Reason)
+		t.Errorf("no possible point: recommended is %+v (reason: %q), want none", m.Recommended, m.Reason)
 	}
 	checkViews(t, m)
 }
@@ -71,13 +71,13 @@ func checkViews(t *testing.T, m *rumap.Map) {
 	}
 	var table strings.Builder
 	if rumap.Summary(&table, m, false, 100); strings.Count(table.String(), " cannot\n") != impossible {
-		t.Errorf("%d points cannot be: %s", impossible, table.String())
+		t.Errorf("the table must have %d impossible points: %s", impossible, table.String())
 	}
 	if err := report.WriteMapHTML(&page, m); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(page.String(), "cannot be used</td>"); n != impossible {
-		t.Errorf("the page tells of %d points that cannot be, there are %d", n, impossible)
+		t.Errorf("the page lists %d impossible points, want %d", n, impossible)
 	}
 	if at := strings.Index(page.String(), "NaN"); at >= 0 {
 		t.Errorf("the page holds NaN: …%s…", page.String()[max(0, at-200):at+20])

@@ -35,7 +35,7 @@ func TestWhatPointsAreAskedFor(t *testing.T) {
 		p.Assess.Intruder, p.Gate.Rules, p.Map = c.intruder, c.rules, &config.Map{Categories: c.categories}
 		got := [5]bool{inverts(p), judgesIntruder(p), measuresLoss(p), attributes(p), wantsIntruder(p)}
 		if want := [5]bool{c.inverts, c.judges, c.loses, c.guesses, c.judges || c.loses || c.guesses}; got != want {
-			t.Errorf("%s: inverts, judges, measures losses, guesses, wants: %v, want %v", what, got, want)
+			t.Errorf("%s: inverts, judgesIntruder, measuresLoss, attributes, wantsIntruder are %v, want %v", what, got, want)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func TestPairsThatCannotBeCounted(t *testing.T) {
 		g := &grid{config: p, whole: p, plan: &pipeline.Plan{}}
 		g.plan.Assessed = twice
 		if err := g.wantPairs(); err == nil || g.pairs != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: wantPairs returns %v, want an error and no accumulator", what, err)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestPointsHaveSharesThatStay(t *testing.T) {
 		sd := p.Parameters["masks.0.noise.sd"]
 		want := math.Erf(0.05 / sd / math.Sqrt2)
 		if got, ok := p.Unchanged["income"]; !ok || !(math.Abs(float64(got)-want) <= 5*math.Sqrt(0.25/1999)) {
-			t.Errorf("point %d, an SD of %v: %v stay, %v, want %v", i, sd, got, ok, want)
+			t.Errorf("point %d, SD %v: unchanged share %v (measured: %v), want %v", i, sd, got, ok, want)
 		}
 	}
 }

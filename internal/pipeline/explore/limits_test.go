@@ -33,10 +33,10 @@ func TestWhichColumnsAreLimited(t *testing.T) {
 		g := &grid{column: "b", config: &config.Pipeline{Gate: config.Gate{Rules: c.rules}},
 			plan: &pipeline.Plan{Assessed: []assess.Column{columnOf("b", true), columnOf("a", true), columnOf("c", false)}}}
 		if got := g.limited("a"); got != c.limited {
-			t.Errorf("%s: limited %v", name, got)
+			t.Errorf("%s: limited(a) = %v", name, got)
 		}
 		if got := g.limitsOthers(); got != c.others {
-			t.Errorf("%s: others are limited %v", name, got)
+			t.Errorf("%s: limitsOthers = %v", name, got)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 		err := g.chooseCategories()
 		var wrong config.Errors
 		if want == "" && (err != nil || g.column != strings.ReplaceAll(columns, " ", ", ")) || want != "" && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || g.column != "") {
-			t.Errorf("%s: %q, %v, want %s", columns, g.column, err, want)
+			t.Errorf("%s: chosen is %q, error %v, want %s", columns, g.column, err, want)
 		}
 	}
 }
@@ -67,11 +67,11 @@ func TestNamesOfGroups(t *testing.T) {
 	}}
 	p, err := g.point(t.Context(), place{}, found, 1)
 	if err != nil || len(p.Groups) != 2 || len(p.Beside) != 1 || p.Beside["beside"] == nil {
-		t.Fatalf("%+v, %v", p, err)
+		t.Fatalf("the point is %+v (error %v), want 2 groups and one column beside", p, err)
 	}
 	for i, want := range []string{"three 0.1", "4 1e+21"} {
 		if got := strings.Join(p.Groups[i].Values, " "); got != want || p.Groups[i].Records != 4+i {
-			t.Errorf("group %d: %s of %d records, want %s", i, got, p.Groups[i].Records, want)
+			t.Errorf("group %d is %s with %d records, want %s", i, got, p.Groups[i].Records, want)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestMapsOfWholeSamples(t *testing.T) {
 		p := mapped(t, t.TempDir(), "assess: {replicates: 2, targets: [p50], sample: "+sample+"}", "masks: [{noise: {columns: [income], sd: 22%}}]",
 			"map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", "gate: {}")
 		if m := mapOf(t, p); m.Sampled != want || m.Records != 1999 {
-			t.Errorf("a sample of %s: said is %d of %d", sample, m.Sampled, m.Records)
+			t.Errorf("sample %s: the map says %d of %d records", sample, m.Sampled, m.Records)
 		}
 	}
 }
@@ -114,10 +114,10 @@ func TestTriedAgainOnOtherDraws(t *testing.T) {
 		}
 		// Sums of six numbers of size about one, in another order.
 		if mean := float64(first[i].U+again.U) / 2; !(math.Abs(mean-float64(all[i].U)) <= 1e-12) || again.U == first[i].U {
-			t.Errorf("point %d: U %v, and again %v, of all %v", i, first[i].U, again.U, all[i].U)
+			t.Errorf("point %d: U %v, on other replicates %v, on all replicates %v (want the mean of the two)", i, first[i].U, again.U, all[i].U)
 		}
 		if again.Parameters["masks.0.pram.keep"] != first[i].Parameters["masks.0.pram.keep"] {
-			t.Errorf("point %d is tried again at %v", i, again.Parameters)
+			t.Errorf("point %d is tried again with other parameters: %v", i, again.Parameters)
 		}
 	}
 }

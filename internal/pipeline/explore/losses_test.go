@@ -23,7 +23,7 @@ func TestPointsHaveLosses(t *testing.T) {
 	for _, line := range []string{"assess: {replicates: 4, targets: [max]}", "assess: {replicates: 4, targets: [max], intruder: {linkage: {}}}"} {
 		for _, p := range mapOf(t, mapped(t, dir, columns, masks, vary, "gate: {}", line)).Points {
 			if p.Loss != nil || p.Respondents != nil {
-				t.Errorf("%s: %+v, %v", line, p.Loss, p.Respondents)
+				t.Errorf("%s: the point has the loss %+v and respondents %v, want none", line, p.Loss, p.Respondents)
 			}
 		}
 	}
@@ -35,11 +35,11 @@ func TestPointsHaveLosses(t *testing.T) {
 	}
 	first, last := m.Points[0].Loss, m.Points[1].Loss
 	if first == nil || last == nil || first.PMSE == nil || first.Overlap == nil {
-		t.Fatalf("%+v and %+v", first, last)
+		t.Fatalf("losses of the points are %+v and %+v, want pMSE and overlap", first, last)
 	}
 	u := want.Utility
 	if len(first.KS) != 2 || float64(first.KS["income"]) != u.KS["income"] || float64(first.KS["kind"]) != u.KS["kind"] || float64(*first.PMSE) != *u.PMSE || float64(*first.Overlap) != u.Regressions[0].Mean {
-		t.Errorf("%+v, pMSE %v, overlap %v; a run has %v, %v and %v", first.KS, *first.PMSE, *first.Overlap, u.KS, *u.PMSE, u.Regressions[0].Mean)
+		t.Errorf("KS %+v, pMSE %v, overlap %v; a run has %v, %v and %v", first.KS, *first.PMSE, *first.Overlap, u.KS, *u.PMSE, u.Regressions[0].Mean)
 	}
 	if !(last.KS["income"] > first.KS["income"] && first.KS["income"] > 0) {
 		t.Errorf("KS %v with k = 25 and %v with k = 5", last.KS, first.KS)
@@ -47,7 +47,7 @@ func TestPointsHaveLosses(t *testing.T) {
 	for sample, whole := range map[string]bool{"": true, "sample: 700, ": false} {
 		noise := mapped(t, dir, columns, "gate: {}", utility(sample), "map: {column: income, vary: {masks.0.noise.sd: {from: 10%, to: 40%, steps: 2}}}")
 		if l := mapOf(t, noise).Points[1].Loss; l == nil || (l.Overlap != nil) != whole || !(l.KS["income"] > 0) {
-			t.Errorf("%sall records %v: %+v", sample, whole, l)
+			t.Errorf("%sall records %v: loss is %+v", sample, whole, l)
 		}
 	}
 }
@@ -60,12 +60,12 @@ func TestPointsHaveAttributeDisclosure(t *testing.T) {
 		"map: {column: income, vary: {masks.0.synthesise.leaf: {from: 5, to: 50, steps: 2}}, strategies: [{name: noise, masks: [{noise: {columns: [income], sd: 20%}}], vary: {}}]}")
 	m := mapOf(t, p)
 	if len(m.Points) != 3 || len(m.Beside()) != 1 {
-		t.Fatalf("%d points with %d figures", len(m.Points), len(m.Beside()))
+		t.Fatalf("the map has %d points with %d figures beside U and R, want 3 and 1", len(m.Points), len(m.Beside()))
 	}
 	for i, q := range m.Points {
 		v, there := q.Respondents[rumap.MeasureAttribute]
 		if there != (q.Strategy == rumap.Configured) || there && !(v >= 0 && v < 0.5) || q.Loss != nil || len(q.Unjudged) > 0 {
-			t.Errorf("point %d of %s: %v %v, %+v", i, q.Strategy, there, v, q.Loss)
+			t.Errorf("point %d of %s: attribute disclosure %v (measured: %v), loss %+v", i, q.Strategy, there, v, q.Loss)
 		}
 	}
 }

@@ -127,12 +127,12 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
 			got := m.Points[1]
 			if got.U != c.Utility.U || got.Efficiency != c.Utility.Efficiency || m.U0 != c.Utility.U0 {
-				t.Errorf("U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)
+				t.Errorf("the map has U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)
 			}
 			for i, r := range got.Risk {
 				w := c.Risk[i]
 				if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE {
-					t.Errorf("%+v, the run has %+v", r, w)
+					t.Errorf("the map has %+v, the run has %+v", r, w)
 				}
 			}
 		})
@@ -145,7 +145,7 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 		"masks: [{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 3}}}", "gate: {}")
 	m := mapOf(t, p)
 	if m.Sampled != 400 {
-		t.Errorf("%d records of the sample", m.Sampled)
+		t.Errorf("the sample has %d records, want 400", m.Sampled)
 	}
 	res, err := filejob.Run(context.Background(), p, pipeline.Options{})
 	if err != nil {
@@ -163,7 +163,7 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 	for i, r := range got.Risk {
 		w := risks[i]
 		if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE && (r.RSE == r.RSE || w.SE == w.SE) {
-			t.Errorf("%+v, the run has %+v", r, w)
+			t.Errorf("the map has %+v, the run has %+v", r, w)
 		}
 	}
 }
@@ -176,12 +176,12 @@ func TestRecommendedPassesTheGate(t *testing.T) {
 		p := mapped(t, dir, fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: 25}}, search: %v}", search))
 		m := mapOf(t, p)
 		if m.Recommended == nil {
-			t.Fatalf("search %v: none: %s", search, m.Reason)
+			t.Fatalf("search %v: no point is recommended: %s", search, m.Reason)
 		}
 		best := m.Points[m.Recommended.Point]
 		sd := best.Parameters["masks.0.noise.sd"]
 		if b := m.Recommended.Binding; len(b) != 1 || b[0].Target != "p10" || b[0].Knowledge != assess.KnowledgeIndex {
-			t.Errorf("search %v: %+v binds", search, b)
+			t.Errorf("search %v: the binding rule is %+v, want p10 by index", search, b)
 		}
 		if search {
 			next := math.Inf(-1)
@@ -199,7 +199,7 @@ func TestRecommendedPassesTheGate(t *testing.T) {
 				t.Error("the points of a search are not in the order of the parameter")
 			}
 			if len(m.Points) > 30 {
-				t.Errorf("a search took %d points", len(m.Points))
+				t.Errorf("a search has %d points, want at most 30", len(m.Points))
 			}
 		}
 		text, err := p.Rewritten(best.Strategy, best.Parameters)
@@ -228,7 +228,7 @@ func TestMapByGroup(t *testing.T) {
 	m := mapOf(t, mapped(t, t.TempDir(), "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}, by: [region, kind]}"))
 	for _, p := range m.Points {
 		if len(p.Groups) != 6 || p.Worst == nil {
-			t.Fatalf("%d groups, worst %+v", len(p.Groups), p.Worst)
+			t.Fatalf("the point has %d groups, the worst %+v, want 6", len(p.Groups), p.Worst)
 		}
 		names, records := map[string]bool{}, 0
 		for _, g := range p.Groups {
@@ -236,7 +236,7 @@ func TestMapByGroup(t *testing.T) {
 			records += g.Records
 		}
 		if !names["north 0"] || !names["south 2"] || records != 1999 {
-			t.Errorf("groups %v of %d records", names, records)
+			t.Errorf("the groups are %v with %d records", names, records)
 		}
 		// The noise is a share of the SD of all records: for the incomes of the south, ten times
 		// smaller, the efficiency is much less than for the north.
@@ -249,7 +249,7 @@ func TestMapByGroup(t *testing.T) {
 			}
 		}
 		if !(south < north) {
-			t.Errorf("efficiency north %v, south %v", north, south)
+			t.Errorf("efficiency of north is %v and of south %v, want less for south", north, south)
 		}
 	}
 }
@@ -266,12 +266,12 @@ func TestMapComparesStrategies(t *testing.T) {
 		count[p.Strategy]++
 	}
 	if count["configured"] != 3 || count["unequal"] != 3 || count["swap"] != 2 {
-		t.Errorf("points %v", count)
+		t.Errorf("points by strategy: %v, want configured 3, unequal 3, swap 2", count)
 	}
 	for i := range 3 {
 		equal, unequal := m.Points[i], m.Points[3+i]
 		if !(unequal.Risk[len(unequal.Risk)-2].R < equal.Risk[len(equal.Risk)-2].R) {
-			t.Errorf("R of max by index: unequal %+v, equal %+v", unequal.Risk[len(unequal.Risk)-2], equal.Risk[len(equal.Risk)-2])
+			t.Errorf("R of max by index is %+v with unequal and %+v with equal noise, want less with unequal noise", unequal.Risk[len(unequal.Risk)-2], equal.Risk[len(equal.Risk)-2])
 		}
 	}
 }
@@ -296,11 +296,11 @@ func TestMapRefuses(t *testing.T) {
 			continue
 		}
 		if wrong := (config.Errors)(nil); !errors.As(err, &wrong) {
-			t.Errorf("%s: %v is no error of the configuration", name, err)
+			t.Errorf("%s: %v is not of type config.Errors", name, err)
 		}
 		for _, part := range c.want {
 			if !strings.Contains(err.Error(), part) {
-				t.Errorf("%s: %v does not say %q", name, err, part)
+				t.Errorf("%s: %v does not contain %q", name, err, part)
 			}
 		}
 	}
@@ -342,7 +342,7 @@ func TestMapOfAPipe(t *testing.T) {
 	}
 	wrong := (config.Errors)(nil)
 	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd varies over percentages") {
-		t.Errorf("of axes in percent: %v", err)
+		t.Errorf("axes in percent: error %v", err)
 	}
 }
 
@@ -352,7 +352,7 @@ func TestStrategiesThatDoNotFitTheValues(t *testing.T) {
 	const strategies = `map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: fits, masks: [{noise: {columns: [income], sd: 5%}}]}, {name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {truncate: {columns: [income], lower: 0.01, upper: 0.04}}]}]}`
 	_, err := Map(context.Background(), mapped(t, t.TempDir(), strategies), pipeline.Options{})
 	if want := `map.strategies[1].masks[1].truncate: strategy "wrong": column "income" has no value between the bounds in its type and decimals (`; err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "pipeline.yaml:") {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

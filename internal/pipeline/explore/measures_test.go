@@ -50,13 +50,13 @@ func TestMeasuresOfRespondentsAreOnTheMap(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		name := assess.RespondentMeasures[i].Name
 		if got := taken(all[i]); len(got) != 1 || got[name] != want[name] {
-			t.Errorf("%s alone: %v, want %v", name, got, want[name])
+			t.Errorf("rule on %s alone: taken are %v, want %v", name, got, want[name])
 		}
 	}
 	if got := taken(all...); !reflect.DeepEqual(got, want) {
-		t.Errorf("all: %v, want %v", got, want)
+		t.Errorf("rules on all measures: taken are %v, want %v", got, want)
 	}
 	if got := taken(); len(got) != 0 {
-		t.Errorf("none: %v", got)
+		t.Errorf("no rule: taken are %v, want none", got)
 	}
 }

@@ -89,7 +89,7 @@ func TestPlacesWhereNoMaskCanBe(t *testing.T) {
 		for what, try := range tries {
 			var wrong config.Errors
 			if err := try(bad); !errors.As(err, &wrong) || !strings.Contains(err.Error(), field) {
-				t.Errorf("%s, %s: %v, want an error of %s", name, what, err, field)
+				t.Errorf("%s, %s: error %v, want config.Errors about %s", name, what, err, field)
 			}
 			if what == "a rehearsal" {
 				continue // a run writes a report, and the report needs the digest of the configuration
@@ -108,7 +108,7 @@ func TestPipelinesWithoutAMap(t *testing.T) {
 	m, err := Map(context.Background(), p, pipeline.Options{})
 	var wrong config.Errors
 	if m != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
-		t.Errorf("nothing varies: %v", err)
+		t.Errorf("nothing varies: error %v, want config.Errors about map", err)
 	}
 	p, err = config.Parse("s.yaml", []byte(`version: 1
 key: {file: k}
@@ -121,7 +121,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		t.Fatal(err)
 	}
 	if m, err := Map(context.Background(), p, pipeline.Options{}); m != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "source: is a stream without end, and a map needs data that end") {
-		t.Errorf("a stream: %v", err)
+		t.Errorf("a stream as source: error %v", err)
 	}
 }
 
@@ -142,10 +142,10 @@ func TestLabelsOfGroups(t *testing.T) {
 	for k := range 2 {
 		got := g.labels[k]
 		if len(got) != 2 || got[assess.Code(&b.Columns[k], 0)] != "a" || got[assess.Code(&b.Columns[k], 1)] != "b" {
-			t.Errorf("column %d: %v", k, got)
+			t.Errorf("labels of column %d are %v, want a and b", k, got)
 		}
 	}
 	if len(g.labels[2]) != 0 {
-		t.Errorf("numbers: %v", g.labels[2])
+		t.Errorf("labels of a numeric column are %v, want none", g.labels[2])
 	}
 }

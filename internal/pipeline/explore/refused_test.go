@@ -29,10 +29,10 @@ func TestMapOfCategoriesGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	small, all := points("3")
 	great, some := points("300")
 	if all[0] != "" || all[1] != "" || some[0] != "" || !strings.Contains(some[1], "masks[0].suppress.max_share: is exceeded") {
-		t.Errorf("impossible are %q and %q", all, some)
+		t.Errorf("impossible with all records: %q; with a sample: %q", all, some)
 	}
 	if small[0] != great[0] || !(small[0] > 0) || great[1] == great[1] {
-		t.Errorf("efficiencies %v and %v", small, great)
+		t.Errorf("the efficiencies are %v and %v", small, great)
 	}
 }
 
@@ -65,12 +65,12 @@ func TestMapsOfASourceThatIsReadOnce(t *testing.T) {
 		m, err := Map(t.Context(), p, pipeline.Options{})
 		var wrong config.Errors
 		if m != nil || !errors.As(err, &wrong) || len(wrong) != len(c.want) {
-			t.Errorf("%s: %v, want %q", c.vary, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.vary, err, c.want)
 			continue
 		}
 		for i, want := range c.want {
 			if !strings.HasPrefix(wrong[i].Error(), want) {
-				t.Errorf("%s: %v, want %s", c.vary, wrong[i], want)
+				t.Errorf("%s: error %v, want one that begins with %s", c.vary, wrong[i], want)
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func TestMapsOfWhatIsWrong(t *testing.T) {
 		p := mapped(t, t.TempDir(), "assess: {replicates: 2, targets: [p10]}")
 		change(p)
 		if m, err := Map(t.Context(), p, pipeline.Options{}); m != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("error %v, want %s and no map", err, want)
 		}
 	}
 }
@@ -100,12 +100,12 @@ func TestErrorsOfStrategies(t *testing.T) {
 	s := config.MapStrategy{Name: "other", Path: "map.strategies[0].masks"}
 	var wrong config.Errors
 	if err := g.maskError(s, errors.New("masks[1].noise.sd: too great")); !errors.As(err, &wrong) || wrong[0].Path != "map.strategies[0].masks[1].noise.sd" || wrong[0].Text != `strategy "other": too great` {
-		t.Errorf("%v", err)
+		t.Errorf("maskError returns %v", err)
 	}
 	var data *pipeline.DataError
 	for _, text := range []string{"masks and nothing more", "window.records: must be at least 1"} {
 		if err := g.maskError(s, errors.New(text)); !errors.As(err, &data) || err.Error() != `map: strategy "other": `+text {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("maskError of %q returns %v, want a DataError", text, err)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestErrorsOfStrategies(t *testing.T) {
 func TestMiddlesOfScales(t *testing.T) {
 	for scale, want := range map[string]float64{config.Linear: 4, config.Log: math.Sqrt(7), config.Variance: 5} {
 		if got := between(config.MapAxis{Scale: scale}, 1, 7); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%s: %v, want %v", scale, got, want)
+			t.Errorf("between 1 and 7 on the scale %s: %v, want %v", scale, got, want)
 		}
 	}
 }

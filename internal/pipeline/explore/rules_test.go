@@ -148,10 +148,10 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 					}
 					best := m.Points[m.Recommended.Point]
 					if len(m.Unjudged)+len(best.Unjudged) > 0 || !m.Recommended.AsRun {
-						t.Errorf("recommended without %q, %q", m.Unjudged, best.Unjudged)
+						t.Errorf("the recommended point has unjudged rules: %q and %q", m.Unjudged, best.Unjudged)
 					}
 					if rep := ranOn(t, dir, p, best); !rep.Gate.Passed {
-						t.Errorf("a run with what is recommended, %v, is refused: %+v", best.Parameters, rep.Gate.Rules)
+						t.Errorf("a run with the recommended parameters %v is refused: %+v", best.Parameters, rep.Gate.Rules)
 					}
 					if c.wants == "" {
 						return
@@ -160,11 +160,11 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 						return q.U > best.U && slices.ContainsFunc(q.Broken, func(b rumap.Broken) bool { return strings.Contains(m.Rules[b.Rule].String(), c.wants) })
 					})
 					if better < 0 {
-						t.Fatalf("no point of greater utility breaks the rule: %+v", m.Points[0])
+						t.Fatalf("no point of greater utility breaks the rule; the first point is %+v", m.Points[0])
 					}
 					// A point far outside the limit is refused by a run too.
 					if rep := ranOn(t, dir, p, m.Points[0]); rep.Gate.Passed {
-						t.Errorf("the map calls %v inadmissible, and a run with it passes", m.Points[0].Parameters)
+						t.Errorf("the point %v is inadmissible on the map, but the gate passes a run with it", m.Points[0].Parameters)
 					}
 				})
 			}
@@ -203,13 +203,13 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 			m := mapOf(t, p)
 			if m.Recommended != nil {
 				rep := ranOn(t, dir, p, m.Points[m.Recommended.Point])
-				t.Fatalf("recommends %v; a run with it passes: %v", m.Points[m.Recommended.Point].Parameters, rep.Gate.Passed)
+				t.Fatalf("want no recommendation, got %v (the gate passes a run with it: %v)", m.Points[m.Recommended.Point].Parameters, rep.Gate.Passed)
 			}
 			if !strings.Contains(m.Reason, c.reason) {
-				t.Errorf("the reason is %q, and does not say %q", m.Reason, c.reason)
+				t.Errorf("the reason is %q, want %q in it", m.Reason, c.reason)
 			}
 			if rep := ranOn(t, dir, p, m.Points[len(m.Points)-1]); rep.Gate.Passed {
-				t.Error("a run of the last point passes")
+				t.Error("the gate passes a run of the last point")
 			}
 		})
 	}

@@ -37,10 +37,10 @@ func TestMapOverSamples(t *testing.T) {
 				want = []string{"configured[0.1 0.3]", "configured[0.1 0.6]", "configured[0.1 0.9]", "configured[0.4 0.3]", "configured[0.4 0.6]", "configured[0.4 0.9]", "all[]", "other[]"}
 			}
 			if len(m.Points) != len(want) || len(m.Axes) != 2 || m.Samples != 4 {
-				t.Fatalf("%d points, axes %v, %d samples", len(m.Points), m.Axes, m.Samples)
+				t.Fatalf("the map has %d points, the axes %v and %d samples", len(m.Points), m.Axes, m.Samples)
 			}
 			if m.Records != 1999 || m.Points[6].Records != 1999 {
-				t.Errorf("%d records in the greatest sample, %d of the strategy of all", m.Records, m.Points[6].Records)
+				t.Errorf("%d records in the greatest sample and %d in the strategy \"all\", want 1999 in both", m.Records, m.Points[6].Records)
 			}
 			for i, point := range m.Points {
 				if point.Strategy != rumap.Configured {
@@ -56,29 +56,29 @@ func TestMapOverSamples(t *testing.T) {
 				alone := mapOf(t, mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", fmt.Sprint(rate), 1), "map: {vary: {"+noise+"}}"))
 				w := alone.Points[slices.IndexFunc(alone.Points, func(p rumap.Point) bool { return p.Parameters["masks.1.noise.sd"] == sd })]
 				if point.U != w.U || point.USE != w.USE || point.Bias != w.Bias || point.EfficiencyGate != w.EfficiencyGate || point.U0 != alone.U0 || point.Records != alone.Records {
-					t.Errorf("rate %v, sd %v: U %v of %d records, alone %v of %d", rate, sd, point.U, point.Records, w.U, alone.Records)
+					t.Errorf("rate %v, sd %v: U %v with %d records; in a map of this sample alone %v with %d", rate, sd, point.U, point.Records, w.U, alone.Records)
 				}
 				for k, r := range point.Risk {
 					if v := w.Risk[k]; r.R != v.R || r.Target != v.Target || r.Knowledge != v.Knowledge || r.RSE != v.RSE && r.RSE == r.RSE {
-						t.Errorf("rate %v, sd %v: %+v, alone %+v", rate, sd, r, v)
+						t.Errorf("rate %v, sd %v: risk %+v; in a map of this sample alone %+v", rate, sd, r, v)
 					}
 				}
 				if e := point.U / m.U0; math.Abs(float64(point.Efficiency-e)) > 1e-12 || m.U0 != m.Points[6].U0 {
-					t.Errorf("rate %v, sd %v: efficiency %v of U0 %v, want %v", rate, sd, point.Efficiency, m.U0, e)
+					t.Errorf("rate %v, sd %v: efficiency %v with U0 %v, want %v", rate, sd, point.Efficiency, m.U0, e)
 				}
 			}
 			if m.Recommended == nil || !m.Recommended.AsRun {
-				t.Fatalf("nothing recommended: %s", m.Reason)
+				t.Fatalf("no point is recommended: %s", m.Reason)
 			}
 			best := &m.Points[m.Recommended.Point]
 			for i := range m.Points {
 				if m.Points[i].Admissible && m.Points[i].U > best.U {
-					t.Errorf("recommended is U %v, point %d has %v", best.U, i, m.Points[i].U)
+					t.Errorf("the recommended point has U %v, but the admissible point %d has %v", best.U, i, m.Points[i].U)
 				}
 			}
 			p.Masks = p.Map.Strategies[0].Masks
 			if best.Strategy != "all" {
-				t.Fatalf("%s is recommended, and all records with noise of 30 %% have the greatest U that the rule allows", best.Strategy)
+				t.Fatalf("%s is recommended, want \"all\": all records with noise of 30 %% have the greatest U that the rule allows", best.Strategy)
 			}
 			res, err := filejob.Run(context.Background(), p, pipeline.Options{})
 			if err != nil || !res.Report.Gate.Passed {
@@ -99,7 +99,7 @@ func TestASampleIsRecommended(t *testing.T) {
 	}
 	best := m.Points[m.Recommended.Point]
 	if best.Parameters["masks.0.sample.rate"] != 0.9 || m.Records != best.Records || !(best.Records > 1700 && best.Records < 1900) {
-		t.Errorf("recommended %v with %d of %d records", best.Parameters, best.Records, m.Records)
+		t.Errorf("recommended is %v with %d of %d records", best.Parameters, best.Records, m.Records)
 	}
 	strategies, err := p.MapStrategies()
 	if err != nil {
@@ -114,7 +114,7 @@ func TestASampleIsRecommended(t *testing.T) {
 	}
 	c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
 	if best.U != c.Utility.U || best.U0 != c.Utility.U0 || best.EfficiencyGate != c.Utility.EfficiencyGate {
-		t.Errorf("U %v of %v, the run has %v of %v", best.U, best.U0, c.Utility.U, c.Utility.U0)
+		t.Errorf("the map has U %v and U0 %v, the run has %v and %v", best.U, best.U0, c.Utility.U, c.Utility.U0)
 	}
 }
 
@@ -125,31 +125,31 @@ func TestSearchAndEmptySamples(t *testing.T) {
 	p := mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {"+vary+"}, search: true}", "gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}]}")
 	m := mapOf(t, p)
 	if m.Recommended == nil || m.Points[m.Recommended.Point].Parameters["masks.0.sample.rate"] != 0.8 || m.U0 == 0 || m.Records < 1500 {
-		t.Fatalf("recommended %+v, %s", m.Recommended, m.Reason)
+		t.Fatalf("recommended is %+v (reason: %s)", m.Recommended, m.Reason)
 	}
 	empty, trials := 0, 0
 	for i, point := range m.Points {
 		if i > 0 && m.Points[i-1].Parameters["masks.0.sample.rate"] > point.Parameters["masks.0.sample.rate"] {
-			t.Errorf("point %d stands behind one of a greater rate", i)
+			t.Errorf("point %d comes after a point with a greater rate", i)
 		}
 		if point.Parameters["masks.0.sample.rate"] == 0.8 {
 			trials++
 			continue
 		}
 		if empty++; !strings.Contains(point.Impossible, "none of the records") || point.Admissible || point.Records != 0 {
-			t.Errorf("a point of no record: %+v", point)
+			t.Errorf("a point with an empty sample must be impossible: %+v", point)
 		}
 	}
 	if empty != 20 || trials < 12 {
-		t.Errorf("%d points of no record, %d of the other sample", empty, trials)
+		t.Errorf("%d points with an empty sample, want 20; %d with the other sample", empty, trials)
 	}
 	_, err := Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 1e-9, to: 2e-9, steps: 2}}}"), pipeline.Options{})
 	if err == nil || !strings.Contains(err.Error(), "no records to map") {
-		t.Errorf("no record anywhere: %v", err)
+		t.Errorf("all samples empty: error %v", err)
 	}
 	_, err = Map(context.Background(), mapped(t, t.TempDir(), strings.Replace(sampledNoise, "RATE", "0.5", 1), "map: {vary: {masks.0.sample.rate: {from: 0.1, to: 0.9, steps: 21}}}"), pipeline.Options{})
 	var wrong config.Errors
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must have at most 20 different samples, because the source is read for each one, and has 21") {
-		t.Errorf("21 samples: %v", err)
+		t.Errorf("21 samples: error %v", err)
 	}
 }

@@ -224,13 +224,13 @@ func TestAssessOfARelease(t *testing.T) {
 	}
 	alike(t, "by position", byPlace.Measures, want)
 	if byPlace.OriginalN != 3000 || byPlace.Released != 3000 || byPlace.Unmatched != 0 || byPlace.Measures.Records != 2995 {
-		t.Errorf("%+v", byPlace)
+		t.Errorf("by position: %+v, want 3000 originals, 3000 released, none unmatched and 2995 measured", byPlace)
 	}
 	if progress.Phase() != "assess" || progress.Records() != 3000 {
-		t.Errorf("the progress says %s, %d", progress.Phase(), progress.Records())
+		t.Errorf("the progress has the phase %s and %d records, want assess and 3000", progress.Phase(), progress.Records())
 	}
 	if len(byPlace.Pictures) != 3 || byPlace.Pictures[2].Column != "age" {
-		t.Errorf("%d pictures", len(byPlace.Pictures))
+		t.Errorf("%d pictures, want 3", len(byPlace.Pictures))
 	}
 	// If only one file can read the record of an identifier, it is omitted from both: an unreadable
 	// record of the released file has no partner.
@@ -242,7 +242,7 @@ func TestAssessOfARelease(t *testing.T) {
 		}
 		alike(t, fmt.Sprint("by identifiers ", types), got.Measures, want)
 		if got.OriginalN != 3000 || got.Released != 3000 || got.Unmatched != 2 || got.Pictures != nil {
-			t.Errorf("%v: %d, %d, %d", types, got.OriginalN, got.Released, got.Unmatched)
+			t.Errorf("types %v: %d originals, %d released, %d unmatched; want 3000, 3000, 2 and no pictures", types, got.OriginalN, got.Released, got.Unmatched)
 		}
 	}
 	// Records that exist in only one of the files: the first, the last, and one in between.
@@ -257,7 +257,7 @@ func TestAssessOfARelease(t *testing.T) {
 	}
 	alike(t, "a part", got.Measures, direct(t, original[2:1500], released[2:1500], "debt"))
 	if got.Unmatched != 3000-1498 || got.Released != 1498 {
-		t.Errorf("%d without a released record, of %d", got.Unmatched, got.Released)
+		t.Errorf("%d unmatched originals and %d released records, want 1502 and 1498", got.Unmatched, got.Released)
 	}
 }
 
@@ -332,11 +332,11 @@ func TestAssessRefuses(t *testing.T) {
 			r.Released = gone
 		}
 		if _, err := Assess(t.Context(), r, new(pipeline.Progress)); err == nil || !strings.HasPrefix(err.Error(), missing+": ") {
-			t.Errorf("without the %s file: %v", missing, err)
+			t.Errorf("the %s file is missing: error %v", missing, err)
 		}
 	}
 	if _, err := Assess(t.Context(), Release{Original: file(t, header, original), Released: file(t, header, original), Targets: []string{"p101"}}, new(pipeline.Progress)); err == nil {
-		t.Error("a target that is none")
+		t.Error("an unknown target gives no error")
 	}
 }
 
@@ -361,7 +361,7 @@ func TestCategoriesAreToldByTheirValues(t *testing.T) {
 		}
 		c := got.Data.Categorical[0]
 		if !same([][]int32{c.Original, c.Released}, [][]int32{{0, 1, -1, 2, 0}, want}) {
-			t.Errorf("%q: %v and %v", text, c.Original, c.Released)
+			t.Errorf("%q: categories are %v and %v", text, c.Original, c.Released)
 		}
 	}
 }

@@ -148,13 +148,13 @@ func TestAttackOnARelease(t *testing.T) {
 			mine := picked(original, at)
 			d := got.Data
 			if got.Unmatched != 500-len(at) || got.Unowned != unowned || (d.Places != nil) != byID || byID && !slices.Equal(d.Places, at) {
-				t.Errorf("%d without a released record, %d of nobody, %d places", got.Unmatched, got.Unowned, len(d.Places))
+				t.Errorf("%d originals without a released record, %d released records without an original, %d places", got.Unmatched, got.Unowned, len(d.Places))
 			}
 			if malformed := 2; !byID && got.Malformed != malformed || byID && got.Malformed != 1 {
-				t.Errorf("%d records could not be read", got.Malformed)
+				t.Errorf("%d malformed records", got.Malformed)
 			}
 			if len(d.Numeric) != 1 || d.Numeric[0].Name != "wage" || !equal(d.Numeric[0].Original, wages(mine)) || !equal(d.Numeric[0].Released, wages(want)) || !slices.Equal(d.Linked, []int{0}) {
-				t.Errorf("the keys are others")
+				t.Errorf("the numeric keys are not the values of wage")
 			}
 			for j, of := range []func(row) string{age, region} {
 				c := d.Categorical[j]
@@ -163,7 +163,7 @@ func TestAttackOnARelease(t *testing.T) {
 				}
 			}
 			if len(d.Categorical) != 2 || len(d.Sensitive) != 1 || d.Sensitive[0].Name != "region" || !same([][]int32{d.Sensitive[0].Original, d.Sensitive[0].Released}, classes(region, mine, want)) {
-				t.Errorf("%d are counted, %d are sensitive", len(d.Categorical), len(d.Sensitive))
+				t.Errorf("%d categorical and %d sensitive columns, want 2 and 1 (region)", len(d.Categorical), len(d.Sensitive))
 			}
 			if !equal(d.Weights, debts(mine)) || !same([][]int32{d.Household}, classes(age, mine)) {
 				t.Errorf("weights %v, households %v", d.Weights[:10], d.Household[:10])
@@ -173,7 +173,7 @@ func TestAttackOnARelease(t *testing.T) {
 				before[0][slices.Index(at, missing)] = math.NaN()
 			}
 			if len(d.Earlier) != 2 || !equal(d.Earlier[0][0], before[0]) || !equal(d.Earlier[1][0], before[1]) {
-				t.Error("the earlier releases are others")
+				t.Error("the keys of the earlier releases are wrong")
 			}
 			if got.Result == nil || got.Result.Targets != 50 || got.Result.Linkage == nil || got.Result.Averaging == nil || progress.Phase() != "assess" {
 				t.Errorf("%+v in the phase %s", got.Result, progress.Phase())
@@ -195,10 +195,10 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	d := got.Data
 	// The unreadable record has no identity, and so none in the earlier release.
 	if got.Malformed != 1 || got.Unmatched != 0 || got.Unowned != 0 || d.Places != nil {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want one malformed record, all matched by position", got)
 	}
 	if !same([][]int32{d.Categorical[0].Original}, classes(region, original)) || !same([][]int32{d.Categorical[1].Released}, classes(age, original)) {
-		t.Error("the classes are others")
+		t.Error("the categories are wrong")
 	}
 	if !same([][]int32{d.Household}, classes(func(r row) string { return r.id }, original)) {
 		t.Errorf("households %v", d.Household[:10])
@@ -206,7 +206,7 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	want := wages(original)
 	want[199] = math.NaN()
 	if !equal(d.Earlier[0][0], want) {
-		t.Error("the earlier release is another")
+		t.Error("the keys of the earlier release are wrong")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestClasses(t *testing.T) {
 		want int32
 	}{{3, 0}, {-1, 1}, {3, 0}, {math.NaN(), -1}, {2.5, 2}, {-1, 1}} {
 		if got := c.ofNumber(v.x); got != v.want {
-			t.Errorf("%v is of class %d, want %d", v.x, got, v.want)
+			t.Errorf("the category of %v is %d, want %d", v.x, got, v.want)
 		}
 	}
 	original := rows(30)
@@ -232,7 +232,7 @@ func TestClasses(t *testing.T) {
 		}
 		c := got.Data.Categorical[0]
 		if !same([][]int32{c.Original, c.Released}, classes(age, original, released)) || slices.Contains(c.Original, -1) {
-			t.Errorf("%v: %v and %v", types, c.Original, c.Released)
+			t.Errorf("types %v: categories are %v and %v", types, c.Original, c.Released)
 		}
 	}
 }
@@ -287,9 +287,9 @@ func TestAttackRefuses(t *testing.T) {
 	// At the limit both are accepted.
 	a := Attack{Original: full(), Released: full(), Keys: []string{"wage"}, Options: attack.Options{Bayes: &intruder.Options{Population: 30, Threshold: 0.5, Keys: []intruder.Key{{Phi: 0, Sigma: 1}}}}}
 	if _, err := a.Run(t.Context(), new(pipeline.Progress)); err != nil {
-		t.Errorf("a population of the released records: %v", err)
+		t.Errorf("a population of as many records as released: %v", err)
 	}
 	if !reflect.DeepEqual(withoutRepeats([]string{"a", "b", ""}, []string{"b", "c"}), []string{"a", "b", "c"}) {
-		t.Error("names are not each once")
+		t.Error("withoutRepeats does not return each name once")
 	}
 }

@@ -25,7 +25,7 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 			ctx := eventually.Ends(t.Context(), n)
 			m, err := Assess(ctx, r, new(pipeline.Progress))
 			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || err == nil && m == nil {
-				t.Fatalf("by %q, ended at question %d: %v, %v", id, n, m, err)
+				t.Fatalf("by %q, context ended at check %d: result %v, error %v", id, n, m, err)
 			}
 			if err != nil {
 				failures++
@@ -34,7 +34,7 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 			}
 		}
 		if failures < 5 {
-			t.Errorf("it was ended %d times: the test shows little", failures)
+			t.Errorf("Assess failed for %d ends of the context, want at least 5", failures)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 			"assess": func(of [3]*faulty.Calls) error {
 				m, err := Assess(t.Context(), Release{ID: id, Original: of[0].Config(o), Released: of[1].Config(r), Targets: measured, Pictures: true}, new(pipeline.Progress))
 				if (m == nil) != (err != nil) {
-					t.Errorf("%v beside %v", m, err)
+					t.Errorf("Assess returns both or neither of the result %v and the error %v", m, err)
 				}
 				return err
 			},
@@ -60,7 +60,7 @@ func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 					Keys: []string{"wage"}, Categorical: []string{"age"}, Options: attack.Options{Targets: 10, Linkage: &attack.Linkage{}, Averaging: true}}
 				found, err := a.Run(t.Context(), new(pipeline.Progress))
 				if (found == nil) != (err != nil) {
-					t.Errorf("%v beside %v", found, err)
+					t.Errorf("Run returns both or neither of the result %v and the error %v", found, err)
 				}
 				return err
 			},
@@ -77,7 +77,7 @@ func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 					of := [3]*faulty.Calls{new(faulty.Calls), new(faulty.Calls), new(faulty.Calls)}
 					of[file] = &faulty.Calls{Name: name, N: n}
 					if err := attempt(of); !errors.Is(err, faulty.ErrCall) {
-						t.Errorf("%s by %q, file %d: %s, call %d fails: %v", what, id, file, name, n, err)
+						t.Errorf("%s by %q, file %d: %s, call %d fails: the error is %v", what, id, file, name, n, err)
 					}
 				}
 			}

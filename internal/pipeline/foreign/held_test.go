@@ -52,17 +52,17 @@ func TestCategoriesOfDictionaries(t *testing.T) {
 		c := fresh()
 		before := of(c, first)
 		if a, b := of(c, plain), of(c, dictionary); !slices.Equal(a, b) || !slices.Equal(a, before) {
-			t.Errorf("the codes are %v as texts, %v of a dictionary, %v before", a, b, before)
+			t.Errorf("codes of texts are %v, codes of a dictionary %v, want %v", a, b, before)
 		}
 		if want := []int{3, 5}; before[want[0]] != -1 || before[want[1]] != -1 || slices.Min(append(slices.Clone(before[:3]), before[4], before[6])) < 0 {
-			t.Errorf("no value is at %v in %v", want, before)
+			t.Errorf("only the codes at %v may be −1, codes are %v", want, before)
 		}
 		if before[0] != before[2] || before[0] == before[1] || before[4] == before[6] || before[0] == before[4] {
-			t.Errorf("the codes are %v", before)
+			t.Errorf("the codes are %v, want equal codes for equal texts alone", before)
 		}
 	}
 	if got := fresh().add([]int32{7}, &microdata.Column{Array: dictionary}, dictionary.Len()); len(got) != 8 || got[0] != 7 {
-		t.Errorf("added to one: %v", got)
+		t.Errorf("codes appended to one code are %v, want 8 codes, the first 7", got)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestWhatIsHeldOfAFile(t *testing.T) {
 	}
 	want, codes := []float64{1, math.NaN(), math.NaN(), math.NaN(), 5, math.NaN(), math.NaN(), 8}, []int32{0, 1, -1, 1, 0, 1, -1, 1}
 	if !slices.EqualFunc(h.numbers[0], want, func(a, b float64) bool { return a == b || a != a && b != b }) || !slices.Equal(h.codes[0], codes) || h.bad != 2 {
-		t.Errorf("held are %v and %v, %d of them bad", h.numbers[0], h.codes[0], h.bad)
+		t.Errorf("the table has the numbers %v, the codes %v and %d malformed records, want 2 malformed", h.numbers[0], h.codes[0], h.bad)
 	}
 }
 
@@ -96,7 +96,7 @@ func TestIdentitiesOfAFile(t *testing.T) {
 	bad := block(0, "x", "x", "y")
 	bad.Reject(1, "", "malformed")
 	if err := h.identify(bad, "in.csv"); err != nil || h.row["x"] != 100 || h.row["y"] != 102 || !slices.Equal(h.ids, []string{"x", "", "y"}) {
-		t.Errorf("%v: %v, %v", err, h.row, h.ids)
+		t.Errorf("identify returns %v, rows %v and identities %v", err, h.row, h.ids)
 	}
 	for _, c := range []struct {
 		block  *microdata.Block
@@ -110,7 +110,7 @@ func TestIdentitiesOfAFile(t *testing.T) {
 		err := h.identify(c.block, "in.csv")
 		var at *connectors.RecordError
 		if !errors.As(err, &at) || at.Record != c.record || at.Reason != c.reason || at.Stream != "in.csv" || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%v, want record %d: %s", err, c.record, c.reason)
+			t.Errorf("error %v, want record %d: %s", err, c.record, c.reason)
 		}
 	}
 }
@@ -126,13 +126,13 @@ func TestIdentitiesOfNumbers(t *testing.T) {
 	a, b, c := floats.NewArray(), singles.NewArray(), whole.NewArray()
 	for i, want := range []string{"7", "-12", "16777216", "0"} {
 		if idOf(a, i) != want || idOf(b, i) != want || idOf(c, i) != want {
-			t.Errorf("%s is %s, %s, %s", want, idOf(a, i), idOf(b, i), idOf(c, i))
+			t.Errorf("the identity of %s is %s, %s and %s in the three types", want, idOf(a, i), idOf(b, i), idOf(c, i))
 		}
 	}
 	floats.AppendValues([]float64{1.5, 1e21}, nil)
 	singles.Append(1.5)
 	if f, s := floats.NewArray(), singles.NewArray(); idOf(f, 0) != "1.5" || idOf(s, 0) != "1.5" || idOf(f, 1) != "1000000000000000000000" {
-		t.Errorf("fractions: %s, %s, %s", idOf(f, 0), idOf(s, 0), idOf(f, 1))
+		t.Errorf("identities of fractions are %s, %s and %s", idOf(f, 0), idOf(s, 0), idOf(f, 1))
 	}
 }
 
@@ -160,7 +160,7 @@ func TestMixedIsSplitMix64(t *testing.T) {
 	const golden = 0x9e3779b97f4a7c15
 	for state, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317, 1234567 + golden: 3203168211198807973} {
 		if got := mixed(state); got != want {
-			t.Errorf("of %d: %d, want %d", state, got, want)
+			t.Errorf("mixed(%d) = %d, want %d", state, got, want)
 		}
 	}
 }

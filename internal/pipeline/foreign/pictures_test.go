@@ -34,14 +34,14 @@ func TestDrawer(t *testing.T) {
 		return d
 	}
 	if d := kept(records, 1000); len(d.values[0]) != records*9/10 || len(d.values[1]) != records*9/10 {
-		t.Errorf("%d of %d records are kept where there is room for all", len(d.values[0]), records*9/10)
+		t.Errorf("%d of %d records are kept, want all", len(d.values[0]), records*9/10)
 	}
 	whole, cut := kept(5000, records), kept(5000, 777)
 	n := len(whole.values[0])
 	// Halving leaves the room between half full and full, up to chance: of 36,000 records, the
 	// number kept by a threshold has an SD below 70.
 	if n < 2500-350 || n > 5000 || n != len(cut.values[0]) {
-		t.Fatalf("%d and %d records are kept", n, len(cut.values[0]))
+		t.Fatalf("%d and %d records are kept, want the same number in both, from 2150 to 5000", n, len(cut.values[0]))
 	}
 	limit, below := uint64(math.MaxUint64), records
 	for below > 5000 {
@@ -58,18 +58,18 @@ func TestDrawer(t *testing.T) {
 	mean := 0.0
 	for i, v := range whole.values[0] {
 		if v != cut.values[0][i] || whole.values[1][i] != -v || int(v)%10 == 0 {
-			t.Fatalf("record %d: %v and %v, by other blocks %v", i, v, whole.values[1][i], cut.values[0][i])
+			t.Fatalf("record %d: %v and %v; with other blocks %v", i, v, whole.values[1][i], cut.values[0][i])
 		}
 		mean += v / float64(n)
 	}
 	// The mean of n of 0 … 40,000 has an SD of 11,547/√n.
 	if z := (mean - records/2) / (records / math.Sqrt(12*float64(n))); math.Abs(z) > 4.5 {
-		t.Errorf("the kept records lie %v SDs beside the middle of the file", z)
+		t.Errorf("the mean place of the kept records is %v SDs from the middle of the file", z)
 	}
 	var none *drawer
 	none.add(new(microdata.Block))
 	if none.pictures() != nil {
-		t.Error("pictures that were not requested")
+		t.Error("a nil drawer returns pictures")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestDrawer(t *testing.T) {
 func TestRoomForPictures(t *testing.T) {
 	for columns, want := range map[int]int{1: 2 << 20, 2: 1 << 20, 2000: (4 << 20) / 4000, 2097: 1000, 5000: 1000} {
 		if d := newDrawer(make([]string, columns)); d.most != want || len(d.values) != 2*columns {
-			t.Errorf("of %d columns %d records are kept, want %d", columns, d.most, want)
+			t.Errorf("for %d columns, at most %d records are kept, want %d", columns, d.most, want)
 		}
 	}
 }
@@ -91,11 +91,11 @@ func TestRecordsAtTheLimit(t *testing.T) {
 	b.Reset(0, 7, 1, 1)
 	b.Columns[0].Original.Values, b.Columns[0].Released.Values = []float64{1}, []float64{2}
 	if d.add(b); len(d.hashes) != 1 {
-		t.Error("it is not kept")
+		t.Error("the record was not kept")
 	}
 	d = newDrawer([]string{"a"})
 	d.limit, d.hashes, d.values = 12, []uint64{5, 7, 6}, [][]float64{{1, 2, 3}, {4, 5, 6}}
 	if d.halve(); !slices.Equal(d.hashes, []uint64{5, 6}) || !slices.Equal(d.values[0], []float64{1, 3}) || !slices.Equal(d.values[1], []float64{4, 6}) {
-		t.Errorf("kept are %v, %v", d.hashes, d.values)
+		t.Errorf("after halving, the hashes are %v and the values %v", d.hashes, d.values)
 	}
 }

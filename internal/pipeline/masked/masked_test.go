@@ -106,20 +106,20 @@ func TestReleasesAreJudged(t *testing.T) {
 				t.Fatal(err)
 			}
 			if values := released(t, pl, r); len(values) != 90 {
-				t.Fatalf("%s: %d values", name, len(values))
+				t.Fatalf("%s: %d values are released, want 90", name, len(values))
 			}
 			rep, err := r.Judged(t.Context(), account.Reporter{Config: p, Version: "v"}, report.Records{Read: 90, Released: 90})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rep.KeyID != key.ID() || rep.Version != "v" || len(rep.Masks) != 1 || rep.Masks[0].Records == 0 || rep.Records.Released != 90 || rep.Attack == nil || rep.Attack.Uniqueness == nil {
-				t.Errorf("%s, sample %s: %+v", name, sample, rep)
+				t.Errorf("%s, sample %s: report is %+v", name, sample, rep)
 			}
 			if c := rep.Columns[0]; len(rep.Columns) != 1 || c.Name != "wage" || c.Original.N != 90 || c.Released.N != 90 || !(float64(c.Released.SD) > 0) {
-				t.Errorf("%s, sample %s: %+v", name, sample, rep.Columns)
+				t.Errorf("%s, sample %s: columns are %+v", name, sample, rep.Columns)
 			}
 			if rep.Gate.Passed != c.passes || (rep.Withheld == "") != c.passes {
-				t.Errorf("%s, sample %s: %+v", name, sample, rep.Gate)
+				t.Errorf("%s, sample %s: gate passed is not %v: %+v", name, sample, c.passes, rep.Gate)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
 	}
 	all, some := risk("all"), risk("20")
 	if !(all.R > 0) || all.R != some.R || all.Sampled || some.Sampled {
-		t.Errorf("of all records %+v, of a sample %+v", all, some)
+		t.Errorf("risk by all records is %+v, by a sample %+v, want the same R and neither marked as sampled", all, some)
 	}
 }
 
@@ -158,16 +158,16 @@ func TestReleasesWithNothingToMeasure(t *testing.T) {
 	p := peopleOf(t, "wage: {role: other}, region: {role: other}, kind: {role: other}", "masks: [{recode: {columns: [kind], map: {a: b}, other: c}}]\n")
 	pl := plantest.New(t, p)
 	if pl.Measures() {
-		t.Fatal("there is something to measure: the test shows nothing")
+		t.Fatal("the plan has something to measure: the test checks nothing")
 	}
 	r, err := masked.Settle(t.Context(), pl, keystream.Generate(), zerolog.Nop(), new(pipeline.Progress))
 	if err != nil || r.Measured != nil || r.Chain == nil {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("Settle returns %+v and error %v, want a chain and nothing measured", r, err)
 	}
 	released(t, pl, r)
 	rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
 	if err != nil || len(rep.Columns) != 0 || rep.Records.Released != 90 || !rep.Gate.Passed {
-		t.Errorf("%+v, %v", rep, err)
+		t.Errorf("the report is %+v, error %v", rep, err)
 	}
 }
 
@@ -185,24 +185,24 @@ func TestReleasesThatCannotBeSettled(t *testing.T) {
 		var log bytes.Buffer
 		r, err := masked.Settle(ctx, plantest.New(t, p), keystream.Generate(), zerolog.New(&log), new(pipeline.Progress))
 		if err != nil && r != nil {
-			t.Errorf("%s: a release beside %v", rest, err)
+			t.Errorf("%s: Settle returns a release and the error %v", rest, err)
 		}
 		return log.String(), err
 	}
 	if said, err := settle(t.Context(), "masks: [{noise: {columns: [wage], sd: 10%}}]\n"); err != nil || !strings.Contains(said, `"column":"wage"`) {
-		t.Errorf("all values are the same: it says %q, %v", said, err)
+		t.Errorf("equal values: the log is %q (error %v), want a warning about wage", said, err)
 	}
 	if said, err := settle(t.Context(), noise); err != nil || said != "" {
-		t.Errorf("nothing is wrong: it says %q, %v", said, err)
+		t.Errorf("valid configuration: the log is %q (error %v), want nothing", said, err)
 	}
 	var wrong config.Errors
 	if _, err := settle(t.Context(), "masks: [{round: {columns: [wage], base: 0.001}}]\n"); !errors.As(err, &wrong) {
-		t.Errorf("a mask that the decimals do not allow: %v", err)
+		t.Errorf("a mask that the decimals do not allow: error %v, want config.Errors", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := settle(ended, noise); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, Settle returns %v", err)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestJudgementsEnd(t *testing.T) {
 		ctx := eventually.Ends(t.Context(), n)
 		rep, err := r.Judged(ctx, account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
 		if (rep == nil) != (err != nil) || err != nil && !ctx.Ended() {
-			t.Fatalf("ended at question %d: %v, %v", n, rep, err)
+			t.Fatalf("context ended at check %d: report %v, error %v", n, rep, err)
 		}
 		if err != nil {
 			told++
@@ -230,6 +230,6 @@ func TestJudgementsEnd(t *testing.T) {
 		}
 	}
 	if told == 0 {
-		t.Error("it was never ended: the test shows nothing")
+		t.Error("Judged never failed for an end of the context: the test checks nothing")
 	}
 }

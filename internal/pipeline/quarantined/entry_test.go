@@ -21,7 +21,7 @@ func TestEntries(t *testing.T) {
 	b.Reject(2, "debt", "middle")
 	in := InOrder(b)
 	if len(in) != 3 || in[0].Row != 0 || in[1].Row != 2 || in[2].Row != 4 {
-		t.Fatalf("%+v", in)
+		t.Fatalf("rejects in order are %+v, want rows 0, 2 and 4", in)
 	}
 	text := func(e any) string {
 		b, err := json.Marshal(e)
@@ -32,22 +32,22 @@ func TestEntries(t *testing.T) {
 	}
 	at := kafka.Partition{Topic: "in", Number: 3}
 	if got, want := text(EntryOf(at, b, in[2], false)), `{"topic":"in","partition":3,"offset":44,"column":"wage","reason":"last"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("entry %s, want %s", got, want)
 	}
 	if got, want := text(EntryOf(at, b, in[0], false)), `{"topic":"in","partition":3,"offset":40,"reason":"first"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("entry %s, want %s", got, want)
 	}
 	// The messages 6 and 7 contain records; these are the last record of one and the first of the
 	// other.
 	b.Places = []int64{6<<message.RowBits | (1<<message.RowBits - 1), 7 << message.RowBits, 7<<message.RowBits | 1, 0, 0}
 	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 0, Reason: "r"}, true)), `"offset":6,"record":`; !strings.Contains(got, want) || strings.Contains(got, `"record":0`) {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("entry %s, want %s", got, want)
 	}
 	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 1, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":1,"reason":"r"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("entry %s, want %s", got, want)
 	}
 	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 2, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":2,"reason":"r"}`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("entry %s, want %s", got, want)
 	}
 }
 
@@ -69,10 +69,10 @@ func TestEntriesOfFiles(t *testing.T) {
 	b.Reset(1, 40, 3, 1)
 	b.Reject(2, "wage", "last")
 	if got, want := FileEntryOf(files{}, b, b.Rejects[0]), (FileEntry{Stream: "b.csv", Record: 43, Column: "wage", Reason: "last"}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+		t.Errorf("entry %+v, want %+v", got, want)
 	}
 	b.Places = []int64{7, 8, 5}
 	if got, want := FileEntryOf(at{}, b, b.Rejects[0]), (FileEntry{Stream: "stored", Record: 6, Column: "wage", Reason: "last"}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+		t.Errorf("entry %+v, want %+v", got, want)
 	}
 }

@@ -44,21 +44,21 @@ func TestFileJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("tried, it leaves %v", err)
+		t.Errorf("after Connect, the output is there (os.Stat returns %v)", err)
 	}
 	result, err := Pipeline(t.Context(), p, pipeline.Options{})
 	if err != nil || result.Refused() || result.Report.Records.Released != 3 {
 		t.Fatal(err, result)
 	}
 	if text, err := os.ReadFile(out); err != nil || strings.Count(string(text), "\n") != 4 {
-		t.Errorf("released is %q, %v", text, err)
+		t.Errorf("the release is %q (error %v)", text, err)
 	}
 	gone := parsed(t, dir, "csv: {path: DIR/gone.csv}", "csv: {path: DIR/out.csv}")
 	if err := Connect(t.Context(), gone); err == nil {
-		t.Error("there is no source")
+		t.Error("the source file is missing, want an error")
 	}
 	if _, err := Pipeline(t.Context(), gone, pipeline.Options{}); err == nil {
-		t.Error("there is no source")
+		t.Error("the source file is missing, want an error")
 	}
 }
 
@@ -83,11 +83,11 @@ func TestPatience(t *testing.T) {
 	} {
 		p := parsed(t, t.TempDir(), c.source, c.sink)
 		if got, want := patient(t.Context(), p, c.usual), kafka.WithPatience(t.Context(), c.want); !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v: %v, want %v", c, got, want)
+			t.Errorf("%+v: context %v, want %v", c, got, want)
 		}
 	}
 	if jobPatience != 5*time.Minute || connectPatience != 10*time.Second {
-		t.Errorf("a job waits %v, and validate --connect %v: the doc of `patience` says otherwise", jobPatience, connectPatience)
+		t.Errorf("a job waits %v and validate --connect %v, but the doc of `patience` says 5m and 10s", jobPatience, connectPatience)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestPatienceEnds(t *testing.T) {
 		}
 		p := parsed(t, t.TempDir(), topics+until+", patience: 200ms}", sink)
 		if p.Streaming() != (until == "") {
-			t.Fatal("from topics to a topic it is a stream")
+			t.Fatal("a pipeline from topics to a topic must be a stream if it has no end")
 		}
 		for what, do := range map[string]func() error{
 			"run":     func() error { _, err := Pipeline(t.Context(), p, pipeline.Options{}); return err },
@@ -108,7 +108,7 @@ func TestPatienceEnds(t *testing.T) {
 		} {
 			var final *kafka.FinalError
 			if err := do(); !errors.As(err, &final) || !strings.Contains(err.Error(), "no broker has answered for 200ms") {
-				t.Errorf("%s%s: %v", what, until, err)
+				t.Errorf("%s%s: error %v, want a FinalError that no broker has answered", what, until, err)
 			}
 		}
 	}
