@@ -46,7 +46,7 @@ func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 	}
 	counted := located.Brackets("x")
 	if len(counted) != len(targets) || located.Values("x") != int64(len(all)) || located.Brackets("y") != nil {
-		t.Fatalf("%d brackets, %d values", len(counted), located.Values("x"))
+		t.Fatalf("the locator has %d brackets and %d values", len(counted), located.Values("x"))
 	}
 	x.Expect(&Plan{located: located})
 	for _, take := range blocks() {
@@ -56,7 +56,7 @@ func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 	for i, at := range []int{0, 89, 449, 809, 899} { // ⌈np⌉ − 1, n = 900
 		s := x.expectedIn(column, counted[i])
 		if s == nil {
-			t.Fatalf("%s is not expected", targets[i])
+			t.Fatalf("no seeker is expected for the target %s", targets[i])
 		}
 		plain := &seeker{bracket: counted[i], column: column}
 		for from := 0; from < len(all); from += 100 {
@@ -65,17 +65,17 @@ func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 		got, ok := s.holder()
 		want, there := plain.holder()
 		if got != want || !ok || !there || got.x != sorted[at] {
-			t.Errorf("%s is %v (%v), want %v (%v) of value %v", targets[i], got, ok, want, there, sorted[at])
+			t.Errorf("the record with target %s is %v (found: %v), want %v (found: %v) with the value %v", targets[i], got, ok, want, there, sorted[at])
 		}
 	}
 	other := counted[2]
 	other.Count++
 	if x.expectedIn(column, other) != nil {
-		t.Error("a bracket with another number of values is taken for the one that was expected")
+		t.Error("expectedIn accepts a bracket with another number of values")
 	}
 	b := movedBlock(0, 1)
 	b.Reject(0, "x", "for the test")
 	if x.takeExpected(b); x.expected != nil {
-		t.Error("a record was rejected, and records are still expected")
+		t.Error("seekers are still expected after a record was rejected")
 	}
 }

@@ -53,18 +53,18 @@ func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange
 func TestTheSearchForHoldersEnds(t *testing.T) {
 	_, x, _, _, join := movedRecords(t, "policy: random", 10, 7)
 	if x.kept || len(x.columns) != 1 {
-		t.Fatalf("all are kept: %+v", x)
+		t.Fatalf("want an exchange that does not keep all records, got %+v", x)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := join(ended); !errors.Is(err, context.Canceled) || len(x.columns[0].holders) != 0 {
-		t.Errorf("ended: %v, holders of %v", err, x.columns[0].holders)
+		t.Errorf("with an ended context, Join returns %v and the holders are %v, want none", err, x.columns[0].holders)
 	}
 	if err := join(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := slices.Sorted(maps.Keys(x.columns[0].holders)); len(got) == 0 {
-		t.Error("no record holds a target")
+		t.Error("no record was found that holds a target")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestReplayedExchangesAreTheSame(t *testing.T) {
 		}
 		got, want := again.columns[0].records, x.columns[0].records
 		if len(want) < 40 || !slices.Equal(got, want) {
-			t.Errorf("%s: %d records replayed, %d as they were read, and not the same", how, len(got), len(want))
+			t.Errorf("%s: %d records replayed and %d recorded while reading, want equal lists of at least 40", how, len(got), len(want))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestDeviationsAreAdded(t *testing.T) {
 			addDeviations(sums, batches)
 		}
 		if !slices.Equal(sums, want) {
-			t.Errorf("%d batches: %v, want %v", n, sums, want)
+			t.Errorf("sums of %d batches are %v, want %v", n, sums, want)
 		}
 	}
 }

@@ -62,22 +62,22 @@ func TestExchangesMerge(t *testing.T) {
 	for _, limit := range []int{-1, 6, 5} {
 		one, parts := exchangeOf(limit, a, b, c), merged(t, limit, partsOf(t, limit, nil, []*microdata.Block{a}, nil, []*microdata.Block{b, c})...)
 		if one.kept != (limit != 5) || parts.kept != one.kept || len(parts.places) != len(one.places) {
-			t.Errorf("limit %d: %d records are kept, %v; of one %d, %v", limit, len(parts.places), parts.kept, len(one.places), one.kept)
+			t.Errorf("limit %d: merged parts keep %d records (all: %v), one exchange keeps %d (all: %v)", limit, len(parts.places), parts.kept, len(one.places), one.kept)
 		}
 		square, se, ok := parts.Typical("x")
 		if s, e, known := one.Typical("x"); !ok || !known || !(math.Abs(s-square) <= 1e-12*s) || !(math.Abs(e-se) <= 1e-12*e) {
-			t.Errorf("limit %d: %v ± %v, of one %v ± %v", limit, square, se, s, e)
+			t.Errorf("limit %d: merged parts give %v ± %v, one exchange gives %v ± %v", limit, square, se, s, e)
 		}
 		for row := range int64(7) {
 			square, se, ok := parts.At("x", "max", 0, "", 0, row)
 			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok || ok != (one.kept && row < 6) {
-				t.Errorf("limit %d, record %d: %v ± %v, %v, of one %v ± %v, %v", limit, row, square, se, ok, s, e, known)
+				t.Errorf("limit %d, record %d: merged parts give %v ± %v (known: %v), one exchange gives %v ± %v (known: %v)", limit, row, square, se, ok, s, e, known)
 			}
 		}
 	}
 	var none *Exchange
 	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil, nil) != nil || none.JoinMerged(nil, nil, keystream.Key{}) != nil {
-		t.Error("where nothing is exchanged something is merged")
+		t.Error("a nil Exchange marshals or merges something, or returns an error")
 	}
 }
 
@@ -90,18 +90,18 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 	text := partsOf(t, 5, targets("p50"), []*microdata.Block{a})[0]
 	for k := range text {
 		if err := exchangeOf(5).Merge(text[:k], ofAll); err == nil {
-			t.Fatalf("cut off after %d of %d bytes", k, len(text))
+			t.Fatalf("Merge accepts a part cut off after %d of %d bytes", k, len(text))
 		}
 	}
 	two := exchangeOf(5)
 	two.columns = append(two.columns, two.columns[0])
 	if err := two.Merge(text, ofAll); err == nil {
-		t.Error("of other columns")
+		t.Error("Merge accepts a part with other columns")
 	}
 	for what, other := range map[string][]Sought{"another target": targets("p99"), "none": nil, "one more": append(targets("p50"), targets("p99")...)} {
 		x := merged(t, 5, text)
 		if err := x.Merge(partsOf(t, 5, other, nil)[0], ofAll); err == nil {
-			t.Errorf("%s is sought in the next part", what)
+			t.Errorf("Merge accepts a next part with other targets: %s", what)
 		}
 	}
 }
@@ -138,15 +138,15 @@ func TestSeekersOfParts(t *testing.T) {
 		x := merged(t, 0, partsOf(t, 0, targets, lists...)...)
 		r, ok := x.seekers[0].holder()
 		if !ok || r.square != float64(c.rank-1) {
-			t.Errorf("rank %d of %v: at %v, %v", c.rank, c.sizes, r.square, ok)
+			t.Errorf("rank %d of %v: the record is number %v (found: %v)", c.rank, c.sizes, r.square, ok)
 		}
 		x.seekers[0].bracket.Count++
 		if _, ok := x.seekers[0].holder(); ok {
-			t.Errorf("rank %d of %v: one of those that were counted is missing", c.rank, c.sizes)
+			t.Errorf("rank %d of %v: a record is found although one of the counted values is missing", c.rank, c.sizes)
 		}
 	}
 	if !new(assess.Bracket).Holds(tiny) {
-		t.Fatal("zeros have a bin of their own")
+		t.Fatal("the bin of zero must hold other small values too")
 	}
 	for name, lists := range map[string][][]*microdata.Block{
 		"first":  {{movedBlock(0, tiny)}, {zeros(1, heap)}},
@@ -158,7 +158,7 @@ func TestSeekersOfParts(t *testing.T) {
 		targets := []Sought{{Bracket: assess.Bracket{Column: "x", Target: "max", Rank: 1, Count: heap + 1}}}
 		x := merged(t, 0, partsOf(t, 0, targets, lists...)...)
 		if _, ok := x.seekers[0].holder(); ok || !x.seekers[0].lost {
-			t.Errorf("another value in a heap: %s", name)
+			t.Errorf("%s: want the seeker lost, as equal values are mixed with another one", name)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestPartsThatCannotBe(t *testing.T) {
 		var p exchangePart
 		text := partsOf(t, 5, slices.Clone(targets), []*microdata.Block{movedBlock(3, 2, 0, 8)})[0]
 		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil || len(p.Places) != 3 || len(p.Seekers) != 1 || p.Seekers[0].Seen != 1 {
-			t.Fatalf("%+v, %v", p, err)
+			t.Fatalf("the decoded part is %+v (error %v)", p, err)
 		}
 		change(&p)
 		var out bytes.Buffer
@@ -204,7 +204,7 @@ func TestPartsThatCannotBe(t *testing.T) {
 		"a place too few":       func(p *exchangePart) { p.Places = p.Places[:2] },
 	} {
 		if err := exchangeOf(5).Merge(part(change), of); (err == nil) != (name == "nothing") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("part with the change %q: Merge returns %v", name, err)
 		}
 	}
 }
@@ -215,7 +215,7 @@ func TestPartsThatKeptOneOfMany(t *testing.T) {
 	s := &seeker{bracket: assess.Bracket{Column: "x", Target: "max", Rank: 4, Count: 5}}
 	s.join(&seekerPart{Seen: 5, Alone: true, Found: packMoved([]movedRecord{{square: 1}, {square: 4}})})
 	if r, ok := s.holder(); !ok || r.square != 4 {
-		t.Errorf("it is held by %+v, %v", r, ok)
+		t.Errorf("the record is %+v (found: %v), want that with the square 4", r, ok)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	pl, x, _, measured, _ := movedRecords(t, "policy: random", 10, 0)
 	brackets := measured.Brackets("wage")
 	if x.kept || len(brackets) != 3 {
-		t.Fatalf("all are kept, or %d targets: the test shows nothing", len(brackets))
+		t.Fatalf("all records are kept, or there are %d targets instead of 3: the test checks nothing", len(brackets))
 	}
 	own := x.columns[0]
 	at := func(b assess.Bracket, square float64) *seeker {
@@ -240,16 +240,16 @@ func TestTargetsOfMergedParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(own.holders) != 2 || own.holders[brackets[0].Target].square != 1 || own.holders[brackets[1].Target].square != 2 {
-		t.Errorf("the targets are held by %+v", own.holders)
+		t.Errorf("the holders of the targets are %+v", own.holders)
 	}
 	clear(own.holders)
 	x.kept = true
 	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil || len(own.holders) != 0 {
-		t.Errorf("where all records are kept, targets are held by %+v: %v", own.holders, err)
+		t.Errorf("with all records kept, the holders are %+v (error %v), want none", own.holders, err)
 	}
 	pl.Config.Masks = append(slices.Clone(pl.Config.Masks), transform.Spec{Params: &transform.Round{Columns: []string{"gone"}, Base: new(float64)}})
 	if err := x.JoinMerged(pl, measured, keystream.Generate()); err == nil {
-		t.Error("replicates of a mask of a column that is not there")
+		t.Error("JoinMerged accepts a mask on a missing column")
 	}
 }
 
@@ -285,7 +285,7 @@ func FuzzExchangeParts(f *testing.F) {
 		}
 		x.Typical("x")
 		if square, _, ok := x.At("x", "p50", 0, "", 0, 1); ok && !(square >= 0) {
-			t.Errorf("a mean square of %v", square)
+			t.Errorf("the mean square is %v, want at least 0", square)
 		}
 	})
 }

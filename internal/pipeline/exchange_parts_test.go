@@ -49,33 +49,33 @@ func TestSeekersFindTheRecord(t *testing.T) {
 	a, b := movedBlock(0, 7, 0, 9, 0), movedBlock(100, 0, 5)
 	for rank, want := range map[int64]float64{1: 1, 2: 3, 3: 100} {
 		if got, ok := find(rank, 3, a, b); got != want || !ok {
-			t.Errorf("rank %d of the zeros is at %v, %v, want %v", rank, got, ok, want)
+			t.Errorf("rank %d of the zeros is record %v (found: %v), want %v", rank, got, ok, want)
 		}
 	}
 	if _, ok := find(1, 4, a, b); ok {
-		t.Error("one of those that were counted is missing")
+		t.Error("a record is found although one of the counted values is missing")
 	}
 	if _, ok := find(1, 2, a, b); ok {
-		t.Error("there are more than were counted")
+		t.Error("a record is found although there are more values than were counted")
 	}
 	c := movedBlock(0, 0, 0, 0)
 	c.Reject(1, "x", "for the test")
 	if got, ok := find(2, 2, c); got != 2 || !ok {
-		t.Errorf("with one rejected the second is at %v, %v", got, ok)
+		t.Errorf("with one record rejected, rank 2 is record %v (found: %v), want 2", got, ok)
 	}
 	unmoved := movedBlock(0, 0)
 	unmoved.Columns[0].Moved = microdata.Moved{}
 	if _, ok := find(1, 1, unmoved); ok {
-		t.Error("nothing is known of the record")
+		t.Error("a record is found in a block without displacements")
 	}
 	s := &seeker{bracket: zero, column: column}
 	if s.within(movedBlock(0, 1, 2)) {
-		t.Error("none of these lies in the bracket")
+		t.Error("within is true for a block without a value in the bracket")
 	}
 	rejected := movedBlock(0, 0)
 	rejected.Reject(0, "x", "for the test")
 	if s.within(rejected) {
-		t.Error("the one that does is rejected")
+		t.Error("within is true although the only record in the bracket is rejected")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestSeekersOrderByValue(t *testing.T) {
 		}
 	}
 	if !bracket.Holds(low) || !bracket.Holds(high) || bracket.Holds(2) {
-		t.Fatal("no bracket holds both values, and not all")
+		t.Fatal("the bracket must hold both values but not 2")
 	}
 	for rank, want := range map[int64]float64{1: 1, 2: 3, 3: 100, 4: 0, 5: 101} {
 		s := &seeker{bracket: bracket, column: column}
@@ -100,7 +100,7 @@ func TestSeekersOrderByValue(t *testing.T) {
 		s.take(movedBlock(0, high, low, 2, low))
 		s.take(movedBlock(100, low, high))
 		if r, ok := s.holder(); !ok || r.square != want { // the place of the record
-			t.Errorf("rank %d is at %v, %v, want %v", rank, r.square, ok, want)
+			t.Errorf("rank %d is record %v (found: %v), want %v", rank, r.square, ok, want)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 		}
 		r, ok := s.holder()
 		if !ok || r.square != float64(c.rank-1) || len(s.found) > 2 {
-			t.Errorf("rank %d of %d: at %v, %v, with %d kept", c.rank, c.n, r.square, ok, len(s.found))
+			t.Errorf("rank %d of %d: record %v (found: %v), %d records kept", c.rank, c.n, r.square, ok, len(s.found))
 		}
 	}
 	tiny := math.SmallestNonzeroFloat64
@@ -131,7 +131,7 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 		xs := make([]float64, keptInBracket)
 		xs[at] = tiny
 		if s.take(movedBlock(0, xs...)); !s.lost || len(s.found) > 0 {
-			t.Errorf("another value at %d: %d are kept", at, len(s.found))
+			t.Errorf("another value at %d: want the seeker lost, %d records are kept", at, len(s.found))
 		}
 	}
 }
@@ -161,42 +161,42 @@ func TestExchangeExpects(t *testing.T) {
 		// stay · E own + moved part; variances add up with the square of stay.
 		square, se, ok := row(i)
 		if want := 0.5*value + within; !ok || square != want || !(math.Abs(se-math.Sqrt(0.25*4+0.25)) <= 1e-15) {
-			t.Errorf("record %d: %v ± %v, %v, want %v", i, square, se, ok, want)
+			t.Errorf("record %d: %v ± %v (known: %v), want %v", i, square, se, ok, want)
 		}
 	}
 	for _, i := range []int64{-1, 1, 5} {
 		if _, _, ok := row(i); ok {
-			t.Errorf("record %d is not there", i)
+			t.Errorf("record %d is known, but it does not exist", i)
 		}
 	}
 	if square, se, ok := x.At("y", "max", 0, "", 0, 0); ok || square != 0 || se != 0 {
-		t.Error("nothing is moved of y")
+		t.Error("column y has a result although no mask moves its values")
 	}
 	if _, _, ok := x.At("x", "max", 0, "other", 0, 0); ok {
-		t.Error("the record is of another scope")
+		t.Error("a record of another scope is known")
 	}
 	group := func(rows ...int64) (float64, float64, bool) {
 		return x.Group("x", len(rows), func(i int) (string, int, int64) { return "", 0, rows[i] })
 	}
 	square, se, ok := group(0, 4)
 	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || !(math.Abs(square-want) <= 1e-12) || !(math.Abs(se-math.Sqrt(1.25)) <= 1e-12) {
-		t.Errorf("the group of 0 and 4: %v ± %v, want %v", square, se, want)
+		t.Errorf("the group of records 0 and 4: %v ± %v, want %v", square, se, want)
 	}
 	if _, _, ok := group(0, 1); ok {
-		t.Error("one of the group is not there")
+		t.Error("a group is known although one of its records does not exist")
 	}
 	if square, se, ok := x.Group("y", 0, nil); ok || square != 0 || se != 0 {
-		t.Error("nothing is moved of y")
+		t.Error("column y has a result although no mask moves its values")
 	}
 	typical, _, ok := x.Typical("x")
 	if want := (2.0 + 4 + 8 + 16 + 32) / 4.25; !ok || !(math.Abs(typical-want) <= 1e-12) {
-		t.Errorf("typical %v, want %v", typical, want)
+		t.Errorf("the typical square is %v, want %v", typical, want)
 	}
 	if _, _, ok := x.Typical("y"); ok {
-		t.Error("nothing is moved of y")
+		t.Error("column y has a result although no mask moves its values")
 	}
 	if _, _, ok := exchangeOf(-1).Typical("x"); ok {
-		t.Error("there is no record")
+		t.Error("an exchange without records has a typical square")
 	}
 }
 
@@ -209,12 +209,12 @@ func TestExchangeKnowsItsError(t *testing.T) {
 	_, se, ok := exchangeOf(-1, a, b).Typical("x")
 	// Sums by batch: 4, −3, −1; √(Σd²/m/(m−1)) over a weight of 3.
 	if want := math.Sqrt((16+9+1)/3.0/2) / 3; !ok || !(math.Abs(se-want) <= 1e-12) {
-		t.Errorf("± %v, want %v", se, want)
+		t.Errorf("the standard error is %v, want %v", se, want)
 	}
 	c := movedBlock(0, 1)
 	c.Columns[0].Moved.Deviations = [][]float32{{5}}
 	if _, se, _ := exchangeOf(-1, c).Typical("x"); se != 0 {
-		t.Errorf("one batch says nothing of its error: %v", se)
+		t.Errorf("with one batch, the standard error is %v, want 0", se)
 	}
 }
 
@@ -224,35 +224,35 @@ func TestExchangeKeepsSoManyRecords(t *testing.T) {
 	for limit, kept := range map[int]bool{-1: true, 5: true, 4: false, 0: false} {
 		x := exchangeOf(limit, movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32))
 		if x.kept != kept || kept && len(x.places) != 5 || !kept && (len(x.places) > 0 || len(x.columns[0].records) > 0) {
-			t.Errorf("of 5 records, at most %d: kept %v, %d places", limit, x.kept, len(x.places))
+			t.Errorf("5 records, limit %d: all kept: %v, %d places", limit, x.kept, len(x.places))
 		}
 		x.columns[0].holders["max"] = movedRecord{x: 3, stay: 1}
 		square, se, ok := x.At("x", "max", 0, "", 0, 4)
 		switch {
 		case kept && (!ok || square != 16+4):
-			t.Errorf("the record itself: %v, %v", square, ok)
+			t.Errorf("with all records kept, the square is %v (known: %v), want that of the record", square, ok)
 		case !kept && (!ok || square != 3 || se != 2):
-			t.Errorf("the holder that was sought: %v ± %v, %v", square, se, ok)
+			t.Errorf("with the holder of the target: %v ± %v (known: %v), want 3 ± 2", square, se, ok)
 		}
 		if _, _, ok := x.At("x", "min", 0, "", 0, 99); ok {
-			t.Error("nobody holds it")
+			t.Error("a target without a holder has a result")
 		}
 		if _, _, ok := x.Group("x", 0, nil); ok {
-			t.Error("a group of nobody")
+			t.Error("a group without records has a result")
 		}
 	}
 	rejected := movedBlock(0, 1, 2, 3)
 	rejected.Reject(0, "x", "for the test")
 	if x := exchangeOf(2, rejected); !x.kept || len(x.places) != 2 || !slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
-		t.Errorf("a rejected record is none: kept %v, %v", x.kept, x.places)
+		t.Errorf("a rejected record is counted: all kept: %v, places %v", x.kept, x.places)
 	}
 	x := exchangeOf(-1, movedBlock(0, 1))
 	x.columns[0].own = func(float64) (float64, float64) { return math.NaN(), 0 }
 	if _, _, ok := x.At("x", "max", 0, "", 0, 0); ok {
-		t.Error("what is expected is no number")
+		t.Error("At has a result although the expected square is NaN")
 	}
 	var none *Exchange
 	if none.Add(movedBlock(0, 1)); none.Displace(movedBlock(0, 1)) != nil || none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
-		t.Error("where nothing is moved nothing is done")
+		t.Error("a nil Exchange returns an error")
 	}
 }

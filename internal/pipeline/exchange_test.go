@@ -166,7 +166,7 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 						own = se / float64(r.R) / float64(r.R)
 					}
 					if !(math.Abs(got-mean) <= 5*se+2*own+1e-9*mean) {
-						t.Errorf("%s, sampled %v: E(x−y)² %v ± %v, the simulations have %v ± %v", name, sampled, got, own, mean, se)
+						t.Errorf("%s, sampled %v: E(x−y)² is %v ± %v, the simulations give %v ± %v", name, sampled, got, own, mean, se)
 					}
 				}
 			}

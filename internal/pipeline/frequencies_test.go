@@ -19,17 +19,17 @@ func TestFrequenciesAreCounted(t *testing.T) {
 	p := people(t, columns+invariantMask)
 	pl := newPlan(t, p, true)
 	if pl.Frequencies() != nil {
-		t.Error("frequencies before a pass")
+		t.Error("the plan has frequencies before a pass")
 	}
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
 	if len(pl.Frequencies()) != 1 {
-		t.Fatal(pl.Frequencies())
+		t.Fatalf("the frequencies are %v, want those of one mask", pl.Frequencies())
 	}
 	for _, f := range pl.Frequencies() {
 		if f.Strata() != 3 {
-			t.Errorf("%d regions", f.Strata())
+			t.Errorf("%d strata, want the 3 regions", f.Strata())
 		}
 	}
 	if _, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress)); err != nil {
@@ -45,7 +45,7 @@ func TestFrequenciesAreCounted(t *testing.T) {
 	}
 	for name, n := range faulty.Each(calls.Counts()) {
 		if err := attempt(&faulty.Calls{Name: name, N: n}); err == nil && !strings.HasPrefix(name, "close") {
-			t.Errorf("%s, call %d, fails, and the frequencies are settled", name, n)
+			t.Errorf("%s, call %d fails, but Settle returns no error", name, n)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 		pl := newPlan(t, people(t, columns+c.masks), true)
 		var wrong config.Errors
 		if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	// A pipe can be read once.
@@ -72,6 +72,6 @@ func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 	pl.Source = readOnce{pl.Source}
 	var wrong config.Errors
 	if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || wrong[0].Path != "masks[0].pram.invariant" || !strings.Contains(wrong[0].Text, "give frequencies") {
-		t.Errorf("read once: %v", err)
+		t.Errorf("a source that can be read only once: error %v", err)
 	}
 }

@@ -26,17 +26,17 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 		p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n"+c.lines)
 		pl := &Plan{Config: p}
 		if got := pl.leavesOut(true); got != c.want {
-			t.Errorf("%q: left out %v, want %v", c.lines, got, c.want)
+			t.Errorf("%q: leavesOut(true) = %v, want %v", c.lines, got, c.want)
 		}
 		if pl.leavesOut(false) {
-			t.Errorf("%q: what can be counted is left out", c.lines)
+			t.Errorf("%q: leavesOut(false) is true", c.lines)
 		}
 	}
 	if text := new(IntruderColumns).Unmeasured(); text != "" {
-		t.Errorf("nothing is left out: %s", text)
+		t.Errorf("with no key left out, Unmeasured returns %q", text)
 	}
 	if text := (&IntruderColumns{Left: []string{"tags", "more"}}).Unmeasured(); !strings.HasPrefix(text, "k, individual risk and SUDA2 leave out tags, more, ") {
-		t.Errorf("two are left out: %s", text)
+		t.Errorf("with two keys left out, Unmeasured returns %q", text)
 	}
 }
 
@@ -65,12 +65,12 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 			pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
 			if c.want == "" {
 				if err != nil || pl == nil {
-					t.Errorf("%s of %s: %v", c.rule, c.keys, err)
+					t.Errorf("rule %s with keys %s: error %v, want none", c.rule, c.keys, err)
 				}
 				continue
 			}
 			if want := fmt.Sprintf("gate.rules[%d]%s", at, c.want); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s of %s: %v, want %s", c.rule, c.keys, err, want)
+				t.Errorf("rule %s with keys %s: error %v, want %s", c.rule, c.keys, err, want)
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func TestMessagesAreDeclaredPlain(t *testing.T) {
 		d := &declared{SourceConfig: p.Source.Config}
 		p.Source.Config, p.Sink.Config = d, &keyedSink{SinkConfig: p.Sink.Config, json: c.json}
 		if err := Declare(p); err != nil || d.plain != c.want {
-			t.Errorf("%s, JSON %v: plain %v, %v", c.masks, c.json, d.plain, err)
+			t.Errorf("%s, JSON sink %v: texts read as such: %v, error %v", c.masks, c.json, d.plain, err)
 		}
 	}
 }

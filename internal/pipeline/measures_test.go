@@ -61,17 +61,17 @@ func TestWhatIsMeasured(t *testing.T) {
 			kinds = append(kinds, m.Kind())
 		}
 		if o.Entire != c.entire || o.Mixes != c.mixes || (o.Replicate != nil) != c.replicate || strings.Join(kinds, " ") != c.measured || len(pl.Carry) != c.carried {
-			t.Errorf("%s: entire %v, mixes %v, replicates %v, measured are %q, carried %v", c.masks, o.Entire, o.Mixes, o.Replicate != nil, kinds, pl.Carry)
+			t.Errorf("%s: entire %v, mixes %v, replicates %v, measured masks %q, carried %v", c.masks, o.Entire, o.Mixes, o.Replicate != nil, kinds, pl.Carry)
 		}
 		for _, m := range pl.measured() {
 			if i := slices.IndexFunc(pl.Config.Masks, func(s transform.Spec) bool { return s.Kind() == m.Kind() }); m.Name != transform.Label(pl.Config.Masks, i) {
-				t.Errorf("%s: %s is called %q", c.masks, m.Kind(), m.Name)
+				t.Errorf("%s: the mask %s has the label %q", c.masks, m.Kind(), m.Name)
 			}
 		}
 		for _, name := range []string{"wage", "region", "gone"} {
 			_, known := chain.Law(name)
 			if law := LawOf(chain)(name); (law != nil) != known || name == "wage" && c.masks == noise && !known {
-				t.Errorf("%s: the law of %s is known: %v", c.masks, name, known)
+				t.Errorf("%s: the chain knows the law of %s: %v, LawOf disagrees", c.masks, name, known)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func TestWhatIsMeasured(t *testing.T) {
 		want bool
 	}{{Plan{}, false}, {Plan{Assessed: make([]assess.Column, 1)}, true}, {Plan{Intruder: IntruderColumns{Carried: []int{0}}}, true}} {
 		if c.plan.Measures() != c.want {
-			t.Errorf("%+v measures: %v", c.plan.Intruder, !c.want)
+			t.Errorf("with the intruder columns %+v, Measures() is %v", c.plan.Intruder, !c.want)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestWhoSaysDecimals(t *testing.T) {
 		column := pl.Columns[0]
 		open := c.relative || c.want == 2
 		if column.Decimals != c.want || math.IsNaN(column.SD) == open || math.IsNaN(column.Mean) == open {
-			t.Errorf("%s, %s: %+v", c.head, sd, column)
+			t.Errorf("%s, %s: column is %+v", c.head, sd, column)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestSettlingFails(t *testing.T) {
 	attempt := settling(t, p, func(pl *Plan) error {
 		chain, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress))
 		if (chain == nil) != (err != nil) {
-			t.Errorf("%v beside %v", chain, err)
+			t.Errorf("NewChain returns both or neither of the chain %v and the error %v", chain, err)
 		}
 		return err
 	})
@@ -145,7 +145,7 @@ func TestSettlingFails(t *testing.T) {
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		if err := attempt(&faulty.Calls{Name: name, N: n}); !errors.Is(err, faulty.ErrCall) {
-			t.Errorf("%s, call %d fails: %v", name, n, err)
+			t.Errorf("%s, call %d fails: the error is %v", name, n, err)
 		}
 	}
 	p = people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
@@ -154,7 +154,7 @@ func TestSettlingFails(t *testing.T) {
 	}
 	profile, err := ProfileSource(t.Context(), p.Source.Config, new(Progress))
 	if err != nil || len(profile.Columns) != 2 || profile.Columns[1].Name != "last" {
-		t.Errorf("%+v, %v", profile, err)
+		t.Errorf("the profile is %+v (error %v), want 2 columns", profile, err)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestNothingIsKnownOfAnExchange(t *testing.T) {
 	none := func(what string, square, se float64, ok bool) {
 		t.Helper()
 		if square != 0 || se != 0 || ok {
-			t.Errorf("%s: %v ± %v, %v", what, square, se, ok)
+			t.Errorf("%s: %v ± %v (known: %v), want nothing known", what, square, se, ok)
 		}
 	}
 	at := func(x *Exchange, column, target string, row int64) {
@@ -192,7 +192,7 @@ func TestNothingIsKnownOfAnExchange(t *testing.T) {
 	b.Columns[0].Moved.Deviations = [][]float32{{2, 1}, {-3, 0}}
 	// Sums by batch: 3 and −3; √(18/2/1) over a weight of 2.
 	if _, se, ok := exchangeOf(-1, b).Typical("x"); !ok || !(math.Abs(se-1.5) <= 1e-12) {
-		t.Errorf("two batches: ± %v", se)
+		t.Errorf("two batches: the standard error is %v, want 1.5", se)
 	}
 	var nothing *Exchange
 	for what, x := range map[string]*Exchange{"nothing is moved": nothing, "all are kept": kept} {
@@ -201,7 +201,7 @@ func TestNothingIsKnownOfAnExchange(t *testing.T) {
 		}
 	}
 	if err := full.locate(t.Context(), &Plan{Source: &table{once: true}}, nil, nil, nil); err != nil {
-		t.Errorf("a source that is read once: %v", err)
+		t.Errorf("a source that can be read only once: locate returns %v, want no error", err)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestExchangedColumns(t *testing.T) {
 	const swap = "{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}"
 	pl, chain, _ := plannedOf(t, columns+"masks: ["+swap+"]\nwindow: {records: 20}\n")
 	if len(pl.Assessed) != 1 || !pl.Assessed[0].Exchanged {
-		t.Fatalf("%+v", pl.Assessed)
+		t.Fatalf("assessed columns are %+v, want one that is exchanged", pl.Assessed)
 	}
 	for want, change := range map[int]func(c *assess.Column){
 		1: func(*assess.Column) {}, 0: func(c *assess.Column) { c.Masked = false }, -1: func(c *assess.Column) { c.Index++ },
@@ -219,15 +219,15 @@ func TestExchangedColumns(t *testing.T) {
 		change(&c)
 		x, err := NewExchange(chain, pl.Displacer, []assess.Column{c}, 7)
 		if err != nil || x == nil || len(x.columns) != max(0, want) || x.limit != 7 || !x.kept {
-			t.Errorf("%d: %+v, %v", want, x, err)
+			t.Errorf("want an exchange of %d columns, got %+v (error %v)", want, x, err)
 		}
 	}
 	if x, err := NewExchange(chain, nil, pl.Assessed, 7); x != nil || err != nil {
-		t.Errorf("nothing is displaced: %+v, %v", x, err)
+		t.Errorf("without a displacer, NewExchange returns %+v and error %v, want nil and nil", x, err)
 	}
 	for name, want := range map[string]bool{"wage": true, "region": false, "kind": false} {
 		if exchanged(pl.Config.Masks, name) != want {
-			t.Errorf("%s is exchanged: %v", name, !want)
+			t.Errorf("exchanged(%s) = %v", name, !want)
 		}
 	}
 	// Blocks displaced and added one by one equal blocks replayed together.
@@ -245,6 +245,6 @@ func TestExchangedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if square, _, ok := direct.Typical("wage"); !ok || !(square > 0) || len(direct.places) != 60 {
-		t.Errorf("%v of %d records", square, len(direct.places))
+		t.Errorf("the typical square is %v with %d records, want more than 0 with 60", square, len(direct.places))
 	}
 }

@@ -44,7 +44,7 @@ const swapped = "{swap: {keys: [region], attribute: kind, columns: [wage], rate:
 func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 	chain, column := chainOf(t, swapped+", {noise: {columns: [wage], sd: 3, distribution: laplace}}, {noise: {columns: [wage], sd: 4}}, {noise: {columns: [wage], sd: 50, distribution: laplace}}, {truncate: {columns: [wage], lower: 100, mode: redraw}}")
 	if _, known := chain.Law("wage"); known {
-		t.Fatal("the masks have a closed form: the test shows nothing")
+		t.Fatal("the masks have a closed form: the test checks nothing")
 	}
 	own, err := ownSquare(chain, column)
 	if err != nil {
@@ -76,13 +76,13 @@ func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 		}
 		square, noise := own(x)
 		if want := squares / 2047 / 2048; len(d) != 2048 || !(math.Abs(square-mean) <= 1e-9*mean) || !(math.Abs(noise-want) <= 1e-9*want) {
-			t.Errorf("at %v: %v, variance %v; of the %d draws %v, %v", x, square, noise, len(d), mean, want)
+			t.Errorf("at %v: mean square %v with variance %v; the %d draws give %v and %v", x, square, noise, len(d), mean, want)
 		}
 		// For a value at the bound, the draws lie on one side, and far from it on both: E d² is the
 		// variance 50², and E d⁴ of Laplace is 6 · 50⁴, so the mean of 2,048 draws has a standard
 		// deviation of √5 · 50² / √2048. In between, the bound cuts off a part.
 		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && !(math.Abs(square-2500) <= 5*sd) || x == 150.25 && square >= 2500 {
-			t.Errorf("at %v: %v", x, square)
+			t.Errorf("at %v: mean square %v, want 2500, or less near the bound", x, square)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestOwnSquareOfALaw(t *testing.T) {
 		}
 		square, noise := own(150.25)
 		if _, by := law.Moments(150.25); square != by || noise != 0 || want > 0 && !(math.Abs(square-want) <= 0.01) {
-			t.Errorf("%s: %v ± %v, the law says %v", masks, square, noise, by)
+			t.Errorf("%s: mean square %v ± %v, the law gives %v", masks, square, noise, by)
 		}
 	}
 	chain, column := chainOf(t, swapped)
@@ -107,6 +107,6 @@ func TestOwnSquareOfALaw(t *testing.T) {
 		t.Fatal(err)
 	}
 	if square, noise := own(150.25); square != 0 || noise != 0 {
-		t.Errorf("a swap alone: %v ± %v", square, noise)
+		t.Errorf("a swap alone: mean square %v ± %v, want 0", square, noise)
 	}
 }

@@ -112,12 +112,12 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		pl, err := NewPlan(p, src, false)
 		var problems config.Errors
 		if len(c.want) > 0 && (!errors.As(err, &problems) || len(problems) != len(c.want)) || len(c.want) == 0 && err != nil {
-			t.Errorf("%s%v: %v, want %q", c.rest, c.types, err, c.want)
+			t.Errorf("%s, types %v: error %v, want %q", c.rest, c.types, err, c.want)
 			continue
 		}
 		for i, want := range c.want {
 			if !strings.HasPrefix(problems[i].Error(), want) {
-				t.Errorf("problem %d: %v, want %s", i, problems[i], want)
+				t.Errorf("problem %d is %v, want %s", i, problems[i], want)
 			}
 		}
 		if err == nil {
@@ -129,7 +129,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 				}
 			}
 			if got := strings.Join(names, " "); got != "wage region kind" || !slices.Equal(pl.Masked, []string{"wage"}) {
-				t.Errorf("released are %s, masked %v", got, pl.Masked)
+				t.Errorf("the released columns are %s, the masked ones %v", got, pl.Masked)
 			}
 		}
 	}
@@ -155,14 +155,14 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 		}
 		err = pl.Settle(t.Context(), new(Progress))
 		if (err == nil) != (c.settle == "") || err != nil && !strings.HasPrefix(err.Error(), c.settle) {
-			t.Errorf("%s: %v, want %s", c.masks, err, c.settle)
+			t.Errorf("%s: Settle returns %v, want %s", c.masks, err, c.settle)
 		}
 		if err != nil {
 			continue
 		}
 		chain, err := pl.NewChain(t.Context(), key, new(Progress))
 		if (err == nil) != (c.chain == "") || err != nil && !strings.HasPrefix(err.Error(), c.chain) || (chain == nil) != (err != nil) {
-			t.Errorf("%s: %v, want %s", c.masks, err, c.chain)
+			t.Errorf("%s: NewChain returns %v, want %s", c.masks, err, c.chain)
 		}
 	}
 }
@@ -203,21 +203,21 @@ func TestValuesAreSettled(t *testing.T) {
 	}
 	seen := new(Progress)
 	if err := pl.settleValues(t.Context(), seen); err != nil || seen.Phase() != "survey" || seen.Records() != 500 {
-		t.Errorf("%v, %s of %d records", err, seen.Phase(), seen.Records())
+		t.Errorf("settleValues returns %v; the progress has the phase %s and %d records", err, seen.Phase(), seen.Records())
 	}
 	sorted := pl.Sorted()
 	if len(sorted) != 2 || !slices.Equal(sorted["wage"], wages) || len(sorted["debt"]) == 0 || sorted["debt"][0] != 501 || !slices.IsSorted(sorted["debt"]) {
 		t.Errorf("%d values of wage, want %d; debt %v …", len(sorted["wage"]), len(wages), sorted["debt"][:min(3, len(sorted["debt"]))])
 	}
 	if pl.SD("wage") != pl.Columns[0].SD || !math.IsNaN(pl.SD("gone")) {
-		t.Errorf("the standard deviation is %v, of a column that is not there %v", pl.SD("wage"), pl.SD("gone"))
+		t.Errorf("the standard deviation is %v, and for a missing column %v (want NaN)", pl.SD("wage"), pl.SD("gone"))
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if again, err := NewPlan(p, pl.Source, false); err != nil {
 		t.Fatal(err)
 	} else if err := again.Settle(ended, progress); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, Settle returns %v", err)
 	}
 }
 
@@ -271,23 +271,23 @@ func TestProfiles(t *testing.T) {
 	}
 	p := parsed(t, dir, strings.Replace(columns, "role: sensitive", "role: sensitive, unit: EUR", 1)+"masks: [{noise: {columns: [wage], sd: 1}}]\nprofile: DIR/gone.profile\n")
 	if got, want := names(p, false), "id 3 2 ; wage 3 4 ; region 3 5 "; got != want {
-		t.Errorf("of the source: %s, want %s", got, want)
+		t.Errorf("profile of the source: %s, want %s", got, want)
 	}
 	if got, want := names(p, true), "wage 3 4 EUR; region 3 5 "; got != want {
-		t.Errorf("of the configuration: %s, want %s", got, want)
+		t.Errorf("profile of the configuration's columns: %s, want %s", got, want)
 	}
 	if p.Profile == "" {
-		t.Error("the configuration has lost its profile")
+		t.Error("ProfilePipeline changed the profile in the configuration")
 	}
 	write("id,wage,region,kind\na,b,c,d\n")
 	var data *DataError
 	if _, err := ProfileSource(t.Context(), p.Source.Config, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {
-		t.Errorf("no numeric column: %v", err)
+		t.Errorf("no numeric column: error %v, want a DataError", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(p, true); !strings.HasPrefix(got, "source: ") {
-		t.Errorf("no source: %s", got)
+		t.Errorf("missing source: error %s", got)
 	}
 }

@@ -16,17 +16,17 @@ import (
 func TestProgress(t *testing.T) {
 	p := new(pipeline.Progress)
 	if p.Phase() != "" || p.Records() != 0 || p.Total() != 0 || p.Rate() != 0 {
-		t.Errorf("before anything: %q, %d of %d, %v", p.Phase(), p.Records(), p.Total(), p.Rate())
+		t.Errorf("a new Progress has the phase %q, %d of %d records and the rate %v", p.Phase(), p.Records(), p.Total(), p.Rate())
 	}
 	p.Start("profile", 7)
 	p.Add(3)
 	p.Add(4)
 	if p.Phase() != "profile" || p.Records() != 7 || p.Total() != 7 {
-		t.Errorf("%q, %d of %d", p.Phase(), p.Records(), p.Total())
+		t.Errorf("the progress has the phase %q and %d of %d records", p.Phase(), p.Records(), p.Total())
 	}
 	p.Start("mask", -1)
 	if p.Phase() != "mask" || p.Records() != 0 || p.Total() != -1 {
-		t.Errorf("%q, %d of %d", p.Phase(), p.Records(), p.Total())
+		t.Errorf("the progress has the phase %q and %d of %d records", p.Phase(), p.Records(), p.Total())
 	}
 	begun := time.Now()
 	p.Start("mask", -1)
@@ -34,11 +34,11 @@ func TestProgress(t *testing.T) {
 	eventually.True(t, "a millisecond", func() bool { return time.Since(begun) > time.Millisecond })
 	before := p.Rate()
 	if least := 1000 / time.Since(begun).Seconds(); before < least || p.Rate() > before {
-		t.Errorf("%v records a second, at least %v; later %v", before, least, p.Rate())
+		t.Errorf("%v records per second, want at least %v, and later less than that, got %v", before, least, p.Rate())
 	}
 	p.Measuring()
 	if p.Phase() != "assess" || p.Records() != 1000 || p.Total() != 1000 || p.Rate() > before || p.Rate() <= 0 {
-		t.Errorf("%q, %d of %d, %v", p.Phase(), p.Records(), p.Total(), p.Rate())
+		t.Errorf("after the last record: phase %q, %d of %d records, rate %v", p.Phase(), p.Records(), p.Total(), p.Rate())
 	}
 }
 
@@ -54,11 +54,11 @@ func TestDescribe(t *testing.T) {
 		{3, ""},
 	} {
 		if got := pipeline.Describe(c.connector); got != c.want {
-			t.Errorf("%T: %q, want %q", c.connector, got, c.want)
+			t.Errorf("description of %T is %q, want %q", c.connector, got, c.want)
 		}
 	}
 	var p config.Pipeline
 	if got := pipeline.AlsoWritten(&p); got != nil {
-		t.Errorf("nothing: %q", got)
+		t.Errorf("topics of an empty configuration are %q, want none", got)
 	}
 }

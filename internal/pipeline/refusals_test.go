@@ -37,11 +37,11 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 			var wrong config.Errors
 			want := []string{"masks[0]", "masks[1]"}[at] + c.want
 			if !c.surveyed && chain != nil || !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Path != want || strings.HasPrefix(wrong[0].Text, "masks") {
-				t.Errorf("%s: %v, want it at %s", masks, err, want)
+				t.Errorf("%s: error %v, want one at %s", masks, err, want)
 			}
 			var refused *transform.SurveyError
 			if errors.As(err, &refused) != c.surveyed {
-				t.Errorf("%s: %v is a refusal of the data: %v", masks, err, !c.surveyed)
+				t.Errorf("%s: %v is a SurveyError: %v", masks, err, !c.surveyed)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestPlacesOfErrors(t *testing.T) {
 	var data *DataError
 	for _, text := range []string{"no place", "masks[2].round: no such mask", "masks[0].noiseless: no such mask"} {
 		if err := pl.maskError(errors.New(text)); !errors.As(err, &data) || err.Error() != text {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("maskError of %q returns %v, want a DataError", text, err)
 		}
 	}
 	elsewhere, err := NewPlanAt(p, []string{"map.vary[0]", "map.vary[1]"}, pl.Source, true)
@@ -68,10 +68,10 @@ func TestPlacesOfErrors(t *testing.T) {
 	}{{pl, "masks[1].bias"}, {elsewhere, "map.vary[1]"}} {
 		var wrong config.Errors
 		if err := c.pl.maskError(errors.New(c.want + ": whole")); !errors.As(err, &wrong) || wrong[0].Path != c.want || wrong[0].Text != "whole" {
-			t.Errorf("at %s: %v", c.want, err)
+			t.Errorf("error %v, want config.Errors at %s", err, c.want)
 		}
 		if err := c.pl.SurveyError(&transform.SurveyError{Mask: 1, Text: "surveyed"}); !errors.As(err, &wrong) || wrong[0].Path != c.want || wrong[0].Text != "surveyed" {
-			t.Errorf("at %s: %v", c.want, err)
+			t.Errorf("error %v, want config.Errors at %s", err, c.want)
 		}
 	}
 }
@@ -86,11 +86,11 @@ func TestPercentagesOfNothing(t *testing.T) {
 		}
 		pl := newPlan(t, p, true)
 		if err := pl.Settle(t.Context(), new(Progress)); err != nil {
-			t.Errorf("%q: %v", rows, err)
+			t.Errorf("rows %q: Settle returns %v", rows, err)
 			continue
 		}
 		if sd := pl.SD("wage"); !slices.Equal(pl.Constant, want) || (sd > 0) != (rows == "R1,5,a,b\nR2,6,a,c\n") || !(sd >= 0) {
-			t.Errorf("%q: a standard deviation of %v, constant are %v, want %v", rows, sd, pl.Constant, want)
+			t.Errorf("rows %q: SD %v, constant columns %v, want %v", rows, sd, pl.Constant, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestSurveyOfMasksThatNeedNone(t *testing.T) {
 	}
 	chain, err := pl.BuildChain(keystream.Generate())
 	if err != nil || chain.NeedsSurvey() {
-		t.Fatalf("the masks need a survey: the test shows nothing: %v", err)
+		t.Fatalf("the masks need a survey, so the test checks nothing (error %v)", err)
 	}
 	var seen, rejected int
 	var firsts []int64
@@ -124,7 +124,7 @@ func TestSurveyOfMasksThatNeedNone(t *testing.T) {
 		seen, rejected, firsts = seen+b.N, rejected+len(b.Rejects), append(firsts, b.First)
 	})
 	if err != nil || seen != 60 || rejected != 2 || !slices.IsSorted(firsts) || progress.Records() != 60 {
-		t.Errorf("%d records, %d rejected, from %v, %d counted: %v", seen, rejected, firsts, progress.Records(), err)
+		t.Errorf("the survey sees %d records, %d rejected, in blocks from %v; the progress counts %d; error %v", seen, rejected, firsts, progress.Records(), err)
 	}
 }
 
@@ -147,12 +147,12 @@ func TestTextsThatAreModelled(t *testing.T) {
 		pl, err := NewPlan(p, &table{fields: fieldsOf(c.types)}, true)
 		if c.want != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.types != nil && strings.Contains(err.Error(), "text that is") {
-				t.Errorf("%s: %v, want %s", c.mask, err, c.want)
+				t.Errorf("%s: error %v, want %s", c.mask, err, c.want)
 			}
 			continue
 		}
 		if err != nil {
-			t.Errorf("%s: %v", c.mask, err)
+			t.Errorf("%s: error %v, want none", c.mask, err)
 			continue
 		}
 		var carried []string
@@ -163,7 +163,7 @@ func TestTextsThatAreModelled(t *testing.T) {
 			carried = append(carried, pl.Source.Schema().Fields[pl.Layout.Read[i].Field].Name)
 		}
 		if slices.Sort(carried); !slices.Equal(carried, c.carried) {
-			t.Errorf("%s: carried are %q, want %q", c.mask, carried, c.carried)
+			t.Errorf("%s: the carried columns are %q, want %q", c.mask, carried, c.carried)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestMixedTextsBesideCategories(t *testing.T) {
 		p := parsed(t, t.TempDir(), columns+strings.Replace(by, "%s", "region", 1))
 		_, err := NewPlan(p, &mixedTexts{&table{fields: fieldsOf(nil)}, []string{c.mixed}}, true)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.mixed, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.mixed, err, c.want)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestUnmaskedColumnsThatAreMeasured(t *testing.T) {
 			}
 		}
 		if strings.Join(got, " ") != want {
-			t.Errorf("%s: measured are %q, want %s", more, got, want)
+			t.Errorf("%s: the measured columns are %q, want %s", more, got, want)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestInversionNeedsStrata(t *testing.T) {
 	for keys, want := range map[string]string{"id, region, kind": "", "region, kind": `the strata of masks[0].pram, but "id" is not`, "id, kind": `the strata of masks[0].pram, but "region" is not`} {
 		p := parsed(t, t.TempDir(), all+mask+"assess: {keys: ["+keys+"], intruder: {inversion: true}}\n")
 		if _, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", keys, err, want)
+			t.Errorf("keys %s: error %v, want %q", keys, err, want)
 		}
 	}
 }
@@ -238,22 +238,22 @@ func TestColumnsOfThePlan(t *testing.T) {
 		}
 		at, there := pl.Intruder.Index["kind"]
 		if there != held || held && (!slices.Contains(pl.Intruder.Released, at) || !slices.Contains(pl.Intruder.Carried, at)) {
-			t.Errorf("%s: %+v", more, pl.Intruder)
+			t.Errorf("%s: intruder columns are %+v", more, pl.Intruder)
 		}
 		var names []string
 		for _, i := range pl.Identity() {
 			if pl.Layout.Read[i].As != microdata.Array {
-				t.Errorf("identified by numbers in column %d", i)
+				t.Errorf("the identity column %d is not read as an array", i)
 			}
 			names = append(names, pl.Source.Schema().Fields[pl.Layout.Read[i].Field].Name)
 		}
 		if !slices.Equal(names, []string{"id", "region"}) {
-			t.Errorf("identified by %q", names)
+			t.Errorf("the identity columns are %q, want id and region", names)
 		}
 		once := map[microdata.Want]bool{}
 		for _, w := range pl.Layout.Read {
 			if w.Measured {
-				t.Errorf("%+v is read to be measured alone", w)
+				t.Errorf("%+v is read only to be measured", w)
 			}
 			if once[w] {
 				t.Errorf("%+v is read twice", w)
@@ -267,18 +267,18 @@ func TestColumnsOfThePlan(t *testing.T) {
 func TestTargetsThatAreNone(t *testing.T) {
 	pl, _, _ := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\nassess: {targets: [max]}\n")
 	if pl.located == nil || pl.newLocator() == nil {
-		t.Fatal("nothing is counted: the test shows nothing")
+		t.Fatal("no locator, so the test checks nothing")
 	}
 	for _, targets := range [][]string{{"most"}, {}} {
 		if pl.Config.Assess.Targets = targets; pl.newLocator() != nil {
-			t.Errorf("%q are counted", targets)
+			t.Errorf("a locator for the targets %q", targets)
 		}
 	}
 	if pl.Config.Assess.Targets = []string{"max"}; pl.located.Brackets("wage") == nil {
-		t.Error("no bracket")
+		t.Error("the locator has no bracket for wage")
 	}
 	pl.Assessed = []assess.Column{{Name: "wage", Index: pl.Assessed[0].Index}}
 	if pl.newLocator() != nil {
-		t.Error("what no mask changes is counted")
+		t.Error("a locator for a column that no mask changes")
 	}
 }

@@ -67,22 +67,22 @@ func newPlan(t *testing.T, p *config.Pipeline, carries bool) *Plan {
 func TestAdmitted(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 	if key, err := Admit(p, Options{}); err != nil || key.ID() == (keystream.Key{}).ID() {
-		t.Errorf("%v", err)
+		t.Errorf("Admit returns %v, or the key is the zero key", err)
 	}
 	p.Loosened = []config.Loosening{{Path: "gate", Origin: "first"}, {Path: "masks", Origin: "last"}}
 	var problems config.Errors
 	for _, err := range []error{May(p, Options{}), func() error { _, err := Admit(p, Options{}); return err }()} {
 		if !errors.As(err, &problems) || len(problems) != 2 {
-			t.Errorf("loosened: %v", err)
+			t.Errorf("loosened without leave: error %v, want two problems", err)
 		}
 	}
 	if _, err := Admit(p, Options{AllowLoosening: true}); err != nil {
-		t.Errorf("loosened with leave: %v", err)
+		t.Errorf("loosened with leave: error %v, want none", err)
 	}
 	p.Key.File += "gone"
 	var data *DataError
 	if _, err := Admit(p, Options{AllowLoosening: true}); !errors.As(err, &data) {
-		t.Errorf("no key: %v", err)
+		t.Errorf("no key: error %v, want a DataError", err)
 	}
 }
 
@@ -129,14 +129,14 @@ func TestColumnsAreDeclared(t *testing.T) {
 			got = append(got, text)
 		}
 		if strings.Join(got, " ") != c.want || d.drop != c.drop || !d.plain {
-			t.Errorf("%s: %s, drop %v, plain %v", c.rest, got, d.drop, d.plain)
+			t.Errorf("%s: declared columns %s, drop %v, plain %v", c.rest, got, d.drop, d.plain)
 		}
 	}
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nprofile: DIR/gone\n")
 	p.Source.Config = &declared{SourceConfig: p.Source.Config}
 	var data *DataError
 	if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &data) {
-		t.Errorf("no profile: %v, %v", src, err)
+		t.Errorf("missing profile: OpenSource returns %v and error %v, want a DataError", src, err)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSourcesOfPlaces(t *testing.T) {
 		p.Source.Config, p.Place = of, &config.Place{Stream: stream, Record: record}
 		var wrong config.Errors
 		if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || of.closed != 1 {
-			t.Errorf("%s: %v, closed %d times, want %s", place, err, of.closed, want)
+			t.Errorf("%s: error %v, source closed %d times; want the error %s and one close", place, err, of.closed, want)
 		}
 	}
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
@@ -184,7 +184,7 @@ func TestSourcesOfPlaces(t *testing.T) {
 		p.Place = place
 		p.Source.Config = (&faulty.Calls{Name: "open", N: 1}).Config(source)
 		if src, err := OpenSource(t.Context(), p); src != nil || !errors.Is(err, faulty.ErrCall) {
-			t.Errorf("it cannot be opened: %v", err)
+			t.Errorf("a source that cannot be opened: error %v", err)
 		}
 	}
 }
@@ -201,11 +201,11 @@ func TestTextsAreCompared(t *testing.T) {
 		{[]transform.Spec{recode, swap}, false}, {[]transform.Spec{swap, recode}, false}, {[]transform.Spec{recode, noise, swap}, false}, {[]transform.Spec{noise, noise}, false},
 	} {
 		if got := comparesTexts(c.masks); got != c.want {
-			t.Errorf("%d masks: %v, want %v", len(c.masks), got, c.want)
+			t.Errorf("comparesTexts of %d masks = %v, want %v", len(c.masks), got, c.want)
 		}
 	}
 	if putsCategories(&transform.Suppress{}) {
-		t.Error("a mask of all records puts no categories of its list")
+		t.Error("putsCategories of Suppress is true, want false")
 	}
 }
 
@@ -233,7 +233,7 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	for path, want := range map[string]bool{"stdout": true, os.DevNull: false, "out.csv": false} {
 		p.Sink.Config = &csv.SinkConfig{Path: path}
 		if got := WritesStdout(&p); got != want {
-			t.Errorf("%s: %v", path, got)
+			t.Errorf("WritesStdout for %s = %v", path, got)
 		}
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
@@ -245,10 +245,10 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 	defer func() { os.Stdout = kept }()
 	os.Stdout = null
 	if !isStdout(os.DevNull) || isStdout("/dev/zero") || isStdout(filepath.Join(t.TempDir(), "gone")) {
-		t.Error("standard output is not known by another name, or taken for another device")
+		t.Error("isStdout does not know the device of standard output, or accepts another file")
 	}
 	if null.Close(); isStdout(os.DevNull) {
-		t.Error("standard output is closed")
+		t.Error("isStdout is true for a closed standard output")
 	}
 }
 
@@ -279,23 +279,23 @@ func TestPassesFail(t *testing.T) {
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		if _, err := run(t.Context(), &faulty.Calls{Name: name, N: n}, ""); !errors.Is(err, faulty.ErrCall) {
-			t.Errorf("%s, call %d fails: %v", name, n, err)
+			t.Errorf("%s, call %d fails: the error is %v", name, n, err)
 		}
 	}
 	for _, name := range []string{"work", "first", "last"} {
 		if _, err := run(t.Context(), new(faulty.Calls), name); !errors.Is(err, errors.ErrUnsupported) {
-			t.Errorf("%s fails: %v", name, err)
+			t.Errorf("%s fails: the error is %v", name, err)
 		}
 	}
 	if seen, err := run(t.Context(), &faulty.Calls{Wraps: true}, ""); err != nil || seen != [2]int{60, 60} {
-		t.Errorf("an end that is wrapped: %v, %v", seen, err)
+		t.Errorf("a wrapped io.EOF: records %v, error %v, want all records and no error", seen, err)
 	}
 	// A cancelled pass does not check whether its data have changed, and neither does a part of an
 	// open one.
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := &faulty.Calls{Name: "read", N: 1, Cancel: cancel}
 	if _, err := run(ctx, calls, ""); !errors.Is(err, context.Canceled) || calls.Counts()["unchanged"] != 1 {
-		t.Errorf("%v, asked %d times", err, calls.Counts()["unchanged"])
+		t.Errorf("error %v, the source was checked for changes %d times, want context.Canceled and 1", err, calls.Counts()["unchanged"])
 	}
 	open := new(faulty.Calls)
 	reader, err := open.Source(pl.Source).Read(t.Context(), pl.SurveyLayout(), connectors.Cut{})
@@ -304,7 +304,7 @@ func TestPassesFail(t *testing.T) {
 	}
 	part := Flow{Source: open.Source(pl.Source), Layout: pl.SurveyLayout(), Reader: reader}
 	if err := part.Run(t.Context()); err != nil || open.Counts()["unchanged"] != 0 || open.Counts()["close the reader"] != 0 || open.Counts()["read"] != 1 {
-		t.Errorf("a part: %v, %v", err, open.Counts())
+		t.Errorf("a pass over a part: error %v, calls %v; want one read, no close and no check for changes", err, open.Counts())
 	}
 	if err := reader.Close(); err != nil {
 		t.Error(err)
@@ -316,14 +316,14 @@ func TestPassesFail(t *testing.T) {
 			break
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("ended at question %d: %v", n, err)
+			t.Errorf("context ended at check %d: error %v", n, err)
 		}
 	}
 	if _, err := run(t.Context(), &faulty.Calls{Panic: "canary"}, ""); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "in.csv, records from 1: string at ") {
-		t.Errorf("a panic: %v", err)
+		t.Errorf("a panic in a decoder: error %v, want the place without the value", err)
 	}
 	if n := cap(NewStock()); n < 4 || len(NewStock()) != n {
-		t.Errorf("a stock of %d", n)
+		t.Errorf("the stock has %d blocks, want at least 4, all of them free", n)
 	}
 }
 
@@ -360,18 +360,18 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	}
 	want := transform.Correlations{{"region", "wage"}: -1, {"kind", "wage"}: 0, {"kind", "region"}: 0}
 	if got := pl.Correlations(); len(got) != 3 || got[[2]string{"region", "wage"}] != -1 || got[[2]string{"kind", "wage"}] != 0 || got[[2]string{"kind", "region"}] != 0 {
-		t.Errorf("%v, want %v", got, want)
+		t.Errorf("correlations are %v, want %v", got, want)
 	}
 	pl.SetCorrelations(transform.Correlations{{"region", "wage"}: 0.5})
 	pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, 4}, {4, 4}}})
 	if got := pl.Correlations(); len(got) != 1 || got[[2]string{"region", "wage"}] != 0.5 {
-		t.Errorf("what is known is found again: %v", got)
+		t.Errorf("a known correlation was replaced: %v", got)
 	}
 	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} { // rounding may give more than 1
 		pl.SetCorrelations(nil)
 		pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, float64(covariance)}, {float64(covariance), 4}}})
 		if got := pl.Correlations()[[2]string{"region", "wage"}]; got != want {
-			t.Errorf("a covariance of %v is a correlation of %v, want %v", covariance, got, want)
+			t.Errorf("covariance %v gives the correlation %v, want %v", covariance, got, want)
 		}
 	}
 	var log bytes.Buffer
@@ -380,11 +380,11 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	pl.WarnOfConstant(zerolog.New(&log))
 	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`, `"column":"region","mask":`} {
 		if !strings.Contains(log.String(), text) {
-			t.Errorf("%s is in no line of %s", text, log.String())
+			t.Errorf("%s is missing in the log %s", text, log.String())
 		}
 	}
 	if strings.Contains(log.String(), `"column":"kind"`) || strings.Count(log.String(), "\n") != 6 {
-		t.Errorf("a column that the others do not tell is warned of: %s", log.String())
+		t.Errorf("want 6 warnings, none about kind, which the other columns do not determine: %s", log.String())
 	}
 }
 
@@ -441,11 +441,11 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		src := &mixedTexts{&table{fields: fieldsOf(c.types)}, c.mixed}
 		pl, err := NewPlan(p, src, true)
 		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
 	}
 	if err := (&Plan{}).SurveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).SurveyError(nil) != nil {
-		t.Errorf("an error that is not about the data: %v", err)
+		t.Errorf("SurveyError changes an error that is not about the data: %v", err)
 	}
 	// A column without any value is numeric if a mask computes with it.
 	unseen := &table{fields: fieldsOf(map[string]arrow.DataType{"wage": arrow.BinaryTypes.String})}
@@ -453,11 +453,11 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		unseen.fields[i].Unseen = true
 	}
 	if _, err := NewPlan(parsed(t, t.TempDir(), columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), unseen, true); err != nil {
-		t.Errorf("columns of no values: %v", err)
+		t.Errorf("columns without values: error %v", err)
 	}
 	for i, f := range unseen.fields {
 		if (f.Type == arrow.PrimitiveTypes.Float64) != (f.Name == "wage") {
-			t.Errorf("column %d, %s, is taken for %s", i, f.Name, f.Type)
+			t.Errorf("column %d, %s, has the type %s", i, f.Name, f.Type)
 		}
 	}
 	// The messages' key is decoded, in addition to the columns that masks need.
@@ -471,25 +471,25 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		for _, out := range pl.Layout.Release {
 			want := out.Field.Name == "wage" || out.Field.Name == key
 			if (out.Column >= 0) != want || out.Column >= 0 && out.Field.Name == key && pl.Layout.Read[out.Column].As != microdata.Array {
-				t.Errorf("by %q: %s is column %d", key, out.Field.Name, out.Column)
+				t.Errorf("key %q: the output %s has the column %d", key, out.Field.Name, out.Column)
 			}
 		}
 	}
 	p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nassess: {intruder: {linkage: {distance: gower}}}\n")
 	pl, err := NewPlan(p, &table{fields: fieldsOf(map[string]arrow.DataType{"region": nested})}, true)
 	if err != nil || !slices.Equal(pl.Intruder.Left, []string{"region"}) || len(pl.Intruder.Counted) > 0 {
-		t.Errorf("a key of lists: %v, %+v", err, pl)
+		t.Errorf("a key of lists: error %v, plan %+v, want the key left out", err, pl)
 	}
 	for i := range p.Columns {
 		p.Columns[i].Role = microdata.Identifier
 	}
 	p.Masks = nil
 	if pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil || !strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
-		t.Errorf("nothing leaves: %v, %v", pl, err)
+		t.Errorf("no released column: NewPlan returns %v and error %v", pl, err)
 	}
 	pl = &Plan{Config: new(config.Pipeline)}
 	if err := pl.surveyTwice(); err == nil || !strings.HasPrefix(err.Error(), "masks: a mask looks at all records") {
-		t.Errorf("no mask of all records: %v", err)
+		t.Errorf("without a mask that looks at all records: error %v", err)
 	}
 }
 
@@ -497,7 +497,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 func TestStable(t *testing.T) {
 	for v, want := range map[float64]float64{123456.4: 123456, 123456.6: 123457, -1.0000049: -1, 1.000006: 1.00001, math.MaxFloat64: 1.79769e308, -math.MaxFloat64: -1.79769e308, math.Inf(1): math.Inf(1), math.Inf(-1): math.Inf(-1), 0: 0, 5e-324: 5e-324} {
 		if got := stable(v); got != want {
-			t.Errorf("%v: %v, want %v", v, got, want)
+			t.Errorf("stable(%v) = %v, want %v", v, got, want)
 		}
 	}
 	if got := stable(math.NaN()); got == got {
@@ -513,10 +513,10 @@ func TestHeapsOfOtherValues(t *testing.T) {
 	s.bracket.Rank, s.bracket.Count = 2, keptInBracket+1
 	s.take(movedBlock(0, make([]float64, keptInBracket)...))
 	if s.take(movedBlock(keptInBracket, tiny)); !s.lost || len(s.found) > 0 {
-		t.Errorf("lost %v, %d are kept", s.lost, len(s.found))
+		t.Errorf("seeker lost: %v, %d records kept, want true and 0", s.lost, len(s.found))
 	}
 	if _, ok := s.holder(); ok {
-		t.Error("it has a holder")
+		t.Error("a lost seeker has a holder")
 	}
 }
 
@@ -527,6 +527,6 @@ func TestRates(t *testing.T) {
 	p.Add(1000)
 	p.since.Add(-int64(1e12)) // a thousand seconds ago
 	if got := p.Rate(); got > 1 || got < 0.9 {
-		t.Errorf("1000 records in 1000 s: %v a second", got)
+		t.Errorf("1000 records in 1000 s: the rate is %v, want about 1", got)
 	}
 }

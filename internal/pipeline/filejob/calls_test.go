@@ -92,7 +92,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			if expected := []string{"acknowledge", "close the reader", "commit", "create", "decode", "encode", "finish", "next", "read", "unchanged", "write"}; !refused {
 				for _, name := range expected {
 					if counts[name] == 0 {
-						t.Errorf("%s is never called", name)
+						t.Errorf("the run never calls %s", name)
 					}
 				}
 			}
@@ -105,18 +105,18 @@ func TestEveryCallFailsOnce(t *testing.T) {
 					switch {
 					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]): // the last check of the context before the release gets its name
 						if err != nil && !errors.Is(err, context.Canceled) {
-							t.Errorf("%s, call %d: cancelled there it returns %v", name, n, err)
+							t.Errorf("%s, call %d: cancelled in this call, the run returns %v, want no error or context.Canceled", name, n, err)
 						}
 					case cancels && (err == nil || !errors.Is(err, context.Canceled)):
-						t.Errorf("%s, call %d: cancelled there it says %v", name, n, err)
+						t.Errorf("%s, call %d: cancelled in this call, the run returns %v, want context.Canceled", name, n, err)
 					case !cancels && !errors.Is(err, faulty.ErrCall):
-						t.Errorf("%s, call %d fails, and it returns %v", name, n, err)
+						t.Errorf("%s, call %d fails, and the run returns %v, want the error of the call", name, n, err)
 					case !cancels && name == "acknowledge":
 						if !errors.As(err, &published) || !slices.Equal(left, want[:len(want)-min(1, strings.Count(strings.Join(want, " "), "s.jsonl"))]) {
-							t.Errorf("the release is published: %v, and there is %v of %v", err, left, want)
+							t.Errorf("after acknowledge failed: error %v and files %v, want PublishedError and %v", err, left, want)
 						}
 					case len(left) > 0 && !late:
-						t.Errorf("%s, call %d (cancelled %v): left is %v", name, n, cancels, left)
+						t.Errorf("%s, call %d (cancelled %v): the run leaves the files %v, want none", name, n, cancels, left)
 					}
 				}
 			}
@@ -135,7 +135,7 @@ func TestPanicsAreErrors(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if left := filesIn(t, dir); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("the run leaves the files %v, want none", left)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestShuffledReleases(t *testing.T) {
 	}
 	plain, shuffled := read("", nil), read("order: shuffled, ", nil)
 	if slices.Equal(plain, shuffled) || !slices.Equal(shuffled, read("order: shuffled, ", nil)) {
-		t.Error("the order is that of the source, or by chance")
+		t.Error("the shuffled order is that of the source, or differs between two runs")
 	}
 	same := 0
 	for i := range plain {
@@ -170,12 +170,12 @@ func TestShuffledReleases(t *testing.T) {
 		}
 	}
 	if same > 10 { // of 200, one is expected
-		t.Errorf("%d records are where they were", same)
+		t.Errorf("%d of 200 records are in their place of the source, want at most 10", same)
 	}
 	slices.Sort(plain)
 	slices.Sort(shuffled)
 	if !slices.Equal(plain, shuffled) {
-		t.Error("the records are others")
+		t.Error("the shuffled release has other records")
 	}
 	// If the order depended on the place alone, two sets of records would have one order.
 	order := func(lines []string) (ids []string) {
@@ -194,6 +194,6 @@ func TestShuffledReleases(t *testing.T) {
 		}
 	}
 	if moved < 2 { // its own line differs in any case
-		t.Error("a record that holds something else has the same place in the release")
+		t.Error("a changed record does not change the order of the release")
 	}
 }

@@ -117,11 +117,11 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 						t.Fatalf("%v: %v", pair, err)
 					}
 					if len(got) != len(want) {
-						t.Fatalf("%v: %d lines, from CSV to CSV %d", pair, len(got), len(want))
+						t.Fatalf("%v: %d lines; from CSV to CSV %d", pair, len(got), len(want))
 					}
 					for k := range want {
 						if !slices.Equal(got[k], want[k]) {
-							t.Fatalf("%v: line %d is %q, from CSV to CSV %q", pair, k+1, got[k], want[k])
+							t.Fatalf("%v: line %d is %q; from CSV to CSV %q", pair, k+1, got[k], want[k])
 						}
 					}
 				}
@@ -148,18 +148,18 @@ func TestSuppressedFile(t *testing.T) {
 	}
 	for key, n := range whole {
 		if !strings.HasPrefix(key, "/") && !strings.HasSuffix(key, "/") && n < 4 {
-			t.Errorf("%d records are complete and alike", n)
+			t.Errorf("%d records have the same complete key, want at least 4", n)
 		}
 	}
 	if missing == 0 || missing == len(rows)-1 {
-		t.Errorf("%d of %d records have missing cells: the case shows nothing", missing, len(rows)-1)
+		t.Errorf("%d of %d records have missing cells: the case checks nothing", missing, len(rows)-1)
 	}
 	u := result.Report.Attack.Uniqueness
 	if u == nil || u.MinFrequency < 4 {
-		t.Errorf("the report has k = %+v", u)
+		t.Errorf("uniqueness in the report is %+v, want a least frequency of 4 or more", u)
 	}
 	if c := result.Report.Attack.Categories; c == nil || len(c.Columns) != 2 {
-		t.Errorf("the report has of the categories' loss %+v", c)
+		t.Errorf("the loss of categories in the report is %+v, want 2 columns", c)
 	} else {
 		for _, l := range c.Columns {
 			at, lost := age, 0
@@ -172,18 +172,18 @@ func TestSuppressedFile(t *testing.T) {
 				}
 			}
 			if l.Changed != lost || l.Missing != lost || (lost > 0) != (l.Lost > 0) || !(l.Distance >= float64(lost)/300*(1-1e-12)) {
-				t.Errorf("%d cells of %s are missing, and the report says %+v", lost, l.Name, l)
+				t.Errorf("%d cells of %s are missing; the report has %+v", lost, l.Name, l)
 			}
 		}
 		if !(c.PMSE > 0 && c.PMSE < 0.25) {
-			t.Errorf("pMSE %v", c.PMSE)
+			t.Errorf("pMSE is %v, want it between 0 and 0.25", c.PMSE)
 		}
 	}
 	if n := result.Report.Masks[0].Records; n != int64(missing) {
-		t.Errorf("the report says %d records touched, %d have missing cells", n, missing)
+		t.Errorf("the report has %d changed records; %d have missing cells", n, missing)
 	}
 	if got := int(measured(result, "age").Released.Nulls); got == 0 {
-		t.Error("the report has no missing age")
+		t.Error("the report counts no missing value of age")
 	}
 }
 
@@ -195,7 +195,7 @@ func TestSuppressBeyondItsShare(t *testing.T) {
 		"\n  - suppress: {keys: [age, region], k: 301}\n":                "masks[0].suppress.k: must be at most the number of records, got 301",
 	} {
 		if _, _, err := rereleased(t, "csv", "csv", masks, "assess: {replicates: 0}"); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("got %v, want %s", err, want)
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }
@@ -209,9 +209,9 @@ func TestNoCategoriesOfMixedJSON(t *testing.T) {
 		masks: "\n  - recode: {columns: [region], map: {north: cold}, other: warm}\n", extra: "assess: {replicates: 0}"})
 	_, err := Run(context.Background(), p, pipeline.Options{})
 	if err == nil || !strings.Contains(err.Error(), "region contains JSON values of several types") {
-		t.Errorf("got %v", err)
+		t.Errorf("error %v, want one about JSON values of several types", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.jsonl")); !os.IsNotExist(err) {
-		t.Errorf("a release is there: %v", err)
+		t.Errorf("the run left a release (os.Stat returns %v)", err)
 	}
 }

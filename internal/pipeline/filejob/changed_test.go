@@ -125,18 +125,18 @@ func TestChangedSourcePublishesNothing(t *testing.T) {
 			}
 			if m.pass+m.asked == 0 {
 				if err != nil || m.passes != passes || m.times != 2*passes+1 {
-					t.Errorf("%s, %s: %v after %d passes, asked %d times", format, name, err, m.passes, m.times)
+					t.Errorf("%s, %s: error %v after %d passes and %d checks for changes", format, name, err, m.passes, m.times)
 				}
 				return
 			}
 			if !errors.Is(err, files.ErrChanged) {
-				t.Errorf("%s, %s: got %v", format, name, err)
+				t.Errorf("%s, %s: error %v, want files.ErrChanged", format, name, err)
 			}
 			if err := r.abort(); err != nil {
 				t.Error(err)
 			}
 			if left, _ := os.ReadDir(filepath.Join(dir, format)); len(left) > 0 {
-				t.Errorf("%s, %s: %v was published", format, name, left)
+				t.Errorf("%s, %s: the run left %v, want nothing", format, name, left)
 			}
 		}
 		for pass := 1; pass <= passes; pass++ {

@@ -53,11 +53,11 @@ func TestNoMeanOfCodesInPublic(t *testing.T) {
 			_, mean := column.Released.Mean.(float64)
 			_, sd := column.Released.SD.(float64)
 			if code := name == "age" && c.code; mean == code || sd == code {
-				t.Errorf("%s: %s has mean %v and SD %v", c.name, name, column.Released.Mean, column.Released.SD)
+				t.Errorf("%s: %s has the mean %v and the SD %v (want none of a column of codes)", c.name, name, column.Released.Mean, column.Released.SD)
 			}
 		}
 		if _, is := public.Columns["age"]; !is {
-			t.Errorf("%s: %s", c.name, text)
+			t.Errorf("%s: age is missing in the public report: %s", c.name, text)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestCopiesOfOneRun(t *testing.T) {
 		t.Errorf("left %v", filesIn(t, dir))
 	}
 	if want := filepath.Join(dir, "release-1.csv"); len(res.Files) != 10 || res.Files[0] != want {
-		t.Errorf("files: %v", res.Files)
+		t.Errorf("the result lists the files %v", res.Files)
 	}
 	for number := 1; number <= 3; number++ {
 		alone := t.TempDir()
@@ -55,12 +55,12 @@ func TestCopiesOfOneRun(t *testing.T) {
 		want, err1 := os.ReadFile(filepath.Join(alone, "out.csv"))
 		got, err2 := os.ReadFile(filepath.Join(dir, fmt.Sprintf("release-%d.csv", number)))
 		if err1 != nil || err2 != nil || string(got) != string(want) {
-			t.Errorf("copy %d is another release than that of the number alone: %v %v", number, err1, err2)
+			t.Errorf("copy %d differs from a release made for this number alone (errors %v, %v)", number, err1, err2)
 		}
 	}
 	first, second := filepath.Join(dir, "release-1.csv"), filepath.Join(dir, "release-2.csv")
 	if slices.Equal(columnOf(t, first, "income"), columnOf(t, second, "income")) || !slices.Equal(columnOf(t, first, "debt"), columnOf(t, second, "debt")) {
-		t.Error("copies have the same draws of income, or other ones of debt")
+		t.Error("copies must differ in income and agree in debt")
 	}
 	if n := len(res.Report.Copies); n != 3 || res.Report.Copies[2].Number != 3 || res.Report.Copies[2].Records != 300 || len(res.Report.Copies[2].Columns) < 2 {
 		t.Errorf("the report has %d copies: %+v", n, res.Report.Copies)
@@ -68,7 +68,7 @@ func TestCopiesOfOneRun(t *testing.T) {
 	for _, path := range []string{"r.json", "r.html", "r.public.json", "r.public.html"} {
 		v, err := Verify(context.Background(), filepath.Join(dir, path), "")
 		if err != nil || !v.Agree || !strings.Contains(v.Words, "copy 3: they belong together") {
-			t.Errorf("%s: %+v, %v", path, v, err)
+			t.Errorf("%s: Verify returns %+v and error %v, want agreement", path, v, err)
 		}
 	}
 	at := filepath.Join(t.TempDir(), "release-2.csv")
@@ -78,11 +78,11 @@ func TestCopiesOfOneRun(t *testing.T) {
 	}
 	write(t, at, text)
 	if v, err := Verify(context.Background(), filepath.Join(dir, "r.json"), at); err != nil || !v.Agree {
-		t.Errorf("%+v, %v", v, err)
+		t.Errorf("a copy at another path: Verify returns %+v and error %v, want agreement", v, err)
 	}
 	write(t, second, append(text, '\n'))
 	if v, err := Verify(context.Background(), filepath.Join(dir, "r.json"), ""); err != nil || v.Agree || !strings.Contains(v.Words, "copy 2: they do not") {
-		t.Errorf("a copy that was changed: %+v, %v", v, err)
+		t.Errorf("a changed copy: Verify returns %+v and error %v, want no agreement for copy 2", v, err)
 	}
 }
 
@@ -98,12 +98,12 @@ func TestCopiesAreShuffledApart(t *testing.T) {
 	}
 	for i := range orders {
 		if j := (i + 1) % 3; slices.Equal(orders[i], orders[j]) {
-			t.Errorf("copies %d and %d are in one order", i+1, j+1)
+			t.Errorf("copies %d and %d have the same order", i+1, j+1)
 		}
 		slices.Sort(orders[i])
 	}
 	if !slices.Equal(orders[0], orders[1]) || !slices.Equal(orders[0], orders[2]) {
-		t.Error("copies hold other records")
+		t.Error("the copies have different records")
 	}
 }
 
@@ -122,10 +122,10 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 		}
 		rep := together(found)
 		if rep.Gate.Passed != (bad < 0) || (rep.Withheld == "") != (bad < 0) || len(rep.Gate.Rules) != 2 || !rep.Gate.Rules[0].Passed || rep.Gate.Rules[1].Passed != (bad < 0) {
-			t.Errorf("copy %d refused: %+v, %q", bad+1, rep.Gate, rep.Withheld)
+			t.Errorf("copy %d refused: gate %+v, withheld because %q", bad+1, rep.Gate, rep.Withheld)
 		}
 		if bad >= 0 && (int(rep.Records.Read) != bad || int(rep.Gate.Rules[1].Found) != bad || rep.Copies[bad].Passed || !rep.Copies[(bad+1)%3].Passed) {
-			t.Errorf("copy %d refused: the report is of another one: %+v", bad+1, rep)
+			t.Errorf("copy %d refused: the report is that of another copy: %+v", bad+1, rep)
 		}
 	}
 	dir := t.TempDir()
@@ -180,7 +180,7 @@ func TestCopiesArePublishedAllOrNone(t *testing.T) {
 	}
 	counts, left, err := attempt("", 0)
 	if err != nil || counts["commit"] != 3 || len(left) != 7 {
-		t.Fatal(counts, left, err)
+		t.Fatalf("calls %v, files %v, error %v; want 3 commits and 7 files", counts, left, err)
 	}
 	for name, n := range faulty.Each(counts) {
 		_, left, err := attempt(name, n)
@@ -188,7 +188,7 @@ func TestCopiesArePublishedAllOrNone(t *testing.T) {
 			continue
 		}
 		if err == nil || len(left) > 0 {
-			t.Errorf("%s, call %d: left %v, %v", name, n, left, err)
+			t.Errorf("%s, call %d fails: files %v and error %v, want no files and an error", name, n, left, err)
 		}
 	}
 }

@@ -50,19 +50,19 @@ func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	before, after := stat.Correlation(x, w, nil), stat.Correlation(y, v, nil)
 	// SE of the correlation of half signal, half normal noise: below 2/√n.
 	if !(math.Abs(after-before) <= 5*2/math.Sqrt(n)) {
-		t.Errorf("correlation %v released, %v before", after, before)
+		t.Errorf("the correlation is %v released and %v original", after, before)
 	}
 	for i := range x {
 		x[i], w[i] = y[i]-x[i], v[i]-w[i]
 	}
 	if noise := stat.Correlation(x, w, nil); !(math.Abs(noise-before) <= 5/math.Sqrt(n)) {
-		t.Errorf("the noise has correlation %v, the data %v", noise, before)
+		t.Errorf("the noise has the correlation %v, the data %v", noise, before)
 	}
 	for _, name := range []string{"income", "debt"} {
 		c := measured(r, name)
 		i := slices.IndexFunc(c.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
 		if λ := float64(c.Original.SD); i < 0 || !(math.Abs(1/math.Sqrt(float64(c.Risk[i].R))/λ-1) <= 0.01) {
-			t.Errorf("%s: R by index does not say λ = %v: %+v", name, λ, c.Risk)
+			t.Errorf("%s: R by index does not give λ = %v: %+v", name, λ, c.Risk)
 		}
 	}
 
@@ -85,7 +85,7 @@ func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	first, _ := os.ReadFile(out)
 	again, err := os.ReadFile(filepath.Join(dir, "again.csv"))
 	if err != nil || !bytes.Equal(first, again) {
-		t.Errorf("a profile makes another release: %v", err)
+		t.Errorf("a run with a profile makes another release (error %v)", err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestWarnsOfDeterminedColumns(t *testing.T) {
 		for _, name := range []string{"income", "age", "debt"} {
 			want := determined && name != "debt"
 			if got := strings.Contains(log.String(), `"column":"`+name+`","mask":"noise#1","message":"the other columns`); got != want {
-				t.Errorf("determined: %v: warned of %s: %v: %s", determined, name, got, log.String())
+				t.Errorf("determined: %v; warning about %s: %v; log: %s", determined, name, got, log.String())
 			}
 		}
 	}

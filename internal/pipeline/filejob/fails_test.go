@@ -37,17 +37,17 @@ func TestWhatAJobNeeds(t *testing.T) {
 		judge := func(what string, err error) {
 			t.Helper()
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s, %s: %v, want %q", c.name, what, err, c.want)
+				t.Errorf("%s, %s: error %v, want %q", c.name, what, err, c.want)
 			}
 		}
 		judge("connecting", Connect(t.Context(), p))
 		view, err := NewPreview(t.Context(), p, 2, new(pipeline.Progress))
 		if judge("a preview", err); err != nil && view != nil {
-			t.Errorf("%s: a preview and an error", c.name)
+			t.Errorf("%s: NewPreview returns both a preview and an error", c.name)
 		}
 		result, err := Run(t.Context(), p, pipeline.Options{})
 		if judge("a run", err); err != nil && result != nil {
-			t.Errorf("%s: a result and an error", c.name)
+			t.Errorf("%s: Run returns both a result and an error", c.name)
 		}
 	}
 }
@@ -70,11 +70,11 @@ func TestFoldersNeedTheirColumn(t *testing.T) {
 		return checkPartitions(plantest.New(t, p))
 	}
 	if err := plan("key", noiseMasks); err != nil {
-		t.Errorf("it leaves as it is: %v", err)
+		t.Errorf("a released column without a mask: error %v, want none", err)
 	}
 	for name, err := range map[string]error{"an identifier": plan("identifier", noiseMasks), "masked": plan("key", noiseMasks+"  - recode: {columns: [region], map: {north: n, south: s}}\n")} {
 		if err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region, which is not released u") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

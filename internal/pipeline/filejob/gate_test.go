@@ -82,18 +82,18 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 				want = []string{"bad.jsonl", "report.json"}
 			}
 			if got := filesIn(t, dir); !slices.Equal(got, want) {
-				t.Errorf("there is %q, want %q", got, want)
+				t.Errorf("the folder has the files %q, want %q", got, want)
 			}
 			var listed []string
 			for _, path := range result.Files {
 				listed = append(listed, filepath.Base(path))
 			}
 			if sort.Strings(listed); !slices.Equal(listed, want) {
-				t.Errorf("reported as written: %q, want %q", listed, want)
+				t.Errorf("the result lists the files %q, want %q", listed, want)
 			}
 			if c.passed {
 				if rows := rowsOf(t, filepath.Join(dir, "out.csv")); len(rows) != 400 || strings.Contains(rows[0], "id=") {
-					t.Errorf("%d records, the first is %s", len(rows), rows[0])
+					t.Errorf("%d records, want 400 without id; the first is %s", len(rows), rows[0])
 				}
 			}
 		})
@@ -108,11 +108,11 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 		}
 		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1,2,30,north\nR2,2,3,30,north\nR3,4,4,31,north\n"))
 		if !runWithGate(t, dir, "rules: ["+breaks+"]").Refused() {
-			t.Error("not refused")
+			t.Error("the run is not refused")
 		}
 		after, err := os.ReadFile(filepath.Join(dir, "out.csv"))
 		if err != nil || string(after) != string(before) {
-			t.Errorf("the earlier release has changed: %v", err)
+			t.Errorf("the earlier release has changed (error %v)", err)
 		}
 	})
 }
@@ -144,10 +144,10 @@ func TestUnlistedColumnsDoNotPass(t *testing.T) {
 				var errs config.Errors
 				name := strings.Trim(unlisted, ",")
 				if err == nil || !errors.As(err, &errs) || !strings.Contains(err.Error(), "not listed: "+name+";") {
-					t.Errorf("a column that is not listed: %v", err)
+					t.Errorf("an unlisted column: error %v, want config.Errors that names it", err)
 				}
 				if _, err := os.Stat(out); err == nil {
-					t.Error("there is a release all the same")
+					t.Error("the run left a release in spite of the error")
 				}
 				s.extra = "unlisted: drop"
 				if _, err := Run(context.Background(), parse(t, dir, s), pipeline.Options{}); err != nil {
@@ -155,10 +155,10 @@ func TestUnlistedColumnsDoNotPass(t *testing.T) {
 				}
 				released, err := os.ReadFile(out)
 				if err != nil || strings.Contains(string(released), "canary") || strings.Contains(string(released), name) || strings.Contains(string(released), "R1") || strings.Contains(string(released), `id`) {
-					t.Errorf("%v: released %.200s", err, released)
+					t.Errorf("error %v, or the release has an unlisted column or an identifier: %.200s", err, released)
 				}
 				if rows := rowsOf(t, out); len(rows) != 50 || !strings.HasPrefix(rows[0], "age=30 debt=") || !strings.HasSuffix(strings.TrimSpace(rows[49]), "region=north") {
-					t.Errorf("%d rows, the first is %s", len(rows), rows[0])
+					t.Errorf("%d rows, want 50; the first is %s", len(rows), rows[0])
 				}
 			})
 		}

@@ -107,20 +107,20 @@ func TestRecordsThatAreNew(t *testing.T) {
 		for n := 1; n <= 8; n++ {
 			done, err := attempt(p, &growingConfig{p.Source.Config, &csv.SourceConfig{Path: filepath.Join(dir, "grown.csv"), Types: p.Source.Config.(*csv.SourceConfig).Types}, n})
 			if done != (err == nil) || err != nil && !strings.Contains(err.Error(), "that the first pass did not see is there now") {
-				t.Errorf("%s, more from pass %d on: %v beside %v", name, n, done, err)
+				t.Errorf("%s, more records from pass %d on: done %v, error %v", name, n, done, err)
 			}
 			if err != nil {
 				refused++
 			}
 			if left := filesIn(t, dir); err != nil && slices.Contains(left, "out.csv") {
-				t.Errorf("%s, more from pass %d on: left is %v", name, n, left)
+				t.Errorf("%s, more records from pass %d on: the run leaves the files %v, want no release", name, n, left)
 			}
 			if err := os.RemoveAll(filepath.Join(dir, "out.csv")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if refused == 0 || refused == 8 {
-			t.Errorf("%s refuses %d times", name, refused)
+			t.Errorf("%s is refused in %d of 8 cases, want some but not all", name, refused)
 		}
 	}
 }
@@ -145,31 +145,31 @@ func TestJobsThatAreRefused(t *testing.T) {
 	}
 	var wrong config.Errors
 	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" || !strings.HasPrefix(wrong[0].Text, "the source has 2 streams and does not say how its records are divided among them") {
-		t.Errorf("two streams: %v", err)
+		t.Errorf("two streams: error %v", err)
 	}
 	p.Columns.Named("region").Role = microdata.Identifier
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
-		t.Errorf("folders with names: %v beside %v", result, err)
+		t.Errorf("folders named by an identifier: result %v, error %v", result, err)
 	}
 	p.Columns.Named("region").Name = "area"
 	if done, err := rehearsed(t.Context(), p, new(faulty.Calls)); done || !errors.As(err, &wrong) {
-		t.Errorf("a column is missing: %v beside %v", done, err)
+		t.Errorf("missing column: done %v, error %v, want config.Errors", done, err)
 	}
 	const copied = "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n"
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "report: {json: DIR/file/r.json}\n")
 	write(t, filepath.Join(dir, "file"), nil)
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
-		t.Errorf("copies without a place for their report: %v beside %v", result, err)
+		t.Errorf("copies whose report cannot be created: result %v, error %v", result, err)
 	}
 	// A connection test tries the name of the first copy.
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "")
 	write(t, filepath.Join(dir, "out-2.csv", "other"), nil)
 	if err := Connect(t.Context(), p); err != nil {
-		t.Errorf("the second name is a folder: %v", err)
+		t.Errorf("the name of copy 2 is a folder: Connect returns %v, want no error", err)
 	}
 	write(t, filepath.Join(dir, "out-1.csv", "other"), nil)
 	if err := Connect(t.Context(), p); err == nil || !strings.Contains(err.Error(), "out-1.csv") {
-		t.Errorf("the first name is a folder: %v", err)
+		t.Errorf("the name of copy 1 is a folder: Connect returns %v, want an error that names it", err)
 	}
 }
 
@@ -179,10 +179,10 @@ func TestCopiesAreToldTogether(t *testing.T) {
 	found := []*report.Report{{Warnings: []string{"a"}}, {Warnings: []string{"a", "b"}}, {Warnings: []string{"c", "b", "a", "d"}}}
 	rep := together(found)
 	if want := []string{"a", "copy 2: b", "copy 3: c", "copy 3: d"}; !slices.Equal(rep.Warnings, want) {
-		t.Errorf("%q, want %q", rep.Warnings, want)
+		t.Errorf("warnings are %q, want %q", rep.Warnings, want)
 	}
 	if len(found[0].Warnings) != 1 || len(rep.Copies) != 3 {
-		t.Errorf("of the first copy %q, of %d copies", found[0].Warnings, len(rep.Copies))
+		t.Errorf("warnings of the first copy are %q, want one; the report has %d copies, want 3", found[0].Warnings, len(rep.Copies))
 	}
 }
 
@@ -197,13 +197,13 @@ func TestCopiesAreTakenBack(t *testing.T) {
 		c.runs = append(c.runs, &run{config: &config.Pipeline{Sink: config.Sink{Config: &csv.SinkConfig{Path: path}}}})
 	}
 	if err := c.takeBack(0); err != nil || len(filesIn(t, dir)) != 2 {
-		t.Errorf("none: %v, left %v", err, filesIn(t, dir))
+		t.Errorf("takeBack(0) returns %v and leaves %v, want 2 files", err, filesIn(t, dir))
 	}
 	if err := c.takeBack(2); err == nil || err.Error() != "copy 1 is published, and could not be taken back: s3://bucket/a.csv" || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
-		t.Errorf("two: %v, left %v", err, filesIn(t, dir))
+		t.Errorf("takeBack(2) returns %v and leaves %v, want c.csv alone", err, filesIn(t, dir))
 	}
 	if err := c.takeBack(4); err == nil || strings.Count(err.Error(), "is published") != 2 || !strings.Contains(err.Error(), "copy 4 is") || len(filesIn(t, dir)) > 0 {
-		t.Errorf("all: %v, left %v", err, filesIn(t, dir))
+		t.Errorf("takeBack(4) returns %v and leaves %v, want no files", err, filesIn(t, dir))
 	}
 	dir, p := job(t, "csv: {path: 'DIR/out-{copy}.csv'}", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "report: {json: DIR/r.json}\ngate: {max_quarantined: 0.9}\n")
 	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
@@ -211,13 +211,13 @@ func TestCopiesAreTakenBack(t *testing.T) {
 	}
 	var data *pipeline.DataError
 	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-3.csv")); v != nil || !errors.As(err, &data) || !strings.Contains(err.Error(), "about 2 copies") {
-		t.Errorf("a third copy: %v beside %v", v, err)
+		t.Errorf("a third copy: Verify returns %v and error %v, want a DataError", v, err)
 	}
 	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-2.csv")); err != nil || !v.Agree || !strings.HasPrefix(v.Words, "copy 2: ") {
-		t.Errorf("the second copy: %+v, %v", v, err)
+		t.Errorf("copy 2: Verify returns %+v and error %v, want agreement", v, err)
 	}
 	if got := whole(&report.Release{Folder: true, Bytes: 7, SHA256: "x"}); got != "a folder of 7 bytes, sha256 x" {
-		t.Error(got)
+		t.Errorf("whole returns %q", got)
 	}
 }
 
@@ -243,18 +243,18 @@ func TestEntriesThatWait(t *testing.T) {
 			return nil
 		})
 		if want := []string{"bad first", "bad last"}; fails == 0 && (err != nil || !slices.Equal(got, want)) || fails > 0 && (!errors.Is(err, errors.ErrUnsupported) || !slices.Equal(got, want[:fails])) {
-			t.Errorf("fails at %d: %q, %v", fails, got, err)
+			t.Errorf("note fails at entry %d: entries %q, error %v", fails, got, err)
 		}
 	}
 	if err := q.spool.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.note(func(string, []byte) error { return nil }); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the file is gone: %v", err)
+		t.Errorf("after the file was closed, note returns %v, want os.ErrClosed", err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
 	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil); q != nil || !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no place for it: %v beside %v", q, err)
+		t.Errorf("no folder for temporary files: newQuarantine returns %v and error %v", q, err)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestSnapshotsByTheClock(t *testing.T) {
 		var r *run
 		calls := &faulty.Calls{Name: "create", N: 1, Cancel: func() {
 			if r.snapshots.interval != 30*time.Second || r.snapshots.records != 0 {
-				t.Errorf("each %v, or %d records", r.snapshots.interval, r.snapshots.records)
+				t.Errorf("default interval %v and %d records, want 30s and 0", r.snapshots.interval, r.snapshots.records)
 			}
 			if r.snapshots.interval = 24 * time.Hour; due {
 				r.snapshots.last = time.Now().Add(-25 * time.Hour)
@@ -277,12 +277,12 @@ func TestSnapshotsByTheClock(t *testing.T) {
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
 		if lines := strings.Count(string(text), "\n"); err != nil || lines != map[bool]int{false: 0, true: 1}[due] {
-			t.Errorf("due %v: %d snapshots, %v", due, lines, err)
+			t.Errorf("due %v: %d snapshots were written (error %v)", due, lines, err)
 		}
 	}
 	s := &snapshots{run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{Log: "info"}, {Log: "loud"}}}}}}
 	if err := s.open(); err == nil || len(s.log) != 1 || s.log[0] != zerolog.InfoLevel {
-		t.Errorf("a level that there is not: %v, %v", err, s.log)
+		t.Errorf("unknown log level: error %v, levels %v", err, s.log)
 	}
 	// A missing folder is created with normal permissions; only the owner can read the file.
 	there, made := filepath.Join(t.TempDir(), "there"), filepath.Join(t.TempDir(), "made", "s.jsonl")
@@ -291,7 +291,7 @@ func TestSnapshotsByTheClock(t *testing.T) {
 	}
 	s = &snapshots{run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{JSONL: made}}}}}}
 	if err := s.open(); err != nil || len(s.files) != 1 {
-		t.Fatalf("%d files, %v", len(s.files), err)
+		t.Fatalf("%d files are open (error %v), want 1", len(s.files), err)
 	}
 	defer s.files[0].Close()
 	for path, want := range map[string]string{filepath.Dir(made): there, made: ""} {
@@ -304,7 +304,7 @@ func TestSnapshotsByTheClock(t *testing.T) {
 			}
 		}
 		if err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%s: %v, want %v", filepath.Base(path), err, mode)
+			t.Errorf("%s: error %v, or the mode is not %v", filepath.Base(path), err, mode)
 		}
 	}
 }
@@ -331,14 +331,14 @@ func TestReleasesAreRead(t *testing.T) {
 	}{{unreadable{}, errors.ErrUnsupported}, {unreadable{full: full}, full}} {
 		wait, stop := (&run{sink: c.sink}).complete(t.Context())
 		if content, err := wait(); content != nil || !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "sink: ") {
-			t.Errorf("%v, %v, want %v", content, err, c.want)
+			t.Errorf("content %v, error %v, want %v", content, err, c.want)
 		}
 		stop()
 	}
 	v := microdata.Vector{Values: []float64{float64(float32(0.1)), math.MaxFloat32}}
 	for want, f := range map[string]arrow.DataType{"0.1": arrow.PrimitiveTypes.Float32, "0.10000000149011612": arrow.PrimitiveTypes.Float64} {
 		if got := number(v, 0, microdata.Output{Field: microdata.Field{Type: f}}); got != want {
-			t.Errorf("%s: %s, want %s", f, got, want)
+			t.Errorf("number of type %s is written %s, want %s", f, got, want)
 		}
 	}
 }
@@ -431,16 +431,16 @@ gate: {max_quarantined: 0.5}
 			}
 			result, err := r.release(ctx)
 			if result != nil || err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v beside %v, want %s", result, err, c.want)
+				t.Errorf("result %v and error %v, want no result and %s", result, err, c.want)
 			}
 			if err := r.abort(); c.lost != errors.Is(err, os.ErrClosed) || !c.lost && err != nil {
 				t.Error(err)
 			}
 			if published := slices.Contains(filesIn(t, dir), "out.csv"); published != c.published {
-				t.Errorf("published: %v", published)
+				t.Errorf("release published: %v, want the opposite", published)
 			}
 			if got := b.committed("out"); len(got) > 0 {
-				t.Errorf("%d are released", len(got))
+				t.Errorf("%d messages are released, want none", len(got))
 			}
 		})
 	}

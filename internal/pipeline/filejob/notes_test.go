@@ -123,18 +123,18 @@ func TestNotesOfAFileJob(t *testing.T) {
 				extra: "gate: {" + c.gate + "}\nquarantine: {kafka: {topic: " + topic + "}}\nassess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\nreport: {json: " + dir + "/r.json}\n"}
 			// Connecting checks that the topics exist, and closes the connection.
 			if err := Connect(t.Context(), parseAnyway(t, dir, keyed)); (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
-				t.Errorf("connecting: %v, want %q", err, c.fails)
+				t.Errorf("Connect returns %v, want %q", err, c.fails)
 			}
 			result, err := Run(t.Context(), parseAnyway(t, dir, keyed), pipeline.Options{})
 			if err == nil && result.Refused() != (c.released == 0) {
-				t.Errorf("refused: %v", result.Refused())
+				t.Errorf("the run is refused: %v, want the opposite", result.Refused())
 			}
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
-					t.Errorf("%v, want %s", err, c.fails)
+					t.Errorf("error %v, want %s", err, c.fails)
 				}
 				if got := b.committed("out"); len(got) > 0 {
-					t.Errorf("%d are released", len(got))
+					t.Errorf("%d messages are released, want none", len(got))
 				}
 				return
 			}
@@ -142,7 +142,7 @@ func TestNotesOfAFileJob(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := b.committed("out"); len(got) != c.released || strings.Contains(strings.Join(got, ""), "canary") {
-				t.Errorf("%d are released, want %d", len(got), c.released)
+				t.Errorf("%d messages are released, want %d without the canary", len(got), c.released)
 			}
 			var places []int64
 			for _, line := range b.committed("bad") {
@@ -152,22 +152,22 @@ func TestNotesOfAFileJob(t *testing.T) {
 					Reason string
 				}
 				if err := json.Unmarshal([]byte(line), &e); err != nil || e.Column != "debt" || e.Reason == "" || strings.Contains(line, "canary") {
-					t.Errorf("%v: %s", err, line)
+					t.Errorf("quarantine entry: error %v, or a wrong column, reason or value: %s", err, line)
 				}
 				places = append(places, e.Record)
 			}
 			if !slices.Equal(places, []int64{10, 41}) {
-				t.Errorf("lost are %v", places)
+				t.Errorf("the places in quarantine are %v, want 10 and 41", places)
 			}
 			if n := len(b.committed("snaps")); n != 3 {
-				t.Errorf("%d snapshots of 60 records, one each 25", n)
+				t.Errorf("%d snapshots of 60 records with one per 25, want 3", n)
 			}
 			want := []string{"r.json", "r.public.json"}
 			if c.released == 0 {
 				want = want[:1]
 			}
 			if left := filesIn(t, dir); !slices.Equal(left, want) {
-				t.Errorf("there is %v, want %v", left, want)
+				t.Errorf("the folder has the files %v, want %v", left, want)
 			}
 		})
 	}
@@ -222,24 +222,24 @@ quarantine: {kafka: {topic: bad}}
 		return strings.Count(string(text), "\n") - 1, err
 	}
 	if n, err := run("0"); n != 0 || err != nil || at() != 0 {
-		t.Errorf("refused: %d released, %v, the group is at %d", n, err, at())
+		t.Errorf("refused: %d released, error %v, the group's offset is %d; want none, no error, 0", n, err, at())
 	}
 	fault := b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
 	_, err := run("0.5")
 	fault.Remove()
 	var published *PublishedError
 	if !errors.As(err, &published) || !errors.Is(err, kerr.GroupAuthorizationFailed) || !strings.Contains(err.Error(), "the next run reads the same records again") || at() != 0 {
-		t.Errorf("the group cannot be told: %v, it is at %d", err, at())
+		t.Errorf("the offset cannot be committed: error %v, the group's offset is %d; want PublishedError and 0", err, at())
 	}
 	if n, err := run("0.5"); n != 38 || err != nil || at() != 40 {
-		t.Errorf("%d released, %v, the group is at %d", n, err, at())
+		t.Errorf("%d messages released, error %v, the group's offset is %d; want 38, none and 40", n, err, at())
 	}
 	if n, err := run("0.5"); n != 0 || err != nil {
-		t.Errorf("again: %d released, %v", n, err)
+		t.Errorf("a second run: %d messages released, error %v, want none", n, err)
 	}
 	lost := b.committed("bad")
 	if len(lost) != 6 { // of three runs
-		t.Errorf("lost are %q", lost)
+		t.Errorf("the quarantine has the entries %q, want 6", lost)
 	}
 	for i, line := range lost {
 		if strings.Contains(line, "canary") || !strings.Contains(line, `"topic":"in"`) || !strings.Contains(line, `"offset":3`) && !strings.Contains(line, `"offset":4`) {

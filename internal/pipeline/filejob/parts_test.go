@@ -25,7 +25,7 @@ func TestQuarantineIsLeftOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := spool.WriteString("x"); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the file is still open: %v", err)
+		t.Errorf("the spool file is not closed: Write returns %v", err)
 	}
 }
 
@@ -51,13 +51,13 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 		_, err = runCounted(t.Context(), calls, p, func(of *run) { r = of })
 		text, _ := os.ReadFile(filepath.Join(dir, "s.jsonl"))
 		if left := filesIn(t, dir); err != nil && slices.Contains(left, "out.csv") {
-			t.Errorf("left is %v", left)
+			t.Errorf("the run leaves the files %v, want no release", left)
 		}
 		return strings.Count(string(text), "\n"), calls.Counts(), err
 	}
 	lines, counts, err := attempt("", 0)
 	if err != nil || lines != 3 {
-		t.Fatalf("%d snapshots, %v", lines, err)
+		t.Fatalf("%d snapshots (error %v), want 3", lines, err)
 	}
 	for _, c := range []struct {
 		name string
@@ -65,7 +65,7 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 		want int
 	}{{"encode", 1, 0}, {"close the reader", counts["close the reader"], 2}} {
 		if lines, _, err := attempt(c.name, c.n); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "assess.emit: ") || lines != c.want {
-			t.Errorf("from call %d of %s on: %d are written, %v", c.n, c.name, lines, err)
+			t.Errorf("fault from call %d of %s on: %d snapshots written, error %v", c.n, c.name, lines, err)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestSnapshotsOfEveryRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "s.jsonl")); err != nil || strings.Count(string(text), "\n") != 4 {
-		t.Errorf("of 4 records: %v\n%s", err, text)
+		t.Errorf("error %v, or not 4 snapshots:\n%s", err, text)
 	}
 }
 
@@ -108,10 +108,10 @@ func TestRehearsalsJudgeAsRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		if verdict.Passed != c.passed || !reflect.DeepEqual(*verdict, result.Report.Gate) {
-			t.Errorf("%s: rehearsed %+v, and run %+v", name, *verdict, result.Report.Gate)
+			t.Errorf("%s: the rehearsal's verdict is %+v, the run's %+v", name, *verdict, result.Report.Gate)
 		}
 		if progress.Records() != 60 || progress.Total() != 60 {
-			t.Errorf("%s: %d records of %d", name, progress.Records(), progress.Total())
+			t.Errorf("%s: the progress has %d of %d records, want 60 of 60", name, progress.Records(), progress.Total())
 		}
 	}
 }

@@ -216,7 +216,7 @@ func TestPlaces(t *testing.T) {
 				}
 				got := lines(t, filepath.Join(dir, "out.csv"))
 				if !slices.Equal(got, want) {
-					t.Errorf("%d records, want %d, and not the same", len(got), len(want))
+					t.Errorf("the release has %d records, want the %d of the reference", len(got), len(want))
 				}
 				if result.Report.Records.Released != wanted.Report.Records.Released {
 					t.Errorf("%d released, want %d", result.Report.Records.Released, wanted.Report.Records.Released)
@@ -245,7 +245,7 @@ func TestPlacesKeepTheirOrder(t *testing.T) {
 	text, _ := os.ReadFile(dir + "/out.csv")
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
 		if id := strings.Split(line, ",")[0]; i == 0 && line != "id,income,debt,age,region" || i > 0 && id != rows[i-1].ID {
-			t.Fatalf("line %d is %s", i, line)
+			t.Fatalf("line %d of the file is %s", i, line)
 		}
 	}
 }
@@ -280,7 +280,7 @@ func TestNoPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			if result.Quarantined() != int64(len(bad)) || len(lines(t, dir+"/out.csv")) != 2000-len(bad) {
-				t.Errorf("%d in quarantine, want %d", result.Quarantined(), len(bad))
+				t.Errorf("%d records in quarantine, want %d", result.Quarantined(), len(bad))
 			}
 			text, _ := os.ReadFile(dir + "/quarantine.jsonl")
 			found := 0
@@ -294,12 +294,12 @@ func TestNoPlace(t *testing.T) {
 				}
 				b, is := bad[e.Record-1]
 				if !is || e.Column != b.column || filepath.Base(e.Stream) != "in."+format || !strings.Contains(e.Reason, "holds no place") {
-					t.Errorf("printed %s", line)
+					t.Errorf("unexpected quarantine entry %s", line)
 				}
 				found++
 			}
 			if found != len(bad) || bytes.Contains(text, []byte(strconv.Itoa(1<<31))) || bytes.Contains(text, []byte("-5")) {
-				t.Errorf("the quarantine contains %s", text)
+				t.Errorf("want one quarantine entry per bad record, without values: %s", text)
 			}
 		})
 	}
@@ -322,10 +322,10 @@ func TestPlaceOfTwo(t *testing.T) {
 				}
 				_, err = Run(context.Background(), p, pipeline.Options{})
 				if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
-					t.Fatalf("returned %v", err)
+					t.Fatalf("the error is %v", err)
 				}
 				if _, err := os.Stat(dir + "/out.csv"); err == nil {
-					t.Error("a release is there")
+					t.Error("the run left a release in spite of the error")
 				}
 			})
 		}
@@ -350,7 +350,7 @@ func TestPlaceColumns(t *testing.T) {
 		_, err = Run(context.Background(), p, pipeline.Options{})
 		var problems config.Errors
 		if !errors.As(err, &problems) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: returned %v, want %s", place, err, want)
+			t.Errorf("%s: error %v, want %s", place, err, want)
 		}
 	}
 }
@@ -376,9 +376,9 @@ func TestShardsWithoutIdentity(t *testing.T) {
 	rows[199].ID = ""
 	writeCSV(t, dir+"/in.csv", rows)
 	if err := run(); err == nil || !strings.Contains(err.Error(), "shard: must not be true if records have neither identity nor place: 1 have no value") {
-		t.Errorf("returned %v", err)
+		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(dir + "/out.csv"); err == nil {
-		t.Error("a release is there")
+		t.Error("the run left a release in spite of the error")
 	}
 }

@@ -89,18 +89,18 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 		}
 		want := min(rows, 60)
 		if len(v.Released) != want || len(v.Original) != want || v.Cut != "" || !reflect.DeepEqual(v.Columns, released[0]) {
-			t.Fatalf("%d rows: %d and %d, columns %q, cut because %q", rows, len(v.Released), len(v.Original), v.Columns, v.Cut)
+			t.Fatalf("%d rows: the preview has %d released and %d original rows, the columns %q, cut because %q", rows, len(v.Released), len(v.Original), v.Columns, v.Cut)
 		}
 		if !reflect.DeepEqual(v.Columns, []string{"income", "debt", "age", "region"}) || !reflect.DeepEqual(v.Masked, []bool{true, true, false, false}) {
-			t.Errorf("columns %q, masked %v", v.Columns, v.Masked)
+			t.Errorf("the columns are %q, masked %v", v.Columns, v.Masked)
 		}
 		if rejected := 1; rows >= 31 && v.Rejected != rejected || rows < 30 && v.Rejected != 0 {
-			t.Errorf("%d rows: %d are rejected", rows, v.Rejected)
+			t.Errorf("%d rows: %d are rejected, want 1 if row 30 is among them", rows, v.Rejected)
 		}
 		for i := range want {
 			for j := range v.Columns {
 				if !sameValue(v.Released[i][j], released[i+1][j]) || !sameValue(v.Original[i][j], original[i+1][j+1]) {
-					t.Fatalf("row %d, column %s: %s of %s, and the release has %s of %s", i, v.Columns[j], v.Released[i][j], v.Original[i][j], released[i+1][j], original[i+1][j+1])
+					t.Fatalf("row %d, column %s: released %s, original %s; the release has %s, original %s", i, v.Columns[j], v.Released[i][j], v.Original[i][j], released[i+1][j], original[i+1][j+1])
 				}
 			}
 		}
@@ -163,7 +163,7 @@ func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 				}
 				v, err := NewPreview(context.Background(), p, rows, new(pipeline.Progress))
 				if err != nil || len(v.Released) != want || !strings.Contains(v.Cut, cut) || (v.Cut == "") != (cut == "") {
-					t.Fatalf("%d rows: %v, want %d, cut because %q", rows, err, want, cut)
+					t.Fatalf("%d rows: error %v, want %d rows, cut because %q", rows, err, want, cut)
 				}
 			}
 		})
@@ -185,7 +185,7 @@ func TestVerify(t *testing.T) {
 	for path, at := range map[string]string{"report.json": "", "report.public.json": "", "sub/report.html": "", "sub/report.public.html": out} { // the public report does not contain folders
 		v, err := Verify(context.Background(), filepath.Join(dir, path), at)
 		if err != nil || !v.Agree || v.Report != filepath.Join(dir, path) || v.Release != out || !strings.HasPrefix(v.Words, fmt.Sprintf("they belong together: %d bytes, sha256 ", len(text))) {
-			t.Errorf("%s: %+v, %v", path, v, err)
+			t.Errorf("%s: Verify returns %+v and error %v, want agreement", path, v, err)
 		}
 	}
 	other := filepath.Join(dir, "other.csv")
@@ -254,17 +254,17 @@ func TestVerify(t *testing.T) {
 		var data *pipeline.DataError
 		if want, is := strings.CutPrefix(c.want, "error: "); is {
 			if v != nil || !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %+v, %v, want %s", c.name, v, err, c.want)
+				t.Errorf("%s: Verify returns %+v and error %v, want %s", c.name, v, err, c.want)
 			}
 		} else if err != nil || v.Agree != c.agree || !strings.HasPrefix(v.Words, c.want) {
-			t.Errorf("%s: %+v, %v, want %s", c.name, v, err, c.want)
+			t.Errorf("%s: Verify returns %+v and error %v, want %s", c.name, v, err, c.want)
 		}
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	because := errors.New("because")
 	stop(because)
 	if _, err := Verify(ctx, whole, ""); !errors.Is(err, because) {
-		t.Errorf("stopped: %v", err)
+		t.Errorf("ended context: Verify returns %v, want the cause of the end", err)
 	}
 }
 
@@ -344,20 +344,20 @@ func TestSnapshots(t *testing.T) {
 	for every, lengths := range map[int][]int64{100: {100, 201, 250}, 125: {125, 250}, 126: {127, 250}, 249: {250}, 250: nil, 60: {60, 120, 181, 241, 250}} {
 		dir, got, log := run(t, fmt.Sprintf("assess: {every: {records: %d}, emit: [{jsonl: DIR/a/snapshots.jsonl}, {log: info}, {jsonl: DIR/b.jsonl}]}\n", every))
 		if !near(got["columns"], want["columns"]) || !reflect.DeepEqual(got["records"], want["records"]) {
-			t.Errorf("every %d: the report of the run is another", every)
+			t.Errorf("every %d: snapshots change the report of the run", every)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "a", "snapshots.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if second, err := os.ReadFile(filepath.Join(dir, "b.jsonl")); err != nil || !bytes.Equal(text, second) {
-			t.Errorf("every %d: the second file holds other lines (%v)", every, err)
+			t.Errorf("every %d: the second file has other lines (error %v)", every, err)
 		}
 		if info, err := os.Stat(filepath.Join(dir, "b.jsonl")); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("mode %v (%v)", info.Mode(), err)
+			t.Errorf("the snapshot file has the mode %v (error %v), want 0600", info.Mode(), err)
 		}
 		if n := strings.Count(log, `"level":"info"`); n != 2*len(lengths) { // one line for each of two columns
-			t.Errorf("every %d: %d on the log, want %d", every, n, len(lengths))
+			t.Errorf("every %d: %d lines in the log, want %d", every, n, len(lengths))
 		}
 		var before counts
 		var seen []int64
@@ -372,13 +372,13 @@ func TestSnapshots(t *testing.T) {
 				lost = 1
 			}
 			if s.Snapshot != int64(len(seen)) || s.Withheld != "" || s.Records.Quarantined != lost || s.Records.Released != s.Records.Read-lost {
-				t.Errorf("every %d: %+v", every, s.Records)
+				t.Errorf("every %d: a snapshot has the wrong number or records: %+v", every, s.Records)
 			}
 			if since := (counts{s.Records.Read - before.Read, s.Records.Released - before.Released, s.Records.Quarantined - before.Quarantined}); s.Window.Records != since {
-				t.Errorf("every %d: the window has %+v, want %+v", every, s.Window.Records, since)
+				t.Errorf("every %d: the window has the records %+v, want %+v", every, s.Window.Records, since)
 			}
 			if len(s.Columns) != len(s.Window.Columns) || len(s.Columns) == 0 {
-				t.Errorf("every %d: %d columns, %d in the window", every, len(s.Columns), len(s.Window.Columns))
+				t.Errorf("every %d: %d columns, but %d in the window", every, len(s.Columns), len(s.Window.Columns))
 			}
 			before = s.Records
 		}
@@ -387,17 +387,17 @@ func TestSnapshots(t *testing.T) {
 		}
 	}
 	if _, _, log := run(t, "assess: {every: {interval: 1h}, emit: [{log: debug}]}\n"); strings.Contains(log, "snapshot") {
-		t.Errorf("a snapshot before its time: %s", log)
+		t.Errorf("a snapshot was logged before its interval: %s", log)
 	}
 	for _, bad := range []string{"DIR/file/x.jsonl", "DIR"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "file"), nil)
 		p := table(t, dir, 10, strings.ReplaceAll("assess: {every: {records: 5}, emit: [{jsonl: "+bad+"}]}\ngate: {max_quarantined: 0.5}\n", "DIR", dir))
 		if _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), "assess.emit: ") {
-			t.Errorf("%s: %v", bad, err)
+			t.Errorf("%s: error %v, want one at assess.emit", bad, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
-			t.Errorf("%s: there is a release all the same", bad)
+			t.Errorf("%s: the run left a release in spite of the error", bad)
 		}
 	}
 }
@@ -430,17 +430,17 @@ func TestWhatCannotBeOpened(t *testing.T) {
 			judge := func(what string, err error) {
 				t.Helper()
 				if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
-					t.Errorf("%s: %v, want %s", what, err, c.want)
+					t.Errorf("%s: error %v, want %s", what, err, c.want)
 				}
 			}
 			judge("Connect", Connect(context.Background(), p))
 			if got := filesIn(t, dir); len(got) > 1 { // the file that blocks the name
-				t.Errorf("Connect leaves %q", got)
+				t.Errorf("Connect leaves the files %q", got)
 			}
 			_, err := Run(context.Background(), p, pipeline.Options{})
 			judge("Run", err)
 			if got := filesIn(t, dir); err != nil && len(got) > 1 {
-				t.Errorf("a run that fails leaves %q", got)
+				t.Errorf("a failed run leaves the files %q", got)
 			}
 		})
 	}

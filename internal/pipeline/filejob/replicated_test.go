@@ -34,12 +34,12 @@ func TestReplicatedUniquesOfSyntheticKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.Refused() != c.refused {
-			t.Errorf("rule %s on a sample of %s: %q", c.rule, c.sample, res.Report.Withheld)
+			t.Errorf("rule %s, sample %s: withheld because %q", c.rule, c.sample, res.Report.Withheld)
 		}
 		found := res.Report.Attack.Replicated
 		if c.sample != "all" {
 			if found != nil {
-				t.Errorf("a sample says %+v", found)
+				t.Errorf("with a sample, the measure is %+v, want none", found)
 			}
 			continue
 		}
@@ -63,7 +63,7 @@ func TestReplicatedUniquesOfSyntheticKeys(t *testing.T) {
 			}
 		}
 		if uniques < 20 || standing == 0 || standing == uniques || found == nil || found.Uniques != uniques || found.Standing != standing {
-			t.Errorf("the report says %+v, the files %d of %d", found, standing, uniques)
+			t.Errorf("the report has %+v; by the files %d of %d uniques are replicated", found, standing, uniques)
 		}
 	}
 }

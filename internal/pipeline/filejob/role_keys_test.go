@@ -55,10 +55,10 @@ func TestKeysByTheirRole(t *testing.T) {
 			counted = u.Keys
 		}
 		if linkage := rep.Attack.Linkage != nil; !slices.Equal(rep.Attack.Keys, c.linked) || !slices.Equal(counted, c.counted) || linkage != (c.linked != nil) {
-			t.Errorf("%s: %q are linked (%v), %q counted", c.name, rep.Attack.Keys, linkage, counted)
+			t.Errorf("%s: linked keys %q (linkage: %v), counted keys %q", c.name, rep.Attack.Keys, linkage, counted)
 		}
 		if warnings := strings.Join(rep.Warnings, "\n"); strings.Contains(warnings, "leave out") {
-			t.Errorf("%s: the report warns %q", c.name, warnings)
+			t.Errorf("%s: unexpected warning in %q", c.name, warnings)
 		}
 	}
 }

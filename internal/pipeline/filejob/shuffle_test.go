@@ -44,13 +44,13 @@ func TestReleasesOfOtherMasksAreShuffledApart(t *testing.T) {
 		all[name] = order(masks)
 	}
 	if n := agree(all["noise"], order(noise)); n != 200 {
-		t.Errorf("the same release again agrees in %d places", n)
+		t.Errorf("a repeated release agrees in %d places, want all 200", n)
 	}
 	for a := range all {
 		for b := range all {
 			// 60 ages: about 3 of 200 agree by chance, and almost never 20.
 			if n := agree(all[a], all[b]); a != b && n > 20 {
-				t.Errorf("%s and %s agree in %d places", a, b, n)
+				t.Errorf("the orders of %s and %s agree in %d places, want at most 20", a, b, n)
 			}
 		}
 	}

@@ -56,11 +56,11 @@ func TestTextsAreSynthesised(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res.Refused() != c.refused {
-			t.Errorf("%s, rule %s on %s: %q", c.source, c.rule, c.sample, res.Report.Withheld)
+			t.Errorf("%s, rule %s, sample %s: withheld because %q", c.source, c.rule, c.sample, res.Report.Withheld)
 		}
 		d := res.Report.Attack.Attribute
 		if len(d.Columns) != 2 || d.Columns[0].Name != "region" || d.Columns[0].Learnt.Right < 100 || d.Columns[0].HeldOut.Targets < 50 {
-			t.Errorf("%s: %+v", c.source, d)
+			t.Errorf("%s: attribute disclosure is %+v", c.source, d)
 		}
 		if c.refused {
 			continue
@@ -70,7 +70,7 @@ func TestTextsAreSynthesised(t *testing.T) {
 		mean, count := map[string]float64{}, map[string]float64{}
 		for i, r := range regions {
 			if (r == "") != (i >= 3 && i%50 == 7) {
-				t.Fatalf("record %d: region %q", i, r)
+				t.Fatalf("record %d has the region %q, want it missing in every 50th record from 7 alone", i, r)
 			}
 			if !slices.Contains(words, r) {
 				words = append(words, r)
@@ -87,7 +87,7 @@ func TestTextsAreSynthesised(t *testing.T) {
 		// The mean of 1520 to 1539: SD of at least 12, for about 400 records.
 		for r, want := range map[string]float64{"north": 1519.5, "south": 1519.5, "\u00e9st": 1419.5} {
 			if !(math.Abs(mean[r]/count[r]-want) <= 12) {
-				t.Errorf("%s: the mean of %s is %v, want %v", c.source, r, mean[r]/count[r], want)
+				t.Errorf("%s: the mean income of %s is %v, want about %v", c.source, r, mean[r]/count[r], want)
 			}
 		}
 	}

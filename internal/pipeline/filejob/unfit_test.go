@@ -35,11 +35,11 @@ func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 			extra: "assess: {replicates: 5, sample: " + sample + ", every: {records: 100}, emit: [{jsonl: " + dir + "/s.jsonl}]}\n"})
 		res, err := Run(context.Background(), p, pipeline.Options{})
 		if err != nil || res.Refused() {
-			t.Fatalf("sample %s: %v, %v", sample, res, err)
+			t.Fatalf("sample %s: result %v, error %v", sample, res, err)
 		}
 		final := measured(res, "income").Risk
 		if alone := final[0].Replicates == 0; alone == (sample == "all") || alone != final[0].Approximate {
-			t.Errorf("sample %s: the report has %+v", sample, final[0])
+			t.Errorf("sample %s: the report has the risk %+v", sample, final[0])
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "s.jsonl"))
 		if err != nil {
@@ -55,11 +55,11 @@ func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 			risk := snapshot.Columns[0].Risk[0]
 			small := lines < 5
 			if sample == "all" && ((risk.Replicates == 0) != small || risk.Approximate != small) || sample != "all" && !risk.Approximate || !(risk.R > 0) {
-				t.Errorf("sample %s, snapshot %d: %+v", sample, lines, risk)
+				t.Errorf("sample %s, snapshot %d: risk is %+v", sample, lines, risk)
 			}
 		}
 		if lines != 6 {
-			t.Errorf("%d snapshots", lines)
+			t.Errorf("%d snapshots, want 6", lines)
 		}
 	}
 }

@@ -135,18 +135,18 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 				})
 				switch {
 				case done != (err == nil):
-					t.Errorf("ended at question %d of %d: %v beside %v", n, total, done, err)
+					t.Errorf("context ended at check %d of %d: done %v, error %v", n, total, done, err)
 				case err != nil && (!ending.Ended() || !errors.Is(err, context.Canceled)):
-					t.Errorf("ended at question %d of %d: %v", n, total, err)
+					t.Errorf("context ended at check %d of %d: error %v, want context.Canceled", n, total, err)
 				case err != nil && len(left) > 0 || err == nil && !slices.Equal(left, want):
-					t.Errorf("ended at question %d of %d: left is %v, %v", n, total, left, err)
+					t.Errorf("context ended at check %d of %d: the files are %v, error %v", n, total, left, err)
 				}
 				if err != nil {
 					failures++
 				}
 			}
 			if failures < min(3, total) {
-				t.Errorf("it was ended %d times of %d questions: the test shows little", failures, total)
+				t.Errorf("the job failed for %d ends of the context in %d checks, want at least 3 (or all)", failures, total)
 			}
 		})
 	}
@@ -168,13 +168,13 @@ func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 				calls := &faulty.Calls{Name: call, N: n}
 				done, err := attempt(p, calls)
 				if done != (err == nil) {
-					t.Errorf("%s, %s, call %d: %v beside %v", name, call, n, done, err)
+					t.Errorf("%s, %s, call %d fails: done %v, error %v", name, call, n, done, err)
 				}
 				return calls.Counts(), err
 			}
 			_, p := job(t, "csv: {path: DIR/out.csv}", masks, "gate: {allow_unchanged: 1}\n")
 			if done, err := attempt(p, &faulty.Calls{Wraps: true}); err != nil || !done {
-				t.Errorf("%s: an end that is wrapped: %v", name, err)
+				t.Errorf("%s: a wrapped io.EOF: error %v, want none", name, err)
 			}
 			counts, err := try("", 0)
 			if err != nil || counts["next"] == 0 || counts["unchanged"] == 0 {
@@ -185,7 +185,7 @@ func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 					continue // it has all that it needs
 				}
 				if _, err := try(call, n); !errors.Is(err, faulty.ErrCall) {
-					t.Errorf("%s, %s, call %d fails, and it says %v", name, call, n, err)
+					t.Errorf("%s, %s, call %d fails: the error is %v", name, call, n, err)
 				}
 			}
 		}
@@ -241,23 +241,23 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 				}
 			})
 			if (result == nil) != (err != nil) {
-				t.Errorf("%s: %v beside %v", call, result, err)
+				t.Errorf("%s: Run returns both or neither of the result %v and the error %v", call, result, err)
 			}
 			return dir, result, err
 		}
 		dir, result, err := attempt(60, 30, "max_quarantined: 0.6", "finish", func(string, []*run, *account.Files) error { return nil })
 		if err != nil || !slices.Equal(filesIn(t, dir), kind.files) {
-			t.Errorf("%v, there is %v, want %v", err, filesIn(t, dir), kind.files)
+			t.Errorf("error %v, the files are %v, want %v", err, filesIn(t, dir), kind.files)
 		}
 		for _, name := range kind.files {
 			if err == nil && !slices.Contains(result.Files, filepath.Join(dir, name)) {
-				t.Errorf("%s is none of %v", name, result.Files)
+				t.Errorf("%s is missing in the files of the result: %v", name, result.Files)
 			}
 		}
 		refused := func(what, want string, err error) {
 			t.Helper()
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %v, want %s", what, err, want)
+				t.Errorf("%s: error %v, want %s", what, err, want)
 			}
 		}
 		for _, name := range kind.files {
@@ -270,7 +270,7 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 				dir, _, err := attempt(60, 30, "max_quarantined: 0.6", "encode", func(dir string, _ []*run, _ *account.Files) error { return unnamed(dir, name) })
 				refused(name+" before it is complete", kindOf, err)
 				if left := filesIn(t, dir); len(left) > 1 || len(left) == 1 && left[0] != "in.csv" {
-					t.Errorf("%s before it is complete: there is %v", name, left)
+					t.Errorf("%s before it is complete: the files are %v, want none", name, left)
 				}
 			}
 		}
@@ -287,7 +287,7 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		calls := &faulty.Calls{Name: "abort", N: 1}
 		_, p := job(t, "csv: {path: "+kind.sink+"}", kind.masks, "gate: {max_quarantined: 0}\n")
 		if result, err := meddledWith(t, p, calls, nil); result != nil || !errors.Is(err, faulty.ErrCall) {
-			t.Errorf("it cannot be withheld: %v beside %v", result, err)
+			t.Errorf("a release that cannot be withheld: result %v, error %v", result, err)
 		}
 	}
 }
@@ -299,7 +299,7 @@ func TestHoldersAreSought(t *testing.T) {
 		_, p := job(t, "csv: {path: DIR/out.csv}", swapsAll, fmt.Sprintf("gate: {allow_unchanged: 1, max_quarantined: 0.5}\nassess: {sample: %d}\n", sample))
 		o := pipeline.Options{Progress: new(pipeline.Progress)}
 		if _, err := Run(t.Context(), p, o); err != nil || o.Progress.Phase() != want || o.Progress.Records() != 60 || o.Progress.Total() != 60 && want == "assess" {
-			t.Errorf("a sample of %d: %v, %q, %d records of %d", sample, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
+			t.Errorf("a sample of %d: error %v, phase %q, %d of %d records", sample, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
 		}
 	}
 }

@@ -33,7 +33,7 @@ func columnOf(t *testing.T, path, name string) []string {
 	}
 	at := slices.Index(rows[0], name)
 	if at < 0 {
-		t.Fatalf("no column %s in %v", name, rows[0])
+		t.Fatalf("the file has no column %s, but %v", name, rows[0])
 	}
 	var values []string
 	for _, row := range rows[1:] {
@@ -69,7 +69,7 @@ func TestMicroaggregatedFile(t *testing.T) {
 		in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
 		for _, same := range []string{"age", "region"} {
 			if !slices.Equal(columnOf(t, in, same), columnOf(t, out, same)) {
-				t.Errorf("%s is another one", same)
+				t.Errorf("the column %s has changed", same)
 			}
 		}
 		region := columnOf(t, out, "region")
@@ -84,13 +84,13 @@ func TestMicroaggregatedFile(t *testing.T) {
 		}
 		for value, n := range held {
 			if n < k {
-				t.Errorf("%d records have %s", n, value)
+				t.Errorf("%d records have the value %s, want at least k", n, value)
 			}
 		}
 		debt := columnOf(t, in, "debt")
 		for i, y := range columnOf(t, out, "debt") {
 			if (debt[i] == "") != (y == "") {
-				t.Fatalf("record %d: whether debt is missing has changed", i)
+				t.Fatalf("record %d: debt is missing in only one of original and release", i)
 			}
 		}
 		column := measured(r, "income")
@@ -99,12 +99,12 @@ func TestMicroaggregatedFile(t *testing.T) {
 			if risk.Target == "typical" && risk.Knowledge == "index" {
 				found = true
 				if got := 1 / float64(risk.R); !(math.Abs(got-square) <= 1e-9*square) {
-					t.Errorf("sample %s: R says ±%v, the file ±%v", sample, math.Sqrt(got), math.Sqrt(square))
+					t.Errorf("sample %s: R gives an error of ±%v, the file ±%v", sample, math.Sqrt(got), math.Sqrt(square))
 				}
 			}
 		}
 		if !found {
-			t.Error("no R of the typical record by index")
+			t.Error("the report has no R of the typical record by index")
 		}
 	}
 }
@@ -139,17 +139,17 @@ func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
 	}
 	before, after := columnOf(t, filepath.Join(dir, "in.csv"), "income"), columnOf(t, filepath.Join(dir, "out.csv"), "income")
 	if slices.Equal(before, after) {
-		t.Error("nothing was exchanged")
+		t.Error("the column has not changed")
 	}
 	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
-		t.Error("the values of the column are not the same any more")
+		t.Error("the column has other values than before, not only another order")
 	}
 	for _, name := range []string{"income", "debt"} {
 		column := measured(r, name)
 		if len(column.Risk) == 0 || column.Risk[0].Replicates != 5 {
-			t.Errorf("%s: %+v", name, column.Risk)
+			t.Errorf("%s: risks are %+v, want 5 replicates", name, column.Risk)
 		}
 	}
 	if _, _, _, err := wholeRun(t, "\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, scope: dataset}\n  - microaggregate: {columns: [debt], k: 3}\n", "assess: {replicates: 3}"); err != nil {
@@ -175,11 +175,11 @@ func TestWholeMasksRefuse(t *testing.T) {
 		dir, _, _, err := wholeRun(t, masks, "")
 		var problems config.Errors
 		if !errors.As(err, &problems) || !strings.HasPrefix(fmt.Sprint(err), want) || !strings.Contains(fmt.Sprint(err), "(test.yaml:") {
-			t.Errorf("%s: got %v, want %s", masks, err, want)
+			t.Errorf("%s: error %v, want %s", masks, err, want)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
 		if err != nil || len(files) != 2 {
-			t.Errorf("%s: left behind %v, %v", masks, files, err)
+			t.Errorf("%s: the folder has the files %v (error %v), want 2", masks, files, err)
 		}
 	}
 }
@@ -197,23 +197,23 @@ func TestShuffledFile(t *testing.T) {
 		moved := 0
 		for i := range before {
 			if (before[i] == "") != (after[i] == "") {
-				t.Fatalf("%s: whether record %d has a value has changed", name, i)
+				t.Fatalf("%s: the value of record %d is missing in only one of original and release", name, i)
 			}
 			if before[i] != after[i] {
 				moved++
 			}
 		}
 		if shuffled := name == "income" || name == "debt"; shuffled && moved < len(before)*3/4 || !shuffled && moved > 0 {
-			t.Errorf("%s: %d of %d records have another value", name, moved, len(before))
+			t.Errorf("%s: %d of %d records have a changed value", name, moved, len(before))
 		}
 		slices.Sort(before)
 		slices.Sort(after)
 		if !slices.Equal(before, after) {
-			t.Errorf("%s: other values than before", name)
+			t.Errorf("%s: the column has other values than before, not only another order", name)
 		}
 	}
 	if column := measured(r, "income"); len(column.Risk) == 0 || column.Risk[0].Replicates != 6 || column.Risk[0].Approximate {
-		t.Errorf("%+v", column.Risk)
+		t.Errorf("risks are %+v, want 6 replicates, not approximate", column.Risk)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))
 	if err != nil {
@@ -221,7 +221,7 @@ func TestShuffledFile(t *testing.T) {
 	}
 	for _, want := range []string{"shuffling: the values of the mask's columns were given to other records", "Shuffling keeps the column’s own distribution", "with debt, shuffled together with it, and with the columns that it was shuffled on"} {
 		if !strings.Contains(strings.ReplaceAll(string(text), `\u0026`, "&"), want) {
-			t.Errorf("the note does not say: %s", want)
+			t.Errorf("the note does not contain: %s", want)
 		}
 	}
 }
@@ -247,13 +247,13 @@ func TestSyntheticFile(t *testing.T) {
 			t.Errorf("%d of %d incomes are among the original ones", same, len(after))
 		}
 		if !slices.Equal(columnOf(t, in, "age"), columnOf(t, out, "age")) {
-			t.Error("age has changed")
+			t.Error("the column age has changed")
 		}
 		column := measured(r, "income")
 		i := slices.IndexFunc(column.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
 		σ := float64(column.Original.SD)
 		if i < 0 || !(math.Abs(1/float64(column.Risk[i].R)/(2*σ*σ)-1) <= 0.05) || column.Risk[i].Replicates != 50 {
-			t.Errorf("R by index: %+v, σ %v", column.Risk, σ)
+			t.Errorf("R by index is %+v with σ %v", column.Risk, σ)
 		}
 		text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))
 		if err != nil {
@@ -261,13 +261,13 @@ func TestSyntheticFile(t *testing.T) {
 		}
 		for _, want := range []string{"T = ū + b/m", "all values were drawn from models of the data"} {
 			if !strings.Contains(string(text), want) {
-				t.Errorf("the note does not say: %s", want)
+				t.Errorf("the note does not contain: %s", want)
 			}
 		}
 		released = append(released, strings.Join(after, ","))
 	}
 	if released[0] == released[1] {
-		t.Error("two copies are one")
+		t.Error("two copies have the same content")
 	}
 }
 
@@ -284,7 +284,7 @@ func TestNoteOfGroups(t *testing.T) {
 		}
 		for _, want := range []string{"of at least k = 3 records each", "Var(x) ≥ Var(y)", "at most 10 % of the records apart", "Rank swapping keeps the column’s values"} {
 			if !strings.Contains(strings.ReplaceAll(string(text), `≥`, "≥"), want) {
-				t.Errorf("%s does not say: %s", name, want)
+				t.Errorf("%s does not contain: %s", name, want)
 			}
 		}
 	}
