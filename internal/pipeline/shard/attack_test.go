@@ -93,7 +93,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	const others = "the result of the survey is about records that this shard does not have"
 	// Shard 2 must have more records than shard 0, so that its counts are too large for shard 0.
 	if m.Shards[2].Records <= m.Shards[0].Records {
-		t.Fatalf("shards of %d and %d records: the test shows nothing", m.Shards[0].Records, m.Shards[2].Records)
+		t.Fatalf("shards 0 and 2 have %d and %d records, want more in shard 2: the test checks nothing", m.Shards[0].Records, m.Shards[2].Records)
 	}
 	for name, c := range map[string]struct {
 		damage func()
@@ -136,11 +136,11 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 			}()
 			c.damage()
 			if err := c.of(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("returned %v, want %q", err, c.want)
+				t.Errorf("error %v, want %q without the canary", err, c.want)
 			}
 			for _, path := range []string{"released", "report.json", "again"} {
 				if _, err := os.Stat(path); err == nil {
-					t.Errorf("%s is there", path)
+					t.Errorf("%s exists in spite of the error", path)
 				}
 			}
 		})
@@ -159,7 +159,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := commit(); err == nil || !strings.Contains(err.Error(), "pairs that were changed after") {
-		t.Errorf("of pairs that were changed: %v", err)
+		t.Errorf("changed pairs: Commit returns %v, want an error", err)
 	}
 	if err := Pair(t.Context(), load(t), m, "surveys", "pairs", options); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestManifestsOfAllRecords(t *testing.T) {
 		var data *pipeline.DataError
 		_, err = parse("plan.json", changed)
 		if (err == nil) != (change == nil) || err != nil && (!errors.As(err, &data) || !strings.Contains(err.Error(), "plan.json: is damaged: its shards do not contain each record")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("manifest %s: error %v", name, err)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func FuzzShardFiles(f *testing.F) {
 		for magic, what := range map[string]string{surveyMagic: "survey", pairsMagic: "pair"} {
 			if s, err := parseSurveyed("x", magic, what, append(bytes.Clone(text), sum...)); err == nil {
 				if found, err := split(s.content); err == nil && !bytes.Equal(found.join(), s.content) && len(found.join()) > len(s.content) {
-					t.Error("what is read is longer when it is written")
+					t.Error("a file is longer when it is written again")
 				}
 			}
 		}
@@ -241,7 +241,7 @@ func FuzzShardFiles(f *testing.F) {
 				t.Fatal(err)
 			}
 			if same, err := parse("x", again); err != nil || same.id != m.id {
-				t.Errorf("a manifest that is written again is another: %v", err)
+				t.Errorf("a manifest that is written and read again has another id (error %v)", err)
 			}
 		}
 	})

@@ -103,10 +103,10 @@ func TestSourcesAreClosed(t *testing.T) {
 			} {
 				err := do()
 				if all := openedInAll.Load() - before; all != int64(i+1) || openNow.Load() != 0 {
-					t.Errorf("command %d: %d sources of %d are open", i, openNow.Load(), all)
+					t.Errorf("command %d: %d sources are still open, %d were opened", i, openNow.Load(), all)
 				}
 				if failed := i == c.commands; failed != (err != nil) || failed && !strings.Contains(err.Error(), c.want) {
-					t.Fatalf("command %d: %v, want %s", i, err, c.want)
+					t.Fatalf("command %d: error %v, want %s", i, err, c.want)
 				}
 				if err != nil {
 					return

@@ -41,14 +41,14 @@ func TestUploadsThatCannotBeGivenUp(t *testing.T) {
 		o.Log = zerolog.New(&log)
 		result, err := Commit(t.Context(), load(t), m, statesAt, o)
 		if err != nil || !result.Refused() || server.Get("data", "out/report.json") == nil {
-			t.Fatalf("denied %v: %v", denied, err)
+			t.Fatalf("denied %v: error %v, or the run is not refused, or the report is missing", denied, err)
 		}
 		if said := strings.Contains(log.String(), "uploads of what was withheld could not be given up"); said != denied || (server.Uploads() > 0) != denied {
-			t.Errorf("denied %v: %d uploads, %s", denied, server.Uploads(), log.String())
+			t.Errorf("denied %v: %d unfinished uploads, log: %s", denied, server.Uploads(), log.String())
 		}
 	}
 	if err := discard("s3://data/out/released", nil); err != nil {
-		t.Errorf("nothing to be given up: %v", err)
+		t.Errorf("discard of nothing returns %v", err)
 	}
 }
 
@@ -100,16 +100,16 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 			err := c.do()
 			var data *pipeline.DataError
 			if c.name != "a manifest" && !errors.Is(err, objects.ErrDenied) || c.name == "a manifest" && !errors.As(err, &data) || strings.Count(err.Error(), "s3://data/"+strings.TrimSuffix(c.prefix, "/")) != 1 {
-				t.Errorf("%s, %s: %v", c.name, method, err)
+				t.Errorf("%s, %s denied: error %v, want one that names the object once", c.name, method, err)
 			}
 			if server.Get("data", "out/released/_SUCCESS") != nil || server.Get("data", "out/report.json") != nil {
-				t.Errorf("%s: there are %q", c.name, below(server, "out/"))
+				t.Errorf("%s: the sink has the objects %q, want no release and no report", c.name, below(server, "out/"))
 			}
 		}
 		server.Failing(nil)
 		if c.then {
 			if err := c.do(); err != nil {
-				t.Errorf("%s, afterwards: %v", c.name, err)
+				t.Errorf("%s, repeated without the fault: error %v", c.name, err)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := do(ctx)
 			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) || done != (err == nil) {
-				t.Fatalf("%s, ended at question %d: %v, %v", what, n, done, err)
+				t.Fatalf("%s, context ended at check %d: done %v, error %v", what, n, done, err)
 			}
 			if err == nil {
 				break
@@ -46,7 +46,7 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 			failures++
 		}
 		if failures < 3 {
-			t.Errorf("%s was ended %d times: the test shows little", what, failures)
+			t.Errorf("%s failed for %d ends of the context, want at least 3", what, failures)
 		}
 	}
 	ends("the plan", func(ctx context.Context) (bool, error) {
@@ -58,7 +58,7 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 	ends("a shard", func(ctx context.Context) (bool, error) {
 		s, err := Run(ctx, load(t), m, 0, nil, options)
 		if left := files(t); err != nil && !slices.Equal(left, before) {
-			t.Errorf("a shard that was ended leaves %v beside %v", left, before)
+			t.Errorf("a cancelled shard leaves the files %v, want %v as before", left, before)
 		}
 		if err == nil {
 			err = s.Write("states/0.state")
@@ -68,11 +68,11 @@ func TestShardsEndAtEveryStep(t *testing.T) {
 	ends("the commit", func(ctx context.Context) (bool, error) {
 		r, err := Commit(ctx, load(t), m, "states", options)
 		if _, missing := os.Stat("report.json"); err != nil && missing == nil {
-			t.Error("a commit that was ended has a report")
+			t.Error("a cancelled commit wrote a report")
 		}
 		return r != nil, err
 	})
 	if got := read(t, "report.json"); got["records"].(map[string]any)["released"].(float64) != 60 {
-		t.Errorf("in the end: %v", got["records"])
+		t.Errorf("after all attempts, the records of the report are %v, want 60 released", got["records"])
 	}
 }

@@ -33,7 +33,7 @@ func TestShardsOpenTheirFiles(t *testing.T) {
 			want := single(t, format)
 			m := planned(t, 3)
 			if len(m.Shards) != 3 {
-				t.Fatalf("%d shards", len(m.Shards))
+				t.Fatalf("the plan has %d shards, want 3", len(m.Shards))
 			}
 			last, err := os.ReadFile("in/c." + format)
 			if err != nil {
@@ -44,20 +44,20 @@ func TestShardsOpenTheirFiles(t *testing.T) {
 				runShard(t, m, i)
 			}
 			if _, err := Run(t.Context(), load(t), m, 2, nil, options); err == nil {
-				t.Error("a shard reads what nobody could")
+				t.Error("a shard runs although one of its files cannot be read")
 			}
 			write(t, "in/c."+format, last)
 			runShard(t, m, 2)
 			write(t, "in/b."+format, last)
 			if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "planned with: plan again") {
-				t.Errorf("the commit: %v", err)
+				t.Errorf("Commit returns %v, want an error that a file has changed", err)
 			}
 			formats[format](t, "in/b."+format, people(2010))
 			if _, err := Commit(t.Context(), load(t), m, "states", options); err != nil {
 				t.Fatal(err)
 			}
 			if records(t, format, "released") != records(t, format, "whole."+format) {
-				t.Error("the records are others")
+				t.Error("the released records differ from those of one run")
 			}
 			for _, d := range differences(want, read(t, "report.json"), "") {
 				t.Error(d)
@@ -95,12 +95,12 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 			}
 			defer some.Close()
 			if !slices.Equal(some.Streams(), whole.Streams()) {
-				t.Errorf("the streams are %q", some.Streams())
+				t.Errorf("the source has the streams %q, want all of them", some.Streams())
 			}
 			for i, p := range parts {
 				_, err := abilities.DivisibleOf(some).Part(p)
 				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil && !strings.Contains(err.Error(), "was not opened with the others") {
-					t.Errorf("stream %d: %v", i, err)
+					t.Errorf("stream %d: Part returns %v, want an error only for streams that were not opened", i, err)
 				}
 				stored, err := abilities.DivisibleOf(some).Stored(i)
 				if err != nil || stored.Size == 0 {
@@ -110,19 +110,19 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 			}
 			write(t, "in/b."+format, []byte("another"))
 			if err := abilities.Unchanged(some); err != nil {
-				t.Errorf("a file that is not opened has changed: %v", err)
+				t.Errorf("a changed file that is not opened: Unchanged returns %v, want no error", err)
 			}
 			if err := abilities.Unchanged(whole); err == nil {
-				t.Error("a file that is open has changed")
+				t.Error("a changed file that is opened: want an error of Unchanged")
 			}
 			os.Remove("in/d." + format)
 			if err := abilities.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
-				t.Errorf("a file that is not opened is gone: %v", err)
+				t.Errorf("a removed file that is not opened: Unchanged returns %v, want an error", err)
 			}
 			formats[format](t, "in/d."+format, people(100))
 			write(t, "in/c."+format, []byte("another"))
 			if err := abilities.Unchanged(some); err == nil {
-				t.Error("a file that is needed has changed")
+				t.Error("a changed file that is needed: want an error of Unchanged")
 			}
 		})
 	}
@@ -149,7 +149,7 @@ func looksAtItsFiles(t *testing.T, n int) {
 	refused := func(what string, err error, want bool) {
 		t.Helper()
 		if want != (err != nil) || want && !strings.Contains(err.Error(), "planned with: plan again") {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v", what, err)
 		}
 	}
 	others := 0
@@ -175,7 +175,7 @@ func looksAtItsFiles(t *testing.T, n int) {
 		write(t, name, data)
 	}
 	if others == 0 {
-		t.Error("every shard reads every file: the test shows little")
+		t.Error("every shard reads every file: the test checks little")
 	}
 	for _, change := range [][2]string{{"in/c.csv", "c.csv"}, {"in/c.csv", "in/cc.csv"}, {"in/a.csv", "in/d.csv"}, {"in.csv", "in/z.csv"}} {
 		if err := os.Rename(change[0], change[1]); err != nil {

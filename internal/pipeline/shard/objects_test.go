@@ -41,7 +41,7 @@ func toObjects(t *testing.T, format string) *objecttest.Server {
 		{"{jsonl: quarantine.jsonl}", `{jsonl: "s3://data/out/quarantine.jsonl"}`}, {"{json: report.json}", `{json: "s3://data/out/report.json"}`},
 	} {
 		if !bytes.Contains(text, []byte(c[0])) {
-			t.Fatalf("the configuration has no %s", c[0])
+			t.Fatalf("the configuration does not contain %s", c[0])
 		}
 		text = bytes.Replace(text, []byte(c[0]), []byte(c[1]), 1)
 	}
@@ -66,7 +66,7 @@ func plannedAt(t *testing.T, n int) *Manifest {
 	}
 	back, err := Read(t.Context(), planAt)
 	if err != nil || back.ID() != m.ID() {
-		t.Fatal("another manifest is read", err)
+		t.Fatalf("the manifest that was read is not the one that was written (error %v)", err)
 	}
 	return back
 }
@@ -104,13 +104,13 @@ func released(t *testing.T, server *objecttest.Server, format string) string {
 	}
 	m, err := publish.ReadManifest(mark.Data)
 	if err != nil || m == nil {
-		t.Fatal("the mark of the release is none", err)
+		t.Fatalf("the release's marker is not a manifest (error %v)", err)
 	}
 	dir := t.TempDir()
 	for _, p := range m.Parts {
 		o := server.Get("data", "out/released/"+p.Name)
 		if o == nil || o.ETag != p.ETag || int64(len(o.Data)) != p.Bytes {
-			t.Errorf("the part %s is gone or another one", p.Name)
+			t.Errorf("the part %s is missing or differs from the marker", p.Name)
 			continue
 		}
 		write(t, filepath.Join(dir, p.Name), o.Data)
@@ -140,19 +140,19 @@ func TestShardsOfObjects(t *testing.T) {
 				m := plannedAt(t, n)
 				for i, f := range m.Files {
 					if f.ETag == "" || f.SHA256 != "" || f.Bytes == 0 {
-						t.Errorf("file %d is known by %+v", i, f)
+						t.Errorf("file %d of the plan is %+v, want an ETag and a size alone", i, f)
 					}
 				}
 				runAllAt(t, m)
 				if keys := below(server, "out/"); len(keys) > 0 {
-					t.Fatalf("before the commit there are %q", keys)
+					t.Fatalf("before the commit, the sink has the objects %q, want none", keys)
 				}
 				result, err := commitAt(t, m)
 				if err != nil || result.Refused() {
 					t.Fatal(err)
 				}
 				if released(t, server, format) != records(t, format, "whole."+format) {
-					t.Error("the records are others")
+					t.Error("the released records differ from those of one run")
 				}
 				var got map[string]any
 				if err := json.Unmarshal(server.Get("data", "out/report.json").Data, &got); err != nil {
@@ -162,7 +162,7 @@ func TestShardsOfObjects(t *testing.T) {
 					t.Error(d)
 				}
 				if content, err := publish.ContentOf(t.Context(), "s3://data/out/released"); err != nil || content.SHA256() != got["release"].(map[string]any)["sha256"] {
-					t.Errorf("the report is about another release: %v", err)
+					t.Errorf("the report has not the digest of the release (error %v)", err)
 				}
 				parts := 0
 				for _, s := range m.Shards {
@@ -170,7 +170,7 @@ func TestShardsOfObjects(t *testing.T) {
 				}
 				if keys := below(server, "out/"); len(keys) != parts+4 || // manifest, quarantine, report and its public version
 					server.Uploads() > 0 {
-					t.Errorf("%d uploads and %q are left of %d parts", server.Uploads(), keys, parts)
+					t.Errorf("%d unfinished uploads and the objects %q, with %d parts", server.Uploads(), keys, parts)
 				}
 			})
 		}
@@ -223,32 +223,32 @@ func TestCommitOfObjectsKilled(t *testing.T) {
 				server.Failing(nil)
 				if done.Load() < step {
 					if err != nil {
-						t.Fatalf("%s: nothing was killed: %v", what, err)
+						t.Fatalf("%s: no step was interrupted, but the error is %v", what, err)
 					}
 					break
 				}
 				steps = max(steps, step)
 				got := released(t, server, "csv")
 				if got != want && got != map[bool]string{true: "old\r\n"}[earlier] {
-					t.Errorf("%s: there is %q", what, got)
+					t.Errorf("%s: the release is %q", what, got)
 				}
 				if server.Get("data", "out/report.json") != nil && got != want {
-					t.Errorf("%s: the report is there before the release", what)
+					t.Errorf("%s: the report exists without the release", what)
 				}
 				if _, err := commitAt(t, m); err != nil {
-					t.Errorf("%s: the commit after: %v", what, err)
+					t.Errorf("%s: the next commit returns %v", what, err)
 				}
 				if released(t, server, "csv") != want || server.Get("data", "out/report.json") == nil || server.Get("data", "out/quarantine.jsonl") == nil {
-					t.Errorf("%s: the commit after leaves %q", what, below(server, "out/"))
+					t.Errorf("%s: after the next commit, the objects are %q", what, below(server, "out/"))
 				}
 				if keys := below(server, "out/released/"); len(keys) != 2 {
-					t.Errorf("%s: left are %q", what, keys)
+					t.Errorf("%s: the objects of the release are %q, want 2", what, keys)
 				}
 			}
 		}
 	}
 	if steps < 5 {
-		t.Errorf("only %d steps", steps)
+		t.Errorf("the commit has only %d steps, want at least 5", steps)
 	}
 }
 
@@ -304,18 +304,18 @@ func TestShardOfObjectsKilled(t *testing.T) {
 					t.Fatal(err)
 				}
 				if step < 3 {
-					t.Errorf("only %d steps", step-1)
+					t.Errorf("the commit has only %d steps, want at least 2", step-1)
 				}
 				break
 			}
 			if keys := below(server, "out/"); len(keys) > 0 {
-				t.Errorf("step %d: there are %q", step, keys)
+				t.Errorf("step %d: the sink has the objects %q, want none", step, keys)
 			}
 			if err := runAt(t, m, 0); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := commitAt(t, m); err != nil || released(t, server, "csv") != want {
-				t.Errorf("lost %v, step %d: the attempt after: %v", lose, step, err)
+				t.Errorf("lost %v, step %d: the next commit returns %v, or another release", lose, step, err)
 			}
 		}
 	}
@@ -352,7 +352,7 @@ func TestAttemptsOfObjectsAtOnce(t *testing.T) {
 		}
 	}
 	if released(t, server, "parquet") != records(t, "parquet", "whole.parquet") {
-		t.Error("the records are others")
+		t.Error("the released records differ from those of one run")
 	}
 }
 
@@ -405,19 +405,19 @@ func TestObjectsChangeBetween(t *testing.T) {
 			server := toObjects(t, "csv")
 			m := plannedAt(t, 2)
 			if len(m.Shards) != 2 {
-				t.Fatalf("%d shards", len(m.Shards))
+				t.Fatalf("the plan has %d shards, want 2", len(m.Shards))
 			}
 			runAllAt(t, m)
 			c.change(t, server, m)
 			_, err := commitAt(t, m)
 			if (err == nil) != (c.commit == "") || err != nil && !strings.Contains(err.Error(), c.commit) {
-				t.Errorf("the commit returns %v, want %q", err, c.commit)
+				t.Errorf("Commit returns %v, want %q", err, c.commit)
 			}
 			if keys := below(server, "out/"); err != nil && len(keys) > 0 {
-				t.Errorf("there are %q", keys)
+				t.Errorf("the sink has the objects %q", keys)
 			}
 			if err := runAt(t, m, 1); (err == nil) != (c.shards == "") || err != nil && !strings.Contains(err.Error(), c.shards) {
-				t.Errorf("the shard returns %v, want %q", err, c.shards)
+				t.Errorf("Run returns %v, want %q", err, c.shards)
 			}
 		})
 	}
@@ -438,10 +438,10 @@ func TestObjectChangesWhileAShardReads(t *testing.T) {
 		return nil
 	})
 	if err := runAt(t, m, 0); err == nil || !strings.Contains(err.Error(), "another ETag") || !once.Load() {
-		t.Errorf("the shard returns %v", err)
+		t.Errorf("Run returns %v, want an error about another ETag", err)
 	}
 	if server.Uploads() > 0 || len(below(server, "work/states")) > 0 {
-		t.Errorf("left are %d uploads, %q", server.Uploads(), server.Keys("data"))
+		t.Errorf("%d unfinished uploads and the objects %q, want no uploads and no state", server.Uploads(), server.Keys("data"))
 	}
 }
 
@@ -455,14 +455,14 @@ func TestRefusedShardsOfObjects(t *testing.T) {
 	m := plannedAt(t, 2)
 	runAllAt(t, m)
 	if server.Uploads() != 2 {
-		t.Fatalf("%d uploads", server.Uploads())
+		t.Fatalf("%d unfinished uploads, want 2", server.Uploads())
 	}
 	result, err := commitAt(t, m)
 	if err != nil || !result.Refused() {
 		t.Fatal(err)
 	}
 	if released(t, server, "csv") != "old\r\n" || server.Uploads() > 0 || server.Get("data", "out/report.json") == nil {
-		t.Errorf("%d uploads, %q", server.Uploads(), below(server, "out/"))
+		t.Errorf("%d unfinished uploads and the objects %q, want none and the earlier release with a report", server.Uploads(), below(server, "out/"))
 	}
 }
 
@@ -481,10 +481,10 @@ func TestAnotherReleaseMeanwhile(t *testing.T) {
 		return nil
 	})
 	if _, err := commitAt(t, m); err == nil || !strings.Contains(err.Error(), "not what was there before") || !once.Load() {
-		t.Errorf("the commit returns %v", err)
+		t.Errorf("Commit returns %v, want an error that the release was replaced", err)
 	}
 	if keys := below(server, "out/"); !slices.Equal(keys, []string{"out/released/_SUCCESS", "out/released/part-00000-theirs.csv"}) {
-		t.Errorf("there are %q", keys)
+		t.Errorf("the sink has the objects %q", keys)
 	}
 }
 
@@ -510,10 +510,10 @@ func TestCredentialsExpireInShards(t *testing.T) {
 			t.Helper()
 			server.Failing(nil)
 			if !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "have expired") {
-				t.Errorf("%s, %s: said %v", method, what, err)
+				t.Errorf("%s, %s: error %v, want one that the credentials have expired", method, what, err)
 			}
 			if server.Get("data", "out/released/_SUCCESS") != nil || server.Get("data", "out/report.json") != nil {
-				t.Errorf("%s, %s: there are %q", method, what, below(server, "out/"))
+				t.Errorf("%s, %s: the sink has the objects %q, want no release and no report", method, what, below(server, "out/"))
 			}
 		}
 		expire()
@@ -523,7 +523,7 @@ func TestCredentialsExpireInShards(t *testing.T) {
 		_, err := commitAt(t, m)
 		expired("commit", err)
 		if _, err := commitAt(t, m); err != nil || released(t, server, "csv") != want {
-			t.Errorf("%s: the commit after: %v", method, err)
+			t.Errorf("%s: the next commit returns %v, or another release", method, err)
 		}
 	}
 }

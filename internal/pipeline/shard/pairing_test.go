@@ -53,7 +53,7 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 		}
 		total, failures := count.Questions(), 0
 		if total < 3 {
-			t.Errorf("%s: %d questions: the test shows little", name, total)
+			t.Errorf("%s checks the context %d times, want at least 3: the test checks little", name, total)
 		}
 		for n := 1; n <= total; n++ {
 			if n > 20 && n < total-20 && n%5 > 0 {
@@ -66,16 +66,16 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 			// The number of checks differs by a few from run to run, so the last one may not occur.
 			done, err := do(ctx)
 			if done != (err == nil) || err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) {
-				t.Errorf("%s, ended at question %d of %d: %v beside %v", name, n, total, done, err)
+				t.Errorf("%s, context ended at check %d of %d: done %v, error %v", name, n, total, done, err)
 			}
 			if err != nil {
 				failures++
 			} else if n <= total-3 {
-				t.Errorf("%s goes on behind question %d of %d", name, n, total)
+				t.Errorf("%s continues after the context ended at check %d of %d", name, n, total)
 			}
 		}
 		if failures == 0 {
-			t.Errorf("%s was never ended", name)
+			t.Errorf("%s never failed for an end of the context", name)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 	survey := func(ctx context.Context, t *testing.T, m *Manifest) error {
 		s, err := Survey(ctx, load(t), m, 0, options)
 		if (s == nil) != (err != nil) {
-			t.Errorf("%v beside %v", s, err)
+			t.Errorf("Survey returns both or neither of the result %v and the error %v", s, err)
 		}
 		return err
 	}
@@ -120,7 +120,7 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 			if !c.late {
 				c.do(t, m)
 				if err := c.of(t.Context(), t, m); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%v, want %q", err, c.want)
+					t.Errorf("error %v, want %q", err, c.want)
 				}
 				return
 			}
@@ -227,9 +227,9 @@ func TestProgressOfShards(t *testing.T) {
 		}
 	}
 	if _, err := m.ReadPairs(t.Context(), "pairs", 1); err != nil {
-		t.Errorf("pairs of a shard that the plan has not: %v", err)
+		t.Errorf("ReadPairs of a shard that is not in the plan returns %v, want no error", err)
 	}
 	if got := fmt.Sprint(pairsPath("a/", 3), pairsPath("a", 12)); got != fmt.Sprint("a/3.pairs", "a/12.pairs") {
-		t.Error(got)
+		t.Errorf("the paths are %s", got)
 	}
 }

@@ -45,12 +45,12 @@ func TestStatesAreParsed(t *testing.T) {
 		if c.want != "" {
 			var state *StateError
 			if !errors.As(err, &state) || err.Error() != c.want || s != nil {
-				t.Errorf("%q: %v, want %s", c.text, err, c.want)
+				t.Errorf("state %q: error %v, want %s", c.text, err, c.want)
 			}
 			continue
 		}
 		if err != nil || s.Plan != "p" || s.Shard != 3 || string(s.assessment) != "assessment\nof lines" {
-			t.Errorf("%q: %+v, %v", c.text, s, err)
+			t.Errorf("state %q: parseState returns %+v and error %v", c.text, s, err)
 		}
 	}
 }
@@ -63,10 +63,10 @@ func TestAssessmentsAreReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, of, err := s.measured(t.Context()); err != nil || string(got) != "measured" || string(of) != "exchanged" {
-		t.Errorf("%q, %q, %v", got, of, err)
+		t.Errorf("measured returns %q and %q, error %v", got, of, err)
 	}
 	if got, of, err := (&State{}).measured(t.Context()); err != nil || got != nil || of != nil {
-		t.Errorf("of a state without a file: %q, %v", got, err)
+		t.Errorf("measured of a state without a file returns %q and error %v, want nothing", got, err)
 	}
 	for want, again := range map[string]*State{
 		"":                          {Plan: "p", Shard: 2, path: "2.state"},
@@ -77,10 +77,10 @@ func TestAssessmentsAreReadAgain(t *testing.T) {
 		got, of, err := again.measured(t.Context())
 		if want == "" {
 			if err != nil || string(got) != "measured" || string(of) != "exchanged" {
-				t.Errorf("read again: %q, %q, %v", got, of, err)
+				t.Errorf("measured, read again, returns %q and %q, error %v", got, of, err)
 			}
 		} else if err == nil || !strings.HasPrefix(err.Error(), strings.TrimSpace(want)) || got != nil {
-			t.Errorf("%q, %v, want %s", got, err, want)
+			t.Errorf("measured returns %q and error %v, want %s", got, err, want)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestFewNames(t *testing.T) {
 	names := strings.Fields("a b c d e f g h i j k l")
 	for n, want := range map[int]string{1: "a", 2: "a, b", 10: "a, b, c, d, e, f, g, h, i, j", 11: "a, b, c, d, e, f, g, h, i, j and 1 more", 12: "a, b, c, d, e, f, g, h, i, j and 2 more"} {
 		if got := few(names[:n]); got != want {
-			t.Errorf("%d: %s", n, got)
+			t.Errorf("few of %d names returns %s", n, got)
 		}
 	}
 }
@@ -100,21 +100,21 @@ func TestFewNames(t *testing.T) {
 func TestErrorsOfFilesHaveNoPath(t *testing.T) {
 	secret := &fs.PathError{Op: "open", Path: "region=canary/x.csv", Err: fs.ErrPermission}
 	if err := unpathed(secret); err != fs.ErrPermission {
-		t.Errorf("without its path: %v", err)
+		t.Errorf("unpathed returns %v, want the cause alone", err)
 	}
 	if err := unpathed(fmt.Errorf("x: %w", secret)); err != fs.ErrPermission {
-		t.Errorf("without its path: %v", err)
+		t.Errorf("unpathed returns %v, want the cause alone", err)
 	}
 	if plain := errors.New("x"); unpathed(plain) != plain {
-		t.Error("an error without a path is another one")
+		t.Error("unpathed changes an error without a path")
 	}
 	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
 		if err := unreadable("file 1", fmt.Errorf("canary: %w", known)); !errors.Is(err, known) || strings.Contains(err.Error(), "canary") || !strings.HasPrefix(err.Error(), "file 1: cannot be read: ") {
-			t.Errorf("%v: %v", known, err)
+			t.Errorf("unreadable of %v returns %v", known, err)
 		}
 	}
 	if err := unreadable("file 1", secret); err.Error() != "file 1: cannot be read" {
-		t.Errorf("any other: %v", err)
+		t.Errorf("unreadable of another error returns %v", err)
 	}
 }
 
@@ -133,18 +133,18 @@ func TestManifestsAreParsed(t *testing.T) {
 	} {
 		var data *pipeline.DataError
 		if _, err := parse("x", []byte(c.text)); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.text[:min(30, len(c.text))], err, c.want)
+			t.Errorf("%s: error %v, want %s", c.text[:min(30, len(c.text))], err, c.want)
 		}
 	}
 	if !m.is(text) || m.is([]byte("hello")) || m.is([]byte(strings.Replace(string(text), "shards", "shards2", 1))) {
-		t.Error("a manifest is taken for another")
+		t.Error("is does not know its manifest, or accepts another")
 	}
 	var data *pipeline.DataError
 	if _, err := Read(t.Context(), "gone.json"); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "the manifest cannot be read: ") {
-		t.Errorf("not there: %v", err)
+		t.Errorf("missing manifest: error %v", err)
 	}
 	if err := (&Manifest{Columns: []Column{{Name: "x", SD: assess.Float(1)}}}).Write("nowhere/\x00/plan.json"); err == nil {
-		t.Error("written to nowhere")
+		t.Error("Write to a path that does not exist gives no error")
 	}
 }
 
@@ -169,17 +169,17 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 	}
 	a, b := pl.Columns[0], pl.Columns[1]
 	if a.SD != 1 || a.Mean != 2 || a.Decimals != 3 || b.SD == b.SD || b.Mean != 5 || b.Decimals != 6 {
-		t.Errorf("taken are %+v", pl.Columns)
+		t.Errorf("the plan's columns are %+v", pl.Columns)
 	}
 	if list := correlated(pl); len(list) != 1 || list[0] != m.Correlations[0] {
-		t.Errorf("correlations %v", list)
+		t.Errorf("the correlations are %v, want that of the manifest", list)
 	}
 	if list := settled(pl); len(list) != 2 || list[0] != m.Columns[0] || list[1].Name != "b" || list[1].Mean != 5 {
-		t.Errorf("settled are %+v", list)
+		t.Errorf("the settled columns are %+v", list)
 	}
 	for _, names := range [][]string{{"a"}, {"a", "b", "c"}, {"x", "b"}, {"a", "x"}, {"b", "a"}} {
 		if err := m.settle(&pipeline.Plan{Columns: columns(names...)}); !errors.Is(err, errOther) {
-			t.Errorf("columns %v: %v", names, err)
+			t.Errorf("columns %v: settle returns %v, want errOther", names, err)
 		}
 	}
 	known := transform.Correlations{}
@@ -188,7 +188,7 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 	}
 	pl.SetCorrelations(known)
 	if list := correlated(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int { return slices.Compare(x.Of[:], y.Of[:]) }) {
-		t.Errorf("in no order: %v", list)
+		t.Errorf("the correlations are not in order: %v", list)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestPartsAreNumbered(t *testing.T) {
 	}
 	for want, at := range map[string][2]int{"part-00000.csv": {0, 0}, "part-00001.csv": {0, 1}, "part-00002.csv": {2, 0}, "part-00004.csv": {2, 2}} {
 		if got := m.partName(at[0], at[1], ".csv"); got != want {
-			t.Errorf("part %d of shard %d is %s, want %s", at[1], at[0], got, want)
+			t.Errorf("the name of part %d of shard %d is %s, want %s", at[1], at[0], got, want)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestWhatAPlanRefuses(t *testing.T) {
 			pl := plantest.New(t, p)
 			var wrong config.Errors
 			if err := check(pl); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
-				t.Errorf("%v, want %s", err, c.want)
+				t.Errorf("check returns %v, want %s", err, c.want)
 			}
 		})
 	}

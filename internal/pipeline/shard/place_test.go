@@ -74,12 +74,12 @@ func TestShardsOfPlaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(m.Shards) < 2 {
-				t.Errorf("%d shards", len(m.Shards))
+				t.Errorf("the plan has %d shards, want at least 2", len(m.Shards))
 			}
 			// Unordered records of a block are written in the order of their places, and shards
 			// have other blocks.
 			if !slices.Equal(sortedLines(records(t, format, "released")), sortedLines(records(t, format, "whole."+format))) {
-				t.Error("the records are others")
+				t.Error("the released records differ from those of one run")
 			}
 			for _, d := range differences(want, read(t, "report.json"), "") {
 				t.Error(d)
@@ -96,7 +96,7 @@ func TestPlaceOfTwoShards(t *testing.T) {
 			preparePlaced(t, "parquet", 9000, twin)
 			_, err := Plan(context.Background(), load(t), "pipeline.yaml", nil, 3, options)
 			if err == nil || !strings.Contains(err.Error(), "two records have the same place") {
-				t.Errorf("a plan that reads the data said %v", err)
+				t.Errorf("Plan, which reads the data, returns %v", err)
 			}
 			config, _ := os.ReadFile("pipeline.yaml") // without a pass for the standard deviation
 			write(t, "pipeline.yaml", bytes.Replace(bytes.Replace(config, []byte("sd: 20%"), []byte("sd: 90"), 1), []byte("{role: sensitive}"), []byte("{role: sensitive, decimals: 2}"), 1))
@@ -112,16 +112,16 @@ func TestPlaceOfTwoShards(t *testing.T) {
 				}
 			}
 			if (err != nil) != (where == "shard") {
-				t.Fatalf("the shards: %v", err)
+				t.Fatalf("running the shards returns %v", err)
 			}
 			if err == nil {
 				_, err = Commit(context.Background(), load(t), m, "states", options)
 			}
 			if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
-				t.Errorf("returned %v", err)
+				t.Errorf("Commit returns %v", err)
 			}
 			if _, err := os.Stat("released"); err == nil {
-				t.Error("a release is there")
+				t.Error("the commit left a release in spite of the error")
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestPlacesOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(m.Shards) != 3 || result.Quarantined() != 1 {
-		t.Errorf("%d shards, %d in quarantine", len(m.Shards), result.Quarantined())
+		t.Errorf("%d shards and %d records in quarantine, want 3 and 1", len(m.Shards), result.Quarantined())
 	}
 	for _, d := range differences(want, read(t, "report.json"), "") {
 		t.Error(d)
@@ -159,7 +159,7 @@ func TestPlacesOfAFolder(t *testing.T) {
 	one, _ := os.ReadFile("whole-quarantine.jsonl")
 	other, _ := os.ReadFile("quarantine.jsonl")
 	if !bytes.Equal(one, other) || !bytes.Contains(other, []byte(`"stream":"in/2.jsonl","record":1000`)) {
-		t.Errorf("the quarantine says %s, and of one run %s", other, one)
+		t.Errorf("the quarantine is %s; of one run %s", other, one)
 	}
 }
 
@@ -185,22 +185,22 @@ func TestTypesTravel(t *testing.T) {
 				t.Fatal(err)
 			}
 			if records(t, format, "released") != records(t, format, "whole."+format) {
-				t.Error("the records are others")
+				t.Error("the released records differ from those of one run")
 			}
 			for _, d := range differences(want, read(t, "report.json"), "") {
 				t.Error(d)
 			}
 			if len(m.Survey) == 0 {
-				t.Fatal("the manifest says nothing of types")
+				t.Fatal("the manifest has no survey of types")
 			}
 			// If the values were examined again, this change would have no effect.
 			m.Survey = json.RawMessage(bytes.Replace(m.Survey, []byte(`"wage"`), []byte(`"wages"`), 1))
 			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil || !strings.Contains(err.Error(), "column") {
-				t.Errorf("said %v", err)
+				t.Errorf("a survey with other names: Run returns %v", err)
 			}
 			m.Survey = json.RawMessage(`{"names": 3}`)
 			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil {
-				t.Error("a damaged survey was taken")
+				t.Error("Run accepts a damaged survey")
 			}
 		})
 	}

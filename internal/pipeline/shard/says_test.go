@@ -19,13 +19,13 @@ func TestStatesThatAreNotThere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := readState(t.Context(), "nowhere.state")
 	if !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), "nowhere.state") != 1 {
-		t.Errorf("not there: %v", err)
+		t.Errorf("missing state: error %v, want one that names it once", err)
 	}
 	if err := unread("s3://bucket/x.state", fs.ErrExist); err != fs.ErrExist {
-		t.Errorf("an object's error names it already: %v", err)
+		t.Errorf("unread changes the error of an object, which has its name already: %v", err)
 	}
 	if err := unread("x.state", fs.ErrExist); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), "x.state: ") {
-		t.Errorf("a file: %v", err)
+		t.Errorf("unread of a file's error returns %v, want the name in front", err)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestCommitSaysWhatItWarnsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(result.Report.Warnings) < 2 {
-		t.Fatalf("%d warnings: the test shows nothing", len(result.Report.Warnings))
+		t.Fatalf("the report has %d warnings: the test checks nothing", len(result.Report.Warnings))
 	}
 	var messages []string
 	for line := range bytes.Lines(log.Bytes()) {
@@ -63,7 +63,7 @@ func TestCommitSaysWhatItWarnsOf(t *testing.T) {
 	}
 	for _, w := range result.Report.Warnings {
 		if !slices.Contains(messages, w) {
-			t.Errorf("%q is in no line of the log", w)
+			t.Errorf("the log does not contain %q", w)
 		}
 	}
 }

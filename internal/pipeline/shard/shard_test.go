@@ -35,14 +35,14 @@ func TestShardsAreOneRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				if result.Refused() || result.Quarantined() != 0 {
-					t.Fatalf("refused %v, %d in quarantine", result.Refused(), result.Quarantined())
+					t.Fatalf("refused %v with %d records in quarantine, want false and 0", result.Refused(), result.Quarantined())
 				}
 				// Text is divided into parts of at least half a MiB.
 				if least := map[string]int{"parquet": n, "csv": min(n, 2), "jsonl": min(n, 3)}[format]; len(m.Shards) < least || len(m.Shards) > n {
 					t.Errorf("%d shards, want %d to %d", len(m.Shards), least, n)
 				}
 				if records(t, format, "released") != records(t, format, "whole."+format) {
-					t.Error("the records are others")
+					t.Error("the released records differ from those of one run")
 				}
 				for _, d := range differences(want, read(t, "report.json"), "") {
 					t.Error(d)
@@ -68,7 +68,7 @@ func TestShardsOfASample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if records(t, "csv", "released") != records(t, "csv", "whole.csv") {
-		t.Error("the records are others")
+		t.Error("the released records differ from those of one run")
 	}
 	got := read(t, "report.json")
 	for _, d := range differences(want, got, "") {
@@ -76,7 +76,7 @@ func TestShardsOfASample(t *testing.T) {
 	}
 	// Each of 20,000 records is omitted with probability 0.7: SD 65.
 	if n := got["records"].(map[string]any)["left_out"].(float64); n < 13_650 || n > 14_350 {
-		t.Errorf("%v of 20,000 records are left out, rate 0.3", n)
+		t.Errorf("%v of 20,000 records are left out with the rate 0.3, want about 14,000", n)
 	}
 }
 
@@ -104,10 +104,10 @@ func TestShardsOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(m.Shards) != min(n, 5) || result.Quarantined() != 2 {
-			t.Errorf("%d shards, %d in quarantine", len(m.Shards), result.Quarantined())
+			t.Errorf("%d shards and %d records in quarantine", len(m.Shards), result.Quarantined())
 		}
 		if records(t, "csv", "released") != records(t, "csv", "whole") {
-			t.Error("the records are others")
+			t.Error("the released records differ from those of one run")
 		}
 		for _, d := range differences(read(t, "whole.json"), read(t, "report.json"), "") {
 			t.Error(d)
@@ -115,10 +115,10 @@ func TestShardsOfAFolder(t *testing.T) {
 		one, _ := os.ReadFile("whole-quarantine.jsonl")
 		other, _ := os.ReadFile("quarantine.jsonl")
 		if !bytes.Equal(one, other) || bytes.Count(one, []byte("\n")) != 2 {
-			t.Errorf("the quarantine says %s, and of one run %s", other, one)
+			t.Errorf("the quarantine is %s; of one run %s", other, one)
 		}
 		if bytes.Contains(other, []byte("canary")) {
-			t.Error("a value is in the quarantine")
+			t.Error("the quarantine contains a value")
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestAttemptsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if records(t, "parquet", "released") != records(t, "parquet", "whole.parquet") {
-		t.Error("the records are others")
+		t.Error("the released records differ from those of one run")
 	}
 }
 
@@ -247,14 +247,14 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 			c.damage()
 			result, err := Commit(context.Background(), load(t), m, "states", options)
 			if err == nil {
-				t.Fatalf("committed: %v", result.Files)
+				t.Fatalf("Commit returns no error and the files %v", result.Files)
 			}
 			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("returned %q, want %q", err, c.want)
+				t.Errorf("error %q, want %q", err, c.want)
 			}
 			for _, path := range []string{"released", "report.json", "quarantine.jsonl"} {
 				if _, err := os.Stat(path); err == nil {
-					t.Errorf("%s is there", path)
+					t.Errorf("%s exists in spite of the error", path)
 				}
 			}
 		})
@@ -269,7 +269,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat("report.json"); err != nil || records(t, "parquet", "released") != want {
-		t.Errorf("the second commit: %v", err)
+		t.Errorf("after the second commit, the report is missing (%v) or the release differs", err)
 	}
 }
 
@@ -285,10 +285,10 @@ func TestRefusedShards(t *testing.T) {
 	os.RemoveAll("states")
 	m, result, err := sharded(t, 4)
 	if err != nil || !result.Refused() {
-		t.Fatalf("refused %v: %v", result != nil && result.Refused(), err)
+		t.Fatalf("refused %v (error %v), want true", result != nil && result.Refused(), err)
 	}
 	if records(t, "parquet", "released") != want {
-		t.Error("the earlier release is another")
+		t.Error("the earlier release has changed")
 	}
 	if _, err := os.Stat(m.hidden("released")); err == nil {
 		t.Error("files of a withheld release remain")
@@ -308,7 +308,7 @@ func TestWhatShardsCannotDo(t *testing.T) {
 			prepare(t, "csv", 100, "")
 			text, _ := os.ReadFile("pipeline.yaml")
 			if !bytes.Contains(text, []byte(c.old)) {
-				t.Fatal("the configuration has changed")
+				t.Fatal("the configuration does not contain the text to be replaced")
 			}
 			write(t, "pipeline.yaml", bytes.Replace(text, []byte(c.old), []byte(c.new), 1))
 			p, err := config.Load("pipeline.yaml", config.Options{})
@@ -316,7 +316,7 @@ func TestWhatShardsCannotDo(t *testing.T) {
 				_, err = Plan(context.Background(), p, "pipeline.yaml", nil, 2, options)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("returned %v, want %s", err, c.want)
+				t.Errorf("error %v, want %s", err, c.want)
 			}
 		})
 	}
@@ -345,17 +345,17 @@ func TestManifest(t *testing.T) {
 				_, err = Run(context.Background(), load(t), bad, 0, nil, options)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("returned %v, want %s", err, c.want)
+				t.Errorf("error %v, want %s", err, c.want)
 			}
 		})
 	}
 	for _, shard := range []int{-1, len(m.Shards)} {
 		if _, err := Run(context.Background(), load(t), m, shard, nil, options); err == nil || !strings.Contains(err.Error(), "--shard") {
-			t.Errorf("shard %d: %v", shard, err)
+			t.Errorf("shard %d: error %v, want one about --shard", shard, err)
 		}
 	}
 	if info, _ := os.Stat("plan.json"); info.Mode().Perm() != 0o600 {
-		t.Errorf("the manifest has mode %v", info.Mode())
+		t.Errorf("the manifest has the mode %v, want 0600", info.Mode())
 	}
 }
 
@@ -376,7 +376,7 @@ func TestDeal(t *testing.T) {
 		n := 1 + draw.IntN(50)
 		shards := deal(parts, n)
 		if len(shards) != min(n, len(parts)) {
-			t.Fatalf("%d shards of %d parts for %d", len(shards), len(parts), n)
+			t.Fatalf("%d shards from %d parts for the number %d", len(shards), len(parts), n)
 		}
 		next, most := 0, int64(0)
 		for _, s := range shards {
@@ -395,12 +395,12 @@ func TestDeal(t *testing.T) {
 					next++
 				}
 				if from != p.To || first != p.First+p.Records {
-					t.Fatalf("%+v is not what was joined", p)
+					t.Fatalf("the joined part %+v does not end where its parts end", p)
 				}
 				sum += p.Records
 			}
 			if len(s.Parts) == 0 || sum != s.Records {
-				t.Fatalf("a shard of %d parts, %d records", len(s.Parts), s.Records)
+				t.Fatalf("a shard has %d parts and %d records, which is not their sum", len(s.Parts), s.Records)
 			}
 			most = max(most, sum)
 		}
@@ -408,7 +408,7 @@ func TestDeal(t *testing.T) {
 			t.Fatal("parts are missing")
 		}
 		if want := smallest(parts, n); most != want {
-			t.Fatalf("the largest of %d shards holds %d records, and could hold %d", n, most, want)
+			t.Fatalf("the largest of %d shards has %d records, want %d", n, most, want)
 		}
 	}
 }
@@ -442,11 +442,11 @@ func TestShardsOfOneSize(t *testing.T) {
 	prepare(t, "parquet", 10_000, "")
 	m := planned(t, 2)
 	if len(m.Shards) != 2 {
-		t.Fatalf("%d shards", len(m.Shards))
+		t.Fatalf("the plan has %d shards, want 2", len(m.Shards))
 	}
 	for i, s := range m.Shards {
 		if len(s.Parts) != 1 || s.Records < 4_500 || s.Records > 5_500 {
-			t.Errorf("shard %d has %d parts, %d records", i, len(s.Parts), s.Records)
+			t.Errorf("shard %d has %d parts and %d records, want 1 and about 5,000", i, len(s.Parts), s.Records)
 		}
 	}
 }

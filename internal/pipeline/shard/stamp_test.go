@@ -25,7 +25,7 @@ func TestCommitByStamps(t *testing.T) {
 	// A file system without reliable change times gives no stamp: then the part is read.
 	stamp := s.Files[0].Stamp
 	if info, err := os.Stat(part); err != nil || stamp != nil && (info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified) {
-		t.Errorf("the stamp is %+v, the file %+v, %v", stamp, info, err)
+		t.Errorf("the stamp is %+v, but the file %+v (error %v)", stamp, info, err)
 	}
 	data, err := os.ReadFile(part)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestCommitByStamps(t *testing.T) {
 	rewrite(data)
 	data[100] ^= 1
 	if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "shard 2: "+filepath.Base(part)+" is not what it wrote") {
-		t.Errorf("a part was changed and its time set back: %v", err)
+		t.Errorf("a changed part with its old time: Commit returns %v, want an error", err)
 	}
 	rewrite(data)
 	// The parts of shard 1 belong to an attempt without a state.
@@ -57,7 +57,7 @@ func TestCommitByStamps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if records(t, "parquet", "released") == "" {
-		t.Error("nothing is released")
+		t.Error("the commit released nothing")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestStampOfAnotherAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := stampOf("part", written); s != nil {
-		t.Errorf("another file has the stamp %+v", s)
+		t.Errorf("stampOf another file is %+v, want none", s)
 	}
 	if written, err = os.Lstat("part"); err != nil {
 		t.Fatal(err)
@@ -85,12 +85,12 @@ func TestStampOfAnotherAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := stampOf("part", written); s != nil {
-		t.Errorf("a file that was written to has the stamp %+v", s)
+		t.Errorf("stampOf a changed file is %+v, want none", s)
 	}
 	if err := os.Chtimes("part", written.ModTime(), written.ModTime()); err != nil {
 		t.Fatal(err)
 	}
 	if s := stampOf("part", written); own != nil && s == nil {
-		t.Errorf("the first had the stamp %+v, and this has none", own)
+		t.Errorf("the first file had the stamp %+v, the second has none", own)
 	}
 }

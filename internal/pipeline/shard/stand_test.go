@@ -168,7 +168,7 @@ func planned(t *testing.T, n int) *Manifest {
 		t.Fatal(err)
 	}
 	if back.ID() != m.ID() {
-		t.Fatal("a manifest that is read is another than the one that was written")
+		t.Fatal("the manifest that was read is not the one that was written")
 	}
 	return back
 }

@@ -22,7 +22,7 @@ func swapping(t *testing.T, pairs ...string) {
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		if !bytes.Contains(text, []byte(pairs[i])) {
-			t.Fatalf("the configuration has changed: it has no %q", pairs[i])
+			t.Fatalf("the configuration does not contain %q", pairs[i])
 		}
 		text = bytes.Replace(text, []byte(pairs[i]), []byte(pairs[i+1]), 1)
 	}
@@ -89,7 +89,7 @@ func TestShardsSwap(t *testing.T) {
 					want := single(t, format)
 					m := planned(t, n)
 					if m.Pairs != c.pairs {
-						t.Fatalf("the plan says of pairs %v", m.Pairs)
+						t.Fatalf("the plan has Pairs %v", m.Pairs)
 					}
 					if c.pairs {
 						surveyed(t, m)
@@ -109,14 +109,14 @@ func TestShardsSwap(t *testing.T) {
 						t.Fatal(err)
 					}
 					if records(t, format, "released") != records(t, format, "whole."+format) {
-						t.Error("the records are others")
+						t.Error("the released records differ from those of one run")
 					}
 					got := read(t, "report.json")
 					for _, d := range differences(want, got, "") {
 						t.Error(d)
 					}
 					if text := fmt.Sprint(got["masks"]); !strings.Contains(text, "swap") {
-						t.Errorf("the report has no swap: %s", text)
+						t.Errorf("the masks of the report do not contain a swap: %s", text)
 					}
 				})
 			}
@@ -131,7 +131,7 @@ func TestPairsThatDoNotFit(t *testing.T) {
 	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5, policy: random}\n")
 	m := planned(t, 3)
 	if err := Pair(t.Context(), load(t), m, "surveys", "pairs", options); err == nil || !strings.Contains(err.Error(), "surveys: cannot be read") {
-		t.Errorf("without surveys: %v", err)
+		t.Errorf("without surveys, Pair returns %v", err)
 	}
 	surveyed(t, m)
 	for i := range m.Shards {
@@ -141,7 +141,7 @@ func TestPairsThatDoNotFit(t *testing.T) {
 	}
 	for _, path := range []string{"surveys/1", "pairs/1.pairs"} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", path, info, err)
+			t.Errorf("%s has the mode of %v (error %v), want 0600", path, info, err)
 		}
 	}
 	pair := func() error { return Pair(t.Context(), load(t), m, "surveys", "again", options) }
@@ -224,28 +224,28 @@ func TestPairsThatDoNotFit(t *testing.T) {
 			}()
 			c.damage()
 			if err := c.of(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("returned %v, want %q", err, c.want)
+				t.Errorf("error %v, want %q without the canary", err, c.want)
 			}
 			if _, err := os.Stat("released"); err == nil {
-				t.Error("something is released")
+				t.Error("the commit left a release in spite of the error")
 			}
 		})
 	}
 	for _, dir := range []string{"", "pairs"} {
 		m.Pairs = dir == ""
 		if _, err := m.ReadPairs(t.Context(), dir, 0); err == nil || !strings.Contains(err.Error(), "--pairs must") {
-			t.Errorf("pairs in %q: %v", dir, err)
+			t.Errorf("pairs in %q: ReadPairs returns %v, want an error about --pairs", dir, err)
 		}
 	}
 	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil || !strings.Contains(err.Error(), "no swap of scope dataset") {
-		t.Errorf("a survey of a plan without swaps: %v", err)
+		t.Errorf("a plan without swaps: Survey returns %v", err)
 	}
 	m.Pairs = true
 	if _, err := Survey(t.Context(), load(t), m, 3, options); err == nil || !strings.Contains(err.Error(), "--shard must be 0 to 2") {
-		t.Errorf("a survey of no shard: %v", err)
+		t.Errorf("shard 3 of 3: Survey returns %v", err)
 	}
 	if _, err := Run(t.Context(), load(t), m, 0, nil, options); err == nil {
-		t.Error("a shard runs without pairs")
+		t.Error("Run accepts a shard without pairs")
 	}
 	if err := commit(); err != nil {
 		t.Error(err)
@@ -265,16 +265,16 @@ func TestPairsAreOfOneMind(t *testing.T) {
 	os.RemoveAll("pairs")
 	surveyed(t, m)
 	if again, _ := os.ReadFile("pairs/0.pairs"); !bytes.Equal(first, again) {
-		t.Error("other pairs")
+		t.Error("a second pairing has other pairs")
 	}
 	// The source changes between the plan and the survey.
 	text, _ := os.ReadFile("in.csv")
 	write(t, "in.csv", append(text, "x,1,1,y\r\n"...))
 	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil || !strings.Contains(err.Error(), "is not the file that was planned with") {
-		t.Errorf("of a source that has changed: %v", err)
+		t.Errorf("a changed source: Survey returns %v", err)
 	}
 	var of *transform.SurveyError
 	if errors.As(err, &of) {
-		t.Error("it is no error of the mask")
+		t.Error("the error of a changed source is of type SurveyError")
 	}
 }

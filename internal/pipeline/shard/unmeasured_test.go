@@ -37,7 +37,7 @@ report: {json: report.json}
 		records += s.Records
 	}
 	if r := result.Report; r.Records.Read != records || r.Records.Released != records-r.Records.Quarantined || len(r.Columns) != 0 || !r.Gate.Passed || r.Attack != nil {
-		t.Errorf("%+v, %d records", r, records)
+		t.Errorf("the report is %+v, with %d records in the source", r, records)
 	}
 	if _, err := os.Stat("released/part-00000.csv"); err != nil {
 		t.Error(err)
@@ -48,7 +48,7 @@ report: {json: report.json}
 	b.Reject(1, "wage", "for the test")
 	b.Reject(3, "wage", "for the test")
 	if w.count(nil, b); w.state.Read != 5 || w.state.Quarantined != 2 || w.state.Reasons["wage: for the test"] != 2 || len(w.state.Entries) != 0 || w.options.Progress.Records() != 5 {
-		t.Errorf("counted are %+v, %d", w.state, w.options.Progress.Records())
+		t.Errorf("the state is %+v and the progress has %d records, want 5 read and 2 in quarantine", w.state, w.options.Progress.Records())
 	}
 }
 
@@ -77,7 +77,7 @@ func TestPartsThatAreNoFile(t *testing.T) {
 	} {
 		w := &worker{state: new(State)}
 		if err := w.keep(t.Context(), c.sink, "name", "path"); err == nil || err.Error() != c.want || len(w.state.Files) != 0 {
-			t.Errorf("%v beside %v, want %s", err, w.state.Files, c.want)
+			t.Errorf("keep returns %v with the files %v, want %s and no files", err, w.state.Files, c.want)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestStatesWhosePartsAreNotThere(t *testing.T) {
 		s, err := parseState("0.state", append(text, sum[:]...))
 		var damaged *StateError
 		if sound && (err != nil || string(s.assessment)+string(s.exchange) != "12345678" || len(s.exchange) != exchange) || !sound && (s != nil || !errors.As(err, &damaged)) {
-			t.Errorf("%d bytes: %+v, %v", exchange, s, err)
+			t.Errorf("exchange_bytes %d: parseState returns %+v and error %v", exchange, s, err)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func TestManifestsThatAreWrongAboutPairs(t *testing.T) {
 	m.Pairs = !m.Pairs
 	var data *pipeline.DataError
 	if s, err := Run(t.Context(), load(t), m, 0, nil, options); s != nil || !errors.As(err, &data) || err.Error() != "the manifest is damaged: plan again" {
-		t.Errorf("%v, %v", s, err)
+		t.Errorf("Run returns %v and error %v, want a DataError that the manifest is damaged", s, err)
 	}
 }
 
@@ -114,6 +114,6 @@ func TestMergingOfSurveysEnds(t *testing.T) {
 	end(why)
 	w, progress := &pairing{job: &job{plan: new(pipeline.Plan)}, paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
 	if err := w.merge(ended, progress); !errors.Is(err, why) || progress.Records() != 0 || progress.Total() != 2 {
-		t.Errorf("%v, %d of %d merged", err, progress.Records(), progress.Total())
+		t.Errorf("with an ended context, merge returns %v after %d of %d surveys", err, progress.Records(), progress.Total())
 	}
 }

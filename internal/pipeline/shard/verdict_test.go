@@ -42,7 +42,7 @@ func TestMixedVerdicts(t *testing.T) {
 			}
 			first, second := alone(rows[:4000]), alone(rows[4000:])
 			if !first || second {
-				t.Fatalf("the halves alone: refused %v and %v: the test shows nothing", first, second)
+				t.Fatalf("the halves alone are refused: %v and %v, want true and false: the test checks nothing", first, second)
 			}
 			_, result, err := sharded(t, 2)
 			if err != nil {
@@ -52,7 +52,7 @@ func TestMixedVerdicts(t *testing.T) {
 				t.Errorf("refused %v, want %v", result.Refused(), c.refused)
 			}
 			if _, err := os.Stat("released"); (err == nil) == c.refused {
-				t.Errorf("the release: %v", err)
+				t.Errorf("the release exists or is missing, against the verdict (os.Stat returns %v)", err)
 			}
 		})
 	}

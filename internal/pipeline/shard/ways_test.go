@@ -97,7 +97,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 			s, err = Run(ctx, load(t), m, 0, nil, options)
 			if done = s != nil; done && err == nil {
 				if _, missing := os.Stat(filepath.Join(m.hidden("released"), s.Files[0].Name)); missing != nil && question != -1 {
-					t.Errorf("%s, question %d: %v", stage, question, missing)
+					t.Errorf("%s, check %d: the part is missing: %v", stage, question, missing)
 				}
 			}
 		case "commit":
@@ -105,13 +105,13 @@ func TestWhateverComesInTheWay(t *testing.T) {
 			if done, err = result != nil, failed; done && err == nil {
 				for _, name := range []string{"report.json", "quarantine.jsonl", "released/part-00000.csv"} {
 					if info, missing := os.Stat(name); missing != nil || info.IsDir() {
-						t.Errorf("%s, question %d: %s is not there: %v", stage, question, name, missing)
+						t.Errorf("%s, check %d: %s is missing: %v", stage, question, name, missing)
 					}
 				}
 			}
 		}
 		if done != (err == nil) {
-			t.Errorf("%s, question %d: %v beside %v", stage, question, done, err)
+			t.Errorf("%s, check %d: done %v, error %v", stage, question, done, err)
 		}
 		return ctx.Questions(), err
 	}
@@ -133,7 +133,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 	} {
 		total, err := job(c.stage, 0, nil)
 		if err != nil || total < 2 {
-			t.Fatalf("%s: %d questions, %v", c.stage, total, err)
+			t.Fatalf("%s: %d checks of the context (error %v), want at least 2", c.stage, total, err)
 		}
 		reported := false
 		for n := 1; n <= total; n++ {
@@ -145,7 +145,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 			}
 		}
 		if !reported {
-			t.Errorf("%s, %s: nothing says %q at any of %d questions", c.stage, c.name, c.want, total)
+			t.Errorf("%s, %s: no error contains %q, with the fault at any of %d checks", c.stage, c.name, c.want, total)
 		}
 	}
 }
@@ -204,7 +204,7 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 			s, err := Run(t.Context(), p, m, 0, nil, options)
 			if c.shard != nil {
 				if s != nil || err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("the shard: %v beside %v, want %s", s, err, c.want)
+					t.Errorf("Run returns %v and error %v, want %s", s, err, c.want)
 				}
 				return
 			}
@@ -222,7 +222,7 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 			}
 			result, err := Commit(t.Context(), p, m, c.states, options)
 			if (err == nil) != (c.want == "") || (result == nil) != (err != nil) || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary")) {
-				t.Errorf("the commit: %v beside %v, want %s", result, err, c.want)
+				t.Errorf("Commit returns %v and error %v, want %s", result, err, c.want)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	prepare(t, "csv", 60, "")
 	for n := range 2 {
 		if m, err := Plan(t.Context(), load(t), "pipeline.yaml", nil, n, options); (m != nil) != (n > 0) || (err != nil) != (n < 1) {
-			t.Errorf("%d shards: %v, %v", n, m, err)
+			t.Errorf("%d shards: Plan returns %v and error %v", n, m, err)
 		}
 	}
 	p := load(t)
@@ -258,7 +258,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 		t.Helper()
 		var wrong config.Errors
 		if err := check(pl); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 	pl.Source = new(faulty.Calls).Source(src)
@@ -267,7 +267,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	pl.Config.Source.Config, pl.Config.Sink.Config = &kafka.SourceConfig{}, &kafka.SinkConfig{}
 	refused("source: is a stream, whose partitions are its shards already")
 	if _, err := fingerprints(t.Context(), new(faulty.Calls).Source(src), every); !errors.Is(err, connectors.ErrIndivisible) {
-		t.Errorf("a source that cannot be divided: %v", err)
+		t.Errorf("a source that cannot be divided: error %v, want ErrIndivisible", err)
 	}
 	whole, err := fingerprints(t.Context(), src, every)
 	if err != nil || len(whole) != 1 {
@@ -278,7 +278,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: abilities.DivisibleOf(src), opens: opens == 1, fails: fails}, every)
 			known := errors.Is(fails, context.Canceled) || opens == 0
 			if list != nil || err == nil || errors.Is(err, fails) != known || strings.Contains(err.Error(), "canary") {
-				t.Errorf("opened %v, %v: %v, %v", opens == 1, fails, list, err)
+				t.Errorf("opened %v, reading fails with %v: fingerprints %v, error %v", opens == 1, fails, list, err)
 			}
 		}
 	}
@@ -286,17 +286,17 @@ func TestWhatAPlanNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m, err := Plan(t.Context(), load(t), "pipeline.yaml", nil, 1, options); m != nil || err == nil {
-		t.Errorf("no key: %v, %v", m, err)
+		t.Errorf("no key: Plan returns %v and error %v", m, err)
 	}
 	for _, err := range []error{
 		(&Manifest{Survey: json.RawMessage("{")}).Write("x.json"), (&State{Files: []StateFile{{Upload: json.RawMessage("{")}}}).Write("x.state"),
 	} {
 		if err == nil {
-			t.Error("what is no JSON is written")
+			t.Error("a manifest that cannot be written as JSON gives no error")
 		}
 	}
 	if left, _ := filepath.Glob("x.*"); len(left) > 0 {
-		t.Errorf("left is %v", left)
+		t.Errorf("the folder has the files %v, want none", left)
 	}
 }
 
@@ -335,21 +335,21 @@ func TestFingerprints(t *testing.T) {
 	const long = 3 * ends
 	for _, at := range []int{0, ends - 1, long - ends, long - 1} {
 		if of(long, at) == of(long) {
-			t.Errorf("a change at %d is not noticed", at)
+			t.Errorf("a change at byte %d does not change the fingerprint", at)
 		}
 	}
 	for _, at := range []int{ends, long - ends - 1} {
 		if of(long, at) != of(long) {
-			t.Errorf("a change at %d is looked for", at)
+			t.Errorf("a change at byte %d, in the middle, changes the fingerprint", at)
 		}
 	}
 	for _, at := range []int{0, 5, 9} {
 		if of(10, at) == of(10) {
-			t.Errorf("of a short file a change at %d is not noticed", at)
+			t.Errorf("a change at byte %d of a short file does not change the fingerprint", at)
 		}
 	}
 	if f, err := fingerprint(connectors.Stored{Size: 3, ETag: "e"}); err != nil || f != (File{Bytes: 3, ETag: "e"}) {
-		t.Errorf("%+v, %v", f, err)
+		t.Errorf("the fingerprint of an object is %+v (error %v), want its ETag and size", f, err)
 	}
 }
 
@@ -360,7 +360,7 @@ func TestPrivateFolders(t *testing.T) {
 	for name, want := range map[string]bool{"a/b/folder": true, "again": true, "file": false, "file/below": false, "x\x00": false, "a\x00/x": false} {
 		for range 2 {
 			if err := privateFolder(name); (err == nil) != want {
-				t.Errorf("%q: %v", name, err)
+				t.Errorf("privateFolder(%q) returns %v", name, err)
 			}
 		}
 	}
@@ -369,7 +369,7 @@ func TestPrivateFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := privateFolder("again"); (err == nil) != want {
-			t.Errorf("%v: %v", mode, err)
+			t.Errorf("privateFolder with the mode %v returns %v", mode, err)
 		}
 	}
 	if err := os.Chmod("again", 0o700); err != nil {
@@ -377,7 +377,7 @@ func TestPrivateFolders(t *testing.T) {
 	}
 	f := &folder{"again", "a"}
 	if err := f.complete([]StateFile{{Name: "gone"}}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a part is gone: %v", err)
+		t.Errorf("a missing part: complete returns %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -390,11 +390,11 @@ func TestEntriesOfAllShards(t *testing.T) {
 {"stream":"a","record":3,"column":"c","reason":"s"}
 {"stream":"b","record":2,"reason":"\u003c"}
 ` {
-		t.Errorf("%v\n%s", err, out.String())
+		t.Errorf("writeEntries returns %v and writes\n%s", err, out.String())
 	}
 	for _, n := range []int{1, 300} {
 		if err := writeEntries(nowhere{}, slices.Repeat(all, n)); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("%d times: %v", n, err)
+			t.Errorf("%d times the entries: writeEntries returns %v, want io.ErrShortWrite", n, err)
 		}
 	}
 }
