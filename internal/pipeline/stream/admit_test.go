@@ -36,7 +36,7 @@ func TestStreamRefusesUnmaskedColumns(t *testing.T) {
 				t.Fatalf("the stream ends with %v, want a refusal of the configuration", err)
 			}
 			if released := s.values("out", 0); len(released) > 0 {
-				t.Fatalf("%d messages are released of a configuration that is refused", len(released))
+				t.Fatalf("%d messages are released with a refused configuration", len(released))
 			}
 
 			log := s.listen()
@@ -50,11 +50,11 @@ func TestStreamRefusesUnmaskedColumns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !log.has("must be masked") {
-				t.Error("the changed configuration is taken")
+				t.Error("the log does not say that the changed configuration is refused")
 			}
 			for id, released := range s.exactlyOnce("out", 40) {
 				if released == wage(id) {
-					t.Errorf("person %d is released as it was", id)
+					t.Errorf("the wage of person %d is released unmasked", id)
 				}
 			}
 		})

@@ -62,7 +62,7 @@ func (c *changing) give(text string) {
 		case err := <-c.done:
 			c.t.Fatal(err)
 		case <-time.After(eventually.Patience):
-			c.t.Fatal("the stream takes no configuration")
+			c.t.Fatal("the stream does not take the changed configuration in time")
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (c *changing) end() {
 func (c *changing) mode(want string) {
 	c.t.Helper()
 	if _, text := served(c.t, c.page, "/metrics"); !strings.Contains(text, fmt.Sprintf(`mode{mode="%s"} 1`, want)) {
-		c.t.Errorf("the page's mode is not %s: %s", want, text)
+		c.t.Errorf("the mode on the page is not %s: %s", want, text)
 	}
 }
 
@@ -100,23 +100,23 @@ func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 			s.persons(0, 100)
 			c := s.changing(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 100_000)))
 			if got := s.ids("held", 100); !slices.Equal(got, numbers(0, 100)) {
-				t.Fatalf("%d are held", len(got))
+				t.Fatalf("%d persons are held back, want the first 100", len(got))
 			}
 			c.mode(monitor.Holding)
 			c.give(s.endless(fmt.Sprintf(broken, "hold, hold: {topic: held}", 200_000)))
 			s.persons(100, 200)
 			if got := s.ids("held", 200); !slices.Equal(got, numbers(0, 200)) {
-				t.Errorf("%d are held by a gate that holds too", len(got))
+				t.Errorf("%d persons are held back after a change to another gate that fails, want 200", len(got))
 			}
 			c.mode(monitor.Holding)
 			c.give(changed(s))
 			c.mode(monitor.Releasing)
 			s.persons(200, 300)
 			if got := s.ids("out", 100); !slices.Equal(got, numbers(200, 300)) {
-				t.Errorf("released are %v", got)
+				t.Errorf("the released persons are %v, want 200 to 299", got)
 			}
 			if got := s.ids("held", 200); len(got) != 200 {
-				t.Errorf("held are %d", len(got))
+				t.Errorf("%d persons are held back, want 200", len(got))
 			}
 			c.end()
 		})
@@ -153,14 +153,14 @@ func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 			moved++
 		}
 		if math.Abs(y-wage(i)) > 600 {
-			t.Errorf("person %d of %v is released as %v", i, wage(i), y)
+			t.Errorf("person %d with the wage %v is released as %v", i, wage(i), y)
 		}
 	}
 	if moved < 80 {
-		t.Errorf("%d of 100 are masked as before", moved)
+		t.Errorf("%d of 100 persons are masked, want at least 80", moved)
 	}
 	if c.log.has("is in force") {
-		t.Error("one was taken")
+		t.Error("a configuration that must be refused is in force")
 	}
 	c.end()
 }
@@ -188,7 +188,7 @@ func TestStreamWithWindows(t *testing.T) {
 			slices.Sort(before)
 			slices.Sort(after)
 			if !slices.Equal(before, after) {
-				t.Errorf("the window of person %d has other wages than it had", from)
+				t.Errorf("the released window of person %d has not its original wages in another order", from)
 			}
 		}
 	}
@@ -221,11 +221,11 @@ func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
 				}
 				for i := range 900 {
 					if seen[fmt.Sprint(i)] != 1 {
-						t.Errorf("person %d is in the files %d times", i, seen[fmt.Sprint(i)])
+						t.Errorf("person %d is %d times in the files, want once", i, seen[fmt.Sprint(i)])
 					}
 				}
 				if len(seen) != 900 {
-					t.Errorf("%d persons are in files", len(seen))
+					t.Errorf("%d persons are in the files, want 900", len(seen))
 				}
 			})
 		}
@@ -245,12 +245,12 @@ func TestStreamWithoutMeasures(t *testing.T) {
 		s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`not JSON`)})
 		r := s.run(s.parse(text)).Report
 		if r.Records.Released != 200 || r.Records.Quarantined != 1 || r.Records.Read != 201 || len(r.Columns) != 0 {
-			t.Errorf("round %d: %+v, %d columns", round, r.Records, len(r.Columns))
+			t.Errorf("round %d: records %+v, %d columns; want 200 released, 1 in quarantine and no columns", round, r.Records, len(r.Columns))
 		}
 	}
 	for i, y := range s.exactlyOnce("out", 400) {
 		if !(math.Abs(y-wage(i)) < 0.001) {
-			t.Errorf("person %d of %v is released as %v", i, wage(i), y)
+			t.Errorf("person %d with the wage %v is released as %v", i, wage(i), y)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func TestStreamTakesUpWhatIsKept(t *testing.T) {
 		} {
 			err := take()
 			if err == nil || !strings.Contains(err.Error(), what) || strings.Contains(err.Error(), "canary") {
-				t.Errorf("%s with a damaged %s: %v", who, what, err)
+				t.Errorf("%s with a damaged %s: error %v", who, what, err)
 			}
 		}
 	}

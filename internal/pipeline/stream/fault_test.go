@@ -68,7 +68,7 @@ func undisturbedRun(t *testing.T) *expected {
 		calm = &expected{s.exactlyOnce("out", survivors, unfit...), result.Report}
 	})
 	if calm == nil {
-		t.Fatal("the undisturbed run has failed")
+		t.Fatal("the undisturbed run failed, which this test compares with")
 	}
 	return calm
 }
@@ -77,7 +77,7 @@ func undisturbedRun(t *testing.T) *expected {
 func near(t *testing.T, what string, got, want assess.Float) {
 	t.Helper()
 	if g, w := float64(got), float64(want); math.Abs(g-w) > 1e-9*math.Abs(w) || math.IsNaN(g) != math.IsNaN(w) {
-		t.Errorf("%s %v, want %v as of the undisturbed run", what, got, want)
+		t.Errorf("%s is %v, want %v as in the undisturbed run", what, got, want)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *stand) sameRelease(p *config.Pipeline) {
 	wages := s.exactlyOnce("out", survivors, unfit...)
 	for i, y := range want.wages {
 		if wages[i] != y {
-			s.t.Fatalf("person %d was released as %v, and as %v in the undisturbed run", i, wages[i], y)
+			s.t.Fatalf("person %d was released as %v, but as %v in the undisturbed run", i, wages[i], y)
 		}
 	}
 	entries := map[string]int{}
@@ -123,7 +123,7 @@ func (s *stand) sameRelease(p *config.Pipeline) {
 			s.t.Fatal(err)
 		}
 		if strings.Contains(string(r.Value), "canary") {
-			s.t.Error("the quarantine holds a value")
+			s.t.Error("the quarantine contains a value")
 		}
 		entries[fmt.Sprintf("%d/%d", e.Partition, e.Offset)]++
 	}
@@ -223,7 +223,7 @@ func TestStreamSurvivesErrors(t *testing.T) {
 					})
 					result := s.run(p)
 					if h.Hits() == 0 {
-						t.Errorf("no request was answered with the fault")
+						t.Errorf("the fault was returned for no request")
 					}
 					h.Remove()
 					s.sameRelease(p)
@@ -332,7 +332,7 @@ func TestStreamSurvivesLateAnswersAboutTopics(t *testing.T) {
 				})
 				result := s.run(s.small())
 				if h.Hits() == 0 {
-					t.Error("no request was answered with the fault")
+					t.Error("the fault was returned for no request")
 				}
 				h.Remove()
 				s.sameRelease(s.small())

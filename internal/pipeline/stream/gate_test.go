@@ -89,7 +89,7 @@ func TestStreamGate(t *testing.T) {
 				}
 				out, held := s.ids("out", len(wantOut)), s.ids("held", len(wantHeld))
 				if !slices.Equal(out, wantOut) || !slices.Equal(held, wantHeld) {
-					t.Errorf("%d released and %d held, want %d and %d", len(out), len(held), len(wantOut), len(wantHeld))
+					t.Errorf("%d persons released and %d held back, want %d and %d", len(out), len(held), len(wantOut), len(wantHeld))
 				}
 				// Held records are not part of the release in the report.
 				if result.Report.Gate.Passed != (policy == "hold") || result.Refused() != (policy != "alert") {
@@ -100,14 +100,14 @@ func TestStreamGate(t *testing.T) {
 						t.Errorf("stopped %+v, withheld %q", result.Report.Stopped, result.Report.Withheld)
 					}
 					if _, err := os.Stat(filepath.Join(folder, "report.public.json")); !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("a public report of what was refused: %v", err)
+						t.Errorf("a refused run has a public report (os.Stat returns %v)", err)
 					}
 				}
 				same := 0
 				for _, r := range append(s.values("out", len(out)), s.values("held", len(held))...) {
 					text := string(r.Value)
 					if strings.Contains(text, `"name"`) {
-						t.Fatalf("person %d has a name", *s.person(r).ID)
+						t.Fatalf("the message of person %d contains a name", *s.person(r).ID)
 					}
 					if strings.Contains(text, `"wage":1990,`) || strings.Contains(text, `"wage":2000,`) || strings.Contains(text, `"wage":1000,`) {
 						same++
@@ -116,7 +116,7 @@ func TestStreamGate(t *testing.T) {
 				// Noise of SD 50 is rounded to 0 with probability 0.01/(50·√2π) = 8e-5: of 9,500
 				// values 0.8 are expected, and more than 10 occur once in 10⁹ runs.
 				if same > 10 {
-					t.Errorf("%d values are not masked", same)
+					t.Errorf("%d released values are the original, want at most 10", same)
 				}
 			})
 		}

@@ -127,40 +127,40 @@ const (
 func TestWhenAStreamIsJudged(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1))
 	if b.verdictOf() || b.verdict.last != nil {
-		t.Fatal("there is nothing to judge")
+		t.Fatal("the gate is judged without records")
 	}
 	b.feed(0, 1)
 	if b.verdictOf() || b.verdict.last == nil || b.verdict.records != 1 {
-		t.Fatalf("the first record: %+v", b.verdict)
+		t.Fatalf("after the first record, the verdict is %+v, want a judgement by 1 record", b.verdict)
 	}
 	b.feed(1, 999)
 	b.verdictOf()
 	if b.verdict.records != 1000 || !b.verdict.last.Passed {
-		t.Fatalf("of 1,000 records: %+v", b.verdict)
+		t.Fatalf("after 1,000 records, the verdict is %+v, want a passed gate", b.verdict)
 	}
 	at := b.verdict.at
 	b.feed(0, 9)
 	if b.verdictOf(); b.verdict.records != 1000 || b.verdict.at != at {
-		t.Errorf("judged anew after %d of 1,000 records", 9)
+		t.Errorf("the gate is judged again after %d more than 1,000 records", 9)
 	}
 	b.feed(0, 1)
 	if b.verdictOf(); b.verdict.records != 1010 {
-		t.Errorf("after a hundredth more it was judged by %d", b.verdict.records)
+		t.Errorf("after one percent more, the gate was judged by %d records, want 1010", b.verdict.records)
 	}
 	b.feed(0, 1)
 	b.verdict.at = time.Now().Add(-judgeEvery - time.Second)
 	if b.verdictOf(); b.verdict.records != 1011 {
-		t.Errorf("after some seconds it was judged by %d", b.verdict.records)
+		t.Errorf("after some seconds, the gate was judged by %d records, want 1011", b.verdict.records)
 	}
 	b.feed(0, 1)
 	b.verdict.last = &assess.Verdict{}
 	if b.verdictOf(); b.verdict.records != 1012 || !b.verdict.last.Passed {
-		t.Errorf("where it did not pass it was judged by %d", b.verdict.records)
+		t.Errorf("after a failed judgement, the gate was judged by %d records, want 1012 and a passed gate", b.verdict.records)
 	}
 	none := benchOf(t, "")
 	none.feed(0, 5)
 	if none.verdictOf() || none.verdict.last != nil {
-		t.Error("a stream without a gate is judged")
+		t.Error("a stream without rules is judged")
 	}
 }
 
@@ -170,35 +170,35 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 100))
 	b.feed(1, 50)
 	if !b.verdictOf() || b.verdict.last.Passed || b.verdict.records != 50 {
-		t.Errorf("stop: %+v", b.verdict)
+		t.Errorf("stop: the verdict is %+v, want a refusal by 50 records", b.verdict)
 	}
 	b = benchOf(t, fmt.Sprintf(judgedTo, "alert", 100))
 	b.feed(1, 50)
 	if b.verdictOf() || b.verdict.last.Passed {
-		t.Errorf("alert: %+v", b.verdict)
+		t.Errorf("alert: the verdict is %+v, want a failed gate without a refusal", b.verdict)
 	}
 	if said := b.logText(); strings.Count(said, "released all the same") != 1 || !strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
-		t.Errorf("alert prints %s", said)
+		t.Errorf("alert: the log is %s", said)
 	}
 	if b.feed(0, 50); b.verdictOf() || b.logText() != "" || b.verdict.records != 100 {
-		t.Error("a rule that is still broken is reported again, or not judged")
+		t.Error("alert: a rule that still fails is logged again, or the gate is not judged")
 	}
 	b.config.Gate.Rules[0].MinRMSE = new(float64)
 	if b.verdictOf(); !b.verdict.last.Passed || strings.Count(b.logText(), "hold again") != 1 {
-		t.Error("that the rules hold again is not said once")
+		t.Error("alert: want one log line that the rules hold again")
 	}
 	b = benchOf(t, fmt.Sprintf(judgedTo, heldTo, 100))
 	b.feed(0, 50)
 	if !b.verdictOf() || b.holding {
-		t.Error("hold: what is not held back must be refused")
+		t.Error("hold: the transaction must be refused if its records are not yet held back")
 	}
 	b.holding = true
 	if b.verdictOf() || !b.holding || b.logText() != "" {
-		t.Error("hold: what is held back already must be written")
+		t.Error("hold: records that are already held back must be written, without a log line")
 	}
 	b.config.Gate.Rules[0].MinRMSE = new(float64)
 	if b.verdictOf() || b.holding || !strings.Contains(b.logText(), "released from the next transaction on") {
-		t.Error("hold: the rules hold again")
+		t.Error("hold: when the rules hold again, want a log line and a release from the next transaction on")
 	}
 }
 
@@ -208,17 +208,17 @@ func TestEfficiencyIsJudgedLater(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(rule, 0.001))
 	b.feed(0, efficiencyFrom-1)
 	if b.verdictOf() || !b.verdict.last.Passed || b.verdict.last.Rules[0].Advice != "judged from 1000 records on" || b.verdict.last.Rules[1].Advice != "" {
-		t.Errorf("of one record less: %+v", b.verdict.last)
+		t.Errorf("with one record too few, the verdict is %+v, want the efficiency not judged", b.verdict.last)
 	}
 	b.verdict = judgement{}
 	b.feed(1, 1)
 	if !b.verdictOf() || brokenRules(*b.verdict.last)[0] != b.verdict.last.Rules[0].Rule || len(brokenRules(*b.verdict.last)) != 1 {
-		t.Errorf("of a thousand: %+v", b.verdict.last)
+		t.Errorf("with 1,000 records, the verdict is %+v, want a failed efficiency alone", b.verdict.last)
 	}
 	b = benchOf(t, fmt.Sprintf(rule, 100))
 	b.feed(0, 10)
 	if !b.verdictOf() || len(brokenRules(*b.verdict.last)) != 1 {
-		t.Errorf("another rule: %+v", b.verdict.last)
+		t.Errorf("with another rule, the verdict is %+v, want one failed rule", b.verdict.last)
 	}
 	passes, fails, efficient := assess.RuleVerdict{Measure: "max_risk", Passed: true}, assess.RuleVerdict{Measure: "max_risk"}, assess.RuleVerdict{Measure: "min_efficiency"}
 	for _, c := range []struct {
@@ -226,7 +226,7 @@ func TestEfficiencyIsJudgedLater(t *testing.T) {
 		want  bool
 	}{{nil, true}, {[]assess.RuleVerdict{efficient}, true}, {[]assess.RuleVerdict{fails, efficient}, false}, {[]assess.RuleVerdict{efficient, fails}, false}, {[]assess.RuleVerdict{fails, passes}, false}, {[]assess.RuleVerdict{passes, efficient, passes}, true}} {
 		if got := withoutEfficiency(assess.Verdict{Rules: slices.Clone(c.rules)}); got.Passed != c.want {
-			t.Errorf("%+v pass: %v", c.rules, got.Passed)
+			t.Errorf("verdict without efficiency of the rules %+v: passed %v", c.rules, got.Passed)
 		}
 	}
 }
@@ -261,27 +261,27 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	}
 	b.feed(0, 99)
 	if n.due() {
-		t.Error("due with a record too few")
+		t.Error("a snapshot is due with 99 of 100 records")
 	}
 	end(true)
 	b.feed(1, 1, 0)
 	if !n.due() {
-		t.Error("of a hundred records, one of them rejected, none is due")
+		t.Error("no snapshot is due with 100 records, one of them rejected")
 	}
 	end(false)
 	if n.due() || n.taken != 0 {
-		t.Error("a snapshot of what was aborted is counted")
+		t.Error("a snapshot of an aborted transaction is counted")
 	}
 	b.feed(1, 21, 0, 20)
 	end(true)
 	if n.due() || n.taken != 1 || n.before.Read != 120 {
-		t.Errorf("%d taken, of %d records", n.taken, n.before.Read)
+		t.Errorf("%d snapshots taken, the last by %d records, want 1 by 120", n.taken, n.before.Read)
 	}
 	first := n.last
 	b.feed(0, 30)
 	end(true)
 	if n.taken != 1 || n.last != first {
-		t.Error("one is taken that is not due")
+		t.Error("a snapshot was taken that is not due")
 	}
 	// After this time, although few records arrived.
 	n.interval, n.last = time.Minute, time.Now().Add(-2*time.Minute)
@@ -289,11 +289,11 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	b.feed(1, 5)
 	end(true)
 	if n.taken != 2 || !n.last.After(began) {
-		t.Error("none was taken after its time")
+		t.Error("no snapshot was taken after the interval")
 	}
 	n.last = time.Now().Add(-time.Hour)
 	if n.due() {
-		t.Error("nothing came, and one is due")
+		t.Error("a snapshot is due without new records")
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
@@ -309,7 +309,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			all = append(all, r)
 		}
 		if len(all) != 2 {
-			t.Fatalf("%d lines: %s", len(all), text)
+			t.Fatalf("the file has %d lines, want 2: %s", len(all), text)
 		}
 		for i, want := range []struct{ whole, window report.Records }{
 			{report.Records{Read: 120, Released: 118, Quarantined: 2}, report.Records{Read: 120, Released: 118, Quarantined: 2}},
@@ -321,7 +321,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			r := all[i]
 			if r.Snapshot != int64(i+1) || !same(r.Records, want.whole) || r.Window == nil || !same(r.Window.Records, want.window) || r.Window.Finished.Before(r.Window.Started) ||
 				len(r.Columns) != 1 || len(r.Window.Columns) != 1 {
-				t.Errorf("snapshot %d: %+v, window %+v", i, r.Records, r.Window)
+				t.Errorf("snapshot %d has the records %+v, its window %+v", i, r.Records, r.Window)
 			}
 		}
 		if !all[1].Window.Started.Equal(began) {
@@ -329,21 +329,21 @@ func TestSnapshotsOfAStream(t *testing.T) {
 		}
 	}
 	if said := b.logText(); strings.Count(said, `"level":"info"`) != 2 || strings.Count(said, `"message":"snapshot"`) != 2 {
-		t.Errorf("the log has %s", said)
+		t.Errorf("the log is %s, want 2 snapshots", said)
 	}
 	next := &streamSnapshots{live: time.Now()}
 	if next.follow(n); next.taken != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
-		t.Errorf("who follows has %+v", next)
+		t.Errorf("the following snapshots begin with %+v, want the counts and times of the former ones", next)
 	}
 	// Held records are in no window.
 	b.holding = true
 	before := n.open
 	b.feed(0, 3)
 	if whole, err := assess.Merged(n.windowOptions(), n.window, before); err != nil || whole.Records() != 0 {
-		t.Errorf("held are %d: %v", whole.Records(), err)
+		t.Errorf("%d held-back records are part of the window (error %v)", whole.Records(), err)
 	}
 	if err := n.close(); err != nil || n.close() != nil || (*streamSnapshots)(nil).close() != nil {
-		t.Errorf("closed: %v", err)
+		t.Errorf("close returns %v, or a second close fails", err)
 	}
 	if err := benchOf(t, "").snapshots.emit(t.Context()); err != nil {
 		t.Error(err)
@@ -355,7 +355,7 @@ func TestSampleOfAWindow(t *testing.T) {
 	for sample, want := range map[int]int{-1: windowSample, 0: windowSample, 1: 1, windowSample: windowSample, windowSample + 1: windowSample} {
 		n := &streamSnapshots{options: assess.Options{Sample: sample}}
 		if got := n.windowOptions().Sample; got != want {
-			t.Errorf("of %d the window has %d", sample, got)
+			t.Errorf("with a sample of %d, the window has a sample of %d", sample, got)
 		}
 	}
 }
@@ -370,25 +370,25 @@ func TestPageOfAnIdleStream(t *testing.T) {
 		b.entered = entered
 		b.present(t.Context())
 		if b.entered {
-			t.Error("it would be shown again")
+			t.Error("entered is not reset after the page was updated")
 		}
 		return b.options.Monitor.HasSnapshot()
 	}
 	if show(true) {
-		t.Error("an empty page")
+		t.Error("the page shows a snapshot without records")
 	}
 	b.feed(0, 40, 3)
 	b.ledgers[part(0)].commit()
 	if show(false) {
-		t.Error("nothing was entered")
+		t.Error("the page shows a snapshot although no partition was entered")
 	}
 	if !show(true) {
-		t.Error("no page")
+		t.Error("the page has no snapshot after a partition was entered")
 	}
 	b.options.Monitor = nil
 	b.entered = true
 	if b.present(t.Context()); !b.entered || b.log.Len() > 0 {
-		t.Errorf("without a page: %s", b.logText())
+		t.Errorf("without a page, the log is %s", b.logText())
 	}
 }
 
@@ -404,7 +404,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.snapshots.committed(); err == nil {
-		t.Error("committed")
+		t.Error("committed returns no error")
 	}
 	b.feed(0, 0)
 	b.ledgers[part(0)].reasons = reasons{}
@@ -416,7 +416,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil {
-		t.Errorf("taken: %v", err)
+		t.Errorf("emit returns %v or leaves a pending snapshot, want an error and none", err)
 	}
 }
 
@@ -433,10 +433,10 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := b.snapshots.committed(); err == nil {
-			t.Errorf("file %d cannot be written, and there is no error", broken)
+			t.Errorf("file %d cannot be written, but committed returns no error", broken)
 		}
 		if err := b.snapshots.close(); err == nil {
-			t.Errorf("file %d is closed twice, and there is no error", broken)
+			t.Errorf("file %d is closed twice, but close returns no error", broken)
 		}
 	}
 }
@@ -448,6 +448,6 @@ func TestPageOfNoPartition(t *testing.T) {
 	clear(b.ledgers)
 	rep := b.report(report.Records{}, &assess.Measures{})
 	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.shown == nil {
-		t.Errorf("nothing to show: %v", err)
+		t.Errorf("show returns %v, or there is nothing to show", err)
 	}
 }

@@ -67,14 +67,14 @@ func TestKeptStatesAddUp(t *testing.T) {
 			pairs += p.Records()
 		}
 		if counts.Released != pairs || counts.Read != counts.Released+counts.Quarantined {
-			t.Errorf("%+v of %d pairs", counts, pairs)
+			t.Errorf("the counts are %+v with %d pairs", counts, pairs)
 		}
 		total := int64(0)
 		for _, n := range counts.Reasons {
 			total += n
 		}
 		if total != counts.Quarantined {
-			t.Errorf("%d in quarantine, reasons %v", counts.Quarantined, counts.Reasons)
+			t.Errorf("%d records in quarantine, but reasons %v", counts.Quarantined, counts.Reasons)
 		}
 		return strings.Repeat("p", len(parts)) + " " + strings.Repeat("q", int(counts.Quarantined)), nil
 	}
@@ -95,14 +95,14 @@ func TestKeptStatesAddUp(t *testing.T) {
 		"p qq":   {of(1): clone(last, own...)},
 	} {
 		if got, err := load(states); err != nil || got != want || log.Len() > 0 {
-			t.Errorf("%q, want %q: %v, %s", got, want, err, log.String())
+			t.Errorf("the assessment is %q, want %q (error %v, log %s)", got, want, err, log.String())
 		}
 	}
 	for _, at := range []int32{0, 1} {
 		states := kafka.States{of(0): clone(first), of(1): clone(last)}
 		states[of(at)][reasonsEntry] = []byte("damaged")
 		if _, err := load(states); err == nil || !strings.Contains(err.Error(), part(at).String()) || !strings.Contains(err.Error(), "reasons") {
-			t.Errorf("reasons of %d: %v", at, err)
+			t.Errorf("damaged reasons of partition %d: error %v", at, err)
 		}
 		states = kafka.States{of(0): clone(first), of(1): clone(last)}
 		for key := range states[of(at)] {
@@ -111,13 +111,13 @@ func TestKeptStatesAddUp(t *testing.T) {
 			}
 		}
 		if _, err := load(states); err == nil || !strings.Contains(err.Error(), "the assessment that is kept of "+part(at).String()) {
-			t.Errorf("the assessment of %d: %v", at, err)
+			t.Errorf("damaged assessment of partition %d: error %v", at, err)
 		}
 	}
 	// With other masks.
 	b.fingerprint = "another"
 	if got, err := load(kafka.States{of(0): clone(first), of(1): clone(last)}); err != nil || got != " " || !strings.Contains(log.String(), `"partitions":2`) {
-		t.Errorf("of other masks %q: %v, %s", got, err, log.String())
+		t.Errorf("states of other masks give %q (error %v, log %s)", got, err, log.String())
 	}
 }
 
@@ -133,25 +133,25 @@ func TestLedgersAreTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := l.counts(); c.Read != 60 || c.Released != 58 || l.Next() != 60 || l.Stale() || b.logText() != "" {
-		t.Errorf("taken up are %+v, next %d", c, l.Next())
+		t.Errorf("the loaded ledger has the counts %+v and the next record %d, want 60 read, 58 released, 60", c, l.Next())
 	}
 	other := b.inForce
 	other.fingerprint = "another"
 	if l, err = b.newLedger(&other, part(1), maps.Clone(kept)); err != nil || l.counts().Read != 0 || !l.Stale() {
-		t.Errorf("of other masks: %v, %+v", err, l)
+		t.Errorf("state of other masks: error %v, ledger %+v, want a stale one without records", err, l)
 	}
 	if said := b.logText(); !strings.Contains(said, "the measurement of R and U starts again from here") || !strings.Contains(said, `"partition":1`) {
-		t.Errorf("of other masks it says %s", said)
+		t.Errorf("state of other masks: the log is %s", said)
 	}
 	for key := range kept {
 		kept[key] = []byte("damaged")
 	}
 	if _, err = b.newLedger(&b.inForce, part(1), kept); err == nil || !strings.HasPrefix(err.Error(), "the assessment that is kept: ") {
-		t.Errorf("damaged: %v", err)
+		t.Errorf("damaged state: error %v", err)
 	}
 	b.measures = false
 	if l, err = b.newLedger(&b.inForce, part(1), nil); err != nil || l.Ledger != nil {
-		t.Errorf("nothing is measured: %v", err)
+		t.Errorf("without measures: error %v, or there is a ledger", err)
 	}
 }
 
@@ -163,26 +163,26 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	why := errors.New("over")
 	end(why)
 	if _, err := b.judge(over); err == nil || b.verdict.last != nil {
-		t.Errorf("judged: %v", err)
+		t.Errorf("with an ended context, judge returns %v and leaves a verdict, want an error and none", err)
 	}
 	if err := b.snapshots.emit(over); err == nil || b.snapshots.pending != nil {
-		t.Errorf("a snapshot: %v", err)
+		t.Errorf("with an ended context, emit returns %v, or a snapshot is pending", err)
 	}
 	if _, err := b.wholeReport(over); err == nil {
-		t.Error("a report")
+		t.Error("with an ended context, wholeReport returns no error")
 	}
 	rep, err := b.wholeReport(t.Context())
 	if err != nil || rep.Records.Read != 400 {
-		t.Errorf("the records so far: %v, %+v", err, rep.Records)
+		t.Errorf("the report has error %v and the records %+v, want 400 read", err, rep.Records)
 	}
 	// Records of an open transaction are not measured: they may never be released.
 	if n := rep.Columns[0].Original.N; n != 0 {
-		t.Errorf("%d values of an open transaction are measured", n)
+		t.Errorf("%d values of an open transaction are measured, want none", n)
 	}
 	b.ledgers[part(0)].commit()
 	b.feed(1, 30)
 	if rep, err = b.wholeReport(t.Context()); err != nil || rep.Columns[0].Original.N != 400 {
-		t.Errorf("%v, %+v, want 400 values", err, rep.Columns)
+		t.Errorf("wholeReport returns error %v and the columns %+v, want 400 values", err, rep.Columns)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 		b := benchOf(t, "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
 		b.feed(0, n)
 		if b.verdictOf() || b.verdict.last.Passed != passes {
-			t.Fatalf("%d records are judged %+v", n, b.verdict.last)
+			t.Fatalf("with %d records, the verdict is %+v", n, b.verdict.last)
 		}
 		if err := b.snapshots.emit(t.Context()); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 		}
 		for what, v := range map[string]assess.Verdict{"snapshot": b.snapshots.pending.Gate, "report": rep.Gate} {
 			if v.Passed != passes || len(v.Rules) != 1 || v.Rules[0].Passed != passes {
-				t.Errorf("the %s of %d records says %+v", what, n, v)
+				t.Errorf("the %s of %d records has the verdict %+v", what, n, v)
 			}
 		}
 		b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
@@ -216,7 +216,7 @@ func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 		b.options.Monitor.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:9464/metrics", nil))
 		found := regexp.MustCompile(`(?m)^[^#]*gate_rules_broken\S* (\d+)$`).FindStringSubmatch(w.Body.String())
 		if len(found) != 2 || (found[1] == "0") != passes {
-			t.Errorf("of %d records, the page says that %q rules are broken", n, found)
+			t.Errorf("with %d records, the page has %q failed rules", n, found)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := take(b, ctx)
 			if done == (err != nil) || err != nil && !ctx.Ended() {
-				t.Fatalf("%s, ended at question %d: done %v, %v", name, n, done, err)
+				t.Fatalf("%s, context ended at check %d: done %v, error %v", name, n, done, err)
 			}
 			if err != nil {
 				failures++
@@ -263,7 +263,7 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 			}
 		}
 		if failures == 0 {
-			t.Errorf("%s was never ended: the test shows nothing", name)
+			t.Errorf("%s never failed for an end of the context: the test checks nothing", name)
 		}
 	}
 }

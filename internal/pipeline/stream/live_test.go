@@ -82,7 +82,7 @@ func stateOf(t *testing.T, m *monitor.Monitor) (s state) {
 		return whole
 	})
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatalf("%v in %q", err, text)
+		t.Fatalf("error %v in the page's state %q", err, text)
 	}
 	return s
 }
@@ -116,7 +116,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	end()
 	before := stateOf(t, first)
 	if !before.HasSnapshot || before.Last < 1 || !before.Gate.Judged || len(before.Dropped) != 2 || before.Dropped[0].Records != 2 {
-		t.Fatalf("before the restart: %+v", before)
+		t.Fatalf("before the restart, the page has %+v", before)
 	}
 
 	second, end := s.watchedStream(live())
@@ -126,7 +126,7 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	})
 	after := stateOf(t, second)
 	if after.Last <= before.Last || !after.Gate.Judged || after.Gate != before.Gate || *after.Lag.Total != 0 || !reflect.DeepEqual(after.Dropped, before.Dropped) {
-		t.Errorf("after the restart %+v, before %+v", after, before)
+		t.Errorf("after the restart, the page has %+v; before, %+v", after, before)
 	}
 	var detail struct {
 		History []struct{ Snapshot int64 }
@@ -134,11 +134,11 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	}
 	_, column := served(t, second, "/column?name=wage")
 	if err := json.Unmarshal([]byte(column), &detail); err != nil || len(detail.History) < 2 || !strings.Contains(detail.SVG, `class="pt`) {
-		t.Errorf("the column after the restart: %d rows, %v", len(detail.History), err)
+		t.Errorf("after the restart, the column has %d rows of history (error %v), want at least 2", len(detail.History), err)
 	}
 	for _, path := range []string{"/report", "/column?name=wage", "/metrics", "/events"} {
 		if _, text := served(t, second, path); strings.Contains(text, "canary") {
-			t.Errorf("%s holds a value", path)
+			t.Errorf("%s contains a value", path)
 		}
 	}
 	// Counting continues with new records.
@@ -163,11 +163,11 @@ func TestStreamReportsWhyRecordsAreLost(t *testing.T) {
 		for reason, n := range r.Reasons {
 			total += n
 			if n != int64(round+1) {
-				t.Errorf("run %d: %q of %d records, want %d", round, reason, n, round+1)
+				t.Errorf("run %d: reason %q has %d records, want %d", round, reason, n, round+1)
 			}
 		}
 		if len(r.Reasons) != 2 || total != r.Quarantined {
-			t.Errorf("run %d: %d in quarantine, reasons %v", round, r.Quarantined, r.Reasons)
+			t.Errorf("run %d: %d records in quarantine, but reasons %v", round, r.Quarantined, r.Reasons)
 		}
 		want = r.Reasons
 	}

@@ -121,7 +121,7 @@ func (i *instance) drain() {
 			i.stand.t.Error(i.err)
 		}
 	case <-time.After(eventually.Patience):
-		i.stand.t.Fatal("an instance does not end")
+		i.stand.t.Fatal("an instance does not end in time")
 	}
 }
 
@@ -365,10 +365,10 @@ func TestStreamDrainsWithoutBrokers(t *testing.T) {
 			case err := <-ended:
 				t.Logf("ended after %v: %v", time.Since(begin), err)
 				if busy && (err == nil || !strings.Contains(err.Error(), "did not answer in time")) {
-					t.Errorf("the error does not tell that the last transaction is not committed: %v", err)
+					t.Errorf("the error does not say that the last transaction is not committed: %v", err)
 				}
 			case <-time.After(eventually.Patience):
-				t.Fatal("the stream does not end")
+				t.Fatal("the stream does not end in time")
 			}
 			w.mend()
 		})
@@ -398,7 +398,7 @@ func TestStreamEndsWithItsPatience(t *testing.T) {
 					t.Error(i.err)
 				}
 			case <-time.After(eventually.Patience):
-				t.Fatal("the stream waits on")
+				t.Fatal("the stream does not end after its patience")
 			}
 			i.wire.mend()
 			s.rest() // the remaining records are processed

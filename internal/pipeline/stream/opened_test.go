@@ -45,15 +45,15 @@ func TestStreamsThatCannotBeOpened(t *testing.T) {
 		p := func() string { return strings.Replace(text, c.old, c.with, 1) }
 		_, err := stream.Run(t.Context(), s.parse(p()), s.options())
 		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, stream.ErrUnopened) {
-			t.Errorf("%s: %v", c.with, err)
+			t.Errorf("%s: Run returns %v", c.with, err)
 		}
 		rep, err := stream.AssessGroup(t.Context(), s.parse(p()), "", s.options())
 		if (err != nil) != c.group || c.group && !strings.Contains(err.Error(), c.want) || !c.group && rep == nil {
-			t.Errorf("%s: its group: %v", c.with, err)
+			t.Errorf("%s: AssessGroup returns %v", c.with, err)
 		}
 	}
 	if at := s.groupAt(0) + s.groupAt(1); at != before {
-		t.Errorf("the group is at %d, was at %d", at, before)
+		t.Errorf("the group's offsets sum to %d, want %d as before", at, before)
 	}
 	s.exactlyOnce("out", 20)
 }

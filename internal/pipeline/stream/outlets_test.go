@@ -135,29 +135,29 @@ func TestStreamIntoFiles(t *testing.T) {
 	first := run(502)
 	s.persons(500, 900)
 	if second := run(902); first != 500 || second != 900 {
-		t.Errorf("released are %d, then %d", first, second)
+		t.Errorf("%d persons released, then %d, want 500 and 900", first, second)
 	}
 	seen := map[int]bool{}
 	masked := 0
 	for _, p := range inFiles(t, filepath.Join(dir, "out")) {
 		i, err := strconv.Atoi(p.ID)
 		if err != nil || seen[i] || p.Region != fmt.Sprint("r", i%4) {
-			t.Fatalf("%+v twice or broken: %v", p, err)
+			t.Fatalf("%+v is there twice or has wrong values (error %v)", p, err)
 		}
 		seen[i] = true
 		if d := math.Abs(p.Wage - wage(i)); d > 600 { // 12 standard deviations
-			t.Errorf("person %d: %v of %v", i, p.Wage, wage(i))
+			t.Errorf("person %d is released as %v with the wage %v", i, p.Wage, wage(i))
 		} else if d >= 0.01 {
 			masked++
 		}
 	}
 	if len(seen) != 900 || masked < 880 {
-		t.Errorf("%d persons in files, %d of them masked", len(seen), masked)
+		t.Errorf("%d persons in the files, %d of them masked, want 900 and at least 880", len(seen), masked)
 	}
 	namedByPlaces(t, filepath.Join(dir, "out", "in"))
 	bad, err := os.ReadFile(filepath.Join(dir, "q", "bad.jsonl"))
 	if err != nil || strings.Contains(string(bad), "canary") {
-		t.Errorf("the quarantine: %v, %s", err, bad)
+		t.Errorf("quarantine: error %v, or it contains a value: %s", err, bad)
 	}
 	type lost struct {
 		Topic     string
@@ -168,23 +168,23 @@ func TestStreamIntoFiles(t *testing.T) {
 	}
 	lines := entries[lost](t, filepath.Join(dir, "q", "bad.jsonl"))
 	if len(lines) != 2 || lines[0].Topic != "in" || lines[0].Reason == "" || lines[0].Partition == lines[1].Partition || lines[0].Offset != 250 || lines[1].Offset != 250 {
-		t.Errorf("lost are %+v", lines)
+		t.Errorf("the quarantine has the entries %+v, want offset 250 of both partitions", lines)
 	}
 	for _, name := range []string{"q/bad.jsonl", "s/snaps.jsonl", "report.json"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("%s: %v, %v", name, info, err)
+			t.Errorf("%s has the mode of %v (error %v), want 0600", name, info, err)
 		}
 	}
 	snaps := entries[snapshot](t, filepath.Join(dir, "s", "snaps.jsonl"))
 	if len(snaps) < 2 {
-		t.Fatalf("%d snapshots", len(snaps))
+		t.Fatalf("the file has %d snapshots, want at least 2", len(snaps))
 	}
 	for i, got := range snaps {
 		if got.Records.Read != got.Records.Released+got.Records.Quarantined || len(got.Columns) != 1 || len(got.Window.Columns) != 1 || got.Window.Records.Read < 150 {
-			t.Errorf("snapshot %d: %+v", i, got)
+			t.Errorf("snapshot %d is %+v", i, got)
 		}
 		if i > 0 && got.Snapshot == snaps[i-1].Snapshot+1 && got.Window.Records.Read != got.Records.Read-snaps[i-1].Records.Read {
-			t.Errorf("snapshot %d: the window has %+v of %+v after %+v", i, got.Window.Records, got.Records, snaps[i-1].Records)
+			t.Errorf("snapshot %d: the window has the records %+v; all records are %+v, before %+v", i, got.Window.Records, got.Records, snaps[i-1].Records)
 		}
 	}
 	var topic []int64
@@ -200,10 +200,10 @@ func TestStreamIntoFiles(t *testing.T) {
 		file = append(file, one.Records.Read)
 	}
 	if !slices.Equal(topic, file) {
-		t.Errorf("the topic has snapshots of %v, the file of %v", topic, file)
+		t.Errorf("the topic has the snapshots %v, the file %v", topic, file)
 	}
 	if n := strings.Count(log.String(), `"snapshot":`); n != len(snaps) {
-		t.Errorf("%d snapshots in the log, %d in the file", n, len(snaps))
+		t.Errorf("the log has %d snapshots, the file %d", n, len(snaps))
 	}
 }
 
@@ -232,7 +232,7 @@ func namedByPlaces(t *testing.T, dir string) {
 			want--
 		}
 		if len(rows) != want || first != next[partition] && (first != 251 || next[partition] != 250) {
-			t.Errorf("%s holds %d persons and comes after place %d", filepath.Base(path), len(rows), next[partition]-1)
+			t.Errorf("%s has %d persons and comes after the place %d", filepath.Base(path), len(rows), next[partition]-1)
 		}
 		next[partition] = last + 1
 		for _, p := range rows {
@@ -242,12 +242,12 @@ func namedByPlaces(t *testing.T, dir string) {
 				at++
 			}
 			if err != nil || i%partitions != partition || at < first || at > last {
-				t.Errorf("%s holds %s, whose place is %d of partition %d", filepath.Base(path), p.ID, at, i%partitions)
+				t.Errorf("%s has the person %s, whose place is %d of partition %d", filepath.Base(path), p.ID, at, i%partitions)
 			}
 		}
 	}
 	if next[0] != 451 || next[1] != 451 {
-		t.Errorf("names end at %v, want 451", next)
+		t.Errorf("the names of the last files end at %v, want 451", next)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	}
 	s.persons(0, 200)
 	if n := moved(0, 200); n < 190 {
-		t.Errorf("%d of 200 are masked", n)
+		t.Errorf("%d of 200 persons are masked, want at least 190", n)
 	}
 	quiet := strings.Replace(strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1), "assess: {", "assess: {sample: 10, ", 1)
 	for _, part := range []struct{ old, with string }{
@@ -304,14 +304,14 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	give(pipeline.Changed{Config: s.parse(strings.Replace(quiet, "columns:\n", "columns:\n  gone: {role: key}\n", 1), "unlisted=fail")})
 	s.persons(200, 300)
 	if n := moved(200, 300); n < 92 {
-		t.Errorf("%d of 100 are masked, after changes that are not taken", n)
+		t.Errorf("%d of 100 persons are masked after refused changes, want at least 92", n)
 	}
 	give(pipeline.Changed{Config: s.parse(quiet)})
 	s.persons(300, 400)
 	wages := s.exactlyOnce("out", 400)
 	for i := 300; i < 400; i++ {
 		if wages[i] != 0 {
-			t.Errorf("person %d of %v is released as %v, want the nearest multiple of 100000", i, wage(i), wages[i])
+			t.Errorf("person %d with the wage %v is released as %v, want the nearest multiple of 100000", i, wage(i), wages[i])
 		}
 	}
 	give(pipeline.Changed{Config: s.parse(strings.Replace(quiet, "base: 100000", "base: 200", 1))})
@@ -319,7 +319,7 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	wages = s.exactlyOnce("out", 500)
 	for i := 400; i < 500; i++ {
 		if math.Mod(wages[i], 200) != 0 || math.Abs(wages[i]-wage(i)) > 100 {
-			t.Errorf("person %d of %v is released as %v", i, wage(i), wages[i])
+			t.Errorf("person %d with the wage %v is released as %v, want a multiple of 200 nearby", i, wage(i), wages[i])
 		}
 	}
 	cancel()
@@ -329,17 +329,17 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	lines := log.String()
 	for _, want := range []string{"name has changed, which takes a restart", "sink has changed", "quarantine has changed", "source has changed", "the file is broken"} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("no log line says: %s", want)
+			t.Errorf("no log line contains: %s", want)
 		}
 	}
 	if n := strings.Count(lines, "the changed configuration is in force"); n < 2 || n > 3 {
-		t.Errorf("%d configurations were taken", n)
+		t.Errorf("%d changed configurations are in force, want 2 or 3", n)
 	}
 	if n := strings.Count(lines, "the measurement of R and U starts again"); n < 2 {
-		t.Errorf("said %d times that measures begin anew", n)
+		t.Errorf("the log says %d times that the measurement starts again, want at least 2", n)
 	}
 	if released > 200 {
-		t.Errorf("the report is of %d records, and measures began anew before the last 100", released)
+		t.Errorf("the report has %d records, want at most 200: the measurement started again before the last 100", released)
 	}
 }
 
@@ -370,18 +370,18 @@ func TestStreamIsTried(t *testing.T) {
 	} {
 		err := stream.Connect(t.Context(), s.parse(strings.Replace(text, c.old, c.with, 1)))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.with, err)
+			t.Errorf("%s: Connect returns %v", c.with, err)
 		}
 		left, err := os.ReadDir(dir)
 		if err != nil || len(left) != 1 {
-			t.Errorf("%s: left is %v, %v", c.with, left, err)
+			t.Errorf("%s: the folder has the files %v (error %v), want 1", c.with, left, err)
 		}
 	}
 	if n := len(s.cluster.PartitionInfos("g-state")); n != 0 {
-		t.Errorf("the state topic is made, with %d partitions", n)
+		t.Errorf("Connect created the state topic with %d partitions", n)
 	}
 	if s.groupAt(0) != 0 || s.groupAt(1) != 0 {
-		t.Error("the group has offsets")
+		t.Error("Connect committed offsets of the group")
 	}
 }
 
@@ -398,7 +398,7 @@ func TestGroupOfFewRecordsIsNotJudgedByItsEfficiency(t *testing.T) {
 		s.run(p())
 		rep, err := stream.AssessGroup(t.Context(), p(), "", s.options())
 		if err != nil || rep.Records.Released != int64(n) || rep.Gate.Passed != passes {
-			t.Errorf("%d records: %v, %+v", n, err, rep.Gate)
+			t.Errorf("%d records: error %v, gate %+v", n, err, rep.Gate)
 		}
 	}
 }
@@ -415,33 +415,33 @@ func TestGroupIsAssessed(t *testing.T) {
 	}
 	sameTotals(t, rep, want)
 	if rep.Version != "test" || rep.KeyID != want.KeyID || rep.KeyID == "" {
-		t.Errorf("version %q, key %q", rep.Version, rep.KeyID)
+		t.Errorf("the report has the version %q and the key %q", rep.Version, rep.KeyID)
 	}
 	var log bytes.Buffer
 	o := s.options()
 	o.Log = zerolog.New(&log)
 	rep, err = stream.AssessGroup(t.Context(), s.pipeline("masks.0.noise.sd=51"), "", o)
 	if err != nil || rep.Records.Read != 0 || len(rep.Columns) != 0 || !strings.Contains(log.String(), `"partitions":2`) {
-		t.Errorf("of other masks: %v, %+v, %s", err, rep.Records, &log)
+		t.Errorf("other masks: error %v, records %+v, log %s", err, rep.Records, &log)
 	}
 	if rep, err = stream.AssessGroup(t.Context(), s.pipeline("name=other"), "", s.options()); err != nil || rep.Records.Read != 0 {
-		t.Errorf("of another pipeline: %v, %+v", err, rep)
+		t.Errorf("another pipeline: error %v, report %+v", err, rep)
 	}
 	if _, err := stream.AssessGroup(t.Context(), s.pipeline(), "h", s.options()); err == nil || !strings.Contains(err.Error(), `the consumer group "h" has kept no assessment`) {
-		t.Errorf("another group: %v", err)
+		t.Errorf("another group: error %v", err)
 	}
 	file := s.parse(strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), fmt.Sprintf(`kafka: {brokers: ["%s"], topics: [in], group: g, instance: a, until: latest}`, s.address), "csv: {path: in.csv}", 1))
 	var problems config.Errors
 	if _, err := stream.AssessGroup(t.Context(), file, "", s.options()); !errors.As(err, &problems) || !strings.Contains(err.Error(), "source: must be kafka") {
-		t.Errorf("a file: %v", err)
+		t.Errorf("a file as source: error %v", err)
 	}
 	gone := s.pipeline()
 	gone.Key.File = s.key + "x"
 	if _, err := stream.AssessGroup(t.Context(), gone, "", s.options()); err == nil {
-		t.Error("without the key")
+		t.Error("without the key file, AssessGroup returns no error")
 	}
 	if _, err := stream.AssessGroup(t.Context(), s.pipeline("source.kafka.topics.0=gone"), "", s.options()); err == nil || !strings.HasPrefix(err.Error(), "source: ") {
-		t.Errorf("no topic: %v", err)
+		t.Errorf("missing topic: error %v", err)
 	}
 }
 

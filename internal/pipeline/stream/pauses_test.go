@@ -29,7 +29,7 @@ func TestPausesGrow(t *testing.T) {
 		{time.Hour, true, 250 * ms},
 	} {
 		if got := nextPause(pause, c.lasted, c.draining); got != c.want {
-			t.Errorf("after %v, ending %v: %v, want %v", c.lasted, c.draining, got, c.want)
+			t.Errorf("pause after an attempt of %v (draining: %v) is %v, want %v", c.lasted, c.draining, got, c.want)
 		}
 	}
 	// 2,000 draws all lie between half of the pause and the whole. The probability that none lies
@@ -40,7 +40,7 @@ func TestPausesGrow(t *testing.T) {
 		low, high = min(low, d), max(high, d)
 	}
 	if low < 500*ms || high >= time.Second || low > 550*ms || high < 950*ms {
-		t.Errorf("a pause of a second varies between %v and %v", low, high)
+		t.Errorf("pauses of a second vary from %v to %v, want half a second to a second", low, high)
 	}
 }
 
@@ -48,17 +48,17 @@ func TestPausesGrow(t *testing.T) {
 // its context ends.
 func TestPausesEnd(t *testing.T) {
 	if err := awaitPause(t.Context(), time.Nanosecond, nil); err != nil {
-		t.Errorf("its time: %v", err)
+		t.Errorf("after its time, awaitPause returns %v", err)
 	}
 	stop := make(chan struct{})
 	close(stop)
 	if err := awaitPause(t.Context(), time.Hour, stop); err != nil {
-		t.Errorf("told: %v", err)
+		t.Errorf("when told to stop, awaitPause returns %v", err)
 	}
 	why := errors.New("over")
 	ended, end := context.WithCancelCause(t.Context())
 	end(why)
 	if err := awaitPause(ended, time.Hour, nil); !errors.Is(err, why) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, awaitPause returns %v, want the cause", err)
 	}
 }

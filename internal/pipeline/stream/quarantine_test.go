@@ -57,7 +57,7 @@ func TestQuarantineInAFile(t *testing.T) {
 				Column string
 			}
 			if err := json.Unmarshal([]byte(line), &e); err != nil || e.Column != "wage" || !strings.HasSuffix(line, "}\n") {
-				t.Fatalf("%v: %q", err, line)
+				t.Fatalf("error %v, or a wrong entry: %q", err, line)
 			}
 			offsets = append(offsets, e.Offset)
 		}
@@ -65,11 +65,11 @@ func TestQuarantineInAFile(t *testing.T) {
 	}
 	flush()
 	if got := lines(); len(got) > 0 {
-		t.Errorf("before anything: %v", got)
+		t.Errorf("without records, the file has the entries %v", got)
 	}
 	add(7, 2)
 	if got := lines(); len(got) > 0 {
-		t.Errorf("before the commit: %v", got)
+		t.Errorf("before the commit, the file has the entries %v", got)
 	}
 	flush()
 	flush() // no entry occurs twice
@@ -79,7 +79,7 @@ func TestQuarantineInAFile(t *testing.T) {
 	add(9)
 	flush()
 	if got, want := lines(), []int64{102, 107, 109}; !slices.Equal(got, want) {
-		t.Errorf("the entries are of %v, want %v", got, want)
+		t.Errorf("the file has entries of the records %v, want %v", got, want)
 	}
 	if err := errors.Join(q.close(), q.close()); err != nil {
 		t.Error(err)
@@ -91,29 +91,29 @@ func TestQuarantineInAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("others may read it: %v, %v", info.Mode(), err)
+		t.Errorf("the file has the mode %v (error %v), want 0600", info.Mode(), err)
 	}
 	add(1)
 	flush()
 	if got, want := lines(), []int64{102, 107, 109, 101}; !slices.Equal(got, want) {
-		t.Errorf("opened again: %v, want %v", got, want)
+		t.Errorf("after it was opened again, the file has the entries %v, want %v", got, want)
 	}
 	q.file.Close() // as from the operating system
 	add(2)
 	if err := q.flush(); !errors.Is(err, os.ErrClosed) || q.lines.Len() > 0 {
-		t.Errorf("what cannot be written: %v, %d bytes are kept", err, q.lines.Len())
+		t.Errorf("flush to a closed file returns %v and keeps %d bytes, want os.ErrClosed and 0", err, q.lines.Len())
 	}
 	if err := q.close(); err != nil {
-		t.Errorf("a file that is closed: %v", err)
+		t.Errorf("close of a closed file returns %v, want no error", err)
 	}
 	for _, wrong := range []string{filepath.Join(path, "below a file", "bad.jsonl"), filepath.Dir(path)} {
 		if err := q.open(config.Quarantine{JSONL: wrong}, nil, true); err == nil {
-			t.Errorf("%s is opened", wrong)
+			t.Errorf("open of %s gives no error", wrong)
 		}
 	}
 	var none streamQuarantine
 	if err := errors.Join(none.open(config.Quarantine{}, nil, false), none.add(t.Context(), p, block(1)), none.flush(), none.close()); err != nil || none.lines.Len() > 0 {
-		t.Errorf("where none is kept: %v, %d bytes", err, none.lines.Len())
+		t.Errorf("without a quarantine: error %v, %d bytes kept, want none", err, none.lines.Len())
 	}
 }
 
@@ -144,7 +144,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	key := keystream.Generate()
 	seen := map[string]string{fingerprint(parse("", ""), options(nil), key): "the first"}
 	if len(seen) != 1 || fingerprint(parse("topic: out", "topic: other"), options(nil), key) != fingerprint(parse("", ""), options(nil), key) {
-		t.Error("where the release goes makes a difference")
+		t.Error("the fingerprint depends on the sink, or differs for the same configuration")
 	}
 	for name, of := range map[string]string{
 		"masks": fingerprint(parse("sd: 3", "sd: 4"), options(nil), key), "columns": fingerprint(parse("decimals: 2", "decimals: 1"), options(nil), key), "key": fingerprint(parse("", ""), options(nil), keystream.Generate()),
@@ -159,7 +159,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		"masked":   fingerprint(parse("", ""), options(func(o *assess.Options) { o.Columns[1].Masked = true }), key),
 	} {
 		if other, twice := seen[of]; twice {
-			t.Errorf("%s: the same as %s", name, other)
+			t.Errorf("%s has the same fingerprint as %s", name, other)
 		}
 		seen[of] = name
 	}

@@ -50,16 +50,16 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.measures || f.assessed.OrderBins != 2048 || len(f.assessed.Columns) != 1 || len(f.fingerprint) != 32 || f.chain == nil || f.plan == nil {
-		t.Errorf("settled are %v, %d bins, columns %v, %q", f.measures, f.assessed.OrderBins, f.assessed.Columns, f.fingerprint)
+		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.assessed.OrderBins, f.assessed.Columns, f.fingerprint)
 	}
 	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`, "csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
 	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.assessed.OrderBins != 0 {
-		t.Errorf("of a file: %v, %d bins", err, f.assessed.OrderBins)
+		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.assessed.OrderBins)
 	}
 	none := strings.Replace(settled, "masks: [{noise: {columns: [wage], sd: 3}}]", "masks: [{recode: {columns: [region], map: {a: x, b: x}}}]", 1)
 	none = strings.Replace(none, "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)
 	if f, err := settle(none, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.measures {
-		t.Errorf("nothing to measure: %v, %v", f.measures, err)
+		t.Errorf("nothing to measure: measures %v, error %v", f.measures, err)
 	}
 	for name, c := range map[string]struct{ old, with, rows, want string }{
 		"no column":  {"", "", "wages,region\n1,a\n", "columns.wage: the source has no such column"},
@@ -67,7 +67,7 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 		"no profile": {"sink:", "profile: gone.yaml\nsink:", "wage,region\n1.25,a\n", "profile: "},
 	} {
 		if _, err := settle(strings.Replace(settled, c.old, c.with, 1), c.rows); err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
+			t.Errorf("%s: error %v, want %s", name, err, c.want)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	expect := func(what string, got report.Records, read, released, quarantined, held, reasons int64) {
 		t.Helper()
 		if got.Read != read || got.Released != released || got.Quarantined != quarantined || got.Held != held || got.Reasons["wage: null"] != reasons {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: the counts are %+v", what, got)
 		}
 	}
 	add(block(10, 2, 9), false)
@@ -122,14 +122,14 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	expect("all partitions", s.counts(), 321, 321, 0, 0, 0)
 	for i, p := range s.partitions() {
 		if p.Number != int32(i) {
-			t.Errorf("partition %d comes at place %d", p.Number, i)
+			t.Errorf("partition %d has the index %d", p.Number, i)
 		}
 	}
 	if s.ledgerOf(kafka.Partition{Topic: "t", Number: 1}) == nil || s.ledgerOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
-		t.Error("the ledger of a partition is another one's")
+		t.Error("ledgerOf returns the ledger of another partition, or none")
 	}
 	if whole, err := s.whole(true); whole != nil || err != nil {
-		t.Errorf("nothing is assessed: %v, %v", whole, err)
+		t.Errorf("without measures, whole returns %v and error %v, want nil and nil", whole, err)
 	}
 }
 
@@ -137,12 +137,12 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 // configured otherwise.
 func TestInterruptions(t *testing.T) {
 	if of := errors.New("x"); !errors.Is(interruption{of}, of) {
-		t.Error("an interruption hides what it is of")
+		t.Error("an interruption does not unwrap to its error")
 	}
 	if got := drainTime(pipeline.Options{}); got.Seconds() != 60 {
-		t.Errorf("by default %v", got)
+		t.Errorf("the default drain time is %v, want 60 s", got)
 	}
 	if got := drainTime(pipeline.Options{Drain: 5}); got != 5 {
-		t.Errorf("as told: %v", got)
+		t.Errorf("the drain time is %v, want the option", got)
 	}
 }

@@ -16,18 +16,18 @@ func TestSnapshotsAreShownOnce(t *testing.T) {
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	n := &streamSnapshots{stream: &stream{options: pipeline.Options{Monitor: m}}}
 	if err := n.committed(); err != nil || m.HasSnapshot() || !n.live.IsZero() {
-		t.Errorf("nothing to be shown: %v, since %v", err, n.live)
+		t.Errorf("without a reduced report, committed returns %v, the page is live since %v, or has a snapshot", err, n.live)
 	}
 	rep := &report.Report{Name: "s"}
 	rep.SetMeasures(&assess.Measures{})
 	before := time.Now()
 	n.shown = m.Reduce(rep)
 	if err := n.committed(); err != nil || !m.HasSnapshot() || n.shown != nil || n.live.Before(before) {
-		t.Errorf("shown %v, again %v, since %v: %v", m.HasSnapshot(), n.shown != nil, n.live, err)
+		t.Errorf("the page has a snapshot: %v, a report is left to show: %v, live since %v, error %v", m.HasSnapshot(), n.shown != nil, n.live, err)
 	}
 	shown := n.live
 	if err := n.committed(); err != nil || n.live != shown {
-		t.Errorf("shown again: %v", err)
+		t.Errorf("a second committed returns %v or updates the page again", err)
 	}
 }
 
@@ -44,7 +44,7 @@ func TestNothingIsShownBetweenTimes(t *testing.T) {
 		before := n.live
 		b.feed(0, 50)
 		if err := n.emit(t.Context()); err != nil || n.pending != nil || n.shown != nil || n.live != before {
-			t.Errorf("page %v: shown %v, pending %v, %v", page, n.shown != nil, n.pending != nil, err)
+			t.Errorf("page %v: report to show: %v, pending snapshot: %v, error %v; want none", page, n.shown != nil, n.pending != nil, err)
 		}
 		if pending := n.stream.counts().Read - n.before.Read; pending != 50 {
 			t.Errorf("page %v: %d records wait for the next snapshot, want 50", page, pending)

@@ -145,7 +145,7 @@ func (s *stand) exactlyOnce(topic string, n int, lost ...int) map[int]float64 {
 	for _, r := range s.values(topic, n-len(lost)) {
 		var p person
 		if err := json.Unmarshal(r.Value, &p); err != nil {
-			s.t.Fatalf("%s: %v in a released message", topic, err)
+			s.t.Fatalf("%s: a released message is no JSON: %v", topic, err)
 		}
 		if p.Name != nil || p.ID == nil || p.Wage == nil {
 			s.t.Fatalf("%s: a released message has the wrong members", topic)
@@ -254,7 +254,7 @@ func TestStreamReleasesEachRecordOnce(t *testing.T) {
 		sum += (y - wage(i)) * (y - wage(i))
 	}
 	if mean := sum / 2998; math.Abs(mean-2500) > 5*65 {
-		t.Errorf("mean squared noise %.0f, want about 2500", mean)
+		t.Errorf("the mean squared noise is %.0f, want about 2500", mean)
 	}
 	bad := s.values("bad", 2)
 	if len(bad) != 2 {
@@ -266,7 +266,7 @@ func TestStreamReleasesEachRecordOnce(t *testing.T) {
 		}
 	}
 	if result.Report.Columns[0].Released.N != 2998 {
-		t.Errorf("assessed %d pairs, want 2998", result.Report.Columns[0].Released.N)
+		t.Errorf("%d pairs are assessed, want 2998", result.Report.Columns[0].Released.N)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestStreamGoesOnWhereItEnded(t *testing.T) {
 		{"U", float64(g.Utility.U), float64(w.Utility.U)}, {"R", float64(g.Risk[0].R), float64(w.Risk[0].R)},
 	} {
 		if math.Abs(c.got-c.want) > 1e-9*math.Abs(c.want) {
-			t.Errorf("%s %v, want %v as in one run", c.what, c.got, c.want)
+			t.Errorf("%s is %v, want %v as in one run", c.what, c.got, c.want)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestStreamDrains(t *testing.T) {
 			t.Fatal(err)
 		}
 	case <-time.After(eventually.Patience):
-		t.Fatal("the stream does not end")
+		t.Fatal("the stream does not end in time")
 	}
 	if !result.Drained || result.Report.Records.Released != 900 {
 		t.Errorf("drained %v with %d released, want true with 900", result.Drained, result.Report.Records.Released)

@@ -217,7 +217,7 @@ func TestStreamKeepsItsStart(t *testing.T) {
 					t.Fatalf("person %d was released twice", id)
 				}
 				if seen[id] = true; id < 400 {
-					t.Fatalf("person %d was released, who came before the start", id)
+					t.Fatalf("person %d was released, but came before the start of the stream", id)
 				}
 			}
 			if len(seen) != 400 {
@@ -368,10 +368,10 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	select {
 	case <-i.ended:
 	case <-time.After(eventually.Patience):
-		t.Fatal("the stream goes on")
+		t.Fatal("the stream does not end in time")
 	}
 	if i.err == nil || !strings.Contains(i.err.Error(), `"p-b-out" has 2 partitions and must have at least the 3 of "p-b"`) {
-		t.Errorf("the stream has ended with %v", i.err)
+		t.Errorf("the stream ended with the error %v", i.err)
 	}
 }
 

@@ -35,37 +35,37 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
-		t.Errorf("judged: refused %v, %v", refused, err)
+		t.Errorf("judge returns refused %v and error %v, want an error", refused, err)
 	}
 	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil || b.snapshots.shown != nil {
-		t.Errorf("a snapshot: %v", err)
+		t.Errorf("emit returns %v, or leaves a snapshot", err)
 	}
 	if rep, err := b.wholeReport(t.Context()); err == nil || rep != nil {
-		t.Errorf("a report: %v", err)
+		t.Errorf("wholeReport returns %v, want an error and no report", err)
 	}
 	if result, err := b.finish(t.Context(), false); err == nil || result != nil {
-		t.Errorf("the end: %v", err)
+		t.Errorf("finish returns %v, want an error and no result", err)
 	}
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	b.options.Monitor, b.entered = m, true
 	b.logText()
 	b.present(t.Context())
 	if said := b.logText(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
-		t.Errorf("a page: %v, it says %s", m.HasSnapshot(), said)
+		t.Errorf("page has a snapshot: %v, log: %s; want none and a warning", m.HasSnapshot(), said)
 	}
 	parts := []*assess.Accumulator{b.ledgers[part(0)].Whole(), b.ledgers[part(1)].Whole()}
 	if measures, err := b.measure(t.Context(), parts); err == nil || measures != nil {
-		t.Errorf("a group: %v", err)
+		t.Errorf("measure of different columns returns %v, want an error", err)
 	}
 	for _, n := range []int{0, 1} {
 		measures, err := b.measure(t.Context(), parts[:n])
 		if err != nil || len(measures.Columns) != n || n == 1 && measures.Columns[0].Released.N != 150 {
-			t.Errorf("of %d parts: %v, %+v", n, err, measures)
+			t.Errorf("measure of %d parts: error %v, measures %+v", n, err, measures)
 		}
 	}
 	b.measures = false
 	if measures, err := b.measure(t.Context(), parts); err != nil || len(measures.Columns) != 0 {
-		t.Errorf("where nothing is measured: %v", err)
+		t.Errorf("without measures: error %v, or columns", err)
 	}
 }
 
@@ -84,14 +84,14 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 		t.Helper()
 		got := b.counts()
 		if got.Read != want.Read || got.Released != want.Released || got.Quarantined != want.Quarantined || got.Held != want.Held || got.LeftOut != want.LeftOut {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+			t.Errorf("%s: counts are %+v, want %+v", what, got, want)
 		}
 	}
 	b.feed(0, 40, 3)
 	b.feed(1, 10)
 	want("open", report.Records{Read: 50, Released: 49, Quarantined: 1})
 	if got := b.openCounts(); got.Read != 50 || got.Released != 49 {
-		t.Errorf("open are %+v", got)
+		t.Errorf("the counts of the open transaction are %+v, want 50 read and 49 released", got)
 	}
 	b.ledgers[part(0)].commit()
 	b.ledgers[part(1)].rollback()
@@ -102,19 +102,19 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	b.holding = false
 	want("held back", report.Records{Read: 60, Released: 39, Quarantined: 3, Held: 18})
 	if refused := b.verdictOf(); refused || b.verdict.last != nil {
-		t.Error("judged")
+		t.Error("the gate is judged although nothing is measured")
 	}
 	if err := b.snapshots.emit(t.Context()); err != nil || b.snapshots.pending != nil {
-		t.Errorf("a snapshot: %v", err)
+		t.Errorf("emit returns %v, or leaves a snapshot", err)
 	}
 	m := monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	b.options.Monitor, b.entered = m, true
 	if b.present(t.Context()); m.HasSnapshot() || b.entered || b.logText() != "" {
-		t.Error("a page of no measures")
+		t.Error("the page is updated although nothing is measured")
 	}
 	rep, err := b.wholeReport(t.Context())
 	if err != nil || rep.Records.Released != 39 || rep.Records.Held != 18 || len(rep.Columns) != 0 {
-		t.Errorf("the report: %v, %+v", err, rep)
+		t.Errorf("wholeReport returns error %v and the report %+v", err, rep)
 	}
 }
 
@@ -127,14 +127,14 @@ func TestPagesThatCannotBeResumed(t *testing.T) {
 	text := b.logText()
 	for _, want := range []string{`"level":"warn"`, `"topic":"in"`, `"partition":1`, "the live page begins anew"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %s: %s", want, text)
+			t.Errorf("%s is missing in the log: %s", want, text)
 		}
 	}
 	if strings.Contains(text, "canary") {
-		t.Error("it says what was kept")
+		t.Error("the log contains kept data")
 	}
 	if b.resumeLive(part(1), nil); b.logText() != "" {
-		t.Error("nothing was kept, and something is said")
+		t.Error("without kept data, the log is not empty")
 	}
 }
 
@@ -144,7 +144,7 @@ func TestReasonsThatAreDamaged(t *testing.T) {
 	b.feed(0, 40, 3)
 	kept := keptOf(b, 0)
 	if len(kept[reasonsEntry]) == 0 {
-		t.Fatal("no reasons are kept")
+		t.Fatal("the kept state has no reasons")
 	}
 	kept[reasonsEntry] = []byte("damaged")
 	clear(b.ledgers)
@@ -158,10 +158,10 @@ func TestReasonsThatAreDamaged(t *testing.T) {
 		}
 	}
 	if err := b.enter(part(0), 0, kept); err == nil || !strings.Contains(err.Error(), "reasons") || strings.Contains(err.Error(), "damaged\"") {
-		t.Errorf("taken up: %v", err)
+		t.Errorf("damaged reasons: enter returns %v", err)
 	}
 	if len(b.ledgers) != 0 || b.entered {
-		t.Error("the partition has a ledger")
+		t.Error("the partition has a ledger in spite of the error")
 	}
 }
 
@@ -188,7 +188,7 @@ func TestFilesWhoseModeCannotBeSet(t *testing.T) {
 	}
 	var q streamQuarantine
 	if err := q.open(config.Quarantine{JSONL: path}, nil, false); !errors.Is(err, os.ErrPermission) || q.file != nil {
-		t.Errorf("the quarantine: %v", err)
+		t.Errorf("a quarantine that cannot be opened: error %v, want os.ErrPermission", err)
 	}
 	b := benchOf(t, "")
 	p := *b.config
@@ -196,10 +196,10 @@ func TestFilesWhoseModeCannotBeSet(t *testing.T) {
 	f := b.inForce
 	f.config = &p
 	if n, err := newStreamSnapshots(b.stream, &f); !errors.Is(err, os.ErrPermission) || n != nil {
-		t.Errorf("snapshots: %v", err)
+		t.Errorf("snapshots that cannot be opened: error %v, want os.ErrPermission", err)
 	}
 	if n := open(); n > 0 {
-		t.Errorf("%d files are left open", n)
+		t.Errorf("%d files are still open", n)
 	}
 }
 
@@ -243,7 +243,7 @@ func TestReportsThatCannotBeMade(t *testing.T) {
 				want = []string{"b.html", "r.html", "r.json", "r.public.html", "r.public.json"}
 			}
 			if taken == "" && (err != nil || len(paths) != len(want)) || taken != "" && paths != nil || !slices.Equal(left, want) {
-				t.Errorf("%q is taken, refused %v: named are %v, left %v, want %v: %v", taken, refused, paths, left, want, err)
+				t.Errorf("the name %q is taken, refused %v: named files %v, files in the folder %v, want %v, error %v", taken, refused, paths, left, want, err)
 			}
 		}
 	}

@@ -61,11 +61,11 @@ func (b *bench) failing(steps ...string) *badOutlet {
 func saysAll(t *testing.T, what string, err error, parts ...string) {
 	t.Helper()
 	if len(parts) == 0 && err != nil {
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: error %v", what, err)
 	}
 	for _, part := range parts {
 		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%s: %v, want %q in it", what, err, part)
+			t.Errorf("%s: error %v, want %q in it", what, err, part)
 		}
 	}
 }
@@ -101,10 +101,10 @@ func TestTransactionsThatCannotBeCompleted(t *testing.T) {
 		b.feed(0, 40, 3)
 		saysAll(t, c.what, b.end(c.ctx), c.want...)
 		if got := b.counts(); got.Read != 0 || len(got.Reasons) != 0 || b.quarantine.lines.Len() != 0 {
-			t.Errorf("%s: %+v and %d bytes are left of the transaction", c.what, got, b.quarantine.lines.Len())
+			t.Errorf("%s: counts %+v and %d bytes of quarantine remain of the transaction", c.what, got, b.quarantine.lines.Len())
 		}
 		if len(o.asked) == 0 || o.asked[len(o.asked)-1] != "abort" || slices.Contains(o.asked, "committed") {
-			t.Errorf("%s: the output was asked for %v", c.what, o.asked)
+			t.Errorf("%s: the calls of the output are %v, want abort last and no commit", c.what, o.asked)
 		}
 		b.quarantine.close()
 	}
@@ -118,7 +118,7 @@ func TestRefusedTransactionsThatCannotBeRemoved(t *testing.T) {
 	b.feed(0, 40)
 	saysAll(t, "refused", b.end(t.Context()), "abort fails")
 	if b.holding || b.refused != 40 || b.counts().Read != 0 {
-		t.Errorf("holding %v, %d refused, %+v", b.holding, b.refused, b.counts())
+		t.Errorf("holding %v, %d refused, counts %+v; want not holding and 40 refused", b.holding, b.refused, b.counts())
 	}
 }
 
@@ -132,7 +132,7 @@ func TestStreamsThatCannotBeClosed(t *testing.T) {
 	b.snapshots.files[1].Close()
 	saysAll(t, "close", b.close(), "abort fails", os.ErrClosed.Error())
 	if b.quarantine.file != nil || len(b.snapshots.files) != 0 {
-		t.Error("files are left open")
+		t.Error("files are still open after close")
 	}
 	saysAll(t, "nothing open", (&stream{}).close())
 }
@@ -162,7 +162,7 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 		b.failing(c.step)
 		saysAll(t, c.what, b.enter(part(0), 0, c.entries), c.want)
 		if len(b.ledgers) != 0 || b.entered {
-			t.Errorf("%s: taken up all the same", c.what)
+			t.Errorf("%s: the partition was entered in spite of the error", c.what)
 		}
 	}
 	saysAll(t, "manifest", (&fileOutlet{stream: b.stream}).enter(part(1), []byte("damaged")), "what was kept of the files of "+part(1).String()+" is damaged")
@@ -188,12 +188,12 @@ func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 	saysAll(t, "mask", b.mask(t.Context())(p))
 	saysAll(t, "both", b.write(t.Context())(p))
 	if !slices.Equal(o.asked, []string{"encode", "write"}) {
-		t.Errorf("asked for %v", o.asked)
+		t.Errorf("the calls of the output are %v, want encode and write", o.asked)
 	}
 	// Records of a partition that was revoked are an interruption: another member reads them.
 	clear(b.ledgers)
 	if err := b.assess(p); !passing(err) {
-		t.Errorf("of no ledger: %v", err)
+		t.Errorf("without a ledger, assess returns %v, want an interruption", err)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestWhatIsWaitedOut(t *testing.T) {
 		"a registry that knows none": {&registry.Error{Kind: registry.NotFound}, false},
 	} {
 		if got := passing(c.err); got != c.passes {
-			t.Errorf("%s: passing %v, want %v: %v", what, got, c.passes, c.err)
+			t.Errorf("%s: passing is %v, want %v, for the error %v", what, got, c.passes, c.err)
 		}
 	}
 	// The end of a source is not an error, and neither is a cancellation by the stream itself.
@@ -235,11 +235,11 @@ func TestWhatIsWaitedOut(t *testing.T) {
 		"after the stream": {ended, broken, false},
 	} {
 		if got := whileReading(c.ctx, c.err); passing(got) != c.passes || !errors.Is(got, c.err) {
-			t.Errorf("%s, while reading: %v, want one that passes: %v", what, got, c.passes)
+			t.Errorf("%s, while reading: error %v, want one that passes: %v, and wraps the given one", what, got, c.passes)
 		}
 	}
 	if interruptionOf(nil) != nil {
-		t.Error("an interruption of nothing")
+		t.Error("interruptionOf(nil) is not nil")
 	}
 }
 
@@ -258,12 +258,12 @@ func TestCommits(t *testing.T) {
 	} {
 		p.Sink.Config = c.sink
 		if got := streamCommit(&p); time.Duration(got.Interval) != c.interval || got.Records != c.records {
-			t.Errorf("%T commits %+v", c.sink, got)
+			t.Errorf("%T: commits are %+v", c.sink, got)
 		}
 		for _, linger := range []time.Duration{0, 8 * time.Second, time.Minute} {
 			p.Window.Linger = connectors.Duration(linger)
 			if got := CommitInterval(&p); got != max(linger, c.interval) {
-				t.Errorf("%T with a linger of %v: %v", c.sink, linger, got)
+				t.Errorf("%T with a linger of %v: the commit interval is %v", c.sink, linger, got)
 			}
 		}
 	}
@@ -277,7 +277,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 	due := func(want bool, what string) {
 		t.Helper()
 		if got := n.due(); got != want {
-			t.Errorf("%s: due %v", what, got)
+			t.Errorf("%s: due is %v, want the opposite", what, got)
 		}
 	}
 	long := time.Now().Add(-time.Hour)
@@ -310,12 +310,12 @@ func TestSnapshotsThatCannotBeOpened(t *testing.T) {
 		f := b.inForce
 		f.config = &p
 		if n, err := newStreamSnapshots(b.stream, &f); err == nil || n != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: error %v", what, err)
 		}
 		p.Assess.Emit = []config.Emit{good}
 		n, err := newStreamSnapshots(b.stream, &f)
 		if err != nil || len(n.files) != 1 || !n.wanted || n.interval <= 0 {
-			t.Fatalf("the good one alone: %v", err)
+			t.Fatalf("with the valid output alone: error %v, or not one file, or no interval", err)
 		}
 		saysAll(t, "close", n.close())
 	}
@@ -334,10 +334,10 @@ func TestStreamsThatCannotBegin(t *testing.T) {
 	p.Key.File = filepath.Join(t.TempDir(), "gone")
 	var data *pipeline.DataError
 	if _, err := AssessGroup(t.Context(), &p, "", b.options); !errors.As(err, &data) {
-		t.Errorf("a group without a key: %v", err)
+		t.Errorf("without a key, AssessGroup returns %v, want a DataError", err)
 	}
 	if err := Connect(t.Context(), &p); !errors.As(err, &data) {
-		t.Errorf("looked at without a key: %v", err)
+		t.Errorf("without a key, Connect returns %v, want a DataError", err)
 	}
 	p.Source.Config = nil
 	_, err = AssessGroup(t.Context(), &p, "", b.options)
@@ -359,7 +359,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.finish(ended, false); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, finish returns %v", err)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 	parse := func(old, with string) pipeline.Changed {
 		t.Helper()
 		if strings.Count(settled, old) < 1 {
-			t.Fatalf("the configuration has no %q", old)
+			t.Fatalf("the configuration does not contain %q", old)
 		}
 		p, err := config.Parse("s.yaml", []byte(strings.Replace(settled, old, with, 1)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {
@@ -392,11 +392,11 @@ func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 		before := b.config
 		saysAll(t, want, b.reload(t.Context()))
 		if said := b.logText(); b.config != before || !strings.Contains(said, want) || !strings.Contains(said, "the old one stays in force") {
-			t.Errorf("want %s: it says %s", want, said)
+			t.Errorf("want the refusal %q, the log is %s", want, said)
 		}
 		saysAll(t, "nothing more", b.reload(t.Context()))
 		if said := b.logText(); said != "" {
-			t.Errorf("without a change it says %s", said)
+			t.Errorf("without a change, the log is %s", said)
 		}
 	}
 }
