@@ -61,7 +61,7 @@ func TestStreamPassesOverGaps(t *testing.T) {
 	begin := time.Now()
 	result := s.run(p)
 	if took := time.Since(begin); took > 30*time.Second {
-		t.Errorf("a stream that ends in markers took %v", took)
+		t.Errorf("a stream that ends in transaction markers took %v, want at most 30 s", took)
 	}
 	s.exactlyOnce("out", n)
 	if r := result.Report.Records; r.Released != int64(n) || r.Read != r.Released {
@@ -256,7 +256,7 @@ func TestStreamAtLeastOnce(t *testing.T) {
 				h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: 2, When: func(kmsg.Request) bool { requests++; return requests > skip }})
 				result := s.run(p)
 				if h.Hits() == 0 {
-					t.Error("no request was answered with the fault")
+					t.Error("the fault was returned for no request")
 				}
 				h.Remove()
 				wages := map[int]float64{}

@@ -53,30 +53,30 @@ report: {cells: %s/cells.csv}
 	}
 	for name, c := range status(t, "region,branch,as\n") {
 		if c[2] == "primary" || c[2] == "secondary" {
-			t.Errorf("%s is held back without a list: %v", name, c)
+			t.Errorf("%s is suppressed without an a priori list: %v", name, c)
 		}
 	}
 	cells := status(t, "\ufeffbranch, region ,as,up,down,cost\nb,s,unsafe,80,90.5,\na,n,published,,,\nc,w,safe,,,\n d , e ,,,,0\n")
 	if c := cells["s,b"]; c[2] != "primary" || c[3] != "apriori" || c[4] != "544.0" || c[5] != "714.5" {
-		t.Errorf("the unsafe cell of 634.5, 80 up and 90.5 down: %v", c)
+		t.Errorf("the unsafe cell of 634.5 with the distances 80 up and 90.5 down is %v", c)
 	}
 	if c := cells["n,a"]; c[2] == "primary" || c[2] == "secondary" {
-		t.Errorf("the cell that is to be published is held back: %v", c)
+		t.Errorf("the cell that must be published is suppressed: %v", c)
 	}
 	// A cell with cost 0 is suppressed rather than one with a cost.
 	free := status(t, "region,branch,as,cost\ns,b,unsafe,\ns,c,,0\nw,b,,0\nw,c,,0\n")
 	for _, name := range []string{"s,c", "w,b", "w,c"} {
 		if free[name][2] != "secondary" {
-			t.Errorf("%s costs nothing: %v", name, free[name])
+			t.Errorf("%s has the cost 0 but is not suppressed: %v", name, free[name])
 		}
 	}
 	if c := free["s,b"]; c[2] != "primary" {
-		t.Errorf("unsafe without a distance: %v", c)
+		t.Errorf("an unsafe cell without distances is not primary: %v", c)
 	}
 	other := status(t, "region,branch,as,cost\ns,b,unsafe,\ne,d,,0\ns,d,,0\ne,b,,0\n")
 	for _, name := range []string{"s,d", "e,b", "e,d"} {
 		if other[name][2] != "secondary" {
-			t.Errorf("%s costs nothing: %v", name, other[name])
+			t.Errorf("%s has the cost 0 but is not suppressed: %v", name, other[name])
 		}
 	}
 	// A cell declared safe is not made unsafe by any rule, at any place in the list.
@@ -85,7 +85,7 @@ report: {cells: %s/cells.csv}
 		region, branch, _ := strings.Cut(name, ",")
 		inner := len(region) == 1 && len(branch) == 1
 		if listed := name == "s,b" || name == "w,d" || name == "n,a"; (c[2] == "primary") != (inner && !listed) {
-			t.Errorf("%s: %v", name, c)
+			t.Errorf("%s is primary or not, against its list entry: %v", name, c)
 		}
 	}
 	rule = "value: turnover, unsafe: [{threshold: 2}]"
@@ -110,10 +110,10 @@ report: {cells: %s/cells.csv}
 		_, err := run(t, dir, wages)
 		var problems config.Errors
 		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(err.Error(), "tables[1].apriori: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") {
-			t.Errorf("%q: %v", c.list, err)
+			t.Errorf("list %q: error %v", c.list, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
-			t.Errorf("%q: there is a release", c.list)
+			t.Errorf("list %q: the run left a release", c.list)
 		}
 	}
 }

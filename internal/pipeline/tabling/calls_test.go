@@ -78,20 +78,20 @@ func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 	counts := all.Counts()
 	for _, name := range []string{"read", "next", "decode", "close the reader", "unchanged", "create", "encode", "write", "finish", "commit"} {
 		if counts[name] == 0 {
-			t.Errorf("%s is never called", name)
+			t.Errorf("the run never calls %s", name)
 		}
 	}
 	for name, n := range faulty.Each(counts) {
 		err := attempt(&faulty.Calls{Name: name, N: n}, t.Context())
 		if left := clean(); !errors.Is(err, faulty.ErrCall) || len(left) > 0 {
-			t.Errorf("%s, call %d fails: %v, left is %v", name, n, err, left)
+			t.Errorf("%s, call %d fails: error %v, remaining files %v", name, n, err, left)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		err = attempt(&faulty.Calls{Name: name, N: n, Cancel: cancel}, ctx)
 		cancel()
 		late := name == "commit" || name == "unchanged" && n == counts[name] // the last check of the context before the names are given
 		if left := clean(); late && (err != nil || len(left) != 6) || !late && (!errors.Is(err, context.Canceled) || len(left) > 0) {
-			t.Errorf("%s, call %d: cancelled there it returns %v, and the remaining files are %v", name, n, err, left)
+			t.Errorf("%s, call %d: cancelled in this call, the run returns %v and leaves the files %v", name, n, err, left)
 		}
 	}
 }
@@ -114,10 +114,10 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 			in = strings.Replace(in, k, v, 1)
 		}
 		if _, err := run(t, dir, in); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) {
-			t.Errorf("%s in a file: %v", which, err)
+			t.Errorf("%s below a file: error %v", which, err)
 		}
 		if left := filesBelow(t, dir); !slices.Equal(left, []string{"file", "in.csv", "regions.csv"}) {
-			t.Errorf("%s in a file: left is %v", which, left)
+			t.Errorf("%s below a file: the folder has the files %v", which, left)
 		}
 	}
 	for _, name := range []string{"page/r.html", "page/r.public.html", "json/r.json", "json/r.public.json", "cells/c.csv"} {
@@ -130,11 +130,11 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := run(t, dir, in); err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
-			t.Errorf("%s is a folder: %v", name, err)
+			t.Errorf("%s is a folder: error %v", name, err)
 		}
 		for _, left := range filesBelow(t, dir) {
 			if strings.HasPrefix(filepath.Base(left), ".") {
-				t.Errorf("%s is a folder: left is %s", name, left)
+				t.Errorf("%s is a folder: the temporary file %s remains", name, left)
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func TestTablesOfAPipe(t *testing.T) {
 		}
 		_, err = run(t, dir, fmt.Sprintf("version: 1\nsource: {csv: {path: \"-\", types: {turnover: float64}}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}%s\nsink: {csv: {path: %%s/out.csv}}\n", rows))
 		if err == nil && len(read(t, dir, "out.csv")) != 4 {
-			t.Errorf("the tables are %v", read(t, dir, "out.csv"))
+			t.Errorf("the tables are %v, want 4 lines", read(t, dir, "out.csv"))
 		}
 		return err
 	}
@@ -186,7 +186,7 @@ func TestTablesOfAPipe(t *testing.T) {
 		codes: "", "}]": once, ", value: turnover" + codes: once, ", value: turnover, decimals: 0" + codes: "",
 	} {
 		if err := piped(rows); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%q: %v", rows, err)
+			t.Errorf("rows %q: error %v", rows, err)
 		}
 	}
 }

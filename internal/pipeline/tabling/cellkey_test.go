@@ -48,7 +48,7 @@ func values(t *testing.T, dir string) map[string]string {
 	for _, row := range rows[1:] {
 		n := len(row)
 		if row[n-1] != "perturbed" {
-			t.Fatalf("status %s", row[n-1])
+			t.Fatalf("a cell has the status %s, want perturbed", row[n-1])
 		}
 		found[strings.Join(row[:n-2], "|")] = row[n-2]
 	}
@@ -87,12 +87,12 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 		f := strings.Split(cell, "|")
 		if f[0] == "t" && f[1] == "s1" {
 			if up := first[strings.Join([]string{"t", "s", f[2], f[3]}, "|")]; up != v {
-				t.Errorf("%s is %s, and the total of it alone %s", cell, v, up)
+				t.Errorf("%s is %s, but the total of this cell alone is %s", cell, v, up)
 			}
 		}
 		if f[0] == "u" {
 			if other := first[strings.Join([]string{"t", f[1], "total", f[3]}, "|")]; other != v {
-				t.Errorf("%s is %s in one table and %s in the other", cell, v, other)
+				t.Errorf("%s is %s in one table, but %s in the other", cell, v, other)
 			}
 		}
 	}
@@ -112,11 +112,11 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 			continue
 		}
 		if kept++; first[cell] != v {
-			t.Errorf("%s is %s, and %s in a release of other people elsewhere", cell, first[cell], v)
+			t.Errorf("%s is %s, but %s in a release with other records in other cells", cell, first[cell], v)
 		}
 	}
 	if kept < 100 || other < 10 {
-		t.Errorf("%d cells of the same people, %d changed", kept, other)
+		t.Errorf("%d cells with the same records, %d with others, want at least 100 and 10", kept, other)
 	}
 	changed := 0
 	folder := t.TempDir()
@@ -129,7 +129,7 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 		}
 	}
 	if changed < len(first)/3 {
-		t.Errorf("under another key %d of %d cells are others", changed, len(first))
+		t.Errorf("with another key, only %d of %d cells change", changed, len(first))
 	}
 }
 
@@ -151,11 +151,11 @@ func TestChangesOfCells(t *testing.T) {
 		}
 		published, err := strconv.ParseFloat(row[len(row)-1], 64)
 		if err != nil || public[strings.Join(row[:4], "|")] != row[len(row)-1] {
-			t.Fatalf("%v: public %s", row, public[strings.Join(row[:4], "|")])
+			t.Fatalf("%v: the public value is %s", row, public[strings.Join(row[:4], "|")])
 		}
 		if value == 0 {
 			if published != 0 {
-				t.Errorf("an empty cell became %v", published)
+				t.Errorf("an empty cell is published as %v, want 0", published)
 			}
 			continue
 		}
@@ -169,7 +169,7 @@ func TestChangesOfCells(t *testing.T) {
 	// The changes have a standard deviation of 1.22, and their squares one below 2.3 (fourth moment
 	// at most 9 · 1.5). The tolerance is four standard errors of the means of n.
 	if n < 150 || math.Abs(sum/n) > 4*1.23/math.Sqrt(n) || math.Abs(square/n-1.5) > 4*3.4/math.Sqrt(n) {
-		t.Errorf("%v cells: mean %v, mean square %v", n, sum/n, square/n)
+		t.Errorf("%v cells: the noise has the mean %v and the mean square %v, want 0 and 1.5", n, sum/n, square/n)
 	}
 }
 
@@ -218,13 +218,13 @@ report: {cells: %s/cells.csv}
 		if res.Report.Withheld != "" {
 			withheld++
 			if len(single) == 0 && strings.Contains(res.Report.Withheld, "computed") {
-				t.Errorf("trial %d: withheld (%s), and nothing can be computed", trial, res.Report.Withheld)
+				t.Errorf("trial %d: withheld (%s), but no cell can be computed", trial, res.Report.Withheld)
 			}
 			continue
 		}
 		published++
 		if len(single) > 0 {
-			t.Errorf("trial %d: published, and %v can be computed from %v", trial, single, shown)
+			t.Errorf("trial %d: published, but %v can be computed from %v", trial, single, shown)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err != nil {
 			t.Error(err)
@@ -232,7 +232,7 @@ report: {cells: %s/cells.csv}
 	}
 	t.Logf("%d published, %d withheld", published, withheld)
 	if published < 10 || withheld < 10 {
-		t.Errorf("%d published, %d withheld: too few to say anything", published, withheld)
+		t.Errorf("%d published, %d withheld: too few for this test", published, withheld)
 	}
 }
 
@@ -320,14 +320,14 @@ sink: {csv: {path: DIR/masked.csv}}
 		t.Fatal(err)
 	}
 	if got := values(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("of the source %v\nof the pipeline %v", want, got)
+		t.Errorf("tables of the source: %v\ntables of the pipeline: %v", want, got)
 	}
 	if _, err := run(t, dir, "version: 1\npipeline: %s/nobody.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must have an identity") {
-		t.Errorf("a pipeline without an identity: %v", err)
+		t.Errorf("a pipeline without an identity: error %v", err)
 	}
 	write(t, dir, "sample.yaml", strings.Replace(pipeline, "masks: [", "masks: [{sample: {rate: 0.5}}, ", 1))
 	if _, err := run(t, dir, "version: 1\npipeline: %s/sample.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must not leave records out by a mask (sample)") {
-		t.Errorf("a pipeline with a sample: %v", err)
+		t.Errorf("a pipeline with a sample: error %v", err)
 	}
 }
 
@@ -337,10 +337,10 @@ func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))
 	if _, err := run(t, dir, cellKeyTables); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity; mend them, or leave them out (unknown: drop)") {
-		t.Errorf("two records without identity: %v", err)
+		t.Errorf("two records without identity: error %v", err)
 	}
 	res, err := run(t, dir, "unknown: drop\n"+cellKeyTables)
 	if err != nil || res.Report.Records.Lost() != 2 || res.Report.Records.NoIdentity != 2 {
-		t.Errorf("left out: %v, %+v", err, res)
+		t.Errorf("unknown: drop: error %v, result %+v, want 2 records left out", err, res)
 	}
 }

@@ -35,11 +35,11 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 		entries, _ := os.ReadDir(dir)
 		switch {
 		case err != nil && (!ended || !errors.Is(err, context.Canceled)):
-			t.Fatalf("ended at question %d: %v", n, err)
+			t.Fatalf("context ended at check %d: error %v", n, err)
 		case err != nil && len(entries) != 2:
-			t.Fatalf("ended at question %d, it leaves %v", n, entries)
+			t.Fatalf("context ended at check %d: the folder has the files %v, want 2", n, entries)
 		case err == nil && (len(res.Files) != 6 || len(entries) != 2+6):
-			t.Fatalf("published are %v, and there is %v", res.Files, entries)
+			t.Fatalf("the result lists the files %v, the folder has %v", res.Files, entries)
 		}
 		if err != nil {
 			failures++
@@ -55,7 +55,7 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 		}
 	}
 	if failures < 5 {
-		t.Errorf("it was ended %d times: the test shows little", failures)
+		t.Errorf("the command failed for %d ends of the context, want at least 5", failures)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 		ctx := eventually.Ends(t.Context(), n)
 		rep, err := Audit(ctx, c, filepath.Join(dir, "out.csv"), pipeline.Options{})
 		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || rep != nil) || err == nil && !rep.Gate.Passed {
-			t.Fatalf("ended at question %d: %v, %v", n, rep, err)
+			t.Fatalf("context ended at check %d: report %v, error %v", n, rep, err)
 		}
 		if err != nil {
 			failures++
@@ -80,7 +80,7 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 		}
 	}
 	if failures < 5 {
-		t.Errorf("it was ended %d times: the test shows little", failures)
+		t.Errorf("the command failed for %d ends of the context, want at least 5", failures)
 	}
 }
 
@@ -132,7 +132,7 @@ sink: {parquet: {path: DIR/released.parquet}}
 		cells = append(cells, strings.Join(lines(read(t, dir, "cells.csv")), "\n"))
 	}
 	if cells[0] != cells[1] || cells[0] == cells[2] {
-		t.Errorf("of the pipeline\n%s\nof what it releases\n%s\nof its source\n%s", cells[0], cells[1], cells[2])
+		t.Errorf("tables of the pipeline:\n%s\nof its release:\n%s\nof its source:\n%s", cells[0], cells[1], cells[2])
 	}
 }
 
@@ -152,7 +152,7 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 			_, err := Run(ctx, c, pipeline.Options{})
 			_, missing := os.Stat(filepath.Join(dir, "out.csv"))
 			if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || missing == nil) {
-				t.Fatalf("%s, ended at question %d: %v", protect, n, err)
+				t.Fatalf("%s, context ended at check %d: error %v", protect, n, err)
 			}
 			if err != nil {
 				failures++
@@ -168,7 +168,7 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 			}
 		}
 		if failures < 5 {
-			t.Errorf("%s was ended %d times: the test shows little", protect, failures)
+			t.Errorf("%s failed for %d ends of the context, want at least 5", protect, failures)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 				t.Fatal(row)
 			}
 			if before, seen := shown[cell]; seen && before != n {
-				t.Errorf("%s: %s is %d in one table and %d in the other", method, cell, before, n)
+				t.Errorf("%s: %s is %d in one table, but %d in the other", method, cell, before, n)
 			}
 			shown[cell] = n
 			margin := row[1] == "total" || row[2] == "total" && row[3] == "total"
@@ -96,7 +96,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 			}
 		}
 		if changed < 30 {
-			t.Errorf("%s: %d counts changed", method, changed)
+			t.Errorf("%s: only %d counts changed, want at least 30", method, changed)
 		}
 		shuffled := append([]string(nil), rows...)
 		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -106,7 +106,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
 		if err != nil || !strings.Contains(string(page), "with the true counts by region, and by all other variables together; all else is "+words+"<") {
-			t.Errorf("%s: %v, %s", method, err, page)
+			t.Errorf("%s: error %v, or the page does not name the true margins: %s", method, err, page)
 		}
 	}
 }
@@ -130,19 +130,19 @@ func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
 		}
 		kept := row[1] == "total" || row[3] == "total"
 		if want := map[bool]string{true: "published", false: "swapped"}[kept]; row[5] != want || kept && row[4] != strconv.Itoa(n) {
-			t.Errorf("%v: of %d, want the status %s", row, n, want)
+			t.Errorf("%v: the true count is %d, want the status %s", row, n, want)
 		}
 		if row[4] != strconv.Itoa(n) {
 			changed++
 		}
 	}
 	if changed < 20 {
-		t.Errorf("%d counts changed", changed)
+		t.Errorf("only %d counts changed, want at least 20", changed)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
 	const want = "all else is swapped at random between records alike in sex, by which and region together counts are true, too"
 	if err != nil || !strings.Contains(string(page), want) {
-		t.Errorf("%q is not in the page: %v, %s", want, err, page)
+		t.Errorf("%q is missing in the page (error %v): %s", want, err, page)
 	}
 }
 
@@ -168,10 +168,10 @@ func TestSimulatedTablesTellNothingButMargins(t *testing.T) {
 		t.Fatal(one.Report.Withheld, two.Report.Withheld)
 	}
 	if fmt.Sprint(read(t, a, "out.csv")) != fmt.Sprint(read(t, b, "out.csv")) {
-		t.Error("records with the same margins give other tables")
+		t.Error("records with the same margins give different tables")
 	}
 	if fmt.Sprint(read(t, a, "cells.csv")) == fmt.Sprint(read(t, b, "cells.csv")) {
-		t.Error("the records are the same, which shows nothing")
+		t.Error("the records are the same: the test checks nothing")
 	}
 }
 
@@ -195,7 +195,7 @@ func small(t *testing.T, method, more string, counts ...int) *Result {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.csv")); (err == nil) != (res.Report.Withheld == "") {
-		t.Errorf("%s of %v: %v, withheld: %q", method, counts, err, res.Report.Withheld)
+		t.Errorf("%s of the counts %v: os.Stat of the release returns %v, withheld because %q", method, counts, err, res.Report.Withheld)
 	}
 	return res
 }
@@ -224,7 +224,7 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 	} {
 		res := small(t, c.method, c.more, c.counts...)
 		if c.want == "" && res.Report.Withheld != "" || !strings.Contains(res.Report.Withheld, c.want) {
-			t.Errorf("%s: withheld %q, want %q", c.name, res.Report.Withheld, c.want)
+			t.Errorf("%s: withheld because %q, want %q", c.name, res.Report.Withheld, c.want)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestExchangedTablesAndRespondents(t *testing.T) {
 		}
 		r := res.Report.Tables[0]
 		if len(r.Respondent) != want || len(r.Disclosed) > 0 || (res.Report.Withheld != "") != (want > 0) {
-			t.Errorf("%s: respondents infer %v, disclosed %v, withheld %q", respondents, r.Respondent, r.Disclosed, res.Report.Withheld)
+			t.Errorf("%s: respondents can infer %v, disclosed cells %v, withheld because %q", respondents, r.Respondent, r.Disclosed, res.Report.Withheld)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestNobodyIsAskedOfHerOwnCount(t *testing.T) {
 	res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+
 		"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 2}], protect: {simulate: {}}}]\n")
 	if err != nil || res.Report.Withheld != "" {
-		t.Errorf("%v, %+v", err, res)
+		t.Errorf("error %v, result %+v, want a release", err, res)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestPerturbedTablesAndRespondents(t *testing.T) {
 			inferred = inferred || len(res.Report.Tables[0].Respondent) > 0
 		}
 		if inferred != want {
-			t.Errorf("%s: respondents infer something: %v", respondents, inferred)
+			t.Errorf("%s: respondents can infer a cell: %v", respondents, inferred)
 		}
 	}
 }

@@ -52,11 +52,11 @@ report: {json: %s/report.json}
 		}
 		for _, want := range c.want {
 			if !strings.Contains(said, want) {
-				t.Errorf("%s: %q is not in\n%s", c.name, want, said)
+				t.Errorf("%s: %q is missing in\n%s", c.name, want, said)
 			}
 		}
 		if strings.Contains(strings.ReplaceAll(said, dir, ""), "735") {
-			t.Errorf("%s: a value is in\n%s", c.name, said)
+			t.Errorf("%s: the text contains a value:\n%s", c.name, said)
 		}
 	}
 }

@@ -37,25 +37,25 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	}
 	rep, err := audited(t, dir, shopTables, string(own))
 	if err != nil || !rep.Gate.Passed || rep.Withheld != "" || rep.Version != "audit" || rep.Finished.Before(rep.Started) {
-		t.Fatalf("its own table: %v, %+v", err, rep)
+		t.Fatalf("the published table itself: error %v, report %+v, want a passed gate", err, rep)
 	}
 	lines := strings.Split(strings.TrimSpace(string(own)), "\n")
 	slices.Reverse(lines[1:])
 	if rep, err = audited(t, dir, shopTables, "\ufeff"+strings.Join(lines, "\n")); err != nil || !rep.Gate.Passed {
-		t.Errorf("in another order: %v, %+v", err, rep)
+		t.Errorf("lines in another order: error %v, report %+v, want a passed gate", err, rep)
 	}
 	if rep, err = audited(t, dir, shopTables, `"`+strings.NewReplacer(",", `", "`, "\n", "\"\n\"").Replace(strings.Join(lines, "\n"))+`"`); err != nil || !rep.Gate.Passed {
-		t.Errorf("in quotes, with a space behind each comma: %v, %+v", err, rep)
+		t.Errorf("values in quotes, with a space after each comma: error %v, report %+v, want a passed gate", err, rep)
 	}
 	one := strings.ReplaceAll(shopTables, shopTables[strings.Index(shopTables, "  - name: sizes"):strings.Index(shopTables, "gate:")], "")
 	one = strings.Replace(one, ", {table: turnover, min_efficiency: 0.9}", "", 1)
 	const part = "value, size , region\n18,total,total\n5,total,n1\n4,big,n1\nx,small,n1\n5,total,s1\n,small,s1\n1,big,s1\n"
 	rep, err = audited(t, dir, one, part)
 	if err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "region=n1, size=small") || !slices.Contains(rep.Tables[0].Disclosed, "region=s1, size=big") {
-		t.Errorf("cells that can be computed: %v, %+v", err, rep)
+		t.Errorf("cells that can be computed: error %v, report %+v, want them named", err, rep)
 	}
 	if rep != nil && (rep.Tables[0].Published != 5 || rep.Tables[0].Primary != 3 || rep.Tables[0].Secondary != 11) {
-		t.Errorf("of 18 cells 5 are given, one of them of the 3 that are unsafe: %+v", rep.Tables[0])
+		t.Errorf("the table report is %+v, want 5 published, 3 primary and 11 secondary cells", rep.Tables[0])
 	}
 	head := "table,region,size,value\n"
 	for _, c := range []struct{ table, want string }{
@@ -72,23 +72,23 @@ func TestForeignTablesAreAudited(t *testing.T) {
 		_, err := audited(t, dir, shopTables, c.table)
 		var data *pipeline.DataError
 		if !errors.As(err, &data) {
-			t.Errorf("%q: %v", c.table, err)
+			t.Errorf("table %q: error %v, want a DataError without values", c.table, err)
 			continue
 		}
 		text := strings.ReplaceAll(err.Error(), dir, "DIR") // the name may contain any digits
 		if !strings.Contains(text, c.want) || strings.Contains(text, "146") || strings.Count(err.Error(), "\n") > 10 {
-			t.Errorf("%q: %v", c.table, err)
+			t.Errorf("table %q: error %v, want a DataError without values", c.table, err)
 		}
 	}
 	if rep, err := audited(t, dir, shopTables, head+"turnover,,total,146.75\nsizes,,total,18\nby-region,n1,total,NaN\n"); err != nil || rep.Tables[2].Published != 1 || rep.Tables[1].Published != 1 || rep.Tables[0].Published != 1 {
-		t.Errorf("what is no number is held back: %v, %+v", err, rep)
+		t.Errorf("values that are no numbers must count as suppressed: error %v, report %+v", err, rep)
 	}
 	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Audit(context.Background(), c, filepath.Join(dir, "gone.csv"), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "gone.csv") {
-		t.Errorf("no file: %v", err)
+		t.Errorf("missing file: error %v", err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -117,7 +117,7 @@ sink: {csv: {path: %s/out.csv}}
 		}
 		got := rep.Tables[0]
 		if len(got.Disclosed) > 0 || len(got.Narrow) > 0 || !slices.Equal(got.Respondent, want) || rep.Gate.Passed != (want == nil) {
-			t.Errorf("respondents: %s: %+v", which, rep)
+			t.Errorf("respondents: %s: the report is %+v", which, rep)
 		}
 	}
 }

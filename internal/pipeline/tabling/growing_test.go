@@ -47,7 +47,7 @@ func TestLinkedReleases(t *testing.T) {
 		}
 		err = linked(loaded)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.what, err, c.want)
+			t.Errorf("%s: error %v, want %q", c.what, err, c.want)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestWhatIsLinkedIsOfATopic(t *testing.T) {
 		"no topics": {&records{config: c, source: struct{ connectors.Source }{}}, false},
 	} {
 		if err := r.of.alone(); (err != nil) != r.refused {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: alone returns %v", what, err)
 		}
 	}
 }

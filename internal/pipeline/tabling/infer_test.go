@@ -110,7 +110,7 @@ sink: {csv: {path: %s/out.csv}}
 				t.Fatal(row)
 			}
 			if old, twice := shown[cell]; twice && old != v {
-				t.Fatalf("%v has two values", cell)
+				t.Fatalf("%v has two different published values", cell)
 			}
 			shown[cell] = v
 		}
@@ -127,16 +127,16 @@ sink: {csv: {path: %s/out.csv}}
 			unsafe++
 			switch {
 			case !hidden[cell]:
-				t.Errorf("trial %d: %v = %d is published", trial, cell, v)
+				t.Errorf("trial %d: the unsafe cell %v = %d is published", trial, cell, v)
 			case low[cell] == high[cell]:
-				t.Errorf("trial %d: %v is computable", trial, cell)
+				t.Errorf("trial %d: the unsafe cell %v can be computed", trial, cell)
 			case high[cell] < v+threshold:
-				t.Errorf("trial %d: %v = %d is known to be at most %d", trial, cell, v, high[cell])
+				t.Errorf("trial %d: the unsafe cell %v = %d can be bounded by %d, which is too near", trial, cell, v, high[cell])
 			}
 		}
 	}
 	if published < 25 || unsafe < 80 {
-		t.Errorf("%d tables were published and %d withheld, with %d unsafe cells: too few to say anything", published, withheld, unsafe)
+		t.Errorf("%d tables were published and %d withheld, with %d unsafe cells: too few for this test", published, withheld, unsafe)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestJJByHand(t *testing.T) {
 0 4 : 8 (-1) 9 (1) 10 (1) 11 (1)
 `
 	if _, text := jjOf(t, "none: {}"); text != want {
-		t.Errorf("%s\nwant %s", text, want)
+		t.Errorf("the file is\n%s\nwant\n%s", text, want)
 	}
 	// With suppression: every cell that is not 0 is known to be at least one unit, 0.1, and costs
 	// are by value.
@@ -79,7 +79,7 @@ func TestJJByHand(t *testing.T) {
 		}
 	}
 	if _, text := jjOf(t, "suppress: {zeros: may}"); !strings.Contains(text, "\n7 0.0 1 s 0.0 ") && !strings.Contains(text, "\n7 0.0 1 m 0.0 ") {
-		t.Errorf("a 0 that may be held back: %s", text)
+		t.Errorf("a cell of value 0 that may be suppressed has another line: %s", text)
 	}
 }
 
@@ -98,14 +98,14 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	}
 	rep, err := audited(own)
 	if err != nil || !rep.Gate.Passed || rep.Tables[0].Secondary != 3 || rep.Tables[0].Primary != 1 {
-		t.Fatalf("its own table: %v, %+v", err, rep)
+		t.Fatalf("the written table itself: error %v, report %+v, want a passed gate", err, rep)
 	}
 	rep, err = audited(strings.ReplaceAll(own, " m ", " s "))
 	if err != nil || rep.Gate.Passed || !slices.Equal(rep.Tables[0].Disclosed, []string{"a=x, b=p"}) {
-		t.Errorf("one suppressed cell: %v, %+v", err, rep)
+		t.Errorf("one suppressed cell: error %v, report %+v, want it disclosed", err, rep)
 	}
 	if rep, err = audited(strings.ReplaceAll(own, " u ", " z ")); err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "a=x, b=p") {
-		t.Errorf("an unsafe cell published: %v, %+v", err, rep)
+		t.Errorf("a published unsafe cell: error %v, report %+v, want it disclosed", err, rep)
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{"10 4.5 ", "10 4.6 ", "cell 10, a=y, b=q, has another value than the records give"},
@@ -119,7 +119,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	} {
 		_, err := audited(strings.ReplaceAll(own, c.from, c.to))
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4.5") || strings.Contains(err.Error(), "29.5") {
-			t.Errorf("%q: %v, want %q", c.to, err, c.want)
+			t.Errorf("%q: error %v, want %q", c.to, err, c.want)
 		}
 	}
 	two, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll("version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
@@ -130,7 +130,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := Audit(t.Context(), two, filepath.Join(dir, "gone.jj"), pipeline.Options{}); err == nil {
-		t.Error("a file that is not there is read")
+		t.Error("a missing file gives no error")
 	}
 }
 
@@ -160,13 +160,13 @@ func TestJJOfOtherNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rep.Gate.Passed != want.Gate.Passed || !reflect.DeepEqual(rep.Tables, want.Tables) || rep.Families[0].PatternSHA256 != want.Families[0].PatternSHA256 {
-				t.Fatalf("seed %d: %+v, want %+v", seed, rep, want)
+				t.Fatalf("seed %d: the report is %+v, want %+v", seed, rep, want)
 			}
 		}
 		for from, to := range map[string]string{" 4.5 ": " 4.0 ", "0 4 : 8 (-1)": "0 4 : 4 (-1)"} {
 			_, err := audited(dir, shuffledJJ(t, rng, strings.Replace(own, from, to, 1)))
 			if err == nil || !strings.Contains(err.Error(), "in no numbering of its cells") && !strings.Contains(err.Error(), "another value") && !strings.Contains(err.Error(), "sum") || strings.Contains(err.Error(), "4.5") {
-				t.Errorf("seed %d, %q: %v", seed, to, err)
+				t.Errorf("seed %d, %q: error %v", seed, to, err)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := audited(alike, shuffledJJ(t, rng, string(b))); err != nil {
-		t.Errorf("all of them suppressed: %v", err)
+		t.Errorf("all equal cells suppressed: error %v, want none", err)
 	}
 }
 
@@ -240,6 +240,6 @@ func TestJJOfNegativeValues(t *testing.T) {
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "t.jj"))
 	if err != nil || !strings.Contains(string(b), " -2 1 u -460 460 2.000 2.000 0\n") {
-		t.Errorf("%v, %s", err, b)
+		t.Errorf("error %v, or the file is not as expected: %s", err, b)
 	}
 }

@@ -46,20 +46,20 @@ func TestWhatRespondentsKnow(t *testing.T) {
 				return i
 			}
 		}
-		t.Fatalf("no cell of %s and %s in %v", a, b, cell)
+		t.Fatalf("no cell has %s and %s in %v", a, b, cell)
 		return -1
 	}
 	own := p.ownParts()
 	for i, v := range own {
 		if want := min(1, float64(p.cells.Contributors[i])); v != want {
-			t.Errorf("own part of %s: %v, want %v", p.set.Name(i), v, want)
+			t.Errorf("own part of %s is %v, want %v", p.set.Name(i), v, want)
 		}
 	}
 	q := p.question
 	q.Lower = make([]float64, len(q.Value))
 	list, known := p.respondents(q, own)
 	if !known || len(list) != 5 { // y1,q is empty
-		t.Fatalf("known %v, %d respondents", known, len(list))
+		t.Fatalf("respondents known: %v, %d in number, want true and 5", known, len(list))
 	}
 	above := map[int32][]int32{}
 	for i := range p.set.Sums() {
@@ -79,7 +79,7 @@ func TestWhatRespondentsKnow(t *testing.T) {
 		}
 		up(r.inner)
 		if !slices.Equal(r.own, want) || want[p.grand()] != 1 {
-			t.Errorf("who is in %s knows of %v, want %v", p.set.Name(int(r.inner)), r.own, want)
+			t.Errorf("a respondent in %s knows the own parts %v, want %v", p.set.Name(int(r.inner)), r.own, want)
 		}
 	}
 	// If everybody knows all cells except the first total, or except the inner cell, the respondent
@@ -92,25 +92,25 @@ func TestWhatRespondentsKnow(t *testing.T) {
 			q.Lower[open] = 0
 		}
 		if got, _ := p.respondents(q, own); len(got) != want {
-			t.Errorf("with %d open %d know more, want %d", open, len(got), want)
+			t.Errorf("with cell %d not known to everybody, %d respondents know more, want %d", open, len(got), want)
 		}
 	}
 	p.options.Holdings = true
 	if _, known := p.respondents(q, own); known {
-		t.Error("a holding can be in several cells")
+		t.Error("with holdings, respondents are known, but a holding can be in several cells")
 	}
 	p.options.Holdings = false
 
 	// Without the respondent with this number, the rest is unchanged.
 	knower := []int32{-1, 4, 2, 4}
 	if got := except([]float64{1, 2, 3, 4}, knower, 4); !slices.Equal(got, []float64{1, 0, 3, 0}) {
-		t.Errorf("without her: %v", got)
+		t.Errorf("without the respondent, the values are %v", got)
 	}
 	p.status = make([]tables.Status, len(q.Value))
 	p.status[0], p.status[1], p.status[len(p.status)-1] = tables.Primary, tables.Primary, tables.Primary
 	p.verdict = audit.Verdict{Disclosed: []int32{1}}
 	if got := p.doubted(); !slices.Equal(got, []int32{0, int32(len(p.status) - 1)}) {
-		t.Errorf("doubted are %v", got)
+		t.Errorf("doubted returns %v", got)
 	}
 }
 
@@ -148,15 +148,15 @@ func TestRespondentsAreCertain(t *testing.T) {
 		return list
 	}
 	if got := certain(0, 1, 1); !slices.Equal(got, []int32{x, y}) {
-		t.Errorf("she is the one: %v", got)
+		t.Errorf("one record is possible: the respondent is certain of %v, want both cells", got)
 	}
 	if got := certain(0, 2, 1); len(got) > 0 {
-		t.Errorf("there may be two: %v", got)
+		t.Errorf("two records are possible: the respondent is certain of %v, want no cell", got)
 	}
 	if got := certain(0, 1, 0); len(got) > 0 {
-		t.Errorf("who is in none knows %v", got)
+		t.Errorf("a respondent in neither cell is certain of %v, want no cell", got)
 	}
 	if got := certain(1, 1, 1); len(got) > 0 {
-		t.Errorf("who knows no more than everybody is told of: %v", got)
+		t.Errorf("a respondent who knows no more than everybody is certain of %v, want no cell", got)
 	}
 }

@@ -86,7 +86,7 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 		}
 		candidates, _, err := tabulation.Candidates()
 		if err != nil || len(candidates) != len(m.Points) || !m.Points[0].Configured || len(m.Rules) == 0 {
-			t.Fatalf("%s: %d points of %d, %v", c.rule, len(m.Points), len(candidates), err)
+			t.Fatalf("%s: the map has %d points of %d candidates (error %v)", c.rule, len(m.Points), len(candidates), err)
 		}
 		best := -1.0
 		for i := range m.Points {
@@ -98,14 +98,14 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 			res, err := run(t, dir, string(applied))
 			var wrong config.Errors
 			if errors.As(err, &wrong) != (p.Impossible != "") || err != nil && wrong == nil {
-				t.Fatalf("%s, %s: %v; the map says %q", c.rule, p.Setting, err, p.Impossible)
+				t.Fatalf("%s, %s: a run returns %v; the map has the point impossible because of %q", c.rule, p.Setting, err, p.Impossible)
 			}
 			if p.Impossible != "" {
 				continue
 			}
 			passed := res.Report.Gate.Passed
 			if passed != p.Admissible {
-				t.Errorf("%s, %s: a run says %q, the map %v %q", c.rule, p.Setting, res.Report.Withheld, p.Admissible, p.Broken)
+				t.Errorf("%s, %s: a run is withheld because %q; the map has admissible %v, failed rules %q", c.rule, p.Setting, res.Report.Withheld, p.Admissible, p.Broken)
 			}
 			if passed {
 				admitted++
@@ -114,17 +114,17 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 				refused++
 			}
 			if a, b := res.Report.Tables[0], res.Report.Tables[1]; p.R != max(a.Risk, b.Risk) || p.Error != min(a.Error, b.Error) || p.Unsafe < a.Primary || p.HeldBack != res.Report.Families[0].Hidden {
-				t.Errorf("%s, %s: %+v, tables %+v and %+v", c.rule, p.Setting, p, a, b)
+				t.Errorf("%s, %s: the point is %+v, the tables of a run %+v and %+v", c.rule, p.Setting, p, a, b)
 			}
 		}
 		switch {
 		case m.Recommended != nil:
 			recommended++
 			if p := m.Points[*m.Recommended]; !p.Admissible || float64(p.U) != best {
-				t.Errorf("%s: recommended is %+v, the greatest utility %v", c.rule, p, best)
+				t.Errorf("%s: recommended is %+v, the greatest utility is %v", c.rule, p, best)
 			}
 		case best >= 0 || m.Reason == "":
-			t.Errorf("%s: none is recommended: %s", c.rule, m.Reason)
+			t.Errorf("%s: no point is recommended (reason: %s)", c.rule, m.Reason)
 		}
 	}
 	if recommended < 8 || refused < 40 || admitted < 40 {
@@ -158,7 +158,7 @@ func TestNothingIsRecommended(t *testing.T) {
 				t.Fatal(err)
 			}
 			if m.Recommended != nil || !strings.Contains(m.Reason, c.want) {
-				t.Errorf("%v, %q, want %q", m.Recommended, m.Reason, c.want)
+				t.Errorf("recommended %v, reason %q, want none and %q", m.Recommended, m.Reason, c.want)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestFaultsEndAMap(t *testing.T) {
 	text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "apriori: %s/none.csv,", "SETTINGS", "map: {table: a}", "GATE", "{max_risk: 1}").Replace(firmTables)
 	var wrong config.Errors
 	if _, _, err := mapOf(t, dir, text); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "tables[0].apriori") {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v", err)
 	}
 	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(text, "apriori: %s/none.csv,", ""), "%s", dir)), config.Options{})
 	if err != nil {
@@ -182,7 +182,7 @@ func TestFaultsEndAMap(t *testing.T) {
 	stop := errors.New("enough")
 	cancel(stop)
 	if _, err := Map(ctx, c, pipeline.Options{Log: zerolog.Nop()}); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 
@@ -192,10 +192,10 @@ func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))
 	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" + strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5}", "suppress: {}")
 	if _, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "", 1)); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity: methods that need none") {
-		t.Errorf("got %v", err)
+		t.Errorf("the error is %v", err)
 	}
 	m, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]", 1))
 	if err != nil || m.Records != 102 {
-		t.Errorf("without keys: %v, %+v", err, m)
+		t.Errorf("methods without keys: error %v, map %+v, want 102 records", err, m)
 	}
 }

@@ -42,11 +42,11 @@ func TestEffortOptimal(t *testing.T) {
 		}
 		o := result.Report.Families[0].Optimum
 		if o == nil || !o.Proven || float64(o.Cost) != c.want || o.AtLeast != o.Cost || o.Gap != 0 || !result.Report.Gate.Passed || result.Report.Tables[0].Secondary != 3 {
-			t.Errorf("%s: %+v, %+v", c.cost, o, result.Report.Tables[0])
+			t.Errorf("%s: optimum %+v, table %+v", c.cost, o, result.Report.Tables[0])
 		}
 		usual, err := run(t, dir, strings.Replace(text, "effort: optimal", "effort: usual", 1))
 		if err != nil || usual.Report.Families[0].Optimum != nil {
-			t.Errorf("%v, %+v", err, usual.Report.Families)
+			t.Errorf("effort usual: error %v, families %+v, want no optimum", err, usual.Report.Families)
 		}
 	}
 }

@@ -52,7 +52,7 @@ report: {cells: %%s/cells.csv}
 			if row[1] == "x" && row[2] == "p" {
 				found = true
 				if needLow, needHigh := row[7], row[8]; needLow != c.want || needHigh != "5" {
-					t.Errorf("%s: asked for %s to %s, want %s to 5", c.suppress, needLow, needHigh, c.want)
+					t.Errorf("%s: the required range is %s to %s, want %s to 5", c.suppress, needLow, needHigh, c.want)
 				}
 			}
 		}
@@ -88,7 +88,7 @@ report: {cells: %s/cells.csv}
 	}
 	for _, row := range read(t, dir, "cells.csv") {
 		if row[1] == "x" && row[2] == "p" && (row[3] != "1005" || row[7] != "1001" || row[8] != "1155") {
-			t.Errorf("the total is %s, and %s to %s is asked for; want 1005, and 1001 to 1155", row[3], row[7], row[8])
+			t.Errorf("the total is %s with the required range %s to %s; want 1005, 1001 to 1155", row[3], row[7], row[8])
 		}
 	}
 }
@@ -118,12 +118,12 @@ sink: {csv: {path: %s/out.csv}}
 		t.Fatal(err)
 	}
 	if p, err := r.protect(ctx, families[0]); err != nil || p.verdict.Safe() != (p.refused == nil) {
-		t.Fatalf("%v, %v", p, err)
+		t.Fatalf("protect returns %v and error %v", p, err)
 	}
 	over := errors.New("over")
 	cancel(over)
 	if _, err := r.protect(ctx, families[0]); !errors.Is(err, over) {
-		t.Errorf("the run is over, and the search ends with %v", err)
+		t.Errorf("with an ended context, protect returns %v, want its cause", err)
 	}
 }
 
@@ -152,7 +152,7 @@ sink: {csv: {path: %s/out.csv}}
 					}
 				}
 				if empty != want {
-					t.Errorf("zeros %s, nobody is in %s, %s: %d cells are taken to be known, want %d", zeros, a[1], b[1], empty, want)
+					t.Errorf("zeros %s, empty cell %s, %s: %d cells count as known, want %d", zeros, a[1], b[1], empty, want)
 				}
 			}
 		}
@@ -176,10 +176,10 @@ func TestRangesWithoutAnEnd(t *testing.T) {
 		} {
 			p.ranges.Low[cell], p.ranges.High[cell] = c.low, c.high
 			if f := p.cellFields(int32(cell)); [2]string(f[6:8]) != c.want || f[8] != "" {
-				t.Errorf("from %v to %v: %q", c.low, c.high, f)
+				t.Errorf("range %v to %v is written %q", c.low, c.high, f)
 			}
 		}
 		return
 	}
-	t.Error("no cell is held back")
+	t.Error("no cell is suppressed")
 }

@@ -88,14 +88,14 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 			var data *pipeline.DataError
 			var faults config.Errors
 			if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &data) && !errors.As(err, &faults) {
-				t.Errorf("%s, %s: %v, want %q", c.what, who, err, want)
+				t.Errorf("%s, %s: error %v, want %q", c.what, who, err, want)
 			}
 			if err != nil && strings.Contains(strings.ReplaceAll(err.Error(), dir, ""), "735") {
-				t.Errorf("%s, %s: a value is in %v", c.what, who, err)
+				t.Errorf("%s, %s: the error contains a value: %v", c.what, who, err)
 			}
 		}
 		if after, err := os.ReadDir(dir); err != nil || len(after) != len(before) {
-			t.Errorf("%s: %d files, before %d: %v", c.what, len(after), len(before), err)
+			t.Errorf("%s: the folder has %d files, want %d as before (error %v)", c.what, len(after), len(before), err)
 		}
 	}
 }
@@ -113,16 +113,16 @@ func TestCodesThatAreReadOff(t *testing.T) {
 	}
 	s := &survey{ways: map[string]map[string][]string{"region": ways, "size": {}}}
 	if err := s.check(&records{config: c}); err != nil {
-		t.Errorf("as many as there may be: %v", err)
+		t.Errorf("the greatest number of codes: error %v, want none", err)
 	}
 	more := maps.Clone(ways)
 	more["one more"] = nil
 	s.ways["region"] = more
 	if err := s.check(&records{config: c}); err == nil || err.Error() != (config.Errors{c.Errorf("tables[1].rows[1]", "has more than 100000 codes: it is no variable of a table")}).Error() {
-		t.Errorf("one more: %v", err)
+		t.Errorf("one code too many: error %v", err)
 	}
 	if got := (&records{config: c}).rowPath("nobody"); got != "tables" {
-		t.Errorf("a variable of no table is at %s", got)
+		t.Errorf("rowPath of a variable of no table is %s, want tables", got)
 	}
 
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func TestCodesThatAreReadOff(t *testing.T) {
 	}
 	for _, row := range read(t, dir, "out.csv") {
 		if row[1] == "zz" || row[1] == "yy" {
-			t.Errorf("a record that cannot be read makes a code: %v", row)
+			t.Errorf("the code of a malformed record is in the tables: %v", row)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestDecimalsOfValues(t *testing.T) {
 		{math.NaN(), 2, 2}, {math.Inf(1), 0, 0}, {math.Inf(-1), 7, 7},
 	} {
 		if got := decimalsOf(c.v, c.known); got != c.want {
-			t.Errorf("%v after %d decimals has %d, want %d", c.v, c.known, got, c.want)
+			t.Errorf("decimalsOf(%v, %d) = %d, want %d", c.v, c.known, got, c.want)
 		}
 	}
 }
@@ -179,7 +179,7 @@ sink: {csv: {path: %s/out.csv}}
 		}
 		write(t, dir, "in.csv", "a,b,c\n"+strings.Join(rows, "\n")+"\n")
 		if _, err := run(t, dir, strings.Replace(text, "ROWS", "a, b", 1)); err != nil {
-			t.Fatalf("two dimensions: %v", err)
+			t.Fatalf("two dimensions: error %v, want none", err)
 		}
 		if err := os.Remove(filepath.Join(dir, "out.csv")); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ sink: {csv: {path: %s/out.csv}}
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("refused tables are written: %v", err)
+			t.Errorf("refused tables are written (os.Stat returns %v)", err)
 		}
 		if refused > 0 && made > 0 {
 			break
@@ -203,7 +203,7 @@ sink: {csv: {path: %s/out.csv}}
 	}
 	t.Logf("%d made, %d refused", made, refused)
 	if refused == 0 || made == 0 {
-		t.Errorf("%d made, %d refused: the test shows nothing", made, refused)
+		t.Errorf("%d made, %d refused: the test checks nothing", made, refused)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestTablesOfManyCells(t *testing.T) {
 	for _, r := range rows[1:] {
 		cell := r[1] + "|" + r[2]
 		if seen[cell] {
-			t.Fatalf("cell %s is there twice", cell)
+			t.Fatalf("cell %s is twice in the tables", cell)
 		}
 		seen[cell] = true
 		want := "0"
@@ -250,10 +250,10 @@ func TestTablesOfManyCells(t *testing.T) {
 		}
 	}
 	if len(seen) != (n+1)*(n+1) || sum != 2*n {
-		t.Errorf("%d cells, %d of them of records", len(seen), sum)
+		t.Errorf("the table has %d cells with the sum %d", len(seen), sum)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "r.html"))
 	if err != nil || !strings.Contains(string(page), fmt.Sprintf("The table has %d cells, more than a page shows", (n+1)*(n+1))) || strings.Contains(string(page), "a017") {
-		t.Errorf("the page: %v, %d bytes", err, len(page))
+		t.Errorf("the page is not as expected (error %v, %d bytes)", err, len(page))
 	}
 }

@@ -152,10 +152,10 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 			}
 			outsider, respondent := certainty(tryAll(shown, m.likelihood), truth, shown, m.likelihood)
 			if withheld != (len(outsider)+len(respondent) > 0) {
-				t.Errorf("%s, trial %d: withheld %v; outsiders are certain of %v, respondents of %v: %v as %v", m.method, trial, withheld, outsider, respondent, truth, shown)
+				t.Errorf("%s, trial %d: withheld %v; outsiders are certain of %v, respondents of %v; true counts %v, published %v", m.method, trial, withheld, outsider, respondent, truth, shown)
 			}
 			if ignored := computed(", respondents: ignore"); ignored != (len(outsider) > 0) {
-				t.Errorf("%s, trial %d: withheld %v for outsiders, who are certain of %v", m.method, trial, ignored, outsider)
+				t.Errorf("%s, trial %d: withheld %v without respondents; outsiders are certain of %v", m.method, trial, ignored, outsider)
 			}
 			if len(outsider) == 0 && len(respondent) > 0 {
 				byRespondents++
@@ -168,7 +168,7 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 		alone += byRespondents
 	}
 	if alone < 3 {
-		t.Errorf("%d withheld for respondents alone: too few to say anything", alone)
+		t.Errorf("%d withheld for respondents alone: too few for this test", alone)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestHoldingsKnowTheirRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := res.Report.Tables[0]; res.Report.Withheld != "" || r.Primary != 2 || len(r.Respondent) != 0 {
-		t.Errorf("withheld: %q, %+v", res.Report.Withheld, r)
+		t.Errorf("withheld because %q, table %+v", res.Report.Withheld, r)
 	}
 }
 
@@ -277,9 +277,9 @@ report: {cells: %s/cells.csv}
 			t.Fatal(err)
 		}
 		if r := res.Report.Tables[0]; !strings.Contains(res.Report.Withheld, "can be computed") || !slices.Equal(r.Respondent, []string{"a=x"}) || len(r.Disclosed) != 0 {
-			t.Errorf("withheld: %q, %+v", res.Report.Withheld, r)
+			t.Errorf("withheld because %q, table %+v", res.Report.Withheld, r)
 		}
 		return
 	}
-	t.Error("no table of which an outsider is not certain has x published as 5")
+	t.Error("no table without certainty for outsiders has x published as 5")
 }

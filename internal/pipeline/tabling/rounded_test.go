@@ -73,21 +73,21 @@ func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
 			if res.Report.Withheld != "" {
 				withheld++
 				if len(single) == 0 {
-					t.Errorf("%s, trial %d: withheld (%s), and nothing can be computed", mode, trial, res.Report.Withheld)
+					t.Errorf("%s, trial %d: withheld (%s), but no cell can be computed", mode, trial, res.Report.Withheld)
 				}
 				continue
 			}
 			published++
 			if len(single) > 0 {
-				t.Errorf("%s, trial %d: published, and %v can be computed from %v", mode, trial, single, shown)
+				t.Errorf("%s, trial %d: published, but %v can be computed from %v", mode, trial, single, shown)
 			}
 			if text, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil || strings.Count(string(text), ",rounded\n") != len(shown) {
-				t.Errorf("%v: %s", err, text)
+				t.Errorf("error %v, or the status of a cell is not rounded: %s", err, text)
 			}
 		}
 		t.Logf("%s: %d published, %d withheld", mode, published, withheld)
 		if published < 3 {
-			t.Errorf("%s: %d published, %d withheld: too few to say anything", mode, published, withheld)
+			t.Errorf("%s: %d published, %d withheld: too few for this test", mode, published, withheld)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func checkRounded(t *testing.T, mode string, base int, shown map[string]int) {
 	t.Helper()
 	for cell, v := range shown {
 		if mode != "small" && v%base != 0 || mode == "small" && v > 0 && v < base {
-			t.Errorf("%s: %s is %d", mode, cell, v)
+			t.Errorf("%s: %s is published as %d, which is no rounded value", mode, cell, v)
 		}
 	}
 	if mode == "nearest" || mode == "random" {
@@ -126,7 +126,7 @@ tables:
 sink: {csv: {path: %s/out.csv}}
 `
 	if _, err := run(t, dir, text); err == nil || !strings.Contains(err.Error(), "tables[0].protect.round.mode: must be controlled, random or nearest, or one table must have all variables") {
-		t.Errorf("inner cells in no table: %v", err)
+		t.Errorf("inner cells in no table: error %v", err)
 	}
 	if _, err := run(t, dir, strings.Replace(text, "rows: [region, sex]", "rows: [region, sex, age]", 1)); err != nil {
 		t.Error(err)

@@ -106,14 +106,14 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		t.Errorf("published in the order %v, want %v", files, want)
 	}
 	if rep.Records.Read != 18 || rep.Records.Tabulated != 18 || rep.Records.Lost() != 0 || len(rep.Records.Unknown) != 0 {
-		t.Errorf("records %+v", rep.Records)
+		t.Errorf("the records of the report are %+v, want 18 tabulated", rep.Records)
 	}
 	public, secret := read(t, dir, "out.csv"), read(t, dir, "cells.csv")
 	if got := strings.Join(public[0], ","); got != "table,region,size,value,status" {
-		t.Errorf("the head is %s", got)
+		t.Errorf("the header is %s", got)
 	}
 	if got := strings.Join(secret[0], ","); !strings.HasPrefix(got, "table,region,size,value,contributors,status,rule,need_low,need_high,low,high") {
-		t.Errorf("the head of the cells is %s", got)
+		t.Errorf("the header of the cells is %s", got)
 	}
 	if len(public) != len(secret) || len(public) != 1+18+3+3 {
 		t.Fatalf("%d public and %d secret lines", len(public), len(secret))
@@ -122,11 +122,11 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	for i, p := range public[1:] {
 		s := secret[1+i]
 		if !slices.Equal(p[:3], s[:3]) {
-			t.Fatalf("line %d is of %v, and of %v", i, p, s)
+			t.Fatalf("line %d is the cell %v in one file and %v in the other", i, p, s)
 		}
 		table, region, size := p[0], p[1], p[2]
 		if table != "by-region" && region != "total" {
-			t.Errorf("%s sums regions up, and has %v", table, p)
+			t.Errorf("%s sums up the regions, but has %v", table, p)
 		}
 		n, turnover := addUp(region, size)
 		want, digits := float64(n), 0
@@ -135,7 +135,7 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		}
 		text := strconv.FormatFloat(want, 'f', digits, 64)
 		if s[3] != text || s[4] != strconv.Itoa(n) {
-			t.Errorf("%v: the records give %s of %d", s, text, n)
+			t.Errorf("%v: by the records, the value is %s with %d contributors", s, text, n)
 		}
 		if count[table] == nil {
 			count[table] = map[string]int{}
@@ -143,48 +143,48 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		count[table][s[5]]++
 		hidden := s[5] == "primary" || s[5] == "secondary"
 		if shown, err := strconv.ParseFloat(p[3], 64); hidden != (p[4] == "suppressed") || hidden != (p[3] == "") || !hidden && (err != nil || shown != want) {
-			t.Errorf("published %v of %v", p, s)
+			t.Errorf("the public line is %v, the confidential one %v", p, s)
 		}
 		if (s[5] == "primary") != (n == 1) || (n == 1) != (s[6] == "threshold") || (n == 1) != (s[7] != "") {
-			t.Errorf("%d contributors: %v", n, s)
+			t.Errorf("%d contributors, but the line is %v", n, s)
 		}
 		if s[5] == "primary" && table == "by-region" && (s[7] != "1" || s[8] != "4") { // one unit if zeros are never suppressed, and 3 above
-			t.Errorf("asked for %s to %s: %v", s[7], s[8], s)
+			t.Errorf("the required range is %s to %s, want 1 to 4: %v", s[7], s[8], s)
 		}
 		if hidden {
 			low, err1 := strconv.ParseFloat(s[9], 64)
 			high, err2 := strconv.ParseFloat(s[10], 64)
 			if err1 != nil || err2 != nil || low > want || high < want || low == high {
-				t.Errorf("can be inferred from %s to %s: %v", s[9], s[10], s)
+				t.Errorf("the inferable range is %s to %s, which does not contain the value or is one value: %v", s[9], s[10], s)
 			}
 		} else if s[9] != "" || s[10] != "" {
-			t.Errorf("a range of a published cell: %v", s)
+			t.Errorf("a published cell has a range: %v", s)
 		}
 	}
 	for _, r := range rep.Tables {
 		c := count[r.Name]
 		if r.Primary != c["primary"] || r.Secondary != c["secondary"] || r.Rules["threshold"] != c["primary"] || r.Published+r.Primary+r.Secondary+r.Empty != r.Cells || r.Empty != 0 || float64(r.Efficiency) != float64(r.Published)/float64(r.Cells) {
-			t.Errorf("%+v, counted %v", r, c)
+			t.Errorf("the table report is %+v, the file has %v", r, c)
 		}
 		if len(r.Disclosed)+len(r.Narrow)+len(r.Respondent)+r.Unproven > 0 || r.Method != "suppress" {
-			t.Errorf("%s: %+v", r.Name, r)
+			t.Errorf("%s: the audit has findings or another method: %+v", r.Name, r)
 		}
 	}
 	if len(rep.Families) != 2 || !slices.Equal(rep.Families[0].Tables, []string{"by-region", "sizes"}) || rep.Families[0].Cells != 18 || rep.Families[1].Cells != 3 ||
 		rep.Families[0].Hidden != rep.Tables[0].Primary+rep.Tables[0].Secondary || rep.Families[1].Hidden != 0 || len(rep.Families[0].PatternSHA256) != 64 || rep.Families[0].PatternSHA256 == rep.Families[1].PatternSHA256 {
-		t.Errorf("families %+v", rep.Families)
+		t.Errorf("the families are %+v", rep.Families)
 	}
 	// 2 rules of each table, and 2, 1 and 2 of the gate.
 	if len(rep.Gate.Rules) != 2*3+2+1+2 {
-		t.Errorf("%d rules are judged: %+v", len(rep.Gate.Rules), rep.Gate.Rules)
+		t.Errorf("%d rules are judged, want 11: %+v", len(rep.Gate.Rules), rep.Gate.Rules)
 	}
 	var written Report
 	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil || json.Unmarshal(text, &written) != nil || written.ConfigSHA256 != rep.ConfigSHA256 || written.Release == nil || written.Release.Path != "out.csv" || len(written.Release.SHA256) != 64 {
-		t.Errorf("report.json: %v, %+v", err, written.Release)
+		t.Errorf("report.json: error %v, release %+v", err, written.Release)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "out.csv")); err != nil || info.Size() != written.Release.Bytes {
-		t.Errorf("the release has %d bytes by the report", written.Release.Bytes)
+		t.Errorf("the report has %d bytes of the release, which is not its size", written.Release.Bytes)
 	}
 	if public, err := os.ReadFile(filepath.Join(dir, "report.public.json")); err == nil {
 		checkPublic(t, public, rep)
@@ -205,7 +205,7 @@ func checkPublic(t *testing.T, text []byte, rep *Report) {
 	}
 	for i, r := range rep.Tables {
 		if got := p.Tables[i]; got.Name != r.Name || got.Value != r.Value || got.Method != r.Method || got.Cells != r.Cells || got.Empty != r.Empty || got.Published != r.Published || got.Suppressed != r.Primary+r.Secondary || !slices.Equal(got.Variables, r.Variables) {
-			t.Errorf("%+v is told of %+v", got, r)
+			t.Errorf("the public report has %+v for the table %+v", got, r)
 		}
 	}
 	if strings.Contains(string(text), "primary") || strings.Contains(string(text), "rules") {
@@ -249,12 +249,12 @@ func TestPagesOfTables(t *testing.T) {
 	find := func(rows [][]string, first string) []string {
 		i := slices.IndexFunc(rows, func(r []string) bool { return len(r) == 4 && r[0] == first })
 		if i < 0 {
-			t.Fatalf("no row %s in %q", first, rows)
+			t.Fatalf("no row begins with %s in %q", first, rows)
 		}
 		return rows[i]
 	}
 	if i := slices.IndexFunc(public, func(r []string) bool { return slices.Equal(r, []string{"region", "total", "big", "small"}) }); i < 0 {
-		t.Errorf("the head of the first table is not in %q", public)
+		t.Errorf("the header of the first table is missing in %q", public)
 	} else {
 		var order []string
 		for _, r := range public[i+1 : i+7] {
@@ -277,10 +277,10 @@ func TestPagesOfTables(t *testing.T) {
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
 	if err != nil || strings.Contains(string(text), "threshold") || strings.Contains(string(text), `"primary"`) || !strings.Contains(string(text), "146.75") {
-		t.Errorf("the public page tells which cells are unsafe, or not the total (%v)", err)
+		t.Errorf("the public page shows which cells are unsafe, or does not show the total (error %v)", err)
 	}
 	if strings.Count(string(text), "<caption>Number of records</caption>") != 2 || strings.Count(string(text), "<caption>turnover</caption>") != 1 {
-		t.Error("a caption says something else than what is counted or added up")
+		t.Error("the captions of the tables do not name what is counted or summed")
 	}
 }
 
@@ -315,14 +315,14 @@ func TestTablesAreWithheld(t *testing.T) {
 		}
 		sort.Strings(names)
 		if want := []string{"cells.csv", "in.csv", "one.csv", "out.csv", "regions.csv", "report.html", "report.json"}; !slices.Equal(names, want) {
-			t.Errorf("%s: there is %v", c.name, names)
+			t.Errorf("%s: the folder has the files %v", c.name, names)
 		}
 		if len(res.Files) != 3 || res.Report.Release != nil {
-			t.Errorf("%s: reported as written: %v, released %v", c.name, res.Files, res.Report.Release)
+			t.Errorf("%s: the result lists the files %v with the release %v", c.name, res.Files, res.Report.Release)
 		}
 		for _, rule := range res.Report.Gate.Rules {
 			if rule.Passed != (rule.Advice == "") {
-				t.Errorf("%s: %+v", c.name, rule)
+				t.Errorf("%s: a passed rule has advice, or a failed one has none: %+v", c.name, rule)
 			}
 		}
 	}
@@ -366,10 +366,10 @@ sink: {csv: {path: %s/release.csv}}
 		got[row[1]] = row[2]
 	}
 	if got["total"] != "240" || got["n"] != "105" || got["s"] != "135" || res.Report.KeyID == "" {
-		t.Errorf("tables %v with the key %q", got, res.Report.KeyID)
+		t.Errorf("the tables are %v with the key %q", got, res.Report.KeyID)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "release.csv")); err == nil {
-		t.Error("the pipeline has run")
+		t.Error("the pipeline's own release was written")
 	}
 	for _, c := range []struct{ old, with, want string }{
 		{"rows: [region]", "rows: [firm]", `tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
@@ -379,13 +379,13 @@ sink: {csv: {path: %s/release.csv}}
 	} {
 		dir := set(t)
 		if _, err := run(t, dir, strings.ReplaceAll(tables, c.old, c.with)); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.with, err, c.want)
+			t.Errorf("%s: error %v, want %s", c.with, err, c.want)
 		}
 	}
 	// Identifiers of the pipeline may distinguish contributors.
 	dir = set(t)
 	if res, err = run(t, dir, "holding: firm\n"+tables); err != nil || res.Report.Records.Tabulated != 6 {
-		t.Errorf("holdings: %v", err)
+		t.Errorf("with holdings: error %v, or not 6 records", err)
 	}
 	for _, c := range []struct{ old, with, want string }{
 		{"  region: {role: key}\n", "", "region"},
@@ -396,10 +396,10 @@ sink: {csv: {path: %s/release.csv}}
 		dir := set(t)
 		write(t, dir, "pipeline.yaml", strings.ReplaceAll(strings.Replace(masks, c.old, c.with, 1), "%s", dir))
 		if _, err := run(t, dir, tables); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", c.with, err, c.want)
+			t.Errorf("%s: error %v, want %s", c.with, err, c.want)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
-			t.Errorf("%s: there is a release", c.with)
+			t.Errorf("%s: the run left a release", c.with)
 		}
 	}
 }
@@ -431,11 +431,11 @@ report: {json: %s/report.json}
 		"holding: 1 record of no holding in firm", "hierarchies.region: 2 records with a code that region does not have as a leaf, or with none",
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s is not in\n%v", want, err)
+			t.Errorf("%s is missing in\n%v", want, err)
 		}
 	}
 	if len(problems) != 5 || strings.Contains(err.Error(), "4711") || strings.Contains(err.Error(), "elsewhere") {
-		t.Errorf("the problems are\n%v", err)
+		t.Errorf("want 5 problems without values, got\n%v", err)
 	}
 	res, err := run(t, dir, "unknown: drop\n"+tables)
 	if err != nil {
@@ -443,7 +443,7 @@ report: {json: %s/report.json}
 	}
 	r := res.Report.Records
 	if r.Read != 12 || r.Malformed != 1 || r.NoValue != 1 || r.NoWeight != 2 || r.NoHolding != 1 || r.NoCode != 2 || r.Lost() != 7 || r.Tabulated != 5 || len(r.Unknown) != 1 || r.Unknown["region"] != 2 {
-		t.Errorf("records %+v", r)
+		t.Errorf("the records of the report are %+v", r)
 	}
 	for _, c := range []struct{ data, old, with, want string }{
 		{"region,size,turnover,weight,firm\n", "", "", "source: has no record"},
@@ -454,7 +454,7 @@ report: {json: %s/report.json}
 		write(t, dir, "in.csv", c.data)
 		_, err := run(t, dir, "unknown: drop\n"+strings.Replace(tables, c.old, c.with, 1))
 		if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%q: %v, want %s", c.with, err, c.want)
+			t.Errorf("%q: error %v, want %s", c.with, err, c.want)
 		}
 	}
 }

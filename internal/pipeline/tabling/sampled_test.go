@@ -34,7 +34,7 @@ func sampledOf(t *testing.T, rows []string, oneIn int) (shown map[string]int, re
 	for _, row := range read(t, dir, "out.csv")[1:] {
 		n, err := strconv.Atoi(row[4])
 		if err != nil || n < 0 || n%oneIn != 0 || row[5] != "sampled" {
-			t.Fatalf("published is %v", row)
+			t.Fatalf("the published line is %v", row)
 		}
 		shown[strings.Join(row[1:4], "|")] = n
 	}
@@ -64,11 +64,11 @@ func TestSampledTablesAreOfOneSample(t *testing.T) {
 			cell = "total|total|total"
 		}
 		if whole[cell] != n {
-			t.Errorf("%s is %d, its parts add up to %d", cell, whole[cell], n)
+			t.Errorf("%s is %d, but its parts sum to %d", cell, whole[cell], n)
 		}
 	}
 	if n := whole["total|total|total"]; !(math.Abs(float64(n)-600) <= 5*math.Sqrt(600)) { // variance n(k−1), k = 2
-		t.Errorf("%d records are estimated", n)
+		t.Errorf("the estimated total is %d, want about 600", n)
 	}
 	rng.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	again, _ := sampledOf(t, rows, 2)
@@ -77,12 +77,12 @@ func TestSampledTablesAreOfOneSample(t *testing.T) {
 	fewer, _ := sampledOf(t, rows, 6)
 	for cell, n := range whole {
 		if again[cell] != n || first[cell]+second[cell] != n || fewer[cell]/6 > n/2 {
-			t.Errorf("%s: %d, in another order %d, of halves %d and %d, one in six %d", cell, n, again[cell], first[cell], second[cell], fewer[cell])
+			t.Errorf("%s is %d, in another order %d, in the halves %d and %d, with one in six %d", cell, n, again[cell], first[cell], second[cell], fewer[cell])
 		}
 	}
 	r := res.Report.Tables[0]
 	if r.Method != "sample" || r.Parameters["one_in"] != 2 || r.Primary == 0 || len(r.Disclosed)+len(r.Respondent) > 0 {
-		t.Errorf("%+v", r)
+		t.Errorf("the table report is %+v", r)
 	}
 }
 
@@ -104,19 +104,19 @@ func TestRiskOfASample(t *testing.T) {
 		t.Fatal(err, res.Report.Withheld)
 	}
 	if v := read(t, dir, "out.csv")[2]; v[1] != "x" || v[2] != "0" { // a fixed key that does not draw record 1
-		t.Fatalf("published is %v", v)
+		t.Fatalf("the published line is %v", v)
 	}
 	const f, n = 0.25, 1.0
 	risk := f / (-f*math.Log(f) - (1-f)*math.Log(1-f))
 	square := (1-f)*(2-f)/(f*f) - 2*n*(1-f)/f + n*n
 	r := res.Report.Tables[0]
 	if !(math.Abs(float64(r.Risk)-risk) <= 1e-9 && math.Abs(float64(r.Error)-square) <= 1e-8) {
-		t.Errorf("risk %v, want %v, expected squared error %v, want %v", r.Risk, risk, r.Error, square)
+		t.Errorf("the risk is %v, want %v; the expected squared error is %v, want %v", r.Risk, risk, r.Error, square)
 	}
 	for limit, withheld := range map[float64]bool{risk + 1e-6: false, risk - 1e-6: true} {
 		res, err := run(t, dir, text+fmt.Sprintf("gate: {rules: [{max_risk: %v}]}\n", limit))
 		if err != nil || (res.Report.Withheld != "") != withheld {
-			t.Errorf("risk at most %v: %v, %q", limit, err, res.Report.Withheld)
+			t.Errorf("max_risk %v: error %v, withheld because %q", limit, err, res.Report.Withheld)
 		}
 	}
 }
@@ -140,10 +140,10 @@ func TestMapOfSamples(t *testing.T) {
 		}
 		worst := max(res.Report.Tables[0].Risk, res.Report.Tables[1].Risk)
 		if p := m.Points[i]; p.Setting != fmt.Sprintf("sample: {one_in: %d}", oneIn) || !(math.Abs(float64(p.R-worst)) <= 1e-12) || p.U <= 0 || cells == 0 {
-			t.Errorf("%+v, a run has the risk %v", p, worst)
+			t.Errorf("the point is %+v, a run has the risk %v", p, worst)
 		}
 	}
 	if m.Points[1].R >= m.Points[2].R || m.Points[1].U >= m.Points[2].U {
-		t.Errorf("one in nine %+v, one in two %+v", m.Points[1], m.Points[2])
+		t.Errorf("want less risk and less utility with one in nine %+v than with one in two %+v", m.Points[1], m.Points[2])
 	}
 }

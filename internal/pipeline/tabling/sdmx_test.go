@@ -28,7 +28,7 @@ func TestTablesAsSDMX(t *testing.T) {
 		}
 		want, got := read(t, plain, "out.csv"), read(t, sdmx, "out.csv")
 		if head := strings.Join(got[0], " "); head != c.head || len(got) != len(want) {
-			t.Fatalf("%s, %d rows of %d", head, len(got), len(want))
+			t.Fatalf("the header is %s, with %d rows, want %d", head, len(got), len(want))
 		}
 		front := strings.Fields(c.front)
 		keys, held := map[string]bool{}, 0
@@ -41,21 +41,21 @@ func TestTablesAsSDMX(t *testing.T) {
 				expected[k] = w[0]
 			}
 			if !slices.Equal(row, expected) {
-				t.Errorf("%v, want %v", row, expected)
+				t.Errorf("the row is %v, want %v", row, expected)
 			}
 			if status[0] == "Q" {
 				if held++; row[len(row)-3] != "" {
-					t.Errorf("%v is held back", row)
+					t.Errorf("a suppressed row has a value: %v", row)
 				}
 			}
 			key := fmt.Sprint(row[:len(row)-3])
 			if keys[key] {
-				t.Errorf("%v stands there twice", row)
+				t.Errorf("the key of the row is repeated: %v", row)
 			}
 			keys[key] = true
 		}
 		if held < 3 {
-			t.Errorf("%d cells are held back: it shows little", held)
+			t.Errorf("%d cells are suppressed: the test checks little", held)
 		}
 	}
 }
@@ -78,11 +78,11 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 	for _, config := range []string{text, text + sdmx} {
 		rep, err := audited(t, dir, config, string(own))
 		if err != nil || !rep.Gate.Passed || rep.Tables[0].Secondary == 0 {
-			t.Fatalf("its own table: %v, %+v", err, rep)
+			t.Fatalf("the written table itself: error %v, report %+v, want a passed gate", err, rep)
 		}
 		bare := strings.NewReplacer(",TIME_PERIOD", "", ",2026", "").Replace(string(own))
 		if rep, err := audited(t, dir, config, bare); err != nil || !rep.Gate.Passed {
-			t.Errorf("without a time: %v, %+v", err, rep)
+			t.Errorf("without a time: error %v, report %+v, want a passed gate", err, rep)
 		}
 	}
 	// If only the two tables' totals are published, everything is suppressed. If one cell next to
@@ -90,7 +90,7 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 	shown := strings.ReplaceAll(string(own), ",Q,C", ",A,F")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")
 	if rep, err := audited(t, dir, text, strings.Join(append(lines[:1:1], lines[1]), "\n")); err != nil || rep.Tables[0].Published != 1 {
-		t.Errorf("one line: %v, %+v", err, rep)
+		t.Errorf("one line alone: error %v, report %+v, want 1 published cell", err, rep)
 	}
 	for _, c := range []struct{ from, to, want string }{
 		{",2026,", ",2025,", `table.csv:3: TIME_PERIOD must be "2026": the file must be of one structure and time`},
@@ -101,13 +101,13 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 		changed[2] = strings.Replace(changed[2], c.from, c.to, 1)
 		_, err := audited(t, dir, text, strings.Join(changed, "\n"))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%q: %v, want %q", c.to, err, c.want)
+			t.Errorf("%q: error %v, want %q", c.to, err, c.want)
 		}
 		if c.from == ",I," {
 			continue
 		}
 		if _, err := audited(t, dir, text+sdmx, strings.ReplaceAll(string(own), c.from, c.to)); err == nil || !strings.Contains(err.Error(), "table.csv:2: ") || !strings.Contains(err.Error(), "lines more") {
-			t.Errorf("%q in every line, other than in the configuration: %v", c.to, err)
+			t.Errorf("%q in every line, against the configuration: error %v", c.to, err)
 		}
 	}
 	if _, err := audited(t, dir, text, strings.Replace(string(own), "OBS_VALUE", "value", 1)); err == nil || !strings.Contains(err.Error(), "must have a column OBS_VALUE") {

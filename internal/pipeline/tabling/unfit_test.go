@@ -36,7 +36,7 @@ func TestColumnsThatIdentifyNobody(t *testing.T) {
 		r.keyed(f)
 		err := r.check()
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) || (f.columns.Digests == nil) != (err != nil) || !f.options.Keys {
-			t.Errorf("%q: %v, want %q", name, err, want)
+			t.Errorf("%q: error %v, want %q", name, err, want)
 		}
 	}
 }
@@ -50,14 +50,14 @@ func TestNumbersThatAreMaskedAsTexts(t *testing.T) {
 		"masks: [{recode: {columns: [region], map: {n1: n, n2: n, s1: s}}}, {recode: {columns: [turnover], breaks: [0, 5, 100], labels: [low, high]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
 	r := opened(t, dir, "version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
 	if at := r.want("tables[0].value", "turnover", microdata.Numbers, false); at != -1 {
-		t.Errorf("it is added up at %d", at)
+		t.Errorf("want of a text to be summed returns the index %d, want −1", at)
 	}
 	if err := r.check(); err == nil || !strings.HasPrefix(err.Error(), `tables[0].value: must be a column of numbers, got "turnover"`) {
-		t.Errorf("%v", err)
+		t.Errorf("check returns %v", err)
 	}
 	r.problems = nil
 	if at := r.want("tables[0].rows[0]", "turnover", microdata.Array, false); at < 0 || r.check() != nil {
-		t.Errorf("its categories are at %d: %v", at, r.check())
+		t.Errorf("want of a text as categories returns the index %d, check returns %v", at, r.check())
 	}
 }
 
@@ -74,7 +74,7 @@ func TestSumsThatAreTooLarge(t *testing.T) {
 		_, err := run(t, dir, text)
 		var data *pipeline.DataError
 		if fits && err != nil || !fits && (!errors.As(err, &data) || !strings.HasPrefix(err.Error(), "tables[0]: ") || strings.Contains(err.Error(), "6000000")) {
-			t.Errorf("%q: %v", rows, err)
+			t.Errorf("rows %q: error %v", rows, err)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestNamesOfCells(t *testing.T) {
 			names = append(names, p.set.Name(i))
 		}
 		if got := p.names(cells); got != strings.Join(names, "; ")+want {
-			t.Errorf("%d cells: %s", n, got)
+			t.Errorf("the names of %d cells are %s", n, got)
 		}
 	}
 }
@@ -105,11 +105,11 @@ func TestOptimaThatAreNotProven(t *testing.T) {
 		p.optimum = &suppress.Optimum{Cost: 8, AtLeast: c.atLeast, Nodes: 3, Cuts: 4}
 		r := p.optimumReport()
 		if r == nil || r.Proven != (c.gap == 0) || float64(r.Gap) != c.gap || r.Nodes != 3 || r.Cuts != 4 || r.Cost != 8 || float64(r.AtLeast) != c.atLeast {
-			t.Errorf("at least %v: %+v", c.atLeast, r)
+			t.Errorf("with the bound %v, the optimum report is %+v", c.atLeast, r)
 		}
 	}
 	if p.optimum = nil; p.optimumReport() != nil {
-		t.Error("nothing was sought")
+		t.Error("without an optimum, optimumReport is not nil")
 	}
 }
 
@@ -124,23 +124,23 @@ func TestCellsOfAPublicPage(t *testing.T) {
 		case status == suppressed:
 			held++
 			if c.Text != "×" || c.Class != status || len(c.Lines) != 0 {
-				t.Errorf("%s is held back, and shown as %+v", p.set.Name(cell), c)
+				t.Errorf("the suppressed cell %s is shown as %+v", p.set.Name(cell), c)
 			}
 		case status == empty:
 			t.Errorf("%s is empty", p.set.Name(cell))
 		default:
 			published++
 			if c.Text != p.text(p.publishedValue(int32(cell))) || c.Class != "" || len(c.Lines) != 0 {
-				t.Errorf("%s is shown as %+v", p.set.Name(cell), c)
+				t.Errorf("the published cell %s is shown as %+v", p.set.Name(cell), c)
 			}
 		}
 	}
 	if held == 0 || published == 0 {
-		t.Fatalf("%d held back, %d published: the test shows nothing", held, published)
+		t.Fatalf("%d suppressed, %d published: the test checks nothing", held, published)
 	}
 	p.cells.Contributors[0], p.cells.Value[0], p.question.Value[0], p.question.Hidden[0], p.status[0] = 0, 0, 0, false, 0
 	if c := p.pageCell(0, false); p.publicStatus(0) == empty && (c.Text != "–" || c.Class != empty) || p.publicStatus(0) != empty {
-		t.Errorf("of nobody: %+v, %s", c, p.publicStatus(0))
+		t.Errorf("an empty cell is shown as %+v with the status %s", c, p.publicStatus(0))
 	}
 }
 
@@ -150,7 +150,7 @@ func TestWhereCellsAreWholeNumbers(t *testing.T) {
 	for more, want := range map[string]bool{"": true, "weight: turnover,": false, "value: turnover,": false, "value: turnover, weight: turnover,": false} {
 		text := "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region], " + more + " unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
 		if _, p := protectedOf(t, shopsIn(t), text); p.question.Counts != want {
-			t.Errorf("%q: counts %v", more, p.question.Counts)
+			t.Errorf("%q: Counts is %v", more, p.question.Counts)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestProgressOfAMapOfTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := int64(len(m.Points)); n < 2 || progress.Phase() != "map" || progress.Records() != n || progress.Total() != n {
-		t.Errorf("%d points: %s, %d of %d", n, progress.Phase(), progress.Records(), progress.Total())
+		t.Errorf("%d points: the progress has the phase %s and %d of %d", n, progress.Phase(), progress.Records(), progress.Total())
 	}
 }
 
@@ -181,7 +181,7 @@ func TestRiskBesideARangeWithoutAnEnd(t *testing.T) {
 	}
 	r, s, u := p.riskOf(p.cellsOf(0))
 	if u != 0 || r != risk || s != square || !(square > 0) || !(utility > 0) {
-		t.Errorf("risk %v, error %v, utility %v; with ends %v, %v, %v", r, s, u, risk, square, utility)
+		t.Errorf("risk %v, error %v, utility %v; at the ends %v, %v, %v", r, s, u, risk, square, utility)
 	}
 }
 
@@ -205,11 +205,11 @@ func TestAuditsOfBeliefsEnd(t *testing.T) {
 		}
 		err := p.auditExchanged(func(_ int32, add func(countBelief)) { asked++; add(countBelief{0, 9, nil}) })
 		if want := last < unsafe; errors.Is(err, over) != want || (err != nil) != want || asked != min(last+1, unsafe) {
-			t.Errorf("ended after %d of %d: %v, %d were asked", last+1, unsafe, err, asked)
+			t.Errorf("ended after %d of %d: error %v after %d cells", last+1, unsafe, err, asked)
 		}
 	}
 	if unsafe == 0 {
-		t.Error("no count is unsafe: the test shows nothing")
+		t.Error("no count is unsafe: the test checks nothing")
 	}
 }
 
@@ -246,13 +246,13 @@ func TestTablesThatCannotBeDigested(t *testing.T) {
 	out := &outputs{records: r, options: o, list: list, report: r.account(list, tally)}
 	r.config = &told
 	if res, err := out.release(ctx); res != nil || err == nil || err.Error() != "sink: cannot be read again" {
-		t.Errorf("%+v, %v", res, err)
+		t.Errorf("release returns %+v and error %v", res, err)
 	}
 	if err := out.abort(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.csv")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the tables are there: %v", err)
+		t.Errorf("the tables remain in spite of the error (os.Stat returns %v)", err)
 	}
 }
 
@@ -277,16 +277,16 @@ func TestCellsThatCannotBeProtected(t *testing.T) {
 		write(t, dir, "apriori.csv", list)
 		_, p := protectedOf(t, dir, text)
 		if len(p.refused) == 0 {
-			t.Fatalf("%s is protected: the test shows nothing", name)
+			t.Fatalf("%s is protected: the test checks nothing", name)
 		}
 		for cell, status := range p.status {
 			if p.hidden(int32(cell)) != (status == tables.Primary) {
-				t.Errorf("%s is unsafe: cell %s, %v, is held back: %v", name, p.set.Name(cell), status, p.hidden(int32(cell)))
+				t.Errorf("%s is unsafe: cell %s with the status %v is suppressed: %v", name, p.set.Name(cell), status, p.hidden(int32(cell)))
 			}
 		}
 		last = last || p.status[len(p.status)-1] == tables.Primary
 	}
 	if !last {
-		t.Error("the last cell is never unsafe: the test shows little")
+		t.Error("the last cell is never unsafe: the test checks little")
 	}
 }

@@ -69,7 +69,7 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 		}
 	}
 	if len(only) < 3 || len(sizes) != 3 {
-		t.Fatalf("%d cells of one table, %d of both: the test shows nothing", len(only), len(sizes))
+		t.Fatalf("%d cells in one table alone and %d in both: the test checks nothing", len(only), len(sizes))
 	}
 	first, last, both := only[0], only[len(only)-1], sizes[len(sizes)-1]
 	p.verdict = audit.Verdict{Disclosed: []int32{first, last}, Narrow: []int32{both, first, last, sizes[1]}, Unproven: []int32{last, both, first}}
@@ -82,19 +82,19 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	} {
 		got := p.tableReport(table, &r.config.Tables[table])
 		if !slices.Equal(got.Disclosed, want.Disclosed) || !slices.Equal(got.Narrow, want.Narrow) || got.Unproven != want.Unproven || !slices.Equal(got.Respondent, want.Respondent) {
-			t.Errorf("table %d: %+v, want %+v", table, got, want)
+			t.Errorf("the report of table %d is %+v, want %+v", table, got, want)
 		}
 		found := map[string]assess.RuleVerdict{}
 		judgeTable(r.config, p, &got, func(v assess.RuleVerdict) { found[v.Measure] = v })
 		exactly := map[int]int{0: 2, 1: 0}[table]
 		for measure, n := range map[string]int{"max_disclosed": len(want.Disclosed) + exactly, "min_range": len(want.Narrow) + len(want.Respondent)} {
 			if v := found[measure]; float64(v.Found) != float64(n) || v.Passed != (n == 0) || (v.Advice == "") != v.Passed || !strings.HasPrefix(v.Rule, got.Name+": ") {
-				t.Errorf("table %d, %s: %+v, want %d", table, measure, v, n)
+				t.Errorf("table %d, %s: the rule is %+v, want %d found", table, measure, v, n)
 			}
 		}
 	}
 	if rep := p.report(); rep.Cells != len(byRegion) || !slices.Equal(rep.Tables, []string{"by-region", "sizes"}) {
-		t.Errorf("the family: %+v", rep)
+		t.Errorf("the report of the family is %+v", rep)
 	}
 	// For a cell of many tables and verdicts, lists are truncated but counts are complete.
 	many := make([]int32, reportCells+5)
@@ -103,7 +103,7 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	}
 	p.verdict = audit.Verdict{Disclosed: many, Narrow: many, Unproven: many}
 	if got := p.tableReport(0, &r.config.Tables[0]); len(got.Disclosed) != reportCells || len(got.Narrow) != reportCells || got.Unproven != len(many) {
-		t.Errorf("%d disclosed, %d narrow, %d unproven", len(got.Disclosed), len(got.Narrow), got.Unproven)
+		t.Errorf("the report lists %d disclosed and %d narrow cells and counts %d unproven ones", len(got.Disclosed), len(got.Narrow), got.Unproven)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestRiskIsInTheUnitOfValues(t *testing.T) {
 	near := func(a assess.Float, b float64) bool { return math.Abs(float64(a)-b) <= 1e-9*math.Abs(b) }
 	r := res.Report.Tables[0]
 	if r.Primary < 2 || square == 0 || !near(r.Risk, risk) || !near(r.Error, least) || !near(r.Utility, n/square) {
-		t.Errorf("%d unsafe: risk %v, error %v, utility %v; the cells give %v, %v, %v", r.Primary, r.Risk, r.Error, r.Utility, risk, least, n/square)
+		t.Errorf("%d unsafe cells: risk %v, error %v, utility %v; by the cells %v, %v, %v", r.Primary, r.Risk, r.Error, r.Utility, risk, least, n/square)
 	}
 }
 
@@ -174,29 +174,29 @@ func TestPointsAreMeasuredByTheirCells(t *testing.T) {
 		}
 	}
 	if unsafe == 0 || held == unsafe || same == 0 || 2*same == filled {
-		t.Fatalf("%d unsafe, %d suppressed, %d of %d published: the test shows little", unsafe, held, same, filled)
+		t.Fatalf("%d unsafe, %d suppressed, %d of %d published: the test checks little", unsafe, held, same, filled)
 	}
 	var point tablemap.Point
 	p.measure(&point)
 	risk, square, utility := p.riskOf(p.cellsOf(0)) // the first table contains all cells
 	if point.Unsafe != unsafe || point.HeldBack != held || float64(point.Efficiency) != float64(same)/float64(filled) ||
 		float64(point.R) != risk || float64(point.Error) != square || math.Abs(float64(point.U)/utility-1) > 1e-12 {
-		t.Errorf("%+v, want %d unsafe, %d suppressed, %d of %d", point, unsafe, held, same, filled)
+		t.Errorf("the point is %+v, want %d unsafe, %d suppressed, %d of %d published", point, unsafe, held, same, filled)
 	}
 	// Of the changed counts, those equal to the original.
 	p.published = slices.Clone(p.question.Value)
 	clear(p.question.Hidden)
 	p.published[0]++
 	if p.measure(&point); float64(point.Efficiency) != float64(filled-1)/float64(filled) {
-		t.Errorf("with one changed %v", point.Efficiency)
+		t.Errorf("with one changed cell, the efficiency is %v", point.Efficiency)
 	}
 	clear(p.cells.Contributors)
 	clear(p.cells.Value)
 	if p.measure(&point); point.Efficiency != 1 {
-		t.Errorf("of an empty cell %v", point.Efficiency)
+		t.Errorf("with empty cells alone, the efficiency is %v, want 1", point.Efficiency)
 	}
 	if e := p.tableReport(0, &r.config.Tables[0]).Efficiency; e != 1 {
-		t.Errorf("of an empty table %v", e)
+		t.Errorf("the efficiency of an empty table is %v, want 1", e)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestCellsAreTakenToBe(t *testing.T) {
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if got != want && !(math.Abs(got-want) <= 1e-12*math.Abs(want)) {
-			t.Errorf("%s: %v, want %v", what, got, want)
+			t.Errorf("%s is %v, want %v", what, got, want)
 		}
 	}
 	near("published", p.estimate(0), 12)
@@ -248,13 +248,13 @@ func TestDecimalsOfAnyRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := map[bool]int{true: 2, false: 0}[place < 3]; s.decimals["x"] != want {
-			t.Errorf("place %d: %d decimals", place, s.decimals["x"])
+			t.Errorf("value at place %d: %d decimals", place, s.decimals["x"])
 		}
 		var last microdata.Block // ends with a value, and no record is rejected
 		last.Reset(0, 0, 4, 2)
 		copy(last.Columns[1].Alloc(4, false).Values, []float64{1, 2, 3, 5.5})
 		if err := s.add(&last); err != nil || s.decimals["x"] < 1 {
-			t.Errorf("a block later: %d decimals, %v", s.decimals["x"], err)
+			t.Errorf("value in a later block: %d decimals (error %v)", s.decimals["x"], err)
 		}
 	}
 }
@@ -274,7 +274,7 @@ func TestTotalsThatAreUnsafe(t *testing.T) {
 			}
 		})
 		if unsafe != (len(found) == 1) || unsafe && (found[0].Passed || found[0].Found != 1 || found[0].Limit != 0 || found[0].Advice == "") {
-			t.Errorf("unsafe %v: %+v", unsafe, found)
+			t.Errorf("unsafe %v: the rules are %+v", unsafe, found)
 		}
 	}
 }
@@ -289,12 +289,12 @@ func TestWrongLinesAreNamedOrCounted(t *testing.T) {
 		err := f.problem()
 		if want == "" {
 			if err != nil {
-				t.Errorf("nothing is wrong: %v", err)
+				t.Errorf("without problems: error %v", err)
 			}
 			continue
 		}
 		if named := strings.Count(err.Error(), "table: line "); err == nil || named != min(lines, mostWrong) || !strings.HasSuffix(err.Error(), "table: "+want) {
-			t.Errorf("%d lines: %v", lines, err)
+			t.Errorf("%d wrong lines: error %v", lines, err)
 		}
 	}
 }
@@ -309,12 +309,12 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	o := &outputs{records: r, list: []*protected{p}, report: rep}
 	res, err := o.release(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "report: ") || res != nil {
-		t.Errorf("published: %v, %v", res, err)
+		t.Errorf("release returns %v and error %v, want an error of the report", res, err)
 	}
 	if err := o.abort(); err != nil {
 		t.Error(err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
-		t.Errorf("%v is left: %v", entries, err)
+		t.Errorf("the folder has the files %v (error %v), want 2", entries, err)
 	}
 }

@@ -45,12 +45,12 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 		{"turnover", microdata.Numbers, 1}, {"region", microdata.Array, 2}, {"turnover", microdata.Array, 3}, {"size", microdata.Numbers, -1},
 	} {
 		if got := r.want("path", c.name, c.as, false); got != c.want {
-			t.Errorf("%d: %s is at %d, want %d", i, c.name, got, c.want)
+			t.Errorf("request %d: the index of %s is %d, want %d", i, c.name, got, c.want)
 		}
 	}
 	err := r.check()
 	if err == nil {
-		t.Fatal("nothing is wrong")
+		t.Fatal("check returns no error")
 	}
 	for _, part := range []string{`the source has no column "gone"`, "must be a numeric column, got region", "must be a numeric column, got size"} {
 		if strings.Count(err.Error(), part) != 1 {
@@ -58,10 +58,10 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 		}
 	}
 	if len(r.layout.Read) != 4 || !r.layout.Read[1].Measured || r.layout.Read[0].Measured || r.layout.Read[3].Measured {
-		t.Errorf("read are %+v", r.layout.Read)
+		t.Errorf("the columns to be read are %+v", r.layout.Read)
 	}
 	if !r.isNumber("turnover") || r.isNumber("size") || r.isNumber("region") {
-		t.Error("what is added up is taken for something else")
+		t.Error("isNumber is wrong: only the summed column turnover is a number")
 	}
 }
 
@@ -105,12 +105,12 @@ func TestRecordsThatAreKeptOut(t *testing.T) {
 				problems = strings.Split(err.Error(), "\n")
 			}
 			if len(problems) != len(want) {
-				t.Errorf("drop %v: %v, want %v", drop, err, want)
+				t.Errorf("drop %v: error %v, want %v", drop, err, want)
 				continue
 			}
 			for i := range want {
 				if !strings.Contains(problems[i], want[i]) {
-					t.Errorf("drop %v: %s, want %s", drop, problems[i], want[i])
+					t.Errorf("drop %v: problem %s, want %s", drop, problems[i], want[i])
 				}
 			}
 		}
@@ -147,7 +147,7 @@ func TestRulesOfAMap(t *testing.T) {
 		}
 		limited := g.rules(m, of)
 		if limited != c.limited || !slices.Equal(m.Rules, c.want) || float64(m.MaxRisk) != c.risk || float64(m.MinUtility) != c.utility {
-			t.Errorf("%s: limited %v, %q, risk %v, utility %v", c.gate, limited, m.Rules, m.MaxRisk, m.MinUtility)
+			t.Errorf("%s: limited %v, rules %q, greatest risk %v, least utility %v", c.gate, limited, m.Rules, m.MaxRisk, m.MinUtility)
 		}
 	}
 }
@@ -187,13 +187,13 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 	}
 	src := sink.plan.Source
 	if got, want := src.Records(), int64(len(read(t, dir, "out.csv"))-1); got != want || want == 0 {
-		t.Errorf("announced %d cells, given %d", got, want)
+		t.Errorf("the source announces %d cells, but the release has %d", got, want)
 	}
 	if _, err := src.Read(ctx, sink.plan.Layout, connectors.Cut{}); err == nil || src.Rewindable() {
-		t.Error("the cells can be read")
+		t.Error("the source of the cells can be read or is rewindable")
 	}
 	if same, err := src.(connectors.Located).At(filepath.Join(dir, "in.csv")); err != nil || !same {
-		t.Errorf("the records are not where they are: %v, %v", same, err)
+		t.Errorf("At does not know the file of the records: %v, error %v", same, err)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestCodesOfAFileWithoutTypes(t *testing.T) {
 	r.wantAs("path", "holding", microdata.Array, true, true)
 	for name, numeric := range map[string]bool{"year": false, "kind": false, "holding": true} {
 		if f := r.source.Schema().Fields[r.source.Schema().Index(name)]; f.Numeric() != numeric {
-			t.Errorf("%s is read as %s", name, f.Type)
+			t.Errorf("%s has the type %s", name, f.Type)
 		}
 	}
 }

@@ -48,14 +48,14 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := do(ctx)
 			if done != (err == nil) || err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled)) {
-				t.Errorf("%s, ended at question %d of %d: %v together with %v", name, n, count.Questions(), done, err)
+				t.Errorf("%s, context ended at check %d of %d: done %v, error %v", name, n, count.Questions(), done, err)
 			}
 			if err != nil {
 				failures++
 			}
 		}
 		if failures == 0 {
-			t.Errorf("%s was never ended", name)
+			t.Errorf("%s never failed for an end of the context", name)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestTablesThatAreLostOnTheWay(t *testing.T) {
 				want = "sink: "
 			}
 			if err := runFaulty(t.Context(), calls, tabulation(t, dir, shopTables)); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: %s: %v, want %s", name, how, err, want)
+				t.Errorf("%s: %s: error %v, want %s", name, how, err, want)
 			}
 		}
 	}
@@ -93,15 +93,15 @@ func TestColumnsThatAreNotWanted(t *testing.T) {
 	at := r.source.Schema().Index("region")
 	fields[at].Type = arrow.ListOf(arrow.PrimitiveTypes.Float64)
 	if got := r.want("path", "region", microdata.Array, false); got != -1 {
-		t.Errorf("a column of lists is at %d", got)
+		t.Errorf("want of a column of lists returns the index %d, want −1", got)
 	}
 	if err := r.check(); err == nil || !strings.Contains(err.Error(), "must be a column of single values, got region, which is list") {
-		t.Errorf("%v", err)
+		t.Errorf("check returns %v", err)
 	}
 	at = r.source.Schema().Index("size")
 	fields[at].Type, fields[at].Unseen = arrow.BinaryTypes.String, true
 	if got := r.want("path", "size", microdata.Numbers, false); got < 0 || fields[at].Type != arrow.PrimitiveTypes.Float64 {
-		t.Errorf("a column of no values is at %d, of type %s", got, fields[at].Type)
+		t.Errorf("want of a column without values returns the index %d and makes its type %s", got, fields[at].Type)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestTablesThatAreTooLarge(t *testing.T) {
 	for err, want := range map[error]string{tabulate.ErrTooLarge: "fewer decimals make room", tabulate.ErrTooMany: "fewer variables in the linked tables make room", errors.ErrUnsupported: "unsupported operation"} {
 		got := f.tooLarge(err)
 		if got == nil || !strings.HasPrefix(got.Error(), "tables[3]: ") || !strings.HasSuffix(got.Error(), want) || errors.As(got, &data) == (err == errors.ErrUnsupported) {
-			t.Errorf("%v: %v", err, got)
+			t.Errorf("tooLarge(%v) = %v", err, got)
 		}
 	}
 }
@@ -146,11 +146,11 @@ func TestWaysOfABlock(t *testing.T) {
 		b.Columns[0].Array, b.Columns[1].Array = up.NewArray(), down.NewArray()
 		got := waysOf(b, []int{0, 1})
 		if len(got) != len(want) {
-			t.Errorf("of %d texts: %d ways, want %d", many, len(got), len(want))
+			t.Errorf("%d texts: %d ways, want %d", many, len(got), len(want))
 		}
 		for key, way := range got {
 			if joined := strings.Join(way, "/"); !want[joined] || key != strings.Join(way, "\x00")+"\x00" {
-				t.Fatalf("of %d texts: %q", many, joined)
+				t.Fatalf("%d texts: unexpected way %q", many, joined)
 			}
 		}
 	}

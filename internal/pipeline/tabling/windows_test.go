@@ -133,14 +133,14 @@ func TestWindowsAfterKills(t *testing.T) {
 					return nil
 				})
 				if !errors.Is(err, errKilled) {
-					t.Fatalf("%+v, %v", res, err)
+					t.Fatalf("the result is %+v (error %v)", res, err)
 				}
 				if names, _ := c.windows("out"); !slices.Contains(names, ".next.json") || (at == "made" || at == "described") != slices.Contains(names, ".making") {
-					t.Errorf("killed when %s: the folder has %s", at, names)
+					t.Errorf("interrupted when %s: the folder has the files %s", at, names)
 				}
 				plan, err := readWindow(planOf(filepath.Join(c.dir, "out")))
 				if err != nil || plan.Number != 2 {
-					t.Fatalf("the plan: %+v, %v", plan, err)
+					t.Fatalf("the plan is %+v (error %v), want window 2", plan, err)
 				}
 				c.add(0, 70) // without the plan the second window would have more records of this partition
 				if _, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{}); err != nil {
@@ -148,7 +148,7 @@ func TestWindowsAfterKills(t *testing.T) {
 				}
 				names, made := c.windows("out")
 				if want := []string{"window-000001", "window-000002", "window-000003"}; !slices.Equal(names, want) {
-					t.Fatalf("the folder has %s", names)
+					t.Fatalf("the folder has the files %s", names)
 				}
 				next := map[connectors.Partition]int64{}
 				for i, name := range names {
@@ -159,16 +159,16 @@ func TestWindowsAfterKills(t *testing.T) {
 					sum := int64(0)
 					for _, s := range w.Stretches {
 						if s.From != next[s.of()] {
-							t.Errorf("%s begins at %d of %s, want %d", name, s.From, s.of(), next[s.of()])
+							t.Errorf("%s begins at offset %d of %s, want %d", name, s.From, s.of(), next[s.of()])
 						}
 						next[s.of()] = s.End
 						sum += s.End - s.From
 					}
 					if sum != 50 || len(w.Stretches) != counterPartitions {
-						t.Errorf("%s has %d records of %d partitions", name, sum, len(w.Stretches))
+						t.Errorf("%s has %d records from %d partitions", name, sum, len(w.Stretches))
 					}
 					if i == 1 && !slices.Equal(w.Stretches, plan.Stretches) {
-						t.Errorf("%v was planned, and %v is made", plan.Stretches, w.Stretches)
+						t.Errorf("%v was planned, but %v was made", plan.Stretches, w.Stretches)
 					}
 					// An uninterrupted run makes the same tables of these records.
 					o := pipeline.Options{Progress: new(pipeline.Progress)}
@@ -182,7 +182,7 @@ func TestWindowsAfterKills(t *testing.T) {
 					r.close()
 				}
 				if _, again := c.windows("again"); !slices.Equal(made, again) || made[0] == made[1] {
-					t.Errorf("made after a kill:\n%s\nwithout:\n%s", made, again)
+					t.Errorf("tables after an interruption:\n%s\nwithout:\n%s", made, again)
 				}
 			})
 		}
@@ -204,16 +204,16 @@ func TestWindowsWithheld(t *testing.T) {
 	}
 	names, tables := c.windows("out")
 	if res.Withheld == 0 || res.Withheld+res.Windows != 13 || res.Left != 1 || len(ends) != 13 || len(names) != 13 {
-		t.Fatalf("%+v, %s, %s", res, ends, names)
+		t.Fatalf("the result is %+v, the windows %s, the names %s", res, ends, names)
 	}
 	for i, name := range names {
 		if withheld := strings.HasSuffix(name, ".withheld"); withheld != (tables[i] == "") || fmt.Sprint(i+1, withheld, map[bool]int{true: 2, false: 4}[withheld]) != ends[i] {
-			t.Errorf("%s: %q, %s", name, tables[i], ends[i])
+			t.Errorf("%s: tables %q, observed %s", name, tables[i], ends[i])
 		}
 		for file, want := range map[string]bool{"r.json": true, "cells.csv": true, "window.json": true, "r.public.json": tables[i] != "", "t.csv": tables[i] != ""} {
 			info, err := os.Stat(filepath.Join(c.dir, "out", name, file))
 			if (err == nil) != want || err == nil && !strings.Contains(file, "public") && file != "t.csv" && info.Mode().Perm() != 0o600 {
-				t.Errorf("%s/%s: %v, %v", name, file, info, err)
+				t.Errorf("%s/%s: file %v, error %v", name, file, info, err)
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func TestWindowsWithheld(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
-		t.Errorf("the last window does not contain its offsets: %v", err)
+		t.Errorf("the last window has no offsets: error %v", err)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestWindowsWithoutRecords(t *testing.T) {
 		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{Done: func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) }})
 		names, made := c.windows("out")
 		if err != nil || res.Empty != 1 || res.Windows != 3 || words[0] != "1 true true" || words[1] != "2 false false" || names[0] != "window-000001.empty" || made[0] != "" || strings.Contains(fmt.Sprint(made), "7351") {
-			t.Errorf("%+v, %v, %s, %s", res, err, words, names)
+			t.Errorf("the result is %+v (error %v), the windows %s, the names %s", res, err, words, names)
 		}
 	}
 }
@@ -278,25 +278,25 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 			weighted := &family{table: &config.Table{Weight: "wage"}}
 			weighted.options.Counts = true
 			if r.totalKnown(weighted) || r.totalKnown(&family{table: &config.Table{}}) {
-				t.Error("everybody knows a total of values, or of weights")
+				t.Error("totalKnown is true for a total of values or of weights")
 			}
 			list, _, err := r.tabulate(t.Context(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := o.Progress.Records(); n != 10 {
-				t.Errorf("%d records are counted", n)
+				t.Errorf("the progress counts %d records, want 10", n)
 			}
 			p := list[0]
 			if published := p.rules.Published != nil && p.rules.Published[p.grand()]; published != windowed {
-				t.Errorf("%s, a window %v: the total may be suppressed: %v", protect, windowed, !published)
+				t.Errorf("%s, window: %v: the total may be suppressed: %v", protect, windowed, !published)
 			}
 			first, likelihood := p.withTotal(func(_ int, published int64) (int64, []float64) { return published - 1, []float64{0.25, 0.5, 0.25} })(int(p.grand()), 23)
 			if exact := first == 10 && len(likelihood) == 1; exact != windowed {
-				t.Errorf("%s, a window %v: the total is one of %d from %d on", protect, windowed, len(likelihood), first)
+				t.Errorf("%s, window: %v: the total has %d possible values from %d on", protect, windowed, len(likelihood), first)
 			}
 			if protect == "cell_key: {}" && (p.ranges.High[p.grand()] == p.ranges.Low[p.grand()]) != windowed {
-				t.Errorf("%s, a window %v: the total is inferred to be in %v to %v", protect, windowed, p.ranges.Low[p.grand()], p.ranges.High[p.grand()])
+				t.Errorf("%s, window: %v: the inferred range of the total is %v to %v", protect, windowed, p.ranges.Low[p.grand()], p.ranges.High[p.grand()])
 			}
 			if protect == "cell_key: {}" {
 				// All counts are published 3 higher, and may have changed by up to 3. So each can
@@ -311,7 +311,7 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 					t.Fatal(err)
 				}
 				if disclosed := len(p.verdict.Disclosed) > 0; disclosed != windowed {
-					t.Errorf("a window %v: the unsafe cells %d can be computed", windowed, p.verdict.Disclosed)
+					t.Errorf("window: %v: the unsafe cells %d can be computed", windowed, p.verdict.Disclosed)
 				}
 			}
 			r.close()
@@ -334,7 +334,7 @@ func TestWindowsThatFail(t *testing.T) {
 		return fmt.Sprint(names, err)
 	}
 	if got := ran(&failing); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "hierarchies.region") {
-		t.Errorf("a code that is not listed: %s", got)
+		t.Errorf("a code that is not listed: the run ends with %s", got)
 	}
 	path := planOf(filepath.Join(c.dir, "out"))
 	plan, err := readWindow(path)
@@ -348,7 +348,7 @@ func TestWindowsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ran(tables); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "in/0: the topic has been made anew since window 1") {
-		t.Errorf("a topic that was created again: %s", got)
+		t.Errorf("a topic that was created again: the run ends with %s", got)
 	}
 	if err := plan.write(path); err != nil {
 		t.Fatal(err)
@@ -358,7 +358,7 @@ func TestWindowsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ran(tables); !strings.Contains(got, "window.folder: ") || !strings.Contains(got, "another run is writing this file") {
-		t.Errorf("next to another run: %s", got)
+		t.Errorf("next to another run: the run ends with %s", got)
 	}
 	if err := guard.Abort(); err != nil {
 		t.Fatal(err)
@@ -367,13 +367,13 @@ func TestWindowsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := ran(tables); !strings.Contains(got, ".making: is not the folder that a run of this user has left") {
-		t.Errorf("a file in the place of the hidden folder: %s", got)
+		t.Errorf("a file in the place of the hidden folder: the run ends with %s", got)
 	}
 	if err := os.Remove(hiddenOf(filepath.Join(c.dir, "out"))); err != nil {
 		t.Fatal(err)
 	}
 	if got := ran(tables); got != "[window-000001] <nil>" {
-		t.Errorf("after all: %s", got)
+		t.Errorf("after these faults: the run ends with %s", got)
 	}
 }
 
@@ -386,13 +386,13 @@ func TestWindowsAreToldToEnd(t *testing.T) {
 	stop := errors.New("told to end")
 	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{Done: func(*WindowResult) { cancel(stop) }})
 	if err != nil || res.Windows != 1 || !res.Cut {
-		t.Fatalf("%+v, %v", res, err)
+		t.Fatalf("the result is %+v (error %v)", res, err)
 	}
 	if names, _ := c.windows("out"); slices.Contains(names, ".making") || !slices.Contains(names, "window-000001") {
-		t.Errorf("the folder has %s", names)
+		t.Errorf("the folder has the files %s", names)
 	}
 	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{}); err != nil || res.Windows != 2 || res.Cut || res.Left != 0 {
-		t.Errorf("%+v, %v", res, err)
+		t.Errorf("the result is %+v (error %v)", res, err)
 	}
 }
 
@@ -411,7 +411,7 @@ func TestShared(t *testing.T) {
 		{[]int64{1 << 40, 1 << 40}, 3, []int64{1, 2}},
 	} {
 		if got := shared(c.have, c.n); !slices.Equal(got, c.want) {
-			t.Errorf("%d of %v: %v, want %v", c.n, c.have, got, c.want)
+			t.Errorf("%d shared from %v: %v, want %v", c.n, c.have, got, c.want)
 		}
 	}
 }
@@ -449,7 +449,7 @@ func TestPlannedWindows(t *testing.T) {
 		w := &windows{config: &config.Tabulation{Window: &config.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
 		got, err := w.planned(t.Context(), c.held)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v, want %q", c.what, err, c.err)
+			t.Errorf("%s: error %v, want %q", c.what, err, c.err)
 			continue
 		}
 		var list []stretch
@@ -462,7 +462,7 @@ func TestPlannedWindows(t *testing.T) {
 			}
 		}
 		if !slices.Equal(list, c.want) {
-			t.Errorf("%s: %v, want %v", c.what, list, c.want)
+			t.Errorf("%s: stretches %v, want %v", c.what, list, c.want)
 		}
 	}
 }
@@ -477,7 +477,7 @@ func TestWindowFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := readWindow(path); err != nil || fmt.Sprint(got) != fmt.Sprint(w) {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the window is %v (error %v)", got, err)
 	}
 	for text, want := range map[string]string{
 		`{`: "does not say what a window is made of",
@@ -490,7 +490,7 @@ func TestWindowFiles(t *testing.T) {
 	} {
 		write(t, dir, "w.json", text)
 		if _, err := readWindow(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 	}
 	for _, name := range []string{"window-000002", "window-000007.withheld", "window-000001", "other"} {
@@ -502,7 +502,7 @@ func TestWindowFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := lastWindow(filepath.Join(dir, "all")); err != nil || got.Number != 7 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the window is %v (error %v)", got, err)
 	}
 	great := *w
 	great.Number = 1000000 // a number with seven digits sorts before the last one with six
@@ -516,7 +516,7 @@ func TestWindowFiles(t *testing.T) {
 		}
 	}
 	if got, err := lastWindow(filepath.Join(dir, "many")); err != nil || got.Number != 1000000 {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the window is %v (error %v)", got, err)
 	}
 	for name, want := range map[string]string{"window-000007": "has the number of", "window-000008": "no such file", "window-000009": "is that of window 7"} {
 		other := filepath.Join(dir, "all", name)
@@ -529,7 +529,7 @@ func TestWindowFiles(t *testing.T) {
 			}
 		}
 		if _, err := lastWindow(filepath.Join(dir, "all")); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", name, err, want)
+			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 		if err := os.RemoveAll(other); err != nil {
 			t.Fatal(err)

@@ -48,13 +48,13 @@ func TestWindowsOfASilentTopic(t *testing.T) {
 	w := &windows{folder: t.TempDir(), source: silent{}}
 	want := "source: no answer"
 	if next, err := w.next(t.Context()); next != nil || err == nil || err.Error() != want {
-		t.Errorf("without a plan: %v, %v", next, err)
+		t.Errorf("without a plan: next returns %v and error %v", next, err)
 	}
 	if err := (&Window{Schema: WindowSchema, Number: 1, Stretches: []Stretch{{Topic: "in", End: 1}}}).write(planOf(w.folder)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.next(t.Context()); err == nil || err.Error() != want {
-		t.Errorf("with a plan: %v", err)
+		t.Errorf("with a plan: next returns %v", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 					words += fmt.Sprintf(" %d-%d", s.From, s.End)
 				}
 				if got = append(got, words); next.Number != number {
-					t.Fatalf("window %d is number %d", number, next.Number)
+					t.Fatalf("window %d has the number %d", number, next.Number)
 				}
 				w.last = next
 			}
@@ -175,10 +175,10 @@ func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
 		}
 	}
 	if want := []string{"2026-03-01T11:00:00Z1 0", "2026-03-01T12:00:00Z1 1"}; !slices.Equal(until, want) {
-		t.Errorf("windows %s, want %s", until, want)
+		t.Errorf("the windows are %s, want %s", until, want)
 	}
 	if got := log.String(); strings.Count(got, "future") != 1 || !strings.Contains(got, `"partition":"in/0","offset":1`) {
-		t.Errorf("the log says:\n%s", got)
+		t.Errorf("the log is:\n%s", got)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestWindowsByTime(t *testing.T) {
 			got = append(got, fmt.Sprintf("%d until %s: %d", w.Number, w.Until, w.Report.Records.Read))
 		}})
 		if err != nil || !slices.Equal(got, want) || res.Left != 0 {
-			t.Errorf("%+v, %v: windows\n%s\nwant\n%s", res, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("result %+v, error %v, windows\n%s\nwant\n%s", res, err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
 	add(0, 1, 5, 70)
@@ -228,7 +228,7 @@ func TestWindowsByTime(t *testing.T) {
 	run("6 until 2026-03-01T09:00:00Z: 9", "7 until 2026-03-01T19:00:00Z: 9")
 	_, made := c.windows("out")
 	if len(made) != 7 || made[0] == made[1] {
-		t.Errorf("tables %s", made)
+		t.Errorf("the tables are %s", made)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestPlansOfTopicsMadeAnew(t *testing.T) {
 	}{{topicWithIDs{"old", "old", "old"}, ""}, {topicWithIDs{"old", "old", ""}, ""}, {topicWithIDs{"new", "old", "old"}, "in/0"}, {topicWithIDs{"old", "new", "old"}, "in/1"}, {topicWithIDs{"old", "old", "new"}, "in/2"}} {
 		err := (&windows{source: c.held}).stillThere(t.Context(), plan)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want+": the topic has been made anew") {
-			t.Errorf("%q: %v, want %q", c.held, err, c.want)
+			t.Errorf("topic ids %q: error %v, want %q", c.held, err, c.want)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestHiddenFolder(t *testing.T) {
 		info, err := os.Stat(hidden)
 		left, _ := os.ReadDir(hidden)
 		if err != nil || info.Mode().Perm() != 0o700 || len(left) > 0 {
-			t.Errorf("%v, %v: %d files", err, info.Mode(), len(left))
+			t.Errorf("error %v, mode %v, %d files, want 0700 and none", err, info.Mode(), len(left))
 		}
 		if err := os.WriteFile(filepath.Join(hidden, "half"), nil, 0o600); err != nil {
 			t.Fatal(err)

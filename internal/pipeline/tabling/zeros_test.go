@@ -39,10 +39,10 @@ sink: {csv: {path: %s/out.csv}}
 			}
 		}
 		if found != 1 {
-			t.Fatalf("%d cells have the value 0", found)
+			t.Fatalf("%d cells have the value 0, want 1", found)
 		}
 		if known := p.question.Lower != nil; known == want {
-			t.Errorf("%s: of other cells it is known that they are no zeros: %v", zeros, known)
+			t.Errorf("%s: the question has lower bounds of other cells: %v", zeros, known)
 		}
 	}
 }
@@ -103,17 +103,17 @@ sink: {csv: {path: %%s/out.csv}}
 	} {
 		got, want := judged("never", c.table), judged(c.like, c.table)
 		if !slices.Equal(got.rules.Down, want.rules.Down) {
-			t.Errorf("%s: ranges are asked to reach down by %v, want %v", what, got.rules.Down, want.rules.Down)
+			t.Errorf("%s: required ranges reach down by %v, want %v", what, got.rules.Down, want.rules.Down)
 		}
 		if (got.question.Lower == nil) != (c.like == "may") || !slices.Equal(got.question.Lower, want.question.Lower) {
-			t.Errorf("%s: known beforehand is %v, want %v", what, got.question.Lower, want.question.Lower)
+			t.Errorf("%s: the known lower bounds are %v, want %v", what, got.question.Lower, want.question.Lower)
 		}
 		same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
 		if !slices.EqualFunc(got.ranges.Low, want.ranges.Low, same) || got.verdict.Safe() != want.verdict.Safe() {
-			t.Errorf("%s: inferred from %v on, want %v", what, got.ranges.Low, want.ranges.Low)
+			t.Errorf("%s: the inferred lower ends are %v, want %v", what, got.ranges.Low, want.ranges.Low)
 		}
 	}
 	if a, b := judged("may", given), judged("never", given+"y2,q,0\n"); slices.Equal(a.rules.Down, b.rules.Down) {
-		t.Error("the case shows nothing: as much is asked for either way")
+		t.Error("both cases require the same ranges: the test checks nothing")
 	}
 }
