@@ -6,7 +6,7 @@ import (
 )
 
 // Admit checks a release before anything is read: the configuration must be allowed to release
-// (May), and the key must be there. It returns the key, and logs the warnings about it. The
+// (May), and the key must exist. It returns the key, and logs the warnings about it. The
 // error is of type config.Errors, or a *DataError about the key.
 func Admit(p *config.Pipeline, o Options) (keystream.Key, error) {
 	if err := May(p, o); err != nil {
@@ -22,9 +22,9 @@ func Admit(p *config.Pipeline, o Options) (keystream.Key, error) {
 	return key, nil
 }
 
-// May checks whether a configuration may release. Settings that let out more than its file
-// must be allowed, and a sensitive column that no mask changes must be declared as such. The
-// error is of type config.Errors.
+// May checks whether a configuration may release. Settings that release more than its file
+// does must be allowed, and a sensitive column that no mask changes must be declared as such.
+// The error is of type config.Errors.
 func May(p *config.Pipeline, o Options) error {
 	if err := p.LooseningAllowed(o.AllowLoosening); err != nil {
 		return err

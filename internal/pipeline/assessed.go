@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// AssessOptions says what is measured beside the masking.
+// AssessOptions returns the options of the assessment that runs beside the masking.
 func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
 	masks := pl.measured()
 	replicate, err := pl.newReplicate(masks, key)
@@ -26,7 +26,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	o.Mixes = transform.AnyMixesRecords(masks)
 	o.Entire = transform.AnyDependsOnNumber(masks)
 	if o.Entire && !chain.Draws() {
-		o.Replicate = nil // each would be the release
+		o.Replicate = nil // each replicate would equal the release
 	}
 	if pl.Config.Streaming() {
 		o.OrderBins = streamOrderBins
@@ -34,9 +34,8 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	return o, nil
 }
 
-// measured are the masks whose outcome replicates measure, with their labels in the list: all
-// but the masks of whole datasets that decide about categories alone, since no number depends
-// on those.
+// measured returns the masks that replicates apply, with their labels: all except masks of
+// whole datasets that decide about categories only, since no number depends on those.
 func (pl *Plan) measured() []transform.Spec {
 	var list []transform.Spec
 	for i, m := range pl.Config.Masks {
@@ -54,7 +53,7 @@ func (pl *Plan) measured() []transform.Spec {
 // sensitive or a key, or categories that an intruder may know.
 func (pl *Plan) Measures() bool { return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 }
 
-// LawOf gives the assessment the laws that a chain has of columns.
+// LawOf gives the assessment the law that a chain has for each column.
 func LawOf(chain *transform.Chain) func(column string) assess.Law {
 	return func(column string) assess.Law {
 		if law, ok := chain.Law(column); ok {

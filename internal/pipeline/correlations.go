@@ -10,10 +10,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Correlations are those that masks need to know, after Settle.
+// Correlations returns the correlations that masks need, after Settle.
 func (pl *Plan) Correlations() transform.Correlations { return pl.correlations }
 
-// SetCorrelations takes correlations that were found before.
+// SetCorrelations sets correlations that were computed before.
 func (pl *Plan) SetCorrelations(c transform.Correlations) { pl.correlations = c }
 
 // settleCorrelations takes the correlations that masks need from the profile file. It returns
@@ -34,7 +34,7 @@ func (pl *Plan) settleCorrelations(known *assess.Profile, open []string) []strin
 	return open
 }
 
-// takeCorrelations takes those of a pass.
+// takeCorrelations takes the correlations that masks need from the profile of a pass.
 func (pl *Plan) takeCorrelations(profile *assess.Profile) {
 	for _, m := range pl.Config.Masks {
 		pl.correlate(profile, transform.NeedsCorrelations(m.Params))
@@ -56,7 +56,7 @@ func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
 }
 
 // correlate takes the correlations of columns from a profile; false if it lacks one. The
-// correlation of a column of one value, or of two columns that no record has both, is 0.
+// correlation is 0 if a column has one value only, or if no record has values of both columns.
 func (pl *Plan) correlate(profile *assess.Profile, columns []string) bool {
 	of := make([]int, len(columns))
 	for i, name := range columns {

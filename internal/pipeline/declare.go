@@ -20,8 +20,8 @@ func OpenSource(ctx context.Context, p *config.Pipeline) (connectors.Source, err
 	return openSource(ctx, p, false)
 }
 
-// OpenPlain is OpenSource for what reads texts as such, wherever the pipeline's release goes: in a
-// sink of JSON they stay in quotes.
+// OpenPlain is OpenSource with decoded texts, whatever the pipeline's sink. For a JSON sink,
+// OpenSource may leave texts as they are in JSON, in quotes.
 func OpenPlain(ctx context.Context, p *config.Pipeline) (connectors.Source, error) {
 	return openSource(ctx, p, true)
 }
@@ -46,22 +46,22 @@ func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors
 	return at, nil
 }
 
-// comparesTexts reports whether masks compare texts with those of the configuration and none
-// of them moves texts as they are. Texts of JSON messages are then decoded.
+// comparesTexts reports whether some mask compares texts with those of the configuration and
+// none moves texts unchanged. Texts of JSON messages are then decoded.
 func comparesTexts(masks []transform.Spec) bool {
 	puts := func(m transform.Spec) bool { return putsCategories(m.Params) }
 	moves := func(m transform.Spec) bool { return !transform.Computes(m.Params) && !puts(m) }
 	return slices.ContainsFunc(masks, puts) && !slices.ContainsFunc(masks, moves)
 }
 
-// putsCategories reports whether a mask puts other categories in the place of those that
-// its parameters list.
+// putsCategories reports whether a mask replaces the categories that its parameters list by
+// other ones.
 func putsCategories(p transform.Params) bool {
 	return transform.OnCategories(p) && transform.ScopeOf(p) == transform.ScopeRecord
 }
 
-// Declare tells a source of messages which columns there are. A column holds
-// numbers where a mask computes with it, or where its decimals are known.
+// Declare tells a source of messages which columns it has. A column is numeric if a mask
+// computes with it, or if its decimals are known.
 func Declare(p *config.Pipeline) error { return declare(p, false) }
 
 func declare(p *config.Pipeline, plain bool) error {

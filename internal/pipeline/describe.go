@@ -7,7 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
-// Describe names a source or sink for people, without what is secret.
+// Describe names a source or sink for people, without secrets.
 func Describe(connector any) string {
 	if words := abilities.Description(connector); words != "" {
 		return words
@@ -25,7 +25,7 @@ func Describe(connector any) string {
 	return "kafka " + strings.Join(t.Names, ", ")
 }
 
-// AlsoWritten are the topics that a stream writes to beside its release.
+// AlsoWritten returns the topics that a stream writes to in addition to its release.
 func AlsoWritten(p *config.Pipeline) []string {
 	var topics []string
 	if p.Quarantine.Kafka != nil {

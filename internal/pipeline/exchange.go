@@ -12,21 +12,21 @@ import (
 )
 
 // Exchange computes the expected change of columns whose values swaps move: over all records,
-// and for the records that hold the targets. It implements assess.Exchange.
+// and for the records with the targets. It implements assess.Exchange.
 type Exchange struct {
 	displacer *transform.Displacer
 	columns   []*exchangedColumn
-	limit     int // records that are kept; < 0: all
+	limit     int // greatest number of records that are kept; < 0: all
 
-	places []recordPlace // of the records that are kept; none where there are more than limit
+	places []recordPlace // of the records that are kept; empty if there are more than limit
 	kept   bool
-	at     map[recordPlace]int // and where they are
+	at     map[recordPlace]int // the index of each in places
 
-	seekers  []*seeker // where Add looks for the records that hold the targets
-	expected []*seeker // where it does so because the survey says that they lie there
+	seekers  []*seeker // with which Add looks for the records with the targets
+	expected []*seeker // the same, for brackets that the survey expects
 }
 
-// recordPlace is where a record lies.
+// recordPlace identifies a record.
 type recordPlace struct {
 	scope  string
 	stream int
@@ -35,15 +35,15 @@ type recordPlace struct {
 
 type exchangedColumn struct {
 	assess.Column
-	own func(x float64) (square, noise float64) // E(x − y)² of the masks that move nothing
+	own func(x float64) (square, noise float64) // E(x − y)² of the masks that do not move values
 
 	weight, total float64
-	deviations    []float64 // by batch, nil where all is exact
+	deviations    []float64 // by batch; nil if the expectation is exact
 	records       []movedRecord
-	holders       map[string]movedRecord // by target, of more records than are kept
+	holders       map[string]movedRecord // by target, if not all records are kept
 }
 
-// movedRecord is what is expected of one record, as microdata.Moved has it.
+// movedRecord is the expected change of one record; its fields are those of microdata.Moved.
 type movedRecord struct{ x, stay, square, noise, weight float64 }
 
 func (r movedRecord) expected(own func(float64) (float64, float64)) (square, noise float64) {
@@ -78,12 +78,12 @@ func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []asses
 	return x, nil
 }
 
-// displacedExactly reports whether a measured column is one of an Exchange.
+// displacedExactly reports whether an Exchange computes the change of a measured column.
 func displacedExactly(d *transform.Displacer, c assess.Column) bool {
 	return c.Masked && slices.Contains(d.Columns(), c.Index) && !slices.Contains(d.Approximate(), c.Index)
 }
 
-// Displace works out what is expected of the records of a masked block.
+// Displace computes the expected change of the records of a masked block.
 func (x *Exchange) Displace(b *microdata.Block) error {
 	if x == nil {
 		return nil
@@ -91,7 +91,7 @@ func (x *Exchange) Displace(b *microdata.Block) error {
 	return x.displacer.Apply(b)
 }
 
-// Join finds the records that hold the targets, and connects the exchange with the assessment
+// Join finds the records with the targets, and connects the exchange with the assessment
 // of a run.
 func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, key keystream.Key, progress *Progress) error {
 	if x == nil {
@@ -108,12 +108,12 @@ func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, m
 	return nil
 }
 
-// ownReplicates is how many releases of one original are drawn where the masks have no closed
-// form. E(x − y)² then has a relative error of about √(2/ownReplicates), 3 %.
+// ownReplicates is how many released values are drawn for one original value if the masks
+// have no closed form. E(x − y)² then has a relative error of about √(2/ownReplicates), 3 %.
 const ownReplicates = 2048
 
-// ownSquare returns the function that gives E(x − y)² of the masks that move nothing,
-// and its variance.
+// ownSquare returns a function that gives E(x − y)² of the masks that do not move values, and
+// the variance of this estimate.
 func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square, noise float64), error) {
 	if law, ok := chain.Law(c.Name); ok {
 		return func(x float64) (float64, float64) {
@@ -134,7 +134,7 @@ func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square
 		}
 		b.Columns[c.Index].Original.Values = values
 		if err := rest.Replicate(1 << 29).Apply(&b); err != nil || !b.Whole() {
-			return 0, 0 // nothing is known, which is the safe side
+			return 0, 0 // unknown: 0 overstates the risk, which is safe
 		}
 		n, squares := 0.0, 0.0
 		for _, y := range b.Columns[c.Index].Out().Values {
@@ -147,7 +147,7 @@ func ownSquare(chain *transform.Chain, c assess.Column) (func(x float64) (square
 	}, nil
 }
 
-// Add takes in a block that the displacer has been applied to.
+// Add adds a block to which the displacer was applied.
 func (x *Exchange) Add(b *microdata.Block) {
 	if x == nil {
 		return
@@ -172,8 +172,8 @@ func (x *Exchange) Add(b *microdata.Block) {
 	}
 }
 
-// addDeviations adds the deviations of records to their sums by batch, four sums at a time: each waits for
-// the one before it.
+// addDeviations adds the deviations of records to their sums by batch. It computes four sums at a time,
+// because each addition to one sum must wait for the one before it.
 func addDeviations(sums []float64, batches [][]float32) {
 	k := 0
 	for ; k+4 <= len(batches); k += 4 {
@@ -196,7 +196,7 @@ func addDeviations(sums []float64, batches [][]float32) {
 	}
 }
 
-// Replay takes in the originals that an accumulator holds.
+// Replay adds the original values that an accumulator holds.
 func (x *Exchange) Replay(data *assess.Accumulator, window int) error {
 	const some = 1 << 16
 	size := max(1, some/window) * window
@@ -216,7 +216,7 @@ func (x *Exchange) Replay(data *assess.Accumulator, window int) error {
 	return err
 }
 
-// keep keeps each record as long as there are no more than the limit.
+// keep keeps the records of a block, unless they are then more than the limit: it keeps none then.
 func (x *Exchange) keep(b *microdata.Block) {
 	if !x.kept {
 		return
@@ -236,7 +236,7 @@ func (x *Exchange) keep(b *microdata.Block) {
 	}
 }
 
-// letGo keeps no record any more.
+// letGo drops all kept records, and keeps no more.
 func (x *Exchange) letGo() {
 	x.kept, x.places = false, nil
 	for _, c := range x.columns {
@@ -271,7 +271,7 @@ func (x *Exchange) Typical(column string) (square, se float64, ok bool) {
 		se = math.Sqrt(squares / m / (m - 1))
 	}
 	square, se = c.total/c.weight, se/c.weight
-	return square, se, square >= 0 // else it is not a number: values were too large
+	return square, se, square >= 0 // otherwise NaN, because values were too large
 }
 
 func (x *Exchange) find(p recordPlace) (int, bool) {
@@ -308,8 +308,8 @@ func (x *Exchange) At(column, target string, _ float64, scope string, stream int
 	return square, math.Sqrt(noise), true
 }
 
-// Group implements assess.Exchange, where all records were kept. The errors of the
-// records are taken to be common.
+// Group implements assess.Exchange, if all records were kept. The errors of the records are
+// treated as fully correlated.
 func (x *Exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
 	c := x.column(column)
 	if c == nil || !x.kept {

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// newLocator returns what counts in the survey the columns of which Expect can use the counts; nil if
-// there are none.
+// newLocator returns a locator that counts, during the survey, the values of the columns for which
+// Expect can use these counts; nil if there are none.
 func (pl *Plan) newLocator() *assess.Locator {
 	if pl.Displacer == nil || !pl.Displacer.NeedsSurvey() || len(pl.Config.Assess.Targets) == 0 {
 		return nil
@@ -24,13 +24,13 @@ func (pl *Plan) newLocator() *assess.Locator {
 	}
 	l, err := assess.NewLocator(columns, pl.Config.Assess.Targets)
 	if err != nil {
-		return nil // assess.New says what is wrong with them
+		return nil // assess.New reports what is wrong with the targets
 	}
 	return l
 }
 
-// Expect has Add look for the records that hold the targets where the survey of a plan says that these
-// will lie, so that the source is not read once more to find them.
+// Expect has Add look for the records with the targets in the brackets that the survey of a plan
+// has found, so that the source need not be read once more.
 func (x *Exchange) Expect(pl *Plan) {
 	if x == nil || pl.located == nil {
 		return
@@ -45,8 +45,8 @@ func (x *Exchange) Expect(pl *Plan) {
 	}
 }
 
-// takeExpected takes in a block where records are expected. Where records are rejected the source is
-// read once more: not all of the masks that can reject are part of the survey.
+// takeExpected gives a block to the expected seekers. If a record is rejected they are dropped, and the
+// source is read once more: not all masks that can reject records take part in the survey.
 func (x *Exchange) takeExpected(b *microdata.Block) {
 	if len(b.Rejects) > 0 {
 		x.expected = nil
@@ -62,9 +62,9 @@ func (x *Exchange) takeExpected(b *microdata.Block) {
 	}
 }
 
-// takeAll is take of some seekers in one column.
+// takeAll is take for several seekers of one column.
 func takeAll(seekers []*seeker, b *microdata.Block, column int) {
-	var some uint64 // the last bits of the codes that are sought
+	var some uint64 // a bit for the last six bits of each sought code
 	for _, s := range seekers {
 		some |= 1 << (s.bracket.Code % 64)
 	}
@@ -79,13 +79,13 @@ func takeAll(seekers []*seeker, b *microdata.Block, column int) {
 		}
 		for _, s := range seekers {
 			if s.bracket.Code == code && !s.lost {
-				s.see(b, i, x)
+				s.add(b, i, x)
 			}
 		}
 	}
 }
 
-// expectedIn returns the seeker of a bracket of a column; nil where it was not expected to be this one.
+// expectedIn returns the seeker of a column that was expected with just this bracket; nil if there is none.
 func (x *Exchange) expectedIn(c *exchangedColumn, b assess.Bracket) *seeker {
 	i := slices.IndexFunc(x.expected, func(s *seeker) bool { return s.column == c && s.bracket == b })
 	if i < 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// locate reads the source once more to find the records that hold the targets, if there are
-// more records than were kept.
+// locate reads the source once more to find the records with the targets, if not all records
+// were kept.
 func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
 	if x == nil || x.kept || !pl.Source.Rewindable() {
 		return nil
@@ -60,19 +60,19 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 	return nil
 }
 
-// seeker looks for the record that holds one target. Among the records in its bracket it is
-// the one whose value has the target's rank there; equal values are ordered by place.
+// seeker looks for the record with one target: the record in its bracket whose value has the
+// target's rank. Equal values are ordered by place.
 type seeker struct {
 	bracket assess.Bracket
 	column  *exchangedColumn
-	found   []movedRecord
-	before  int64 // values in the bracket that stand before what is looked through
-	seen    int64
-	alone   bool // more than keptInBracket, and all of one value, that of found[0]: found[1] has the rank, if it has come
-	lost    bool
+	records []movedRecord
+	before  int64 // number of values in the bracket in the parts of the data before this one
+	count   int64
+	equal   bool // at least keptInBracket values, all equal: records[0] is the first, records[1] that with the rank once it is found
+	lost    bool // more values than are kept, and not all equal: the record remains unknown
 }
 
-// keptInBracket bounds what is kept of a bracket.
+// keptInBracket bounds the number of records that are kept of a bracket.
 const keptInBracket = 1 << 18
 
 func (s *seeker) within(b *microdata.Block) bool {
@@ -94,51 +94,52 @@ func (s *seeker) take(b *microdata.Block) {
 		if !s.bracket.Holds(x) || !v.Valid.Has(i) || b.Rejected(i) {
 			continue
 		}
-		if s.see(b, i, x); s.lost {
+		if s.add(b, i, x); s.lost {
 			return
 		}
 	}
 }
 
-// see takes record i of a block, whose value lies in the bracket.
-func (s *seeker) see(b *microdata.Block, i int, x float64) {
-	s.seen++
-	if !s.alone {
-		s.found = append(s.found, recordOf(b, s.column.Index, i))
-		if len(s.found) == keptInBracket {
+// add takes record i of a block, whose value lies in the bracket.
+func (s *seeker) add(b *microdata.Block, i int, x float64) {
+	s.count++
+	if !s.equal {
+		s.records = append(s.records, recordOf(b, s.column.Index, i))
+		if len(s.records) == keptInBracket {
 			s.bound()
 		}
 		return
 	}
-	if x != s.found[0].x {
-		s.found, s.lost = nil, true
+	if x != s.records[0].x {
+		s.records, s.lost = nil, true
 		return
 	}
-	if s.before+s.seen == s.bracket.Rank {
-		s.found = append(s.found, recordOf(b, s.column.Index, i))
+	if s.before+s.count == s.bracket.Rank {
+		s.records = append(s.records, recordOf(b, s.column.Index, i))
 	}
 }
 
-// bound lets go of a heap of equal values but for the one that has the rank.
+// bound drops equal values except the first and that with the rank. If values differ, the
+// seeker is lost.
 func (s *seeker) bound() {
-	s.alone = true
-	if len(s.found) == 0 {
+	s.equal = true
+	if len(s.records) == 0 {
 		return
 	}
-	for _, r := range s.found {
-		if r.x != s.found[0].x {
-			s.found, s.lost = nil, true
+	for _, r := range s.records {
+		if r.x != s.records[0].x {
+			s.records, s.lost = nil, true
 			return
 		}
 	}
-	kept := []movedRecord{s.found[0]}
-	if at := s.bracket.Rank - s.before; 0 < at && at <= int64(len(s.found)) {
-		kept = append(kept, s.found[at-1])
+	kept := []movedRecord{s.records[0]}
+	if at := s.bracket.Rank - s.before; 0 < at && at <= int64(len(s.records)) {
+		kept = append(kept, s.records[at-1])
 	}
-	s.found = kept
+	s.records = kept
 }
 
-// tell notes the record that holds the target, if it was found.
+// tell notes the record with the target, if it was found.
 func (s *seeker) tell() {
 	if r, ok := s.holder(); ok {
 		s.column.holders[s.bracket.Target] = r
@@ -147,13 +148,13 @@ func (s *seeker) tell() {
 
 func (s *seeker) holder() (movedRecord, bool) {
 	switch {
-	case s.lost || s.seen != s.bracket.Count:
+	case s.lost || s.count != s.bracket.Count:
 		return movedRecord{}, false
-	case s.alone && len(s.found) < 2:
+	case s.equal && len(s.records) < 2:
 		return movedRecord{}, false
-	case s.alone:
-		return s.found[1], true
+	case s.equal:
+		return s.records[1], true
 	}
-	slices.SortStableFunc(s.found, func(a, b movedRecord) int { return cmp.Compare(a.x, b.x) })
-	return s.found[s.bracket.Rank-1], true
+	slices.SortStableFunc(s.records, func(a, b movedRecord) int { return cmp.Compare(a.x, b.x) })
+	return s.records[s.bracket.Rank-1], true
 }

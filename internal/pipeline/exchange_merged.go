@@ -18,7 +18,7 @@ type Sought struct {
 	Before int64
 }
 
-// Seek has Add look for the records that hold the targets, so that no further pass is needed.
+// Seek has Add look for the records with the targets, so that no further pass is needed.
 func (x *Exchange) Seek(all []Sought) {
 	for _, s := range all {
 		if c := x.column(s.Column); c != nil {
@@ -27,7 +27,7 @@ func (x *Exchange) Seek(all []Sought) {
 	}
 }
 
-// exchangePart is the content of an Exchange for a part of the records.
+// exchangePart is the content of an Exchange for one part of the records.
 type exchangePart struct {
 	Kept    bool
 	Places  []partPlace
@@ -44,7 +44,7 @@ type partPlace struct {
 type columnPart struct {
 	Weight, Total float64
 	Deviations    []float64
-	Records       [][5]float64 // as movedRecord has it
+	Records       [][5]float64 // the fields of movedRecord
 }
 
 type seekerPart struct {
@@ -70,8 +70,8 @@ func unpackMoved(list [][5]float64) []movedRecord {
 	return records
 }
 
-// Marshal returns what Add has collected, for Merge. It holds values of records and is as
-// confidential as they are. Of a nil Exchange it returns nil.
+// Marshal returns what Add has collected, for Merge. It contains values of records and is as
+// confidential as they are. For a nil Exchange it returns nil.
 func (x *Exchange) Marshal() ([]byte, error) {
 	if x == nil {
 		return nil, nil
@@ -84,7 +84,7 @@ func (x *Exchange) Marshal() ([]byte, error) {
 		part.Columns = append(part.Columns, columnPart{c.weight, c.total, c.deviations, packMoved(c.records)})
 	}
 	for _, s := range x.seekers {
-		part.Seekers = append(part.Seekers, seekerPart{Sought{s.bracket, s.before}, packMoved(s.found), s.seen, s.alone, s.lost})
+		part.Seekers = append(part.Seekers, seekerPart{Sought{s.bracket, s.before}, packMoved(s.records), s.count, s.equal, s.lost})
 	}
 	var out bytes.Buffer
 	err := gob.NewEncoder(&out).Encode(part)
@@ -93,8 +93,8 @@ func (x *Exchange) Marshal() ([]byte, error) {
 
 var errPart = errors.New("the shard's expectations for exchanged records are damaged, or were made with other masks: run the shard again")
 
-// plausible reports whether a part can be of these records: each of those that are kept is one
-// of them, and is there once; probabilities are such; what seekers count they have found.
+// plausible reports whether a part can be of these records: each kept record is one of them
+// and is there once, probabilities are between 0 and 1, and seekers have found what they count.
 func (p *exchangePart) plausible(of []transform.Stretch) bool {
 	records := int64(0)
 	for _, s := range of {
@@ -125,11 +125,11 @@ func (p *exchangePart) plausible(of []transform.Stretch) bool {
 	return true
 }
 
-// mostDeviations is more than there can be batches.
+// mostDeviations is an upper bound of the number of batches.
 const mostDeviations = 1 << 10
 
 // Merge adds what another Exchange of the same masks has collected from the records of the next
-// part. A part that says of its records what cannot be is refused.
+// part. A part that is not plausible is refused.
 func (x *Exchange) Merge(text []byte, of []transform.Stretch) error {
 	if x == nil {
 		return nil
@@ -172,8 +172,8 @@ func (x *Exchange) mergeKept(part *exchangePart) {
 	}
 }
 
-// mergeSeekers joins the records that the parts have found for each target. All parts must
-// have looked for the same targets.
+// mergeSeekers joins the records that the parts have found for each target. All parts must have
+// looked for the same targets.
 func (x *Exchange) mergeSeekers(parts []seekerPart) error {
 	if len(x.seekers) == 0 {
 		for _, s := range parts {
@@ -192,40 +192,40 @@ func (x *Exchange) mergeSeekers(parts []seekerPart) error {
 	return nil
 }
 
-// join adds what a seeker has found in the records that follow. If there are more values than
-// are kept, all of them must be equal, and the target's record is known if either seeker has
-// it.
+// join adds what a seeker has found in the records of the next part. If there are more values
+// than are kept, all of them must be equal, and the target's record is known if either seeker
+// has it.
 func (s *seeker) join(part *seekerPart) {
 	found := unpackMoved(part.Found)
-	bad := part.Lost || s.lost || s.before+s.seen != part.Before || part.Alone && len(found) == 0
+	bad := part.Lost || s.lost || s.before+s.count != part.Before || part.Alone && len(found) == 0
 	switch {
 	case bad:
-		s.found, s.lost = nil, true
+		s.records, s.lost = nil, true
 		return
-	case !s.alone && !part.Alone && s.seen+part.Seen < keptInBracket:
-		s.found = append(s.found, found...)
-		s.seen += part.Seen
+	case !s.equal && !part.Alone && s.count+part.Seen < keptInBracket:
+		s.records = append(s.records, found...)
+		s.count += part.Seen
 		return
 	}
-	if !s.alone {
+	if !s.equal {
 		s.bound()
 	}
 	for i, r := range found {
 		switch {
 		case s.lost:
 			return
-		case len(s.found) == 0:
-			s.found = append(s.found, r)
-		case r.x != s.found[0].x:
-			s.found, s.lost = nil, true
+		case len(s.records) == 0:
+			s.records = append(s.records, r)
+		case r.x != s.records[0].x:
+			s.records, s.lost = nil, true
 			return
 		}
-		holds := !part.Alone && s.before+s.seen+int64(i)+1 == s.bracket.Rank || part.Alone && i == 1
+		holds := !part.Alone && s.before+s.count+int64(i)+1 == s.bracket.Rank || part.Alone && i == 1
 		if holds {
-			s.found = append(s.found[:1], r)
+			s.records = append(s.records[:1], r)
 		}
 	}
-	s.seen += part.Seen
+	s.count += part.Seen
 }
 
 // JoinMerged connects the exchange with the assessment of all parts. The targets must be those

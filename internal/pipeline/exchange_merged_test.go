@@ -229,12 +229,12 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	}
 	own := x.columns[0]
 	at := func(b assess.Bracket, square float64) *seeker {
-		return &seeker{bracket: b, column: own, seen: b.Count, alone: true, found: []movedRecord{{}, {square: square}}}
+		return &seeker{bracket: b, column: own, count: b.Count, equal: true, records: []movedRecord{{}, {square: square}}}
 	}
 	other := brackets[1]
 	other.Count++
 	missing := at(brackets[2], 3)
-	missing.found = missing.found[:1]
+	missing.records = missing.records[:1]
 	x.seekers = []*seeker{at(other, 9), at(brackets[0], 1), at(brackets[1], 2), missing}
 	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil {
 		t.Fatal(err)

@@ -117,8 +117,8 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 			s.take(zeros(at, int(min(1<<16, c.n-at))))
 		}
 		r, ok := s.holder()
-		if !ok || r.square != float64(c.rank-1) || len(s.found) > 2 {
-			t.Errorf("rank %d of %d: record %v (found: %v), %d records kept", c.rank, c.n, r.square, ok, len(s.found))
+		if !ok || r.square != float64(c.rank-1) || len(s.records) > 2 {
+			t.Errorf("rank %d of %d: record %v (found: %v), %d records kept", c.rank, c.n, r.square, ok, len(s.records))
 		}
 	}
 	tiny := math.SmallestNonzeroFloat64
@@ -130,8 +130,8 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 		s.bracket.Rank, s.bracket.Count = 1, keptInBracket
 		xs := make([]float64, keptInBracket)
 		xs[at] = tiny
-		if s.take(movedBlock(0, xs...)); !s.lost || len(s.found) > 0 {
-			t.Errorf("another value at %d: want the seeker lost, %d records are kept", at, len(s.found))
+		if s.take(movedBlock(0, xs...)); !s.lost || len(s.records) > 0 {
+			t.Errorf("another value at %d: want the seeker lost, %d records are kept", at, len(s.records))
 		}
 	}
 }

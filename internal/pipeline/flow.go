@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Flow is one pass over a source. A reader goroutine finds the runs of records,
+// Flow is one pass over a source. A reader goroutine finds runs of records,
 // workers decode and work on them, and the stages see the blocks in the order of
 // the source, each stage in a goroutine of its own. Memory is bounded by the
 // blocks in flight: the reader takes a block from a fixed stock before it reads,
@@ -25,13 +25,13 @@ type Flow struct {
 	Source connectors.Source
 	Layout *microdata.Layout
 	Cut    connectors.Cut
-	Reader connectors.Reader     // where the pass is a part of one that is open already; nil: run opens and closes one
+	Reader connectors.Reader     // if the pass is part of one that is already open; nil: Run opens and closes one
 	Stock  chan *microdata.Block // kept from pass to pass; nil: made for this one
 	Work   func(*Parcel) error   // parallel, in any order; may be nil
 	Stages []func(*Parcel) error // sequential, in order
 }
 
-// Parcel is a block on its way.
+// Parcel is a block on its way through a Flow.
 type Parcel struct {
 	Raw     connectors.Raw
 	Block   *microdata.Block
@@ -41,8 +41,8 @@ type Parcel struct {
 	ready    chan struct{}      // closed when a worker is done with it
 }
 
-// Run returns when every goroutine has ended. The first error wins. A source of
-// files must be the same before and after.
+// Run returns when every goroutine has ended, with the first error. The files of a source must
+// not change during the pass.
 func (f *Flow) Run(ctx context.Context) (err error) {
 	reader := f.Reader
 	if reader == nil {
@@ -95,8 +95,8 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	if f.Reader != nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	// The workers have read after the reader, so this check comes last. A changed source may be
-	// the reason for which a pass has failed.
+	// The workers read after the reader, so this check comes last. A changed source may be the
+	// cause of a failed pass.
 	return errors.Join(abilities.Unchanged(f.Source), err)
 }
 
@@ -138,7 +138,7 @@ func (f *Flow) worker(ctx context.Context, toWork <-chan *Parcel) error {
 	return nil
 }
 
-// through puts parcels through a stage; the first one waits until they are worked on.
+// through passes parcels through a stage; the first stage waits until a worker is done with them.
 func through(ctx context.Context, stage func(*Parcel) error, first bool, from <-chan *Parcel, out chan<- *Parcel) error {
 	for p := range from {
 		if first {
@@ -169,8 +169,8 @@ func NewStock() chan *microdata.Block {
 	return stock
 }
 
-// workOn decodes a parcel and runs the pass's own work on it. A panic of a
-// decoder on hostile input becomes an error, so that temporary files go.
+// workOn decodes a parcel and runs the pass's own work on it. A panic of a decoder on hostile
+// input becomes an error, so that temporary files are removed.
 func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Frequencies are those of the original categories that masks need, after Settle.
+// Frequencies returns the frequencies of original categories that masks need, after Settle.
 func (pl *Plan) Frequencies() map[string]*transform.Frequencies { return pl.frequencies }
 
 // settleFrequencies counts the original categories of the columns for which a mask needs the
@@ -70,7 +70,7 @@ func (pl *Plan) settleFrequencies(ctx context.Context, progress *Progress) error
 	return nil
 }
 
-// wantArrays has a layout read each of the columns in the form that holds any type.
+// wantArrays asks for each of the columns in array form, which can hold any type.
 func wantArrays(layout *microdata.Layout, names []string) (columns []transform.ColumnInfo) {
 	for _, name := range names {
 		w := microdata.Want{Field: layout.Schema.Index(name), As: microdata.Array}

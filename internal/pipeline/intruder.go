@@ -14,7 +14,7 @@ import (
 type IntruderColumns struct {
 	Linked  []string // numeric keys
 	Counted []string // categorical keys
-	Left    []string // keys by their role that are of nested values: not measured
+	Left    []string // keys by their role that have nested values: not measured
 	Carried []int    // indexes in layout.Read that the sample must hold codes of
 	// Released are those of Carried that a mask changes. The sample must hold the codes of their
 	// released values as well.
@@ -22,8 +22,8 @@ type IntruderColumns struct {
 	Index    map[string]int // of the columns that the sample holds codes of, in Layout.Read
 }
 
-// compared reports whether a numeric column is measured because the intruder knows
-// it or a regression names it.
+// compared reports whether a numeric column is measured because the intruder knows it or a
+// regression names it.
 func (pl *Plan) compared(name string) bool {
 	in := pl.Config.Assess.Intruder
 	if slices.Contains(pl.Config.Assess.IntruderKeys(), name) {
@@ -87,8 +87,8 @@ func (at *IntruderColumns) carry(b *layoutBuilder, name string, as microdata.For
 	}
 }
 
-// count asks for a column whose categories are counted; if a mask changes it, for those of the
-// release as well.
+// count asks for a column whose categories are counted; if a mask changes it, also for the
+// released categories.
 func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 	form, masked := b.masked[name]
 	if !masked {
@@ -102,7 +102,8 @@ func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 	}
 }
 
-// carryForUniqueness asks for what is counted beside the keys; u may be nil.
+// carryForUniqueness asks for the columns that uniqueness needs in addition to the keys; u may
+// be nil.
 func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
 	if u == nil {
 		return nil
@@ -138,8 +139,8 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 	return pl.checkInversion(in)
 }
 
-// checkInversion returns an error for masked categories that are not counted: no inversion of
-// numbers recovers those.
+// checkInversion returns an error for masked categories that are not counted: the inversion of
+// numbers does not cover them.
 func (pl *Plan) checkInversion(in *config.Intruder) error {
 	if !in.Inversion {
 		return nil

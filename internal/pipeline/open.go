@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// WritesStdout reports whether the release goes to standard output, by the name - or by
-// another one (/dev/stdout).
+// WritesStdout reports whether the release goes to standard output, named - or otherwise
+// (/dev/stdout).
 func WritesStdout(p *config.Pipeline) bool {
 	for _, path := range p.Sink.Config.Paths() {
 		if path != "stdout" && !isStdout(path) {

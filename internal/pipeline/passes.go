@@ -19,9 +19,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Settle finds all that the masks must know of the columns: decimals and, for percentages,
-// standard deviations. They come from the configuration and the types, from the profile file,
-// and for columns that are then still unknown from a first pass.
+// Settle finds all that the masks must know about the columns, such as decimals and, for
+// percentages, standard deviations. These come from the configuration and the types, from the
+// profile file, and for columns that are then still unknown from a first pass.
 func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	known, err := LoadProfile(pl.Config.Profile)
 	if err != nil {
@@ -80,7 +80,7 @@ func (pl *Plan) settleFrom(known *assess.Profile) (open []string) {
 	return open
 }
 
-// take takes what a pass over the open columns has found.
+// take sets what a pass over the open columns has found.
 func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 	needSD := transform.NeedsSD(pl.Config.Masks)
 	for i := range pl.Columns {
@@ -104,8 +104,8 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 	}
 }
 
-// WarnOfConstant logs the columns in which a percentage of the standard deviation masks
-// nothing, after Settle.
+// WarnOfConstant logs, after Settle, the columns for which a percentage of the standard
+// deviation masks nothing.
 func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
@@ -136,7 +136,7 @@ func (pl *Plan) checkAmounts() error {
 // are cut into blocks. The release must not: an amount of noise is part of the name of its
 // keystream.
 func stable(v float64) float64 {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64) // six digits of the greatest number are less than it, and NaN and ±∞ are words of both
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64) // no overflow: the greatest float64 rounds down to six digits; NaN and ±∞ survive the round trip
 	return rounded
 }
 
@@ -249,7 +249,7 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	return chain, pl.EndSurvey(ctx, chain)
 }
 
-// EndSurvey lets the masks of scope dataset decide, until ctx ends.
+// EndSurvey lets the masks of scope dataset make their decisions. It is cancelled when ctx ends.
 func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
 	defer context.AfterFunc(ctx, chain.Cancel)()
 	err := chain.EndSurvey()
@@ -259,8 +259,8 @@ func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
 	return pl.SurveyError(err)
 }
 
-// Survey lets the masks of scope dataset see the records of the plan's source, and also those
-// that the masks admit.
+// Survey passes the records of the plan's source to the masks of scope dataset, and calls the
+// functions in also with each block.
 func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress, also ...func(b *microdata.Block)) error {
 	pass := Flow{
 		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
@@ -292,7 +292,8 @@ func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Pr
 	return pass.Run(ctx)
 }
 
-// surveyTwice refuses the first mask that needs all records in the state before any mask.
+// surveyTwice returns an error for the first mask that looks at all records, if the source can
+// be read only once.
 func (pl *Plan) surveyTwice() error {
 	for i, m := range pl.Config.Masks {
 		if transform.ScopeOf(m.Params) == transform.ScopeDataset {
@@ -316,22 +317,22 @@ func (pl *Plan) SurveyError(err error) error {
 	return &refusal{config.Errors{pl.Config.Errorf(path, "%s", of.Text)}, of}
 }
 
-// refusal is an error of the configuration that only the data show. A map goes on after it.
+// refusal is an error of the configuration that only the data show. A map continues after it.
 type refusal struct {
 	config.Errors
 	of *transform.SurveyError
 }
 
-// Unwrap gives both of what it is.
+// Unwrap returns the configuration error and the error of the mask.
 func (r *refusal) Unwrap() []error { return []error{r.Errors, r.of} }
 
-// SurveyLayout is the run's layout without a release.
+// SurveyLayout returns the layout of the run without released columns.
 func (pl *Plan) SurveyLayout() *microdata.Layout {
 	return &microdata.Layout{Schema: pl.Layout.Schema, Read: pl.Layout.Read}
 }
 
-// newReplicate returns the masks of replicate m. Their sample holds numbers and the codes of
-// keys, so columns in array form that a swap moves are left out.
+// newReplicate returns a function that gives the masks of replicate m. The sample holds numbers
+// and codes of keys, so columns in array form that a swap moves are left out.
 func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {
@@ -348,7 +349,8 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 	return func(m int) assess.Masker { return chain.Replicate(m) }, nil
 }
 
-// SD is the standard deviation that a percentage of the column refers to.
+// SD returns the standard deviation that a percentage of the column refers to; NaN if there is
+// none.
 func (pl *Plan) SD(column string) float64 {
 	for _, c := range pl.Columns {
 		if c.Name == column {

@@ -20,42 +20,43 @@ type DataError struct{ Problem string }
 
 func (e *DataError) Error() string { return e.Problem }
 
-// DataErrorf is a DataError of the given text.
+// DataErrorf returns a DataError with the given text.
 func DataErrorf(format string, args ...any) error {
 	return &DataError{fmt.Sprintf(format, args...)}
 }
 
-// Plan is what a configuration means for the present source. NewPlan decides it by the schema
-// alone; Settle and NewChain add what depends on the data.
+// Plan is what a configuration means for the given source. NewPlan makes it from the schema
+// only; Settle and NewChain add what depends on the data.
 type Plan struct {
 	Config    *config.Pipeline
 	Source    connectors.Source
-	Layout    *microdata.Layout      // what is decoded, in which form, and what leaves
-	Columns   []transform.ColumnInfo // what the masks touch or read
+	Layout    *microdata.Layout      // which columns are decoded, in which form, and which are released
+	Columns   []transform.ColumnInfo // that the masks change or read
 	identity  []int                  // indexes in layout.Read
-	Assessed  []assess.Column        // what is measured: masked columns first, in the order of the schema
+	Assessed  []assess.Column        // measured columns: masked ones first, in the order of the schema
 	Carry     []int                  // indexes in layout.Read of swap keys and attributes
 	Cut       connectors.Cut         // how the source is cut into blocks where a mask needs windows
 	Masked    []string               // in the order of the schema
-	Constant  []string               // columns of one value alone, whose standard deviation a percentage refers to
+	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty where no intruder is asked for
-	Displacer *transform.Displacer   // nil where no mask moves values between records
-	located   *assess.Locator        // of the survey; nil where it has not counted values
-	sorted    map[string][]float64   // original values in order, of columns of which masks need them
+	Displacer *transform.Displacer   // nil if no mask moves values between records
+	located   *assess.Locator        // of the survey; nil if it has not counted values
+	sorted    map[string][]float64   // sorted original values of the columns for which masks need them
 
-	correlations transform.Correlations            // of original columns, where masks need them
-	frequencies  map[string]*transform.Frequencies // of original categories, likewise
+	correlations transform.Correlations            // of original columns, if masks need them
+	frequencies  map[string]*transform.Frequencies // of original categories, if masks need them
 
-	paths []string // of the masks in the configuration, where they are not its own list; nil: they are
+	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
 
-// NewPlan decides which columns are decoded and which leave. It reads the schema alone. A
-// column or mask that names nothing in the data is an error.
+// NewPlan decides which columns are decoded and which are released. It reads only the schema.
+// A column or mask that names no column of the data is an error.
 func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, error) {
 	return NewPlanAt(p, nil, src, carries)
 }
 
-// NewPlanAt is NewPlan for masks from other places of the configuration, each at one of paths.
+// NewPlanAt is NewPlan for masks from other places in the configuration; paths has the place of
+// each.
 func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
 	pl := &Plan{Config: p, Source: src, paths: paths}
 	pl.supposeNumbers()
@@ -112,9 +113,9 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 // respondent.
 func (pl *Plan) Identity() []int { return pl.identity }
 
-// wantCompared asks for the columns that masks read and do not change: keys and attributes of
-// swaps are compared exactly, in the form that holds any type. So are the columns that
-// identify a respondent.
+// wantCompared asks for the columns that masks read and do not change, such as keys and
+// attributes of swaps, and for the columns that identify a respondent. They are compared
+// exactly, in array form, which can hold any type.
 func (pl *Plan) wantCompared(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
 		for _, name := range m.Params.Reads() {
@@ -138,7 +139,7 @@ func (pl *Plan) carryCategories(b *layoutBuilder) {
 	for _, m := range pl.Config.Masks {
 		names := m.Params.Reads()
 		if transform.ScopeOf(m.Params) == transform.ScopeDataset && transform.OnCategories(m.Params) {
-			names = m.Params.Masks() // all of them decide about each
+			names = m.Params.Masks() // the mask decides about each of them by all of them
 		}
 		for _, name := range m.Params.Masks() {
 			if transform.TakesTexts(m.Params, name) {
@@ -155,9 +156,9 @@ func (pl *Plan) carryCategories(b *layoutBuilder) {
 	}
 }
 
-// wantMeasured asks for numeric columns that are keys or sensitive beside the masked ones. The
-// report then shows what masking does to the correlations, and that a sensitive column leaves
-// unchanged (R is infinite).
+// wantMeasured asks for numeric columns that are keys or sensitive, in addition to the masked
+// ones. The report then shows how masking changes the correlations, and that a sensitive column
+// is released unchanged (R is infinite).
 func (pl *Plan) wantMeasured(b *layoutBuilder) {
 	for _, c := range pl.Config.Columns {
 		if _, masked := b.masked[c.Name]; masked || !b.field(c.Name).Numeric() ||
@@ -169,7 +170,7 @@ func (pl *Plan) wantMeasured(b *layoutBuilder) {
 	}
 }
 
-// release says which columns leave, and which of them must be decoded for it.
+// release decides which columns are released, and which of them must be decoded for that.
 func (pl *Plan) release(b *layoutBuilder, carries bool) {
 	for i, f := range b.schema.Fields {
 		c := pl.Config.Columns.Named(f.Name)
@@ -187,7 +188,7 @@ func (pl *Plan) release(b *layoutBuilder, carries bool) {
 	}
 }
 
-// keyed has the column decoded that becomes the messages' key. It is an error if an identity
+// keyed asks for the column that becomes the messages' key. It is an error if an identity
 // column of JSON values, which may have several types, would have to be held in a column of
 // one type.
 func (pl *Plan) keyed(b *layoutBuilder) error {
@@ -205,9 +206,8 @@ func (pl *Plan) keyed(b *layoutBuilder) error {
 	return nil
 }
 
-// supposeNumbers takes a column for numbers if a mask computes with it and a text source has
-// seen no value of it: an empty file, or a column of nulls alone, is no error of the
-// configuration.
+// supposeNumbers makes a column numeric if a mask computes with it and a text source has seen
+// no value of it: an empty file, or a column of nulls only, is no error of the configuration.
 func (pl *Plan) supposeNumbers() {
 	schema := pl.Source.Schema()
 	for _, m := range pl.Config.Masks {
@@ -232,7 +232,7 @@ func formOf(masks []transform.Spec, f microdata.Field) microdata.Form {
 	return microdata.Numbers
 }
 
-// MaskPath names mask i as the configuration does.
+// MaskPath returns the path of mask i in the configuration.
 func (pl *Plan) MaskPath(i int) string {
 	if pl.paths != nil {
 		return pl.paths[i]
@@ -240,10 +240,10 @@ func (pl *Plan) MaskPath(i int) string {
 	return pl.Config.MaskPath(i)
 }
 
-// Unit is the unit that the configuration gives a column, "" where it gives none.
+// Unit returns the unit that the configuration gives a column; "" if it gives none.
 func (pl *Plan) Unit(column string) string { return pl.Config.Columns.Named(column).Unit }
 
-// layoutBuilder collects what is to be decoded, each column once in each form.
+// layoutBuilder collects the columns to be decoded, each column once in each form.
 type layoutBuilder struct {
 	schema *microdata.Schema
 	layout microdata.Layout

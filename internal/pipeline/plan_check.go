@@ -28,8 +28,8 @@ func (pl *Plan) checkColumns() error {
 	return nil
 }
 
-// checkDelimiter reports in one error that every column is missing, because the fields are cut
-// at the wrong character.
+// checkDelimiter returns one error if every column is missing because the fields are separated
+// by another character.
 func (pl *Plan) checkDelimiter() error {
 	p, schema := pl.Config, pl.Source.Schema()
 	if !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
@@ -109,7 +109,7 @@ func (pl *Plan) jsonText(j int) bool {
 	return texts != nil && texts.JSONText(j)
 }
 
-// checkRead returns an error for each column that the mask at path reads and cannot compare.
+// checkRead returns an error for each column that the mask at path reads but cannot compare.
 func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors) {
 	schema := pl.Source.Schema()
 	for _, name := range m.Params.Reads() {
@@ -127,8 +127,8 @@ func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors
 	return problems
 }
 
-// checkNumbersRead returns an error for each column that the mask at path needs numbers of, and
-// that holds others.
+// checkNumbersRead returns an error for each column that the mask at path reads as numbers but
+// that is not numeric.
 func (pl *Plan) checkNumbersRead(path string, m transform.Spec) (problems config.Errors) {
 	schema := pl.Source.Schema()
 	field, columns := transform.NumbersReadBy(m.Params)
@@ -167,12 +167,13 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 	return nil
 }
 
-// typesHint says, after a word, how a column of a source that infers types becomes numeric; ""
-// if that is not why it holds text. A column without any value counts as text, too.
+// typesHint returns a hint, after the given word, how a column of a source that infers types
+// becomes numeric; "" if that is not the reason why it is text. A column without any value is
+// text, too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
 	schema := pl.Source.Schema()
 	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
-		return "" // no text, or made text by a mask
+		return "" // not text, or made text by a mask
 	}
 	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",
 		word, pl.Config.Source.Kind, f.Name)

@@ -15,7 +15,7 @@ func ProfileSource(ctx context.Context, c connectors.SourceConfig, progress *Pro
 }
 
 // ProfilePipeline returns the numeric columns that a configuration lists, without identifiers.
-// The profile that it names may be the one to be made, and is not read.
+// The profile file that it names may be the one to be written, and is not read.
 func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress) (*assess.Profile, error) {
 	anew := *p
 	anew.Profile = ""

@@ -10,17 +10,17 @@ import (
 type Progress struct {
 	records, total atomic.Int64
 	phase          atomic.Pointer[string]
-	since          atomic.Int64 // when the counting began, in nanoseconds
+	since          atomic.Int64 // when counting began, in nanoseconds
 }
 
-// Records returns the records that the present phase has dealt with.
+// Records returns the number of records that the present phase has processed.
 func (p *Progress) Records() int64 { return p.records.Load() }
 
-// Total returns the records that there are to deal with, or -1.
+// Total returns the number of records to be processed, or -1.
 func (p *Progress) Total() int64 { return p.total.Load() }
 
-// Phase is the present step: "profile", "survey", "mask", "assess", and of a map "read",
-// "map", "rehearse".
+// Phase is the present step, such as "profile", "survey", "mask", "assess", and for a map
+// "read", "map", "rehearse".
 func (p *Progress) Phase() string {
 	if s := p.phase.Load(); s != nil {
 		return *s
@@ -28,8 +28,8 @@ func (p *Progress) Phase() string {
 	return ""
 }
 
-// Rate returns the records per second of the present phase; of "assess", which
-// comes after the last record, those of the masking.
+// Rate returns the records per second of the present phase; for "assess", which comes after the
+// last record, those of the masking.
 func (p *Progress) Rate() float64 {
 	elapsed := time.Now().UnixNano() - p.since.Load()
 	if p.phase.Load() == nil || elapsed <= 0 {
@@ -38,7 +38,7 @@ func (p *Progress) Rate() float64 {
 	return float64(p.Records()) * 1e9 / float64(elapsed)
 }
 
-// Start begins a phase of total records; -1 where nobody knows how many.
+// Start begins a phase of total records; -1 if the number is unknown.
 func (p *Progress) Start(phase string, total int64) {
 	p.records.Store(0)
 	p.total.Store(total)
@@ -46,7 +46,7 @@ func (p *Progress) Start(phase string, total int64) {
 	p.phase.Store(&phase)
 }
 
-// Measuring begins the phase after the last record, whose count it keeps.
+// Measuring begins the phase after the last record, and keeps the count of records.
 func (p *Progress) Measuring() {
 	phase := "assess"
 	p.total.Store(p.records.Load())

@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Sorted are the original values that masks need to know, by column, after Settle.
+// Sorted returns, after Settle, the sorted original values that masks need, by column.
 func (pl *Plan) Sorted() map[string][]float64 { return pl.sorted }
 
 // settleValues reads all original values of the columns for which a mask needs them, for

@@ -512,8 +512,8 @@ func TestHeapsOfOtherValues(t *testing.T) {
 	s := &seeker{column: column}
 	s.bracket.Rank, s.bracket.Count = 2, keptInBracket+1
 	s.take(movedBlock(0, make([]float64, keptInBracket)...))
-	if s.take(movedBlock(keptInBracket, tiny)); !s.lost || len(s.found) > 0 {
-		t.Errorf("seeker lost: %v, %d records kept, want true and 0", s.lost, len(s.found))
+	if s.take(movedBlock(keptInBracket, tiny)); !s.lost || len(s.records) > 0 {
+		t.Errorf("seeker lost: %v, %d records kept, want true and 0", s.lost, len(s.records))
 	}
 	if _, ok := s.holder(); ok {
 		t.Error("a lost seeker has a holder")

@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Reporter knows what a report says of a run beside its measures.
+// Reporter holds what a report says about a run in addition to its measures.
 type Reporter struct {
 	Config  *config.Pipeline
 	Version string // of the program
@@ -48,7 +48,7 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 	return rep
 }
 
-// codes are the numeric columns whose values are names of categories: the keys that the
+// codes returns the numeric columns whose values are codes of categories: the keys that the
 // configuration lists as categorical, and unmasked keys of whole numbers without a unit.
 func (r *Reporter) codes() (list []string) {
 	schema, in := r.Plan.Source.Schema(), r.Config.Assess.Intruder
@@ -65,8 +65,8 @@ func (r *Reporter) codes() (list []string) {
 	return list
 }
 
-// Judged is the Report of a release: of all records, unless it is interim, the lost ones
-// are judged too, and where the gate refuses it says why the release is withheld.
+// Judged is the Report of a release. Unless it is interim, the gate also judges unaltered
+// columns and the records in quarantine. If the gate refuses, the report gives the reason.
 func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *report.Report {
 	if !r.Interim {
 		limit, _ := maxQuarantined(r.Config.Gate)
@@ -83,8 +83,8 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	return rep
 }
 
-// rules are those that are judged. Whether respondents can be found is measured
-// once, at the end of a file job.
+// rules returns the rules that are judged. Measures about respondents are taken once, at the
+// end of a file job.
 func (r *Reporter) rules() []assess.Rule {
 	if !r.Interim {
 		return r.Config.Gate.Rules
@@ -92,7 +92,7 @@ func (r *Reporter) rules() []assess.Rule {
 	return slices.DeleteFunc(slices.Clone(r.Config.Gate.Rules), assess.Rule.Identity)
 }
 
-// WithheldBecause names the rules that do not hold.
+// WithheldBecause names the rules that failed.
 func WithheldBecause(v assess.Verdict) string {
 	var broken []string
 	for _, rule := range v.Rules {

@@ -10,15 +10,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// leastChance is the probability from which on it is said that an extreme may leave as
-// a bound.
+// leastChance is the least probability for which a remark says that an extreme value may be
+// released as a bound.
 const leastChance = 0.01
 
-// clipRemark says of a column whose last mask is a clip with what probability its least
-// and greatest original value leave as the bound itself, where the bound lies nearer to
-// them than the masks leave them on average. The probability follows from the law of the
-// masks; with λ it tells the extreme, so it belongs to the confidential report alone.
-// "" where no bound is near, and where the masks have no law.
+// clipRemark returns, for a column whose last mask is a clip, the probability with which its
+// least and greatest original values are released as the bound itself, if the bound is nearer
+// to them than the usual error. The probability follows from the law of the masks. Together
+// with λ it reveals the extreme value, so it belongs in the confidential report only. It
+// returns "" if no bound is near, or if the masks have no law.
 func (r *Reporter) clipRemark(c *assess.ColumnMeasures) string {
 	lower, upper, clips := r.lastClip(c.Name)
 	if !clips || c.Original.N == 0 {
@@ -48,7 +48,7 @@ func (r *Reporter) clipRemark(c *assess.ColumnMeasures) string {
 		". Move the bound away from the data, or use mode: redraw."
 }
 
-// lastClip returns the bounds of the last mask on a column, where that is a clip.
+// lastClip returns the bounds of the last mask on a column, if that is a clip.
 func (r *Reporter) lastClip(column string) (lower, upper float64, ok bool) {
 	for _, m := range slices.Backward(r.Config.Masks) {
 		if !slices.Contains(m.Params.Masks(), column) {
@@ -60,7 +60,8 @@ func (r *Reporter) lastClip(column string) (lower, upper float64, ok bool) {
 	return 0, 0, false
 }
 
-// usual is to how much a target is known by its own record.
+// usual returns the RMSE of an intruder who knows the index of the target's record; 0 if it
+// was not measured.
 func usual(c *assess.ColumnMeasures, target string) float64 {
 	for _, k := range c.Risk {
 		if k.Target == target && k.Knowledge == assess.KnowledgeIndex {

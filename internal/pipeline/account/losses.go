@@ -25,10 +25,10 @@ func maxQuarantined(gate config.Gate) (limit float64, stated bool) {
 	return config.MaxQuarantined, false
 }
 
-// judgeLosses holds the records that could not be masked against the greatest share
-// that the gate lets go. It adds a rule to the verdict where the configuration
-// states a limit, and where the limit that holds without it is broken. A source of
-// which no record is left is refused whatever the limit.
+// judgeLosses compares the share of records that could not be masked with the greatest share
+// that the gate allows. It adds a rule to the verdict if the configuration states a limit, or
+// if the default limit is exceeded. If no record is released, the rule fails whatever the
+// limit.
 func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	limit, stated := maxQuarantined(gate)
 	if r.Read == 0 {
@@ -55,14 +55,14 @@ func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	v.Rules = append(v.Rules, rule)
 }
 
-// percent writes a limit for a sentence, as whoever stated it would.
+// percent formats a limit for a sentence, with the digits in which it was stated.
 func percent(share float64) string {
 	text, _ := figure.StatedShare(share, 0)
 	return strings.ReplaceAll(text, "\u00a0", " ")
 }
 
-// ReasonOf is why a record is in quarantine, as it is counted: "wage: not a value of
-// type float64", or the reason alone where the whole record is malformed.
+// ReasonOf returns why a record is in quarantine, in the form in which reasons are counted:
+// "wage: not a value of type float64", or the reason alone if the whole record is malformed.
 func ReasonOf(r microdata.Reject) string {
 	if r.Column == "" {
 		return r.Reason

@@ -20,9 +20,9 @@ type Files struct {
 	alternatives           []*rumap.Map
 }
 
-// Create opens the files that the configuration asks for, so that a place where
-// none can be written is known before the first record is, and reads the map that
-// the page shows beside the release.
+// Create opens the files that the configuration asks for, so that errors of their paths are
+// found before the first record is written, and reads the map that the page shows beside the
+// release.
 func (f *Files) Create(c config.Report) error {
 	if c.Map != "" {
 		text, err := os.ReadFile(c.Map)
@@ -43,7 +43,7 @@ func (f *Files) Create(c config.Report) error {
 			return err
 		}
 		if device, err := publish.Device(path); device || err != nil {
-			return err // beside a device nothing is written
+			return err // a device has no public file beside it
 		}
 		f.publicPaths = append(f.publicPaths, config.PublicPath(path))
 		*public, err = publish.Create(config.PublicPath(path), publish.Public)
@@ -58,14 +58,14 @@ func (f *Files) Create(c config.Report) error {
 	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
 }
 
-// Write completes and syncs every file under its temporary name. Each names the
-// release by its content; nil where that is no files.
+// Write completes and syncs every file under its temporary name. Each describes the release
+// by its content, which is nil if the release is not written to files.
 func (f *Files) Write(rep *report.Report, release *publish.Content, allowed []string) error {
 	return f.write(rep, func(path string) *report.Release { return releaseOf(release, path) }, allowed)
 }
 
-// WriteCopies is Write of a report on several releases, by their number; path has {copy}
-// where it goes.
+// WriteCopies is Write for a report on several releases, in the order of their numbers; path
+// has {copy} in place of the number.
 func (f *Files) WriteCopies(rep *report.Report, path string, releases []*publish.Content, allowed []string) error {
 	return f.write(rep, func(reportPath string) *report.Release {
 		var copies []report.Release
@@ -109,9 +109,8 @@ func (f *Files) write(rep *report.Report, release func(reportPath string) *repor
 	return nil
 }
 
-// Commit names the files, the JSON report last, and returns their names. Without
-// a release there is nothing to tell the public: the public twins go, those of
-// an earlier release stay.
+// Commit gives the files their final names, the JSON report last, and returns these names.
+// Without a release the new public files are removed; those of an earlier release stay.
 func (f *Files) Commit(released bool) (paths []string, err error) {
 	if !released {
 		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {
@@ -131,7 +130,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 	return paths, nil
 }
 
-// Abort removes the files that have no final name.
+// Abort removes the files that have no final name yet.
 func (f *Files) Abort() error {
 	return abortAll(f.board, f.html, f.json, f.publicHTML, f.publicJSON)
 }
@@ -146,8 +145,8 @@ func abortAll(files ...*publish.File) error {
 	return errors.Join(errs...)
 }
 
-// releaseOf is what the report of a file says of the release: its path is that from
-// the report's folder, so that both can be moved together.
+// releaseOf returns what a report says about the release. Its path is relative to the
+// report's folder, so that both can be moved together.
 func releaseOf(c *publish.Content, reportPath string) *report.Release {
 	if c == nil {
 		return nil

@@ -9,19 +9,17 @@ type Result struct {
 	Report *report.Report
 	Files  []string // what has been given its final name, the release first
 
-	// Drained says that this was a stream without end that has ended as it was
-	// told to.
+	// Drained says that a stream without end was told to end, and has ended.
 	Drained bool
-	// Cut says that this was a stream with an end that was told to stop before it
-	// had come to it.
+	// Cut says that a stream with an end was told to stop before that end.
 	Cut bool
-	// Held says that this was a stream with an end, at which records were held back.
+	// Held says that a stream with an end was holding records back when it ended.
 	Held bool
 }
 
-// Refused reports whether the gate withheld the release, or what was read last of
-// a stream with an end. A stream that alerts, and one without end that holds
-// records back, has done what it was told to.
+// Refused reports whether the gate withheld the release, or held back the last records of a
+// stream with an end. A stream that only alerts, or one without end that holds records back,
+// has done what its configuration says and is not refused.
 func (r *Result) Refused() bool { return r.Report.Withheld != "" || r.Held }
 
 // Quarantined returns how many records could not be masked.

@@ -12,11 +12,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
-// SnapshotInterval is how often a snapshot is emitted where the configuration
-// says where to and not how often.
+// SnapshotInterval is the time between snapshots if the configuration names a destination
+// but no interval.
 const SnapshotInterval = 30 * time.Second
 
-// LogSnapshot writes a line for each masked column: what holds for the whole so far.
+// LogSnapshot writes a log line for each masked column, about all records so far.
 func LogSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
 	for _, c := range rep.Columns {
 		if !c.Masked {

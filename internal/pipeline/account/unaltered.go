@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// unaltered are the masked columns of texts of which a whole release has every value as it was. Suppression
-// is to leave them so where no combination is rare. Of a stream, which has no end, it is not told.
+// unaltered returns the masked text columns whose released values are all equal to the original. Columns
+// of suppression are omitted, which changes nothing if no combination is rare; so are streams and snapshots.
 func (r *Reporter) unaltered() []string {
 	if r.Interim || r.Config.Streaming() {
 		return nil
@@ -25,8 +25,8 @@ func (r *Reporter) unaltered() []string {
 	})
 }
 
-// judgeUnaltered refuses a release whose masks have left every value of a sensitive column of texts as it is, by
-// chance or as there was nothing to do, as the law of the masks does for numbers.
+// judgeUnaltered fails a release in which all values of a sensitive text column are equal to the original, be it
+// by chance or because the masks had nothing to change. For numeric columns the law of the masks decides this.
 func judgeUnaltered(v *assess.Verdict, p *config.Pipeline, unaltered []string) {
 	if !p.Gate.Judges() {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// warnings are what the steward should know before the release is used: columns
-// of which too many values are the original, and masks that have changed nothing.
+// warnings returns what the data steward should know before the release is used: for example columns
+// with too many unchanged values, and masks that changed nothing.
 func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list []string) {
 	for i := range m.Columns {
 		if w := m.Columns[i].UnchangedWarning(); w != "" {
@@ -45,9 +45,9 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	return list
 }
 
-// remark says at each column where the draws of this release came out far worse than a
-// rule, which is chance and no warning, as another key has other draws; and where a clip
-// may give an extreme away.
+// remark adds to each column a remark if the draws of this release turned out far worse than
+// a rule requires, and if a clip may reveal an extreme value. The former is not a warning: it
+// is chance, and another key has other draws.
 func (r *Reporter) remark(m *assess.Measures) {
 	for _, rule := range r.rules() {
 		c := m.Column(rule.Column)
@@ -62,8 +62,8 @@ func (r *Reporter) remark(m *assess.Measures) {
 	}
 }
 
-// hasValues reports whether any of the columns has a value to be masked. Of those
-// that are not assessed nothing is known.
+// hasValues reports whether any of the columns has a value to be masked. It is true for
+// columns that are not assessed, of which nothing is known.
 func hasValues(m *assess.Measures, columns []string) bool {
 	for _, name := range columns {
 		if c := m.Column(name); c == nil || c.Original.N > 0 {

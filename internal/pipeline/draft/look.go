@@ -99,14 +99,14 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 // Seen says how many records of a source were looked at, and how many of them cannot be
 // read.
 func (l *Look) Seen(of string) string {
-	seen := fmt.Sprintf("all %d records%s", l.Records, of)
+	text := fmt.Sprintf("all %d records%s", l.Records, of)
 	if !l.All {
-		seen = fmt.Sprintf("the first %d records%s", l.Records, of)
+		text = fmt.Sprintf("the first %d records%s", l.Records, of)
 	}
 	if l.Broken > 0 {
-		seen += fmt.Sprintf(", %d of which cannot be read so: `sdlfilter preview` says why", l.Broken)
+		text += fmt.Sprintf(", %d of which cannot be read so: `sdlfilter preview` says why", l.Broken)
 	}
-	return seen
+	return text
 }
 
 // view is the scratch of one column.

@@ -17,7 +17,7 @@ func statisticsOf(t *testing.T, objects ...string) *member {
 	t.Helper()
 	root := new(member)
 	for _, o := range objects {
-		if err := root.see([]byte(o)); err != nil {
+		if err := root.addObject([]byte(o)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestMembersBecomeColumns(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{"", "[1]", "3", `{"a"`, `{"a":`, `{"a":1,`, `{"a":1,"b":}`} {
-		if new(member).see([]byte(broken)) == nil {
+		if new(member).addObject([]byte(broken)) == nil {
 			t.Errorf("%q is accepted as an object", broken)
 		}
 	}

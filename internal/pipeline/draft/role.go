@@ -65,14 +65,14 @@ func (l *Look) GuessRole(c *Column) Guess {
 	if c.Values == 0 {
 		return Guess{microdata.Other, "no record has a value", true}
 	}
-	seen := c.describe()
+	description := c.describe()
 	telling := c.Values >= someRecords && (c.Capped || c.share() >= nearlyAll)
 	for i, n := range rolesByName {
 		word := match(byRole[i], c.Field.Name)
 		if word == "" {
 			continue
 		}
-		why := fmt.Sprintf("its name says %s (%q); %s", n.what, word, seen)
+		why := fmt.Sprintf("its name says %s (%q); %s", n.what, word, description)
 		switch {
 		case n.role == microdata.Identifier && !telling && c.Distinct <= fewValues && c.Values > 10*c.Distinct:
 			continue // the word is part of another name: state_id, house
@@ -86,17 +86,17 @@ func (l *Look) GuessRole(c *Column) Guess {
 	few := c.Distinct <= fewValues && c.Values >= 10*c.Distinct
 	switch {
 	case temporal(c.Field.Type):
-		return Guess{microdata.Key, "a date or time: " + seen, false}
+		return Guess{microdata.Key, "a date or time: " + description, false}
 	case c.Field.Numeric() && few && c.Decimals == 0:
-		return Guess{microdata.Key, "few different values, such as a code: " + seen, true}
+		return Guess{microdata.Key, "few different values, such as a code: " + description, true}
 	case c.Field.Numeric() && telling && c.Decimals == 0 && !c.Negative && c.numbering():
-		return Guess{microdata.Identifier, "it tells records apart as a running number or a code does: " + seen, true}
+		return Guess{microdata.Identifier, "it tells records apart as a running number or a code does: " + description, true}
 	case c.Field.Numeric():
-		return Guess{microdata.Sensitive, "a quantity: " + seen, true}
+		return Guess{microdata.Sensitive, "a quantity: " + description, true}
 	case few:
-		return Guess{microdata.Key, "a classification: " + seen, false}
+		return Guess{microdata.Key, "a classification: " + description, false}
 	}
-	return Guess{microdata.Identifier, "text that differs between records: " + seen, true}
+	return Guess{microdata.Identifier, "text that differs between records: " + description, true}
 }
 
 func match(words *regexp.Regexp, name string) string {

@@ -69,12 +69,12 @@ func formatOf(c *kafka.SourceConfig) string {
 
 // member is what was seen of one member of JSON objects.
 type member struct {
-	name     string // dotted within nested objects
-	numbers  int
-	others   int // values that are neither numbers nor null
-	nested   int // objects
-	seen     int // times that it was there
-	children []*member
+	name        string // dotted within nested objects
+	numbers     int
+	others      int // values that are neither numbers nor null
+	nested      int // objects
+	occurrences int // times that it was there
+	children    []*member
 }
 
 // membersOf finds the members of the first messages of topics, which hold JSON objects,
@@ -82,31 +82,31 @@ type member struct {
 // names may be data.
 func membersOf(ctx context.Context, c *kafka.SourceConfig) (columns []connectors.DeclaredColumn, rare int, err error) {
 	root := &member{}
-	seen, objects := 0, 0
+	messages, objects := 0, 0
 	err = c.Peek(ctx, peeked, func(value []byte) {
-		seen++
-		if root.see(value) == nil {
+		messages++
+		if root.addObject(value) == nil {
 			objects++
 		}
 	})
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case seen == 0:
+	case messages == 0:
 		return nil, 0, errors.New("the topic holds no message to look at")
 	case objects == 0:
 		return nil, 0, errors.New("no message that was looked at is a JSON object; say --format avro or protobuf, with --registry")
 	}
 	all := len(root.children)
-	root.children = slices.DeleteFunc(root.children, func(m *member) bool { return 20*m.seen < objects })
+	root.children = slices.DeleteFunc(root.children, func(m *member) bool { return 20*m.occurrences < objects })
 	if len(root.children) == 0 {
 		return nil, 0, errors.New("the messages that were looked at have no member in common that could be a column")
 	}
 	return root.columns(nil), all - len(root.children), nil
 }
 
-// see takes the members of an object.
-func (m *member) see(object []byte) error {
+// addObject takes the members of an object.
+func (m *member) addObject(object []byte) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return errors.New("is no object")
@@ -121,7 +121,7 @@ func (m *member) see(object []byte) error {
 		if err := d.Decode(&value); err != nil {
 			return err
 		}
-		m.child(name).take(value)
+		m.child(name).addValue(value)
 	}
 	return nil
 }
@@ -138,13 +138,13 @@ func (m *member) child(name string) *member {
 	return m.children[len(m.children)-1]
 }
 
-func (m *member) take(value json.RawMessage) {
-	m.seen++
+func (m *member) addValue(value json.RawMessage) {
+	m.occurrences++
 	switch value[0] {
 	case 'n': // null
 	case '{':
 		m.nested++
-		_ = m.see(value) // it has been read as JSON already
+		_ = m.addObject(value) // it has been read as JSON already
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		m.numbers++
 	default:
@@ -168,5 +168,5 @@ func (m *member) columns(list []connectors.DeclaredColumn) []connectors.Declared
 // keyed reports whether an object looks like a mapping from keys that are data: many
 // members, or ones that few of the objects have. Their names may be respondents' values.
 func (m *member) keyed() bool {
-	return len(m.children) > 50 || slices.ContainsFunc(m.children, func(c *member) bool { return 20*c.seen < m.nested })
+	return len(m.children) > 50 || slices.ContainsFunc(m.children, func(c *member) bool { return 20*c.occurrences < m.nested })
 }

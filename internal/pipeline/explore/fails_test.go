@@ -103,7 +103,7 @@ func TestLinesOfASearch(t *testing.T) {
 		m.Points = append(m.Points, rumap.Point{Admissible: []bool{false, true, true, true, true, false, true}[i]})
 	}
 	open := g.brackets(m, lines)
-	if len(open) != 2 || open[0].held != 2 || open[0].broken != 1 || !slices.Equal(open[0].rest, []float64{7}) || open[1].held != 2 || open[1].broken != 3 || !slices.Equal(open[1].rest, []float64{8}) {
+	if len(open) != 2 || open[0].admissible != 2 || open[0].inadmissible != 1 || !slices.Equal(open[0].rest, []float64{7}) || open[1].admissible != 2 || open[1].inadmissible != 3 || !slices.Equal(open[1].rest, []float64{8}) {
 		t.Errorf("the brackets are %+v", open)
 	}
 	// The order of a grid: by strategy, by the other axes, by the varied value.
@@ -124,14 +124,14 @@ func TestLinesOfASearch(t *testing.T) {
 	// none if the ends are close enough.
 	g.strategies[0].Axes[0].Whole = true
 	for b, want := range map[[2]float64]float64{{4, 9}: 7, {9, 4}: 7, {4, 5}: -1, {4, 6}: 5} {
-		v, further := g.middle(bracket{held: b[0], broken: b[1]})
+		v, further := g.middle(bracket{admissible: b[0], inadmissible: b[1]})
 		if further != (want > 0) || further && v != want {
 			t.Errorf("the middle of %v is %v (further: %v), want %v", b, v, further, want)
 		}
 	}
 	g.strategies[0].Axes[0].Whole = false
 	for b, want := range map[[2]float64]float64{{1, 2}: 1.5, {2, 1}: 1.5, {100, 101}: -1, {100, 101.2}: 100.6, {1, 1.33333}: 1.167} {
-		v, further := g.middle(bracket{held: b[0], broken: b[1]})
+		v, further := g.middle(bracket{admissible: b[0], inadmissible: b[1]})
 		if further != (want > 0) || further && v != want {
 			t.Errorf("the middle of %v is %v (further: %v), want %v", b, v, further, want)
 		}

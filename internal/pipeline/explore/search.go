@@ -20,9 +20,9 @@ const probes = 9
 // bracket is a stretch of one strategy's first axis, the others held, at one end
 // of which the rules hold and at the other they do not.
 type bracket struct {
-	strategy     int
-	rest         []float64
-	held, broken float64
+	strategy                 int
+	rest                     []float64
+	admissible, inadmissible float64
 }
 
 // search adds to the map the places that lead to the boundary of what the rules
@@ -59,9 +59,9 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 		m.Judge()
 		for i := range open {
 			if v := round[i].values[0]; g.admissible(m, round[i]) {
-				open[i].held = v
+				open[i].admissible = v
 			} else {
-				open[i].broken = v
+				open[i].inadmissible = v
 			}
 		}
 	}
@@ -92,10 +92,10 @@ func (g *grid) brackets(m *rumap.Map, lines [][]place) (open []bracket) {
 	for _, line := range lines {
 		for i := 1; i < len(line); i++ {
 			a, b := line[i-1], line[i]
-			switch held, next := g.admissible(m, a), g.admissible(m, b); {
-			case held && !next:
+			switch before, after := g.admissible(m, a), g.admissible(m, b); {
+			case before && !after:
 				open = append(open, bracket{a.strategy, a.values[1:], a.values[0], b.values[0]})
-			case !held && next:
+			case !before && after:
 				open = append(open, bracket{a.strategy, a.values[1:], b.values[0], a.values[0]})
 			}
 		}
@@ -134,7 +134,7 @@ func (g *grid) sort(m *rumap.Map) {
 // enough to each other.
 func (g *grid) middle(b bracket) (v float64, further bool) {
 	axis := g.strategies[b.strategy].Axes[0]
-	lo, hi := min(b.held, b.broken), max(b.held, b.broken)
+	lo, hi := min(b.admissible, b.inadmissible), max(b.admissible, b.inadmissible)
 	if hi-lo <= accuracy*max(math.Abs(lo), math.Abs(hi)) {
 		return 0, false
 	}

@@ -53,9 +53,9 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 	if err != nil {
 		return nil, err
 	}
-	out := &Attacked{Malformed: original.bad}
+	out := &Attacked{Malformed: original.malformed}
 	if a.Released != nil {
-		out.Malformed += released.bad
+		out.Malformed += released.malformed
 	}
 	rows, err := original.matched(released, a.ID != "" && a.Released != nil)
 	if err != nil {

@@ -258,9 +258,9 @@ func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *
 
 // indexed is released records by their identity.
 type indexed struct {
-	rows   map[string]int
-	values [][]float64 // by column, NaN where there is none
-	seen   []bool      // an original record has that identity
+	rows    map[string]int
+	values  [][]float64 // by column, NaN where there is none
+	matched []bool      // an original record has that identity
 }
 
 // index reads all records of a file.
@@ -272,7 +272,7 @@ func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 			return nil, err
 		}
 		if n == 0 {
-			x.seen = make([]bool, len(x.rows))
+			x.matched = make([]bool, len(x.rows))
 			return x, nil
 		}
 		ids := b.block.Columns[columns].Array
@@ -313,10 +313,10 @@ func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
 			a.block.Reject(i, "", "has no released record")
 			continue
 		}
-		if x.seen[row] {
+		if x.matched[row] {
 			return unmatched, repeated(a, i)
 		}
-		x.seen[row] = true
+		x.matched[row] = true
 		for j := range columns {
 			setOrNull(&a.block.Columns[j].Released, i, a.block.N, x.values[j][row])
 		}

@@ -21,12 +21,12 @@ import (
 
 // table is columns of a file in memory.
 type table struct {
-	n       int
-	numbers [][]float64 // by column asked for, NaN where there is no value
-	codes   [][]int32   // by category asked for, −1 where there is no value
-	row     map[string]int
-	ids     []string
-	bad     int // malformed records: they are there, without values
+	n         int
+	numbers   [][]float64 // by column asked for, NaN where there is no value
+	codes     [][]int32   // by category asked for, −1 where there is no value
+	row       map[string]int
+	ids       []string
+	malformed int // malformed records: they are there, without values
 }
 
 // category numbers the values of a column, for all files that have it: numbers by
@@ -173,7 +173,7 @@ func (h *table) add(b *microdata.Block, categories []*category) {
 		h.codes[j] = c.add(h.codes[j], &b.Columns[len(h.numbers)+j], b.N)
 	}
 	for _, r := range b.Rejects {
-		h.bad++
+		h.malformed++
 		for j := range h.numbers {
 			h.numbers[j][h.n+r.Row] = math.NaN()
 		}

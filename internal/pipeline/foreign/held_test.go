@@ -79,8 +79,8 @@ func TestWhatIsHeldOfAFile(t *testing.T) {
 		h.n += b.N
 	}
 	want, codes := []float64{1, math.NaN(), math.NaN(), math.NaN(), 5, math.NaN(), math.NaN(), 8}, []int32{0, 1, -1, 1, 0, 1, -1, 1}
-	if !slices.EqualFunc(h.numbers[0], want, func(a, b float64) bool { return a == b || a != a && b != b }) || !slices.Equal(h.codes[0], codes) || h.bad != 2 {
-		t.Errorf("the table has the numbers %v, the codes %v and %d malformed records, want 2 malformed", h.numbers[0], h.codes[0], h.bad)
+	if !slices.EqualFunc(h.numbers[0], want, func(a, b float64) bool { return a == b || a != a && b != b }) || !slices.Equal(h.codes[0], codes) || h.malformed != 2 {
+		t.Errorf("the table has the numbers %v, the codes %v and %d malformed records, want 2 malformed", h.numbers[0], h.codes[0], h.malformed)
 	}
 }
 

@@ -447,7 +447,7 @@ func TestPageOfNoPartition(t *testing.T) {
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	clear(b.ledgers)
 	rep := b.report(report.Records{}, &assess.Measures{})
-	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.shown == nil {
+	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.pageUpdate == nil {
 		t.Errorf("show returns %v, or there is nothing to show", err)
 	}
 }

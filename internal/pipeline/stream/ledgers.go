@@ -20,7 +20,7 @@ import (
 // nothing to assess it holds the number of records since the start alone.
 type keptLedger struct {
 	*ledger.Ledger                     // nil where there is nothing to assess
-	held           *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
+	heldPairs      *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
 	whole, delta   report.Records      // without a ledger
 	reasons        reasons             // of the records in quarantine
 }
@@ -28,7 +28,7 @@ type keptLedger struct {
 const manifestEntry = "files"
 
 // add takes a masked block of the open transaction.
-func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
+func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
 	if k.Ledger != nil {
 		k.reasons.add(b, k.Next())
 	} else {
@@ -37,20 +37,20 @@ func (k *keptLedger) add(b *microdata.Block, held bool) (err error) {
 	switch {
 	case k.Ledger == nil:
 		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)), LeftOut: int64(b.LeftOut())}
-		if held {
+		if holding {
 			r.Released, r.Held = 0, r.Released
 		}
 		k.delta = sum(k.delta, r)
-	case !held:
+	case !holding:
 		k.Ledger.Add(b)
 	default:
 		k.AddHeld(b)
-		if k.held == nil {
-			if k.held, err = k.Whole().Delta(); err != nil {
+		if k.heldPairs == nil {
+			if k.heldPairs, err = k.Whole().Delta(); err != nil {
 				return err
 			}
 		}
-		k.held.Add(b)
+		k.heldPairs.Add(b)
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 	switch {
 	case !open:
 		return []*assess.Accumulator{k.Whole()}
-	case k.held != nil:
-		return []*assess.Accumulator{k.Whole(), k.held}
+	case k.heldPairs != nil:
+		return []*assess.Accumulator{k.Whole(), k.heldPairs}
 	}
 	return []*assess.Accumulator{k.Whole(), k.Delta()}
 }
@@ -91,7 +91,7 @@ func (k *keptLedger) openCounts() (r report.Records) {
 }
 
 func (k *keptLedger) commit() {
-	k.whole, k.delta, k.held = sum(k.whole, k.delta), report.Records{}, nil
+	k.whole, k.delta, k.heldPairs = sum(k.whole, k.delta), report.Records{}, nil
 	k.reasons.commit()
 	if k.Ledger != nil {
 		k.Commit()
@@ -99,7 +99,7 @@ func (k *keptLedger) commit() {
 }
 
 func (k *keptLedger) rollback() {
-	k.delta, k.held = report.Records{}, nil
+	k.delta, k.heldPairs = report.Records{}, nil
 	k.reasons.rollback()
 	if k.Ledger != nil {
 		k.Rollback()

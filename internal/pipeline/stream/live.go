@@ -13,7 +13,7 @@ const liveEntry = "live"
 // keepLive adds to the open transaction what the page will have shown once it is
 // committed.
 func (s *stream) keepLive(ctx context.Context) error {
-	state, err := s.options.Monitor.State(s.snapshots.shown, s.fingerprint)
+	state, err := s.options.Monitor.State(s.snapshots.pageUpdate, s.fingerprint)
 	if err != nil || len(state) == 0 {
 		return err
 	}

@@ -21,9 +21,9 @@ func TestSnapshotsAreShownOnce(t *testing.T) {
 	rep := &report.Report{Name: "s"}
 	rep.SetMeasures(&assess.Measures{})
 	before := time.Now()
-	n.shown = m.Reduce(rep)
-	if err := n.committed(); err != nil || !m.HasSnapshot() || n.shown != nil || n.live.Before(before) {
-		t.Errorf("the page has a snapshot: %v, a report is left to show: %v, live since %v, error %v", m.HasSnapshot(), n.shown != nil, n.live, err)
+	n.pageUpdate = m.Reduce(rep)
+	if err := n.committed(); err != nil || !m.HasSnapshot() || n.pageUpdate != nil || n.live.Before(before) {
+		t.Errorf("the page has a snapshot: %v, a report is left to show: %v, live since %v, error %v", m.HasSnapshot(), n.pageUpdate != nil, n.live, err)
 	}
 	shown := n.live
 	if err := n.committed(); err != nil || n.live != shown {
@@ -43,8 +43,8 @@ func TestNothingIsShownBetweenTimes(t *testing.T) {
 		}
 		before := n.live
 		b.feed(0, 50)
-		if err := n.emit(t.Context()); err != nil || n.pending != nil || n.shown != nil || n.live != before {
-			t.Errorf("page %v: report to show: %v, pending snapshot: %v, error %v; want none", page, n.shown != nil, n.pending != nil, err)
+		if err := n.emit(t.Context()); err != nil || n.pending != nil || n.pageUpdate != nil || n.live != before {
+			t.Errorf("page %v: report to show: %v, pending snapshot: %v, error %v; want none", page, n.pageUpdate != nil, n.pending != nil, err)
 		}
 		if pending := n.stream.counts().Read - n.before.Read; pending != 50 {
 			t.Errorf("page %v: %d records wait for the next snapshot, want 50", page, pending)

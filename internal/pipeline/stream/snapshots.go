@@ -24,7 +24,7 @@ import (
 type streamSnapshots struct {
 	stream   *stream
 	options  assess.Options
-	wanted   bool // a snapshot goes somewhere
+	emits    bool // a snapshot goes somewhere
 	records  int64
 	interval time.Duration
 
@@ -34,9 +34,9 @@ type streamSnapshots struct {
 	taken        int64
 	live         time.Time // when the live page was last served
 
-	pending *report.Report // of the transaction that is being committed
-	line    []byte         // the same as text
-	shown   *monitor.Shown // for the live page alone
+	pending    *report.Report // of the transaction that is being committed
+	line       []byte         // the same as text
+	pageUpdate *monitor.Shown // for the live page alone
 
 	files  []*os.File
 	topics []string
@@ -53,7 +53,7 @@ const (
 func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
 	a := f.config.Assess
 	n := &streamSnapshots{
-		stream: s, options: f.assessed, wanted: len(a.Emit) > 0 && f.measures,
+		stream: s, options: f.assessed, emits: len(a.Emit) > 0 && f.measures,
 		records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now(),
 	}
 	if n.records == 0 && n.interval == 0 {
@@ -85,7 +85,7 @@ func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
 
 // fresh begins a new window.
 func (n *streamSnapshots) fresh() (err error) {
-	if !n.wanted {
+	if !n.emits {
 		return nil
 	}
 	if n.window, err = n.empty(); err != nil {
@@ -101,14 +101,14 @@ func (n *streamSnapshots) empty() (*assess.Accumulator, error) {
 
 // add takes the pairs of a block of the open transaction.
 func (n *streamSnapshots) add(b *microdata.Block) {
-	if n.wanted && !n.stream.holding {
+	if n.emits && !n.stream.holding {
 		n.open.Add(b)
 	}
 }
 
 // due reports whether the next commit should emit a snapshot.
 func (n *streamSnapshots) due() bool {
-	if !n.wanted {
+	if !n.emits {
 		return false
 	}
 	pending := n.stream.counts().Read - n.before.Read
@@ -172,7 +172,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 
 // show prepares what the live page shows after the commit, and keeps it with the transaction.
 func (n *streamSnapshots) show(ctx context.Context, rep *report.Report) error {
-	n.shown = n.stream.options.Monitor.Reduce(rep)
+	n.pageUpdate = n.stream.options.Monitor.Reduce(rep)
 	return n.stream.keepLive(ctx)
 }
 
@@ -186,11 +186,11 @@ func (n *streamSnapshots) windowOptions() assess.Options {
 
 // committed writes the snapshot that was taken with the transaction.
 func (n *streamSnapshots) committed() error {
-	if n.shown != nil {
-		n.stream.options.Monitor.Show(n.shown)
-		n.live, n.shown = time.Now(), nil
+	if n.pageUpdate != nil {
+		n.stream.options.Monitor.Show(n.pageUpdate)
+		n.live, n.pageUpdate = time.Now(), nil
 	}
-	if !n.wanted {
+	if !n.emits {
 		return nil
 	}
 	if n.pending == nil {
@@ -217,8 +217,8 @@ func (n *streamSnapshots) committed() error {
 
 // rollback drops what belongs to a transaction that is not committed.
 func (n *streamSnapshots) rollback() error {
-	n.pending, n.shown = nil, nil
-	if !n.wanted {
+	n.pending, n.pageUpdate = nil, nil
+	if !n.emits {
 		return nil
 	}
 	var err error

@@ -179,11 +179,11 @@ func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err e
 	if err := f.settle(ctx, f.source, p.Sink.Config.Carries(f.source), s.key, s.options.Progress); err != nil {
 		return f, err
 	}
-	held := ""
+	heldTopic := ""
 	if p.Gate.Hold != nil {
-		held = p.Gate.Hold.Topic
+		heldTopic = p.Gate.Hold.Topic
 	}
-	if err := s.kafka.Beside(ctx, pipeline.AlsoWritten(p), held); err != nil {
+	if err := s.kafka.Beside(ctx, pipeline.AlsoWritten(p), heldTopic); err != nil {
 		return f, fmt.Errorf("quarantine, assess.emit, gate.hold: %w", err)
 	}
 	if f.outlet, err = s.newOutlet(ctx, &f); err != nil {

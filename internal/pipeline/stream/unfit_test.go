@@ -37,7 +37,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
 		t.Errorf("judge returns refused %v and error %v, want an error", refused, err)
 	}
-	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil || b.snapshots.shown != nil {
+	if err := b.snapshots.emit(t.Context()); err == nil || b.snapshots.pending != nil || b.snapshots.pageUpdate != nil {
 		t.Errorf("emit returns %v, or leaves a snapshot", err)
 	}
 	if rep, err := b.wholeReport(t.Context()); err == nil || rep != nil {

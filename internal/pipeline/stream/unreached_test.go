@@ -295,7 +295,7 @@ func TestWhenASnapshotIsDue(t *testing.T) {
 		n.records = records
 		due(want, fmt.Sprintf("one record of %d", records))
 	}
-	n.records, n.interval, n.wanted = 1, time.Minute, false
+	n.records, n.interval, n.emits = 1, time.Minute, false
 	due(false, "nothing is wanted")
 }
 
@@ -314,7 +314,7 @@ func TestSnapshotsThatCannotBeOpened(t *testing.T) {
 		}
 		p.Assess.Emit = []config.Emit{good}
 		n, err := newStreamSnapshots(b.stream, &f)
-		if err != nil || len(n.files) != 1 || !n.wanted || n.interval <= 0 {
+		if err != nil || len(n.files) != 1 || !n.emits || n.interval <= 0 {
 			t.Fatalf("with the valid output alone: error %v, or not one file, or no interval", err)
 		}
 		saysAll(t, "close", n.close())

@@ -28,8 +28,8 @@ type records struct {
 	keyID  string
 	keys   *perturb.Keys // of records and cells, where tables need them
 
-	windowed bool          // the records are a window's: how many there are is known to everybody
-	seen     *atomic.Int64 // records of all passes
+	windowed    bool          // the records are a window's: how many there are is known to everybody
+	recordCount *atomic.Int64 // records of all passes
 
 	layout   microdata.Layout
 	index    map[microdata.Want]int
@@ -44,7 +44,7 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 
 // openSpans is open of some stretches of topics; without stretches it is open.
 func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, spans []connectors.Span) (*records, error) {
-	r := &records{config: t, windowed: spans != nil, seen: new(atomic.Int64), index: map[microdata.Want]int{}}
+	r := &records{config: t, windowed: spans != nil, recordCount: new(atomic.Int64), index: map[microdata.Want]int{}}
 	var err error
 	if t.Pipeline == "" {
 		if r.source, err = pipeline.OpenSource(ctx, &config.Pipeline{Name: t.Name, Source: t.Source}); err != nil {
@@ -204,7 +204,7 @@ func (r *records) pass(ctx context.Context, name string, progress *pipeline.Prog
 			return work(p.Block)
 		},
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-			r.seen.Add(int64(p.Block.N))
+			r.recordCount.Add(int64(p.Block.N))
 			progress.Add(p.Block.N)
 			return nil
 		}},

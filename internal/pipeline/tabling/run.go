@@ -85,7 +85,7 @@ func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.windowed && s.passes() && r.seen.Load() == 0 {
+	if r.windowed && s.passes() && r.recordCount.Load() == 0 {
 		return nil, nil, errNoRecords
 	}
 	dimensions, err := r.dimensions(s)
