@@ -22,8 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Run applies the masks of a configuration to its source, as a run would, and
-// lets the intruder of the keys at what would be released. Nothing is written.
+// Run applies the masks of a configuration to its source, as a run would, and runs the
+// configured intruder on what would be released. It writes nothing.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.Result, attack.Data, error) {
 	var none attack.Data
 	ctx, o = o.Ready(ctx)
@@ -50,7 +50,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 	return onPairs(ctx, pl, chain, acc.Pairs())
 }
 
-// masked runs the masks over the source and takes in the pairs.
+// masked applies the masks to the source and collects the pairs of original and released values.
 func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src connectors.Source, key keystream.Key) (*assess.Accumulator, *pipeline.Plan, *transform.Chain, error) {
 	pl, err := pipeline.NewPlan(p, src, true)
 	if err != nil {
@@ -96,13 +96,13 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 	return acc, pl, chain, nil
 }
 
-// Judged are the parts of the intruder that the gate judges by, as assess.intruder
-// names them.
+// Judged lists the parts of the intruder whose results the gate judges, with their names in
+// assess.intruder.
 var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute", "utility"}
 
-// Some lets parts of the configured intruder, those of Judged that are named, at pairs
-// that masks have made of a sample, and returns what it finds; nil where
-// the configuration asks for none of them. The chain is that which has made them.
+// Some runs parts of the configured intruder, named as in Judged, on pairs that masks have made
+// of a sample. It returns the result, or nil if the configuration asks for none of the parts.
+// The chain is the one that made the pairs.
 func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*attack.Result, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)
@@ -138,7 +138,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 	return r, nil
 }
 
-// onPairs lets the intruder at the pairs of a release.
+// onPairs runs the intruder on the pairs of a release.
 func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) (*attack.Result, attack.Data, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)
@@ -191,8 +191,8 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 	return d
 }
 
-// categoriesOf returns the categories of a column: where a mask changes it, those of the
-// original and those of the release, under codes that both share.
+// categoriesOf returns the categories of a column. If a mask changes it, they are those of the
+// original and of the release, with common codes.
 func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.CategoricalColumn {
 	index := pl.Intruder.Index[name]
 	var original, released []float64
@@ -211,8 +211,8 @@ func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.Categor
 	return attack.CategoricalColumn{Name: name, Original: both[:n:n], Released: both[n:], Code: codesOf(values, both)}
 }
 
-// codesOf returns what finds the code of a category by its text, among values that stand for
-// categories: the number that it is, or the one that stands for a text.
+// codesOf returns a function that finds the code of a category by its text. values are the
+// numbers that represent the categories: the number itself, or the CategoryCode of a text.
 func codesOf(values []float64, codes []int32) func(text string) (int32, bool) {
 	of := sync.OnceValue(func() map[float64]int32 {
 		of := map[float64]int32{}
@@ -233,8 +233,8 @@ func codesOf(values []float64, codes []int32) func(text string) (int32, bool) {
 	}
 }
 
-// optionsOf says what the configuration asks: linkage and uniqueness where
-// there are keys for them and no part is named.
+// optionsOf returns the parts of the attack that the configuration asks for. If it names no
+// part, these are linkage and uniqueness, as far as there are keys for them.
 func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	in := pl.Config.Assess.Intruder
 	if in == nil {
@@ -253,7 +253,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
 		options := defaultUniqueness()
 		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Categorical) > pipeline.MostForSUDA2 {
-			options.SUDA2 = nil // not asked for, and of so many keys it takes long
+			options.SUDA2 = nil // not requested, and slow with so many keys
 		}
 		if u != nil {
 			options.Alpha, options.K = u.Alpha, u.K
@@ -294,8 +294,8 @@ func defaultUniqueness() *uniqueness.Options {
 	return &o
 }
 
-// counting is what rules are about: frequencies and individual risks, not the scores of
-// special uniques, which take longest. Of nil it is nil.
+// counting returns the options without the scores of special uniques (SUDA2), which take the
+// most time and which no rule is about. For nil it returns nil.
 func counting(o *uniqueness.Options) *uniqueness.Options {
 	if o == nil {
 		return nil
@@ -305,9 +305,9 @@ func counting(o *uniqueness.Options) *uniqueness.Options {
 	return &only
 }
 
-// publishedMoments are what whoever inverts the masks may have been told: mean and
-// SD of the original, which users can estimate or are told elsewhere. An inversion
-// that needs them is one that must not succeed.
+// publishedMoments returns what an intruder who inverts the masks may know: mean and SD of the
+// original, which users can estimate or may find elsewhere. An inversion that needs them must
+// not succeed either.
 func publishedMoments(pl *pipeline.Plan, d *attack.Data) inversion.Published {
 	known := inversion.Published{Moments: map[string]inversion.Moments{}}
 	if d.Records == 0 && transform.NeedsWindow(pl.Config.Masks) {
@@ -322,8 +322,8 @@ func publishedMoments(pl *pipeline.Plan, d *attack.Data) inversion.Published {
 	return known
 }
 
-// bayesOf says what the Bayesian intruder knows: by d1 bias and noise that the masks
-// put on each key, unless the configuration says them.
+// bayesOf returns what the Bayesian intruder knows. With knowledge d1 these are the bias and the
+// noise of each key, from the masks or from the configuration; with d2, priors of them.
 func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intruder.Options, error) {
 	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population}
 	for _, j := range d.Linked {
@@ -362,8 +362,8 @@ func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intru
 	return o, nil
 }
 
-// covarianceOf is the covariance matrix of the keys' noise where a mask correlates that of two
-// of them; nil where none does.
+// covarianceOf returns the covariance matrix of the keys' noise if a mask correlates the noise
+// of two of them, else nil.
 func covarianceOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data, keys []intruder.Key) [][]float64 {
 	var covariance [][]float64
 	for _, m := range pl.Config.Masks {
@@ -390,7 +390,7 @@ func covarianceOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data, ke
 	return covariance
 }
 
-// diagonal is the covariance matrix of noise drawn apart.
+// diagonal returns the covariance matrix of independent noise.
 func diagonal(keys []intruder.Key) [][]float64 {
 	s := make([][]float64, len(keys))
 	for j, key := range keys {
@@ -400,7 +400,7 @@ func diagonal(keys []intruder.Key) [][]float64 {
 	return s
 }
 
-// ends are the least and the greatest value.
+// ends returns the least and the greatest value.
 func ends(values []float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -414,11 +414,10 @@ func ends(values []float64) (low, high float64) {
 	return low, high
 }
 
-// impliedNoise returns φ and σ of z = xθ + ε of a column under the masks: of several
-// biases E θ² multiply, of several noises the variances add, a bias after a noise
-// multiplies it as well, and rounding to a step h adds h²/12. Tiers, truncation
-// and swaps are not in the model; of a mask that does not say what it does nothing
-// follows, which is an error.
+// impliedNoise returns φ and σ of z = xθ + ε for a column under the masks: for several biases
+// the E θ² are multiplied, for several noises the variances are added, a bias after a noise
+// multiplies its variance too, and rounding to a step h adds h²/12. Tiers, truncation and swaps
+// are not part of the model. A mask that does not describe its effect is an error.
 func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err error) {
 	sd := 0.0
 	for _, c := range pl.Columns {
@@ -449,8 +448,8 @@ func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err err
 	return math.Sqrt(square - 1), math.Sqrt(variance), nil
 }
 
-// Identify lets the intruder of the configuration at a file job's release, and
-// tells the measures what the gate is to judge. The chain is the release's.
+// Identify runs the configured intruder on the release of a file job, and enters into the
+// measures what the gate judges. The chain is that of the release.
 func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
 	if !pl.Config.Assess.AttacksRelease() || acc == nil || acc.Records() == 0 {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// attributeOf are the columns that a chain synthesises from a part of the records, with who was set
-// aside; nil where it is not asked for, or no mask sets any aside.
+// attributeOf returns the columns that a chain synthesises from a part of the records, with the records that
+// were held out; nil if attribute disclosure is not requested, or no mask holds out records.
 func attributeOf(pl *pipeline.Plan, p assess.Pairs, chain *transform.Chain) *attack.Attribute {
 	in := pl.Config.Assess.Intruder
 	if in == nil || in.Attribute == nil || chain == nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Masked is what masks have taken from columns of categories, and what is left to find
-// respondents by.
+// Masked has the information loss of masked columns of categories, and the remaining risk of
+// re-identification.
 type Masked struct {
-	Loss              *loss.Categories // of the columns that were asked for
-	MaxRisk, MeanRisk float64          // probability of re-identification by all categorical keys: the greatest, and that of any record
+	Loss              *loss.Categories // of the requested columns
+	MaxRisk, MeanRisk float64          // probability of re-identification by all categorical keys: maximum and mean over the records
 }
 
-// Categories measures pairs that masks have made of a sample: what was taken from the
-// named categorical keys, and by all of them the individual risk of the configuration's estimator.
+// Categories measures pairs that masks have made of a sample: the information loss of the named
+// categorical keys, and the individual risk by all categorical keys, with the configured estimator.
 func Categories(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, names []string) (*Masked, error) {
 	d := dataOf(pl, p)
 	o, err := optionsOf(pl, &d)

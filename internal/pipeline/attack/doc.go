@@ -1,3 +1,3 @@
-// Package attack lets the intruder of a configuration at what its masks release: at the
-// end of a run, for the gate, and in place of one, for whoever wants to know beforehand.
+// Package attack runs the configured intruder on what the masks release: at the end of a run,
+// for the gate, or without a run, to know the result beforehand.
 package attack

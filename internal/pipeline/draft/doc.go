@@ -2,6 +2,6 @@
 // columns with guessed roles and the reason of each guess, masks to choose from,
 // and a gate to think about.
 //
-// What it writes says what the data look like (types, decimals, how many values
-// differ), and holds no value of a record.
+// The configuration describes the data (types, decimals, numbers of different values), and
+// contains no value of a record.
 package draft

@@ -16,13 +16,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// looked is how many records are read: enough to see what a column is.
+// looked is the greatest number of records that are read, which is enough to describe a column.
 const looked = 200_000
 
-// counted bounds how many different values of a column are told apart.
+// counted is the greatest number of different values of a column that are counted.
 const counted = 100_000
 
-// Column is what was seen of one column.
+// Column describes one column by the records that were read.
 type Column struct {
 	Field    microdata.Field
 	Values   int  // records that have a value
@@ -35,17 +35,16 @@ type Column struct {
 	shortest, width int     // least and greatest number of characters of a value
 }
 
-// numbering reports whether whole numbers that tell records apart look like a
-// running number, which fills its range, or like a code of fixed length; amounts do
-// neither.
+// numbering reports whether whole numbers that differ between records look like a running
+// number, which fills its range, or like a code of fixed length. Amounts do neither.
 func (c *Column) numbering() bool {
 	return c.most-c.least < 3*float64(c.Values) || c.shortest == c.width && c.width >= 6
 }
 
-// Look is what was seen of a source.
+// Look describes a source by the records that were read.
 type Look struct {
 	Records int64 // read
-	Broken  int64 // of these, that cannot be read: a run puts them into quarantine
+	Broken  int64 // of these, how many cannot be read: a run puts them into quarantine
 	All     bool  // whether these are all records of the source
 	Columns []Column
 }
@@ -96,8 +95,7 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 	return look, nil
 }
 
-// Seen says how many records of a source were looked at, and how many of them cannot be
-// read.
+// Seen says how many records of a source were read, and how many of them are malformed.
 func (l *Look) Seen(of string) string {
 	text := fmt.Sprintf("all %d records%s", l.Records, of)
 	if !l.All {
@@ -109,7 +107,7 @@ func (l *Look) Seen(of string) string {
 	return text
 }
 
-// view is the scratch of one column.
+// view is the working state for one column.
 type view struct {
 	column int
 	seed   maphash.Seed
@@ -145,7 +143,7 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 	}
 }
 
-// countDecimals takes the decimals of a number as it is written.
+// countDecimals updates the decimals by a number as it is written.
 func (c *Column) countDecimals(text string) {
 	if c.Decimals < 0 {
 		return
@@ -164,7 +162,7 @@ func (c *Column) countDecimals(text string) {
 	}
 }
 
-// share is the number of different values by that of records with a value.
+// share returns the number of different values divided by the number of records with a value.
 func (c *Column) share() float64 {
 	if c.Values == 0 {
 		return 0

@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Of looks at the file, folder or glob at path, which is read as config says. What a
-// source can find out of what it was not told, such as the delimiter of a CSV file, is
-// found and written down.
+// Of drafts a configuration for the file, folder or glob at path, which is read as config says.
+// Options that are not set and that a source can guess, such as the delimiter of a CSV file,
+// are guessed and written into the draft.
 func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draft, error) {
 	format, base, err := formats.Of(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	}, nil
 }
 
-// optionsOf writes what a source needs beside its path.
+// optionsOf writes the options of a source other than its path.
 func optionsOf(options []connectors.Option) string {
 	var b strings.Builder
 	for _, o := range options {
@@ -63,8 +63,8 @@ func optionsOf(options []connectors.Option) string {
 	return b.String()
 }
 
-// nameOf is the pipeline's name: that of the file, of which base is the path without
-// its extensions, and without wildcards.
+// nameOf returns the pipeline's name: the name of the file without wildcards. base is its path
+// without extensions.
 func nameOf(base string) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`*?[]{}$\/`, r) || r < ' ' {
@@ -78,8 +78,7 @@ func nameOf(base string) string {
 	return name
 }
 
-// released is where the release goes: beside nothing that is there, under the
-// source's own name.
+// released returns the path of the release: the source's own name in the folder release.
 func released(path, name string) string {
 	if strings.ContainsAny(path, "*?[") || strings.HasSuffix(path, "/") {
 		return "release/" + name
@@ -87,8 +86,8 @@ func released(path, name string) string {
 	return "release/" + filepath.Base(path)
 }
 
-// Ask asks about the columns whose role is unsure. An empty answer keeps the
-// guess; the end of the input keeps all that are left.
+// Ask asks about the columns whose role is unsure. An empty answer keeps the guess; at the end
+// of the input, all remaining guesses are kept.
 func (d *Draft) Ask(in io.Reader, out io.Writer) error {
 	answers := bufio.NewScanner(in)
 	for i := range d.Listed {

@@ -10,15 +10,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Guess is what a column is taken for, and why.
+// Guess is the guessed role of a column, with the reason.
 type Guess struct {
 	Role   microdata.Role
 	Why    string
 	Unsure bool // the data fit another role as well
 }
 
-// Words of columns' names, in the order in which they are tried. A name is cut
-// into words at underscores, points, spaces, digits and changes of case.
+// rolesByName lists words of column names, in the order in which they are tried. A name is
+// divided into words at underscores, points, spaces, digits and changes of case.
 var rolesByName = []struct {
 	role  microdata.Role
 	what  string
@@ -44,20 +44,20 @@ func compiled() []*regexp.Regexp {
 	return out
 }
 
-// words cuts a column's name.
+// words divides a column's name into words.
 func words(name string) []string {
 	return strings.Fields(between.ReplaceAllString(strings.ToLower(camel.ReplaceAllString(name, "$1 $2")), " "))
 }
 
 const (
-	someRecords = 50   // below, shares say little
-	nearlyAll   = 0.95 // a share of different values at which a column tells records apart
-	fewValues   = 100  // different values of a classification
+	someRecords = 50   // with fewer records, shares are not used
+	nearlyAll   = 0.95 // share of different values from which on a column identifies records
+	fewValues   = 100  // greatest number of different values of a classification
 )
 
-// GuessRole takes a column for what its name says, where that fits what is in it,
-// else for what its type and its different values say. In doubt it withholds: a
-// text that differs from record to record is taken for an identifier.
+// GuessRole guesses the role of a column by its name if this fits its values, otherwise by its
+// type and its number of different values. In doubt it chooses the role that withholds: a text
+// that differs from record to record becomes an identifier.
 func (l *Look) GuessRole(c *Column) Guess {
 	if c.Field.Nested() {
 		return Guess{microdata.Other, fmt.Sprintf("nested (%s): can be released or dropped, not masked", c.Field.Type), true}
@@ -108,7 +108,7 @@ func match(words *regexp.Regexp, name string) string {
 	return ""
 }
 
-// cut gives the words of a name and the name without anything between them.
+// cut returns the words of a name, and all words joined if there are several.
 func cut(name string) []string {
 	list := words(name)
 	if len(list) > 1 {
@@ -125,7 +125,7 @@ func temporal(t arrow.DataType) bool {
 	return false
 }
 
-// describe says what a column looks like, without any of its values.
+// describe describes a column without any of its values.
 func (c *Column) describe() string {
 	kind := "text"
 	switch {

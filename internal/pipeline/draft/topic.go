@@ -13,11 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 )
 
-// peeked is how many JSON messages are looked at to find their members.
+// peeked is the greatest number of JSON messages that are read to find their members.
 const peeked = 2000
 
-// OfTopic looks at the first records of a topic, from its beginning and in no group:
-// nothing of it is processed or committed.
+// OfTopic drafts a configuration from the first records of a topic. It reads from the topic's
+// beginning and joins no group: nothing is processed or committed.
 func OfTopic(ctx context.Context, c *kafka.SourceConfig) (*Draft, error) {
 	rare := 0
 	if c.Format == (kafka.Format{}) || c.Format.JSON != nil {
@@ -67,19 +67,19 @@ func formatOf(c *kafka.SourceConfig) string {
 	return "format: {json: {}}"
 }
 
-// member is what was seen of one member of JSON objects.
+// member describes one member of the JSON objects that were read.
 type member struct {
 	name        string // dotted within nested objects
 	numbers     int
 	others      int // values that are neither numbers nor null
 	nested      int // objects
-	occurrences int // times that it was there
+	occurrences int // objects that have the member
 	children    []*member
 }
 
-// membersOf finds the members of the first messages of topics, which hold JSON objects,
-// and how many are left out: those that fewer than one in twenty messages have, whose
-// names may be data.
+// membersOf finds the members of the first messages of topics of JSON objects, and how many of
+// them are left out: those that fewer than one in twenty messages have, because their names may
+// be data.
 func membersOf(ctx context.Context, c *kafka.SourceConfig) (columns []connectors.DeclaredColumn, rare int, err error) {
 	root := &member{}
 	messages, objects := 0, 0
@@ -105,7 +105,7 @@ func membersOf(ctx context.Context, c *kafka.SourceConfig) (columns []connectors
 	return root.columns(nil), all - len(root.children), nil
 }
 
-// addObject takes the members of an object.
+// addObject adds the members of an object.
 func (m *member) addObject(object []byte) error {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -144,7 +144,7 @@ func (m *member) addValue(value json.RawMessage) {
 	case 'n': // null
 	case '{':
 		m.nested++
-		_ = m.addObject(value) // it has been read as JSON already
+		_ = m.addObject(value) // the value is valid JSON: it was decoded before
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		m.numbers++
 	default:
@@ -152,8 +152,8 @@ func (m *member) addValue(value json.RawMessage) {
 	}
 }
 
-// columns are the members that hold values. One that is an object here and a value there
-// is a column of JSON text.
+// columns returns the members that have values. A member that is an object in some messages and
+// a value in others is a column of JSON text.
 func (m *member) columns(list []connectors.DeclaredColumn) []connectors.DeclaredColumn {
 	for _, c := range m.children {
 		if c.nested > 0 && c.numbers+c.others == 0 && !c.keyed() {

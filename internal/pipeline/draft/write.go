@@ -28,21 +28,21 @@ func (l *Look) List() []Listed {
 type Draft struct {
 	Name         string // of the pipeline
 	Source, Sink string // as YAML in flow style: {csv: {path: a.csv}}
-	Guessed      bool   // something of how the source is read was found by looking at it
-	Looked       string // how much of the source was looked at
+	Guessed      bool   // options of the source were guessed from its content
+	Looked       string // how much of the source was read
 	Listed       []Listed
 	Stream       bool // the source is a topic, whose records are masked as they come
-	Rare         int  // members of messages that are not listed, as few messages have them
+	Rare         int  // members of messages that are not listed because few messages have them
 }
 
-// roles says in the configuration what a role means.
+// roles is the comment in the configuration that explains the roles.
 const roles = `#   identifier  never leaves, but must exist
 #   key         what a snooper may know of a respondent from elsewhere
 #   sensitive   what a snooper is after
 #   other       leaves, neither of these`
 
-// Write returns the configuration. It is valid as it stands, and a run with it
-// is withheld: the gate demands of each sensitive column what only a mask gives.
+// Write returns the configuration. It is valid as it is, but the gate withholds a run with it:
+// its rules on sensitive columns hold only if these are masked.
 func (d *Draft) Write() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -61,7 +61,7 @@ func (d *Draft) Write() string {
 		line("# identity: [%s]", id)
 	}
 	if d.Guessed {
-		line("# How its text is to be read was found by looking: hold `sdlfilter preview` against the file.")
+		line("# How its text is to be read was guessed from its content: compare `sdlfilter preview` with the file.")
 	}
 	line("source: %s", d.Source)
 	line("")
@@ -101,12 +101,12 @@ func (d *Draft) columns(line func(string, ...any)) {
 // oneLine keeps the name of a nested type's member from ending a comment.
 var oneLine = strings.NewReplacer("\n", " ", "\r", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
 
-// options are what a column needs beside its role for the configuration to be
-// valid before a mask is chosen.
+// options returns what a column needs in addition to its role for the configuration to be valid
+// before a mask is chosen.
 func (c Listed) options(stream bool) string {
 	decimals := ""
 	if stream && c.Field.Numeric() && c.Decimals >= 0 {
-		decimals = fmt.Sprintf(", decimals: %d", c.Decimals) // a stream cannot read them off the data first
+		decimals = fmt.Sprintf(", decimals: %d", c.Decimals) // a stream cannot find them in a first pass
 	}
 	if c.Role == microdata.Sensitive {
 		return decimals + ", unmasked: true"
@@ -121,7 +121,7 @@ func missing(c *Column, records int) string {
 	return ""
 }
 
-// records is the greatest number of values that a column has.
+// records returns the greatest number of values of any column.
 func (d *Draft) records() int {
 	n := 0
 	for _, c := range d.Listed {
@@ -130,7 +130,8 @@ func (d *Draft) records() int {
 	return n
 }
 
-// identity names the surest identifier that tells records apart.
+// identity returns the first identifier that has a value in every record and differs between
+// nearly all of them; "" if there is none.
 func (d *Draft) identity() string {
 	for _, c := range d.Listed {
 		if c.Role == microdata.Identifier && !c.Unsure && c.Values == d.records() && (c.Capped || c.share() >= nearlyAll) {
@@ -140,7 +141,7 @@ func (d *Draft) identity() string {
 	return ""
 }
 
-// of gives the columns of a role; only numbers where numeric is set.
+// of returns the columns of a role; with numeric, only numeric ones.
 func (d *Draft) of(role microdata.Role, numeric bool) []Listed {
 	var list []Listed
 	for _, c := range d.Listed {
@@ -220,8 +221,7 @@ func (d *Draft) gate(line func(string, ...any)) {
 	line("    # - {min_k: 3}     # every combination of the keys is shared by 3 records")
 }
 
-// scalar writes a name as YAML, in quotes where it needs them. A name is written on
-// one line whatever is in it.
+// scalar writes a name as YAML on one line, in quotes if necessary.
 func scalar(name string) string {
 	text, err := yaml.Marshal(&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name})
 	out := strings.TrimRight(string(text), "\n")

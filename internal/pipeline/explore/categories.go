@@ -14,19 +14,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// A map of categories has another utility and another risk than one of numbers: what the
-// released categories tell of the original's, and the probability that a record is found
-// by its keys. Both are of the release itself, so that a point masks the sample, all of it
-// where masks look at all records.
+// A map of categories has other measures than one of numbers: U is what the released
+// categories tell about the original ones, and R the probability that a record is
+// re-identified by its keys. Both are measured on the release itself, so a point masks the
+// sample, or all records if masks look at all records.
 
-// mostReplicates bounds the replicates of a point: each counts all combinations anew, and
-// shares of thousands of records differ little between them.
+// mostReplicates bounds the replicates of a point: each counts all combinations again, and
+// shares of thousands of records differ little between replicates.
 const mostReplicates = 20
 
 // ofCategories reports whether the map is one of categories.
 func (g *grid) ofCategories() bool { return len(g.config.Map.Categories) > 0 }
 
-// replicates is how many masked replicates a point has.
+// replicates returns the number of masked replicates of a point.
 func (g *grid) replicates() int {
 	if g.ofCategories() {
 		return min(g.config.Assess.Replicates, mostReplicates)
@@ -34,8 +34,8 @@ func (g *grid) replicates() int {
 	return g.config.Assess.Replicates
 }
 
-// chooseCategories demands that the columns are categorical keys, of which the sample
-// holds what is released.
+// chooseCategories returns an error unless the columns are masked categorical keys, whose
+// released values the sample holds.
 func (g *grid) chooseCategories() error {
 	at := &g.plan.Intruder
 	for i, name := range g.config.Map.Categories {
@@ -47,7 +47,7 @@ func (g *grid) chooseCategories() error {
 	return nil
 }
 
-// unit is that of the map's column; categories have none.
+// unit returns the unit of the map's column; categories have none.
 func (g *grid) unit() string {
 	if g.ofCategories() {
 		return ""
@@ -55,20 +55,20 @@ func (g *grid) unit() string {
 	return g.plan.Unit(g.column)
 }
 
-// categoryPoint is U and R of a point of a map of categories.
+// categoryPoint has U and R of a point of a map of categories.
 type categoryPoint struct {
 	bits, squaredBits float64 // sums over replicates: bits, and their squares
-	all               float64 // bits that there are to tell
-	risk              [2]sums // of the record of greatest risk, and of any record
+	all               float64 // bits of the original categories
+	risk              [2]sums // the greatest risk of any record, and the mean risk
 	replicates        int
 }
 
-// sums are those of a figure and of its square.
+// sums are the sums of a figure and of its square.
 type sums struct{ of, squares float64 }
 
 func (s *sums) add(v float64) { s.of, s.squares = s.of+v, s.squares+v*v }
 
-// mean returns the mean of n figures with its standard error, NaN of fewer than two.
+// mean returns the mean of n figures with its standard error, which is NaN for fewer than two.
 func (s sums) mean(n int) (mean, se assess.Float) {
 	m := s.of / float64(n)
 	if n < 2 {
@@ -78,8 +78,8 @@ func (s sums) mean(n int) (mean, se assess.Float) {
 	return assess.Float(m), assess.Float(math.Sqrt(variance / float64(n)))
 }
 
-// exploreCategories masks the sample at places. Where nothing is drawn one replicate is
-// all of them.
+// exploreCategories masks the sample at places. If the masks draw nothing, one replicate
+// suffices.
 func (g *grid) exploreCategories(ctx context.Context, places []place, from, n int) ([]explored, error) {
 	list := make([]explored, len(places))
 	for i, at := range places {
@@ -133,8 +133,8 @@ func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*catego
 	return p, nil
 }
 
-// put gives a point its figures. U of n replicates is in bits; where there is nothing to
-// tell, nothing is lost.
+// put sets the figures of a point. U is in bits; if the original categories have no
+// information, the efficiency is 1.
 func (c *categoryPoint) put(p *rumap.Point, sampled bool) {
 	p.U, p.USE = sums{c.bits, c.squaredBits}.mean(c.replicates)
 	p.Efficiency, p.Bias, p.Sampled = 1, assess.Float(math.NaN()), sampled
@@ -146,8 +146,8 @@ func (c *categoryPoint) put(p *rumap.Point, sampled bool) {
 		k := rumap.Risk{Target: target, Knowledge: rumap.KnowledgeKeys, RMSE: assess.Float(math.NaN()), Sampled: sampled}
 		k.R, k.RSE = c.risk[i].mean(c.replicates)
 		if sampled && target == rumap.TargetMax {
-			// The record of greatest risk need not be in the sample, and those that are share
-			// their combination with others that are not.
+			// The record of greatest risk need not be in the sample, and records of the sample
+			// may share their combination with records outside it.
 			k.R, k.RSE = assess.Float(math.NaN()), assess.Float(math.NaN())
 		}
 		p.Risk = append(p.Risk, k)

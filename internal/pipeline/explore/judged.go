@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// inverts reports whether a run would try to compute values back.
+// inverts reports whether a run would try to recover original values.
 func inverts(p *config.Pipeline) bool { return p.Assess.Intruder != nil && p.Assess.Intruder.Inversion }
 
 // judgesIntruder reports whether the gate of a run judges what an intruder finds.
@@ -25,13 +25,13 @@ func judgesIntruder(p *config.Pipeline) bool {
 	return inverts(p) || slices.ContainsFunc(p.Gate.Rules, assess.Rule.Identity)
 }
 
-// measuresLoss reports whether points have what masking costs beyond the mean: where
-// assess.intruder.utility asks for it.
+// measuresLoss reports whether points have the information loss that assess.intruder.utility
+// asks for.
 func measuresLoss(p *config.Pipeline) bool {
 	return p.Assess.Intruder != nil && p.Assess.Intruder.Utility != nil && len(p.Map.Categories) == 0
 }
 
-// attributes reports whether points have what synthetic columns tell of those that they were learnt from.
+// attributes reports whether points have the attribute disclosure of synthetic columns.
 func attributes(p *config.Pipeline) bool {
 	return p.Assess.Intruder != nil && p.Assess.Intruder.Attribute != nil && len(p.Map.Categories) == 0
 }
@@ -41,8 +41,8 @@ func wantsIntruder(p *config.Pipeline) bool {
 	return judgesIntruder(p) || measuresLoss(p) || attributes(p)
 }
 
-// limitsOthers reports whether a rule limits R, an error or the efficiency of another
-// column than the map's.
+// limitsOthers reports whether a rule limits R, an error or the efficiency of another column
+// than that of the map.
 func (g *grid) limitsOthers() bool {
 	return slices.ContainsFunc(g.plan.Assessed, func(c assess.Column) bool { return c.Masked && c.Name != g.column && g.limited(c.Name) })
 }
@@ -54,8 +54,8 @@ func (g *grid) limited(column string) bool {
 	})
 }
 
-// wantPairs makes the accumulator of the pairs that rules about respondents and about
-// values that stay are judged by, and that losses are measured on: the very sample that a run keeps.
+// wantPairs makes the accumulator of the pairs on which rules about respondents and about unchanged
+// values are judged, and losses are measured. Its sample is that of a run.
 func (g *grid) wantPairs() (err error) {
 	stays := func(r assess.Rule) bool { return r.MaxUnchanged != nil }
 	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
@@ -66,8 +66,8 @@ func (g *grid) wantPairs() (err error) {
 	return err
 }
 
-// judgePairs masks the sample at a place and adds to its point what rules about
-// respondents and about values that stay are held against, and its losses.
+// judgePairs masks the sample at a place and adds to its point the measures of rules about
+// respondents and about unchanged values, and its losses.
 func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replicate int) error {
 	if g.pairs == nil {
 		return nil
@@ -113,13 +113,13 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	return nil
 }
 
-// cancellable are masks that give up where they are told to.
+// cancellable are masks that can be cancelled.
 type cancellable interface {
 	assess.Masker
 	Cancel()
 }
 
-// masked are the pairs that a replicate makes of the sample, which it gives up when ctx ends.
+// masked returns the pairs that a replicate makes of the sample. It is cancelled when ctx ends.
 func (g *grid) masked(ctx context.Context, replicate cancellable) (assess.Pairs, error) {
 	defer context.AfterFunc(ctx, replicate.Cancel)()
 	pairs, err := g.pairs.Masked(replicate)
@@ -129,8 +129,8 @@ func (g *grid) masked(ctx context.Context, replicate cancellable) (assess.Pairs,
 	return pairs, err
 }
 
-// lossOf is the loss of a point. The overlap of intervals is that of the gate: of a sample, whose
-// intervals are wider than those of a release, it is not told.
+// lossOf returns the loss of a point. The overlap of intervals is the measure of the gate, which does not
+// exist for a sample: its intervals are wider than those of the release.
 func lossOf(u *loss.Utility, id *assess.Identity) *rumap.Loss {
 	l := &rumap.Loss{KS: map[string]assess.Float{}}
 	for name, v := range u.KS {
@@ -146,8 +146,8 @@ func lossOf(u *loss.Utility, id *assess.Identity) *rumap.Loss {
 	return l
 }
 
-// parts are the parts of the intruder that some rule is about, or that points have anyway. What is known of
-// categorical keys that no mask moves is found once.
+// parts returns the parts of the intruder that a rule needs, or that points have in any case. Measures of
+// categorical keys that no mask changes are computed once.
 func (g *grid) parts() (parts []string) {
 	if inverts(g.whole) {
 		parts = append(parts, "inversion")
@@ -169,11 +169,11 @@ func (g *grid) parts() (parts []string) {
 	return parts
 }
 
-// countedOnce reports whether what is counted is the same at every point.
+// countedOnce reports whether the categorical keys are the same at every point.
 func (g *grid) countedOnce() bool { return len(g.plan.Intruder.Released) == 0 }
 
-// takeIdentity adds what an intruder finds to a point. A measure that could not be taken
-// is not a number, so that its rule does not hold, as in a run.
+// takeIdentity adds what an intruder finds to a point. A measure that could not be computed is
+// NaN, so that its rule fails, as in a run.
 func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 	if g.counted == nil {
 		g.counted = id
@@ -202,8 +202,8 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 	}
 }
 
-// unchanged is the share of pairs whose released value is the original; 0 where there
-// are none.
+// unchanged returns the share of pairs whose released value equals the original; 0 if there are
+// no pairs.
 func unchanged(x, y []float64) float64 {
 	same, n := 0, 0
 	for i, v := range x {

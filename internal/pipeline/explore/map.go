@@ -22,11 +22,11 @@ import (
 )
 
 // Map makes the R-U confidentiality map of a configuration: it reads the source
-// once, tries every point of the grid on what the sample holds, and chooses the
-// admissible point of greatest utility. Nothing is released. A point has the
-// replicates that the gate of a run with the same key would judge it by; the one
-// that is chosen must also pass on as many others. An error that is a *DataError
-// or a config.Errors means that the configuration does not fit the data.
+// once for each sample of released records, tries every point of the grid on the sample for
+// the assessment, and chooses the admissible point of greatest utility. Nothing is released. A
+// point is judged on the replicates of a run with the same key; the chosen one must also pass
+// on as many others. An error that is a *DataError or a config.Errors means that the
+// configuration does not fit the data.
 func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Map, error) {
 	ctx, o = o.Ready(ctx)
 	if p.Stream() {
@@ -115,7 +115,7 @@ func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 	return m, g.try(ctx, m, g.points())
 }
 
-// again tries a point on the n replicates after the n that it is on the map by.
+// again tries a point on the n replicates after the n that the map has used.
 func (g *grid) again(ctx context.Context, point, n int) (rumap.Point, error) {
 	found, err := g.explore(ctx, []place{g.places[point]}, n+1, n)
 	if err != nil {
@@ -124,16 +124,16 @@ func (g *grid) again(ctx context.Context, point, n int) (rumap.Point, error) {
 	return g.point(ctx, g.places[point], found[0], n+1)
 }
 
-// grid is what a map runs over, and the data that it is tried on.
+// grid has the strategies and points of a map, and the data on which they are tried.
 type grid struct {
-	whole      *config.Pipeline // as it was given
-	config     *config.Pipeline // with the masks of all strategies
+	whole      *config.Pipeline // the given one
+	config     *config.Pipeline // that with the masks of all strategies
 	key        keystream.Key
 	strategies []config.MapStrategy
 	order      []int // of each strategy: its place in the configuration
 	column     string
 	mixes      bool
-	alone      bool // whether the masks of the column look at no other
+	alone      bool // whether the masks of the column read no other column
 	progress   *pipeline.Progress
 
 	plan     *pipeline.Plan
@@ -141,8 +141,8 @@ type grid struct {
 	by       []int    // indexes in layout.Read
 	labels   []map[float64]string
 	data     *assess.Accumulator
-	pairs    *assess.Accumulator // for rules about respondents and values that stay; nil where there are none
-	counted  *assess.Identity    // what is known of the categorical keys, which is the same at all points; nil: not yet
+	pairs    *assess.Accumulator // for rules about respondents and unchanged values, and for losses; nil if not needed
+	counted  *assess.Identity    // the measures of categorical keys, if they are the same at all points; nil: not yet computed
 	rejected int64               // records that a run would put into quarantine
 	places   []place             // of the map's points
 }
@@ -153,7 +153,7 @@ type place struct {
 	values   []float64 // by axis of the strategy
 }
 
-// defaultAxis is what a map varies where the configuration does not say.
+// defaultAxis returns the axis of a map if the configuration names none.
 func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
 	best, found, rank := config.Axis{}, false, 0
 	for i, m := range masks {
@@ -186,7 +186,7 @@ func Mappable(p *config.Pipeline) (*config.Pipeline, error) {
 	return &with, nil
 }
 
-// newGrids returns what is compared, and a grid for each sample of the records that is released.
+// newGrids returns the compared strategies, and a grid for each sample of released records.
 func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*grid, error) {
 	p, err := Mappable(p)
 	if err != nil {
@@ -216,11 +216,11 @@ func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*g
 
 func newGrid(p *config.Pipeline, key keystream.Key, of sampled) (*grid, error) {
 	g := &grid{whole: p, config: p, key: key, column: p.Map.Column, strategies: of.strategies, order: of.of}
-	// What any strategy touches or reads is decoded once for all of them.
+	// The columns that any strategy changes or reads are decoded once for all of them.
 	all := *p
 	all.Masks = nil
 	if !wantsIntruder(p) && len(p.Map.Categories) == 0 {
-		all.Assess = all.Assess.WithoutIntruder() // what an intruder finds is not on the map
+		all.Assess = all.Assess.WithoutIntruder() // the map has no measures of an intruder
 	}
 	for _, s := range g.strategies {
 		masks, err := s.Masks(firsts(s))
@@ -245,10 +245,11 @@ func firsts(s config.MapStrategy) []float64 {
 	return values
 }
 
-// axes lists every axis once.
+// axes returns every axis once.
 func (g *grid) axes() []rumap.Axis { return allAxes(g.strategies) }
 
-// points is the grid: for each strategy the axes crossed, the last one fastest.
+// points returns the places of the grid: for each strategy all combinations of its axes' values, the
+// last axis fastest.
 func (g *grid) points() []place {
 	var places []place
 	for s, strategy := range g.strategies {
@@ -268,7 +269,7 @@ func crossed(strategy int, axes []config.MapAxis, before []float64) []place {
 	return places
 }
 
-// read plans for the source and takes in what the points are tried on.
+// read plans for the source and collects the data on which the points are tried.
 func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	if g.plan, err = pipeline.NewPlanAt(g.config, g.paths, src, true); err != nil {
 		return err
@@ -316,8 +317,8 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	return pass.Run(ctx)
 }
 
-// blamed says of a source that can be read only once that it is an axis of the map's which
-// asks for standard deviations, where the masks as they are given may not.
+// blamed adds to an error of a source that can be read only once that an axis of the map needs
+// standard deviations, which the masks themselves may not.
 func (g *grid) blamed(err error, src connectors.Source) error {
 	var problems config.Errors
 	if src.Rewindable() || !errors.As(err, &problems) {
@@ -331,9 +332,8 @@ func (g *grid) blamed(err error, src connectors.Source) error {
 	return err
 }
 
-// firstChains makes the masks of each strategy's first place, which admit the same
-// records as those of any other, and finds out whether any looks at other columns than
-// the map's.
+// firstChains makes the masks of each strategy's first place, which admit the same records as
+// those of any other place, and sets alone.
 func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 	g.alone = true
 	for s, strategy := range g.strategies {
@@ -354,7 +354,7 @@ func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 	return admit, nil
 }
 
-// measured says what is kept of the records.
+// measured returns the options of the accumulator of the records.
 func (g *grid) measured() assess.Options {
 	options := assess.Options{
 		Carry: g.plan.Carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
@@ -373,15 +373,15 @@ func (g *grid) measured() assess.Options {
 	return options
 }
 
-// sample is how many records the points are tried on, −1 for all.
+// sample returns the number of records on which the points are tried; −1 for all.
 func (g *grid) sample() int {
-	if g.mixes { // a swap needs all partners
+	if g.mixes { // a swap needs all records
 		return -1
 	}
 	return int(g.config.Assess.Sample)
 }
 
-// chooseColumn settles which column the map is of.
+// chooseColumn decides which column is mapped.
 func (g *grid) chooseColumn() error {
 	if g.ofCategories() {
 		return g.chooseCategories()
@@ -405,7 +405,7 @@ func (g *grid) chooseColumn() error {
 	return nil
 }
 
-// wantGroups sees to it that the columns which form groups are read.
+// wantGroups adds the columns that form groups to the layout.
 func (g *grid) wantGroups(schema *microdata.Schema) error {
 	for _, name := range g.config.Map.By {
 		field := schema.Index(name)
@@ -427,11 +427,11 @@ func (g *grid) wantGroups(schema *microdata.Schema) error {
 	return nil
 }
 
-// maxLabels is how many different values of a column are kept by name; a map of
-// more groups is refused.
+// maxLabels is the greatest number of values of a column whose names are kept; a map with more
+// groups is refused.
 const maxLabels = 100_000
 
-// label notes what the codes of groups stand for.
+// label notes the names of the codes of groups.
 func (g *grid) label(b *microdata.Block) {
 	for k, index := range g.by {
 		column := &b.Columns[index]
@@ -453,8 +453,8 @@ func (g *grid) label(b *microdata.Block) {
 	}
 }
 
-// chain makes the masks of a place that move nothing ready for replicates; alone, what
-// they do to the map's column, which spares the draws for the others.
+// chain builds the masks of a place that do not move values, for replicates. With alone it has
+// only the masks of the map's column, to save the draws of the others.
 func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
 	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// together is how many points share their draws: what is kept of every replicate
-// of them is some megabytes.
+// together is the number of points that share their draws: the data of all their replicates
+// take some megabytes.
 const together = 256
 
-// explored is what was found at a place: of the columns, or why a mask cannot be used so.
+// explored is the result for a place: that of the columns, or why a mask cannot be used so.
 type explored struct {
 	of         []assess.Explored
 	categories *categoryPoint // of a map of categories
 	impossible string
 }
 
-// explore tries the masks of places on replicates from … from+n−1.
+// explore tries the masks of places on the replicates from to from+n−1.
 func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]explored, error) {
 	if g.ofCategories() {
 		return g.exploreCategories(ctx, places, from, n)
@@ -62,7 +62,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]expl
 			list = append(list, explored{impossible: refused.Error()})
 			continue
 		case errors.As(err, &refused):
-			// One of them at least is no point; each by itself says which.
+			// At least one place is impossible; trying each alone shows which.
 			for _, at := range part {
 				one, err := g.explore(ctx, []place{at}, from, n)
 				if err != nil {
@@ -85,8 +85,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]expl
 	return list, nil
 }
 
-// exchanges says what swaps of each place do to the records; nil where no strategy
-// swaps.
+// exchanges returns the expected changes by the swaps of each place; nil if no strategy swaps.
 func (g *grid) exchanges(places []place) ([]assess.Exchange, error) {
 	if !g.mixes {
 		return nil, nil
@@ -139,13 +138,13 @@ func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
 	return nil
 }
 
-// of is what was found of the map's column.
+// of returns the result for the map's column.
 func (g *grid) of(list []assess.Explored) assess.Explored {
 	return list[slices.IndexFunc(list, func(e assess.Explored) bool { return e.Column == g.column })]
 }
 
-// point says of a place what was found there; replicate is one that respondents are
-// sought in.
+// point makes the point of a place from the result; replicate is the one on which rules about
+// respondents are judged.
 func (g *grid) point(ctx context.Context, at place, found explored, replicate int) (rumap.Point, error) {
 	s, list := g.strategies[at.strategy], found.of
 	p := rumap.Point{Impossible: found.impossible, Risk: []rumap.Risk{}}
@@ -195,7 +194,7 @@ func (g *grid) point(ctx context.Context, at place, found explored, replicate in
 	return p, err
 }
 
-// pointOf is R and U of one column.
+// pointOf returns a point with R and U of one column.
 func pointOf(e assess.Explored) rumap.Point {
 	return rumap.Point{
 		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
@@ -211,7 +210,7 @@ func risksOf(list []assess.Risk) []rumap.Risk {
 	return risks
 }
 
-// between is the middle of two values on an axis' scale.
+// between returns the middle of two values on the scale of an axis.
 func between(a config.MapAxis, lo, hi float64) float64 {
 	switch a.Scale {
 	case config.Log:

@@ -15,7 +15,7 @@ import (
 // different records. Each sample has a grid of its own, which reads the source for itself. The
 // points of all grids make one map.
 
-// mostSamples bounds the samples of a map: each is read, and kept, by itself.
+// mostSamples bounds the number of samples of a map: each is read and kept separately.
 const mostSamples = 20
 
 // sampled are the strategies of one sample.
@@ -46,13 +46,13 @@ func bySample(strategies []config.MapStrategy) (list []sampled, err error) {
 		}
 	}
 	if len(list) == 0 {
-		list = []sampled{{}} // nothing is compared, which a grid refuses
+		list = []sampled{{}} // no strategies: the grid returns the error
 	}
 	return list, nil
 }
 
-// withOneSample returns axes in which those that decide which records are released have one value,
-// for each choice of such values.
+// withOneSample returns, for each choice of values of the axes that decide which records are released, the
+// axes with these values fixed.
 func withOneSample(axes []config.MapAxis) [][]config.MapAxis {
 	list := [][]config.MapAxis{slices.Clone(axes)}
 	for i, a := range axes {
@@ -72,11 +72,11 @@ func withOneSample(axes []config.MapAxis) [][]config.MapAxis {
 	return list
 }
 
-// source is where a point of a map of several samples comes from.
+// source identifies a point of a map of several samples: its grid, and its number there.
 type source struct{ grid, point int }
 
-// merged makes one map of those of the grids, of which at least one has records. U₀ and the efficiency are those of
-// the greatest sample. The sources say which point of which grid each of its points is.
+// merged makes one map of the maps of all grids, of which at least one has records. U₀ and the efficiency refer to
+// the greatest sample. from has the source of each of its points.
 func merged(grids []*grid, maps []*rumap.Map) (m *rumap.Map, from []source) {
 	if len(maps) == 1 {
 		for i := range maps[0].Points {
@@ -87,7 +87,7 @@ func merged(grids []*grid, maps []*rumap.Map) (m *rumap.Map, from []source) {
 	greatest := slices.MaxFunc(maps, func(a, b *rumap.Map) int {
 		measured := func(m *rumap.Map) int64 {
 			if m.U0 == 0 {
-				return -1 // none of its points is possible
+				return -1 // all its points are impossible
 			}
 			return m.Records
 		}
@@ -113,7 +113,7 @@ func merged(grids []*grid, maps []*rumap.Map) (m *rumap.Map, from []source) {
 	return m, from
 }
 
-// compare orders the values of two places of a strategy: by the first axis first, or last if it is searched.
+// compare orders the values of two places of a strategy: by the first axis first, or last in a search.
 func (g *grid) compare(a, b []float64) int {
 	if g.config.Map.Search && len(a) > 0 {
 		return cmp.Or(slices.Compare(a[1:], b[1:]), cmp.Compare(a[0], b[0]))
@@ -121,7 +121,7 @@ func (g *grid) compare(a, b []float64) int {
 	return slices.Compare(a, b)
 }
 
-// empty are the points of a sample that has no record.
+// empty adds the points of a sample without records to the map: all are impossible.
 func (g *grid) empty(ctx context.Context, m *rumap.Map) error {
 	found := explored{impossible: "the sample has none of the records: its rate is too small for so few"}
 	for _, at := range g.points() {

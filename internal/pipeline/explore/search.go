@@ -11,25 +11,24 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// accuracy is the share of the parameter to which a search finds the boundary.
+// accuracy is the relative accuracy of the boundary that a search finds.
 const accuracy = 0.01
 
-// probes is how many places of a range are looked at first.
+// probes is the greatest number of values of an axis that a search tries first.
 const probes = 9
 
-// bracket is a stretch of one strategy's first axis, the others held, at one end
-// of which the rules hold and at the other they do not.
+// bracket is an interval of one strategy's first axis, with the other axes fixed, which has an
+// admissible and an inadmissible end.
 type bracket struct {
 	strategy                 int
 	rest                     []float64
 	admissible, inadmissible float64
 }
 
-// search adds to the map the places that lead to the boundary of what the rules
-// allow: of every strategy's first axis a few places first, then by bisection
-// between neighbours of which one is admissible and the other is not, until they
-// lie within 1 % of each other. The other axes are a grid. Rounds of all strategies
-// are tried together, so that they share their draws.
+// search adds to the map the places that lead to the boundary of what the rules allow: first a
+// few values of every strategy's first axis, then by bisection between neighbours of which one
+// is admissible and the other is not, until they differ by at most 1 %. The other axes form a
+// grid. The rounds of all strategies are tried together, so that they share their draws.
 func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 	if len(m.Rules) == 0 {
 		return config.Errors{g.config.Errorf("map.search", "finds the boundary of what the gate's rules allow, but gate.rules has no rule about %s", g.column)}
@@ -67,8 +66,8 @@ func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 	}
 }
 
-// lines are the places that a search begins with, and those of them that form a line
-// along a strategy's first axis, ascending.
+// lines returns the places with which a search begins, and for each line along a strategy's
+// first axis its places in ascending order.
 func (g *grid) lines() (first []place, lines [][]place) {
 	for s, strategy := range g.strategies {
 		if len(strategy.Axes) == 0 {
@@ -87,7 +86,7 @@ func (g *grid) lines() (first []place, lines [][]place) {
 	return first, lines
 }
 
-// brackets are the neighbours on lines of which one is admissible and the other is not.
+// brackets returns the neighbours on lines of which one is admissible and the other is not.
 func (g *grid) brackets(m *rumap.Map, lines [][]place) (open []bracket) {
 	for _, line := range lines {
 		for i := 1; i < len(line); i++ {
@@ -103,14 +102,14 @@ func (g *grid) brackets(m *rumap.Map, lines [][]place) (open []bracket) {
 	return open
 }
 
-// admissible is what the map says of a place that was tried.
+// admissible reports whether a place that was tried is admissible.
 func (g *grid) admissible(m *rumap.Map, at place) bool {
 	i := slices.IndexFunc(g.places, func(p place) bool { return p.strategy == at.strategy && slices.Equal(p.values, at.values) })
 	return m.Points[i].Admissible
 }
 
-// sort brings the points into the order of a grid's: by strategy, and along each
-// line by the value that was sought.
+// sort brings the points into the order of a grid: by strategy, by the other axes, and along
+// each line by the first axis.
 func (g *grid) sort(m *rumap.Map) {
 	order := make([]int, len(g.places))
 	for i := range order {
@@ -130,8 +129,8 @@ func (g *grid) sort(m *rumap.Map) {
 	m.Points, g.places = points, places
 }
 
-// middle is the next value to be tried of a bracket; none where its ends are near
-// enough to each other.
+// middle returns the next value to be tried in a bracket; further is false if its ends are near
+// enough.
 func (g *grid) middle(b bracket) (v float64, further bool) {
 	axis := g.strategies[b.strategy].Axes[0]
 	lo, hi := min(b.admissible, b.inadmissible), max(b.admissible, b.inadmissible)
@@ -142,12 +141,12 @@ func (g *grid) middle(b bracket) (v float64, further bool) {
 	if axis.Whole {
 		v = math.Round(v)
 	} else if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64); err == nil && short > lo && short < hi {
-		v = short // what people would write into a configuration
+		v = short // fewer digits, as in a configuration written by hand
 	}
 	return v, v > lo && v < hi
 }
 
-// thinned is at most n of the values, the first and the last among them.
+// thinned returns at most n of the values, the first and the last among them.
 func thinned(values []float64, n int) []float64 {
 	if len(values) <= n {
 		return values

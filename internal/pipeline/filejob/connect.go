@@ -28,7 +28,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	}
 	whole := p
 	if p.Copies() > 1 {
-		p = p.OfCopy(1) // where one can be written the others can
+		p = p.OfCopy(1) // if the first can be written, so can the others
 	}
 	pl, err := pipeline.NewPlan(p, src, carries(p, src))
 	if err != nil {

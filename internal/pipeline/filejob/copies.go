@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// copies is a run that makes several releases of the same data, each with its own draws. They
+// copies is a run that makes several releases of the same data, each with its own draws. These
 // are written one after another under temporary names and judged one by one; all or none are
 // published.
 type copies struct {
@@ -52,7 +52,7 @@ func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key 
 	return result, nil
 }
 
-// release makes all copies and ends in a commit or a refusal of all.
+// release makes all copies, and publishes or refuses all of them.
 func (c *copies) release(ctx context.Context) (*account.Result, error) {
 	if err := c.reports.Create(c.config.Report); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
@@ -77,8 +77,8 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 	return c.publish(ctx, rep)
 }
 
-// written makes one copy. It frees the masks of a copy before the next one: a mask of all
-// records holds their values.
+// written makes one copy. It frees the masks of a copy before the next one, because a mask of
+// all records holds their values.
 func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.Content, error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, nil, err
@@ -94,8 +94,8 @@ func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.
 // path is the path of the releases, with {copy} in the place of the number.
 func (c *copies) path() string { return c.config.Sink.Config.Paths()[0] }
 
-// together is the report of all copies: that of the first, or of the first that was refused,
-// with the verdict on all. A rule holds if it holds for every copy.
+// together returns the report on all copies: that of the first one, or of the first that was
+// refused, with the verdict on all. A rule holds if it holds for every copy.
 func together(found []*report.Report) *report.Report {
 	rep := *found[0]
 	for _, r := range found {
@@ -186,7 +186,7 @@ func (c *copies) takeBack(i int) error {
 	return errors.Join(errs...)
 }
 
-// abort removes whatever has no final name.
+// abort removes everything that has no final name.
 func (c *copies) abort() error {
 	var errs []error
 	for _, r := range c.runs {
@@ -195,7 +195,7 @@ func (c *copies) abort() error {
 	return errors.Join(append(errs, c.reports.Abort())...)
 }
 
-// verifyCopies compares a report with all releases that it is about, or, if a path is given,
+// verifyCopies compares a report with all releases that it describes or, if a path is given,
 // with the one of that name.
 func verifyCopies(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
 	all := &Verification{Report: reportPath, Release: at, Agree: true}

@@ -36,7 +36,7 @@ func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 	return notes, nil
 }
 
-// noteInRelease adds the quarantine's entries to the sink's transaction.
+// noteInRelease adds the entries of the quarantine to the sink's transaction.
 func (r *run) noteInRelease(ctx context.Context) error {
 	sink := abilities.NotesOf(r.sink)
 	if sink == nil {
@@ -45,7 +45,7 @@ func (r *run) noteInRelease(ctx context.Context) error {
 	return r.quarantine.note(func(topic string, line []byte) error { return sink.Note(ctx, topic, line) })
 }
 
-// noteAfterwards writes the entries that are in no transaction: the sink has none, or its
+// noteAfterwards writes the entries that are in no transaction, because the sink has none or its
 // transaction was withheld.
 func (r *run) noteAfterwards(ctx context.Context, released bool) error {
 	if released && abilities.NotesOf(r.sink) != nil {
@@ -71,7 +71,8 @@ func (r *run) closeNotes() {
 	}
 }
 
-// acknowledge tells a source that remembers it that what was read is released.
+// acknowledge tells a source that stores its progress that the records which were read are
+// released.
 func (r *run) acknowledge(ctx context.Context) error {
 	if err := abilities.Acknowledge(ctx, r.source); err != nil {
 		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
@@ -79,10 +80,10 @@ func (r *run) acknowledge(ctx context.Context) error {
 	return nil
 }
 
-// PublishedError is an error after the release was published.
+// PublishedError is an error that occurred after the release was published.
 type PublishedError struct{ Err error }
 
 func (e *PublishedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what has failed.
+// Unwrap returns the error itself.
 func (e *PublishedError) Unwrap() error { return e.Err }

@@ -10,11 +10,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// checkPartitions refuses a release whose records would still be grouped by what
-// does not leave: the files of a folder are read one after another, so that those of
-// one folder ssn=… stay together, in a part of the release or one behind the other,
-// whether the column leaves or not. A key that leaves as it is says no more than it
-// does itself; an order of the release's own takes the groups apart.
+// checkPartitions refuses a release whose records would still be grouped by a column that is not
+// released: the files of a folder are read one after another, so the records of one folder
+// ssn=… stay together, in one part of the release or one after the other. A key that is released
+// unmasked reveals the groups anyway, and a shuffled release has no groups.
 func checkPartitions(pl *pipeline.Plan) error {
 	if pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
 		return nil

@@ -39,11 +39,10 @@ type Preview struct {
 // yet.
 const freePreview = 100
 
-// NewPreview masks the first records of the source and stops once it has the
-// given number of rows. What the masks need to know of the whole data is read
-// first, as in a run. There are at most 100 rows, unless the last run of this
-// configuration over these files has passed its gate: the masked rows of a release
-// that the gate refuses are that release.
+// NewPreview masks the first records of the source and stops when it has the given number of
+// rows. What the masks need to know about all data is read first, as in a run. There are at
+// most 100 rows, unless the last run of this configuration on these files has passed its gate:
+// otherwise a preview could show all rows of a release that the gate refuses.
 func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pipeline.Progress) (*Preview, error) {
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -82,7 +81,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 		return nil, err
 	}
 	if len(view.Released) < rows {
-		view.Cut = "" // these are all
+		view.Cut = "" // these are all rows
 	}
 	if err := abilities.Unchanged(src); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -146,7 +145,7 @@ func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src
 	return ""
 }
 
-// add takes rows of a block until there are enough.
+// add adds rows of a block until there are enough.
 func (v *Preview) add(pl *pipeline.Plan, b *microdata.Block, rows int) {
 	for i := 0; i < b.N && len(v.Released) < rows; i++ {
 		if b.Rejected(i) {
@@ -169,7 +168,7 @@ func (v *Preview) add(pl *pipeline.Plan, b *microdata.Block, rows int) {
 	}
 }
 
-// number formats a value as a sink that writes text would.
+// number formats a value as a sink that writes text does.
 func number(v microdata.Vector, i int, out microdata.Output) string {
 	if !v.Valid.Has(i) {
 		return "(null)"

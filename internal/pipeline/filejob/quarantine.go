@@ -16,11 +16,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// quarantine lists the records of a file job that could not be masked: their places and the
-// reasons, never a value. It counts them even if no list was asked for.
+// quarantine lists the records of a file job that could not be masked: places and reasons,
+// never a value. It counts them even if no list was requested.
 type quarantine struct {
 	source  connectors.Source
-	topics  connectors.Numbered // the source, where it is topics
+	topics  connectors.Numbered // the source, if it reads topics
 	topic   string              // where the entries go; "": to the file, if there is one
 	file    *publish.File
 	spool   *os.File // the entries for the topic, which must wait for the verdict
@@ -29,7 +29,7 @@ type quarantine struct {
 	reasons map[string]int64 // records by column and reason
 }
 
-// counted is a quarantine that is counted alone.
+// counted returns a quarantine that only counts.
 func counted(src connectors.Source) *quarantine {
 	return &quarantine{source: src, topics: abilities.NumberedOf(src), reasons: map[string]int64{}}
 }
@@ -56,7 +56,7 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 	return q, nil
 }
 
-// add takes the rejected records of a block.
+// add notes the rejected records of a block.
 func (q *quarantine) add(b *microdata.Block) error {
 	q.count += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
@@ -124,7 +124,7 @@ func (q *quarantine) commit() error {
 	return q.file.Commit()
 }
 
-// abort removes what has no final name. After commit only the spool goes.
+// abort removes what has no final name; after a commit, only the spool.
 func (q *quarantine) abort() error {
 	var errs []error
 	if q.file != nil {

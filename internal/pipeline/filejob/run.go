@@ -20,11 +20,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Run masks the files, or the bounded topics, of a source into the sink, assesses
-// the pairs beside it, applies the gate and writes the report. Nothing has its final
-// name before the gate has passed; on an error, or when ctx ends, nothing is left
-// behind. An error that is a *pipeline.DataError means that the configuration does not
-// fit the data.
+// Run masks the files, or the bounded topics, of a source into the sink, assesses the pairs
+// meanwhile, applies the gate and writes the report. Nothing has its final name before the gate
+// has passed; on an error, or when ctx ends, nothing is left behind. An error that is a
+// *pipeline.DataError means that the configuration does not fit the data.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
@@ -64,11 +63,11 @@ type run struct {
 	masked     *masked.Release
 	sink       connectors.Sink
 	quarantine *quarantine
-	notes      *kafka.Notes // nil where nothing goes to topics beside the release
+	notes      *kafka.Notes // nil if nothing but the release goes to topics
 	snapshots  *snapshots
 	reports    account.Files
-	copy       int              // the number of this release where the run makes several; 0: it is the only one
-	whole      *config.Pipeline // that of all copies; nil where there is one
+	copy       int              // the number of this release if the run makes several; 0: it is the only one
+	whole      *config.Pipeline // that of all copies; nil if there is only one release
 	read       int64
 	leftOut    int64 // of those that were read
 }
@@ -89,13 +88,13 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// settle makes ready what the records are masked and measured with.
+// settle makes ready the masks and the assessment of the records.
 func (r *run) settle(ctx context.Context) (err error) {
 	r.masked, err = masked.Settle(ctx, r.plan, r.key, r.options.Log, r.options.Progress)
 	return err
 }
 
-// release runs the records through and ends in a commit or a refusal.
+// release masks the records, and publishes or refuses the release.
 func (r *run) release(ctx context.Context) (*account.Result, error) {
 	rep, content, err := r.written(ctx)
 	if err != nil {
@@ -110,7 +109,7 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	// What was read must be one state of the data, up to the last moment.
+	// The data must not have changed since the beginning of the run, up to this moment.
 	if err := abilities.Unchanged(r.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
@@ -203,9 +202,9 @@ func (r *run) mask(p *pipeline.Parcel) error {
 	return nil
 }
 
-// encode hands a block to the sink, which knows a stream by its index in the source's
-// list of streams. The block has another number, by which draws are named: that of its
-// partition, or the one that a column of places holds. So the index stands in its place
+// encode passes a block to the sink, which identifies a stream by its index in the source's list
+// of streams. The block's own stream number, which is part of the names of draws, may be another:
+// that of its partition, or the one that a column of places has. So it is replaced by the index
 // while the sink encodes.
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
 	number := b.Stream
@@ -235,8 +234,8 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 	}
 }
 
-// assess is the assessor. It comes before the writer, which waits for the disk at the end of a row
-// group: the assessor then has the blocks that are masked meanwhile.
+// assess is the assessor. It comes before the writer, because the writer waits for the disk at the
+// end of a row group: the assessor can then process the blocks that are masked meanwhile.
 func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
 		r.masked.Moved(p.Block)
@@ -250,10 +249,10 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	}
 }
 
-// publish gives the release its name, the report last; a refused release is
-// withheld, and only the quarantine and the confidential report appear. A source
-// that remembers what has been read is told last, and of a release alone: what
-// was withheld, or not published to the end, is read again.
+// publish gives the release its name, and the report last. A refused release is withheld, and
+// only the quarantine and the confidential report appear. A source that stores its progress is
+// told last, and only if there is a release: records that were withheld, or not completely
+// published, are read again.
 func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
 	res := &account.Result{Report: rep}
 	if rep.Gate.Passed {
@@ -284,7 +283,7 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
 }
 
-// withhold removes what was to be released.
+// withhold removes the release.
 func (r *run) withhold(ctx context.Context) error {
 	if err := r.sink.Abort(); err != nil {
 		return fmt.Errorf("sink: %w", err)
@@ -308,7 +307,7 @@ func (r *run) keepQuarantine(res *account.Result) error {
 	return nil
 }
 
-// abort removes whatever has no final name.
+// abort removes everything that has no final name.
 func (r *run) abort() error {
 	var errs []error
 	if r.sink != nil {
@@ -322,7 +321,8 @@ func (r *run) abort() error {
 	return errors.Join(errs...)
 }
 
-// reporter writes the report of a file job, or with interim a snapshot before its end.
+// reporter returns what makes the report of a file job or, with interim, a snapshot before its
+// end.
 func (r *run) reporter(interim bool) account.Reporter {
 	configured := r.config
 	if r.whole != nil {

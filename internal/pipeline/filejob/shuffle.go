@@ -12,14 +12,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// carries reports whether columns pass as the bytes that they are. They do not if records
-// change their order.
+// carries reports whether unmasked columns are released as the bytes that were read. They are not
+// if records change their order.
 func carries(p *config.Pipeline, src connectors.Source) bool {
 	return !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
 }
 
-// createSink prepares the output. done describes what was done to its records; number is that
-// of a copy if there are several.
+// createSink prepares the output. done describes what was done to its records; number is the
+// number of the copy if there are several.
 func createSink(ctx context.Context, pl *pipeline.Plan, key keystream.Key, done string, number int) (connectors.Sink, error) {
 	plan := connectors.Plan{Source: pl.Source, Layout: pl.Layout}
 	if !pl.Config.Sink.Shuffled() {
@@ -28,11 +28,11 @@ func createSink(ctx context.Context, pl *pipeline.Plan, key keystream.Key, done 
 	return shuffle.Create(ctx, pl.Config.Sink.Config, plan, ranks(pl, key, done, number))
 }
 
-// ranks gives the records' places in a shuffled release: a keyed function of their
-// place and of what they hold. By the place alone two files would have the same
-// order under one key, and whoever knows that of the one could put back the other. Copies, and
-// releases of which anything else was done to the records, have orders of their own, so that
-// their records cannot be put side by side.
+// ranks returns the records' places in a shuffled release: a keyed function of their original
+// place and of their content. If it depended on the place only, two files would have the same
+// order under one key, and who knows the order of one could restore that of the other. Copies,
+// and releases whose records were processed differently, have different orders, so that their
+// records cannot be matched by place.
 func ranks(pl *pipeline.Plan, key keystream.Key, done string, number int) shuffle.Ranks {
 	var bound []int
 	for _, out := range pl.Layout.Release {

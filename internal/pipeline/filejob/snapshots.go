@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// snapshots emits the measures of the stream so far, and of the window since the
-// last time, while the run goes on. It belongs to the assessor's goroutine.
+// snapshots emits, during the run, the measures of the records so far, and of the window since
+// the last snapshot. It belongs to the assessor's goroutine.
 type snapshots struct {
 	run      *run
 	state    *assess.Snapshots
@@ -30,10 +30,10 @@ type snapshots struct {
 	files    []*os.File
 	topics   []string
 	log      []zerolog.Level
-	part     microdata.Block // of a block that a snapshot falls into
+	part     microdata.Block // of a block within which a snapshot is due
 }
 
-// newSnapshots returns nil where the configuration asks for none.
+// newSnapshots returns nil if the configuration asks for none.
 func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 	a := r.config.Assess
 	if len(a.Emit) == 0 {
@@ -47,9 +47,8 @@ func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 	return s, nil
 }
 
-// open makes the files that snapshots go to. Unlike everything else that a run
-// writes they have their name from the start, so that they can be followed while
-// it goes on; each line is written in one piece.
+// open creates the files of snapshots. Unlike all other output of a run they have their names
+// from the start, so that they can be read during the run; each line is written in one piece.
 func (s *snapshots) open() error {
 	if s == nil {
 		return nil
@@ -82,8 +81,8 @@ func (s *snapshots) open() error {
 	return nil
 }
 
-// add takes the pairs of a block and emits a snapshot where one is due: by
-// records, at the very record, however the source cuts its blocks.
+// add adds the pairs of a block and emits a snapshot when one is due: by number of records,
+// exactly at that record, however the source cuts its blocks.
 func (s *snapshots) add(ctx context.Context, b *microdata.Block) error {
 	for from := 0; from < b.N; {
 		to := b.N
@@ -131,7 +130,7 @@ func (s *snapshots) emit(ctx context.Context) error {
 	}
 	who := s.run.reporter(true)
 	rep := who.Judged(s.read, whole)
-	rep.Withheld = "" // nothing is decided before the end
+	rep.Withheld = "" // the gate decides only at the end
 	rep.Snapshot = int64(s.state.Taken())
 	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}
 	w.Records = report.Records{

@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// complete has the sink finish, and digests what it has written, while the release is measured:
-// what it writes last, and waits for, is the disk's. wait returns what the files hold; stop ends
-// it, and waits too.
+// complete finishes the sink and digests its files, while the release is measured: this mostly
+// waits for the disk. wait returns the content of the files; stop cancels the work and waits for
+// its end.
 func (r *run) complete(ctx context.Context) (wait func() (*publish.Content, error), stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var content *publish.Content
@@ -41,15 +41,14 @@ func (r *run) complete(ctx context.Context) (wait func() (*publish.Content, erro
 // Verification is whether a report and a release belong together.
 type Verification struct {
 	Report  string // the path
-	Release string // the path of what it was held against
+	Release string // the path of the compared release
 	Agree   bool
-	// Words say what was found, for people: one sentence.
+	// Words is the result for people, one sentence.
 	Words string
 }
 
-// Verify compares a report, in any of its forms, with the release under the path that it
-// names, or under at if that is not empty. A *DataError means that there was nothing to
-// compare.
+// Verify compares a report, in any of its forms, with the release at the path that it names, or
+// at the path at if that is not empty. A *DataError means that there was nothing to compare.
 func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	text, err := publish.ReadFile(ctx, reportPath)
 	if err != nil {
@@ -75,7 +74,7 @@ func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	return verifyOne(ctx, reportPath, at, id)
 }
 
-// verifyOne holds what a report says of one release against the one at a path.
+// verifyOne compares what a report says about one release with the release at a path.
 func verifyOne(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
 	want := id.Release
 	v := &Verification{Report: reportPath, Release: at}
@@ -112,7 +111,7 @@ func whole(r *report.Release) string {
 	return fmt.Sprintf("%d bytes, sha256 %s", r.Bytes, r.SHA256)
 }
 
-// difference returns in what a release differs from its report. Names in a folder may be
+// difference returns how a release differs from its report. Names in a folder may be
 // values of a partition key, so files are counted and not named.
 func difference(want *report.Release, got *publish.Content) string {
 	switch {

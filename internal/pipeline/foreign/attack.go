@@ -13,11 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Attack is an attack on a release that any tool made. All columns that are
-// asked for are held in memory.
+// Attack is an attack on a release that any tool made. All requested columns are held in
+// memory.
 type Attack struct {
 	Original connectors.SourceConfig
-	Released connectors.SourceConfig // nil: the original alone, of which only uniqueness is measured
+	Released connectors.SourceConfig // nil: only the uniqueness of the original is measured
 	Earlier  []connectors.SourceConfig
 	ID       string // the column that identifies a record in all files; "" matches by position
 
@@ -28,13 +28,13 @@ type Attack struct {
 	Options           attack.Options
 }
 
-// Attacked is what was found, and what it was found of.
+// Attacked is the result of an attack, with its data.
 type Attacked struct {
 	Result    *attack.Result
 	Data      attack.Data
-	Unmatched int // original records that have no released one, left out
-	Unowned   int // released records that have no original one, left out
-	Malformed int // records of either file that could not be read: they are there, without values
+	Unmatched int // original records without a released record; left out
+	Unowned   int // released records without an original record; left out
+	Malformed int // records of either file that could not be read: they count, without values
 }
 
 // Run reads the files and attacks the release.
@@ -89,7 +89,7 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 // and earlier ones.
 type opened struct {
 	sources []connectors.Source
-	words   []string // what an error calls each
+	words   []string // the name of each in errors
 }
 
 func (o *opened) close() {
@@ -117,8 +117,8 @@ func (a *Attack) open(ctx context.Context) (*opened, error) {
 	return files, nil
 }
 
-// hold reads what is asked for of the original and the released file, which is the
-// original where there is none. Categories are numbered alike in both.
+// hold reads the requested columns of the original and the released file; without a released
+// file, the original takes its place. Categories have the same codes in both.
 func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original, released *table, err error) {
 	both := files.sources[:1]
 	if a.Released != nil {
@@ -154,7 +154,7 @@ func (a *Attack) hold(ctx context.Context, files *opened, classes []string, prog
 	return original, released, nil
 }
 
-// checkNumbers demands enough records for what is asked, and not too many.
+// checkNumbers returns an error if there are too few or too many records for what is requested.
 func (a *Attack) checkNumbers(original, common int) error {
 	if original == 0 {
 		return pipeline.DataErrorf("the original file has no records")
@@ -197,7 +197,7 @@ func (a *Attack) earlier(ctx context.Context, files *opened, original *table, mi
 	return releases, nil
 }
 
-// check holds the names against the files' columns.
+// check returns an error for requested columns that a file does not have, or not in a usable type.
 func (a *Attack) check(opened []connectors.Source, words []string) error {
 	for i, src := range opened {
 		schema := src.Schema()
@@ -226,7 +226,7 @@ func (a *Attack) check(opened []connectors.Source, words []string) error {
 	return nil
 }
 
-// fill puts what was read into the form of an attack.
+// fill converts the tables into the data of an attack.
 func (a *Attack) fill(d *attack.Data, original, released *table, mine, theirs []int, classes []string) {
 	for j, name := range a.Keys {
 		d.Numeric = append(d.Numeric, attack.NumericColumn{

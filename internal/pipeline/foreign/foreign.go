@@ -23,16 +23,16 @@ import (
 type Release struct {
 	Original, Released connectors.SourceConfig
 	ID                 string   // "" matches by position
-	Columns            []string // numeric columns to measure; none: all that both have
+	Columns            []string // numeric columns to measure; none: all that both files have
 	Targets            []string
 	Pictures           bool // whether the columns are to be drawn
 }
 
-// Measured is what was measured of a foreign release.
+// Measured is the assessment of a foreign release.
 type Measured struct {
 	Measures            *assess.Measures
 	OriginalN, Released int64
-	Unmatched           int64 // original records that have no released one
+	Unmatched           int64 // original records without a released record
 	Pictures            []picture.Pair
 
 	draw *drawer
@@ -125,7 +125,7 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 	return both, nil
 }
 
-// records walks through the records of a source a run at a time.
+// records iterates over the records of a source, block by block.
 type records struct {
 	source connectors.Source
 	name   string
@@ -135,8 +135,8 @@ type records struct {
 	count  int64
 }
 
-// newRecords starts a pass over the named numeric columns, and the identifying
-// one in array form behind them.
+// newRecords starts a pass over the named numeric columns, followed by the identifying one in
+// array form.
 func newRecords(ctx context.Context, src connectors.Source, names []string, id string) (*records, error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
@@ -155,8 +155,8 @@ func newRecords(ctx context.Context, src connectors.Source, names []string, id s
 
 func (r *records) close() { r.reader.Close() }
 
-// remaining returns how many records are at hand, reading on where there are none;
-// 0 at the end.
+// remaining returns how many records of the current block are left. It reads the next block if
+// there are none; 0 at the end.
 func (r *records) remaining(ctx context.Context) (int, error) {
 	for r.at == r.block.N {
 		raw, err := r.reader.Next(ctx)
@@ -212,7 +212,7 @@ func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int,
 	}
 }
 
-// slice makes dst the records [at, at+n) of v.
+// slice sets dst to the records [at, at+n) of v.
 func slice(dst *microdata.Vector, v microdata.Vector, at, n int) {
 	dst.Values, dst.Valid = v.Values[at:at+n], nil
 	if v.Valid == nil {
@@ -256,11 +256,11 @@ func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *
 	}
 }
 
-// indexed is released records by their identity.
+// indexed has the released records by their identity.
 type indexed struct {
 	rows    map[string]int
-	values  [][]float64 // by column, NaN where there is none
-	matched []bool      // an original record has that identity
+	values  [][]float64 // by column, NaN for a missing value
+	matched []bool      // whether an original record has that identity
 }
 
 // index reads all records of a file.
@@ -296,7 +296,7 @@ func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 	}
 }
 
-// join puts the released values beside the original ones of the block at hand.
+// join sets the released values of the original records in the current block.
 func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
 	ids := a.block.Columns[columns].Array
 	for i := range a.block.N {

@@ -19,18 +19,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// table is columns of a file in memory.
+// table has columns of a file in memory.
 type table struct {
 	n         int
-	numbers   [][]float64 // by column asked for, NaN where there is no value
-	codes     [][]int32   // by category asked for, −1 where there is no value
+	numbers   [][]float64 // by requested column, NaN for a missing value
+	codes     [][]int32   // by requested category, −1 for a missing value
 	row       map[string]int
 	ids       []string
-	malformed int // malformed records: they are there, without values
+	malformed int // malformed records: they count, without values
 }
 
-// category numbers the values of a column, for all files that have it: numbers by
-// value, everything else by its text.
+// category gives the values of a column codes, the same in all files: numbers by their value,
+// everything else by its text.
 type category struct {
 	name   string
 	number bool
@@ -183,7 +183,7 @@ func (h *table) add(b *microdata.Block, categories []*category) {
 	}
 }
 
-// identify notes which record is whose.
+// identify notes the row of each identity.
 func (h *table) identify(b *microdata.Block, stream string) error {
 	ids := b.Columns[len(h.numbers)+len(h.codes)].Array
 	for i := range b.N {
@@ -210,8 +210,8 @@ func (h *table) identify(b *microdata.Block, stream string) error {
 	return nil
 }
 
-// idOf is the text of an identity: a number's is the same whether a file has it as
-// an integer or not.
+// idOf returns the text of an identity. A whole number has the same text as an integer and as a
+// floating-point number.
 func idOf(a arrow.Array, i int) string {
 	var v float64
 	switch a := a.(type) {
@@ -225,8 +225,8 @@ func idOf(a arrow.Array, i int) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// matched returns for each record of h its row in o, −1 where it has none: by
-// identity where there is one, else by position.
+// matched returns for each record of h its row in o, −1 if there is none: with byID by identity,
+// else by position.
 func (h *table) matched(o *table, byID bool) ([]int, error) {
 	rows := make([]int, h.n)
 	if !byID {
@@ -248,7 +248,8 @@ func (h *table) matched(o *table, byID bool) ([]int, error) {
 	return rows, nil
 }
 
-// needs demands columns of a file; numeric says of which form.
+// needs returns an error for names that are no columns of a file, or are nested, or, with
+// numeric, are not numeric.
 func needs(file string, schema *microdata.Schema, numeric bool, names ...string) error {
 	for _, name := range names {
 		i := schema.Index(name)
@@ -265,7 +266,7 @@ func needs(file string, schema *microdata.Schema, numeric bool, names ...string)
 	return nil
 }
 
-// gathered picks rows of a column.
+// gathered returns the given rows of a column.
 func gathered[T any](column []T, rows []int) []T {
 	out := make([]T, len(rows))
 	for i, row := range rows {
@@ -274,7 +275,7 @@ func gathered[T any](column []T, rows []int) []T {
 	return out
 }
 
-// openNamed opens a source that an error is to name.
+// openNamed opens a source, and puts its name in front of an error.
 func openNamed(ctx context.Context, what string, c connectors.SourceConfig) (connectors.Source, error) {
 	src, err := c.Open(ctx)
 	if err != nil {
@@ -283,7 +284,7 @@ func openNamed(ctx context.Context, what string, c connectors.SourceConfig) (con
 	return src, nil
 }
 
-// withoutRepeats is the names in order, each once.
+// withoutRepeats returns the names in order, each once, without empty ones.
 func withoutRepeats(lists ...[]string) []string {
 	var names []string
 	for _, name := range slices.Concat(lists...) {

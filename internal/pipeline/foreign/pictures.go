@@ -7,16 +7,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// mostValues bounds what is kept of the records for pictures: 32 MB.
+// mostValues bounds the number of values that are kept for pictures: 32 MB.
 const mostValues = 4 << 20
 
-// drawer keeps records for the pictures of their columns: all of few, of many a sample
-// that depends on their number in the file alone. Nil keeps none.
+// drawer keeps records for the pictures of their columns: all if they are few, otherwise a
+// sample that depends only on their numbers in the file. A nil drawer keeps none.
 type drawer struct {
 	names  []string
 	most   int         // records
 	limit  uint64      // a record is kept whose hash does not exceed it
-	hashes []uint64    // of those that are kept
+	hashes []uint64    // of the kept records
 	values [][]float64 // original and released of each column
 }
 
@@ -24,7 +24,7 @@ func newDrawer(names []string) *drawer {
 	return &drawer{names: names, most: max(1000, mostValues/(2*len(names))), limit: math.MaxUint64, values: make([][]float64, 2*len(names))}
 }
 
-// add looks at the records of a block that are not rejected.
+// add adds the records of a block that are not rejected.
 func (d *drawer) add(b *microdata.Block) {
 	if d == nil {
 		return
@@ -46,7 +46,7 @@ func (d *drawer) add(b *microdata.Block) {
 	}
 }
 
-// halve keeps the records of the lower half of the hashes.
+// halve halves the limit and keeps the records whose hashes do not exceed it.
 func (d *drawer) halve() {
 	d.limit /= 2
 	kept := 0
@@ -66,7 +66,7 @@ func (d *drawer) halve() {
 	}
 }
 
-// mixed spreads the numbers of records over 64 bits (the finaliser of SplitMix64).
+// mixed hashes the number of a record to 64 bits (the finaliser of SplitMix64).
 func mixed(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -74,7 +74,7 @@ func mixed(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// pictures are those of the columns.
+// pictures returns the pictures of the columns.
 func (d *drawer) pictures() (pairs []picture.Pair) {
 	if d == nil {
 		return nil

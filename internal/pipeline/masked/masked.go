@@ -1,6 +1,6 @@
-// Package masked is the masking of all records of a release and the assessment of what
-// becomes of them, as a run on files and a program that embeds the filter have it: made
-// ready from a plan, told of each block, and judged when no more come.
+// Package masked masks all records of a release and assesses the result, for runs on files and
+// for programs that embed the filter: Settle prepares a release from a plan, Mask and Moved
+// process each block, and Judged ends it.
 package masked
 
 import (
@@ -18,20 +18,20 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Release is what the records of a release are masked and measured with.
+// Release has the masks and the assessment of a release.
 type Release struct {
 	Chain    *transform.Chain
-	Measured *assess.Accumulator // nil where there is nothing to measure
+	Measured *assess.Accumulator // nil if there is nothing to measure
 	Options  assess.Options      // of Measured
 
 	plan     *pipeline.Plan
 	key      keystream.Key
-	exchange *pipeline.Exchange // nil where no mask moves values between records
+	exchange *pipeline.Exchange // nil if no mask moves values between records
 	progress *pipeline.Progress
 }
 
-// Settle makes a release ready: it learns what of the masks depends on the data and
-// builds them. Its errors are those of Plan.Settle and Plan.NewChain.
+// Settle prepares a release: it finds what the masks must know about the data, and builds them.
+// Its errors are those of Plan.Settle and Plan.NewChain.
 func Settle(ctx context.Context, pl *pipeline.Plan, key keystream.Key, log zerolog.Logger, progress *pipeline.Progress) (*Release, error) {
 	r := &Release{plan: pl, key: key, progress: progress}
 	err := pl.Settle(ctx, progress)
@@ -64,12 +64,12 @@ func (r *Release) Mask(b *microdata.Block) error {
 	return r.exchange.Displace(b)
 }
 
-// Moved takes in what Mask has moved between the records of a block; the blocks come in
-// the order of their records.
+// Moved adds the moves of values between the records of a masked block to the assessment. The
+// blocks must come in the order of their records.
 func (r *Release) Moved(b *microdata.Block) { r.exchange.Add(b) }
 
-// Judged measures what was added to Measured, lets the intruder at it where the
-// configuration asks for one, and returns the report of who with the gate's verdict.
+// Judged computes the measures of the pairs in Measured, runs the intruder if the configuration
+// asks for one, and returns the report with the gate's verdict.
 func (r *Release) Judged(ctx context.Context, who account.Reporter, records report.Records) (*report.Report, error) {
 	if r.Measured != nil {
 		if err := r.exchange.Join(ctx, r.plan, r.Chain, r.Measured, r.key, r.progress); err != nil {
@@ -80,7 +80,7 @@ func (r *Release) Judged(ctx context.Context, who account.Reporter, records repo
 	return Judge(ctx, who, r.Measured, records)
 }
 
-// Judge is Judged of what was assessed in parts; measured is nil where there is nothing
+// Judge is Judged for an assessment that was made in parts; measured is nil if there is nothing
 // to measure.
 func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulator, records report.Records) (*report.Report, error) {
 	measures := &assess.Measures{Records: records.Released}

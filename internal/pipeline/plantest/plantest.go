@@ -1,4 +1,4 @@
-// Package plantest makes plans for the tests of packages that work by one.
+// Package plantest makes plans for the tests of packages that need one.
 package plantest
 
 import (
@@ -8,7 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// New is the plan of a configuration over its own source, which is closed at the test's end.
+// New returns the plan of a configuration for its own source, which is closed at the end of the
+// test.
 func New(t *testing.T, p *config.Pipeline) *pipeline.Plan {
 	t.Helper()
 	src, err := pipeline.OpenSource(t.Context(), p)

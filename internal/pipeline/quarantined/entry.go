@@ -1,5 +1,5 @@
-// Package quarantined is the entry of a message that could not be masked: its place and
-// why, never a value. File jobs and streams write the same.
+// Package quarantined has the entries of records that could not be masked: place and reason,
+// never a value. File jobs and streams write the same entries.
 package quarantined
 
 import (
@@ -8,17 +8,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// streamEntry is the place of a message and why it was not released.
+// streamEntry is the place of a message and the reason why it was not released.
 type streamEntry struct {
 	Topic     string `json:"topic"`
 	Partition int32  `json:"partition"`
 	Offset    int64  `json:"offset"`
-	Record    int64  `json:"record,omitempty"` // within the message, from 1, where a message holds several
+	Record    int64  `json:"record,omitempty"` // within the message, from 1, if it holds several records
 	Column    string `json:"column,omitempty"`
 	Reason    string `json:"reason"`
 }
 
-// EntryOf is the entry of a record; with rows its place is a row of a message.
+// EntryOf returns the entry of a record; with rows its place is a row of a message.
 func EntryOf(p kafka.Partition, b *microdata.Block, r microdata.Reject, rows bool) streamEntry {
 	e := streamEntry{Topic: p.Topic, Partition: p.Number, Offset: b.Place(r.Row), Column: r.Column, Reason: r.Reason}
 	if rows {

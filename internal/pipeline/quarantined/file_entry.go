@@ -16,13 +16,13 @@ type FileEntry struct {
 	Reason string `json:"reason"`
 }
 
-// FileEntryOf is the entry of a record of a source.
+// FileEntryOf returns the entry of a record of a source.
 func FileEntryOf(src connectors.Source, b *microdata.Block, r microdata.Reject) FileEntry {
 	return FileEntry{Stream: abilities.NameOf(src, b), Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
 }
 
-// InOrder returns the rejected records of a block in the order of its records: they were
-// found column by column.
+// InOrder returns the rejected records of a block in the order of its records. In the block
+// they are in the order of the columns that were checked.
 func InOrder(b *microdata.Block) []microdata.Reject {
 	return slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return x.Row - y.Row })
 }

@@ -1,4 +1,4 @@
-// Package run chooses between the kinds of runs by what the configuration says.
+// Package run chooses the kind of run by the configuration.
 package run
 
 import (
@@ -21,14 +21,15 @@ func Pipeline(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*acc
 	return filejob.Run(patient(ctx, p, jobPatience), p, o)
 }
 
-// How long brokers that do not answer are waited for where the configuration does not
-// say. A stream outlives them; a job that waited all night would be missed by nobody.
+// How long a run waits for brokers that do not answer, if the configuration does not say. A
+// stream waits without end; a job ends with an error, so that somebody notices it.
 const (
 	jobPatience     = 5 * time.Minute
 	connectPatience = 10 * time.Second
 )
 
-// patient gives a run the patience of its source, or of its sink.
+// patient returns a context with the patience of the source, or else of the sink, or else the
+// given one.
 func patient(ctx context.Context, p *config.Pipeline, patience time.Duration) context.Context {
 	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
 		if c, ok := connector.(interface{ BrokerPatience() time.Duration }); ok && c.BrokerPatience() > 0 {
@@ -38,8 +39,8 @@ func patient(ctx context.Context, p *config.Pipeline, patience time.Duration) co
 	return kafka.WithPatience(ctx, patience)
 }
 
-// Connect holds a configuration against the world without reading a record or leaving
-// anything behind: the key, the source and its columns, and every output.
+// Connect checks the key, the source with its columns, and every output of a configuration,
+// without reading a record or leaving anything behind.
 func Connect(ctx context.Context, p *config.Pipeline) error {
 	ctx = patient(ctx, p, connectPatience)
 	if p.Streaming() {

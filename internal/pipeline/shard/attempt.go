@@ -74,8 +74,8 @@ func (f *folder) complete(files []StateFile) error {
 	return nil
 }
 
-// stampOf stamps a file that this attempt has written and digested. If another attempt has put
-// its file in the place there is no stamp.
+// stampOf stamps a file that this attempt has written and digested. If another attempt has
+// replaced the file there is no stamp.
 func stampOf(path string, written os.FileInfo) *publish.Stamp {
 	stamp := publish.StampOf(path)
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, written) || !now.ModTime().Equal(written.ModTime()) {
@@ -85,7 +85,7 @@ func stampOf(path string, written os.FileInfo) *publish.Stamp {
 }
 
 func (f *folder) abandon([]StateFile) error {
-	os.RemoveAll(f.own) // nobody takes it for a part
+	os.RemoveAll(f.own) // an error leaves files that are no parts
 	return nil
 }
 
@@ -106,7 +106,7 @@ func (u *uploads) complete([]StateFile) error { return nil }
 
 func (u *uploads) abandon(files []StateFile) error { return discard(u.release, files) }
 
-// discard gives up the uploads of parts.
+// discard aborts the uploads of parts.
 func discard(release string, files []StateFile) error {
 	var held []json.RawMessage
 	for _, f := range files {

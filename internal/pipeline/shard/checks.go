@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// sound reports whether the parts of a plan are what Plan decides: of each file all its
-// records, in order, each once.
+// sound reports whether the parts of a plan are such as Plan makes: together they have each
+// record of each file once, in order.
 func (m *Manifest) sound() bool {
 	stream, next := 0, int64(0)
 	for _, s := range m.Shards {
@@ -49,7 +49,7 @@ func (s *State) fits(of *Shard, masks int) bool {
 		reasons == s.Quarantined && s.LeftOut <= s.Read-s.Quarantined && int64(len(s.Entries)) <= s.Quarantined
 }
 
-// pairingOf names what was decided for all shards, of the digests of what each was given.
+// pairingOf returns the name of a pairing, from the digests of the decisions for each shard.
 func (m *Manifest) pairingOf(digests [][sha256.Size]byte) string {
 	h := sha256.New()
 	h.Write([]byte(m.id))

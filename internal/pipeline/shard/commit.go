@@ -28,9 +28,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Commit puts the shards of a plan together. It merges their assessments and judges them as
-// those of one run, and publishes their files as one release, all or none. It can be killed at
-// any moment and run again.
+// Commit joins the shards of a plan. It merges their assessments and judges them like that of
+// one run, and publishes their files as one release, all or none. It can be killed at any
+// moment and run again.
 func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
@@ -60,15 +60,15 @@ type commit struct {
 	options  pipeline.Options
 	started  time.Time
 	chain    *transform.Chain
-	measured *assess.Accumulator // nil where nothing is measured
+	measured *assess.Accumulator // nil if nothing is measured
 	records  report.Records
 
 	dir        *publish.Dir
-	quarantine *publish.File // nil where none is asked for
+	quarantine *publish.File // nil if none is requested
 	reports    account.Files
 }
 
-// merge takes in what the shards have counted and measured.
+// merge merges what the shards have counted and measured.
 func (c *commit) merge(ctx context.Context, all []*State) error {
 	c.records.Reasons = map[string]int64{}
 	touched := make([]int64, len(c.config.Masks))
@@ -156,14 +156,14 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	return exchange.JoinMerged(c.plan, c.measured, c.key)
 }
 
-// decoded is what a shard has measured.
+// decoded is the decoded measurement of a shard.
 type decoded struct {
 	measured  *assess.Accumulator
 	exchanged []byte
 	err       error
 }
 
-// read decodes the state of shard i, if nothing has failed before.
+// read decodes the state of shard i, unless there was an error before.
 func (d *decoded) read(ctx context.Context, i int, s *State) {
 	if d.err != nil {
 		return
@@ -179,8 +179,8 @@ func (d *decoded) read(ctx context.Context, i int, s *State) {
 	}
 }
 
-// agreeOnPairs returns an error unless all shards have used the decisions of one Pair, and each
-// those for it: a swap moves values between two shards.
+// agreeOnPairs returns an error unless all shards have used the decisions of the same run of
+// Pair, each those for itself: a swap moves values between two shards.
 func agreeOnPairs(m *Manifest, all []*State) error {
 	for i, s := range all {
 		if s.Pairing != all[0].Pairing || (s.Pairing != "") != m.Pairs {
@@ -309,7 +309,7 @@ func (c *commit) adopt(ctx context.Context, f StateFile, planned string) error {
 	return err
 }
 
-// agree holds the files against the shards' states.
+// agree compares the files with the shards' states.
 func agree(all []*State, content *connectors.Content) error {
 	there := map[string]connectors.FileContent{}
 	for _, f := range content.Files {

@@ -25,7 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// ManifestSchema names the form of a manifest; a change raises the number.
+// ManifestSchema names the format of a manifest; a change of the format raises the number.
 const ManifestSchema = "sdlfilter.shards/4"
 
 // Manifest is the plan of a release in shards. It holds statistics of the data (the standard
@@ -35,26 +35,26 @@ type Manifest struct {
 	Version      string   `json:"version"` // of the program: all shards are of one
 	Config       string   `json:"config"`  // the configuration's path
 	Set          []string `json:"set,omitempty"`
-	Loosened     bool     `json:"loosened,omitempty"` // settings were allowed to let out more
+	Loosened     bool     `json:"loosened,omitempty"` // settings that release more were allowed
 	ConfigSHA256 string   `json:"config_sha256"`
 	KeyID        string   `json:"key_id"`
 	Files        []File   `json:"files"` // the source's, in the order of its streams
 	Columns      []Column `json:"columns"`
 
-	// Correlations are those that noise follows, of pairs of columns.
+	// Correlations are the correlations of pairs of columns that noise follows.
 	Correlations []Correlation `json:"correlations,omitempty"`
 
-	// Survey is the types that were found by reading all values, if the source declares none.
+	// Survey has the types that were found by reading all values, if the source declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`
 	Shards []Shard         `json:"shards"`
-	// Pairs: some mask is a swap of scope dataset or of measured numbers. All shards are then
-	// surveyed and paired before they run.
+	// Pairs says that some mask is a swap of scope dataset or of measured numbers. All shards are
+	// then surveyed and paired before they run.
 	Pairs bool `json:"pairs,omitempty"`
 
 	id string
 }
 
-// File tells whether a file is still the one that was planned with.
+// File identifies a file of the source: a command can tell whether it has changed since the plan.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
@@ -62,7 +62,7 @@ type File struct {
 	ETag   string `json:"etag,omitempty"`   // of an object, in place of the digest
 }
 
-// Column is what the masks must know of a column, found once.
+// Column is what the masks must know about a column, found once.
 type Column struct {
 	Name     string       `json:"name"`
 	SD       assess.Float `json:"sd"`
@@ -70,7 +70,7 @@ type Column struct {
 	Decimals int          `json:"decimals"`
 }
 
-// Correlation is that of two columns.
+// Correlation is the correlation of two columns.
 type Correlation struct {
 	Of    [2]string `json:"of"` // in ascending order
 	Value float64   `json:"value"`
@@ -82,10 +82,10 @@ type Shard struct {
 	Records int64             `json:"records"`
 }
 
-// ID tells a plan from every other.
+// ID identifies a plan.
 func (m *Manifest) ID() string { return m.id }
 
-// Marshal is the manifest as JSON.
+// Marshal returns the manifest as JSON.
 func (m *Manifest) Marshal() ([]byte, error) {
 	text, err := json.MarshalIndent(m, "", " ")
 	return append(text, '\n'), err
@@ -127,7 +127,7 @@ func parse(path string, text []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// is reports whether a text is this manifest.
+// is reports whether a text is the JSON of this manifest.
 func (m *Manifest) is(text []byte) bool {
 	there, err := parse("", text)
 	return err == nil && there.id == m.id
@@ -149,7 +149,7 @@ func digest(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unpathed removes the path from an error of the system, as the message names it already.
+// unpathed removes the path from an error of the system, because the message names it already.
 func unpathed(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -158,7 +158,7 @@ func unpathed(err error) error {
 	return err
 }
 
-// settled are what a plan found of the columns.
+// settled returns what a plan has found about the columns.
 func settled(pl *pipeline.Plan) []Column {
 	columns := make([]Column, len(pl.Columns))
 	for i, c := range pl.Columns {
@@ -167,7 +167,7 @@ func settled(pl *pipeline.Plan) []Column {
 	return columns
 }
 
-// correlated are the correlations that Plan found, in the order of the columns' names.
+// correlated returns the correlations that a plan has found, in the order of the columns' names.
 func correlated(pl *pipeline.Plan) []Correlation {
 	var list []Correlation
 	for of, value := range pl.Correlations() {
@@ -177,7 +177,7 @@ func correlated(pl *pipeline.Plan) []Correlation {
 	return list
 }
 
-// settle gives a plan what another found.
+// settle gives a plan what the manifest's plan has found.
 func (m *Manifest) settle(pl *pipeline.Plan) error {
 	if len(m.Columns) != len(pl.Columns) {
 		return errOther
@@ -202,11 +202,11 @@ func (m *Manifest) settle(pl *pipeline.Plan) error {
 
 var errOther = errors.New("the columns of the source are not those that were planned with: plan again")
 
-// ends is how much of a file's beginning and end is looked at.
+// ends is the number of bytes at a file's beginning and end that are digested.
 const ends = 64 << 10
 
-// fingerprints tell the files of a source from others. For files that are not looked at they
-// are the names alone.
+// fingerprints returns the identification of the files of a source. For files that are not
+// looked at it is the name only.
 func fingerprints(ctx context.Context, src connectors.Source, look func(stream int) bool) ([]File, error) {
 	divisible := abilities.DivisibleOf(src)
 	if divisible == nil {
@@ -258,19 +258,20 @@ func fingerprint(in connectors.Stored) (f File, err error) {
 	return f, err
 }
 
-// every is that all files are looked at, none that no file is.
+// every selects all files, none no file.
 func every(int) bool { return true }
 func none(int) bool  { return false }
 
-// reads are the files that a shard reads.
+// reads returns a function that selects the files that a shard reads.
 func (m *Manifest) reads(shard int) func(stream int) bool {
 	return func(stream int) bool {
 		return slices.ContainsFunc(m.Shards[shard].Parts, func(p connectors.Part) bool { return p.Stream == stream })
 	}
 }
 
-// of returns which files a shard looks at: those that it reads. Other shards look at the
-// others, and the commit at all. Of objects it looks at all, since a listing has their ETags.
+// of returns a function that selects the files that a shard compares with the plan: those that
+// it reads. Other shards compare the others, and the commit all. Of objects it compares all,
+// since a listing has their ETags.
 func (m *Manifest) of(shard int) func(stream int) bool {
 	reads := m.reads(shard)
 	return func(stream int) bool {
@@ -278,9 +279,9 @@ func (m *Manifest) of(shard int) func(stream int) bool {
 	}
 }
 
-// same compares the source with the plan: the names of its files, and the fingerprints of
-// those that are looked at. Open objects hold what they were when they were opened, so they
-// are asked for again.
+// same compares the source with the plan: the names of its files, and the fingerprints of the
+// selected ones. An open object has its content of when it was opened, so objects are requested
+// again.
 func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(stream int) bool) error {
 	files, err := fingerprints(ctx, src, look)
 	if err != nil {
@@ -302,14 +303,14 @@ func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(st
 	return nil
 }
 
-// hidden is the folder of a plan's parts, beside the release. Parts that are objects have no
-// folder: they are invisible uploads.
+// hidden returns the folder of a plan's parts, beside the release. Parts that are objects have
+// no folder: they are invisible uploads.
 func (m *Manifest) hidden(release string) string {
 	dir, base := filepath.Split(filepath.Clean(release))
 	return filepath.Join(dir, "."+base+".shards-"+m.id[:16])
 }
 
-// partName is the name of a part's file in the release. Sorted names are in the order of the
+// partName returns the name of a part's file in the release. Sorted names are in the order of the
 // streams and of the parts of a stream.
 func (m *Manifest) partName(shard, part int, extension string) string {
 	n := part
@@ -319,7 +320,7 @@ func (m *Manifest) partName(shard, part int, extension string) string {
 	return fmt.Sprintf("part-%05d%s", n, extension)
 }
 
-// check refuses what a shard cannot do.
+// check returns an error for configurations that shards cannot run.
 func check(pl *pipeline.Plan) error {
 	p := pl.Config
 	switch {
@@ -351,7 +352,7 @@ func check(pl *pipeline.Plan) error {
 	return nil
 }
 
-// checkMixing refuses the masks that take records together, but for swaps.
+// checkMixing returns an error for masks that combine records, other than swaps.
 func checkMixing(pl *pipeline.Plan) error {
 	for i, mask := range pl.Config.Masks {
 		if !transform.MixesRecords(mask.Params) {

@@ -14,13 +14,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// sections are what a survey or a pairing consists of; each may be empty.
+// sections are the parts of a survey or a pairing; each may be empty.
 type sections [3][]byte
 
 const (
-	ofChain     = iota // what swaps of scope dataset have found, or decided
-	ofDisplacer        // what is known of combinations whose numbers are exchanged, or follows for them
-	ofValues           // how the exchanged numbers are distributed; of a pairing, where the targets lie
+	ofChain     = iota // what swaps of scope dataset have found; of a pairing, what they have decided
+	ofDisplacer        // the combinations whose numbers are exchanged; of a pairing, the expected changes for them
+	ofValues           // the distribution of the exchanged numbers; of a pairing, the brackets of the targets
 )
 
 func (s *sections) join() (text []byte) {
@@ -61,7 +61,7 @@ func (j *job) accumulator(chain *transform.Chain) (*assess.Accumulator, error) {
 	return assess.New(options)
 }
 
-// pairing is the surveys of all shards put together.
+// pairing has the surveys of all shards, merged.
 type pairing struct {
 	*job
 	manifest *Manifest
@@ -71,8 +71,8 @@ type pairing struct {
 }
 
 // Pair merges the surveys of all shards and has the swaps of scope dataset decide. For each
-// shard it writes into the folder to what its records receive, and the expected change of
-// those whose numbers may be exchanged.
+// shard it writes into the folder to the values that its records receive, and the expected
+// change of those whose numbers may be exchanged.
 func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to string, o pipeline.Options) error {
 	if err := m.paired(0); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (w *pairing) survey(ctx context.Context, shard int) (sections, error) {
 	return found, err
 }
 
-// take takes in the survey of a shard, which must be of no other records than the shard's.
+// take adds the survey of a shard, which must be of just the shard's records.
 func (w *pairing) take(shard int, found sections) error {
 	of := w.manifest.Shards[shard]
 	if w.chain.NeedsSurvey() {
@@ -163,7 +163,7 @@ func (w *pairing) take(shard int, found sections) error {
 	return w.counted.Merge(one)
 }
 
-// values are the exchanged numbers of a survey.
+// values returns the accumulator of the exchanged numbers of a survey.
 func (w *pairing) values(found sections) (*assess.Accumulator, error) {
 	one, err := w.accumulator(w.chain)
 	if err != nil {
@@ -172,7 +172,7 @@ func (w *pairing) values(found sections) (*assess.Accumulator, error) {
 	return one, one.UnmarshalBinary(found[ofValues])
 }
 
-// write writes what was decided, for each shard.
+// write writes the decisions for each shard.
 func (w *pairing) write(ctx context.Context, to string) error {
 	var targets []pipeline.Sought
 	if w.counted != nil {
@@ -234,7 +234,7 @@ func (w *pairing) decided(ctx context.Context, shard int, targets []pipeline.Sou
 	return s, err
 }
 
-// stretches are the places of a shard's records.
+// stretches returns the places of a shard's records.
 func (s *Shard) stretches() (of []transform.Stretch) {
 	for _, p := range s.Parts {
 		of = append(of, transform.Stretch{Stream: p.Stream, First: p.First, N: p.Records})
@@ -242,7 +242,7 @@ func (s *Shard) stretches() (of []transform.Stretch) {
 	return of
 }
 
-// receive has the masks of a shard take what was decided of its records.
+// receive gives the masks of a shard the decisions for its records.
 func (w *worker) receive(pairs *Surveyed, of *Shard) error {
 	decided, err := split(pairs.content)
 	if err != nil {

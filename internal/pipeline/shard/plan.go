@@ -14,13 +14,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// pieces is the number of parts per shard into which a source is cut, if it can be, so that
-// shards have about one size.
+// pieces is the number of parts per shard into which a source is cut, if possible, so that
+// shards have about the same size.
 const pieces = 16
 
-// Plan decides the parts of at most n shards: of fewer if the source cannot be cut so often.
-// It reads what a run reads before it masks: what the masks must know of the columns is found
-// once, here. It writes nothing.
+// Plan decides the parts of at most n shards: fewer if the source cannot be cut into so many.
+// It reads what a run reads before it masks: what the masks must know about the columns is
+// found once, here. It writes nothing.
 func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n int, o pipeline.Options) (*Manifest, error) {
 	if n < 1 {
 		return nil, pipeline.DataErrorf("--shards must be at least 1, got %d", n)
@@ -65,9 +65,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	return m, nil
 }
 
-// deal gives every shard consecutive parts: as many shards as possible, none empty, the
-// largest as small as possible. The consecutive parts of one stream become one: a shard writes
-// one file for each stream.
+// deal gives every shard consecutive parts, such that there are as many shards as possible, none
+// is empty, and the largest is as small as possible. The consecutive parts of one stream become
+// one part: a shard writes one file for each stream.
 func deal(parts []connectors.Part, n int) []Shard {
 	n = min(n, len(parts))
 	most := largest(parts, n)
@@ -111,7 +111,7 @@ func largest(parts []connectors.Part, n int) int64 {
 	}))
 }
 
-// job is what all three commands begin with.
+// job is the common beginning of all commands.
 type job struct {
 	config *config.Pipeline
 	key    keystream.Key
@@ -119,7 +119,7 @@ type job struct {
 	plan   *pipeline.Plan
 }
 
-// open opens the source and holds the configuration against what shards can do.
+// open opens the source and checks that shards can run the configuration.
 func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
 	j := &job{config: p}
 	if j.key, err = pipeline.Admit(p, o); err != nil {
@@ -142,8 +142,8 @@ func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, 
 	return j, nil
 }
 
-// resume is open for a job that was planned: the files that are looked at must be the same. It
-// opens the streams of the source that are read, and the first.
+// resume is open for a planned job: the files that look selects must be unchanged. It opens the
+// streams of the source that read selects, and the first.
 func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
 	switch {
 	case m.Version != o.Version:

@@ -63,7 +63,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	if w.state.Read != m.Shards[shard].Records {
 		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
 	}
-	// What was read must be what was planned with, to the last moment.
+	// The files that were read must be unchanged since the plan, up to this moment.
 	if err := m.same(ctx, j.source, m.of(shard)); err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
@@ -84,7 +84,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	if w.state.exchange, err = w.exchange.Marshal(); err != nil {
 		return err
 	}
-	// What can end the attempt has been done: it leaves nothing beside the files of others.
+	// This comes last, so that an attempt that fails earlier puts no file among those of others.
 	if err := w.parts.complete(w.state.Files); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -96,8 +96,8 @@ type worker struct {
 	*job
 	chain    *transform.Chain
 	options  pipeline.Options
-	measured *assess.Accumulator // nil where nothing is measured
-	exchange *pipeline.Exchange  // nil where no numbers are exchanged
+	measured *assess.Accumulator // nil if nothing is measured
+	exchange *pipeline.Exchange  // nil if no numbers are exchanged
 	state    *State
 	parts    attempt // where this attempt writes
 }
@@ -183,7 +183,7 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 	return nil
 }
 
-// count takes in what became of a block's records.
+// count adds the outcome of a block's records to the state.
 func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
 	s.Read += int64(b.N)

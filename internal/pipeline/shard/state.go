@@ -14,11 +14,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// stateMagic begins a state; a change of its form changes it.
+// stateMagic is the beginning of a state file; a change of the format changes it.
 const stateMagic = "sdlfilter.shard-state/6\n"
 
-// State is the result of a shard beside its files: what became of its records, and their
-// assessment. It is as confidential as the data.
+// State is the result of a shard in addition to its files: the outcome of its records, and
+// their assessment. It is as confidential as the data.
 type State struct {
 	Plan         string                  `json:"plan"` // the manifest's ID
 	Shard        int                     `json:"shard"`
@@ -26,17 +26,17 @@ type State struct {
 	Quarantined  int64                   `json:"quarantined"`
 	LeftOut      int64                   `json:"left_out,omitempty"`
 	Reasons      map[string]int64        `json:"reasons"`
-	Entries      []quarantined.FileEntry `json:"entries"` // where the configuration asks for them
+	Entries      []quarantined.FileEntry `json:"entries"` // if the configuration asks for them
 	Touched      []int64                 `json:"touched"` // records, by mask
 	Unidentified int64                   `json:"unidentified"`
 	Files        []StateFile             `json:"files"`
-	Pairing      string                  `json:"pairing,omitempty"` // which pairs of swaps were exchanged
-	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of what was decided for this shard
-	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, where columns hold them
+	Pairing      string                  `json:"pairing,omitempty"` // the name of the pairing that was used
+	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of the decisions for this shard
+	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, if columns hold the places
 	Exchange     int                     `json:"exchange_bytes,omitempty"`
 
-	assessment []byte // an assess.Accumulator; nil where nothing is measured, or while it is in the file alone
-	exchange   []byte // behind it a pipeline.Exchange, of Exchange bytes; nil where no numbers are exchanged, or while it is in the file alone
+	assessment []byte // an assess.Accumulator; nil if nothing is measured, or while it is in the file only
+	exchange   []byte // a pipeline.Exchange, after the assessment in the file, of Exchange bytes; nil if no numbers are exchanged, or while it is in the file only
 	path       string // of the file that it was read from
 }
 
@@ -123,7 +123,7 @@ func (s *State) measured(ctx context.Context) (assessment, exchange []byte, err 
 	return again.assessment, again.exchange, nil
 }
 
-// StateError is about what one state file holds.
+// StateError is an error about the content of one state file.
 type StateError struct {
 	Path    string
 	Problem string
@@ -210,7 +210,7 @@ func complete(dir, what string, from []string) error {
 	return nil
 }
 
-// few names the first of many.
+// few joins names: the first ten, and how many more there are.
 func few(names []string) string {
 	const most = 10
 	if len(names) > most {

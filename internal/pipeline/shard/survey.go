@@ -17,7 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The first lines of what a survey and a pairing leave.
+// The first lines of the files of a survey and of a pairing.
 const (
 	surveyMagic = "sdlfilter.shard-survey/2\n"
 	pairsMagic  = "sdlfilter.shard-pairs/2\n"
@@ -28,14 +28,14 @@ const (
 type Surveyed struct {
 	Plan    string `json:"plan"` // the manifest's ID
 	Shard   int    `json:"shard"`
-	Pairing string `json:"pairing,omitempty"` // tells what was decided from anything else; "" of a survey
+	Pairing string `json:"pairing,omitempty"` // the name of the pairing; "" for a survey
 
 	magic   string
 	content []byte
-	path    string // that it was read from
+	path    string // of the file that it was read from
 }
 
-// Write writes it so that only its owner can read it: the magic word, a line of JSON, the
+// Write writes the file so that only its owner can read it: the magic word, a line of JSON, the
 // content, and the digest of all that.
 func (s *Surveyed) Write(path string) error {
 	head, err := json.Marshal(s)
@@ -119,7 +119,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 	return &Surveyed{Plan: m.id, Shard: shard, magic: surveyMagic, content: found.join()}, nil
 }
 
-// paired returns an error where a plan has nothing to pair, or no such shard.
+// paired returns an error if a plan has nothing to pair, or no such shard.
 func (m *Manifest) paired(shard int) error {
 	switch {
 	case !m.Pairs:
@@ -130,7 +130,7 @@ func (m *Manifest) paired(shard int) error {
 	return nil
 }
 
-// pairsPath is where the pairs of a shard lie.
+// pairsPath returns the path of the pairs of a shard.
 func pairsPath(dir string, shard int) string {
 	return strings.TrimSuffix(dir, "/") + fmt.Sprintf("/%d.pairs", shard)
 }

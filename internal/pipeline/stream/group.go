@@ -18,9 +18,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
-// AssessGroup reads the states that the members of a consumer group have kept of a stream's
-// assessment, and returns the report of the whole: all partitions, whichever instance masked
-// them. It reads no record of the stream.
+// AssessGroup reads the stored assessments of a consumer group's members, and returns the report
+// of the whole stream: all partitions, whichever instance masked them. It reads no record of
+// the stream.
 func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeline.Options) (*report.Report, error) {
 	ctx = o.Log.WithContext(ctx)
 	started := time.Now()
@@ -62,7 +62,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	return rep, nil
 }
 
-// measure is the assessment of all parts together; without parts it is empty.
+// measure returns the measures of all parts together; without parts they are empty.
 func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*assess.Measures, error) {
 	if !f.measures || len(parts) == 0 {
 		return &assess.Measures{}, nil
@@ -74,7 +74,7 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	return whole.Measure(ctx)
 }
 
-// load reads what is kept of each partition, if it is of this configuration.
+// load reads the stored state of each partition, if it was made with this configuration.
 func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.Records, parts []*assess.Accumulator, err error) {
 	stale := 0
 	for _, of := range sortedStates(states) {

@@ -16,12 +16,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// keptLedger is the assessment of one partition, as the state topic keeps it. If there is
-// nothing to assess it holds the number of records since the start alone.
+// keptLedger is the assessment of one partition, as the state topic stores it. If there is
+// nothing to assess it has only the numbers of records since the start.
 type keptLedger struct {
-	*ledger.Ledger                     // nil where there is nothing to assess
-	heldPairs      *assess.Accumulator // of the open transaction, while its records are held back; nil: nothing is
-	whole, delta   report.Records      // without a ledger
+	*ledger.Ledger                     // nil if there is nothing to assess
+	heldPairs      *assess.Accumulator // of the open transaction's records that are held back; nil: none are
+	whole, delta   report.Records      // used without a ledger
 	reasons        reasons             // of the records in quarantine
 }
 
@@ -55,8 +55,8 @@ func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
 	return nil
 }
 
-// parts are the assessments of what is released; with open, those of the open transaction,
-// too.
+// parts returns the assessments of what is released; with open, also those of the open
+// transaction.
 func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 	switch {
 	case !open:
@@ -67,7 +67,7 @@ func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 	return []*assess.Accumulator{k.Whole(), k.Delta()}
 }
 
-// counts are the partition's records, the open transaction included.
+// counts returns the counts of the partition's records, with the open transaction.
 func (k *keptLedger) counts() (r report.Records) {
 	if k.Ledger == nil {
 		r = sum(k.whole, k.delta)
@@ -79,7 +79,7 @@ func (k *keptLedger) counts() (r report.Records) {
 	return r
 }
 
-// openCounts are those of the open transaction.
+// openCounts returns the counts of the open transaction.
 func (k *keptLedger) openCounts() (r report.Records) {
 	r = k.delta
 	if k.Ledger != nil {
@@ -179,8 +179,8 @@ func (s *stream) ledgerOf(p kafka.Partition) *keptLedger {
 	return s.ledgers[p]
 }
 
-// counts are the records of this instance's partitions, the open transaction
-// included.
+// counts returns the counts of the records of this instance's partitions, with the open
+// transaction.
 func (s *stream) counts() report.Records {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +191,8 @@ func (s *stream) counts() report.Records {
 	return r
 }
 
-// whole is the assessment of this instance's partitions, with or without the
-// open transaction; nil where nothing is assessed.
+// whole returns the assessment of this instance's partitions, with or without the open
+// transaction; nil if nothing is assessed.
 func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	if !s.measures {
 		return nil, nil
@@ -206,8 +206,8 @@ func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	return assess.Merged(s.assessed, parts...)
 }
 
-// partitions are those of the ledgers, in order, so that sums do not depend on
-// the order of a map.
+// partitions returns the partitions of the ledgers, in order, so that sums do not depend on the
+// order of a map.
 func (s *stream) partitions() []kafka.Partition {
 	var all []kafka.Partition
 	for p := range s.ledgers {
@@ -217,7 +217,7 @@ func (s *stream) partitions() []kafka.Partition {
 	return all
 }
 
-// fingerprint tells assessments apart that must not be merged.
+// fingerprint returns a digest that differs between assessments that must not be merged.
 func fingerprint(p *config.Pipeline, o assess.Options, key keystream.Key) string {
 	h := sha256.New()
 	h.Write(p.Part("columns", "identity", "masks", "window", "profile"))

@@ -6,12 +6,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 )
 
-// liveEntry is the entry of the state that holds what the live page has shown. It is kept with
-// the first of this instance's partitions, and goes to the next owner with it.
+// liveEntry is the entry of the state that holds what the live page has shown. It is stored with
+// the first of this instance's partitions, and passes to the next owner with it.
 const liveEntry = "live"
 
-// keepLive adds to the open transaction what the page will have shown once it is
-// committed.
+// keepLive adds to the open transaction the state that the page will have after the commit.
 func (s *stream) keepLive(ctx context.Context) error {
 	state, err := s.options.Monitor.State(s.snapshots.pageUpdate, s.fingerprint)
 	if err != nil || len(state) == 0 {
@@ -30,20 +29,20 @@ func (s *stream) keepLive(ctx context.Context) error {
 	return nil
 }
 
-// mostState is the greatest size of the entry, below what brokers take in one message.
+// mostState is the greatest size of the entry, below the greatest message that brokers accept.
 const mostState = 900 << 10
 
-// resumeLive reads the state of the page that was kept with a partition. The stream does not
-// depend on the page: what cannot be read is left out.
+// resumeLive reads the state of the page that was stored with a partition. The stream does not
+// depend on the page: a state that cannot be read is ignored.
 func (s *stream) resumeLive(p kafka.Partition, state []byte) {
 	if err := s.options.Monitor.Resume(state, s.fingerprint); err != nil {
 		s.options.Log.Warn().Err(err).Str("topic", p.Topic).Int32("partition", p.Number).Msg("the live page begins anew")
 	}
 }
 
-// present shows the kept measures of a stream that gets no records, and the gate's verdict
-// under the present rules. New records are shown with their commit. An error of the page does
-// not end the stream.
+// present shows the stored measures of a stream that gets no records, and the gate's verdict by
+// the present rules. New records are shown after their commit. An error of the page does not
+// end the stream.
 func (s *stream) present(ctx context.Context) {
 	if s.options.Monitor == nil || !s.entered {
 		return

@@ -16,7 +16,7 @@ import (
 
 // outlet is where a stream's released records go.
 type outlet interface {
-	// carries reports whether untouched columns leave as the bytes they came in.
+	// carries reports whether unmasked columns are released as the bytes that were read.
 	carries() bool
 	// keepsTombstones reports whether messages without a value pass unchanged.
 	keepsTombstones() bool
@@ -33,7 +33,7 @@ type outlet interface {
 	committed() error
 	// abort removes what belongs to a transaction that was not committed.
 	abort() error
-	// leave gives up a transaction of which it is not known whether it was committed.
+	// leave gives up a transaction when it is unknown whether it was committed.
 	leave() error
 }
 
@@ -85,7 +85,7 @@ func (o *topicOutlet) committed() error                                         
 func (o *topicOutlet) abort() error                                               { return nil }
 func (o *topicOutlet) leave() error                                               { return nil }
 
-// fileOutlet releases into files that appear with the commit.
+// fileOutlet releases into files that get their names with the commit.
 type fileOutlet struct {
 	stream   *stream
 	files    *rolling.Files

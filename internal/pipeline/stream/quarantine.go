@@ -16,9 +16,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// streamQuarantine notes the messages that could not be masked: in a topic, as
-// part of the transaction that goes past them, or in a file, which is written
-// just before the commit and may so hold an entry twice after a crash.
+// streamQuarantine notes the messages that could not be masked: in a topic, as part of the
+// transaction that passes them, or in a file, which is written just before the commit, so that
+// an entry may be there twice after a crash.
 type streamQuarantine struct {
 	stream *kafka.Stream
 	topic  string
@@ -58,7 +58,7 @@ func appendTo(path string) (*os.File, error) {
 	return f, nil
 }
 
-// add takes the rejected records of a block.
+// add notes the rejected records of a block.
 func (q *streamQuarantine) add(ctx context.Context, p kafka.Partition, b *microdata.Block) error {
 	if len(b.Rejects) == 0 || q.topic == "" && q.file == nil {
 		return nil

@@ -14,13 +14,13 @@ import (
 // quarantine by reason.
 const reasonsEntry = "reasons"
 
-// reasonsVersion is the version of what is kept.
+// reasonsVersion is the version of the entry's format.
 const reasonsVersion = 1
 
-// keptReasons is that entry. It names columns and what is wrong with them, never a value.
+// keptReasons is the content of the entry. It names columns and what is wrong with them, never a value.
 type keptReasons struct {
 	Version int              `json:"version"`
-	Of      string           `json:"of"` // the fingerprint of the counts that these are a part of
+	Of      string           `json:"of"` // the fingerprint of the assessment to which these counts belong
 	Reasons map[string]int64 `json:"reasons"`
 }
 
@@ -45,7 +45,7 @@ func (r *reasons) add(b *microdata.Block, next int64) {
 func (r *reasons) commit()   { r.whole, r.delta = plus(r.whole, r.delta), nil }
 func (r *reasons) rollback() { r.delta = nil }
 
-// keep is what the transaction keeps; nil where nothing was added.
+// keep returns the entry to be stored with the transaction; nil if nothing was added.
 func (r *reasons) keep(of string) ([]byte, error) {
 	if len(r.delta) == 0 {
 		return nil, nil
@@ -53,7 +53,7 @@ func (r *reasons) keep(of string) ([]byte, error) {
 	return json.Marshal(keptReasons{reasonsVersion, of, plus(r.whole, r.delta)})
 }
 
-// take reads the kept counts of the same fingerprint. States of earlier versions have none.
+// take reads the stored counts, if they have the same fingerprint. States of earlier versions have none.
 func (r *reasons) take(text []byte, of string) error {
 	if len(text) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (r *reasons) take(text []byte, of string) error {
 	return nil
 }
 
-// plus adds counts; neither of the two is changed.
+// plus returns the sum of counts, and changes neither of them.
 func plus(a, b map[string]int64) map[string]int64 {
 	if len(b) == 0 {
 		return a

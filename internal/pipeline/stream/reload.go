@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// Parts of a configuration that a running stream cannot change: they say where
-// it reads and writes and under which name it keeps its state.
+// fixedParts are the parts of a configuration that a running stream cannot change: they say
+// where it reads and writes and under which name it stores its state.
 var fixedParts = []string{"name", "key", "source", "sink", "quarantine"}
 
 // reload uses a changed configuration from the next transaction on, or keeps the old one and
@@ -65,12 +65,12 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 		s.mu.Lock()
 		s.ledgers = ledgers
 		s.mu.Unlock()
-		// The new ones must go on from the kept state; otherwise they would be taken for newer than
-		// it.
+		// The new ledgers must continue from the stored state; otherwise they would count as newer
+		// than it.
 		s.kafka.Reenter()
 	}
-	// The next transaction is judged by the rules that hold from now on, and goes to
-	// the restricted topic only where they say so.
+	// The next transaction is judged by the new rules. Records stay held back only if the new
+	// gate holds records back.
 	s.verdict = judgement{}
 	if s.holding && (p.Gate.OnFail != config.Hold || !f.judges()) {
 		s.holding = false

@@ -18,13 +18,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// streamSnapshots emits the measures of a stream so far, and of what came since
-// the last snapshot. A snapshot is taken with a commit and covers just what is
+// streamSnapshots emits the measures of a stream so far, and of the records since the last
+// snapshot (the window). A snapshot is taken with a commit and covers exactly what is
 // committed by then.
 type streamSnapshots struct {
 	stream   *stream
 	options  assess.Options
-	emits    bool // a snapshot goes somewhere
+	emits    bool // whether snapshots have a destination
 	records  int64
 	interval time.Duration
 
@@ -32,11 +32,11 @@ type streamSnapshots struct {
 	last         time.Time
 	before       report.Records // at the last snapshot
 	taken        int64
-	live         time.Time // when the live page was last served
+	live         time.Time // when the live page last got measures
 
 	pending    *report.Report // of the transaction that is being committed
-	line       []byte         // the same as text
-	pageUpdate *monitor.Shown // for the live page alone
+	line       []byte         // pending as a line of JSON
+	pageUpdate *monitor.Shown // for the live page, after the commit
 
 	files  []*os.File
 	topics []string
@@ -83,7 +83,7 @@ func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
 	return n, nil
 }
 
-// fresh begins a new window.
+// fresh starts a new window.
 func (n *streamSnapshots) fresh() (err error) {
 	if !n.emits {
 		return nil
@@ -99,7 +99,7 @@ func (n *streamSnapshots) empty() (*assess.Accumulator, error) {
 	return assess.New(n.windowOptions())
 }
 
-// add takes the pairs of a block of the open transaction.
+// add adds the pairs of a block of the open transaction.
 func (n *streamSnapshots) add(b *microdata.Block) {
 	if n.emits && !n.stream.holding {
 		n.open.Add(b)
@@ -170,7 +170,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	return nil
 }
 
-// show prepares what the live page shows after the commit, and keeps it with the transaction.
+// show prepares what the live page shows after the commit, and stores it with the transaction.
 func (n *streamSnapshots) show(ctx context.Context, rep *report.Report) error {
 	n.pageUpdate = n.stream.options.Monitor.Reduce(rep)
 	return n.stream.keepLive(ctx)
@@ -226,7 +226,7 @@ func (n *streamSnapshots) rollback() error {
 	return err
 }
 
-// follow goes on from the snapshots of another instance.
+// follow continues the counts and times of other snapshots.
 func (n *streamSnapshots) follow(old *streamSnapshots) {
 	n.taken, n.last, n.before, n.live = old.taken, old.last, old.before, old.live
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// stream is the execution of a pipeline on topics: one transaction after
-// another, until it is stopped or, where it is bounded, has come to its end.
+// stream is the execution of a pipeline on topics: one transaction after another, until it is
+// stopped or, if it is bounded, has reached its end.
 //
 // A transaction is: read, mask and release for a while; judge the gate; add the
 // quarantine, the assessment and a snapshot; commit. What is not committed is
@@ -39,15 +39,15 @@ type stream struct {
 	verdict    judgement
 	holding    bool            // masked records go to the restricted topic
 	begun      bool            // a transaction is open
-	entered    bool            // a partition has been taken up since the live page was last brought up to date
-	refused    int64           // masked records of the transaction that the gate has ended the stream at
+	entered    bool            // a partition was assigned since the live page was last updated
+	refused    int64           // masked records of the transaction at which the gate ended the stream
 	ending     <-chan struct{} // closed when the stream is told to end
 
 	mu      sync.Mutex
 	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
 }
 
-// inForce is all that follows from a configuration. A reload makes a new one.
+// inForce has all that follows from a configuration. A reload makes a new one.
 type inForce struct {
 	config      *config.Pipeline
 	source      *kafka.StreamSource
@@ -65,13 +65,12 @@ type interruption struct{ error }
 
 func (e interruption) Unwrap() error { return e.error }
 
-// errRefused ends a stream whose gate says stop.
+// errRefused ends a stream whose gate failed, with on_fail: stop.
 var errRefused = errors.New("the gate refused the release")
 
-// Run masks topics without end, or up to where they end, into the sink, in one
-// transaction after another. When ctx ends it drains: what has been read is released
-// and committed. An error that is a *pipeline.DataError means that the configuration
-// does not fit the data.
+// Run masks topics, without end or up to their present end, into the sink, in one transaction
+// after another. When ctx ends it drains: what has been read is released and committed. An
+// error that is a *pipeline.DataError means that the configuration does not fit the data.
 func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	key, err := pipeline.Admit(p, o)
@@ -83,7 +82,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	}
 	if err := s.open(ctx, p); err != nil {
 		if ctx.Err() != nil {
-			err = ErrUnopened // what was under way has failed for no other reason
+			err = ErrUnopened // any other error follows from the end of ctx
 		}
 		return nil, errors.Join(err, s.close())
 	}
@@ -112,8 +111,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 // nothing was read and nothing was written.
 var ErrUnopened = errors.New("told to end before the topics were open: nothing was read")
 
-// drainTime is how long the last transaction may take once the stream is told
-// to end.
+// drainTime returns how long the last transaction may take after the stream is told to end.
 func drainTime(o pipeline.Options) time.Duration {
 	if o.Drain > 0 {
 		return o.Drain
@@ -138,7 +136,7 @@ func (s *stream) open(ctx context.Context, p *config.Pipeline) (err error) {
 	return nil
 }
 
-// find finds the topics. With look, the stream is not going to join the group.
+// find finds the topics. With look, the stream will not join the group.
 func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err error) {
 	cfg := kafka.StreamConfig{
 		Name: p.Name, Source: p.Source.Config.(*kafka.SourceConfig), Look: look,
@@ -156,7 +154,7 @@ func (s *stream) find(ctx context.Context, p *config.Pipeline, look bool) (err e
 	return nil
 }
 
-// prepare makes all that follows from a configuration for the present topics.
+// prepare makes all that follows from a configuration for the given topics.
 func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
 	if f, err = s.hold(ctx, p); err != nil {
 		return f, err
@@ -167,7 +165,8 @@ func (s *stream) prepare(ctx context.Context, p *config.Pipeline) (f inForce, er
 	return f, nil
 }
 
-// hold checks a configuration against the topics. It opens no file.
+// hold makes all that follows from a configuration and checks it against the topics. It opens
+// no file.
 func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err error) {
 	f.config = p
 	if err := pipeline.Declare(p); err != nil {
@@ -215,8 +214,8 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 // judges reports whether transactions are compared with the rules of a gate.
 func (f *inForce) judges() bool { return f.config.Gate.Judges() && f.measures }
 
-// serve keeps the stream connected: after an interruption it waits, for growing pauses, and
-// joins again, without end.
+// serve keeps the stream connected: after an interruption it waits, each time longer, and joins
+// the group again, any number of times.
 func (s *stream) serve(ctx context.Context) error {
 	pause, ending := time.Duration(0), s.ending
 	for {
@@ -228,7 +227,7 @@ func (s *stream) serve(ctx context.Context) error {
 		s.options.Monitor.Broker(err)
 		draining := s.kafka.Draining()
 		if draining {
-			ending = nil // it has been heard
+			ending = nil // it was received: do not wait for it again
 		}
 		pause = nextPause(pause, time.Since(begin), draining)
 		wait := varied(pause)
@@ -248,7 +247,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 	if err := s.kafka.Join(decoder, s.outlet.keepsTombstones()); err != nil {
 		return interruptionOf(err)
 	}
-	clear(s.ledgers) // others may have gone on
+	clear(s.ledgers) // other members may have continued meanwhile
 	s.begun = false
 	defer s.kafka.Leave()
 	for {
@@ -272,8 +271,8 @@ func (s *stream) member(ctx context.Context) (err error) {
 			}
 			continue // a transaction that was aborted is read again before the stream may end
 		}
-		// Nothing was read. Without a transaction the session learns of every change
-		// in what is assigned.
+		// Nothing was read. Ending here without a transaction lets the session learn of changes of
+		// the assigned partitions.
 		_, err := s.kafka.End(ctx, false)
 		s.begun = false
 		if err != nil {
@@ -286,7 +285,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 	}
 }
 
-// passing reports whether what has failed may recover by itself: the connection to the
+// passing reports whether the cause of an error may recover by itself: the connection to the
 // brokers, or the schema registry.
 func passing(err error) bool {
 	var broken interruption
@@ -310,12 +309,12 @@ func (s *stream) pass(ctx context.Context) error {
 	}
 	err := pass.Run(ctx)
 	if err != nil {
-		s.stock = pipeline.NewStock() // blocks in flight are lost with it
+		s.stock = pipeline.NewStock() // the old stock may lack the blocks in flight
 	}
 	return err
 }
 
-// streamReader is a stream's open transaction as a source's pass.
+// streamReader makes a stream's open transaction the reader of a pass.
 type streamReader struct{ *kafka.Stream }
 
 func (r streamReader) Next(ctx context.Context) (connectors.Raw, error) {
@@ -323,7 +322,7 @@ func (r streamReader) Next(ctx context.Context) (connectors.Raw, error) {
 	return raw, whileReading(ctx, err)
 }
 
-// whileReading is interruptionOf an error of a read, unless the source or the stream has ended.
+// whileReading returns interruptionOf an error of a read, unless the source or the stream has ended.
 func whileReading(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return err
@@ -374,8 +373,8 @@ func (s *stream) assess(p *pipeline.Parcel) error {
 	return kept.add(p.Block, s.holding)
 }
 
-// finish ends a stream that has been drained, has come to its end or was
-// refused: the report of all that was released.
+// finish ends a stream that has been drained, has reached its end or was refused: it writes the
+// report of all that was released.
 func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, error) {
 	rep, err := s.wholeReport(ctx)
 	if err != nil {
@@ -397,8 +396,7 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 	}, nil
 }
 
-// publish writes the report's files; where one fails, those that have no name yet are
-// removed.
+// publish writes the report's files. If one fails, those without a final name are removed.
 func (s *stream) publish(rep *report.Report, refused bool) (paths []string, err error) {
 	var files account.Files
 	if err = files.Create(s.config.Report); err == nil {
@@ -430,12 +428,12 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	if whole == nil {
 		return rep, nil
 	}
-	// The gate does not judge what an intruder finds here: the records have left already.
+	// The gate does not judge what the intruder finds here: the records have already been released.
 	rep.Attack, err = attack.Identify(ctx, s.plan, s.chain, whole, &assess.Measures{})
 	return rep, err
 }
 
-// report is the account of the records so far, with the verdict that a commit has of as many.
+// report returns the report of the records so far, with the verdict that a commit of as many records has.
 func (s *stream) report(counts report.Records, measures *assess.Measures) *report.Report {
 	who := account.Reporter{
 		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true,
@@ -445,7 +443,7 @@ func (s *stream) report(counts report.Records, measures *assess.Measures) *repor
 	return rep
 }
 
-// close lets go of what is open, without releasing anything more.
+// close closes everything that is open, without releasing anything more.
 func (s *stream) close() error {
 	var errs []error
 	if s.outlet != nil {

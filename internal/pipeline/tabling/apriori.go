@@ -15,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// apriori reads what is known of the cells of a family beforehand. costs is nil if no list has
+// apriori reads the a priori lists of the cells of a family. costs is nil if no list has
 // any. No error about a number repeats the number.
 func (r *records) apriori(f *family) (list []primary.Listed, costs []float64) {
 	for k, i := range f.of {
@@ -36,7 +36,7 @@ func (r *records) apriori(f *family) (list []primary.Listed, costs []float64) {
 	return list, costs
 }
 
-// aprioriFile is one such file while it is read.
+// aprioriFile is an a priori list while it is read.
 type aprioriFile struct {
 	*records
 	family   *family
@@ -121,7 +121,7 @@ func (a *aprioriFile) row(record []string, line int) {
 		l.As = primary.Safe
 	case "published":
 		l.As = primary.Published
-	case "unsafe": // as what says nothing
+	case "unsafe": // the same as no entry
 		scale := math.Pow10(a.family.options.Decimals)
 		l.Up, l.Down = max(a.number(record, "up", line, scale), 0), max(a.number(record, "down", line, scale), 0)
 	default:
@@ -131,7 +131,7 @@ func (a *aprioriFile) row(record []string, line int) {
 	a.list = append(a.list, l)
 }
 
-// number reads a number of at least 0; -1 where there is none.
+// number reads a number of at least 0; -1 if there is none.
 func (a *aprioriFile) number(record []string, name string, line int, scale float64) float64 {
 	text := a.field(record, name)
 	if text == "" {

@@ -21,19 +21,19 @@ import (
 )
 
 // MaxCodes is the greatest number of codes of a variable that are read from the records. A
-// column with more of them holds values or names, and is no variable of a table.
+// column with more codes has values or names, and cannot be a variable of a table.
 const MaxCodes = 100_000
 
-// mostDecimals is how many decimals the values of a table can have.
+// mostDecimals is the greatest number of decimals of the values of a table.
 const mostDecimals = 9
 
-// survey is what must be read off the records before they can be added up.
+// survey is what must be read from the records before they can be tabulated.
 type survey struct {
 	mutex    sync.Mutex
-	ways     map[string]map[string][]string // of a variable: ways from the top down, by what they are
-	columns  map[string][]int               // of a variable: where its codes are in a block
-	decimals map[string]int                 // of a column of floats, -1: more than mostDecimals
-	values   map[string]int                 // of the same: where it is in a block
+	ways     map[string]map[string][]string // by variable: the paths of codes from the top down, by their joined codes
+	columns  map[string][]int               // by variable: the indexes of its columns of codes in a block
+	decimals map[string]int                 // by column of floats; -1: more than mostDecimals
+	values   map[string]int                 // by the same columns: the index in a block
 }
 
 // look reads from the records the codes that no file lists and the decimals that no type
@@ -66,11 +66,11 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 	return s, s.check(r)
 }
 
-// passes reports whether there is anything to look for.
+// passes reports whether a pass is needed.
 func (s *survey) passes() bool { return len(s.ways)+len(s.values) > 0 }
 
 // lookForCodes has the codes of a variable read from the records, unless a file lists them or
-// another table has it already. at is the place in the configuration that names the variable.
+// the variable is already noted. at is the place in the configuration that names the variable.
 func (r *records) lookForCodes(s *survey, name, at string) {
 	v := r.config.Variable(name)
 	if s.ways[name] != nil || v.FromFile() && len(v.Columns) == 0 && len(v.Prefix) == 0 {
@@ -90,7 +90,7 @@ func (r *records) lookForCodes(s *survey, name, at string) {
 	}
 }
 
-// add looks at a block.
+// add adds the codes and decimals of a block.
 func (s *survey) add(b *microdata.Block) error {
 	ways := map[string]map[string][]string{}
 	for name, columns := range s.columns {
@@ -120,7 +120,7 @@ func (s *survey) add(b *microdata.Block) error {
 	return nil
 }
 
-// waysOf are the different ways from the top down in a block.
+// waysOf returns the different paths of codes from the top down in a block.
 func waysOf(b *microdata.Block, columns []int) map[string][]string {
 	words, combinations := make([]tabulate.Words, len(columns)), 1
 	for i, c := range columns {
@@ -212,7 +212,7 @@ func (s *survey) check(r *records) error {
 	return r.check()
 }
 
-// rowPath is where a variable is named first.
+// rowPath returns the place in the configuration that names a variable first.
 func (r *records) rowPath(name string) string {
 	for i, t := range r.config.Tables {
 		if k := slices.Index(t.Rows, name); k >= 0 {
@@ -222,7 +222,8 @@ func (r *records) rowPath(name string) string {
 	return "tables"
 }
 
-// variablePath is where the hierarchy of a variable is given, or else where it is named.
+// variablePath returns the place of a variable's hierarchy in the configuration, or else of its
+// name.
 func (r *records) variablePath(name string) string {
 	if slices.ContainsFunc(r.config.Hierarchies, func(v config.Variable) bool { return v.Name == name }) {
 		return form.Join("hierarchies", name)
@@ -293,7 +294,7 @@ func (r *records) hierarchies(v *config.Variable, at string, s *survey) (list []
 	return list, len(r.problems) == before
 }
 
-// leaves are the last codes of the ways, each once, sorted.
+// leaves returns the last codes of the paths, each once, sorted.
 func leaves(rows [][]string) []string {
 	var codes []string
 	for _, row := range rows {

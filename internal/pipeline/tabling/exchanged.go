@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/exchange"
 )
 
-// exchange publishes tables in which records have changed places, and audits them.
+// exchange publishes tables in which records have exchanged codes, and audits them.
 func (r *records) exchange(p *protected) error {
 	frame, ok := p.frame()
 	if !ok {
@@ -53,10 +53,11 @@ func (r *records) exchange(p *protected) error {
 // all equally likely.
 type countBelief struct {
 	first, n int64
-	p        []float64 // nil: alike
+	p        []float64 // nil: equal probabilities
 }
 
-// sure reports whether one count is certain; of a respondent the true one.
+// sure reports whether one count is certain. of restricts which one: for a respondent it must be
+// the true count.
 func (b *countBelief) sure(of func(at int64) bool) bool {
 	if b.p == nil {
 		return b.n == 1
@@ -64,7 +65,7 @@ func (b *countBelief) sure(of func(at int64) bool) bool {
 	return slices.ContainsFunc(b.p, func(q float64) bool { return q > certain }) && (b.n == 1 || of(int64(slices.Index(b.p, slices.Max(b.p)))+b.first))
 }
 
-// exchangedVariable is the one that records exchange.
+// exchangedVariable returns the variable that records exchange.
 func (p *protected) exchangedVariable() string {
 	if name := p.table.Protect.Exchanged(); name != "" {
 		return name
@@ -72,7 +73,7 @@ func (p *protected) exchangedVariable() string {
 	return p.table.Rows[0]
 }
 
-// frame puts the inner cells of a family into rows by the variable that is exchanged.
+// frame arranges the inner cells of a family in rows by the exchanged variable.
 func (p *protected) frame() (*exchange.Frame, bool) {
 	var all []string
 	for _, t := range p.set.Tables {
@@ -90,15 +91,15 @@ func (p *protected) frame() (*exchange.Frame, bool) {
 	return nil, false
 }
 
-// simulate draws the tables anew. The draws depend on the margins alone, so the drawn tables
-// say nothing beyond them, and no key is needed.
+// simulate draws the tables at random given their margins. The draws depend on the margins
+// only, so the drawn tables reveal nothing more, and no key is needed.
 func (p *protected) simulate(frame *exchange.Frame) error {
 	value := p.question.Value
 	seed := sha256.New()
 	seed.Write([]byte("sdlfilter: simulated tables"))
 	for cell, v := range value {
 		if frame.Kept(int32(cell)) {
-			_ = binary.Write(seed, binary.BigEndian, v) // a digest takes all
+			_ = binary.Write(seed, binary.BigEndian, v) // writing to a digest cannot fail
 		}
 	}
 	p.published = frame.Simulate(value, rand.New(rand.NewChaCha8([32]byte(seed.Sum(nil)))))
@@ -114,7 +115,7 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 			inRows, inColumns bool
 			records           float64
 		}{
-			{true, true, n - 1}, // who is alone in it is not asked
+			{true, true, n - 1}, // a respondent who is alone in the cell knows its count
 			{true, false, value[rows] - n}, {false, true, value[columns] - n}, {false, false, all - value[rows] - value[columns] + n},
 		} {
 			if who.records > 0 {
@@ -124,9 +125,9 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 	})
 }
 
-// auditExchanged judges the beliefs about the unsafe counts. For each count beliefs calls its
-// argument first with the belief of an outsider, and then with those of respondents who are
-// not alone in it.
+// auditExchanged judges the beliefs about the unsafe counts. For each count, beliefs calls its
+// argument first with the belief of an outsider, and then with those of respondents who are not
+// the only ones in the cell.
 func (p *protected) auditExchanged(beliefs func(cell int32, add func(countBelief))) error {
 	p.status = p.rules.Status
 	value := p.question.Value

@@ -17,17 +17,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// family is the tables of one value: one set of cells, protected together.
+// family has the tables of one value: one set of cells, protected together.
 type family struct {
 	of      []int         // indexes of the tables in the configuration
-	table   *config.Table // the first of them; the others differ in name and rows alone
+	table   *config.Table // the first of them; the others differ only in name and rows
 	set     *tables.Set
 	columns tabulate.Columns
 	options tabulate.Options
 	cells   *tables.Cells
 }
 
-// tally is what became of the records.
+// tally counts the records by their outcome.
 type tally struct {
 	read, malformed int64
 	refused         tabulate.Refused
@@ -39,7 +39,7 @@ func (t *tally) lostRecords() int64 {
 	return t.malformed + t.refused.Code + t.refused.Value + t.refused.Weight + t.refused.Holder + t.refused.Nobody
 }
 
-// families puts the tables of one value together.
+// families groups the tables by their value.
 func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) ([]*family, error) {
 	var list []*family
 	for i := range r.config.Tables {
@@ -78,7 +78,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 	f.options = tabulate.Options{
 		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
 	}
-	if f.options.Holdings && t.Value == "" { // what a holding knows of a count
+	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
 		f.options.Most = max(f.options.Most, 1)
 	}
 	f.columns = tabulate.Columns{Value: -1, Weight: -1, Holding: -1, Request: -1}
@@ -129,8 +129,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 
 // add tabulates all records into all families in one pass.
 func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Progress) (*tally, error) {
-	// There are as many sets of accumulators as workers. Their contents add up exactly, in any
-	// order.
+	// There are as many sets of accumulators as workers. Their sums are exact, in any order.
 	workers := runtime.GOMAXPROCS(0)
 	free := make(chan *bench, workers)
 	for range workers {
@@ -185,7 +184,7 @@ func newBench(list []*family) (*bench, error) {
 	return b, nil
 }
 
-// merge adds what another worker has tabulated.
+// merge adds the accumulators of another worker.
 func (b *bench) merge(list []*family, o *bench) error {
 	b.read += o.read
 	b.malformed += o.malformed
@@ -197,7 +196,7 @@ func (b *bench) merge(list []*family, o *bench) error {
 	return nil
 }
 
-// cells adds up the cells of each family, counts the refused records, and refuses a variable
+// cells computes the cells of each family, counts the refused records, and refuses a variable
 // whose codes follow from those of another one.
 func (r *records) cells(list []*family, b *bench) (err error) {
 	b.unknown = map[string]int64{}
@@ -216,7 +215,7 @@ func (r *records) cells(list []*family, b *bench) (err error) {
 	return nil
 }
 
-// tooLarge adds to an error of the tabulation its table, and what can be done.
+// tooLarge adds to an error of the tabulation the place of its table, and what can be done.
 func (f *family) tooLarge(err error) error {
 	switch {
 	case errors.Is(err, tabulate.ErrTooLarge):
@@ -241,8 +240,8 @@ func (t *tally) count(a *tabulate.Accumulator) {
 	}
 }
 
-// refuse returns an error that says, all at once, what keeps records out of the tables, unless
-// the configuration allows it.
+// refuse returns an error with all reasons why records are in no table, unless the configuration
+// allows it.
 func (r *records) refuse(list []*family, t *tally) error {
 	switch {
 	case t.read == 0 && r.windowed:

@@ -22,9 +22,10 @@ import (
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
 // a column for each variable, value, and table where the configuration has several, or one
-// in SDMX-CSV 2.0, with OBS_VALUE and TABLE, or one in the format JJ. A cell whose value is empty or no number is held back, and so is one that the file does
-// not have. Nothing is written. An error of type *pipeline.DataError says that the file
-// is not of these records; it has codes and lines, never a value.
+// in SDMX-CSV 2.0, with OBS_VALUE and TABLE, or one in the format JJ. A cell whose value is
+// empty or no number counts as suppressed, as does one that is not in the file. Nothing is
+// written. An error of type *pipeline.DataError says that the file is not of these records; it
+// has codes and lines, never a value.
 func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
@@ -72,9 +73,9 @@ type foreignTable struct {
 	path  string
 	list  []*protected
 	head  []string
-	sdmx  []string // of SDMX-CSV, the names of columns that are the same in each line
-	same  []string // what stands there
-	wrong []string // what is wrong, in words, the first few
+	sdmx  []string // of SDMX-CSV, the names of the columns that must be the same in each line
+	same  []string // the values of these columns
+	wrong []string // texts of the first problems
 	more  int
 }
 
@@ -125,7 +126,7 @@ func (r *records) readTable(path string, list []*protected) error {
 	return f.problem()
 }
 
-// problem is all that is wrong with the file.
+// problem returns an error with the first problems of the file.
 func (f *foreignTable) problem() error {
 	if len(f.wrong) == 0 {
 		return nil
@@ -136,7 +137,7 @@ func (f *foreignTable) problem() error {
 	return pipeline.DataErrorf("table: %s", strings.Join(f.wrong, "\ntable: "))
 }
 
-// mostWrong is how many lines are named.
+// mostWrong is the greatest number of problems that are named.
 const mostWrong = 10
 
 func (f *foreignTable) say(format string, args ...any) {
@@ -180,8 +181,8 @@ func (f *foreignTable) tableColumn() string {
 	return "table"
 }
 
-// together reports whether a line of SDMX-CSV informs, and is of the structure, frequency and
-// time that the configuration names, or, where it names none, of those of the lines before.
+// together reports whether a line of SDMX-CSV is an observation, and has the structure, frequency
+// and time of the configuration or, if it has none, of the lines before.
 func (f *foreignTable) together(record []string, line int) bool {
 	for k, name := range f.sdmx {
 		found := f.field(record, name)
@@ -200,7 +201,7 @@ func (f *foreignTable) together(record []string, line int) bool {
 	return true
 }
 
-// row enters a line: which cell it is of, and whether that is published.
+// row enters a line: its cell, and whether that is published.
 func (f *foreignTable) row(record []string, line int) {
 	table := 0
 	if !f.together(record, line) {
@@ -226,7 +227,7 @@ func (f *foreignTable) row(record []string, line int) {
 	}
 	v, err := strconv.ParseFloat(f.field(record, f.valueColumn()), 64)
 	if err != nil || v-v != 0 {
-		return // held back
+		return // suppressed
 	}
 	if math.Abs(v*math.Pow10(p.options.Decimals)-p.question.Value[cell]) > 0.5+1e-9 {
 		f.say("%s:%d: cell %s has another value than the records give; only cells that are held back are audited, no other protection", f.path, line, p.set.Name(cell))
@@ -235,7 +236,7 @@ func (f *foreignTable) row(record []string, line int) {
 	p.question.Hidden[cell] = false
 }
 
-// auditForeign computes what can be inferred of the cells held back, and judges it.
+// auditForeign computes what can be inferred about the suppressed cells, and judges it.
 func (p *protected) auditForeign() (err error) {
 	p.status = slices.Clone(p.rules.Status)
 	zeros := p.hidesZeros() || p.table.Protect.Suppress != nil && p.table.Protect.Suppress.Zeros != "never"

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// judge holds the tables against the gate.
+// judge judges the tables by the gate.
 func judge(t *config.Tabulation, list []*protected, reports []TableReport) assess.Verdict {
 	v := assess.Verdict{Passed: true}
 	add := func(rule assess.RuleVerdict) {
@@ -24,7 +24,7 @@ func judge(t *config.Tabulation, list []*protected, reports []TableReport) asses
 	return v
 }
 
-// judgeTable holds one table against the gate.
+// judgeTable judges one table by the gate.
 func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
 	if p.refused != nil {
 		add(assess.RuleVerdict{
@@ -55,7 +55,7 @@ func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(ass
 	}
 }
 
-// disclosedAdvice says what can be done where an unsafe cell can be computed.
+// disclosedAdvice returns what can be done if an unsafe cell can be computed.
 func disclosedAdvice(p *protected) string {
 	if p.margin != nil {
 		return "margins that are kept, and counts beside which there are none to exchange, stay as they are: a coarser classification, another variable to exchange, or another method leaves more counts that can be true"
@@ -66,7 +66,7 @@ func disclosedAdvice(p *protected) string {
 	return "more cells must be held back: let cells of value 0 be (zeros: may), or take cells out of the list of published ones"
 }
 
-// asksRange reports whether the gate asks for ranges as wide as the rules of a table do.
+// asksRange reports whether the gate requires ranges as wide as the rules of a table do.
 // Tables whose counts are all changed need no such rule: nobody knows which counts are unsafe,
 // and a range of a few units protects because every value in it is probable.
 func asksRange(t *config.Tabulation, table string) bool {
@@ -75,7 +75,7 @@ func asksRange(t *config.Tabulation, table string) bool {
 	})
 }
 
-// judgeMeasures holds a table against a limit of risk or utility.
+// judgeMeasures compares a table with a limit of risk or utility.
 func judgeMeasures(rule config.TableRule, r *TableReport, add func(assess.RuleVerdict)) {
 	if limit := rule.MaxRisk; limit != nil {
 		ok := float64(r.Risk) <= *limit
@@ -122,10 +122,10 @@ func advice(broken bool, words string) string {
 	return ""
 }
 
-// grand is the total of all.
+// grand returns the grand total.
 func (p *protected) grand() int32 { return p.set.Cell(0, 0) }
 
-// withheldBecause names the rules that do not hold.
+// withheldBecause names the rules that failed.
 func withheldBecause(v assess.Verdict) string {
 	var broken []string
 	for _, r := range v.Rules {

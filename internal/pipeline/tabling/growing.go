@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// alone refuses tables of a topic beside an earlier release. A topic grows, so tables of what it
-// held then and of what it holds now are linked: their differences are tables of the records
-// between. The audit knows one release only. Cell keys are the exception, as in spec TABLES §4:
+// alone refuses tables of a topic if there is an earlier release. A topic grows, so tables of its
+// earlier and of its present records are linked: their differences are tables of the records in
+// between. The audit knows only one release. Cell keys are the exception, as in spec TABLES §4:
 // the same contributors have the same noise in both.
 func (r *records) alone() error {
 	if r.windowed || abilities.NumberedOf(r.source) == nil {

@@ -24,8 +24,8 @@ func (o *outputs) jjFile() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// jj is a family in the format JJ: its cells in the order of its tables, a cell that two of
-// them share once, in the unit of the value.
+// jj returns a family in the format JJ: its cells in the order of its tables, each once even if
+// two tables share it, in the unit of the value.
 func (p *protected) jj() *jj.Table {
 	t := &jj.Table{}
 	most := 0.0
@@ -33,7 +33,7 @@ func (p *protected) jj() *jj.Table {
 		most = max(most, p.cells.Gross[c], v+p.rules.Up[c], p.rules.Down[c]-v)
 	}
 	least := 0.0
-	if p.cells.Negative != nil { // of which nothing is known: as good as none
+	if p.cells.Negative != nil { // no bounds are known: write very wide ones
 		most *= 10
 		least = -most
 	}
@@ -71,7 +71,7 @@ func (p *protected) jjStatus(cell int32) byte {
 	return jj.Safe
 }
 
-// costOf gives what it costs to hold each cell back.
+// costOf returns the cost of suppressing each cell.
 func (p *protected) costOf() func(cell int32) float64 {
 	o := suppress.Options{Own: p.costs}
 	if s := p.table.Protect.Suppress; s != nil {
@@ -82,12 +82,12 @@ func (p *protected) costOf() func(cell int32) float64 {
 
 var costs = map[string]suppress.Cost{"unit": suppress.Unit, "value": suppress.Value, "log": suppress.Log}
 
-// isJJ reports whether a file is in the format JJ, by its name.
+// isJJ reports by its name whether a file is in the format JJ.
 func isJJ(path string) bool { return strings.HasSuffix(strings.ToLower(path), ".jj") }
 
-// readJJ reads which cells a file in the format JJ holds back: a file with the cells and sums
-// of the tables, and the statuses that another tool gave them. It ignores costs, bounds and
-// protection levels: the rules of the configuration hold.
+// readJJ reads which cells are suppressed in a file in the format JJ. The file has the cells and
+// sums of the tables, and statuses that another tool gave them. Costs, bounds and protection
+// levels are ignored: the rules of the configuration apply.
 func (f *foreignTable) readJJ() error {
 	if len(f.list) > 1 {
 		return pipeline.DataErrorf("table: %s: must be CSV, where tables are of several values", f.path)
@@ -107,8 +107,8 @@ func (f *foreignTable) readJJ() error {
 	return f.problem()
 }
 
-// enterJJ compares the cells and sums of a file with those of the tables: by their numbers if
-// these are those of report.jj, otherwise by values and sums.
+// enterJJ compares the cells and sums of a file with those of the tables: by cell numbers if these
+// are those of report.jj, otherwise by values and sums.
 func (f *foreignTable) enterJJ(t *jj.Table) {
 	p := f.list[0]
 	if len(t.Cells) != p.set.Cells() {
@@ -144,10 +144,10 @@ func (f *foreignTable) enterJJ(t *jj.Table) {
 	}
 }
 
-// numbered is how a file differs whose cells are numbered as those of report.jj.
+// numbered describes how a file with the cell numbers of report.jj differs from the tables.
 type numbered struct {
-	values []int // cells of another value, the first ones
-	other  int   // how many there are
+	values []int // the first cells with another value
+	other  int   // the number of cells with another value
 	sums   []string
 }
 
@@ -159,7 +159,7 @@ func (p *protected) asNumbered(t *jj.Table) (n numbered) {
 			}
 		}
 	}
-	if 2*n.other > len(t.Cells) { // numbered otherwise, or not of these tables at all
+	if 2*n.other > len(t.Cells) { // numbered otherwise, or of other tables
 		return n
 	}
 	there, known := map[string]bool{}, map[string]bool{}
@@ -181,14 +181,14 @@ func (p *protected) asNumbered(t *jj.Table) (n numbered) {
 	return n
 }
 
-// sumKey is a sum whatever the order of its parts.
+// sumKey returns a key of a sum that does not depend on the order of its parts.
 func sumKey(s jj.Sum) string {
 	sorted := slices.Clone(s.Parts)
 	slices.Sort(sorted)
 	return fmt.Sprint(s.Total, sorted)
 }
 
-// names lists cells, the first few.
+// names lists the first cells by name.
 func (p *protected) names(cells []int32) string {
 	var names []string
 	for _, c := range cells[:min(len(cells), 3)] {

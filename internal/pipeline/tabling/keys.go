@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// resolve reads the release key where tables of a source need one.
+// resolve reads the release key if tables of a source need one.
 func (r *records) resolve(o pipeline.Options) error {
 	if !r.config.Keyed() {
 		return nil
@@ -35,9 +35,8 @@ func (r *records) identified(p *config.Pipeline) error {
 	return nil
 }
 
-// keyed gives the records of a family keys, by the columns that identify a respondent. It
-// reads these columns unmasked: the same respondent has the same key in every release of her
-// record.
+// keyed gives the records of a family keys, from the columns that identify a respondent. It reads
+// these columns unmasked, so that a respondent has the same key in every release.
 func (r *records) keyed(f *family) {
 	f.options.Keys = true
 	f.columns.Key = r.recordKeys().Record

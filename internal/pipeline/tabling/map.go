@@ -67,15 +67,15 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 	return m, nil
 }
 
-// mapping is a map under way.
+// mapping is a map while it is made.
 type mapping struct {
 	*records
-	family  *family  // that is mapped
-	refused []string // what the gate does not admit of the other tables
+	family  *family  // the mapped tables
+	refused []string // the failed rules about the other tables
 }
 
-// others judges the tables that the map does not vary, as they are configured, and finds the
-// faults of the mapped tables that do not depend on their protection.
+// others judges the tables that the map does not vary, as configured, and finds the errors of the
+// mapped tables that do not depend on their protection.
 func (g *mapping) others(ctx context.Context, families []*family, of []int) error {
 	for _, f := range families {
 		if slices.Equal(f.of, of) {
@@ -94,8 +94,8 @@ func (g *mapping) others(ctx context.Context, families []*family, of []int) erro
 	return nil
 }
 
-// rules notes which rules of the gate are about the mapped tables, and reports whether each
-// table has one about what can be inferred.
+// rules notes the rules of the gate about the mapped tables, and reports whether each table has
+// a rule that limits what can be inferred.
 func (g *mapping) rules(m *tablemap.Map, of []int) (limited bool) {
 	held := map[string]bool{}
 	for _, rule := range g.config.Gate.Rules {
@@ -129,7 +129,7 @@ func (g *mapping) rules(m *tablemap.Map, of []int) (limited bool) {
 	return len(held) == len(of) && !slices.ContainsFunc(m.Tables, func(name string) bool { return !held[name] })
 }
 
-// point protects the mapped tables in one way and has all tables judged.
+// point protects the mapped tables in one way and judges all tables.
 func (g *mapping) point(ctx context.Context, c *config.TableCandidate) (*tablemap.Point, error) {
 	with, err := g.config.With(c)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/jj"
 )
 
-// renumbered finds which cell of the tables each cell of a file is whose numbers are its own: by
-// its value, the values of the sums that it stands in, those of their other cells, and so on
-// (colour refinement). Cells that are alike in all of this are given in any order; mixed lists
-// those classes of them of which the file holds some back and others not, where the order would
-// matter. nil where values and sums are not those of the tables.
+// renumbered finds the cell of the tables for each cell of a file with other cell numbers: by its
+// value, the values of the sums that it is part of, those of their other cells, and so on (colour
+// refinement). Cells that are equal in all of this are assigned in any order; mixed lists the
+// classes of such cells in which the file suppresses some and not others, where the order would
+// matter. The result is nil if values and sums are not those of the tables.
 func (p *protected) renumbered(t *jj.Table) (cellOf []int32, mixed [][]int32) {
 	n := p.set.Cells()
 	ours, theirs := colouring{of: make([]uint64, n)}, colouring{of: make([]uint64, n)}
@@ -20,7 +20,7 @@ func (p *protected) renumbered(t *jj.Table) (cellOf []int32, mixed [][]int32) {
 	}
 	for c := range t.Cells {
 		v := math.Round(t.Cells[c].Value * math.Pow10(p.options.Decimals))
-		if v == 0 { // -0 is another pattern of bits
+		if v == 0 { // -0 has another bit pattern
 			v = 0
 		}
 		theirs.of[c] = mixed64(math.Float64bits(v))
@@ -47,14 +47,14 @@ func (p *protected) renumbered(t *jj.Table) (cellOf []int32, mixed [][]int32) {
 	}
 }
 
-// colouring gives cells of sums colours. Cells that nothing but their numbers tells apart have
-// the same colour.
+// colouring gives the cells of sums colours. Cells that differ only in their numbers have the same
+// colour.
 type colouring struct {
 	of   []uint64
 	sums []jj.Sum
 }
 
-// refine tells cells apart that stand in sums of other colours.
+// refine gives cells that are part of sums with different colours different colours.
 func (c *colouring) refine() {
 	next := make([]uint64, len(c.of))
 	for i, v := range c.of {
@@ -67,7 +67,7 @@ func (c *colouring) refine() {
 		}
 		all = mixed64(mixed64(all) ^ c.of[s.Total])
 		next[s.Total] += mixed64(all)
-		for _, part := range s.Parts { // a part is not told apart from a total by its value alone
+		for _, part := range s.Parts { // a part and a total of the same value have different roles
 			next[part] += mixed64(^all)
 		}
 	}
@@ -92,7 +92,7 @@ func sameSizes(a, b map[uint64][]int32) bool {
 	return len(a) == len(b)
 }
 
-// assigned gives the cells of a file those of the same colour.
+// assigned assigns to each cell of a file a cell of the tables with the same colour.
 func assigned(classes map[uint64][]int32, theirs *colouring, t *jj.Table) (cellOf []int32, mixed [][]int32) {
 	cellOf = make([]int32, len(theirs.of))
 	for v, cells := range theirs.classes() {
@@ -110,7 +110,7 @@ func assigned(classes map[uint64][]int32, theirs *colouring, t *jj.Table) (cellO
 	return cellOf, mixed
 }
 
-// distinct leaves sums out that are there twice.
+// distinct returns the sums, each once.
 func distinct(sums []jj.Sum) (kept []jj.Sum) {
 	seen := map[string]bool{}
 	for _, s := range sums {

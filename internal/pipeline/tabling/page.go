@@ -22,14 +22,14 @@ var page = template.Must(template.New("tables").Funcs(template.FuncMap{
 	"short": func(v assess.Float) string { return figure.Plain(float64(v), 4) },
 }).Parse(pageTemplate))
 
-// pageCells is the most cells of a table that a page shows.
+// pageCells is the greatest number of cells of a table that a page shows.
 const pageCells = 20_000
 
-// pageView is the content of a page. A public page has nothing about the cells held back.
+// pageView is the content of a page. A public page has nothing about the suppressed cells.
 type pageView struct {
 	Title        string
 	Confidential bool
-	Report       *Report // nil of a public page
+	Report       *Report // nil for a public page
 	Tables       []pageTable
 }
 
@@ -49,7 +49,7 @@ type pageCell struct {
 	Lines       []string
 }
 
-// html is the page of all tables in the usual form: the last variable across, the others down.
+// html returns the page of all tables in the usual form: the last variable in columns, the others in rows.
 func (r *records) html(list []*protected, rep *Report, confidential bool) ([]byte, error) {
 	view := pageView{Title: rep.Name, Confidential: confidential}
 	if confidential {
@@ -103,8 +103,8 @@ func (p *protected) page(t int, value string, confidential bool) pageTable {
 	return v
 }
 
-// caption says what the cells of a table are, and how they were changed. value is the column of a
-// table of values, "" of counts.
+// caption says what the cells of a table contain, and how they were changed. value is the summed
+// column; "" for counts.
 func (p *protected) caption(value string) string {
 	caption := "Number of records"
 	if p.options.Holdings {
@@ -141,7 +141,7 @@ func (p *protected) caption(value string) string {
 	return caption
 }
 
-// readingOrder is a dimension's nodes in the usual order of a table: a total, then its parts.
+// readingOrder returns a dimension's nodes in the usual order of a table: a total, then its parts.
 func readingOrder(d *tables.Dimension) (order []int) {
 	parts := map[int32][]int32{}
 	for _, s := range d.Sums {
@@ -162,13 +162,13 @@ func readingOrder(d *tables.Dimension) (order []int) {
 		}
 	}
 	visit(0)
-	for n := range d.Codes { // those of further hierarchies
+	for n := range d.Codes { // nodes of further hierarchies
 		visit(int32(n))
 	}
 	return order
 }
 
-// rowsOf are all combinations of nodes, the first variable slowest.
+// rowsOf returns all combinations of nodes, the first variable slowest.
 func rowsOf(dimensions []*tables.Dimension) [][]int {
 	rows := [][]int{nil}
 	for _, d := range dimensions {
@@ -211,7 +211,7 @@ func (p *protected) pageCell(cell int32, confidential bool) pageCell {
 	return c
 }
 
-// text is a value in the unit of its table; ∞ where there is no end.
+// text formats a value in the unit of its table; ∞ for an open end of a range.
 func (p *protected) text(v float64) string {
 	switch {
 	case math.IsInf(v, 1):

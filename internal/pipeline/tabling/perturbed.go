@@ -11,12 +11,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
-// change is the public knowledge about a method that publishes changed counts: for each true
-// count that may have become the published one the probability of that, p[0] for the count
-// first. Other true counts are impossible; nil: all are possible.
+// change is the public knowledge about a method that publishes changed counts: for each possible
+// true count the probability that it is published as the given count, p[0] for the count first.
+// Other true counts are impossible. With p nil, all are possible.
 type change func(cell int, published int64) (first int64, p []float64)
 
-// certain is the probability from which on a value counts as computed.
+// certain is the probability above which a value counts as disclosed.
 const certain = 0.9
 
 // byCellKey changes every count by the key of its cell, and audits the result.
@@ -32,9 +32,9 @@ func (p *protected) byCellKey(keys *perturb.Keys) error {
 	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) })
 }
 
-// auditPublished computes what can be inferred of the unsafe cells if all counts are published
+// auditPublished computes what can be inferred about the unsafe cells if all counts are published
 // changed: the least and the greatest count that agree with all published ones, and the
-// probability of each count between them to a reader who knows the method.
+// probability of each count between them for an intruder who knows the method.
 func (p *protected) auditPublished(c change) error {
 	p.status = p.rules.Status
 	q := p.question
@@ -76,7 +76,7 @@ func (p *protected) auditPublished(c change) error {
 	return nil
 }
 
-// withTotal returns a change after which the grand total is what it was, if everybody knows it.
+// withTotal returns the change with the true grand total, if everybody knows it.
 func (p *protected) withTotal(c change) change {
 	if !p.totalKnown {
 		return c
@@ -90,9 +90,8 @@ func (p *protected) withTotal(c change) change {
 	}
 }
 
-// belief is what an intruder who knows the method believes of a count after he has seen all
-// published ones: the possible counts, from ranges.Low on, each in proportion to its
-// likelihood.
+// belief returns the belief of an intruder who knows the method and all published counts: the
+// probability of each possible count, from ranges.Low on, in proportion to its likelihood.
 func (p *protected) belief(cell int32, possible audit.Possible, c change) []float64 {
 	first, likelihood := c(int(cell), int64(p.published[cell]))
 	prior, l := make([]float64, len(possible.Value)), make([]float64, len(possible.Value))
@@ -107,13 +106,13 @@ func (p *protected) belief(cell int32, possible audit.Possible, c change) []floa
 		}
 	}
 	b, err := tablerisk.Posterior(prior, l)
-	if err != nil { // the truth itself agrees
+	if err != nil { // cannot be: the true counts are possible
 		return []float64{1}
 	}
 	return b
 }
 
-// publishedValue is the value that is published of a cell.
+// publishedValue returns the published value of a cell.
 func (p *protected) publishedValue(cell int32) float64 {
 	if p.published != nil {
 		return p.published[cell]
@@ -121,9 +120,9 @@ func (p *protected) publishedValue(cell int32) float64 {
 	return p.question.Value[cell]
 }
 
-// riskOf measures some cells: the greatest 1/entropy and the least expected squared error of
-// an intruder's belief about an unsafe cell, and 1/mean squared error of what users get for
-// the cells with contributors. A cell held back has each value of its range with the same
+// riskOf measures some cells: the greatest 1/entropy and the least expected squared error of an
+// intruder's belief about an unsafe cell, and 1/mean squared error of the users' values of the
+// cells with contributors. For a suppressed cell, each value of its range has the same
 // probability, and users take the middle.
 func (p *protected) riskOf(cells iter.Seq[int32]) (risk, least, utility float64) {
 	least = math.Inf(1)
@@ -148,7 +147,7 @@ func (p *protected) riskOf(cells iter.Seq[int32]) (risk, least, utility float64)
 	return risk, least * unit * unit, float64(n) / square
 }
 
-// cellsOf are the cells of a table, in order.
+// cellsOf returns the cells of a table, in order.
 func (p *protected) cellsOf(table int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
 		for at := range p.size(table) {
@@ -159,7 +158,7 @@ func (p *protected) cellsOf(table int) iter.Seq[int32] {
 	}
 }
 
-// estimate is what a user takes a cell to be.
+// estimate returns the value that a user takes for a cell.
 func (p *protected) estimate(cell int32) float64 {
 	switch {
 	case !p.hidden(cell):
@@ -170,7 +169,7 @@ func (p *protected) estimate(cell int32) float64 {
 	return (p.ranges.Low[cell] + p.ranges.High[cell]) / 2
 }
 
-// cellRisk is 1/entropy and the expected squared error of what is believed of a cell.
+// cellRisk returns 1/entropy and the expected squared error of the belief about a cell.
 func (p *protected) cellRisk(cell int32) (risk, square float64) {
 	v := p.question.Value[cell]
 	switch {
@@ -181,9 +180,9 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 			square += q * d * d
 		}
 		return tablerisk.Risk(b), square
-	case p.margin != nil: // drawn anew: all that the margins leave is alike
+	case p.margin != nil: // drawn given the margins: all counts that these allow are equally probable
 		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)
-	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its ends may be too far apart
+	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its range may be too wide
 		return tablerisk.RangeRisk(p.ranges.ShownLow[cell], p.ranges.ShownHigh[cell], v)
 	case p.hidden(cell) && p.ranges != nil:
 		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)

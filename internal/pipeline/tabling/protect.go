@@ -15,27 +15,27 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 )
 
-// protected is a family with what becomes of its cells.
+// protected is a family with the protection of its cells.
 type protected struct {
 	*family
 	rules      *primary.Result
-	costs      []float64 // of holding each cell back, nil where the list says nothing of it
+	costs      []float64 // of suppressing each cell; nil if no list has costs
 	question   audit.Question
 	status     []tables.Status
 	ranges     *audit.Ranges
 	verdict    audit.Verdict
 	insiders   []audit.Insider
-	published  []float64                  // what is published of each cell in place of its value; nil: the value
-	beliefs    func(cell int32) []float64 // then: how probable each count from ranges.Low on is
-	margin     func(cell int32) bool      // of tables in which records change places: whether a cell keeps its value; else nil
+	published  []float64                  // published in place of each cell's value; nil: the value itself
+	beliefs    func(cell int32) []float64 // with published: the probability of each count from ranges.Low on
+	margin     func(cell int32) bool      // of tables in which records exchange codes: whether a cell keeps its value; else nil
 	short      bool                       // the search for cells to publish after all was cut short
-	optimum    *suppress.Optimum          // how cheap a pattern can be; nil where that was not asked for
-	totalKnown bool                       // everybody knows the grand total, whatever is published of it
-	refused    check.Problems             // why there is no pattern at all: cells that cannot be protected
+	optimum    *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
+	totalKnown bool                       // everybody knows the grand total, whatever is published for it
+	refused    check.Problems             // why there is no pattern: cells that cannot be protected
 }
 
-// protect finds the unsafe cells of a family, holds back as many as needed, and audits the
-// result over all of its tables at once.
+// protect finds the unsafe cells of a family, protects them by the configured method, and audits
+// the result over all of its tables at once.
 func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	p, err := r.unsafe(ctx, f)
 	if err != nil {
@@ -87,7 +87,7 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 	return p, nil
 }
 
-// interval is the configured one in units of the cells.
+// interval returns the configured interval in units of the cells.
 func (f *family) interval() *primary.Interval {
 	if f.table.Interval == nil {
 		return nil
@@ -95,10 +95,10 @@ func (f *family) interval() *primary.Interval {
 	return &primary.Interval{Absolute: f.table.Interval.Absolute * math.Pow10(f.options.Decimals), Percent: f.table.Interval.Percent}
 }
 
-// setBounds sets the bounds of every cell that everybody is taken to know beforehand. Where
-// some contribution is negative there are none. Where zeros, cells of value 0, cannot be held back, as everybody may
-// know of the method, a cell that is held back is at least one unit: what is inferred is
-// computed with it, and a range need not reach lower.
+// setBounds sets the bounds of every cell that everybody is assumed to know a priori. If some
+// contribution is negative there are none. If zeros (cells of value 0) are never suppressed,
+// which everybody may know about the method, a suppressed cell is at least one unit: inferences
+// are computed with this bound, and a range need not reach below it.
 func (p *protected) setBounds(zeros bool) {
 	n := len(p.question.Value)
 	if p.cells.Negative != nil {
@@ -126,7 +126,7 @@ func (p *protected) setBounds(zeros bool) {
 	}
 }
 
-// hidesZeros reports whether a cell of value 0 is unsafe, and so is held back.
+// hidesZeros reports whether a cell of value 0 is unsafe, and therefore suppressed.
 func (p *protected) hidesZeros() bool {
 	for cell, status := range p.rules.Status {
 		if status == tables.Primary && p.question.Value[cell] < 1 {
@@ -136,8 +136,8 @@ func (p *protected) hidesZeros() bool {
 	return false
 }
 
-// reachNoLower raises the lower ends of the required ranges to what is known of each cell in
-// any case.
+// reachNoLower raises the lower ends of the required ranges to the least value that is known of
+// each cell in any case.
 func (p *protected) reachNoLower(least []float64) {
 	for cell, v := range least {
 		p.rules.Down[cell] = min(p.rules.Down[cell], max(p.question.Value[cell]-v, 0))
@@ -171,7 +171,7 @@ func (p *protected) knownParts(least []float64) []float64 {
 		}
 	}
 	for cell, n := range p.cells.Contributors {
-		if n == 1 { // her own cell is not asked for
+		if n == 1 { // her own cell needs no protection from her
 			known[cell] = 0
 		}
 	}
@@ -179,7 +179,7 @@ func (p *protected) knownParts(least []float64) []float64 {
 }
 
 // leastTotals returns the least value of each cell if every cell other than 0 is at least one
-// unit. That of a total is the sum of those of its parts.
+// unit. For a total it is the sum of the least values of its parts.
 func (p *protected) leastTotals() []float64 {
 	least := slices.Clone(p.question.Lower)
 	for changed := true; changed; {
@@ -203,10 +203,10 @@ func (p *protected) isEmpty(cell int32) bool {
 	return p.cells.Contributors[cell] == 0 && p.cells.Value[cell] == 0
 }
 
-// suppress holds cells back.
+// suppress suppresses cells.
 func (p *protected) suppress(costs []float64) error {
 	s := p.table.Protect.Suppress
-	if s.Zeros == "may" { // those of nobody as well
+	if s.Zeros == "may" { // also cells without contributors
 		for cell, status := range p.rules.Status {
 			if status == tables.Empty {
 				p.rules.Status[cell] = tables.Free
@@ -241,7 +241,7 @@ func (p *protected) suppress(costs []float64) error {
 	return nil
 }
 
-// auditAlone audits tables without a cell held back: each unsafe cell is disclosed.
+// auditAlone audits tables without suppressed cells: each unsafe cell is disclosed.
 func (p *protected) auditAlone() (err error) {
 	p.status = p.rules.Status
 	if p.ranges, err = audit.Audit(p.question); err != nil {
@@ -251,15 +251,15 @@ func (p *protected) auditAlone() (err error) {
 	return err
 }
 
-// hidden reports whether a cell is held back.
+// hidden reports whether a cell is suppressed.
 func (p *protected) hidden(cell int32) bool { return p.question.Hidden[cell] }
 
-// ranged reports whether there is a range of what can be inferred of a cell.
+// ranged reports whether there is a range of what can be inferred about a cell.
 func (p *protected) ranged(cell int32) bool {
 	return p.ranges != nil && (p.hidden(cell) || p.published != nil && p.status[cell] == tables.Primary)
 }
 
-// ruleName is the rule that a cell breaks, in the words of the configuration; "" where it
+// ruleName returns the rule that a cell breaks, in the words of the configuration; "" if it
 // breaks none.
 func (p *protected) ruleName(cell int32) string {
 	switch k := p.rules.Rule[cell]; {

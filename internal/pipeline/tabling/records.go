@@ -18,18 +18,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// records is what is tabulated: a source, or what the masks of a pipeline release of it.
+// records is what is tabulated: the records of a source, as they are or after the masks of a
+// pipeline.
 type records struct {
 	config *config.Tabulation
 	source connectors.Source
-	masks  *pipeline.Plan // nil where the source is tabulated as it is
+	masks  *pipeline.Plan // nil if the source is tabulated as it is
 	chain  *transform.Chain
 	key    keystream.Key
 	keyID  string
-	keys   *perturb.Keys // of records and cells, where tables need them
+	keys   *perturb.Keys // of records and cells, if tables need them
 
-	windowed    bool          // the records are a window's: how many there are is known to everybody
-	recordCount *atomic.Int64 // records of all passes
+	windowed    bool          // the records are those of a window: everybody knows their number
+	recordCount *atomic.Int64 // of all passes
 
 	layout   microdata.Layout
 	index    map[microdata.Want]int
@@ -42,7 +43,7 @@ func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*recor
 	return openSpans(ctx, t, o, nil)
 }
 
-// openSpans is open of some stretches of topics; without stretches it is open.
+// openSpans is open for some stretches of topics; without stretches it is open.
 func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, spans []connectors.Span) (*records, error) {
 	r := &records{config: t, windowed: spans != nil, recordCount: new(atomic.Int64), index: map[microdata.Want]int{}}
 	var err error
@@ -100,7 +101,7 @@ func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, sp
 // close closes the source.
 func (r *records) close() error { return r.source.Close() }
 
-// check returns all that is wrong with the columns that were wanted.
+// check returns all errors about the wanted columns.
 func (r *records) check() error {
 	if len(r.problems) > 0 {
 		return r.problems
@@ -119,8 +120,8 @@ func (r *records) want(path, name string, as microdata.Form, withheld bool) int 
 	return r.wantAs(path, name, as, withheld, false)
 }
 
-// wantAs is want; asTyped leaves a column of numbers in a file without types a column of
-// numbers, where codes are read as text.
+// wantAs is want; with asTyped, a numeric column of a file without types stays numeric, while
+// codes are read as text.
 func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped bool) int {
 	schema := r.source.Schema()
 	at := schema.Index(name)
@@ -155,8 +156,8 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 	return r.index[w]
 }
 
-// isNumber reports whether a table adds up a column or weights records with it. Its type
-// cannot be text then.
+// isNumber reports whether a table sums a column or weights records with it. Its type cannot be
+// text then.
 func (r *records) isNumber(name string) bool {
 	for _, t := range r.config.Tables {
 		if t.Value == name || t.Weight == name {

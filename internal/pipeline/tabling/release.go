@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The statuses of published cells. They do not tell whether a cell is held back for itself or
-// for others: the first would say that it breaks a rule, and so bound its value.
+// The statuses of published cells. They do not distinguish primary from secondary suppression:
+// the former would say that the cell breaks a rule, and so bound its value.
 const (
 	published  = "published"
 	suppressed = "suppressed"
@@ -30,13 +30,13 @@ const (
 	sampled    = "sampled"
 )
 
-// publicStatus is what the public is told of a cell.
+// publicStatus returns the published status of a cell.
 func (p *protected) publicStatus(cell int32) string {
 	switch {
 	case p.margin != nil && p.margin(cell):
 		return published
 	case p.published != nil:
-		return p.changed() // whether or not it is empty, or was changed
+		return p.changed() // also for an empty or an unchanged cell
 	case p.hidden(cell):
 		return suppressed
 	case p.isEmpty(cell):
@@ -45,7 +45,7 @@ func (p *protected) publicStatus(cell int32) string {
 	return published
 }
 
-// changed is the status of every cell of a table whose counts are published changed.
+// changed returns the status of every cell of a table whose counts are published changed.
 func (p *protected) changed() string {
 	if p.table.Protect.Round != nil {
 		return rounded
@@ -62,10 +62,10 @@ func (p *protected) changed() string {
 	return perturbed
 }
 
-// number is the value of a cell in the unit of its table.
+// number returns the value of a cell in the unit of its table.
 func (p *protected) number(v float64) float64 { return v / math.Pow10(p.options.Decimals) }
 
-// variables are the columns of codes of the release: those of all tables, in the order in
+// variables returns the columns of codes of the release: those of all tables, in the order in
 // which the tables name them.
 func (r *records) variables() (names []string) {
 	for _, t := range r.config.Tables {
@@ -78,7 +78,7 @@ func (r *records) variables() (names []string) {
 	return names
 }
 
-// cellSource stands for the cells where a sink asks what it writes.
+// cellSource describes the cells to a sink, in the place of a source.
 type cellSource struct {
 	schema  *microdata.Schema
 	rows    int64
@@ -91,14 +91,14 @@ func (s *cellSource) Records() int64            { return s.rows }
 func (s *cellSource) Rewindable() bool          { return false }
 func (s *cellSource) Close() error              { return nil }
 
-// At implements connectors.Located: a release must not take the place of the records.
+// At implements connectors.Located: a release must not overwrite the file of the records.
 func (s *cellSource) At(path string) (bool, error) { return abilities.At(s.records, path) }
 
 func (s *cellSource) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, fmt.Errorf("tables: %w", io.ErrUnexpectedEOF)
 }
 
-// blockRows is how many cells are handed to the sink at once.
+// blockRows is how many cells are passed to the sink at once.
 const blockRows = 1 << 16
 
 // write writes every cell of every table, in its public form, under a temporary name.
@@ -144,7 +144,7 @@ func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink
 	return w.sink, nil
 }
 
-// rows returns the number of cells of all tables; a cell that two tables share counts twice.
+// rows returns the number of cells of all tables; a cell in two tables counts twice.
 func (p *protected) rows() (n int64) {
 	for t := range p.set.Tables {
 		n += int64(p.size(t))
@@ -172,7 +172,7 @@ type cellWriter struct {
 	first    int64
 	n        int
 	back     []string               // names of the columns after the value
-	columns  []*array.StringBuilder // those of front, those of back
+	columns  []*array.StringBuilder // the columns of front and of back
 	whole64  *array.Int64Builder
 	decimals *array.Float64Builder
 }
@@ -187,7 +187,7 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 	for i := range w.config.Tables {
 		p, t := tableOf(list, i)
 		dimensions := p.set.Tables[t].Dimensions
-		place := make([]int, len(w.variables)) // of a variable: its dimension, -1 where the table sums it over
+		place := make([]int, len(w.variables)) // of a variable: its dimension, -1 if the table sums over it
 		for k, v := range w.variables {
 			place[k] = slices.IndexFunc(dimensions, func(d *tables.Dimension) bool { return d.Name == v })
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// ReportSchema names the form of a report of tables.
+// ReportSchema names the format of a report of tables.
 const ReportSchema = "sdlfilter.tables/1"
 
-// Report is the account of one run of sdlfilter tables; confidential.
+// Report is the report of one run of sdlfilter tables. It is confidential.
 type Report struct {
 	Schema       string         `json:"schema"`
 	Name         string         `json:"name"`
@@ -23,7 +23,7 @@ type Report struct {
 	Started      time.Time      `json:"started"`
 	Finished     time.Time      `json:"finished"`
 	ConfigSHA256 string         `json:"config_sha256"`
-	KeyID        string         `json:"key_id,omitempty"` // of the pipeline whose masks came before
+	KeyID        string         `json:"key_id,omitempty"` // of the release key, if one was used
 	Records      Records        `json:"records"`
 	Tables       []TableReport  `json:"tables"`
 	Families     []FamilyReport `json:"families"`
@@ -33,7 +33,7 @@ type Report struct {
 	Warnings     []string       `json:"warnings,omitempty"`
 }
 
-// Records are those that were read, and those that are in no table, by reason.
+// Records counts the records that were read, and those that are in no table, by reason.
 type Records struct {
 	Read       int64            `json:"read"`
 	Tabulated  int64            `json:"tabulated"`
@@ -56,7 +56,7 @@ type Release struct {
 	SHA256 string `json:"sha256"`
 }
 
-// TableReport is what became of one table.
+// TableReport is the report on one table.
 type TableReport struct {
 	Name       string             `json:"name"`
 	Variables  []string           `json:"variables"`
@@ -72,16 +72,16 @@ type TableReport struct {
 	Secondary  int                `json:"secondary"`
 	Rules      map[string]int     `json:"rules,omitempty"`        // unsafe cells by the rule that they break first
 	Efficiency assess.Float       `json:"efficiency"`             // share of the cells with contributors that are published with their value
-	Risk       assess.Float       `json:"risk"`                   // greatest 1/entropy of what an intruder believes of an unsafe cell; 0 where there is none
-	Error      assess.Float       `json:"expected_squared_error"` // least one of that belief
+	Risk       assess.Float       `json:"risk"`                   // greatest 1/entropy of an intruder's belief about an unsafe cell; 0 if there is none
+	Error      assess.Float       `json:"expected_squared_error"` // least expected squared error of that belief
 	Utility    assess.Float       `json:"utility"`                // 1/mean squared error of the cells with contributors
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
-	Narrow     []string           `json:"narrow"`                 // unsafe cells of which more can be inferred than their rule allows
-	Unproven   int                `json:"unproven"`               // of narrow: bounds reach far enough, and no table of whole numbers was found that does
-	Respondent []string           `json:"respondent"`             // cells of which a respondent can infer too much who is alone in another one or, of changed counts, knows her own part
+	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
+	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
+	Respondent []string           `json:"respondent"`             // cells about which a respondent can infer too much: one who is alone in another cell or, for changed counts, knows her own part
 }
 
-// FamilyReport is the tables of one value, which are protected and audited together.
+// FamilyReport is the report on the tables of one value, which are protected and audited together.
 type FamilyReport struct {
 	Tables        []string `json:"tables"`
 	Cells         int      `json:"cells"`
@@ -91,21 +91,21 @@ type FamilyReport struct {
 	Largest       int      `json:"largest"`  // cells of the largest component
 	Programs      int      `json:"programs"` // linear programs that the audit has solved
 	Steps         int      `json:"steps"`
-	Unsolved      int      `json:"unsolved"`            // ends of ranges that are outer ones: programs that were stopped, or left out
-	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: cells may be held back that need not be
+	Unsolved      int      `json:"unsolved"`            // ends of ranges that are only outer bounds: their programs were stopped or left out
+	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: more cells than necessary may be suppressed
 	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
 }
 
-// Optimum compares the cost of the cells held back for others with the least possible cost.
+// Optimum compares the cost of the secondary suppressions with the least possible cost.
 type Optimum struct {
-	Cost    assess.Float `json:"cost"`     // of the cells held back for others
-	AtLeast assess.Float `json:"at_least"` // no choice of cells costs less that protects all
+	Cost    assess.Float `json:"cost"`     // of the secondary suppressions
+	AtLeast assess.Float `json:"at_least"` // lower bound of the cost of any choice that protects all cells
 	Proven  bool         `json:"proven"`   // no choice is cheaper
 	Gap     assess.Float `json:"gap"`      // the greatest share of the cost that another choice could save
 	Nodes   int          `json:"nodes"`    // parts of the search
-	Cuts    int          `json:"cuts"`     // inequalities that were found
+	Cuts    int          `json:"cuts"`     // valid inequalities that were added
 }
 
 func (p *protected) optimumReport() *Optimum {
@@ -124,7 +124,7 @@ func (p *protected) optimumReport() *Optimum {
 	return r
 }
 
-// reportCells is how many cells a list in the report names.
+// reportCells is the greatest number of cells that a list in the report names.
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
@@ -149,7 +149,7 @@ func (p *protected) report() FamilyReport {
 	return f
 }
 
-// tableReport counts what became of table t of a family.
+// tableReport returns the report on table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	if c.Protect.Exchanges() {
@@ -209,7 +209,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	return r
 }
 
-// methodOf is the method in the words of the configuration.
+// methodOf returns the method in the words of the configuration.
 func methodOf(p *config.Protect) string {
 	if p.Round != nil {
 		return "round: " + p.Round.Mode
@@ -217,7 +217,7 @@ func methodOf(p *config.Protect) string {
 	return p.Name()
 }
 
-// parametersOf are those of a method that changes values, which users need to know.
+// parametersOf returns the parameters of a method that changes values, which users need to know.
 func parametersOf(p *config.Protect) map[string]float64 {
 	if c := p.CellKey; c != nil {
 		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
@@ -237,7 +237,7 @@ func parametersOf(p *config.Protect) map[string]float64 {
 	return nil
 }
 
-// JSON is the report for programs.
+// JSON returns the report for programs.
 func (r *Report) JSON() ([]byte, error) { return indented(r) }
 
 func indented(v any) ([]byte, error) {
@@ -245,17 +245,17 @@ func indented(v any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// Public is what may be said of published tables.
+// Public is the public report on published tables.
 type Public struct {
 	Schema  string        `json:"schema"`
 	Name    string        `json:"name"`
 	Version string        `json:"version"`
 	Tables  []PublicTable `json:"tables"`
-	Audited bool          `json:"audited"` // what can be inferred of the cells held back was computed over all linked tables
+	Audited bool          `json:"audited"` // what can be inferred about the suppressed cells was computed over all linked tables
 	Release *Release      `json:"release,omitempty"`
 }
 
-// PublicTable is one of them.
+// PublicTable is the public report on one table.
 type PublicTable struct {
 	Name       string             `json:"name"`
 	Variables  []string           `json:"variables"`
@@ -270,10 +270,10 @@ type PublicTable struct {
 	Suppressed int                `json:"suppressed"`
 }
 
-// PublicSchema names the form of the public twin of a report of tables.
+// PublicSchema names the format of a public report of tables.
 const PublicSchema = "sdlfilter.tables.public/1"
 
-// Public is the twin of the report that tells nothing of the cells held back.
+// Public returns the public report, which says nothing about the suppressed cells.
 func (r *Report) Public() *Public {
 	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
 	for _, t := range r.Tables {
@@ -282,5 +282,5 @@ func (r *Report) Public() *Public {
 	return p
 }
 
-// JSON is the public report for programs.
+// JSON returns the public report for programs.
 func (p *Public) JSON() ([]byte, error) { return indented(p) }

@@ -7,16 +7,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// auditRespondents finds the unsafe counts, published changed, whose value a respondent
-// is certain of who knows her own part of each count that she is in: that it is at least
-// that much. Who is alone in a count is not asked of it.
+// auditRespondents finds the unsafe counts, published changed, whose value is certain for some
+// respondent. A respondent knows that each count that she is in is at least her own part. A
+// count needs no protection from a respondent who is alone in it.
 //
-// All respondents together know more than each of them: fewer counts are possible, the
-// true one always is, and each possible one has the same likelihood, so that the truth is
-// no less probable to them. So whatever they are not certain of together none is alone.
-// What is left is looked at without her who is alone in it, and then for one respondent
-// after another where it is known in which cells she is, that is of records, whose inner
-// cells are in one table.
+// All respondents together know more than each of them: fewer counts are possible for them, the
+// true one always is, and the likelihoods are the same, so the true count is no less probable.
+// So a count of which all together are not certain is certain for none of them. The others are
+// audited without the respondent who is alone in them, and then for one respondent after another,
+// if it is known in which cells she is: that is, if contributors are records, and the inner cells
+// are in one table.
 func (p *protected) auditRespondents(q audit.Question, c change) error {
 	own := p.ownParts()
 	knower := tables.SoleContributors(p.cells)
@@ -63,11 +63,11 @@ func (p *protected) auditRespondents(q audit.Question, c change) error {
 	return nil
 }
 
-// mostInferences bounds how often a single cell is audited for a single respondent. Beyond it
-// the knowledge of all respondents together counts: more cells are then withheld, never fewer.
+// mostInferences bounds the number of audits of one cell for one respondent. Beyond it the
+// knowledge of all respondents together counts: more cells then count as inferable, never fewer.
 const mostInferences = 5000
 
-// doubted are the unsafe cells of which outsiders are not certain.
+// doubted returns the unsafe cells whose values are not certain for outsiders.
 func (p *protected) doubted() (list []int32) {
 	for cell, status := range p.status {
 		if status == tables.Primary && !slices.Contains(p.verdict.Disclosed, int32(cell)) {
@@ -77,8 +77,8 @@ func (p *protected) doubted() (list []int32) {
 	return list
 }
 
-// ownParts is, for each cell, the greatest part that one contributor knows to be her own: a
-// record, or the largest holding's records.
+// ownParts returns, for each cell, the greatest part that one contributor knows to be her own:
+// one record, or the records of the largest holding.
 func (p *protected) ownParts() []float64 {
 	own := make([]float64, len(p.question.Value))
 	for cell, n := range p.cells.Contributors {
@@ -93,7 +93,8 @@ func (p *protected) ownParts() []float64 {
 	return own
 }
 
-// except is what is known without the respondent who is alone in the cells of a number.
+// except returns the own parts without those of the respondent with the given number, who is the
+// only contributor of the cells that knower has for her.
 func except(own []float64, knower []int32, number int32) []float64 {
 	rest := slices.Clone(own)
 	for cell, k := range knower {
@@ -104,15 +105,15 @@ func except(own []float64, knower []int32, number int32) []float64 {
 	return rest
 }
 
-// respondent is somebody with a record in an inner cell, and so in every cell of which that is
-// a part.
+// respondent is somebody with a record in an inner cell, and therefore in every total of that
+// cell.
 type respondent struct {
 	inner int32
 	own   []float64
 }
 
-// respondents are those who know more than is published, one for each inner cell; not
-// known where contributors are holdings, which can be in several, or where no table has
+// respondents returns those who know more than everybody, one for each inner cell. known is
+// false if contributors are holdings, which can be in several inner cells, or if no table has
 // all inner cells.
 func (p *protected) respondents(q audit.Question, own []float64) (list []respondent, known bool) {
 	inner, ok := p.inner()
@@ -148,8 +149,8 @@ func (p *protected) respondents(q audit.Question, own []float64) (list []respond
 	return list, true
 }
 
-// certainOf returns those of the wanted cells whose true count is certain to somebody who
-// knows of each cell that it is at least own.
+// certainOf returns those of the wanted cells whose true count is certain for somebody who knows
+// that each cell is at least own.
 func (p *protected) certainOf(q audit.Question, c change, own []float64, wanted []int32) (list []int32, err error) {
 	q.Lower, q.Hidden = slices.Clone(q.Lower), slices.Clone(q.Hidden)
 	more := false
@@ -159,7 +160,7 @@ func (p *protected) certainOf(q audit.Question, c change, own []float64, wanted 
 			q.Hidden[cell] = q.Upper[cell] > v
 		}
 	}
-	if !more { // than everybody
+	if !more { // knows no more than everybody
 		return nil, nil
 	}
 	marked := make([]bool, len(q.Value))

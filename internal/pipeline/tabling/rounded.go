@@ -63,7 +63,8 @@ func (r *records) round(p *protected) error {
 	})
 }
 
-// inner returns which cells are not sums, if one table has all variables of the family.
+// inner returns which cells are not sums; ok is false unless one table has all variables of the
+// family.
 func (p *protected) inner() (inner []bool, ok bool) {
 	var all []string
 	for _, t := range p.set.Tables {

@@ -23,13 +23,13 @@ import (
 // Result is how a run ended.
 type Result struct {
 	Report *Report
-	Files  []string // what has been given its final name, the tables first
+	Files  []string // the files that have their final names, the tables first
 }
 
-// Run makes the tables, protects and audits them, and publishes all of them or none.
-// Nothing has its final name before the gate has passed; on an error, or when ctx ends,
-// nothing is left behind. An error that is of type config.Errors or *pipeline.DataError
-// means that the configuration does not fit the data.
+// Run makes the tables, protects and audits them, and publishes all of them or none. Nothing has
+// its final name before the gate has passed; on an error, or when ctx ends, nothing is left
+// behind. An error of type config.Errors or *pipeline.DataError means that the configuration
+// does not fit the data.
 func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
@@ -38,13 +38,13 @@ func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result
 		return nil, err
 	}
 	defer r.close()
-	if err := r.alone(); err != nil { // before hours of work
+	if err := r.alone(); err != nil { // checked early, because the work may take hours
 		return nil, err
 	}
 	return r.publish(ctx, o, started)
 }
 
-// publish makes the tables, judges them and publishes them or their refusal.
+// publish makes the tables, judges them, and publishes them or withholds them.
 func (r *records) publish(ctx context.Context, o pipeline.Options, started time.Time) (*Result, error) {
 	list, tally, err := r.tabulate(ctx, o)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 	return result, nil
 }
 
-// account is the report of the tables as they are, judged.
+// account returns the report of the tables with the gate's verdict.
 func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
 	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings}
@@ -79,7 +79,7 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 	return rep
 }
 
-// cellsOf learns the codes and adds up, without a look at any rule.
+// cellsOf finds the codes and computes the cells, without applying any rule.
 func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *tally, error) {
 	s, err := r.look(ctx, o.Progress)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *
 	return families, t, err
 }
 
-// tabulate does everything that comes before the first byte is written.
+// tabulate does everything that precedes writing.
 func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*protected, t *tally, err error) {
 	families, t, err := r.cellsOf(ctx, o)
 	if err != nil {
@@ -178,7 +178,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	return o.commit()
 }
 
-// create opens every output, so that a place that cannot be written to is found first.
+// create opens every output, so that a path that cannot be written is found first.
 func (o *outputs) create() (err error) {
 	c := o.records.config.Report
 	for _, f := range []struct {
@@ -272,7 +272,7 @@ func (o *outputs) commit() (*Result, error) {
 	return res, nil
 }
 
-// abort removes whatever has no final name.
+// abort removes everything that has no final name.
 func (o *outputs) abort() error {
 	var errs []error
 	if o.sink != nil {
@@ -286,7 +286,7 @@ func (o *outputs) abort() error {
 	return errors.Join(errs...)
 }
 
-// cellsCSV is the confidential twin of the tables: every cell with its true value.
+// cellsCSV returns the confidential file of the tables: every cell with its true value.
 func (o *outputs) cellsCSV() ([]byte, error) {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -318,7 +318,7 @@ func (o *outputs) cellsCSV() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
-// cellFields are the value of a cell, and how it is protected.
+// cellFields returns the value of a cell, and how it is protected.
 func (p *protected) cellFields(cell int32) []string {
 	number := func(v float64) string {
 		if math.IsInf(v, 0) {

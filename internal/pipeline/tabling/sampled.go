@@ -28,7 +28,7 @@ func (p *protected) sample() error {
 		first int64
 		p     []float64
 	}
-	known := map[int64]belief{} // by what was drawn: of unsafe counts that is seldom much
+	known := map[int64]belief{} // by the drawn count: unsafe counts have few different ones
 	of := func(cell int32) belief {
 		b, ok := known[drawn[cell]]
 		if !ok {

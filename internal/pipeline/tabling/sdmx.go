@@ -1,8 +1,8 @@
 package tabling
 
-// front are the names of the columns before the value. Those of SDMX-CSV 2.0 are the
-// structure, what a row does (I: it informs), the dimensions: of several tables the table
-// is one, since a cell may be in two of them.
+// front returns the names of the columns before the value. In SDMX-CSV 2.0 these are the
+// structure, the action (I: information) and the dimensions. With several tables the table is a
+// dimension, since a cell may be in two of them.
 func (w *cellWriter) front() []string {
 	s := w.config.SDMX
 	if s == nil {
@@ -21,7 +21,7 @@ func (w *cellWriter) front() []string {
 	return append(names, w.variables...)
 }
 
-// constants is what stands in the columns before the variables.
+// constants returns the contents of the columns before the variables.
 func (w *cellWriter) constants(table string) []string {
 	s := w.config.SDMX
 	if s == nil {
@@ -40,9 +40,10 @@ func (w *cellWriter) constants(table string) []string {
 	return texts
 }
 
-// statuses are the contents of the columns after the value. In SDMX (code lists CL_OBS_STATUS
-// and CL_CONF_STATUS) a value that is held back is missing, suppressed (Q) and confidential
-// (C), for itself or for others alike; all others are normal (A) and free (F).
+// statuses returns the contents of the columns after the value. In SDMX (code lists
+// CL_OBS_STATUS and CL_CONF_STATUS) a suppressed value is missing, suppressed (Q) and
+// confidential (C), both for primary and for secondary suppression; all others are normal (A)
+// and free (F).
 func (w *cellWriter) statuses(status string) []string {
 	switch {
 	case w.config.SDMX == nil:

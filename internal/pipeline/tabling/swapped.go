@@ -9,8 +9,8 @@ import (
 )
 
 // swap publishes tables in which records of pairs of codes have exchanged all other codes, and
-// audits them. There are two beliefs about a count beforehand (exchange.Prior); risk and
-// ranges are those of the surer of the two.
+// audits them. There are two prior beliefs about a count (exchange.Prior); risk and ranges are
+// those of the more certain posterior of the two.
 func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 	c := p.table.Protect.Swap
 	match := p.matched(frame)
@@ -46,7 +46,7 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 	})
 }
 
-// matched marks the dimensions of the inner cells in which records of an exchange are alike.
+// matched marks the dimensions of the inner cells in which exchanging records are equal.
 func (p *protected) matched(frame *exchange.Frame) []bool {
 	names := frame.Variables()
 	match := make([]bool, len(names))

@@ -18,10 +18,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// WindowSchema is the version of what Window is written as.
+// WindowSchema is the version of the file format of Window.
 const WindowSchema = "sdlfilter-window/1"
 
-// Window is what a window of topics is made of, and how it ended. It is confidential: its
+// Window describes the offsets of a window of topics, and how it ended. It is confidential: its
 // offsets tell how many records each partition had.
 type Window struct {
 	Schema       string    `json:"schema"`
@@ -30,11 +30,11 @@ type Window struct {
 	Withheld     bool      `json:"withheld"`
 	Empty        bool      `json:"empty"`           // its offsets hold no records, and it has no tables
 	Until        string    `json:"until,omitempty"` // of a window by time: its end, RFC 3339
-	Deleted      int64     `json:"deleted"`         // offsets before the window that retention has removed before they were counted
+	Deleted      int64     `json:"deleted"`         // offsets before the window that retention removed before they were tabulated
 	Stretches    []Stretch `json:"stretches"`
 }
 
-// Stretch is the part of a window that one partition has.
+// Stretch is the part of a window in one partition.
 type Stretch struct {
 	Topic     string `json:"topic"`
 	TopicID   string `json:"topic_id,omitempty"`
@@ -47,7 +47,7 @@ func (s Stretch) of() connectors.Partition {
 	return connectors.Partition{Topic: s.Topic, Number: s.Partition}
 }
 
-// End is when a window by time ends; the zero time of another one. It is an error if Until is no time.
+// End returns when a window by time ends; the zero time for another window. It is an error if Until is no time.
 func (w *Window) End() (time.Time, error) {
 	if w.Until == "" {
 		return time.Time{}, nil
@@ -63,7 +63,7 @@ func (w *Window) spans() []connectors.Span {
 	return list
 }
 
-// path is the folder of a window in that of all windows.
+// path returns the folder of a window below the folder of all windows.
 func (w *Window) path(folder string) string {
 	name := fmt.Sprintf("window-%06d", w.Number)
 	switch {
@@ -77,13 +77,13 @@ func (w *Window) path(folder string) string {
 
 var windowName = regexp.MustCompile(`^window-([0-9]{6,})(\.withheld|\.empty)?$`)
 
-// planOf is the file that holds what the next window will be made of.
+// planOf returns the path of the plan: the file that describes the next window.
 func planOf(folder string) string { return filepath.Join(folder, ".next.json") }
 
-// hiddenOf is the folder in which a window is made.
+// hiddenOf returns the folder in which a window is made.
 func hiddenOf(folder string) string { return filepath.Join(folder, ".making") }
 
-// clearHidden makes the folder new, and removes what a killed run has left in it.
+// clearHidden creates the folder empty, and removes what a killed run has left there.
 func clearHidden(hidden string) error {
 	switch info, err := os.Lstat(hidden); {
 	case errors.Is(err, fs.ErrNotExist):

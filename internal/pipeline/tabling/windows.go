@@ -19,7 +19,7 @@ import (
 
 const needsTopics = "needs a pipeline with a kafka source: windows are stretches of the records of topics"
 
-// lookEvery is how often topics are asked whether a window is complete.
+// lookEvery is the time between two checks whether a window is complete.
 const lookEvery = time.Second
 
 // WindowsResult is how a run over windows ended.
@@ -29,23 +29,23 @@ type WindowsResult struct {
 	Empty    int   // that had no records
 	Lost     int64 // records of published windows that are in no table
 	Left     int64 // offsets after the last window, too few for another one
-	Cut      bool  // ended before the end of what the topics held (until: latest)
+	Cut      bool  // whether the run ended before the end of the topics (until: latest)
 }
 
 // errNoRecords is the error of a window whose offsets hold no records.
 var errNoRecords = errors.New("there are no records")
 
-// totalKnown reports whether everybody knows the grand total of a family: counts of the records
-// of a window, of which the configuration says how many they are.
+// totalKnown reports whether everybody knows the grand total of a family: if it counts the records
+// of a window, whose number is in the configuration.
 func (r *records) totalKnown(f *family) bool {
 	return r.windowed && f.options.Counts && f.table.Weight == ""
 }
 
-// Observer is told how a run over windows goes. Functions that are nil are not called.
+// Observer has the functions that a run over windows calls. Those that are nil are not called.
 type Observer struct {
-	Looked func(left int64)    // the topics have answered, and hold so many offsets that are in no window yet
+	Looked func(left int64)    // the topics have answered; left is the number of their offsets that are in no window yet
 	Begun  func(number int)    // a window is being made
-	Done   func(*WindowResult) // a window has got its name, published or refused
+	Done   func(*WindowResult) // a window has its name, published or refused
 }
 
 // complete returns an observer of which no function is nil.
@@ -64,17 +64,17 @@ func (o Observer) complete() Observer {
 
 // WindowResult is how one window ended.
 type WindowResult struct {
-	*Result // nil where it had no records
+	*Result // nil if it had no records
 	Window
 }
 
 // windows makes the tables of one stretch of topics after another.
 //
-// What has been counted is in the folders of the windows themselves: each holds, beside its
-// tables, which offsets it is made of, and gets its name as a whole. The next window begins where
-// the last one ends. Which offsets a window has depends on what the topics hold when it closes, so
-// this is written down (the plan) before any of them is read: a run that follows a killed one
-// makes the same window.
+// The folders of the windows themselves record what has been tabulated: each has, with its tables,
+// the offsets of its records, and gets its name as a whole. The next window begins where the last
+// one ends. The offsets of a window depend on what the topics hold when it closes, so they are
+// written to a file (the plan) before any of them is read: after a killed run, the next run makes
+// the same window.
 type windows struct {
 	config  *config.Tabulation
 	options pipeline.Options
@@ -86,14 +86,14 @@ type windows struct {
 	left    int64
 
 	now    func() time.Time
-	warned map[connectors.Partition]int64 // the offset after that of a record from the future, of which the log has told
-	step   func(name string) error        // of tests, which end a run at every step
+	warned map[connectors.Partition]int64 // the offset after that of a record from the future about which a warning was logged
+	step   func(name string) error        // for tests, which end a run at every step
 }
 
-// RunWindows makes the tables of the windows of topics until ctx ends, or with until: latest
-// until what the topics hold is not enough for another window. An error that is of type config.Errors or
-// *pipeline.DataError means that the configuration does not fit the data; the windows before are
-// then published, and the next run tries the same window again.
+// RunWindows makes the tables of the windows of topics until ctx ends or, with until: latest, until
+// the topics do not hold another whole window. An error of type config.Errors or *pipeline.DataError
+// means that the configuration does not fit the data; the windows before are then published, and
+// the next run tries the same window again.
 func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer) (*WindowsResult, error) {
 	return runWindows(ctx, t, o, observe, func(string) error { return nil })
 }
@@ -135,7 +135,7 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, o
 	return w.all(ctx)
 }
 
-// end notes where the topics end now.
+// end notes the present end of the topics.
 func (w *windows) end(ctx context.Context) error {
 	held, err := w.source.Held(ctx)
 	if err != nil {
@@ -148,8 +148,8 @@ func (w *windows) end(ctx context.Context) error {
 	return nil
 }
 
-// all makes window after window. That ctx ends is no error: nothing half made is there, and the
-// next run goes on.
+// all makes one window after another. An end of ctx is no error: no window is left incomplete, and
+// the next run continues.
 func (w *windows) all(ctx context.Context) (*WindowsResult, error) {
 	res := &WindowsResult{}
 	stopped := func(err error) bool {
@@ -190,15 +190,15 @@ func (w *windows) all(ctx context.Context) (*WindowsResult, error) {
 	}
 }
 
-// next returns the window that comes next: that of the plan that a killed run has left, or the
-// one that closes next, whose plan it writes. It is nil if what there is is not enough for one.
+// next returns the next window: that of the plan that a killed run has left, or the next one that
+// is complete, whose plan it writes. It is nil if none is complete.
 func (w *windows) next(ctx context.Context) (*Window, error) {
 	plan, err := readWindow(planOf(w.folder))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("window.folder: %w", err)
-	case plan.Number > w.number(): // else it is that of the last window, killed before it was removed
+	case plan.Number > w.number(): // otherwise it is the plan of the last window: the run was killed before it removed the plan
 		return plan, w.stillThere(ctx, plan)
 	}
 	for {
@@ -229,8 +229,8 @@ func (w *windows) next(ctx context.Context) (*Window, error) {
 	}
 }
 
-// stillThere returns an error if a topic of a plan has been made anew since. That its records are
-// there is seen when they are read.
+// stillThere returns an error if a topic of a plan has been created again since. Whether its
+// records still exist is checked when they are read.
 func (w *windows) stillThere(ctx context.Context, plan *Window) error {
 	held, err := w.source.Held(ctx)
 	if err != nil {
@@ -253,7 +253,7 @@ func (w *windows) number() int {
 	return w.last.Number
 }
 
-// planned returns the next window of topics that hold this; nil if it is not complete yet.
+// planned returns the next window of topics with the given offsets; nil if it is not complete yet.
 func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) (*Window, error) {
 	next := &Window{Schema: WindowSchema, Number: w.number() + 1, ConfigSHA256: w.config.SHA256()}
 	before := map[connectors.Partition]Stretch{}
@@ -274,7 +274,7 @@ func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) 
 		case known:
 			from = s.End
 		case w.last != nil:
-			from = h.First // a new partition belongs to the windows from its beginning
+			from = h.First // a new partition is part of the windows from its first offset
 		}
 		if h.First > from {
 			w.options.Log.Warn().Str("partition", h.Partition.String()).Int64("offsets", h.First-from).Msg("records that no window has counted have been deleted (retention)")
@@ -282,7 +282,7 @@ func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) 
 			from = h.First
 		}
 		if w.limit != nil {
-			h.End = min(h.End, w.limit[h.Partition]) // 0: made after the start
+			h.End = min(h.End, w.limit[h.Partition]) // 0: created after the start
 		}
 		next.Stretches = append(next.Stretches, Stretch{Topic: h.Topic, TopicID: h.TopicID, Partition: h.Number, From: from})
 		have = append(have, max(0, h.End-from))
@@ -304,8 +304,8 @@ func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) 
 	return next, nil
 }
 
-// shared divides n among partitions that have so many offsets each, together at least n: to each the same
-// number, or all it has.
+// shared divides n among partitions with the given numbers of offsets, which are together at least n: each
+// gives the same number, or all it has.
 func shared(have []int64, n int64) []int64 {
 	order := make([]int, len(have))
 	for i := range order {
@@ -320,8 +320,8 @@ func shared(have []int64, n int64) []int64 {
 	return of
 }
 
-// make makes the tables of one window in a hidden folder, which gets its name when all is in it,
-// and nothing before.
+// make makes the tables of one window in a hidden folder, which gets its name only when it is
+// complete.
 func (w *windows) make(ctx context.Context, next *Window) (_ *WindowResult, err error) {
 	hidden := hiddenOf(w.folder)
 	if err := clearHidden(hidden); err != nil {

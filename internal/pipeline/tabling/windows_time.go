@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// byTime completes a window whose stretches begin somewhere, and of which each partition has so many
-// offsets: up to the first record of the partition that is at or after the window's end. It is nil
-// if no window that has offsets has ended yet.
+// byTime completes a window by time, given the beginnings of its stretches and the number of
+// offsets that each partition has: a stretch ends before the first record of its partition that
+// is at or after the window's end. It is nil if no window with offsets has ended yet.
 //
-// A record that comes late lies behind such a record, and is in the window that is open then: each
-// is in exactly one. Windows without offsets are passed over.
+// A late record comes after such a record, and belongs to the window that is open then: each record
+// is in exactly one window. Windows without offsets are skipped.
 func (w *windows) byTime(ctx context.Context, next *Window, have []int64) (*Window, error) {
 	every := time.Duration(w.config.Window.Every)
 	first := int64(1)
@@ -20,19 +20,19 @@ func (w *windows) byTime(ctx context.Context, next *Window, have []int64) (*Wind
 		if err != nil {
 			return nil, fmt.Errorf("window.folder: window %d: %w", w.last.Number, err)
 		}
-		if !until.IsZero() { // it was a window by time
+		if !until.IsZero() { // the last window was by time
 			first = max(first, until.UnixNano()/int64(every)+1)
 		}
 	}
 	now := w.now()
-	last := now.Add(-time.Duration(w.config.Window.Lateness)).UnixNano() / int64(every) // of those that have ended
+	last := now.Add(-time.Duration(w.config.Window.Lateness)).UnixNano() / int64(every) // the last window that has ended
 	if last < first {
 		return nil, nil
 	}
 	at := func(number int64) time.Time { return time.Unix(0, number*int64(every)) }
 	counts, err := w.before(ctx, at(first), next, have)
 	if err == nil && sum(counts) == 0 {
-		// Of the windows after it the first one that has offsets is sought by halving.
+		// The first window after it that has offsets is found by bisection.
 		if counts, err = w.before(ctx, at(last), next, have); err == nil && sum(counts) == 0 {
 			return nil, w.warnOfFuture(ctx, now, next, have)
 		}
@@ -66,8 +66,8 @@ func sum(counts []int64) (n int64) {
 // future is how far ahead of this machine's clock a timestamp may be without a warning.
 const future = time.Hour
 
-// warnOfFuture warns of partitions with a record whose timestamp is far in the future: what lies
-// behind it is in no window until then.
+// warnOfFuture logs partitions with a record whose timestamp is far in the future: the records
+// after it are in no window until then.
 func (w *windows) warnOfFuture(ctx context.Context, now time.Time, next *Window, have []int64) error {
 	counts, err := w.before(ctx, now.Add(future), next, have)
 	if err != nil {
