@@ -18,9 +18,9 @@ type Exchange struct {
 	columns   []*exchangedColumn
 	limit     int // greatest number of records that are kept; < 0: all
 
-	places []recordPlace // of the records that are kept; empty if there are more than limit
-	kept   bool
-	at     map[recordPlace]int // the index of each in places
+	places   []recordPlace       // of the records that are kept; empty if there are more than limit
+	keepsAll bool                // all records are kept
+	indexes  map[recordPlace]int // the index of each in places
 
 	seekers  []*seeker // with which Add looks for the records with the targets
 	expected []*seeker // the same, for brackets that the survey expects
@@ -64,7 +64,7 @@ func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []asses
 	if d == nil {
 		return nil, nil
 	}
-	x := &Exchange{displacer: d, limit: limit, kept: true}
+	x := &Exchange{displacer: d, limit: limit, keepsAll: true}
 	for _, c := range columns {
 		if !displacedExactly(d, c) {
 			continue
@@ -218,11 +218,11 @@ func (x *Exchange) Replay(data *assess.Accumulator, window int) error {
 
 // keep keeps the records of a block, unless they are then more than the limit: it keeps none then.
 func (x *Exchange) keep(b *microdata.Block) {
-	if !x.kept {
+	if !x.keepsAll {
 		return
 	}
 	if x.limit >= 0 && len(x.places)+b.Kept() > x.limit {
-		x.letGo()
+		x.keepNone()
 		return
 	}
 	for i := range b.N {
@@ -236,9 +236,9 @@ func (x *Exchange) keep(b *microdata.Block) {
 	}
 }
 
-// letGo drops all kept records, and keeps no more.
-func (x *Exchange) letGo() {
-	x.kept, x.places = false, nil
+// keepNone drops all kept records, and keeps no more.
+func (x *Exchange) keepNone() {
+	x.keepsAll, x.places = false, nil
 	for _, c := range x.columns {
 		c.records = nil
 	}
@@ -275,13 +275,13 @@ func (x *Exchange) Typical(column string) (square, se float64, ok bool) {
 }
 
 func (x *Exchange) find(p recordPlace) (int, bool) {
-	if len(x.at) != len(x.places) {
-		x.at = make(map[recordPlace]int, len(x.places))
+	if len(x.indexes) != len(x.places) {
+		x.indexes = make(map[recordPlace]int, len(x.places))
 		for i, p := range x.places {
-			x.at[p] = i
+			x.indexes[p] = i
 		}
 	}
-	i, ok := x.at[p]
+	i, ok := x.indexes[p]
 	return i, ok
 }
 
@@ -292,7 +292,7 @@ func (x *Exchange) At(column, target string, _ float64, scope string, stream int
 		return 0, 0, false
 	}
 	var r movedRecord
-	if x.kept {
+	if x.keepsAll {
 		i, there := x.find(recordPlace{scope, stream, row})
 		if row < 0 || !there {
 			return 0, 0, false
@@ -312,7 +312,7 @@ func (x *Exchange) At(column, target string, _ float64, scope string, stream int
 // treated as fully correlated.
 func (x *Exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
 	c := x.column(column)
-	if c == nil || !x.kept {
+	if c == nil || !x.keepsAll {
 		return 0, 0, false
 	}
 	var weight float64

@@ -32,14 +32,14 @@ func (pl *Plan) newLocator() *assess.Locator {
 // Expect has Add look for the records with the targets in the brackets that the survey of a plan
 // has found, so that the source need not be read once more.
 func (x *Exchange) Expect(pl *Plan) {
-	if x == nil || pl.located == nil {
+	if x == nil || pl.locator == nil {
 		return
 	}
 	for _, c := range x.columns {
-		if x.limit < 0 || pl.located.Values(c.Name) <= int64(x.limit) {
+		if x.limit < 0 || pl.locator.Values(c.Name) <= int64(x.limit) {
 			continue
 		}
-		for _, b := range pl.located.Brackets(c.Name) {
+		for _, b := range pl.locator.Brackets(c.Name) {
 			x.expected = append(x.expected, &seeker{bracket: b, column: c})
 		}
 	}

@@ -52,7 +52,7 @@ func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange
 // search is cancelled, the caller gets the error and no record has a target.
 func TestTheSearchForHoldersEnds(t *testing.T) {
 	_, x, _, _, join := movedRecords(t, "policy: random", 10, 7)
-	if x.kept || len(x.columns) != 1 {
+	if x.keepsAll || len(x.columns) != 1 {
 		t.Fatalf("want an exchange that does not keep all records, got %+v", x)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -13,14 +13,14 @@ import (
 // locate reads the source once more to find the records with the targets, if not all records
 // were kept.
 func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
-	if x == nil || x.kept || !pl.Source.Rewindable() {
+	if x == nil || x.keepsAll || !pl.Source.Rewindable() {
 		return nil
 	}
 	var seekers []*seeker
 	for _, c := range x.columns {
 		for _, b := range measured.Brackets(c.Name) {
 			if s := x.expectedIn(c, b); s != nil {
-				s.tell()
+				s.note()
 				continue
 			}
 			seekers = append(seekers, &seeker{bracket: b, column: c})
@@ -55,7 +55,7 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 		return err
 	}
 	for _, s := range seekers {
-		s.tell()
+		s.note()
 	}
 	return nil
 }
@@ -139,8 +139,8 @@ func (s *seeker) bound() {
 	s.records = kept
 }
 
-// tell notes the record with the target, if it was found.
-func (s *seeker) tell() {
+// note notes the record with the target, if it was found.
+func (s *seeker) note() {
 	if r, ok := s.holder(); ok {
 		s.column.holders[s.bracket.Target] = r
 	}

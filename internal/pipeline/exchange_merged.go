@@ -76,7 +76,7 @@ func (x *Exchange) Marshal() ([]byte, error) {
 	if x == nil {
 		return nil, nil
 	}
-	part := exchangePart{Kept: x.kept}
+	part := exchangePart{Kept: x.keepsAll}
 	for _, p := range x.places {
 		part.Places = append(part.Places, partPlace{p.scope, p.stream, p.row})
 	}
@@ -159,9 +159,9 @@ func (x *Exchange) Merge(text []byte, of []transform.Stretch) error {
 // mergeKept is keep for the records of a part.
 func (x *Exchange) mergeKept(part *exchangePart) {
 	if !part.Kept || x.limit >= 0 && len(x.places)+len(part.Places) > x.limit {
-		x.letGo()
+		x.keepNone()
 	}
-	if !x.kept {
+	if !x.keepsAll {
 		return
 	}
 	for _, p := range part.Places {
@@ -234,7 +234,7 @@ func (x *Exchange) JoinMerged(pl *Plan, measured *assess.Accumulator, key keystr
 	if x == nil {
 		return nil
 	}
-	if !x.kept {
+	if !x.keepsAll {
 		for _, s := range x.seekers {
 			if !slices.Contains(measured.Brackets(s.column.Name), s.bracket) {
 				continue

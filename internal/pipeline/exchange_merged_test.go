@@ -61,8 +61,8 @@ func TestExchangesMerge(t *testing.T) {
 	c.Columns[0].Moved.Deviations = [][]float32{{7}, {8}}
 	for _, limit := range []int{-1, 6, 5} {
 		one, parts := exchangeOf(limit, a, b, c), merged(t, limit, partsOf(t, limit, nil, []*microdata.Block{a}, nil, []*microdata.Block{b, c})...)
-		if one.kept != (limit != 5) || parts.kept != one.kept || len(parts.places) != len(one.places) {
-			t.Errorf("limit %d: merged parts keep %d records (all: %v), one exchange keeps %d (all: %v)", limit, len(parts.places), parts.kept, len(one.places), one.kept)
+		if one.keepsAll != (limit != 5) || parts.keepsAll != one.keepsAll || len(parts.places) != len(one.places) {
+			t.Errorf("limit %d: merged parts keep %d records (all: %v), one exchange keeps %d (all: %v)", limit, len(parts.places), parts.keepsAll, len(one.places), one.keepsAll)
 		}
 		square, se, ok := parts.Typical("x")
 		if s, e, known := one.Typical("x"); !ok || !known || !(math.Abs(s-square) <= 1e-12*s) || !(math.Abs(e-se) <= 1e-12*e) {
@@ -70,7 +70,7 @@ func TestExchangesMerge(t *testing.T) {
 		}
 		for row := range int64(7) {
 			square, se, ok := parts.At("x", "max", 0, "", 0, row)
-			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok || ok != (one.kept && row < 6) {
+			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok || ok != (one.keepsAll && row < 6) {
 				t.Errorf("limit %d, record %d: merged parts give %v ± %v (known: %v), one exchange gives %v ± %v (known: %v)", limit, row, square, se, ok, s, e, known)
 			}
 		}
@@ -224,7 +224,7 @@ func TestPartsThatKeptOneOfMany(t *testing.T) {
 func TestTargetsOfMergedParts(t *testing.T) {
 	pl, x, _, measured, _ := movedRecords(t, "policy: random", 10, 0)
 	brackets := measured.Brackets("wage")
-	if x.kept || len(brackets) != 3 {
+	if x.keepsAll || len(brackets) != 3 {
 		t.Fatalf("all records are kept, or there are %d targets instead of 3: the test checks nothing", len(brackets))
 	}
 	own := x.columns[0]
@@ -243,7 +243,7 @@ func TestTargetsOfMergedParts(t *testing.T) {
 		t.Errorf("the holders of the targets are %+v", own.holders)
 	}
 	clear(own.holders)
-	x.kept = true
+	x.keepsAll = true
 	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil || len(own.holders) != 0 {
 		t.Errorf("with all records kept, the holders are %+v (error %v), want none", own.holders, err)
 	}

@@ -138,7 +138,7 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 
 // exchangeOf returns an exchange of one column with the blocks added.
 func exchangeOf(limit int, blocks ...*microdata.Block) *Exchange {
-	x := &Exchange{limit: limit, kept: true, columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
+	x := &Exchange{limit: limit, keepsAll: true, columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
 	for _, b := range blocks {
 		x.Add(b)
 	}
@@ -223,8 +223,8 @@ func TestExchangeKnowsItsError(t *testing.T) {
 func TestExchangeKeepsSoManyRecords(t *testing.T) {
 	for limit, kept := range map[int]bool{-1: true, 5: true, 4: false, 0: false} {
 		x := exchangeOf(limit, movedBlock(0, 2, 4, 8), movedBlock(3, 16, 32))
-		if x.kept != kept || kept && len(x.places) != 5 || !kept && (len(x.places) > 0 || len(x.columns[0].records) > 0) {
-			t.Errorf("5 records, limit %d: all kept: %v, %d places", limit, x.kept, len(x.places))
+		if x.keepsAll != kept || kept && len(x.places) != 5 || !kept && (len(x.places) > 0 || len(x.columns[0].records) > 0) {
+			t.Errorf("5 records, limit %d: all kept: %v, %d places", limit, x.keepsAll, len(x.places))
 		}
 		x.columns[0].holders["max"] = movedRecord{x: 3, stay: 1}
 		square, se, ok := x.At("x", "max", 0, "", 0, 4)
@@ -243,8 +243,8 @@ func TestExchangeKeepsSoManyRecords(t *testing.T) {
 	}
 	rejected := movedBlock(0, 1, 2, 3)
 	rejected.Reject(0, "x", "for the test")
-	if x := exchangeOf(2, rejected); !x.kept || len(x.places) != 2 || !slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
-		t.Errorf("a rejected record is counted: all kept: %v, places %v", x.kept, x.places)
+	if x := exchangeOf(2, rejected); !x.keepsAll || len(x.places) != 2 || !slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
+		t.Errorf("a rejected record is counted: all kept: %v, places %v", x.keepsAll, x.places)
 	}
 	x := exchangeOf(-1, movedBlock(0, 1))
 	x.columns[0].own = func(float64) (float64, float64) { return math.NaN(), 0 }

@@ -218,7 +218,7 @@ func TestExchangedColumns(t *testing.T) {
 		c := pl.Assessed[0]
 		change(&c)
 		x, err := NewExchange(chain, pl.Displacer, []assess.Column{c}, 7)
-		if err != nil || x == nil || len(x.columns) != max(0, want) || x.limit != 7 || !x.kept {
+		if err != nil || x == nil || len(x.columns) != max(0, want) || x.limit != 7 || !x.keepsAll {
 			t.Errorf("want an exchange of %d columns, got %+v (error %v)", want, x, err)
 		}
 	}

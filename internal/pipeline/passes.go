@@ -237,8 +237,8 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	}
 	progress.Start("survey", pl.Source.Records())
 	var also []func(b *microdata.Block)
-	if pl.located = pl.newLocator(); pl.located != nil {
-		also = append(also, pl.located.Add)
+	if pl.locator = pl.newLocator(); pl.locator != nil {
+		also = append(also, pl.locator.Add)
 	}
 	if err := pl.Survey(ctx, chain, progress, also...); err != nil {
 		return nil, err

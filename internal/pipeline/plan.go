@@ -40,7 +40,7 @@ type Plan struct {
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty where no intruder is asked for
 	Displacer *transform.Displacer   // nil if no mask moves values between records
-	located   *assess.Locator        // of the survey; nil if it has not counted values
+	locator   *assess.Locator        // of the survey; nil if it has not counted values
 	sorted    map[string][]float64   // sorted original values of the columns for which masks need them
 
 	correlations transform.Correlations            // of original columns, if masks need them

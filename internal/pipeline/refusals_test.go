@@ -266,7 +266,7 @@ func TestColumnsOfThePlan(t *testing.T) {
 // Targets that are none are counted by nobody: the assessment says what is wrong with them.
 func TestTargetsThatAreNone(t *testing.T) {
 	pl, _, _ := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\nassess: {targets: [max]}\n")
-	if pl.located == nil || pl.newLocator() == nil {
+	if pl.locator == nil || pl.newLocator() == nil {
 		t.Fatal("no locator, so the test checks nothing")
 	}
 	for _, targets := range [][]string{{"most"}, {}} {
@@ -274,7 +274,7 @@ func TestTargetsThatAreNone(t *testing.T) {
 			t.Errorf("a locator for the targets %q", targets)
 		}
 	}
-	if pl.Config.Assess.Targets = []string{"max"}; pl.located.Brackets("wage") == nil {
+	if pl.Config.Assess.Targets = []string{"max"}; pl.locator.Brackets("wage") == nil {
 		t.Error("the locator has no bracket for wage")
 	}
 	pl.Assessed = []assess.Column{{Name: "wage", Index: pl.Assessed[0].Index}}

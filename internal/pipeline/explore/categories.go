@@ -64,13 +64,13 @@ type categoryPoint struct {
 }
 
 // sums are the sums of a figure and of its square.
-type sums struct{ of, squares float64 }
+type sums struct{ total, squares float64 }
 
-func (s *sums) add(v float64) { s.of, s.squares = s.of+v, s.squares+v*v }
+func (s *sums) add(v float64) { s.total, s.squares = s.total+v, s.squares+v*v }
 
 // mean returns the mean of n figures with its standard error, which is NaN for fewer than two.
 func (s sums) mean(n int) (mean, se assess.Float) {
-	m := s.of / float64(n)
+	m := s.total / float64(n)
 	if n < 2 {
 		return assess.Float(m), assess.Float(math.NaN())
 	}

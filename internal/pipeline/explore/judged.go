@@ -161,7 +161,7 @@ func (g *grid) parts() (parts []string) {
 	for _, r := range g.config.Gate.Rules {
 		for i := range assess.RespondentMeasures {
 			m := &assess.RespondentMeasures[i]
-			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.countedOnce() && g.counted != nil) {
+			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.countedOnce() && g.categoricalIdentity != nil) {
 				parts = append(parts, m.Part)
 			}
 		}
@@ -175,8 +175,8 @@ func (g *grid) countedOnce() bool { return len(g.plan.Intruder.Released) == 0 }
 // takeIdentity adds what an intruder finds to a point. A measure that could not be computed is
 // NaN, so that its rule fails, as in a run.
 func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
-	if g.counted == nil {
-		g.counted = id
+	if g.categoricalIdentity == nil {
+		g.categoricalIdentity = id
 	}
 	p.Respondents = map[string]assess.Float{}
 	for _, r := range g.config.Gate.Rules {
@@ -187,7 +187,7 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 			}
 			p.Respondents[m.Name] = *m.ValueIn(id)
 			if m.Categorical && g.countedOnce() {
-				p.Respondents[m.Name] = *m.ValueIn(g.counted)
+				p.Respondents[m.Name] = *m.ValueIn(g.categoricalIdentity)
 			}
 		}
 	}

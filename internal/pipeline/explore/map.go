@@ -136,15 +136,15 @@ type grid struct {
 	alone      bool // whether the masks of the column read no other column
 	progress   *pipeline.Progress
 
-	plan     *pipeline.Plan
-	paths    []string // of config.Masks, the masks of all strategies
-	by       []int    // indexes in layout.Read
-	labels   []map[float64]string
-	data     *assess.Accumulator
-	pairs    *assess.Accumulator // for rules about respondents and unchanged values, and for losses; nil if not needed
-	counted  *assess.Identity    // the measures of categorical keys, if they are the same at all points; nil: not yet computed
-	rejected int64               // records that a run would put into quarantine
-	places   []place             // of the map's points
+	plan                *pipeline.Plan
+	paths               []string // of config.Masks, the masks of all strategies
+	by                  []int    // indexes in layout.Read
+	labels              []map[float64]string
+	data                *assess.Accumulator
+	pairs               *assess.Accumulator // for rules about respondents and unchanged values, and for losses; nil if not needed
+	categoricalIdentity *assess.Identity    // the measures of categorical keys, if they are the same at all points; nil: not yet computed
+	rejected            int64               // records that a run would put into quarantine
+	places              []place             // of the map's points
 }
 
 // place is one choice of parameters.
@@ -215,7 +215,7 @@ func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*g
 }
 
 func newGrid(p *config.Pipeline, key keystream.Key, of sampled) (*grid, error) {
-	g := &grid{whole: p, config: p, key: key, column: p.Map.Column, strategies: of.strategies, order: of.of}
+	g := &grid{whole: p, config: p, key: key, column: p.Map.Column, strategies: of.strategies, order: of.order}
 	// The columns that any strategy changes or reads are decoded once for all of them.
 	all := *p
 	all.Masks = nil
@@ -275,7 +275,7 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 		return err
 	}
 	if err := g.plan.Settle(ctx, g.progress); err != nil {
-		return g.blamed(err, src)
+		return g.blameAxis(err, src)
 	}
 	if err := g.chooseColumn(); err != nil {
 		return err
@@ -317,9 +317,9 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 	return pass.Run(ctx)
 }
 
-// blamed adds to an error of a source that can be read only once that an axis of the map needs
+// blameAxis adds to an error of a source that can be read only once that an axis of the map needs
 // standard deviations, which the masks themselves may not.
-func (g *grid) blamed(err error, src connectors.Source) error {
+func (g *grid) blameAxis(err error, src connectors.Source) error {
 	var problems config.Errors
 	if src.Rewindable() || !errors.As(err, &problems) {
 		return err

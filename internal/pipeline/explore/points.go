@@ -20,7 +20,7 @@ const together = 256
 
 // explored is the result for a place: that of the columns, or why a mask cannot be used so.
 type explored struct {
-	of         []assess.Explored
+	columns    []assess.Explored
 	categories *categoryPoint // of a map of categories
 	impossible string
 }
@@ -79,7 +79,7 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]expl
 			return nil, err
 		}
 		for _, of := range found {
-			list = append(list, explored{of: of})
+			list = append(list, explored{columns: of})
 		}
 	}
 	return list, nil
@@ -130,7 +130,7 @@ func (g *grid) try(ctx context.Context, m *rumap.Map, places []place) error {
 		if c := found[i].categories; c != nil {
 			m.U0 = assess.Float(c.all)
 		} else if p.Impossible == "" {
-			m.U0 = g.of(found[i].of).Utility.U0
+			m.U0 = g.of(found[i].columns).Utility.U0
 		}
 		m.Points = append(m.Points, p)
 		g.places = append(g.places, at)
@@ -146,7 +146,7 @@ func (g *grid) of(list []assess.Explored) assess.Explored {
 // point makes the point of a place from the result; replicate is the one on which rules about
 // respondents are judged.
 func (g *grid) point(ctx context.Context, at place, found explored, replicate int) (rumap.Point, error) {
-	s, list := g.strategies[at.strategy], found.of
+	s, list := g.strategies[at.strategy], found.columns
 	p := rumap.Point{Impossible: found.impossible, Risk: []rumap.Risk{}}
 	var e assess.Explored
 	switch {

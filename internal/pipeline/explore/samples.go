@@ -22,7 +22,7 @@ const mostSamples = 20
 type sampled struct {
 	sample     *transform.Spec // nil: all records
 	strategies []config.MapStrategy
-	of         []int // of each strategy: its place in the configuration
+	order      []int // of each strategy: its place in the configuration
 }
 
 // bySample divides strategies into those of each sample. A strategy whose sample an axis varies
@@ -42,7 +42,7 @@ func bySample(strategies []config.MapStrategy) (list []sampled, err error) {
 				at = len(list)
 				list = append(list, sampled{sample: sample})
 			}
-			list[at].strategies, list[at].of = append(list[at].strategies, one), append(list[at].of, i)
+			list[at].strategies, list[at].order = append(list[at].strategies, one), append(list[at].order, i)
 		}
 	}
 	if len(list) == 0 {

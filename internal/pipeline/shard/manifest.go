@@ -158,8 +158,8 @@ func unpathed(err error) error {
 	return err
 }
 
-// settled returns what a plan has found about the columns.
-func settled(pl *pipeline.Plan) []Column {
+// settledColumns returns what a plan has found about the columns.
+func settledColumns(pl *pipeline.Plan) []Column {
 	columns := make([]Column, len(pl.Columns))
 	for i, c := range pl.Columns {
 		columns[i] = Column{Name: c.Name, SD: assess.Float(c.SD), Mean: assess.Float(c.Mean), Decimals: c.Decimals}
@@ -167,8 +167,8 @@ func settled(pl *pipeline.Plan) []Column {
 	return columns
 }
 
-// correlated returns the correlations that a plan has found, in the order of the columns' names.
-func correlated(pl *pipeline.Plan) []Correlation {
+// settledCorrelations returns the correlations that a plan has found, in the order of the columns' names.
+func settledCorrelations(pl *pipeline.Plan) []Correlation {
 	var list []Correlation
 	for of, value := range pl.Correlations() {
 		list = append(list, Correlation{of, value})

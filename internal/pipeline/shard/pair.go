@@ -67,7 +67,7 @@ type pairing struct {
 	manifest *Manifest
 	chain    *transform.Chain
 	paths    []string // of the surveys, by shard
-	counted  *assess.Accumulator
+	numbers  *assess.Accumulator
 }
 
 // Pair merges the surveys of all shards and has the swaps of scope dataset decide. For each
@@ -99,7 +99,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 // merge merges all surveys, in the order of the shards, and has the masks decide.
 func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err error) {
 	if w.exchanges() {
-		if w.counted, err = w.accumulator(w.chain); err != nil {
+		if w.numbers, err = w.accumulator(w.chain); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (w *pairing) take(shard int, found sections) error {
 			return err
 		}
 	}
-	if w.counted == nil {
+	if w.numbers == nil {
 		return nil
 	}
 	if err := w.plan.Displacer.MergeSurvey(found[ofDisplacer], of.Records); err != nil {
@@ -160,7 +160,7 @@ func (w *pairing) take(shard int, found sections) error {
 	case one.Records() > of.Records:
 		return errDamaged
 	}
-	return w.counted.Merge(one)
+	return w.numbers.Merge(one)
 }
 
 // values returns the accumulator of the exchanged numbers of a survey.
@@ -175,9 +175,9 @@ func (w *pairing) values(found sections) (*assess.Accumulator, error) {
 // write writes the decisions for each shard.
 func (w *pairing) write(ctx context.Context, to string) error {
 	var targets []pipeline.Sought
-	if w.counted != nil {
+	if w.numbers != nil {
 		for _, c := range w.plan.Assessed {
-			for _, b := range w.counted.Brackets(c.Name) {
+			for _, b := range w.numbers.Brackets(c.Name) {
 				targets = append(targets, pipeline.Sought{Bracket: b})
 			}
 		}
@@ -214,7 +214,7 @@ func (w *pairing) decided(ctx context.Context, shard int, targets []pipeline.Sou
 			return s, err
 		}
 	}
-	if w.counted == nil {
+	if w.numbers == nil {
 		return s, nil
 	}
 	found, err := w.survey(ctx, shard)

@@ -171,10 +171,10 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 	if a.SD != 1 || a.Mean != 2 || a.Decimals != 3 || b.SD == b.SD || b.Mean != 5 || b.Decimals != 6 {
 		t.Errorf("the plan's columns are %+v", pl.Columns)
 	}
-	if list := correlated(pl); len(list) != 1 || list[0] != m.Correlations[0] {
+	if list := settledCorrelations(pl); len(list) != 1 || list[0] != m.Correlations[0] {
 		t.Errorf("the correlations are %v, want that of the manifest", list)
 	}
-	if list := settled(pl); len(list) != 2 || list[0] != m.Columns[0] || list[1].Name != "b" || list[1].Mean != 5 {
+	if list := settledColumns(pl); len(list) != 2 || list[0] != m.Columns[0] || list[1].Name != "b" || list[1].Mean != 5 {
 		t.Errorf("the settled columns are %+v", list)
 	}
 	for _, names := range [][]string{{"a"}, {"a", "b", "c"}, {"x", "b"}, {"a", "x"}, {"b", "a"}} {
@@ -187,7 +187,7 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 		known[of] = 0.25
 	}
 	pl.SetCorrelations(known)
-	if list := correlated(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int { return slices.Compare(x.Of[:], y.Of[:]) }) {
+	if list := settledCorrelations(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int { return slices.Compare(x.Of[:], y.Of[:]) }) {
 		t.Errorf("the correlations are not in order: %v", list)
 	}
 }

@@ -41,7 +41,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	j.plan.WarnOfConstant(o.Log)
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
-		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settled(j.plan), Correlations: correlated(j.plan),
+		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settledColumns(j.plan), Correlations: settledCorrelations(j.plan),
 		Pairs: j.paired(chain),
 	}
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {

@@ -31,7 +31,7 @@ func (s *stream) end(ctx context.Context) error {
 	}
 	open := s.openCounts()
 	committed, err := s.kafka.End(ctx, true)
-	s.begun = false
+	s.inTransaction = false
 	s.options.Monitor.Commit(time.Since(begin), committed && err == nil)
 	if err != nil {
 		// It is not known whether the transaction was committed. So nothing of it is removed;
@@ -136,14 +136,14 @@ func (s *stream) countReleased(r report.Records) {
 
 // rollback aborts the open transaction after an error.
 func (s *stream) rollback(ctx context.Context) error {
-	if !s.begun {
+	if !s.inTransaction {
 		return s.forget()
 	}
 	// ctx itself may have ended.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	_, err := s.kafka.End(ctx, false)
-	s.begun = false
+	s.inTransaction = false
 	s.options.Monitor.Commit(0, false)
 	if err != nil {
 		s.options.Log.Debug().Err(err).Msg("the transaction could not be aborted; the broker will do it in time")

@@ -67,7 +67,7 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	if !f.measures || len(parts) == 0 {
 		return &assess.Measures{}, nil
 	}
-	whole, err := assess.Merged(f.assessed, parts...)
+	whole, err := assess.Merged(f.assessOptions, parts...)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.R
 		for _, own := range []string{manifestEntry, reasonsEntry, liveEntry} {
 			delete(entries, own)
 		}
-		l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
+		l, err := ledger.Load(f.assessOptions, f.fingerprint, maps.All(entries))
 		if err != nil {
 			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
 		}

@@ -84,7 +84,7 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 	var block microdata.Block
 	block.Reset(int(number), b.next[at], n, len(b.plan.Layout.Read))
 	b.next[at] += int64(n)
-	v := block.Columns[b.assessed.Columns[0].Index].Alloc(n, false)
+	v := block.Columns[b.assessOptions.Columns[0].Index].Alloc(n, false)
 	for i := range n {
 		v.Values[i] = 1000 + math.Round(float64(i*7919%977))
 	}
@@ -269,18 +269,18 @@ func TestSnapshotsOfAStream(t *testing.T) {
 		t.Error("no snapshot is due with 100 records, one of them rejected")
 	}
 	end(false)
-	if n.due() || n.taken != 0 {
+	if n.due() || n.number != 0 {
 		t.Error("a snapshot of an aborted transaction is counted")
 	}
 	b.feed(1, 21, 0, 20)
 	end(true)
-	if n.due() || n.taken != 1 || n.before.Read != 120 {
-		t.Errorf("%d snapshots taken, the last by %d records, want 1 by 120", n.taken, n.before.Read)
+	if n.due() || n.number != 1 || n.before.Read != 120 {
+		t.Errorf("%d snapshots taken, the last by %d records, want 1 by 120", n.number, n.before.Read)
 	}
 	first := n.last
 	b.feed(0, 30)
 	end(true)
-	if n.taken != 1 || n.last != first {
+	if n.number != 1 || n.last != first {
 		t.Error("a snapshot was taken that is not due")
 	}
 	// After this time, although few records arrived.
@@ -288,7 +288,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 	began := n.last
 	b.feed(1, 5)
 	end(true)
-	if n.taken != 2 || !n.last.After(began) {
+	if n.number != 2 || !n.last.After(began) {
 		t.Error("no snapshot was taken after the interval")
 	}
 	n.last = time.Now().Add(-time.Hour)
@@ -332,7 +332,7 @@ func TestSnapshotsOfAStream(t *testing.T) {
 		t.Errorf("the log is %s, want 2 snapshots", said)
 	}
 	next := &streamSnapshots{live: time.Now()}
-	if next.follow(n); next.taken != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
+	if next.follow(n); next.number != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
 		t.Errorf("the following snapshots begin with %+v, want the counts and times of the former ones", next)
 	}
 	// Held records are in no window.
@@ -397,7 +397,7 @@ func TestPageOfAnIdleStream(t *testing.T) {
 func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	defer b.snapshots.close()
-	other := b.assessed
+	other := b.assessOptions
 	other.Columns = append(slices.Clone(other.Columns), assess.Column{Name: "more", Index: 1})
 	var err error
 	if b.snapshots.open, err = assess.New(other); err != nil {

@@ -150,7 +150,7 @@ func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]b
 	if !f.measures {
 		return &keptLedger{}, nil
 	}
-	l, err := ledger.Load(f.assessed, f.fingerprint, maps.All(entries))
+	l, err := ledger.Load(f.assessOptions, f.fingerprint, maps.All(entries))
 	if err != nil {
 		return nil, fmt.Errorf("the assessment that is kept: %w", err)
 	}
@@ -203,7 +203,7 @@ func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	for _, p := range s.partitions() {
 		parts = append(parts, s.ledgers[p].parts(withOpen)...)
 	}
-	return assess.Merged(s.assessed, parts...)
+	return assess.Merged(s.assessOptions, parts...)
 }
 
 // partitions returns the partitions of the ledgers, in order, so that sums do not depend on the

@@ -49,12 +49,12 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.measures || f.assessed.OrderBins != 2048 || len(f.assessed.Columns) != 1 || len(f.fingerprint) != 32 || f.chain == nil || f.plan == nil {
-		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.assessed.OrderBins, f.assessed.Columns, f.fingerprint)
+	if !f.measures || f.assessOptions.OrderBins != 2048 || len(f.assessOptions.Columns) != 1 || len(f.fingerprint) != 32 || f.chain == nil || f.plan == nil {
+		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.assessOptions.OrderBins, f.assessOptions.Columns, f.fingerprint)
 	}
 	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`, "csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
-	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.assessed.OrderBins != 0 {
-		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.assessed.OrderBins)
+	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.assessOptions.OrderBins != 0 {
+		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.assessOptions.OrderBins)
 	}
 	none := strings.Replace(settled, "masks: [{noise: {columns: [wage], sd: 3}}]", "masks: [{recode: {columns: [region], map: {a: x, b: x}}}]", 1)
 	none = strings.Replace(none, "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)

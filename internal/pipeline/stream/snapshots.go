@@ -31,7 +31,7 @@ type streamSnapshots struct {
 	open, window *assess.Accumulator // of the open transaction, and since the last snapshot
 	last         time.Time
 	before       report.Records // at the last snapshot
-	taken        int64
+	number       int64
 	live         time.Time // when the live page last got measures
 
 	pending    *report.Report // of the transaction that is being committed
@@ -53,7 +53,7 @@ const (
 func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
 	a := f.config.Assess
 	n := &streamSnapshots{
-		stream: s, options: f.assessed, emits: len(a.Emit) > 0 && f.measures,
+		stream: s, options: f.assessOptions, emits: len(a.Emit) > 0 && f.measures,
 		records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now(),
 	}
 	if n.records == 0 && n.interval == 0 {
@@ -144,7 +144,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rep.Snapshot = n.taken + 1
+	rep.Snapshot = n.number + 1
 	rep.Window = &report.Window{
 		Started: n.last, Finished: time.Now(), Columns: report.Columns(part.Columns), Correlation: part.Correlation,
 		Records: report.Records{
@@ -202,7 +202,7 @@ func (n *streamSnapshots) committed() error {
 		return err
 	}
 	rep := n.pending
-	n.pending, n.taken = nil, rep.Snapshot
+	n.pending, n.number = nil, rep.Snapshot
 	n.last, n.before = rep.Window.Finished, rep.Records
 	for _, f := range n.files {
 		if _, err := f.Write(n.line); err != nil {
@@ -228,7 +228,7 @@ func (n *streamSnapshots) rollback() error {
 
 // follow continues the counts and times of other snapshots.
 func (n *streamSnapshots) follow(old *streamSnapshots) {
-	n.taken, n.last, n.before, n.live = old.taken, old.last, old.before, old.live
+	n.number, n.last, n.before, n.live = old.number, old.last, old.before, old.live
 }
 
 func (n *streamSnapshots) close() error {

@@ -30,18 +30,18 @@ import (
 // not released, and is read again.
 type stream struct {
 	inForce
-	options    pipeline.Options
-	key        keystream.Key
-	started    time.Time
-	kafka      *kafka.Stream
-	stock      chan *microdata.Block
-	quarantine streamQuarantine
-	verdict    judgement
-	holding    bool            // masked records go to the restricted topic
-	begun      bool            // a transaction is open
-	entered    bool            // a partition was assigned since the live page was last updated
-	refused    int64           // masked records of the transaction at which the gate ended the stream
-	ending     <-chan struct{} // closed when the stream is told to end
+	options       pipeline.Options
+	key           keystream.Key
+	started       time.Time
+	kafka         *kafka.Stream
+	stock         chan *microdata.Block
+	quarantine    streamQuarantine
+	verdict       judgement
+	holding       bool            // masked records go to the restricted topic
+	inTransaction bool            // a transaction is open
+	entered       bool            // a partition was assigned since the live page was last updated
+	refused       int64           // masked records of the transaction at which the gate ended the stream
+	ending        <-chan struct{} // closed when the stream is told to end
 
 	mu      sync.Mutex
 	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
@@ -49,15 +49,15 @@ type stream struct {
 
 // inForce has all that follows from a configuration. A reload makes a new one.
 type inForce struct {
-	config      *config.Pipeline
-	source      *kafka.StreamSource
-	plan        *pipeline.Plan
-	chain       *transform.Chain
-	outlet      outlet
-	snapshots   *streamSnapshots
-	assessed    assess.Options
-	measures    bool // there is something to assess
-	fingerprint string
+	config        *config.Pipeline
+	source        *kafka.StreamSource
+	plan          *pipeline.Plan
+	chain         *transform.Chain
+	outlet        outlet
+	snapshots     *streamSnapshots
+	assessOptions assess.Options
+	measures      bool // there is something to assess
+	fingerprint   string
 }
 
 // interruption is an error of the connection, after which the stream joins the group again.
@@ -203,11 +203,11 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 		return err
 	}
 	if f.measures = f.plan.Measures(); f.measures {
-		if f.assessed, err = f.plan.AssessOptions(key, f.chain); err != nil {
+		if f.assessOptions, err = f.plan.AssessOptions(key, f.chain); err != nil {
 			return err
 		}
 	}
-	f.fingerprint = fingerprint(f.config, f.assessed, key)
+	f.fingerprint = fingerprint(f.config, f.assessOptions, key)
 	return nil
 }
 
@@ -248,7 +248,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 		return interruptionOf(err)
 	}
 	clear(s.ledgers) // other members may have continued meanwhile
-	s.begun = false
+	s.inTransaction = false
 	defer s.kafka.Leave()
 	for {
 		s.options.Monitor.Heartbeat()
@@ -256,11 +256,11 @@ func (s *stream) member(ctx context.Context) (err error) {
 			return err
 		}
 		s.leaveOthers()
-		if !s.begun {
+		if !s.inTransaction {
 			if err := s.kafka.Begin(ctx); err != nil {
 				return interruptionOf(err)
 			}
-			s.begun = true
+			s.inTransaction = true
 		}
 		if err := s.pass(ctx); err != nil {
 			return errors.Join(err, s.rollback(ctx))
@@ -274,7 +274,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 		// Nothing was read. Ending here without a transaction lets the session learn of changes of
 		// the assigned partitions.
 		_, err := s.kafka.End(ctx, false)
-		s.begun = false
+		s.inTransaction = false
 		if err != nil {
 			return interruptionOf(err)
 		}

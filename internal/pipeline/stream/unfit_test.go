@@ -29,7 +29,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b.ledgers[part(0)].commit()
 	b.feed(0, 150)
 	other := b.inForce
-	other.assessed.Columns = append(slices.Clone(other.assessed.Columns), assess.Column{Name: "more", Index: 1})
+	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
 	var err error
 	if b.ledgers[part(1)], err = b.newLedger(&other, part(1), nil); err != nil {
 		t.Fatal(err)

@@ -174,7 +174,7 @@ func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 	parcel := func() *pipeline.Parcel {
 		var block microdata.Block
 		block.Reset(0, 0, 3, len(b.plan.Layout.Read))
-		block.Columns[b.assessed.Columns[0].Index].Alloc(3, false)
+		block.Columns[b.assessOptions.Columns[0].Index].Alloc(3, false)
 		return &pipeline.Parcel{Block: &block}
 	}
 	b.options.Progress = new(pipeline.Progress)

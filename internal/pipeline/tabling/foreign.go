@@ -70,13 +70,13 @@ func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Op
 // foreignTable is a published file while it is read.
 type foreignTable struct {
 	*records
-	path  string
-	list  []*protected
-	head  []string
-	sdmx  []string // of SDMX-CSV, the names of the columns that must be the same in each line
-	same  []string // the values of these columns
-	wrong []string // texts of the first problems
-	more  int
+	path         string
+	list         []*protected
+	head         []string
+	sdmx         []string // of SDMX-CSV, the names of the columns that must be the same in each line
+	constants    []string // the values of these columns
+	problems     []string // texts of the first problems
+	moreProblems int
 }
 
 func (r *records) readTable(path string, list []*protected) error {
@@ -108,7 +108,7 @@ func (r *records) readTable(path string, list []*protected) error {
 			f.say("%s must have a column %s", path, name)
 		}
 	}
-	if len(f.wrong) > 0 {
+	if len(f.problems) > 0 {
 		return f.problem()
 	}
 	for {
@@ -128,24 +128,24 @@ func (r *records) readTable(path string, list []*protected) error {
 
 // problem returns an error with the first problems of the file.
 func (f *foreignTable) problem() error {
-	if len(f.wrong) == 0 {
+	if len(f.problems) == 0 {
 		return nil
 	}
-	if f.more > 0 {
-		f.wrong = append(f.wrong, "and "+strconv.Itoa(f.more)+" lines more")
+	if f.moreProblems > 0 {
+		f.problems = append(f.problems, "and "+strconv.Itoa(f.moreProblems)+" lines more")
 	}
-	return pipeline.DataErrorf("table: %s", strings.Join(f.wrong, "\ntable: "))
+	return pipeline.DataErrorf("table: %s", strings.Join(f.problems, "\ntable: "))
 }
 
 // mostWrong is the greatest number of problems that are named.
 const mostWrong = 10
 
 func (f *foreignTable) say(format string, args ...any) {
-	if len(f.wrong) == mostWrong {
-		f.more++
+	if len(f.problems) == mostWrong {
+		f.moreProblems++
 		return
 	}
-	f.wrong = append(f.wrong, pipeline.DataErrorf(format, args...).Error())
+	f.problems = append(f.problems, pipeline.DataErrorf(format, args...).Error())
 }
 
 func (f *foreignTable) field(record []string, name string) string {
@@ -161,9 +161,9 @@ func (f *foreignTable) recognise() {
 		return
 	}
 	f.sdmx = []string{"STRUCTURE", "STRUCTURE_ID", "FREQ", "TIME_PERIOD"}
-	f.same = make([]string, len(f.sdmx))
+	f.constants = make([]string, len(f.sdmx))
 	if s := f.config.SDMX; s != nil {
-		copy(f.same, []string{"dataflow", s.Structure, s.Freq, s.TimePeriod})
+		copy(f.constants, []string{"dataflow", s.Structure, s.Freq, s.TimePeriod})
 	}
 }
 
@@ -186,11 +186,11 @@ func (f *foreignTable) tableColumn() string {
 func (f *foreignTable) together(record []string, line int) bool {
 	for k, name := range f.sdmx {
 		found := f.field(record, name)
-		if f.same[k] == "" {
-			f.same[k] = found
+		if f.constants[k] == "" {
+			f.constants[k] = found
 		}
-		if found != f.same[k] && slices.Contains(f.head, name) {
-			f.say("%s:%d: %s must be %q: the file must be of one structure and time", f.path, line, name, f.same[k])
+		if found != f.constants[k] && slices.Contains(f.head, name) {
+			f.say("%s:%d: %s must be %q: the file must be of one structure and time", f.path, line, name, f.constants[k])
 			return false
 		}
 	}

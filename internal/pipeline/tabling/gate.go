@@ -26,9 +26,9 @@ func judge(t *config.Tabulation, list []*protected, reports []TableReport) asses
 
 // judgeTable judges one table by the gate.
 func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
-	if p.refused != nil {
+	if p.unprotectable != nil {
 		add(assess.RuleVerdict{
-			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.refused)),
+			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.unprotectable)),
 			Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
 		})
 	} else {

@@ -103,14 +103,14 @@ func TestWhatRespondentsKnow(t *testing.T) {
 
 	// Without the respondent with this number, the rest is unchanged.
 	knower := []int32{-1, 4, 2, 4}
-	if got := except([]float64{1, 2, 3, 4}, knower, 4); !slices.Equal(got, []float64{1, 0, 3, 0}) {
+	if got := withoutRespondent([]float64{1, 2, 3, 4}, knower, 4); !slices.Equal(got, []float64{1, 0, 3, 0}) {
 		t.Errorf("without the respondent, the values are %v", got)
 	}
 	p.status = make([]tables.Status, len(q.Value))
 	p.status[0], p.status[1], p.status[len(p.status)-1] = tables.Primary, tables.Primary, tables.Primary
 	p.verdict = audit.Verdict{Disclosed: []int32{1}}
-	if got := p.doubted(); !slices.Equal(got, []int32{0, int32(len(p.status) - 1)}) {
-		t.Errorf("doubted returns %v", got)
+	if got := p.uncertain(); !slices.Equal(got, []int32{0, int32(len(p.status) - 1)}) {
+		t.Errorf("uncertain returns %v", got)
 	}
 }
 

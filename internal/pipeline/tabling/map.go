@@ -63,15 +63,15 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 		m.Points = append(m.Points, *p)
 		o.Progress.Add(1)
 	}
-	m.Recommend(limited, g.refused)
+	m.Recommend(limited, g.failures)
 	return m, nil
 }
 
 // mapping is a map while it is made.
 type mapping struct {
 	*records
-	family  *family  // the mapped tables
-	refused []string // the failed rules about the other tables
+	family   *family  // the mapped tables
+	failures []string // the failed rules about the other tables
 }
 
 // others judges the tables that the map does not vary, as configured, and finds the errors of the
@@ -147,7 +147,7 @@ func (g *mapping) point(ctx context.Context, c *config.TableCandidate) (*tablema
 	case err != nil:
 		return nil, err
 	}
-	point.Admissible, point.CutShort = true, p.short
+	point.Admissible, point.CutShort = true, p.cutShort
 	for at, i := range f.of {
 		report := p.tableReport(at, &with.Tables[i])
 		judgeTable(with, p, &report, func(v assess.RuleVerdict) {
@@ -166,11 +166,11 @@ func (g *mapping) judgeOther(p *protected) {
 		report := p.tableReport(at, &g.config.Tables[i])
 		judgeTable(g.config, p, &report, func(v assess.RuleVerdict) {
 			if !v.Passed {
-				g.refused = append(g.refused, v.Rule)
+				g.failures = append(g.failures, v.Rule)
 			}
 		})
-		if p.short {
-			g.refused = append(g.refused, report.Name+": the search was cut short (patience), and another run may hold other cells back")
+		if p.cutShort {
+			g.failures = append(g.failures, report.Name+": the search was cut short (patience), and another run may hold other cells back")
 		}
 	}
 }

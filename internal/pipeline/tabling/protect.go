@@ -18,20 +18,20 @@ import (
 // protected is a family with the protection of its cells.
 type protected struct {
 	*family
-	rules      *primary.Result
-	costs      []float64 // of suppressing each cell; nil if no list has costs
-	question   audit.Question
-	status     []tables.Status
-	ranges     *audit.Ranges
-	verdict    audit.Verdict
-	insiders   []audit.Insider
-	published  []float64                  // published in place of each cell's value; nil: the value itself
-	beliefs    func(cell int32) []float64 // with published: the probability of each count from ranges.Low on
-	margin     func(cell int32) bool      // of tables in which records exchange codes: whether a cell keeps its value; else nil
-	short      bool                       // the search for cells to publish after all was cut short
-	optimum    *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
-	totalKnown bool                       // everybody knows the grand total, whatever is published for it
-	refused    check.Problems             // why there is no pattern: cells that cannot be protected
+	rules         *primary.Result
+	costs         []float64 // of suppressing each cell; nil if no list has costs
+	question      audit.Question
+	status        []tables.Status
+	ranges        *audit.Ranges
+	verdict       audit.Verdict
+	insiders      []audit.Insider
+	published     []float64                  // published in place of each cell's value; nil: the value itself
+	beliefs       func(cell int32) []float64 // with published: the probability of each count from ranges.Low on
+	margin        func(cell int32) bool      // of tables in which records exchange codes: whether a cell keeps its value; else nil
+	cutShort      bool                       // the search for cells to publish after all was cut short
+	optimum       *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
+	totalKnown    bool                       // everybody knows the grand total, whatever is published for it
+	unprotectable check.Problems             // why there is no pattern: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, protects them by the configured method, and audits
@@ -229,14 +229,14 @@ func (p *protected) suppress(costs []float64) error {
 		return err
 	}
 	if len(problems) > 0 {
-		p.refused = problems
+		p.unprotectable = problems
 		p.status = p.rules.Status
 		for cell, status := range p.status {
 			p.question.Hidden[cell] = status == tables.Primary
 		}
 		return nil
 	}
-	p.status, p.ranges, p.verdict, p.insiders, p.short = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
+	p.status, p.ranges, p.verdict, p.insiders, p.cutShort = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
 	p.optimum = pattern.Optimum
 	return nil
 }

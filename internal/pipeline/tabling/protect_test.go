@@ -117,7 +117,7 @@ sink: {csv: {path: %s/out.csv}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := r.protect(ctx, families[0]); err != nil || p.verdict.Safe() != (p.refused == nil) {
+	if p, err := r.protect(ctx, families[0]); err != nil || p.verdict.Safe() != (p.unprotectable == nil) {
 		t.Fatalf("protect returns %v and error %v", p, err)
 	}
 	over := errors.New("over")

@@ -128,11 +128,11 @@ func (p *protected) optimumReport() *Optimum {
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.short, Optimum: p.optimumReport()}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport()}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}
-	for _, problem := range p.refused {
+	for _, problem := range p.unprotectable {
 		f.Refused = append(f.Refused, problem.Error())
 	}
 	digest := sha256.New()

@@ -20,14 +20,14 @@ import (
 func (p *protected) auditRespondents(q audit.Question, c change) error {
 	own := p.ownParts()
 	knower := tables.SoleContributors(p.cells)
-	together, err := p.certainOf(q, c, own, p.doubted())
+	together, err := p.certainOf(q, c, own, p.uncertain())
 	if err != nil {
 		return err
 	}
 	var left []int32
 	for _, cell := range together {
 		if knower[cell] >= 0 {
-			still, err := p.certainOf(q, c, except(own, knower, knower[cell]), []int32{cell})
+			still, err := p.certainOf(q, c, withoutRespondent(own, knower, knower[cell]), []int32{cell})
 			if err != nil {
 				return err
 			}
@@ -67,8 +67,8 @@ func (p *protected) auditRespondents(q audit.Question, c change) error {
 // knowledge of all respondents together counts: more cells then count as inferable, never fewer.
 const mostInferences = 5000
 
-// doubted returns the unsafe cells whose values are not certain for outsiders.
-func (p *protected) doubted() (list []int32) {
+// uncertain returns the unsafe cells whose values are not certain for outsiders.
+func (p *protected) uncertain() (list []int32) {
 	for cell, status := range p.status {
 		if status == tables.Primary && !slices.Contains(p.verdict.Disclosed, int32(cell)) {
 			list = append(list, int32(cell))
@@ -93,9 +93,9 @@ func (p *protected) ownParts() []float64 {
 	return own
 }
 
-// except returns the own parts without those of the respondent with the given number, who is the
+// withoutRespondent returns the own parts without those of the respondent with the given number, who is the
 // only contributor of the cells that knower has for her.
-func except(own []float64, knower []int32, number int32) []float64 {
+func withoutRespondent(own []float64, knower []int32, number int32) []float64 {
 	rest := slices.Clone(own)
 	for cell, k := range knower {
 		if k == number {

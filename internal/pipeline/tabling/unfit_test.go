@@ -276,7 +276,7 @@ func TestCellsThatCannotBeProtected(t *testing.T) {
 		write(t, dir, "in.csv", rows)
 		write(t, dir, "apriori.csv", list)
 		_, p := protectedOf(t, dir, text)
-		if len(p.refused) == 0 {
+		if len(p.unprotectable) == 0 {
 			t.Fatalf("%s is protected: the test checks nothing", name)
 		}
 		for cell, status := range p.status {
