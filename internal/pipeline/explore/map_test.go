@@ -118,7 +118,7 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			p := mapped(t, dir, "masks: "+masks, fmt.Sprintf("map: {column: income, vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
 			m := mapOf(t, p)
 			if len(m.Points) != 3 || m.Records != 1999 || m.Column != "income" {
-				t.Fatalf("%d points of %d records of %s", len(m.Points), m.Records, m.Column)
+				t.Fatalf("the map has %d points of %d records for the column %s", len(m.Points), m.Records, m.Column)
 			}
 			res, err := filejob.Run(context.Background(), p, pipeline.Options{})
 			if err != nil {

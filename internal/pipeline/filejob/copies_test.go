@@ -39,7 +39,7 @@ func TestCopiesOfOneRun(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	if want := []string{"q-1.jsonl", "q-2.jsonl", "q-3.jsonl", "r.html", "r.json", "r.public.html", "r.public.json", "release-1.csv", "release-2.csv", "release-3.csv"}; !slices.Equal(filesIn(t, dir), want) {
-		t.Errorf("left %v", filesIn(t, dir))
+		t.Errorf("the folder has the files %v, want %v", filesIn(t, dir), want)
 	}
 	if want := filepath.Join(dir, "release-1.csv"); len(res.Files) != 10 || res.Files[0] != want {
 		t.Errorf("the result lists the files %v", res.Files)
@@ -134,7 +134,7 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	if want := []string{"r.html", "r.json"}; !slices.Equal(filesIn(t, dir), want) {
-		t.Errorf("left %v", filesIn(t, dir))
+		t.Errorf("the folder has the files %v, want %v", filesIn(t, dir), want)
 	}
 }
 

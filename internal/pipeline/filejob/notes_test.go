@@ -243,7 +243,7 @@ quarantine: {kafka: {topic: bad}}
 	}
 	for i, line := range lost {
 		if strings.Contains(line, "canary") || !strings.Contains(line, `"topic":"in"`) || !strings.Contains(line, `"offset":3`) && !strings.Contains(line, `"offset":4`) {
-			t.Errorf("entry %d: %s", i, line)
+			t.Errorf("quarantine entry %d has a value or a wrong place: %s", i, line)
 		}
 	}
 }

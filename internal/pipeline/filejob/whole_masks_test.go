@@ -124,7 +124,7 @@ func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
 		column := measured(r, "income")
 		for _, risk := range column.Risk {
 			if risk.Replicates != tt.replicates || risk.Approximate != tt.approximate {
-				t.Errorf("sample %s, %s by %s: %d replicates, approximate %v", tt.sample, risk.Target, risk.Knowledge, risk.Replicates, risk.Approximate)
+				t.Errorf("sample %s, target %s, knowledge %s: %d replicates, approximate %v", tt.sample, risk.Target, risk.Knowledge, risk.Replicates, risk.Approximate)
 			}
 		}
 	}

@@ -166,7 +166,7 @@ func TestAttackOnARelease(t *testing.T) {
 				t.Errorf("%d categorical and %d sensitive columns, want 2 and 1 (region)", len(d.Categorical), len(d.Sensitive))
 			}
 			if !equal(d.Weights, debts(mine)) || !same([][]int32{d.Household}, classes(age, mine)) {
-				t.Errorf("weights %v, households %v", d.Weights[:10], d.Household[:10])
+				t.Errorf("the weights are %v and the households %v", d.Weights[:10], d.Household[:10])
 			}
 			before := [][]float64{wages(picked(masked(released), at)), wages(picked(released, at))}
 			if missing >= 0 {
@@ -176,7 +176,7 @@ func TestAttackOnARelease(t *testing.T) {
 				t.Error("the keys of the earlier releases are wrong")
 			}
 			if got.Result == nil || got.Result.Targets != 50 || got.Result.Linkage == nil || got.Result.Averaging == nil || progress.Phase() != "assess" {
-				t.Errorf("%+v in the phase %s", got.Result, progress.Phase())
+				t.Errorf("the result is %+v in the phase %s", got.Result, progress.Phase())
 			}
 		})
 	}
@@ -201,7 +201,7 @@ func TestAttackOnAnOriginal(t *testing.T) {
 		t.Error("the categories are wrong")
 	}
 	if !same([][]int32{d.Household}, classes(func(r row) string { return r.id }, original)) {
-		t.Errorf("households %v", d.Household[:10])
+		t.Errorf("the households are %v", d.Household[:10])
 	}
 	want := wages(original)
 	want[199] = math.NaN()

@@ -104,7 +104,7 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 				}
 				stored, err := abilities.DivisibleOf(some).Stored(i)
 				if err != nil || stored.Size == 0 {
-					t.Fatalf("stream %d: %+v, %v", i, stored, err)
+					t.Fatalf("stream %d: Stored returns %+v and error %v", i, stored, err)
 				}
 				stored.Close()
 			}

@@ -182,7 +182,7 @@ func TestSurveysAreParsed(t *testing.T) {
 			continue
 		}
 		if err != nil || s.Plan != "p" || s.Shard != 3 || s.Pairing != "q" || s.path != "x" || string(s.content) != "found\nin lines" {
-			t.Errorf("%q: %+v, %v", c.text, s, err)
+			t.Errorf("pairs %q: %+v, error %v", c.text, s, err)
 			continue
 		}
 		t.Chdir(t.TempDir())
@@ -223,7 +223,7 @@ func TestProgressOfShards(t *testing.T) {
 		o := options
 		o.Progress = new(pipeline.Progress)
 		if err := c.do(o); err != nil || o.Progress.Phase() != c.of || o.Progress.Records() != c.records || o.Progress.Total() != c.records {
-			t.Errorf("%s: %v, %q, %d records of %d", c.of, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
+			t.Errorf("%s: error %v; the progress has the phase %q and %d of %d records", c.of, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
 		}
 	}
 	if _, err := m.ReadPairs(t.Context(), "pairs", 1); err != nil {

@@ -55,7 +55,7 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 		words := map[string]string{"simulated": "drawn anew", "perturbed": "perturbed at random", "swapped": "swapped at random"}[status]
 		dir, res := exchangedOf(t, rows, method, "")
 		if res.Report.Withheld != "" {
-			t.Fatalf("%s: %s", method, res.Report.Withheld)
+			t.Fatalf("%s: withheld because %s", method, res.Report.Withheld)
 		}
 		counts := map[string]int{} // of the records
 		for _, row := range rows {

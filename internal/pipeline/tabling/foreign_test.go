@@ -93,10 +93,10 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := Audit(ended, c, filepath.Join(dir, "out.csv"), pipeline.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, the error is %v, want context.Canceled", err)
 	}
 	if _, err := Run(ended, c, pipeline.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("ended: %v", err)
+		t.Errorf("with an ended context, the error is %v, want context.Canceled", err)
 	}
 }
 

@@ -45,7 +45,7 @@ report: {cells: %%s/cells.csv}
 			t.Fatal(err)
 		}
 		if res.Report.Withheld != "" {
-			t.Fatalf("%s: withheld: %s, %v", c.suppress, res.Report.Withheld, res.Report.Families[0].Refused)
+			t.Fatalf("%s: withheld because %s, %v", c.suppress, res.Report.Withheld, res.Report.Families[0].Refused)
 		}
 		found := false
 		for _, row := range read(t, dir, "cells.csv") {
@@ -84,7 +84,7 @@ report: {cells: %s/cells.csv}
 		t.Fatal(err)
 	}
 	if res.Report.Withheld != "" {
-		t.Fatalf("withheld: %s, %v", res.Report.Withheld, res.Report.Families[0].Refused)
+		t.Fatalf("withheld because %s, %v", res.Report.Withheld, res.Report.Families[0].Refused)
 	}
 	for _, row := range read(t, dir, "cells.csv") {
 		if row[1] == "x" && row[2] == "p" && (row[3] != "1005" || row[7] != "1001" || row[8] != "1155") {
