@@ -85,7 +85,7 @@ func TestWarnings(t *testing.T) {
 		interim      bool
 		want         []string
 	}{
-		{"nothing amiss", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{3, 3}, 3, 0, nil, false, nil},
+		{"nothing to warn of", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{3, 3}, 3, 0, nil, false, nil},
 		{"the first changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{0, 3}, 3, 0, nil, false, []string{"masks[0].noise: changed no record"}},
 		{"the last changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{1, 0}, 3, 0, nil, false, []string{"masks[1].noise: changed no record"}},
 		{"there is nothing to change", []transform.Params{noiseOn("empty")}, []int64{0}, 3, 0, nil, false, nil},

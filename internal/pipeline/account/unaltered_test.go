@@ -31,16 +31,16 @@ func TestUnalteredColumnsAreRefused(t *testing.T) {
 		unaltered []string
 		refused   []string
 	}{
-		"none":                {config.Gate{AllowUnchanged: share(0)}, nil, nil},
-		"one":                 {config.Gate{AllowUnchanged: share(0)}, []string{"place"}, []string{"place"}},
-		"the last":            {config.Gate{AllowUnchanged: share(0.5)}, []string{"key", "plain", "gone", "job"}, []string{"job"}},
-		"both":                {config.Gate{AllowUnchanged: share(0.999)}, []string{"job", "key", "place"}, []string{"job", "place"}},
-		"by rules alone":      {config.Gate{Rules: rule}, []string{"place", "job"}, []string{"place", "job"}},
-		"all may be":          {config.Gate{AllowUnchanged: share(1)}, []string{"place", "job"}, nil},
-		"no gate":             {config.Gate{}, []string{"place", "job"}, nil},
-		"not sensitive":       {config.Gate{Rules: rule}, []string{"key", "plain", "gone"}, nil},
-		"refused by another":  {config.Gate{Rules: rule}, nil, nil},
-		"refused by both too": {config.Gate{Rules: rule}, []string{"place"}, []string{"place"}},
+		"none":                    {config.Gate{AllowUnchanged: share(0)}, nil, nil},
+		"one":                     {config.Gate{AllowUnchanged: share(0)}, []string{"place"}, []string{"place"}},
+		"the last":                {config.Gate{AllowUnchanged: share(0.5)}, []string{"key", "plain", "gone", "job"}, []string{"job"}},
+		"both":                    {config.Gate{AllowUnchanged: share(0.999)}, []string{"job", "key", "place"}, []string{"job", "place"}},
+		"judged because of rules": {config.Gate{Rules: rule}, []string{"place", "job"}, []string{"place", "job"}},
+		"all may be":              {config.Gate{AllowUnchanged: share(1)}, []string{"place", "job"}, nil},
+		"no gate":                 {config.Gate{}, []string{"place", "job"}, nil},
+		"not sensitive":           {config.Gate{Rules: rule}, []string{"key", "plain", "gone"}, nil},
+		"refused by another":      {config.Gate{Rules: rule}, nil, nil},
+		"refused by both too":     {config.Gate{Rules: rule}, []string{"place"}, []string{"place"}},
 	} {
 		before := what != "refused by another" && what != "refused by both too"
 		v := assess.Verdict{Passed: before}

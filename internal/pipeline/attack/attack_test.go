@@ -176,8 +176,8 @@ func TestRunOnASample(t *testing.T) {
 func TestRunRefuses(t *testing.T) {
 	const bias = "bias: {columns: [wage], phi: 0.1}"
 	for _, c := range []struct{ name, masks, extra, want string }{
-		{"nobody to know anything", bias, "", "assess.keys: must be given"},
-		{"a source that is not there", bias, "assess: {keys: [wage]}", "source: "},
+		{"no keys and no intruder", bias, "", "assess.keys: must be given"},
+		{"a missing source", bias, "assess: {keys: [wage]}", "source: "},
 		{"no records", bias, "assess: {keys: [wage]}", "the source has no records"},
 		{"no key", bias, "assess: {keys: [wage]}", "key"},
 	} {
@@ -188,7 +188,7 @@ func TestRunRefuses(t *testing.T) {
 		p := survey(t, n, c.masks, c.extra)
 		dir := filepath.Dir(p.Sink.Config.Paths()[0])
 		switch c.name {
-		case "a source that is not there":
+		case "a missing source":
 			if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestBayesOf(t *testing.T) {
 		{"the paper's priors", config.IntruderBayes{Knowledge: config.KnowledgeD2}, []intruder.Key{
 			{Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6)}, // a column with one value has no range
 			{Phi: 0.3, Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround(2)}}},
-		{"priors that are said", config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior, SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
+		{"configured priors", config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior, SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
 			{Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}},
 			{Phi: 0.3, Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}}}},
 	} {

@@ -100,8 +100,8 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 		change func(c *Column, g *Guess)
 		want   string
 	}{
-		{"a sure one", nil, "id"},
-		{"an unsure one", func(_ *Column, g *Guess) { g.Unsure = true }, ""},
+		{"a sure guess", nil, "id"},
+		{"an unsure guess", func(_ *Column, g *Guess) { g.Unsure = true }, ""},
 		{"a key", func(_ *Column, g *Guess) { g.Role = microdata.Key }, ""},
 		{"with a value missing", func(c *Column, _ *Guess) { c.Values = 99 }, ""},
 		{"with few values", func(c *Column, _ *Guess) { c.Distinct = 50 }, ""},

@@ -81,7 +81,7 @@ func TestMapsOfCategories(t *testing.T) {
 			"categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}", "re-identification", false, false},
 		{"k", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{min_k: 4}, {max_entropy_lost: 0.9}",
 			"categories: [place, job, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "share a combination", false, false},
-		{"k by what is lost", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_pmse: 0.25}, {max_individual_risk: 0.3}",
+		{"k with a rule on pMSE", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_pmse: 0.25}, {max_individual_risk: 0.3}",
 			"categories: [place, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "re-identification", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

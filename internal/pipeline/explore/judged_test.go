@@ -21,15 +21,15 @@ func TestWhatPointsAreAskedFor(t *testing.T) {
 		categories                      []string
 		inverts, judges, loses, guesses bool
 	}{
-		"no intruder":          {},
-		"no rule of him":       {intruder: &config.Intruder{}, rules: unchanged},
-		"a rule":               {rules: linked, judges: true},
-		"inversion":            {intruder: &config.Intruder{Inversion: true}, inverts: true, judges: true},
-		"utility":              {intruder: &config.Intruder{Utility: utility}, loses: true},
-		"of categories":        {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, categories: []string{"job"}},
-		"attribute":            {intruder: &config.Intruder{Attribute: attribute}, guesses: true},
-		"both":                 {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, loses: true, guesses: true},
-		"categories, and rule": {intruder: &config.Intruder{Attribute: attribute}, categories: []string{"job"}, rules: linked, judges: true},
+		"no intruder":               {},
+		"no rule about respondents": {intruder: &config.Intruder{}, rules: unchanged},
+		"a rule":                    {rules: linked, judges: true},
+		"inversion":                 {intruder: &config.Intruder{Inversion: true}, inverts: true, judges: true},
+		"utility":                   {intruder: &config.Intruder{Utility: utility}, loses: true},
+		"of categories":             {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, categories: []string{"job"}},
+		"attribute":                 {intruder: &config.Intruder{Attribute: attribute}, guesses: true},
+		"both":                      {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, loses: true, guesses: true},
+		"categories, and rule":      {intruder: &config.Intruder{Attribute: attribute}, categories: []string{"job"}, rules: linked, judges: true},
 	} {
 		p := &config.Pipeline{}
 		p.Assess.Intruder, p.Gate.Rules, p.Map = c.intruder, c.rules, &config.Map{Categories: c.categories}

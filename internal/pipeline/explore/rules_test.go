@@ -179,15 +179,15 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 		judgedBy
 		reason string
 	}{
-		"linkage as the maintainer had it": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
-		"k":                                {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
-		"k of a sample":                    {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
-		"individual risk":                  {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
-		"lost records":                     {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
-		"lost records with a limit":        {judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12}, "at most 2 %"},
+		"linkage, with no link allowed": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
+		"k":                             {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
+		"k of a sample":                 {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
+		"individual risk":               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
+		"lost records":                  {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
+		"lost records with a limit":     {judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12}, "at most 2 %"},
 		"inversion": {judgedBy{n: 120, sample: "all", assess: ", keys: [income], intruder: {inversion: true}", gate: "{rules: [" + fine + "]}",
 			masks: "[{bias: {columns: [income], phi: 0.0001}}, {noise: {columns: [debt], sd: 5}}, {noise: {columns: [age], sd: 5}}]", vary: "{masks.0.bias.phi: {from: 0.000001, to: 0.0001, steps: 3}}"}, "computed back"},
-		"values that stay by no rule": {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}",
+		"unchanged values without a rule": {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}",
 			masks: "[{noise: {columns: [income], sd: 0.01}}, {round: {columns: [income], base: 0.1}}, {noise: {columns: [debt], sd: 5}}]", vary: "{masks.0.noise.sd: {from: 0.001, to: 0.01, steps: 3}}"}, "than the masks explain"},
 	} {
 		t.Run(name, func(t *testing.T) {

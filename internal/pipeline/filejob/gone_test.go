@@ -367,8 +367,8 @@ func TestNotesThatAreLost(t *testing.T) {
 	}{
 		{"entries in the transaction", "csv: {path: DIR/in.csv, types: {debt: float64}}", `kafka: {brokers: ["BROKER"], topic: out}`, entries, "quarantine: ", true, false},
 		{"entries behind the release", topics, file, entries, "quarantine: ", true, true},
-		{"entries that are not taken", topics, file, entries, "quarantine: ", false, true},
-		{"snapshots that are not taken", topics, file, "assess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\n", "assess.emit: ", false, false},
+		{"entries that the broker refuses", topics, file, entries, "quarantine: ", false, true},
+		{"snapshots that the broker refuses", topics, file, "assess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\n", "assess.emit: ", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

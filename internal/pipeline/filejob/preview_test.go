@@ -237,7 +237,7 @@ func TestVerify(t *testing.T) {
 		{"a file for a folder", made("of-folder", files("a.csv")), out, false, "they do not belong together: the report is about a folder, and there is a file"},
 		{"of a folder", made("of-three", files("a.csv", "b.csv=other", "c.csv")), folder, false, "they do not belong together: of the 3 files that the report is about 1 are missing and 1 are others; 0 are there that it does not know"},
 		{"a folder of others", made("of-one", files("c.csv")), folder, false, "they do not belong together: of the 1 files that the report is about 1 are missing and 0 are others; 2 are there that it does not know"},
-		{"a folder of no list", made("of-none", files()), folder, false, "they do not belong together: the report is about"},
+		{"a folder without a list of files", made("of-none", files()), folder, false, "they do not belong together: the report is about"},
 		{"withheld and gone", withheld, filepath.Join(dir, "gone.csv"), true, "the release was withheld, and nothing is there"},
 		{"withheld and there", withheld, out, false, "the release was withheld, and it is there all the same"},
 		{"withheld, another there", withheld, other, false, "the release was withheld: what is there is another one"},
@@ -407,7 +407,7 @@ func TestSnapshots(t *testing.T) {
 func TestWhatCannotBeOpened(t *testing.T) {
 	const good = "report: {json: DIR/r.json, html: DIR/r.html}\nquarantine: {jsonl: DIR/q.jsonl}\n"
 	for _, c := range []struct{ name, sink, extra, want string }{
-		{"nothing amiss", "DIR/out.csv", good, ""},
+		{"no error", "DIR/out.csv", good, ""},
 		{"the sink", "DIR/file/out.csv", good, "sink: "},
 		{"the quarantine", "DIR/out.csv", "quarantine: {jsonl: DIR/file/q.jsonl}\n", "quarantine: "},
 		{"the report", "DIR/out.csv", "report: {json: DIR/file/r.json}\nquarantine: {jsonl: DIR/q.jsonl}\n", "report: "},

@@ -23,14 +23,14 @@ func TestKeysByTheirRole(t *testing.T) {
 		linked, counted    []string
 	}{
 		{name: "both", masks: still, linked: []string{"age"}, counted: []string{"region"}},
-		{name: "a key that moves", masks: moved, linked: []string{"age"}, counted: []string{"region"}},
-		{name: "a key that moves, and a rule about linkage", masks: moved, extra: "gate: {rules: [{max_linked: 1}]}", linked: []string{"age"}, counted: []string{"region"}},
-		{name: "a key that moves, and a rule about k", masks: moved, extra: "gate: {rules: [{max_linked: 1}, {min_k: 2}]}", linked: []string{"age"}, counted: []string{"region"}},
-		{name: "a key that moves, and is asked for", masks: moved, extra: "assess: {intruder: {uniqueness: {}, linkage: {}}}", linked: []string{"age"}, counted: []string{"region"}},
-		{name: "a key that moves, and is named", masks: moved, extra: "assess: {keys: [age, region]}", linked: []string{"age"}, counted: []string{"region"}},
+		{name: "a masked key", masks: moved, linked: []string{"age"}, counted: []string{"region"}},
+		{name: "a masked key, and a rule about linkage", masks: moved, extra: "gate: {rules: [{max_linked: 1}]}", linked: []string{"age"}, counted: []string{"region"}},
+		{name: "a masked key, and a rule about k", masks: moved, extra: "gate: {rules: [{max_linked: 1}, {min_k: 2}]}", linked: []string{"age"}, counted: []string{"region"}},
+		{name: "a masked key, and a requested intruder", masks: moved, extra: "assess: {intruder: {uniqueness: {}, linkage: {}}}", linked: []string{"age"}, counted: []string{"region"}},
+		{name: "a masked key, named in assess.keys", masks: moved, extra: "assess: {keys: [age, region]}", linked: []string{"age"}, counted: []string{"region"}},
 		{name: "another is named", masks: moved, extra: "assess: {keys: [income]}", linked: []string{"income"}},
 		{name: "a rule about k", masks: still, extra: "gate: {rules: [{min_k: 2}]}", linked: []string{"age"}, counted: []string{"region"}},
-		{name: "nothing that takes keys", masks: still, extra: "assess: {intruder: {interval: [0.1]}}"},
+		{name: "no measure that uses keys", masks: still, extra: "assess: {intruder: {interval: [0.1]}}"},
 	} {
 		dir := t.TempDir()
 		writeCSV(t, filepath.Join(dir, "in.csv"), people(200))

@@ -136,7 +136,7 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 				}
 			}
 			if failures == 0 {
-				t.Errorf("nothing says %q at any of %d questions", c.want, count.Questions())
+				t.Errorf("no error contains %q, with the fault at any of %d checks", c.want, count.Questions())
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestSurveysAreParsed(t *testing.T) {
 		if c.want != "" {
 			var state *StateError
 			if s != nil || !errors.As(err, &state) || err.Error() != c.want {
-				t.Errorf("%q: %v beside %v, want %s", c.text, s, err, c.want)
+				t.Errorf("pairs %q: result %v and error %v, want %s", c.text, s, err, c.want)
 			}
 			continue
 		}

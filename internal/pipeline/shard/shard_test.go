@@ -205,7 +205,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 		"state damaged":       {flip("states/1.state", 400), "states/1.state: is damaged"},
 		"state's end damaged": {flip("states/1.state", -1), "states/1.state: is damaged"},
 		"state cut off":       {cut("states/1.state"), "states/1.state: is damaged"},
-		"state of nothing":    {func() { write(t, "states/1.state", nil) }, "states/1.state: is no state"},
+		"empty state":         {func() { write(t, "states/1.state", nil) }, "states/1.state: is no state"},
 		"another file":        {func() { write(t, "states/x.state", []byte("hello")) }, "states/x.state: is no state"},
 		"first part missing":  {func() { os.Remove(first) }, "shard 0: part-00000.parquet, which it wrote, is not there"},
 		"last part missing":   {func() { os.Remove(last) }, "shard 2: " + filepath.Base(last) + ", which it wrote, is not there"},
@@ -233,7 +233,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "states/1.state: is of another plan"},
-		"of a shard that is none": {func() {
+		"of a shard not in the plan": {func() {
 			s, _ := readState(t.Context(), "states/2.state")
 			s.Shard = 3
 			if err := s.Write("states/2.state"); err != nil {

@@ -164,7 +164,7 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 		{name: "no such shard", want: "--shard must be 0 to -1, got 0", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards = nil }},
 		{name: "more records", want: "source: 60 records were read, and 61 were planned: plan again", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards[0].Records++ }},
 		{name: "other columns", want: "source: the columns of the source are not those that were planned with", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Columns = nil }},
-		{name: "a spread that is not known", want: "the standard deviation of column \"wage\" is not known", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) {
+		{name: "an unknown standard deviation", want: "the standard deviation of column \"wage\" is not known", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) {
 			m.Columns[0].SD = assess.Float(nan)
 		}},
 		{name: "nothing to assess with", want: "assess: replicates: must be at least 0", shard: func(_ *testing.T, p *config.Pipeline, m *Manifest) {

@@ -206,15 +206,15 @@ func TestWhatIsWaitedOut(t *testing.T) {
 		err    error
 		passes bool
 	}{
-		"nothing":                    {interruptionOf(nil), false},
-		"the connection":             {interruptionOf(broken), true},
-		"an error that is wrapped":   {fmt.Errorf("sink: %w", interruptionOf(broken)), true},
-		"anything else":              {broken, false},
-		"what the stream takes up":   {interruptionOf(own), false},
-		"final":                      {interruptionOf(final), false},
-		"final within":               {interruption{final}, false},
-		"a registry without answers": {&registry.Error{Kind: registry.Unavailable}, true},
-		"a registry that knows none": {&registry.Error{Kind: registry.NotFound}, false},
+		"nothing":                        {interruptionOf(nil), false},
+		"the connection":                 {interruptionOf(broken), true},
+		"an error that is wrapped":       {fmt.Errorf("sink: %w", interruptionOf(broken)), true},
+		"anything else":                  {broken, false},
+		"an error of the stream's state": {interruptionOf(own), false},
+		"final":                          {interruptionOf(final), false},
+		"final within":                   {interruption{final}, false},
+		"a registry without answers":     {&registry.Error{Kind: registry.Unavailable}, true},
+		"a registry that knows none":     {&registry.Error{Kind: registry.NotFound}, false},
 	} {
 		if got := passing(c.err); got != c.passes {
 			t.Errorf("%s: passing is %v, want %v, for the error %v", what, got, c.passes, c.err)

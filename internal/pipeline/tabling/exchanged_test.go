@@ -213,14 +213,14 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 		{"a total is 2", "simulate: {}", "", []int{1, 1, 17, 83}, "at most 0 unsafe cells can be computed"},
 		{"risk is 1/ln 4", "simulate: {}", "gate: {rules: [{max_risk: 0.722}]}\n", []int{1, 14, 2, 83}, ""},
 		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 0.721}]}\n", []int{1, 14, 2, 83}, "risk at most 0.721"},
-		{"range is asked for", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
-		{"a count that many can enter", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
-		{"nearly nothing moves", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"a required range", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
+		{"markov: a high exchange probability", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
+		{"markov: a low exchange probability", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},
 		{"a swap of a third", "swap: {rate: 0.35}", "", []int{2, 14, 17, 83}, ""},
-		{"a swap of next to none", "swap: {rate: 0.001}", "", []int{2, 400, 40, 800}, "at most 0 unsafe cells can be computed"},
-		{"a swap of all, of as many in either row", "swap: {rate: 1}", "", []int{2, 14, 10, 6}, "at most 0 unsafe cells can be computed"},
+		{"a swap of nearly no records", "swap: {rate: 0.001}", "", []int{2, 400, 40, 800}, "at most 0 unsafe cells can be computed"},
+		{"a swap of all records, as many in both rows", "swap: {rate: 1}", "", []int{2, 14, 10, 6}, "at most 0 unsafe cells can be computed"},
 		{"a swap that keeps an unsafe margin", "swap: {rate: 0.35}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
-		{"nobody can enter", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"markov: an empty row to exchange with", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83}, "at most 0 unsafe cells can be computed"},
 	} {
 		res := small(t, c.method, c.more, c.counts...)
 		if c.want == "" && res.Report.Withheld != "" || !strings.Contains(res.Report.Withheld, c.want) {

@@ -32,9 +32,9 @@ func TestTablesThatCannotBeMade(t *testing.T) {
 		what, text, want string
 		keyed            bool // an audit says that it does not judge such a protection
 	}{
-		{"a variable that another tells", source + "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
+		{"a variable that follows from another", source + "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
 			"tables[1].rows[1]: must be one variable with region, whose codes always tell its codes", false},
-		{"a variable that a hierarchy tells", source + "hierarchies: {land: {total: all}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
+		{"a variable that follows from a hierarchy", source + "hierarchies: {land: {total: all}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
 			"hierarchies.land: must be one variable with region, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [land, region])", false},
 		{"codes of other lengths", source + "hierarchies: {region: {prefix: [1, 3]}}\n" + plain + sink, "hierarchies.region.prefix: prefix: 4 codes of 2 characters: the last level has 3", false},
 		{"no key", source + "key: {file: %s/gone}\nidentity: [id]\n" + keyed + sink, "gone", true},
