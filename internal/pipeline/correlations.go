@@ -41,15 +41,16 @@ func (pl *Plan) takeCorrelations(profile *assess.Profile) {
 	}
 }
 
-// warnOfDetermined logs the columns for which a mask with correlated noise is weak: whoever
-// knows the mask's other columns faces less than a quarter of the noise.
+// warnOfDetermined logs the columns for which a mask with correlated noise is weak: for an
+// intruder who knows the mask's other columns, less than a quarter of the noise's standard
+// deviation remains.
 func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
 	for i, m := range pl.Config.Masks {
 		columns := transform.NeedsCorrelations(m.Params)
 		for _, name := range columns {
 			if transform.NoiseLeft(pl.correlations, columns, name) < 0.25 {
 				log.Warn().Str("column", name).Str("mask", transform.Label(pl.Config.Masks, i)).
-					Msg("the other columns of the mask say nearly what this one is, and so does their noise of its noise: whoever knows those of a record knows this value to within a quarter of λ; if that is not so without the release, give it a noise of its own")
+					Msg("the other columns of the mask nearly determine this one, and their noise nearly determines its noise: an intruder who knows their values of a record knows this value to within a quarter of λ; if they do not reveal it without the release, give this column noise of its own")
 			}
 		}
 	}

@@ -35,10 +35,10 @@ type Plan struct {
 	identity  []int                  // indexes in layout.Read
 	Assessed  []assess.Column        // measured columns: masked ones first, in the order of the schema
 	Carry     []int                  // indexes in layout.Read of swap keys and attributes
-	Cut       connectors.Cut         // how the source is cut into blocks where a mask needs windows
+	Cut       connectors.Cut         // how the source is cut into blocks if a mask needs windows
 	Masked    []string               // in the order of the schema
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
-	Intruder  IntruderColumns        // empty where no intruder is asked for
+	Intruder  IntruderColumns        // empty if no intruder is configured
 	Displacer *transform.Displacer   // nil if no mask moves values between records
 	locator   *assess.Locator        // of the survey; nil if it has not counted values
 	sorted    map[string][]float64   // sorted original values of the columns for which masks need them

@@ -28,7 +28,7 @@ type Column struct {
 	Values   int  // records that have a value
 	Distinct int  // different values, at most 100,000
 	Capped   bool // there are more different values
-	Decimals int  // greatest number of decimals of a numeric column, -1 where more than nine
+	Decimals int  // greatest number of decimals of a numeric column, -1 if more than nine
 	Negative bool // whether a numeric column has a value below 0
 
 	least, most     float64 // of a numeric column's values; never written anywhere

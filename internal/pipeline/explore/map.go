@@ -170,9 +170,10 @@ func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
 	return best, found
 }
 
-// Mappable returns the configuration that Map maps: p, or where p has no section
-// map, p with one that varies the amount of its first noise, else of its first
-// bias, else of its first swap. The error, a config.Errors, says that none has one.
+// Mappable returns the configuration that Map maps: p, or if p has no section map, p with one
+// that varies the default axis of a mask (transform.MapAxis): that of the first noise, else of
+// the first bias, else of the first mask of the next rank. The error, a config.Errors, says that
+// no mask has such an axis.
 func Mappable(p *config.Pipeline) (*config.Pipeline, error) {
 	if p.Map != nil {
 		return p, nil

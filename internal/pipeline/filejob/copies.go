@@ -32,7 +32,7 @@ type copies struct {
 	results  []*report.Report
 	contents []*publish.Content
 	reports  account.Files
-	prepared func(*run) // told of each copy before its first record; may be nil
+	prepared func(*run) // called with each copy before its first record; may be nil
 }
 
 func newCopies(p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) *copies {

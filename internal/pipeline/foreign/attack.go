@@ -85,7 +85,7 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 	return out, err
 }
 
-// opened is the files of an attack: the original, the released one where there is one,
+// opened is the files of an attack: the original, the released one if there is one,
 // and earlier ones.
 type opened struct {
 	sources []connectors.Source

@@ -158,7 +158,7 @@ func unpathed(err error) error {
 	return err
 }
 
-// settledColumns returns what a plan has found about the columns.
+// settledColumns returns what a plan has found about the columns: decimals, SD and mean.
 func settledColumns(pl *pipeline.Plan) []Column {
 	columns := make([]Column, len(pl.Columns))
 	for i, c := range pl.Columns {

@@ -46,7 +46,7 @@ type StateFile struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	// Stamp tells whether the file is still the one that the shard digested; nil for an object, or
-	// if that cannot be told without reading it.
+	// if that cannot be known without reading it.
 	Stamp *publish.Stamp `json:"stamp,omitempty"`
 	// Upload is what the commit needs to give an object its name; nil of a file.
 	Upload json.RawMessage `json:"upload,omitempty"`

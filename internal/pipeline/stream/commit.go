@@ -35,7 +35,7 @@ func (s *stream) end(ctx context.Context) error {
 	s.options.Monitor.Commit(time.Since(begin), committed && err == nil)
 	if err != nil {
 		// It is not known whether the transaction was committed. So nothing of it is removed;
-		// whoever gets the partitions next decides by the state that was kept.
+		// the next owner of the partitions decides by the stored state.
 		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
 	}
 	if !committed {

@@ -21,7 +21,7 @@ import (
 )
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
-// a column for each variable, value, and table where the configuration has several, or one
+// a column for each variable, value, and table if the configuration has several, or one
 // in SDMX-CSV 2.0, with OBS_VALUE and TABLE, or one in the format JJ. A cell whose value is
 // empty or no number counts as suppressed, as does one that is not in the file. Nothing is
 // written. An error of type *pipeline.DataError says that the file is not of these records; it
