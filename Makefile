@@ -60,12 +60,16 @@ lint: ## gofmt, go vet, staticcheck
 
 .PHONY: test-race
 test-race: ## the tests of what goroutines share, with the race detector (needs a C compiler)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' ./assess ./assess/internal/replicate ./connectors/... ./internal/compress \
+	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)|$(CASES)' ./assess ./assess/internal/replicate ./connectors/... ./internal/compress \
 		./internal/intruder/linkage ./internal/intruder/loss ./internal/intruder/uniqueness ./internal/monitor ./internal/objects/... ./internal/pipeline/... \
 		./internal/placed ./internal/publish ./internal/rolling ./internal/text
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' -run 'Stream|Topic|Objects|Swap|Displacement|Pairing' ./cmd/sdlfilter ./transform
 # What computes for minutes in one goroutine, or looks for words in what others already run.
 ALONE = Canary|Killed|DecodingRefuses|OfReleases
+# What runs the goroutines of other tests in many further cases; test-race-long has these cases.
+CASES = TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
+	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers|$\
+	SurvivesErrors/.*/.*/3|SurvivesCutConnections/.*/.*/3
 
 .PHONY: test-race-long
 test-race-long: ## all tests with the race detector (20 minutes)

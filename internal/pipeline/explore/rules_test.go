@@ -179,7 +179,7 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 		judgedBy
 		reason string
 	}{
-		"linkage, with no link allowed": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
+		"linkage without an allowed link": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
 		"k":                             {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
 		"k of a sample":                 {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
 		"individual risk":               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
