@@ -215,10 +215,10 @@ func TestShownByASample(t *testing.T) {
 		repeat, heap bool
 	}{
 		{nil, 0.5, 0, false, false},
-		{[]float64{3}, 0.5, 3, false, true},
+		{[]float64{3}, 0.5, 3, false, false}, {[]float64{3, 3}, 0.5, 3, true, false}, {[]float64{3, 3, 3}, 0.5, 3, true, true},
 		{[]float64{1, 2}, 0.4, 1, false, false}, {[]float64{1, 2}, 0.5, 2, false, false}, {[]float64{1, 2}, 0.999, 2, false, false},
 		{[]float64{1, 1, 2, 3}, 0.1, 1, false, false}, {[]float64{1, 1, 2, 2}, 0.9, 2, true, false},
-		{[]float64{1, 1, 1, 2}, 0.3, 1, true, true}, {[]float64{1, 1, 1, 2}, 0.9, 2, true, false}, {[]float64{1, 1, 2, 3, 4}, 0.1, 1, false, false},
+		{[]float64{1, 1, 1, 2}, 0.3, 1, true, true}, {[]float64{1, 1, 1, 2, 2, 2}, 0.3, 1, true, false}, {[]float64{1, 1, 1, 2}, 0.9, 2, true, false}, {[]float64{1, 1, 2, 3, 4}, 0.1, 1, false, false},
 	} {
 		if v, repeat, heap := shown(c.within, c.at); v != c.v || repeat != c.repeat || heap != c.heap {
 			t.Errorf("%v at %v: %v, repeat %v, heap %v", c.within, c.at, v, repeat, heap)
@@ -278,6 +278,68 @@ func TestLocated(t *testing.T) {
 	}
 	if _, _, _, known := a.Located(9000, x[1:], 0); !known {
 		t.Error("a sample of all records but one does not")
+	}
+}
+
+// A width of 0 says that the value is that of the data. Values of a continuous distribution do not
+// repeat: only a bin of which the sample has all values shows one of them exactly.
+func TestExactlyLocated(t *testing.T) {
+	const n = 30_000
+	g := rand.New(rand.NewPCG(10, 9))
+	for name, c := range map[string]struct {
+		unit   float64
+		sample int
+		atMost float64 // share of the values of width 0 that are other values
+	}{
+		"continuous, small sample": {0, 500, 0}, "continuous, large sample": {0, 10_000, 0}, "continuous, all but one": {0, n - 1, 0},
+		"multiples, small sample": {1, 500, 0.1}, "multiples, large sample": {1, 10_000, 0.1}, "multiples, all but one": {1, n - 1, 0.1},
+	} {
+		exact, wrong := 0.0, 0.0
+		for range 10 {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = 15_000 * math.Exp(0.8*g.NormFloat64())
+				if c.unit > 0 {
+					x[i] = math.Round(x[i]/c.unit) * c.unit
+				}
+			}
+			sample := slices.Clone(x[:c.sample])
+			var a Tally
+			a.add(x, 1)
+			slices.Sort(x)
+			for _, k := range []int{n / 200, n / 100, n / 10, n / 2, n - n/10, n - n/100, n - n/200} {
+				v, width, _, known := a.Located(k, sample, c.unit)
+				switch {
+				case !known:
+					t.Errorf("%s: number %d is not known", name, k)
+				case width == 0:
+					exact++
+					if v != x[k-1] {
+						wrong++
+					}
+				case math.Abs(v-x[k-1]) > width:
+					t.Errorf("%s: number %d is %v ± %v, want %v", name, k, v, width, x[k-1])
+				}
+			}
+		}
+		// Small bins are complete in a large sample, and some have one multiple alone.
+		if least := 1.0; c.sample > 500 && exact < least || wrong > c.atMost*exact {
+			t.Errorf("%s: %v values are said to be exact, of which %v are not those of the data", name, exact, wrong)
+		}
+	}
+	// If one value was counted for eight records, a sample with eight values of its bin need not have
+	// the bin's other values.
+	var a Tally
+	a.add([]float64{1.1}, 8)
+	sample := make([]float64, 8)
+	for i := range sample {
+		sample[i] = 1.1 + 1e-9*float64(i)
+	}
+	for i := range 2000 {
+		a.add([]float64{10 + float64(i)}, 1)
+	}
+	if v, width, count, known := a.Located(3, sample, 0); !known || width == 0 || count != 8 {
+		t.Errorf("in a bin of weighted counts the value is %v ± %v, of %v records, known %v", v, width, count, known)
 	}
 }
 
