@@ -35,8 +35,8 @@ type Bounding struct {
 // Rounding rounds to multiples of Step, in the column's unit.
 type Rounding struct{ Step float64 }
 
-// Exchange exchanges values between records with equal Keys and another value of
-// Attribute, with probability Rate, Columns together. Duncan and Keller-McNulty
+// Exchange exchanges the values of Columns, all together, between records with equal Keys
+// and different values of Attribute, with probability Rate. Duncan and Keller-McNulty
 // (2000), sections 2.2 and 3.
 type Exchange struct {
 	Keys      []string
@@ -68,9 +68,11 @@ type Synthesis struct {
 	HeldOut float64
 }
 
-// RankExchange exchanges values between records at most a share P of the records apart in
-// rank, and no further than an expected correlation allows (see CorrelatedReach; 0: any, or not known), but for
-// the shares Bottom and Top at the ends, which become their mean; NaN where not known.
+// RankExchange exchanges values between records whose ranks differ by at most the share P of
+// the number of records. Correlation is the least expected correlation with the original values,
+// which can lower that difference (see CorrelatedReach); 0: none is required, or it is not known.
+// The shares Bottom and Top of the least and greatest values are replaced by their means. A
+// parameter that is not known is NaN.
 type RankExchange struct{ P, Correlation, Bottom, Top float64 }
 
 func (Addition) action()       {}
@@ -85,9 +87,9 @@ func (Synthesis) action()      {}
 
 // Published gives access to the published parameters of a mask.
 type Published struct {
-	Parameters func(name string) (value any, ok bool) // of the published ones, as of Parameter
+	Parameters func(name string) (value any, ok bool) // a published parameter, in the form of Parameter.Value
 	SD         func(column string) (float64, bool)    // λ in the column's unit, where it is published and known
-	Named      func(name string) bool                 // whether the parameter is published where a mask has it
+	Named      func(name string) bool                 // whether the parameter is published if the mask has it
 	Has        func(name string) bool                 // whether the mask has it, published or not
 	Number     func(v float64) string                 // a number as text
 	Unit       string                                 // after a number: "" or " EUR"
@@ -100,7 +102,7 @@ func (p Published) number(name string) (float64, bool) {
 	return f, ok && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// numberOr returns a published parameter, or other.
+// numberOr returns a published parameter; other if it is not published or not finite.
 func (p Published) numberOr(name string, other float64) float64 {
 	if v, ok := p.number(name); ok {
 		return v
@@ -147,7 +149,7 @@ func jsonWords(list []string) []any {
 	return out
 }
 
-// wordOr returns a word, or the one that its absence stands for.
+// wordOr returns word; byDefault if word is empty.
 func wordOr(word, byDefault string) string {
 	if word == "" {
 		return byDefault

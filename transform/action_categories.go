@@ -14,15 +14,15 @@ type Recoding struct {
 type Randomising struct {
 	Categories []string    // in order; nil where they are not published
 	Matrix     [][]float64 // Matrix[k][l]: probability that category k is released as l
-	// Counted: the matrix is not used as it is. In each stratum of By it is InvariantMatrix of it
-	// and of the original frequencies there.
+	// Counted: Matrix is not used directly. The matrix used in each stratum of By is
+	// InvariantMatrix of Matrix and the stratum's original frequencies.
 	Counted bool
 	By      []string
-	Other   *string // with Counted: what categories that are not listed count as; nil: they do not
+	Other   *string // with Counted: the category that those not listed are counted as; nil: they are not counted
 }
 
-// Suppression sets cells of Keys missing until every combination is that of K records; NaN
-// and nil where that is not known.
+// Suppression sets cells of Keys missing until every combination belongs to at least K records.
+// K is NaN and Keys is nil where they are not known.
 type Suppression struct {
 	K    float64
 	Keys []string

@@ -20,24 +20,24 @@ type aggregation struct {
 // most implements allMasker.
 func (a *aggregation) most() int { return maxCells }
 
-func (a *aggregation) maskAll(g *gathered) *SurveyError {
+func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
-	// What a stratum is too small for is found before anything is changed.
+	// Strata that are too small are found before any value is changed.
 	strata := g.rowsByStratum()
-	plans := make([]aggregated, 0, len(strata))
+	plans := make([]aggregationPlan, 0, len(strata))
 	for i, rows := range strata {
 		if g.stop.at(i) {
 			return nil
 		}
 		var err *SurveyError
-		plan := aggregated{aggregation: a, g: g, rows: rows}
+		plan := aggregationPlan{aggregation: a, g: g, rows: rows}
 		if a.univariate {
-			g.byTies(rows) // of equal values the first comes into the lower group
+			g.byTies(rows) // among equal values, the order decides which comes into the lower group
 			err = plan.byColumn()
 		} else {
-			g.inOrder(rows) // of records equally far the first is taken, which must not be that of the file
+			g.inOrder(rows) // among records at equal distance the first is taken, which must not depend on the file's order
 			err = plan.together()
 		}
 		if err != nil {
@@ -51,32 +51,34 @@ func (a *aggregation) maskAll(g *gathered) *SurveyError {
 	return nil
 }
 
-// aggregated is the groups of one stratum and what their columns become.
-type aggregated struct {
+// aggregationPlan holds the groups of one stratum and the values that replace those of their
+// records.
+type aggregationPlan struct {
 	*aggregation
-	g      *gathered
-	rows   []int32 // of gathered
+	g      *gatheredData
+	rows   []int32 // indexes in g of the stratum's records
 	groups []aggregateGroup
 	joins  []joining
 }
 
-// aggregateGroup is records that become alike in some columns.
+// aggregateGroup is a group of records that get the same values in some columns.
 type aggregateGroup struct {
 	rows    []int32
 	columns []int
-	values  []float64 // by columns
+	values  []float64 // what replaces the values, by index in columns
 }
 
-// joining is a record with values missing where too few others miss them: it takes what a
-// group of other records has.
+// joining is a record of which fewer than k records have values in the same columns: it takes
+// the values of a group of other records.
 type joining struct {
 	row     int32
 	columns []int
 	group   int
 }
 
-// tooFew says that a stratum, or all data, have fewer than k records with values.
-func (p *aggregated) tooFew(n int, column string) *SurveyError {
+// tooFew is the error that a stratum, or the data as a whole, have fewer than k records with
+// values.
+func (p *aggregationPlan) tooFew(n int, column string) *SurveyError {
 	of := "the data have"
 	change := "lower k"
 	if p.strata {
@@ -86,7 +88,7 @@ func (p *aggregated) tooFew(n int, column string) *SurveyError {
 }
 
 // byColumn groups each column by itself.
-func (p *aggregated) byColumn() *SurveyError {
+func (p *aggregationPlan) byColumn() *SurveyError {
 	for k, values := range p.g.values {
 		var rows []int32
 		var x []float64
@@ -110,8 +112,8 @@ func (p *aggregated) byColumn() *SurveyError {
 	return nil
 }
 
-// add takes up groups of rows that were formed by some columns.
-func (p *aggregated) add(rows []int32, columns []int, group []int32, n int) {
+// add adds n groups of rows that were formed by some columns; group is that of each row.
+func (p *aggregationPlan) add(rows []int32, columns []int, group []int32, n int) {
 	first := len(p.groups)
 	p.groups = append(p.groups, make([]aggregateGroup, n)...)
 	sizes := make([]int32, n)
@@ -143,7 +145,7 @@ func (p *aggregated) add(rows []int32, columns []int, group []int32, n int) {
 	}
 }
 
-// aggregate is the mean or the median of values, which it may order.
+// aggregate returns the mean or the median of values, which it may reorder.
 func (a *aggregation) aggregate(values []float64) float64 {
 	if a.median {
 		slices.Sort(values)
@@ -153,7 +155,7 @@ func (a *aggregation) aggregate(values []float64) float64 {
 		}
 		return values[middle-1] + (values[middle]-values[middle-1])/2
 	}
-	// From the first one on, so that the mean of equal values is that value.
+	// Differences from the first value are summed, so that the mean of equal values is exactly that value.
 	var sum float64
 	for _, v := range values[1:] {
 		sum += v - values[0]
@@ -161,13 +163,14 @@ func (a *aggregation) aggregate(values []float64) float64 {
 	return values[0] + sum/float64(len(values))
 }
 
-// together groups records by all columns. Records that miss the same values are grouped
-// among themselves, as a mean of fewer than k values would else leave; where they are
-// fewer than k, each takes the values of the nearest group that has all of its own.
-func (p *aggregated) together() *SurveyError {
+// together groups records by all columns. Records that miss values in the same columns form
+// groups of their own: otherwise a mean of fewer than k values could be released. If there are
+// fewer than k of them, each takes the values of the nearest group that has values in all
+// columns in which the record has one.
+func (p *aggregationPlan) together() *SurveyError {
 	centre, scale := p.standard()
 	patterns, byPattern := p.patterns()
-	most, taken := 0, len(patterns) > 0
+	most, some := 0, len(patterns) > 0
 	for _, pattern := range patterns {
 		rows := byPattern[pattern]
 		most = max(most, len(rows))
@@ -187,7 +190,7 @@ func (p *aggregated) together() *SurveyError {
 		}
 		p.add(rows, columns, group, n)
 	}
-	if taken && most < p.k {
+	if some && most < p.k {
 		return p.tooFew(most, " in the same columns")
 	}
 	formed := len(p.groups)
@@ -206,9 +209,10 @@ func (p *aggregated) together() *SurveyError {
 	return nil
 }
 
-// patterns divides the records by the columns that have values, as bits: the patterns in the order in
-// which they first occur, without that of no value, and the records of each.
-func (p *aggregated) patterns() (patterns []uint64, byPattern map[uint64][]int32) {
+// patterns divides the records by the columns in which they have values, one bit a column. It
+// returns the patterns in the order in which they first occur, without that of no value, and the
+// records of each.
+func (p *aggregationPlan) patterns() (patterns []uint64, byPattern map[uint64][]int32) {
 	byPattern = map[uint64][]int32{}
 	for _, r := range p.rows {
 		var pattern uint64
@@ -234,9 +238,9 @@ func columnsOf(pattern uint64) (columns []int) {
 	return columns
 }
 
-// standard returns for each column its mean in the stratum and 1/SD, 0 for a column of
-// equal values.
-func (p *aggregated) standard() (centre, scale []float64) {
+// standard returns for each column its mean in the stratum and 1/SD; the latter is 0 for a
+// column of equal values.
+func (p *aggregationPlan) standard() (centre, scale []float64) {
 	for _, values := range p.g.values {
 		var n, mean, squares float64
 		for _, r := range p.rows {
@@ -256,8 +260,8 @@ func (p *aggregated) standard() (centre, scale []float64) {
 	return centre, scale
 }
 
-// join finds the nearest of the groups that have values in all columns of a record.
-func (p *aggregated) join(row int32, columns []int, groups []aggregateGroup, scale []float64) *SurveyError {
+// join finds for a record the nearest of the groups that have values in all of its columns.
+func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup, scale []float64) *SurveyError {
 	best, least := -1, math.Inf(1)
 	for g := range groups {
 		of := &groups[g]
@@ -283,8 +287,8 @@ func (p *aggregated) join(row int32, columns []int, groups []aggregateGroup, sca
 	return nil
 }
 
-// write puts the groups' values in place of the records'.
-func (p *aggregated) write() {
+// write replaces the records' values by those of their groups.
+func (p *aggregationPlan) write() {
 	for i := range p.groups {
 		of := &p.groups[i]
 		for j, k := range of.columns {

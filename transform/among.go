@@ -2,17 +2,17 @@ package transform
 
 import "github.com/sdlfilter/sdlfilter/check"
 
-// What masks ask of each other. As in describe.go, every part is an interface of its own, and
-// no other code looks at the type of a mask or of its step.
+// Conditions of masks on other masks of the list. As in describe.go, every part is an interface
+// of its own, and no other code looks at the type of a mask or of its step.
 
-// amongMasks is a mask that asks something of the masks before it.
+// amongMasks is a mask with conditions on the masks before it.
 type amongMasks interface {
 	// checkAmong reports what is wrong with mask i, this one, among the masks.
 	checkAmong(masks []Spec, i int) check.Problems
 }
 
-// redrawing is a mask that may have the values of the mask before it on a column drawn
-// within its bounds, in place of moving them there.
+// redrawing is a mask that may make the mask before it on a column draw its values within
+// bounds, instead of moving values to the bounds.
 type redrawing interface {
 	redraws() bool
 	// bounds returns the grid indexes of the least and greatest value that a column may
@@ -20,7 +20,7 @@ type redrawing interface {
 	bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error)
 }
 
-// rejecting is a mask that may send records to quarantine for what their values are.
+// rejecting is a mask that may send records to quarantine because of their values.
 type rejecting interface{ rejects() bool }
 
 // drawingWithin is a mask whose values can be drawn within the bounds of a redrawing
@@ -33,8 +33,8 @@ func drawsWithin(p Params) bool {
 	return ok && d.drawsWithin()
 }
 
-// redrawOf returns the redrawing mask within whose bounds mask i draws on a column: the
-// next one on it, nil where that redraws nothing.
+// redrawOf returns the redrawing mask within whose bounds mask i draws on a column: the next
+// mask on that column; nil if that one does not redraw.
 func redrawOf(masks []Spec, i int, column string) (int, redrawing) {
 	for j := i + 1; j < len(masks); j++ {
 		if lastMaskOn(masks[j:j+1], column) == 0 {

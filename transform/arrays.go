@@ -52,8 +52,8 @@ func width(t arrow.DataType) int {
 	return 0
 }
 
-// wordsOf fills dst with what tells values from, from+1, … apart, where the type
-// has at most 8 bytes; ok is false for other types.
+// wordsOf fills dst with one word for each of the values from, from+1, …; two words are equal
+// if and only if the values are. ok is false for types of more than 8 bytes.
 func wordsOf(dst []uint64, a arrow.Array, from int) (ok bool) {
 	if b, isBool := a.(*array.Boolean); isBool {
 		for i := range dst {
@@ -195,7 +195,7 @@ func exchangeArray(a arrow.Array, sw *swapScratch) (arrow.Array, error) {
 }
 
 // placeArray returns the array with cells put at rows, each row at most once.
-// The error says where the type cannot take them.
+// It returns an error if the type cannot hold a cell.
 func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) {
 	switch t := a.(type) {
 	case *array.Null:
@@ -223,7 +223,7 @@ func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) 
 	return array.MakeFromData(d), nil
 }
 
-// placeBuffers returns the buffers of an array behind its validity, with cells put at
+// placeBuffers returns the buffers of an array without its validity bitmap, with cells put at
 // rows.
 func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, error) {
 	switch a.DataType().ID() {
@@ -251,7 +251,7 @@ func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, 
 	for k, row := range rows {
 		at := raw[int(row)*w : int(row+1)*w]
 		if cells[k].null {
-			clear(at) // what a null covers would still be there to be read
+			clear(at) // otherwise the value below the null could still be read
 		} else {
 			copy(at, cells[k].bytes)
 		}
@@ -305,8 +305,8 @@ func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells [
 	return out, placed, nil
 }
 
-// lengthWith is how many bytes values of variable length have with cells in place of those
-// at rows.
+// lengthWith returns the total number of bytes of values of variable length, with cells in
+// place of those at rows.
 func lengthWith[T int32 | int64](offsets []T, rows []int32, cells []cell) int64 {
 	size := int64(offsets[len(offsets)-1] - offsets[0])
 	for k, row := range rows {
@@ -345,9 +345,9 @@ func placeViews(a arrow.Array, rows []int32, cells []cell, builder array.Builder
 	return builder.NewArray()
 }
 
-// placeDictionary points rows at the entries that equal their cells. Entries
-// that the dictionary lacks are added to it; it is an error where the type of
-// the indexes cannot count so many.
+// placeDictionary sets the indexes of rows to the entries that equal their cells. Entries that
+// the dictionary lacks are added to it; it returns an error if the type of the indexes cannot
+// count so many.
 func placeDictionary(a *array.Dictionary, rows []int32, cells []cell) (arrow.Array, error) {
 	entries := a.Dictionary()
 	bytes, ok := bytesOf(entries)

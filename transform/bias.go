@@ -34,8 +34,8 @@ func (m *Bias) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Bias) Reads() []string { return nil }
 
-// phi returns φ: a range of half-width h holds three standard deviations to
-// each side.
+// phi returns φ. A range is the half-width of θ's interval about 1, which is three standard
+// deviations.
 func (m *Bias) phi() float64 {
 	if m.Phi != nil {
 		return *m.Phi
@@ -83,7 +83,7 @@ func (*biasStep) writesAlone() {}
 func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed, own := w.newChanged(b.N), w.newOwn(b.N)
 	for _, col := range s.columns {
-		if col.grid == (grid{}) { // φ or the column is 0 throughout: nothing moves
+		if col.grid == (grid{}) { // φ or every value of the column is 0: nothing changes
 			if _, err := col.numbers(b); err != nil {
 				return err
 			}

@@ -86,7 +86,7 @@ func cancelData() []testColumn { return tiedData(3*every+700, 4) }
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {
-		gather := func(stop stopper) (*wholeStep, *gathered) {
+		gather := func(stop stopper) (*wholeStep, *gatheredData) {
 			c := chain(t, testSetup(t, columns...), of.mask)
 			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
 				t.Fatal(err)
@@ -161,7 +161,7 @@ type cancelling struct {
 	asked atomic.Int64
 }
 
-func (m *cancelling) maskAll(g *gathered) *SurveyError {
+func (m *cancelling) maskAll(g *gatheredData) *SurveyError {
 	stop := g.stop
 	g.stop = func() bool {
 		if m.asked.Add(1) == m.at {

@@ -16,19 +16,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What masks of categories have in common. A category is written as text, in the
-// configuration and in files; in a block it is met in one of three ways: as a number of a
+// What masks of categories have in common. A category is written as text in the
+// configuration and in files. A block holds it in one of three forms: as a number of a
 // numeric column, as a value of an array, or, in the replicates of such a column, as the
-// code that the sample keeps of it (microdata.CodeOf). The last and the first are numbers
-// alike, so that what works on numbers works in replicates.
+// code that the sample keeps of it (microdata.CodeOf). The first and the last are both
+// numbers, so code that works on numbers also works in replicates.
 
-// unlisted are the numbers that stand for no category of a list.
+// Numbers in place of the index of a category in a list.
 const (
 	missing  = -1 // the record has no value
 	unlisted = -2 // it has one that is not in the list
 )
 
-// categoryColumn is a column whose values a mask takes for categories of a list, and
+// categoryColumn is a column whose values a mask treats as categories of a list, and
 // releases as categories of another list.
 type categoryColumn struct {
 	*column
@@ -37,12 +37,12 @@ type categoryColumn struct {
 	texts   map[string]int32
 	numbers map[float64]int32 // by number, or code
 	out     []string
-	codes   []float64 // of out: the number, or the code of the text
+	codes   []float64 // by category of out: the number, or the code of the text
 }
 
 // categorical returns the column for mask i to work on; nil if the chain does not have it.
-// from are the categories that it may have, to the categories that replace them, after the
-// released type.
+// from are the categories that it may have, to those that replace them, and after is the
+// field that is released.
 func (c *Chain) categorical(i int, name, field string, from, to []string, after microdata.Field) (*categoryColumn, error) {
 	col := c.touch(name)
 	if col == nil {
@@ -94,7 +94,8 @@ func (c *Chain) categoriesOf(i int, col *column, named, field string, from []str
 	return k, nil
 }
 
-// codeOf is the number that stands for a category.
+// codeOf returns the number that represents a category: the text as a number if the column is
+// numeric, else the code of the text.
 func codeOf(text string, numeric bool) (float64, error) {
 	if !numeric {
 		return microdata.CategoryCode([]byte(text)), nil
@@ -114,15 +115,15 @@ func (c *column) holds(x float64) bool {
 	return c.decimals < 0 || decimalGrid(c.decimals).snap(x) == x
 }
 
-// becomes tells the chain as which field the column goes on.
+// becomes sets the field that the column has for later masks and in the release.
 func (c *column) becomes(f microdata.Field) {
 	if c.Field = f; !f.Numeric() {
 		c.refit = false // what leaves is text; in replicates its codes
 	}
 }
 
-// look writes for each record of the block the place of its category in the list, missing
-// or unlisted. It returns false where the block does not hold the column.
+// look writes for each record of the block the index of its category in the list, or missing,
+// or unlisted. It returns false if the block does not hold the column.
 func (k *categoryColumn) look(dst []int32, b *microdata.Block) (bool, error) {
 	col := &b.Columns[k.Index]
 	switch {
@@ -202,11 +203,11 @@ func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int)
 			continue
 		}
 		text := bytes(i)
-		known := &last[recent.Slot(text)]
-		if j := *known - 1; j >= 0 && k.from[j] == string(text) {
+		slot := &last[recent.Slot(text)]
+		if j := *slot - 1; j >= 0 && k.from[j] == string(text) {
 			dst[i] = j
 		} else if j, ok := k.texts[string(text)]; ok {
-			dst[i], *known = j, j+1
+			dst[i], *slot = j, j+1
 		} else {
 			dst[i] = unlisted
 		}
@@ -222,8 +223,8 @@ func textual(t arrow.DataType) bool {
 	return false
 }
 
-// put writes the category of out for each record; nothing if that is missing or the record is
-// rejected. In changed it marks the records for which differs returns true.
+// put writes for each record the category of out at its place; nothing if that is missing or the
+// record is rejected. In changed it marks the records for which differs returns true.
 func (k *categoryColumn) put(b *microdata.Block, places []int32, changed microdata.Bitmap, differs func(i int) bool) {
 	col := &b.Columns[k.Index]
 	for i, j := range places {
@@ -243,7 +244,7 @@ func (k *categoryColumn) put(b *microdata.Block, places []int32, changed microda
 	}
 }
 
-// array makes text of the categories at places.
+// array returns an array of the texts of the categories at places.
 func (k *categoryColumn) array(places []int32) arrow.Array {
 	n, size, nulls := len(places), 0, 0
 	for _, j := range places {
@@ -287,8 +288,8 @@ func allNumbers(texts []string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { _, err := codeOf(s, true); return err != nil })
 }
 
-// digestOfTexts is part for texts of any length. It writes their number and the SHA-256 of
-// all of them, each with its length in front of it.
+// digestOfTexts is like part, for texts of any length. It writes their number and the SHA-256
+// of all of them, each preceded by its length.
 func digestOfTexts(word string, texts ...string) string {
 	h := sha256.New()
 	for _, s := range texts {
@@ -297,7 +298,7 @@ func digestOfTexts(word string, texts ...string) string {
 	return fmt.Sprintf("%s %d %x;", word, len(texts), h.Sum(nil))
 }
 
-// places returns n places of undefined content.
+// placesFor returns n places of undefined content.
 func (w *work) placesFor(n int) []int32 {
 	if cap(w.places) < n {
 		w.places = make([]int32, n)

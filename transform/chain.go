@@ -47,12 +47,12 @@ type Chain struct {
 	labels    []string // of the masks, see Label
 	setup     Setup
 	replicate int
-	columns   []*column // touched, in the order in which masks first name them
+	columns   []*column // that masks change, in the order in which masks first name them
 	steps     []step    // one a mask
 	choice    choosing  // nil where all records are released
-	chosen    string    // names the sample, where there is one
-	survey    int       // steps up to the last mask of scope dataset, that one included
-	unseen    []bool    // of those steps: that the survey need not see what they do
+	chosen    string    // description of the sample, for the names of draws; "" if there is none
+	survey    int       // number of steps up to and including the last mask of scope dataset
+	unseen    []bool    // by those steps: whether the survey can do without what the step changes
 	surveyed  bool
 	touched   []atomic.Int64
 	watches   []*watch
@@ -62,9 +62,9 @@ type Chain struct {
 	scratch *sync.Pool
 	draws   []drawName   // what the steps draw from, by the number that stream gave them
 	streams sync.Map     // scope → []*keystream.Stream, in the order of draws
-	shared  *sharedDraws // of a replicate; nil where it shares none
-	common  int          // leading masks that it shares, 0 for none
-	first   *Chain       // of those that share them
+	shared  *sharedDraws // of a replicate; nil if it shares no draws
+	common  int          // number of leading masks that it shares with first
+	first   *Chain       // the first of the chains that share these masks
 
 	outcomes *allOutcomes // shared with its replicates
 
@@ -175,8 +175,8 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 	return col, nil
 }
 
-// NeedsSurvey reports whether the chain has a mask of scope dataset. If so, call Survey for all
-// blocks and then EndSurvey, before the first Apply.
+// NeedsSurvey reports whether the chain has a mask of scope dataset. If so, Survey must be called
+// for all blocks and then EndSurvey, before the first Apply.
 func (c *Chain) NeedsSurvey() bool { return c.survey > 0 }
 
 // Draws reports whether the chain uses random draws for the released records. If not, each of
@@ -193,7 +193,7 @@ func (c *Chain) Draws() bool {
 // Apply masks a block: it fills Released or ReleasedArray of the columns that
 // masks change, and Digests where identity columns are set, and rejects the
 // records that have a value which cannot be masked (NaN, ±Inf, beyond 2^53
-// units) in one of them. What it writes is what a sink writes: on the column's
+// units) in one of them. Values are as a sink writes them: with the column's
 // decimals and in its type. Nulls stay null.
 func (c *Chain) Apply(b *microdata.Block) error {
 	if c.survey > 0 && !c.surveyed {
@@ -235,7 +235,8 @@ func (c *Chain) Admit(b *microdata.Block) error {
 	return c.choice.choose(c, w, b, w.digests)
 }
 
-// identify returns digests of the records' identities, nil where place is the identity.
+// identify returns digests of the records' identities; nil if the identity of a record is its
+// place.
 func (c *Chain) identify(w *work, b *microdata.Block) []microdata.Digest {
 	if len(c.setup.Identity) == 0 {
 		return nil
@@ -271,7 +272,7 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 	return f(w)
 }
 
-// open makes scratch space that of a block, which it admits.
+// open prepares scratch space for a block, and admits the block.
 func (c *Chain) open(w *work, b *microdata.Block) error {
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	if err := c.admit(b); err != nil {
@@ -359,8 +360,8 @@ func (c *column) numbers(b *microdata.Block) (*microdata.Vector, error) {
 	return b.Columns[c.Index].Mutable(), nil
 }
 
-// rewritten returns the column's numbers for a mask that writes all of them, and the values to
-// make them of.
+// rewritten returns the vector for a mask that writes all numbers of a column, and the values
+// from which it computes them.
 func (c *column) rewritten(b *microdata.Block) (to *microdata.Vector, from []float64, err error) {
 	if err := c.inNumbers(b); err != nil {
 		return nil, nil, err
@@ -384,7 +385,7 @@ const batch = 4096
 type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
-	leaves   bool               // what is drawn is released, and so is bound to the value
+	leaves   bool               // draws are for a release, and so are bound to the values
 	streams  []*keystream.Stream
 	binding  *keystream.Binding
 	shared   *sharedDraws
@@ -405,10 +406,9 @@ func (w *work) floats(n int) []float64 {
 	return w.draws[:n]
 }
 
-// onGrid returns the values as the grid has them, to which draws are added and bound: two runs
-// of a program may read one decimal number as two float64s, and must get one draw. Draws of
-// replicates are bound to nothing: the values then come back as they are, unless needed is
-// true.
+// onGrid returns the values rounded to the grid. Draws are added and bound to these: two runs of
+// a program may read one decimal number as two float64s, and must get the same draw. Draws of
+// replicates are bound to no value: x itself is then returned, unless needed is true.
 func (w *work) onGrid(g grid, x []float64, needed bool) []float64 {
 	if !w.leaves && !needed {
 		return x
@@ -426,7 +426,7 @@ func (w *work) newChanged(n int) microdata.Bitmap { return cleared(&w.changed, n
 
 func (w *work) newWithin(n int) microdata.Bitmap { return cleared(&w.within, n) }
 
-// newOwn returns such a bitmap for the marks of one column, see settle.
+// newOwn returns a bitmap of n clear bits for the marks of one column, see settle.
 func (w *work) newOwn(n int) microdata.Bitmap { return cleared(&w.own, n) }
 
 func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {

@@ -18,8 +18,8 @@ type column struct {
 	lo, hi   float64 // range of the type
 	limit    float64 // greatest magnitude that can be masked
 	float32  bool
-	onGrid   bool    // what the masks so far leave behind lies on the decimal grid
-	refit    bool    // fit has something to do
+	onGrid   bool    // the results of the masks so far lie on the decimal grid
+	refit    bool    // whether fit can change a value
 	done     history // the masks so far with their effective parameters
 }
 
@@ -47,8 +47,8 @@ func newColumn(info ColumnInfo) *column {
 	if c.float32 && c.decimals >= 0 {
 		c.done.text = part("decimals", float64(c.decimals)) // admit makes other numbers of it
 	}
-	// A float64 on its grid is in its type already; everything else has a range
-	// or a precision of its own to be kept.
+	// A float64 on its grid needs no conversion; every other type has a range
+	// or a precision that values must be fitted to.
 	c.refit = info.Field.Type.ID() != arrow.FLOAT64
 	return c
 }
@@ -61,13 +61,13 @@ func (c *column) grid(lambda float64) grid {
 	return binaryGrid(lambda)
 }
 
-// admit rejects the records whose value cannot be masked, and makes Released of a float32
-// column the decimal numbers that its values stand for.
+// admit rejects the records whose value cannot be masked, and sets Released of a float32 column
+// to the decimal numbers that its values represent.
 func (c *column) admit(b *microdata.Block) error {
 	col := &b.Columns[c.Index]
 	values := col.Original.Values
 	if values == nil && b.N > 0 {
-		return nil // in Array form, or not in this block: only swap can do with that, and looks itself
+		return nil // in Array form, or not in this block: swaps and masks of categories check that themselves
 	}
 	if len(values) != b.N {
 		return fmt.Errorf("column %s: block of %d records has %d numbers", c.Name, b.N, len(values))
@@ -98,8 +98,8 @@ func (c *column) reject(b *microdata.Block, row int, x float64) {
 	}
 }
 
-// fit makes Released what any sink writes: integers and decimals on their scale and in their
-// type's range, float32 as a float32, nulls 0.
+// fit converts Released to the values that a sink writes: integers and decimals are rounded to
+// their scale and limited to their type's range, float32 has that precision, nulls are 0.
 func (c *column) fit(b *microdata.Block) {
 	if !c.refit || b.Columns[c.Index].Released.Values == nil {
 		return
@@ -129,8 +129,8 @@ func (c *column) fit(b *microdata.Block) {
 }
 
 // settle ends the work of a mask on a column. It writes 0 where the column has no value, adds
-// the records marked in own to changed, without those that have no value, and clears own for
-// the next column. Records that another column has marked stay marked.
+// the records marked in own that have a value to changed, and clears own for the next column.
+// Records that were marked for another column stay marked.
 func settle(v *microdata.Vector, own, changed microdata.Bitmap) {
 	for w, word := range v.Valid {
 		own[w] &= word

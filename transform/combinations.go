@@ -3,7 +3,7 @@ package transform
 import "github.com/sdlfilter/sdlfilter/microdata"
 
 // combinations numbers the combinations of values that the records of a block have in some
-// columns. What is the same for all records of a combination is then found once.
+// columns, so that a property of a combination is computed once for all of its records.
 type combinations struct {
 	of    []int32 // by record: its combination, from 0
 	first []int32 // by combination: the first record that has it, −1 where none has it
@@ -13,8 +13,9 @@ type combinations struct {
 	codes   []int32
 }
 
-// find numbers the combinations of columns, indexes in Block.Columns. Without columns all records
-// have one. The error says that the values of a column cannot be compared.
+// find numbers the combinations of columns, given as indexes in Block.Columns. Without columns
+// all records have the same combination. It returns an error if the values of a column cannot be
+// compared.
 func (c *combinations) find(b *microdata.Block, columns []int) error {
 	c.reset(b.N, len(columns))
 	for k, index := range columns {

@@ -50,8 +50,7 @@ func CopiesOf(masks []Spec, column string) int {
 	return 1
 }
 
-// IsSynthetic reports whether the masks draw the values of a column from a model, so that none belongs
-// to its record.
+// IsSynthetic reports whether the masks replace all values of a column by draws from a model.
 func IsSynthetic(masks []Spec, column string) bool {
 	return slices.ContainsFunc(masks, func(m Spec) bool {
 		_, is := ActionOf(m.Params, column, math.NaN()).(Synthesis)
@@ -59,7 +58,8 @@ func IsSynthetic(masks []Spec, column string) bool {
 	})
 }
 
-// checkCopies demands the same number of copies of every mask that asks for some.
+// checkCopies reports an error if another mask before mask i asks for a different number of
+// copies.
 func checkCopies(masks []Spec, i, own int) (ps check.Problems) {
 	if own < 2 {
 		return nil

@@ -52,7 +52,7 @@ func (m *Noise) Correlates() []string {
 	return m.Columns
 }
 
-// checkCorrelated reports what correlated noise cannot be.
+// checkCorrelated reports parameters that cannot be used with correlated noise.
 func (m *Noise) checkCorrelated(ps *check.Problems) {
 	if !m.Correlated {
 		return
@@ -71,14 +71,14 @@ func (m *Noise) checkCorrelated(ps *check.Problems) {
 	}
 }
 
-// noiseAmong is correlated noise on one column alone, of draws that it has in common with
-// the others that the mask names.
+// noiseAmong is correlated noise on one column alone. Its draws are those that the whole mask
+// makes for all columns of among.
 type noiseAmong struct {
 	*Noise // on the one column
 	among  []string
 }
 
-// Check implements Params: the mask that it is taken from was checked.
+// Check implements Params: the mask that it was made from has been checked.
 func (m *noiseAmong) Check() check.Problems { return nil }
 
 // Correlates implements Correlating.
@@ -101,8 +101,8 @@ type correlatedColumn struct {
 	weights []float64 // row of L
 }
 
-// compileAmong makes the step of mask i, whose noise follows the correlations of all
-// columns of among, on those that it names.
+// compileAmong makes the step of mask i on the mask's own columns. The noise follows the
+// correlations of all columns of among.
 func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 	if len(c.setup.Identity) > 0 {
 		return nil, fmt.Errorf("%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
@@ -134,7 +134,7 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 		return nil, fmt.Errorf("%s.columns: %w", c.at(i), err)
 	}
 	factor := factorOf(r)
-	// What becomes of one column follows from all of them.
+	// The result for one column depends on all of them.
 	done := []float64{float64(len(among)), m.SD.Value}
 	for _, row := range factor {
 		done = append(done, row...)
@@ -191,13 +191,13 @@ func NoiseLeft(known Correlations, columns []string, column string) float64 {
 }
 
 // pivotal is the limit below which a pivot counts as 0. Correlations are known to six digits;
-// a column that others determine so closely (a sum of its parts) gets the noise that theirs
-// implies.
+// the noise of a column that the others determine so closely (a sum of its parts) follows from
+// the noise of these.
 const pivotal = 1e-5
 
-// factorOf returns the lower triangle L, LL' = r, of the nearest matrix to r of the kind
-// (1 − t)r + tI, t in percent, that is one of correlations: over pairwise complete records r
-// itself need not be.
+// factorOf returns the lower triangle L with LL' = (1 − t)r + tI, for the least t, in whole
+// percent, with which this is a correlation matrix. r itself need not be one, because its
+// entries are computed over pairwise complete records.
 func factorOf(r [][]float64) [][]float64 {
 	for t := 0; ; t++ {
 		if l, ok := cholesky(r, float64(100-t)/100); ok {
@@ -229,7 +229,7 @@ func cholesky(r [][]float64, times float64) (l [][]float64, ok bool) {
 			case k == i:
 				l[i][i] = math.Sqrt(s)
 			case l[k][k] == 0 && math.Abs(s) > math.Sqrt(pivotal):
-				return nil, false // what determines k determines no such tie to it
+				return nil, false // the columns that determine k do not imply this correlation with it
 			case l[k][k] > 0:
 				l[i][k] = s / l[k][k]
 			}
@@ -316,7 +316,7 @@ func (s *correlatedStep) draws(c *Chain, w *work, b *microdata.Block, vectors []
 	return z
 }
 
-// mix makes the standard draws of a column of those z of records from on.
+// mix computes the standard draws of a column from z, for len(e) records beginning with from.
 func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
 	clear(e)
 	for k, weight := range c.weights {
@@ -329,7 +329,7 @@ func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
 	}
 }
 
-// law: of a column by itself it is that of any normal noise.
+// law: for a column by itself it is the same as that of independent normal noise.
 func (s *correlatedStep) law(column string) []stage {
 	for _, col := range s.columns {
 		if col.Name == column {

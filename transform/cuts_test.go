@@ -98,7 +98,7 @@ func TestTextIsNoNumber(t *testing.T) {
 // Gathered values differ if any value of any column or stratum differs.
 func TestGatheredAreToldApart(t *testing.T) {
 	const n = 1<<13 + 3 // more than a part
-	g := &gathered{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}, strata: make([]int32, n)}
+	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}, strata: make([]int32, n)}
 	seen := map[any]bool{g.sum(): true}
 	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
 		for k := range g.values {
@@ -124,11 +124,11 @@ func TestGatheredAreToldApart(t *testing.T) {
 		}
 	}
 	// A remembered result of other values is not used.
-	one, two := &allOutcomes{}, &gathered{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	one, two := &allOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
 	all := &aggregation{k: 2, univariate: true}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
-			of := &gathered{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])}, strata: two.strata,
+			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])}, strata: two.strata,
 				columns: []*column{{decimals: -1}, {decimals: -1}}}
 			of.values[1][3] = last
 			if err := one.of(0, of, all); err != nil {

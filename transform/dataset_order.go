@@ -7,12 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// checkDataset refuses mask i of scope dataset where it sees a column that an earlier one
-// of that scope has changed: both are decided in one survey of the data, in which the
-// outcome of the earlier one is not known yet. What depends on that outcome are its
-// columns, and those of later masks that move values between records or compute with
-// columns which depend on it. field is where the problem lies in the mask, "" for the
-// mask as a whole, must what it says before the reason.
+// checkDataset refuses mask i of scope dataset if it reads or changes a column that depends on
+// an earlier mask of that scope: both are decided in one survey of the data, in which the result
+// of the earlier one is not known yet. The columns that depend on it are its own, and those of
+// later masks that read such a column, or move its values between records. field is the
+// parameter that the problem is reported at, "" for the mask as a whole; must is the beginning
+// of the message, before the reason.
 func checkDataset(masks []Spec, i int, field, must string) check.Problems {
 	var ps check.Problems
 	if ScopeOf(masks[i].Params) != ScopeDataset {

@@ -7,9 +7,9 @@ import (
 )
 
 // What a mask declares beyond Params. Every part is an interface of its own, and a mask may
-// leave any of them out. The caller then gets "not declared": it hides what might follow from
-// the missing part, and refuses what needs it. The functions below are the only place that
-// looks for these interfaces; a mask's file has them all.
+// leave any of them out. The caller then gets "not declared": it does not publish what might
+// follow from the missing part, and refuses what needs it. Only the functions below look for
+// these interfaces; the file of a mask implements all that it has.
 
 // Scope is the range of records between which a mask moves values.
 type Scope uint8
@@ -37,7 +37,7 @@ func ScopeOf(p Params) Scope {
 // Moving is a mask that moves unchanged values of any type, and does not compute with them.
 type Moving interface{ MovesOnly() bool }
 
-// movesOnly reports whether a mask says that it moves values as they are.
+// movesOnly reports whether a mask declares that it moves values without changing them.
 func movesOnly(p Params) bool {
 	m, ok := p.(Moving)
 	return ok && m.MovesOnly()
@@ -99,11 +99,11 @@ func ReadColumnsOf(p Params) []ReadColumn {
 		columns = r.ReadColumns()
 	}
 	for _, name := range p.Reads() {
-		known := false
+		listed := false
 		for _, c := range columns {
-			known = known || c.Name == name
+			listed = listed || c.Name == name
 		}
-		if !known {
+		if !listed {
 			columns = append(columns, ReadColumn{"", name, "read by a mask"})
 		}
 	}
@@ -156,7 +156,7 @@ func RelativeTo(p Params) (field string, columns []string) {
 
 // Axis is the parameter of a mask that a map varies by default.
 type Axis struct {
-	Rank     int    // of several masks the one of least rank is varied, the first of these
+	Rank     int    // of several masks, the first of those with the least rank is varied
 	Field    string // of the mask
 	From, To Amount
 	Variance bool // in equal steps of the square, not of the parameter

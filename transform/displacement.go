@@ -8,41 +8,40 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Displacer says how far the masks of a chain are expected to move the values of
+// Displacer computes how far the masks of a chain are expected to move the values of
 // single records that a swap may exchange: E(x − y)² of each record over the draws
 // of masks and swaps, given the data. Duncan and Keller-McNulty (2000), section 6.2,
-// have it for two areas.
+// give it for two areas.
 //
-// A swap looks at keys and attribute alone. So whether record i is exchanged, and
-// with whom, is independent of what is moved; what lies at i is then a draw of the
-// other masks' law at another record's original value, and
+// A swap depends on keys and attribute alone. So whether record i is exchanged, and
+// with which record, is independent of the exchanged values. The released value of an
+// exchanged record i is a draw of the other masks' law at its partner's original value, so
 //
 //	E(x_i − y_i)² = (1 − p_i) E(x_i − y(x_i))² + Σ_j p_ij E(x_i − y(x_j))²
 //
 // with p_ij the probability of the exchange of i and j, p_i their sum. p_ij is that of
 // the pairing, which depends on the sizes of combinations; the sums over j follow
 // from sums of E y(x_j) and E y(x_j)² over each combination. Several swaps on one column
-// are taken one after another, each on the expectations that the one before it has
-// left.
+// are taken one after another, each from the expectations after the one before it.
 //
 // Apply may be called from many goroutines.
 type Displacer struct {
 	chain   *Chain
-	columns []displaced
+	columns []displacedColumn
 	swaps   []*displacingSwap
 	window  bool // whether a swap seeks partners within windows
 	draws   []*Chain
 	scratch sync.Pool
 }
 
-// displaced is a column whose values swaps move.
-type displaced struct {
+// displacedColumn is a column whose values swaps move.
+type displacedColumn struct {
 	name    string
 	index   int // in Block.Columns
 	swaps   []int
-	moments func(x float64) (shift, square float64) // of the masks that move nothing; nil: to be drawn
-	centre  float64                                 // what originals are taken from, for precision
-	centred bool                                    // by the survey, which leaves out what is unknown; else each window has a centre of its own
+	moments func(x float64) (shift, square float64) // of the masks other than swaps; nil: no closed form, they are simulated
+	centre  float64                                 // subtracted from original values, for precision
+	centred bool                                    // the survey has set centre (not if unknown); else each window has a centre of its own
 	unknown bool                                    // keys of a swap on it depend on draws
 }
 
@@ -70,7 +69,7 @@ func (c *Chain) Displacer() *Displacer {
 		if !col.Field.Numeric() {
 			continue
 		}
-		if info := d.displaced(col, at); len(info.swaps) > 0 {
+		if info := d.findSwaps(col, at); len(info.swaps) > 0 {
 			d.columns = append(d.columns, info)
 		}
 	}
@@ -78,7 +77,7 @@ func (c *Chain) Displacer() *Displacer {
 		return nil
 	}
 	d.layOut()
-	if slices.ContainsFunc(d.columns, func(col displaced) bool { return col.moments == nil }) {
+	if slices.ContainsFunc(d.columns, func(col displacedColumn) bool { return col.moments == nil }) {
 		setup := c.setup
 		setup.Identity = nil
 		for b := range batches {
@@ -92,17 +91,17 @@ func (c *Chain) Displacer() *Displacer {
 	return d
 }
 
-// displaced finds the swaps that move a column, and adds those to d that are not there
-// yet; at says where a mask's is.
-func (d *Displacer) displaced(col *column, at map[int]int) displaced {
-	c, info := d.chain, displaced{name: col.Name, index: col.Index}
+// findSwaps finds the swaps that move a column, and adds to d those that are not there yet; at
+// gives the index in d.swaps of a mask's swap.
+func (d *Displacer) findSwaps(col *column, at map[int]int) displacedColumn {
+	c, info := d.chain, displacedColumn{name: col.Name, index: col.Index}
 	for i, m := range c.masks {
 		if !slices.Contains(m.Params.Masks(), col.Name) {
 			continue
 		}
 		e, ok := m.Params.(exchanging)
 		if !ok {
-			// What a mask that does not say how it moves values does to them is left out.
+			// A mask that does not declare how it moves values is ignored.
 			info.unknown = info.unknown || MixesRecords(m.Params) && !Computes(m.Params)
 			continue
 		}
@@ -125,8 +124,8 @@ func (d *Displacer) displaced(col *column, at map[int]int) displaced {
 	return info
 }
 
-// layOut gives the sums of swaps of scope dataset their places: a column has one
-// where all in front of the swap is exact.
+// layOut assigns the sums of swaps of scope dataset their places: a column has one place if
+// the expectations before the swap are exact, else one for each batch.
 func (d *Displacer) layOut() {
 	for k, s := range d.swaps {
 		s.first = -1
@@ -149,7 +148,7 @@ func (d *Displacer) layOut() {
 }
 
 // drawsFrom is the number of the first replicate that a Displacer draws if there is no closed
-// form. Those of an assessment have lower numbers.
+// form. The replicates of an assessment have lower numbers.
 const drawsFrom = 1 << 30
 
 func (c *Chain) displacing(e exchangeRule) *displacingSwap {
@@ -182,12 +181,12 @@ func (d *Displacer) Approximate() []int {
 	return list
 }
 
-// Independent reports whether what Apply and ApplyTo say of a record in a column (an index in
-// Block.Columns) is the same to the last bit whatever records stand or are wanted beside it: one swap
-// over the whole data moves it, of whose pairings all are simulated, and the law of the other masks is
-// known.
+// Independent reports whether the result of Apply and ApplyTo for a record in a column (an index in
+// Block.Columns) is the same to the last bit whatever other records are in the block or wanted: the
+// column is moved by one swap of scope dataset and policy random, the law of the other masks is
+// known, and no swap of the chain has scope window.
 func (d *Displacer) Independent(column int) bool {
-	i := slices.IndexFunc(d.columns, func(c displaced) bool { return c.index == column })
+	i := slices.IndexFunc(d.columns, func(c displacedColumn) bool { return c.index == column })
 	if i < 0 || d.window {
 		return false
 	}
@@ -227,7 +226,7 @@ func (d *Displacer) Apply(b *microdata.Block) error { return d.ApplyTo(b, nil) }
 func (d *Displacer) ApplyTo(b *microdata.Block, wanted func(i int) bool) error {
 	return d.run(b, func(w *displacing) error {
 		if w.wanted = wanted; d.window {
-			w.wanted = nil // whatever lies in a window may come to a record that is wanted
+			w.wanted = nil // any record of a window may be exchanged with a record that is wanted
 		}
 		return d.blocks(w, b, false)
 	})
@@ -245,8 +244,7 @@ func (d *Displacer) run(b *microdata.Block, f func(*displacing) error) error {
 	return f(w)
 }
 
-// draw draws what the masks that move nothing make of the block, where that has no
-// closed form.
+// draw simulates the masks other than swaps on the block, if their law has no closed form.
 func (d *Displacer) draw(w *displacing, b *microdata.Block) error {
 	if w.drawn == nil {
 		w.drawn = make([][][]float64, len(d.draws))
@@ -275,7 +273,7 @@ func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error
 	case d.window:
 		size = d.chain.setup.Window
 	case !survey:
-		size = batch / 4 // for each record much is held, and is to stay in the cache
+		size = batch / 4 // the memory for each record is large, and should stay in the cache
 	}
 	if !survey {
 		for i := range d.columns {
@@ -296,7 +294,7 @@ func (d *Displacer) blocks(w *displacing, b *microdata.Block, survey bool) error
 	return nil
 }
 
-// part is follow for each record that is wanted by itself, where few are.
+// part is follow; if only few records are wanted, it is called for each of them separately.
 func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, survey bool) error {
 	if w.wanted == nil {
 		return d.follow(w, b, i, from, n, survey)
@@ -312,7 +310,7 @@ func (d *Displacer) part(w *displacing, b *microdata.Block, i, from, n int, surv
 	}
 	to := &b.Columns[d.columns[i].index].Moved
 	for at := from; at < from+n; at++ {
-		tellNothing(to, at)
+		writeUnknown(to, at)
 	}
 	for _, r := range w.rows {
 		if err := d.follow(w, b, i, r, 1, survey); err != nil {
@@ -347,7 +345,7 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 					col.centre, col.centred = w.centre, true
 				}
 				s.take(w, i)
-				return nil // what a later swap finds is not known yet, and not needed
+				return nil // the values before a later swap are not known yet, and not needed
 			default:
 				if err := s.apply(w, i, d.window); err != nil {
 					return err
@@ -356,13 +354,13 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 		}
 	}
 	if !survey {
-		d.tell(w, b, i, from, n)
+		d.writeColumn(w, b, i, from, n)
 	}
 	return nil
 }
 
-// find fills w.grouping with the groups of a swap, those of the whole data where that
-// is its scope.
+// find fills w.grouping with the groups of a swap; with those of the whole data if its scope is
+// dataset.
 func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) error {
 	g := &w.grouping
 	if !s.dataset {
@@ -390,7 +388,7 @@ func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) er
 	return nil
 }
 
-// reader returns what finds the codes that the survey has given.
+// reader returns a grouping that finds the codes assigned by the survey.
 func (w *displacing) reader(s *displacingSwap) *grouping {
 	r := w.readers[s]
 	if r == nil {

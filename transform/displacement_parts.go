@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// MarshalSurvey returns the result of Survey so far, in place of EndSurvey. MergeSurvey of the
-// Displacer of another chain of the same masks, columns and key reads it. It holds values of
-// records and is as confidential as they are.
+// MarshalSurvey returns the result of Survey so far; it is called instead of EndSurvey.
+// MergeSurvey of the Displacer of another chain of the same masks, columns and key reads it. It
+// contains values of records and is as confidential as they are.
 func (d *Displacer) MarshalSurvey() []byte {
 	var p packer
 	for i := range d.columns {
@@ -24,8 +24,8 @@ func (d *Displacer) MarshalSurvey() []byte {
 }
 
 // MergeSurvey adds the survey of another Displacer (MarshalSurvey), as if Survey had seen its
-// records after those of this one. Sums are those of one survey up to rounding. records is how
-// many the other can have seen; one that says more is refused.
+// records after those of this one. Sums are those of one survey up to rounding. records is the
+// number of records that the other can have seen; a survey of more is an error.
 func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
 	u := unpacker{text: marshalled}
 	shift := make([]float64, len(d.columns))
@@ -40,15 +40,15 @@ func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
 	return u.ended()
 }
 
-// MarshalDecisions returns what EndSurvey has decided for the records of a marshalled survey
-// that MergeSurvey has taken in. UseDecisions of another Displacer reads it. It holds values
+// MarshalDecisions returns the results of EndSurvey for the records of a marshalled survey
+// that MergeSurvey has merged. UseDecisions of another Displacer reads it. It contains values
 // of records.
 func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
 	u := unpacker{text: marshalled}
 	var p packer
 	for i := range d.columns {
 		d.columns[i].packCentre(&p)
-		(&displaced{}).mergeCentre(&u) // read, and let go of
+		(&displacedColumn{}).mergeCentre(&u) // read and ignored
 	}
 	for _, s := range d.ofDataset() {
 		s.packDecided(&p, &u)
@@ -56,8 +56,8 @@ func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
 	return p.text, u.ended()
 }
 
-// UseDecisions takes the decisions of another Displacer (MarshalDecisions), in place of Survey
-// and EndSurvey. Apply fails for records that were not in the survey.
+// UseDecisions takes the decisions of another Displacer (MarshalDecisions); it is called instead
+// of Survey and EndSurvey. Apply fails for records that were not in the survey.
 func (d *Displacer) UseDecisions(decided []byte) error {
 	u := unpacker{text: decided}
 	for i := range d.columns {
@@ -78,7 +78,7 @@ func (d *Displacer) ofDataset() (list []*displacingSwap) {
 	return list
 }
 
-// ended returns an error where what was read was damaged, or is not at its end.
+// ended returns an error if the text read was damaged, or has not been read to its end.
 func (u *unpacker) ended() error {
 	if u.wrong || len(u.text) > 0 {
 		return errDamagedSurvey
@@ -86,7 +86,7 @@ func (u *unpacker) ended() error {
 	return nil
 }
 
-func (c *displaced) packCentre(p *packer) {
+func (c *displacedColumn) packCentre(p *packer) {
 	if !c.centred {
 		p.number(0)
 		return
@@ -95,9 +95,9 @@ func (c *displaced) packCentre(p *packer) {
 	p.word(math.Float64bits(c.centre))
 }
 
-// mergeCentre takes a centre over if there is none yet, and returns by how much the one that
-// it reads is greater than the present one.
-func (c *displaced) mergeCentre(u *unpacker) float64 {
+// mergeCentre reads a centre. It takes it over if there is none yet, and returns by how much it
+// is greater than the present one.
+func (c *displacedColumn) mergeCentre(u *unpacker) float64 {
 	if !u.mark() {
 		return 0
 	}
@@ -108,7 +108,7 @@ func (c *displaced) mergeCentre(u *unpacker) float64 {
 	return centre - c.centre
 }
 
-// pack writes a combination; 0 is one of rejected records alone.
+// pack writes a combination; 0 is written for one that has rejected records only.
 func (c *displacedCombo) pack(p *packer) {
 	if c.sums == nil {
 		p.number(0)
@@ -135,8 +135,8 @@ func (u *unpacker) moment() (m moment) {
 	return m
 }
 
-// unpackCombo reads combination k; there is false of one of rejected records alone. Its group
-// is that here.
+// unpackCombo reads combination k; there is false if it has rejected records only. The group
+// of c is its code in the grouping of s.
 func (s *displacingSwap) unpackCombo(u *unpacker, codes *mergedCodes, k int) (c displacedCombo, there bool) {
 	if !u.mark() {
 		return c, false
@@ -158,8 +158,8 @@ func (s *displacingSwap) unpackCombo(u *unpacker, codes *mergedCodes, k int) (c 
 	return c, !u.wrong
 }
 
-// unpackCodes reads a grouping into that of s, and of how many of its combinations something
-// follows.
+// unpackCodes merges a grouping into that of s, and reads the number of combinations for which
+// data follow: combo of the result has that length.
 func (s *displacingSwap) unpackCodes(u *unpacker) (codes mergedCodes) {
 	codes = s.grouping.merge(u, len(s.keys))
 	n := u.count(1)
@@ -171,7 +171,7 @@ func (s *displacingSwap) unpackCodes(u *unpacker) (codes mergedCodes) {
 	return codes
 }
 
-// mergeSurvey takes in the survey of a part of so many records as t has.
+// mergeSurvey merges the survey of a part; t limits the number of its records.
 func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64, t territory) error {
 	codes := s.unpackCodes(u)
 	for k, code := range codes.combo {
@@ -203,12 +203,12 @@ func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64, t territory) 
 	return nil
 }
 
-// from is a moment as it is from a centre that lies so much below.
+// from converts a moment to a centre that is lower by by.
 func (m moment) from(by float64) moment {
 	return moment{m[0], m[1] + by*m[0], m[2] + 2*by*m[1] + by*by*m[0]}
 }
 
-// packDecided writes the codes of a survey as it has them, and the outcomes of its
+// packDecided copies the codes of a survey as they were read, and writes the outcomes of its
 // combinations.
 func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 	known, text := len(s.grouping.inAll()), u.text
@@ -216,7 +216,7 @@ func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 	p.text = append(p.text, text[:len(text)-len(u.text)]...)
 	n := u.count(1)
 	if n > len(codes.combo) || len(s.grouping.inAll()) != known {
-		u.fail() // a survey that was not merged
+		u.fail() // this survey was not merged
 		return
 	}
 	p.number(uint64(n))
@@ -226,7 +226,7 @@ func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 			continue
 		}
 		if int(code) >= len(s.combos) || s.combos[code].sums == nil {
-			u.fail() // nor was this
+			u.fail() // nor was this one
 			return
 		}
 		p.number(1)
@@ -240,7 +240,7 @@ func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 	}
 }
 
-// inAll are the words of keys with the attribute, one for each combination.
+// inAll returns one word for each combination of keys and attribute.
 func (g *grouping) inAll() []uint64 {
 	if len(g.pairs) == 0 {
 		return nil
@@ -248,7 +248,7 @@ func (g *grouping) inAll() []uint64 {
 	return g.pairs[len(g.pairs)-1].inOrder()
 }
 
-// pack writes an outcome: by batch, or nothing where there is nobody to exchange with.
+// pack writes an outcome, batch by batch; no batch if there is no possible partner.
 func (o *outcome) pack(p *packer) {
 	p.number(uint64(o.batches))
 	for k := range o.batches {
@@ -264,7 +264,7 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 	s.outcomeStart, s.outcomes = make([]uint32, len(codes.combo)*columns), []float64{}
 	for k, code := range codes.combo {
 		if int(code) != k {
-			u.fail() // one stands there twice
+			u.fail() // a combination occurs twice
 			return
 		}
 		if !u.mark() {

@@ -175,11 +175,11 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	if err := of().MergeSurvey(found, 29); !errors.Is(err, errOtherRecords) {
 		t.Errorf("of fewer records: %v", err)
 	}
-	told := of()
-	if err := told.UseDecisions(decided); err != nil {
+	decidedElsewhere := of()
+	if err := decidedElsewhere.UseDecisions(decided); err != nil {
 		t.Fatal(err)
 	}
-	if err := told.Apply(block(30, 60, columns...)); err == nil {
+	if err := decidedElsewhere.Apply(block(30, 60, columns...)); err == nil {
 		t.Error("records that were not surveyed have results")
 	}
 }

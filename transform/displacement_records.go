@@ -7,31 +7,31 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// displacing is the scratch of one call: what is expected to lie at the records of
-// one window.
+// displacing is the scratch space of one call: the expected values at the records of one
+// window.
 type displacing struct {
 	view     microdata.Block
-	drawn    [][][]float64 // [batch][column]: what the other masks made of the block
+	drawn    [][][]float64 // [batch][column]: the results of the other masks for the block
 	grouping grouping
 	readers  map[*displacingSwap]*grouping // of the codes of the whole data
 	matcher  matcher
 	here     []bool      // whether a record has a value
 	centre   float64     // of the column
 	from     []float64   // x − centre
-	batches  int         // how many of held and moved count: one as long as all is exact
+	batches  int         // number of batches used in held and moved: one as long as all is exact
 	held     [][]float64 // [batch][record]: probability that a record has kept its own value
-	moved    [][]moment  // [batch][record]: what else may lie there
-	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch where closed
+	moved    [][]moment  // [batch][record]: moments of the values of other records that may be there
+	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch if in closed form
 	outcomes []outcome   // of combinations of the whole data
 	wanted   func(i int) bool
-	rows     []int // that are wanted
+	rows     []int // of the wanted records
 	sizes    []int32
 	combos   []moment
 	class    []moment
 	records  []float64
 }
 
-// content is what may lie at record r, all in all.
+// content returns the moments of all values that may be at record r, its own among them.
 func (w *displacing) content(k, r int) moment {
 	m := w.moved[k][r]
 	if o := w.own[k%len(w.own)][r]; o[0] > 0 {
@@ -41,7 +41,7 @@ func (w *displacing) content(k, r int) moment {
 	return m
 }
 
-// split goes over from one batch to all, where something is not exact.
+// split goes from one batch to all batches, because a result is not exact.
 func (w *displacing) split() {
 	for k := w.batches; k < batches; k++ {
 		copy(w.held[k], w.held[0])
@@ -61,7 +61,7 @@ func (w *displacing) original(b *microdata.Block) *microdata.Block {
 	return v
 }
 
-// begin sets what lies at each record to its own value.
+// begin sets the value at each record to its own.
 func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 	col := &d.columns[i]
 	v := b.Columns[col.index].Original
@@ -101,8 +101,9 @@ func (w *displacing) attend(b *microdata.Block, v microdata.Vector, from, n int)
 	}
 }
 
-// middle is the median of some values. Squares of deviations from it are near to the variance,
-// so that their differences are exact enough. It depends only on the records that take part.
+// middle returns the median of some of the values. Squared deviations from it are of the size
+// of the variance, so that their differences are exact enough. It depends only on the records
+// that take part.
 func (w *displacing) middle(x []float64) float64 {
 	const most = 63
 	some := make([]float64, 0, 2*most)
@@ -129,8 +130,8 @@ func (w *displacing) middle(x []float64) float64 {
 	return some[len(some)/2]
 }
 
-// tell writes what was found of a column to the block.
-func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
+// writeColumn writes the results for a column to the block.
+func (d *Displacer) writeColumn(w *displacing, b *microdata.Block, i, from, n int) {
 	col := &b.Columns[d.columns[i].index]
 	if w.batches > 1 && col.Moved.Deviations == nil {
 		col.Deviate(batches)
@@ -139,7 +140,7 @@ func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
 	for r := range n {
 		at := from + r
 		if !w.here[r] {
-			tellNothing(to, at)
+			writeUnknown(to, at)
 			continue
 		}
 		var h, own [batches]float64
@@ -147,14 +148,15 @@ func (d *Displacer) tell(w *displacing, b *microdata.Block, i, from, n int) {
 		for k := range w.batches {
 			h[k], m[k], own[k] = w.held[k][r], w.moved[k][r], w.own[k%len(w.own)][r][2]
 		}
-		tellRecord(to, at, w.from[r], w.batches, &h, &m, &own)
+		writeRecord(to, at, w.from[r], w.batches, &h, &m, &own)
 	}
 }
 
-// tellRecord writes what was found of the record at a place: of its own value u, taken from the
-// centre, the probabilities h that it has kept it, what else may lie there, and the squares of
-// what the other masks do to its own value, in each of count batches.
-func tellRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]float64, m *[batches]moment, own *[batches]float64) {
+// writeRecord writes the result for the record at a place. u is its own value minus the centre.
+// For each of count batches, h is the probability that the record has kept its value, m the
+// moments of the other values that may be there, and own the expected squared change of its own
+// value by the other masks.
+func writeRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]float64, m *[batches]moment, own *[batches]float64) {
 	f := 1 / float64(count)
 	var weight, held, square, squares, total float64
 	var each [batches]float64
@@ -205,21 +207,20 @@ func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *
 	if count > 1 && to.Deviations == nil {
 		c.Deviate(batches)
 	}
-	w.tellOutcomes(s, to, i, from, count, func(x float64) (u, square float64) {
+	w.writeOutcomes(s, to, i, from, count, func(x float64) (u, square float64) {
 		_, square = col.moments(x)
 		return x - col.centre, square
 	}, v.Values[from:from+n])
 	return nil
 }
 
-// tellNothing writes of the record at a place that nothing is known of a column.
-func tellNothing(to *microdata.Moved, at int) {
+// writeUnknown writes that there is no result for the record at a place.
+func writeUnknown(to *microdata.Moved, at int) {
 	to.Weight[at], to.Total[at] = 0, 0
 	to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
 }
 
-// sized returns lists of n records, as many as count; of what is in them nothing is
-// known.
+// sized returns count lists of n records with undefined content.
 func sized[T any](lists [][]T, count, n int) [][]T {
 	lists = slices.Grow(lists[:0], count)[:count]
 	for k := range lists {

@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// displacingSwap is what is known of one swap.
+// displacingSwap describes one swap.
 type displacingSwap struct {
 	keys    []int
 	dataset bool
@@ -20,8 +20,8 @@ type displacingSwap struct {
 	// Of a swap of scope dataset, from the survey:
 	grouping grouping
 	combos   []displacedCombo
-	groups   []*displacedGroup // by group; nil where there is nobody to exchange with
-	first    int               // the column with which a record is counted
+	groups   []*displacedGroup // by group; nil if it has no possible partners
+	first    int               // the column in whose survey records are counted
 	at       []int             // by column of the Displacer: its first place in sums; −1: not of this swap
 	batches  []int             // and how many places it has
 	width    int
@@ -46,11 +46,11 @@ type displacedGroup struct {
 	sums    []moment  // over the records of a class: [column and batch × class]
 }
 
-// exchanged returns the probability that a record of a combination is exchanged, and what it
-// then receives: the sums over its partners.
+// exchangeOutcome returns the probability that a record of a combination is exchanged, and the moments
+// of the values that it receives: sums over its possible partners, by their probabilities.
 //
 // sums and records are those of the group's classes, own those of the combination.
-func exchanged(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64, receives moment) {
+func exchangeOutcome(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64, receives moment) {
 	for t, rate := range rates[class*len(records) : (class+1)*len(records)] {
 		if rate == 0 {
 			continue
@@ -69,12 +69,12 @@ func exchanged(rates []float64, class int, records []float64, sums []moment, siz
 		}
 		p = 1
 	}
-	// Nothing is left of the difference of equal sums but rounding.
+	// The difference of equal sums may be a small number other than 0, because of rounding.
 	receives[0] = max(0, min(receives[0], p))
 	return p, receives
 }
 
-// settle lets record r of a batch be exchanged.
+// settle applies an exchange with probability p to record r of batch k.
 func (w *displacing) settle(k, r int, p float64, receives moment) {
 	w.held[k][r] *= 1 - p
 	m := &w.moved[k][r]
@@ -84,7 +84,7 @@ func (w *displacing) settle(k, r int, p float64, receives moment) {
 	m.add(receives, 1)
 }
 
-// window lets the records that w.grouping describes be exchanged among themselves.
+// window applies the swap to the records of one window, which w.grouping describes.
 func (s *displacingSwap) window(w *displacing) {
 	m, g := &w.matcher, &w.grouping
 	m.sort(g.group, g.combo)
@@ -108,8 +108,7 @@ func (s *displacingSwap) window(w *displacing) {
 	}
 }
 
-// group is window for one group, the members of which start at a place of the
-// matcher, and one batch.
+// group is window for one batch and one group, whose members start at start in the matcher.
 func (w *displacing) group(k int, pairing *pairing, start int32) {
 	m := &w.matcher
 	classes := len(pairing.sizes)
@@ -132,7 +131,7 @@ func (w *displacing) group(k int, pairing *pairing, start int32) {
 	}
 	at = start
 	for i, size := range w.sizes {
-		p, receives := exchanged(pairing.rate(k), pairing.class(size), w.records, w.class, size, w.combos[i])
+		p, receives := exchangeOutcome(pairing.rate(k), pairing.class(size), w.records, w.class, size, w.combos[i])
 		for _, r := range m.members[at : at+size] {
 			w.settle(k, int(r), p, receives)
 		}
@@ -140,22 +139,22 @@ func (w *displacing) group(k int, pairing *pairing, start int32) {
 	}
 }
 
-// take adds records of the survey, with what may lie there, to their combinations.
+// take adds records of the survey, with the values that may be at them, to their combinations.
 func (s *displacingSwap) take(w *displacing, column int) {
 	g := &w.grouping
 	for r, group := range g.group {
 		if group < 0 {
 			continue
 		}
-		c := s.counted(int(g.combo[r]), group, column)
+		c := s.countRecord(int(g.combo[r]), group, column)
 		for k := range s.batches[column] {
 			c.sums[s.at[column]+k].add(w.content(k%w.batches, r), 1)
 		}
 	}
 }
 
-// counted is the combination of a code, of which one record more was seen in a column.
-func (s *displacingSwap) counted(code int, group int32, column int) *displacedCombo {
+// countRecord returns the combination of a code, after counting one more record of it.
+func (s *displacingSwap) countRecord(code int, group int32, column int) *displacedCombo {
 	for len(s.combos) <= code {
 		s.combos = append(s.combos, displacedCombo{})
 	}
@@ -169,8 +168,8 @@ func (s *displacingSwap) counted(code int, group int32, column int) *displacedCo
 	return c
 }
 
-// count is follow of the survey where what the other masks do to a column is known, and the first
-// swap on it is one over the whole data.
+// count is follow in the survey if the law of the other masks on a column is known and the first
+// swap on it has scope dataset.
 func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *displacingSwap) error {
 	col := &d.columns[i]
 	v := b.Columns[col.index].Original
@@ -185,7 +184,7 @@ func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *
 		if group < 0 {
 			continue
 		}
-		c := s.counted(int(g.combo[r]), group, i)
+		c := s.countRecord(int(g.combo[r]), group, i)
 		if !w.here[r] {
 			continue
 		}
@@ -279,20 +278,19 @@ func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 	return nil
 }
 
-// outcome is what exchanged returns for a combination, by batch; of no batches where there is
-// nobody to exchange with.
+// outcome is the result of exchangeOutcome for a combination, by batch. It has no batches if there is
+// no possible partner.
 type outcome struct {
 	swap     *displacingSwap
 	column   int
 	code     int
-	batches  int              // that differ
+	batches  int              // number of batches with different results; 0 if there is no partner
 	p, stays [batches]float64 // stays is 1 − p
 	receives [batches]moment
-	told     [2]told // of one batch, and of all
+	factors  [2]outcomeFactors // of one batch, and of all
 }
 
-// keptOutcomes is how many outcomes a worker remembers: they are the same for all
-// blocks.
+// keptOutcomes is the number of outcomes that a worker caches. They are the same for all blocks.
 const keptOutcomes = 1 << 13
 
 func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
@@ -307,7 +305,7 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 	for k, p := range o.p {
 		o.stays[k] = 1 - p
 	}
-	o.tell()
+	o.setFactors()
 	return o
 }
 
@@ -320,7 +318,7 @@ func (w *displacing) outcomeOf(s *displacingSwap, column, r int) (*outcome, erro
 	return w.outcome(s, column, code), nil
 }
 
-// outcome works out, after the survey, what becomes of the records of a combination.
+// outcome computes, after the survey, the outcome for the records of a combination.
 func (s *displacingSwap) outcome(column, code int) outcome {
 	if s.outcomeStart != nil {
 		return s.decidedOutcome(column, code)
@@ -339,7 +337,7 @@ func (s *displacingSwap) outcome(column, code int) outcome {
 			continue
 		}
 		at := s.at[column] + k%s.batches[column]
-		o.p[k], o.receives[k] = exchanged(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+		o.p[k], o.receives[k] = exchangeOutcome(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
 	}
 	return o
 }

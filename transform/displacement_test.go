@@ -381,7 +381,7 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 							return err
 						}
 						several += w.batches
-						d.tell(w, b, 0, 0, b.N)
+						d.writeColumn(w, b, 0, 0, b.N)
 						return nil
 					},
 				} {

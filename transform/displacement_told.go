@@ -2,21 +2,21 @@ package transform
 
 import "github.com/sdlfilter/sdlfilter/microdata"
 
-// told is the part of what tellRecord writes that is the same for all records of an outcome, for one
-// number of batches.
-type told struct{ weight, stay, square float64 } // square is weight²
+// outcomeFactors is the part of the result of writeRecord that is the same for all records of an
+// outcome, for one number of batches.
+type outcomeFactors struct{ weight, stay, square float64 } // square is weight²
 
-// untold is the outcome of a record that keeps its value.
-var untold = func() (o outcome) {
+// keepsValue is the outcome of a record that keeps its value.
+var keepsValue = func() (o outcome) {
 	for k := range o.stays {
 		o.stays[k] = 1
 	}
-	o.tell()
+	o.setFactors()
 	return o
 }()
 
-// tell works out what is told of all records of an outcome, for one batch and for all.
-func (o *outcome) tell() {
+// setFactors computes the factors of an outcome, for one batch and for all batches.
+func (o *outcome) setFactors() {
 	for i, count := range []int{1, batches} {
 		f := 1 / float64(count)
 		var weight, held float64
@@ -25,14 +25,14 @@ func (o *outcome) tell() {
 			held += o.stays[k]
 		}
 		weight, held = weight*f, held*f
-		o.told[i] = told{weight, held / weight, weight * weight}
+		o.factors[i] = outcomeFactors{weight, held / weight, weight * weight}
 	}
 }
 
-// tellOutcomes is tellRecord for the records with these values of a column, the first of which stands at a
-// place, by their combinations: about gives a value's distance from the centre, and what the other
-// masks do to it. outcomeOf must have been asked for each of them.
-func (w *displacing) tellOutcomes(s *displacingSwap, to *microdata.Moved, column, from, count int, about func(x float64) (u, own float64), values []float64) {
+// writeOutcomes is writeRecord for consecutive records with the given values of a column, from
+// place from on, by their combinations. about returns a value minus the centre, and its expected
+// squared change by the other masks. outcomeOf must have been called for each of the records.
+func (w *displacing) writeOutcomes(s *displacingSwap, to *microdata.Moved, column, from, count int, about func(x float64) (u, own float64), values []float64) {
 	end := from + len(values)
 	weights, totals, stays := to.Weight[from:end], to.Total[from:end], to.Stay[from:end]
 	squares, noises := to.Square[from:end], to.Noise[from:end]
@@ -43,10 +43,10 @@ func (w *displacing) tellOutcomes(s *displacingSwap, to *microdata.Moved, column
 	here, groups, codes := w.here[:len(values)], w.grouping.group[:len(values)], w.grouping.combo[:len(values)]
 	for r, x := range values {
 		if !here[r] {
-			tellNothing(to, from+r)
+			writeUnknown(to, from+r)
 			continue
 		}
-		o := &untold
+		o := &keepsValue
 		if groups[r] >= 0 {
 			if found := w.outcome(s, column, int(codes[r])); found.batches > 0 {
 				o = found
@@ -54,7 +54,7 @@ func (w *displacing) tellOutcomes(s *displacingSwap, to *microdata.Moved, column
 		}
 		u, own := about(x)
 		if count == 1 {
-			m, t := &o.receives[0], &o.told[0]
+			m, t := &o.receives[0], &o.factors[0]
 			away := max(0, u*u*m[0]-2*u*m[1]+m[2])
 			weights[r], totals[r] = t.weight, o.stays[0]*own+away
 			stays[r], squares[r], noises[r] = t.stay, away/t.weight, 0
@@ -72,7 +72,7 @@ func (w *displacing) tellOutcomes(s *displacingSwap, to *microdata.Moved, column
 		}
 		const f = 1 / float64(batches)
 		square, sum, total = square*f, sum*f, total*f
-		t := &o.told[1]
+		t := &o.factors[1]
 		weights[r], totals[r] = t.weight, total
 		stays[r], squares[r] = t.stay, square/t.weight
 		noises[r] = max(0, sum-square*square) / (batches - 1) / t.square

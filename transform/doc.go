@@ -10,12 +10,12 @@
 //   - A draw is a pure function of key, label of the mask, what was done to the column,
 //     identity of the record and value (naming.go, package keystream), so blocks,
 //     workers and their order do not matter. A swap draws from the streams "order",
-//     "partner" and "coin" of its label. Draws of replicates, which do not leave, belong
-//     to label, column, replicate and place alone.
-//   - Arithmetic results are taken from the column's grid (grid.go), products are
-//     wrapped in float64() so that no fused multiply-add decides a bit, and the
-//     chain's last step fits them to the column's type (column.go): what is in
-//     Released is what any sink writes. A swap changes no bit of a value.
+//     "partner" and "coin" of its label. Draws of replicates, which are not released,
+//     depend on label, column, replicate and place alone.
+//   - Arithmetic results are multiples of the column's grid (grid.go), products are
+//     wrapped in float64() so that no fused multiply-add changes a bit, and the
+//     chain's last step fits them to the column's type (column.go): every sink
+//     writes what is in Released. A swap changes no bit of a value.
 //   - A null stays null and counts for nothing. Records that cannot be masked are
 //     rejected before the first mask and take no part in swaps.
 //   - Errors and rejects name columns and places, never a value.

@@ -20,7 +20,7 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 			stream int
 			place  int64
 		}
-		var g gathered
+		var g gatheredData
 		want, last := map[key]int{}, map[string]int64{}
 		for range 1 + rng.IntN(8) {
 			scope, stream, n := string("ab"[rng.IntN(2)]), rng.IntN(2), 1+rng.IntN(3)
@@ -59,7 +59,7 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 			}
 		}
 	}
-	var g gathered
+	var g gatheredData
 	for i, first := range []int64{5, 8, 11, 15} {
 		b := new(microdata.Block)
 		b.Reset(0, first, 3, 0)

@@ -7,8 +7,8 @@ import (
 )
 
 // grid is the set of numbers that a mask's results are taken from: the
-// multiples of 1/mult, docs/methods.md, section 1. The float64 nearest to x + ε gives x away
-// in its low bits (Mironov 2012); the sum of two integers k_x + k_ε does not,
+// multiples of 1/mult, docs/methods.md, section 1. The low bits of the float64 nearest to x + ε
+// disclose x (Mironov 2012); the sum of two integers k_x + k_ε does not,
 // since every integer is attainable from every x. A number is held as the
 // integer k, exact below 2^53, and becomes a float64 in one division, so that
 // it is the float64 nearest to the decimal and prints as short as that.
@@ -69,7 +69,7 @@ const (
 	fast  = 1 << 51
 )
 
-// finite moves what has left the range of a float64 back to its edge.
+// finite replaces ±Inf by the greatest or least finite float64.
 func finite(y float64) float64 {
 	switch {
 	case y > math.MaxFloat64:

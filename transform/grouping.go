@@ -37,7 +37,7 @@ func (g *grouping) reader() *grouping {
 		r.columns[i].words.closed = true
 	}
 	for i := range r.pairs {
-		r.pairs[i].closed, r.pairs[i].pairs = true, nil // what it remembers is its own
+		r.pairs[i].closed, r.pairs[i].pairs = true, nil // each reader has a cache of its own
 	}
 	return r
 }
@@ -51,7 +51,7 @@ func (g *grouping) reset() {
 	}
 }
 
-// widen makes it one of so many columns.
+// widen prepares it for a number of columns.
 func (g *grouping) widen(columns int) {
 	if len(g.columns) < columns {
 		g.columns = append(g.columns, make([]coder, columns-len(g.columns))...)
@@ -88,7 +88,7 @@ func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
 	return nil
 }
 
-// exclude gives rejected records group −1: they are not released and take no part.
+// exclude gives rejected records group −1: they are not released and are not exchanged.
 func (g *grouping) exclude(b *microdata.Block, from int) {
 	if b.Whole() {
 		return
@@ -102,7 +102,7 @@ func (g *grouping) exclude(b *microdata.Block, from int) {
 
 // coder codes the values of one column: null is 0, values are 1, 2, …
 type coder struct {
-	closed bool             // to values that it does not know: they are −1
+	closed bool             // no new values are added: those that it does not know get code −1
 	words  wordTable        // values of up to 8 bytes
 	texts  map[string]int32 // longer ones and those of variable length
 	seen   []int32          // code of each entry of the current dictionary, -1 where it is not known
@@ -141,7 +141,7 @@ func (c *coder) text(v []byte) int32 {
 	return c.short(text, v)
 }
 
-// short is text of up to 7 bytes, which stand in a word below their number.
+// short codes a text of up to 7 bytes, given as a word of these bytes and their number.
 func (c *coder) short(text uint64, v []byte) int32 {
 	slot := &c.recent[text*0x9e3779b97f4a7c15>>58]
 	if slot.code == 0 || slot.text != text {
@@ -150,8 +150,8 @@ func (c *coder) short(text uint64, v []byte) int32 {
 	return slot.code
 }
 
-// texts32 codes texts that lie one behind the other, the i-th between two offsets. Eight bytes are read
-// at a time where there are as many.
+// texts32 codes consecutive texts, the i-th of which is text[offsets[i]:offsets[i+1]]. Eight bytes
+// are read at a time if there are as many.
 func (c *coder) texts32(dst []int32, offsets []int32, text []byte) {
 	offsets = offsets[:len(dst)+1]
 	for i := range dst {
@@ -254,7 +254,7 @@ func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
 	return nil
 }
 
-// codeDictionary looks each entry of the dictionary up once, when first met.
+// codeDictionary looks up each entry of the dictionary once, when it first occurs.
 func (c *coder) codeDictionary(dst []int32, a *array.Dictionary, from int) error {
 	entries := a.Dictionary()
 	if cap(c.seen) < entries.Len() {
@@ -290,7 +290,7 @@ type wordTable struct {
 
 	pairs *[small * small]int32 // codes + 1 of pairs of small codes; 0 where not known
 
-	closed bool // to words that it does not hold: they are −1
+	closed bool // no new words are added: those that it does not hold get code −1
 }
 
 func (t *wordTable) reset() {
@@ -301,8 +301,8 @@ func (t *wordTable) reset() {
 	t.n = 0
 }
 
-// slotOf spreads words over the slots; runs of consecutive numbers and floats
-// with many trailing zero bits are what keys look like.
+// slotOf spreads words over the slots. Typical keys are runs of consecutive numbers, and
+// floats with many trailing zero bits.
 func (t *wordTable) slotOf(w uint64) int {
 	w ^= w >> 32
 	return int(w * 0x9e3779b97f4a7c15 >> t.shift)
@@ -329,7 +329,7 @@ func (t *wordTable) code(w uint64) int32 {
 
 const (
 	small     = 64      // codes below it are looked up in an array with one another
-	manyPairs = 1 << 10 // of fewer records to be coded at a time the array is not worth its clearing
+	manyPairs = 1 << 10 // for fewer records at a time, clearing the array takes longer than it saves
 )
 
 // combine replaces codes by those of their pairs with others. Pairs of small codes are remembered in an

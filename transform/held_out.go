@@ -7,21 +7,23 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// holdingOut is a mask that learns from the records, and may leave some out of that.
+// holdingOut is a mask that fits models to the records, and may leave some records out of the
+// fit.
 type holdingOut interface {
-	// heldOut is the share of the records that are left out, 0 where all are learnt from.
+	// heldOut returns the share of the records that are left out; 0 if models are fitted to all.
 	heldOut() float64
 	partlyCategorical
 }
 
-// HeldOut says of a column from which records its mask has learnt nothing: they were set aside
-// before its models were fitted, and what stands in their place is drawn from models of the
-// others. What is guessed of them is what the release tells of anybody; what is guessed better of the
-// others is what it tells of who is in it (Giomi, Boenisch, Wehmeyer & Tasnádi 2023).
+// HeldOut describes which records the models of a column's mask were not fitted to: they were
+// set aside before, and their released values are drawn from models of the other records. How
+// well their values can be guessed shows what the release discloses of anybody; how much better
+// those of the other records can be guessed shows what it discloses of the records that it was
+// made from (Giomi, Boenisch, Wehmeyer & Tasnádi 2023).
 type HeldOut struct {
 	Column     string
 	Categories bool    // its values are categories, as numbers or texts
-	Share      float64 // of the records, in the mean
+	Share      float64 // expected share of the records that are set aside
 	draw       *heldDraw
 }
 
@@ -32,8 +34,8 @@ func (h *HeldOut) Of(scope string, stream int, place int64) bool {
 	return u[0] < h.Share
 }
 
-// HeldOut returns the columns that masks synthesise from a part of the records, in the order of
-// the masks.
+// HeldOut returns the columns whose masks fit models to a part of the records only, in the order
+// of the masks.
 func (c *Chain) HeldOut() (list []HeldOut) {
 	draw := newHeldDraw(c.setup.Key)
 	for _, m := range c.masks {
@@ -58,8 +60,9 @@ func HoldOut(masks []Spec) (columns []string) {
 	return columns
 }
 
-// heldDraw draws who is set aside: by the key and the record's place alone, so that masks, copies and
-// replicates have the same, and a smaller share is part of a greater one. It does not leave.
+// heldDraw draws which records are set aside. The draws depend on the key and the record's place
+// alone, so that masks, copies and replicates set the same records aside, and those of a smaller
+// share are among those of a greater one. The draws are not released.
 type heldDraw struct {
 	key     keystream.Key
 	streams map[string]*keystream.Stream // by scope
@@ -78,8 +81,8 @@ func (d *heldDraw) uniforms(dst []float64, scope string, r keystream.Records) {
 	s.Uniforms(dst, r)
 }
 
-// heldOut says which of the gathered records are set aside; nil: none.
-func (g *gathered) heldOut(key keystream.Key, share float64) []bool {
+// heldOut returns for each gathered record whether it is set aside; nil if none is.
+func (g *gatheredData) heldOut(key keystream.Key, share float64) []bool {
 	if share == 0 {
 		return nil
 	}
@@ -101,7 +104,7 @@ func (g *gathered) heldOut(key keystream.Key, share float64) []bool {
 	return held
 }
 
-// learntFrom are the records of rows that are not set aside.
+// learntFrom returns the records of rows that are not set aside.
 func learntFrom(rows []int32, held []bool) []int32 {
 	if held == nil {
 		return rows
@@ -109,7 +112,7 @@ func learntFrom(rows []int32, held []bool) []int32 {
 	return slices.DeleteFunc(slices.Clone(rows), func(r int32) bool { return held[r] })
 }
 
-// with is a sum of what was gathered and of who is set aside.
+// sumWith returns a digest of the sum of the gathered data and of which records are set aside.
 func sumWith(sum [sha256.Size]byte, held []bool) [sha256.Size]byte {
 	if held == nil {
 		return sum

@@ -107,7 +107,7 @@ func TestHeldOutIsADrawByPlace(t *testing.T) {
 // In a topic with gaps, records are set aside by their places, as without gaps.
 func TestHeldOutOfPlaces(t *testing.T) {
 	key := testSetup(t).Key
-	g := &gathered{n: 6, runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0}, {scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
+	g := &gatheredData{n: 6, runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0}, {scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
 	set := HeldOut{Share: 0.5, draw: newHeldDraw(key)}
 	held := g.heldOut(key, 0.5)
 	for i, place := range []int64{10, 11, 12, 20, 25, 31} {

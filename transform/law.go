@@ -15,21 +15,21 @@ import (
 // it, because the sum is normal.
 type Law struct {
 	column *column
-	first  *Law      // the draw in front of this one, and what follows on it; nil where this is the first
-	sum    *Law      // both draws as one normal sum, which holds where the tiers do not matter; may be nil
-	sides  []float64 // of two draws: the bounds of the tiers, half a step above what the first leaves at most there
-	scales []float64 // and the scale of the second below the first of them, and above each
-	before []level   // masks in front of the draw
+	first  *Law      // the draw before this one, and the masks after it; nil if this is the first
+	sum    *Law      // both draws as one normal sum, which is exact where the tiers do not matter; may be nil
+	sides  []float64 // of two draws: bounds of the second draw's tiers, half a step of the first above its greatest result below each
+	scales []float64 // scale of the second draw below the first of these bounds, and above each
+	before []level   // masks before the draw
 	random []spread
-	after  []level // masks behind it, the column's type last
+	after  []level // masks after the draw, the column's type last
 	coarse float64 // greatest step of after, 0 where none rounds
 	low    float64 // least and greatest value that after lets through
 	high   float64
 }
 
-// lawful is a step that says what it does to a column by itself, independently of the
-// other records and columns. What a step does not say is not known, and a chain
-// with such a step on a column has no law there.
+// lawful is a step that declares what it does to a column, independently of the other
+// records and columns. A chain that has a step without this declaration on a column has no
+// law there.
 type lawful interface {
 	// law returns what the step does to a column that it touches: nothing, level
 	// maps, or one draw.
@@ -45,8 +45,7 @@ type stage struct {
 // level is a nondecreasing map of a value: a clip or a rounding.
 type level struct {
 	apply func(v float64) float64
-	// upTo returns the greatest v of which the image is at most t; −Inf where there is
-	// none.
+	// upTo returns the greatest v whose image is at most t; −Inf if there is none.
 	upTo func(t float64) float64
 	step float64 // of what it rounds to, 0 where it does not round
 }
@@ -79,17 +78,17 @@ func (c *Chain) Law(name string) (*Law, bool) {
 		if !slices.Contains(c.masks[k].Params.Masks(), name) {
 			continue
 		}
-		known, ok := s.(lawful)
+		declares, ok := s.(lawful)
 		if !ok {
 			return nil, false
 		}
-		for _, st := range known.law(name) {
+		for _, st := range declares.law(name) {
 			switch {
 			case st.level != nil && len(l.random) == 0:
 				l.before = append(l.before, *st.level)
 			case st.level != nil:
 				l.after = append(l.after, *st.level)
-			case st.spread.grid == (grid{}): // nothing moves
+			case st.spread.grid == (grid{}): // nothing changes
 			case len(l.random) == 0 || l.first == nil && len(l.after) == 0 && l.adds(*st.spread):
 				l.random = append(l.random, *st.spread)
 			default:
@@ -106,7 +105,7 @@ func (c *Chain) Law(name string) (*Law, bool) {
 	return l, true
 }
 
-// settle finds what follows from the masks behind the draw, when they are all known.
+// settle computes coarse, low and high from the masks after the draw, when all are known.
 func (l *Law) settle() {
 	for _, f := range l.after {
 		l.coarse = max(l.coarse, f.step)
@@ -123,7 +122,7 @@ func (l *Law) settle() {
 	}
 }
 
-// adds reports whether a draw adds a normal variable of one scale to a normal sum.
+// adds reports whether s adds a normal variable of constant scale to a normal sum.
 func (l *Law) adds(s spread) bool {
 	free := func(s spread) bool {
 		return s.draw == normal && math.IsInf(s.lower, -1) && math.IsInf(s.upper, 1)
@@ -131,7 +130,7 @@ func (l *Law) adds(s spread) bool {
 	return free(s) && len(s.above) == 0 && s.phi == 0 && free(l.random[len(l.random)-1])
 }
 
-// typed is what becomes of a value in the column's type, as fit does it.
+// typed returns what fit does to a value: the conversion to the column's type.
 func (c *column) typed() []level {
 	var list []level
 	if !c.refit {
@@ -180,7 +179,7 @@ func clipping(lo, hi float64) level {
 	}
 }
 
-// last applies the masks behind the draw.
+// last applies the masks after the draw.
 func (l *Law) last(v float64) float64 {
 	for i := range l.after {
 		v = l.after[i].apply(v)
@@ -191,11 +190,11 @@ func (l *Law) last(v float64) float64 {
 	return v
 }
 
-// about is the draw at one value: y is what the later masks make of v plus h times the integer
-// nearest to s·z/h, z standard, given that this is in [lower, upper].
+// about is the draw at one value: y is the result of the later masks for v plus h times the
+// integer nearest to s·z/h, z standard, given that this is in [lower, upper].
 type about struct {
 	v, s, h      float64
-	on           float64 // a value of the grid: v, unless a draw in front of this one is integrated over
+	on           float64 // a value of the grid: v, unless a draw before this one is integrated over
 	draw         draw
 	lower, upper float64
 }
@@ -218,8 +217,8 @@ func (l *Law) about(x float64) about {
 		case a.h == 0:
 			a.s, a.draw, a.lower, a.upper = s, r.draw, r.lower, r.upper
 		default:
-			// Each of the two was rounded: the variance that rounding left them, less
-			// what it adds to their sum.
+			// Each of the two draws was rounded: their variances with rounding, less the
+			// variance that rounding their sum adds.
 			a.s = math.Sqrt(max(0, rounded(normal, a.s, a.h)+rounded(normal, s, h)-h*h/12))
 		}
 		a.h = max(a.h, h)
@@ -228,7 +227,7 @@ func (l *Law) about(x float64) about {
 	return a
 }
 
-// step is that of the draw's grid, or the distance of a value from the next one where that is
+// step returns the step of the draw's grid, or the distance of v from the next number if that is
 // greater.
 func (r *spread) step(l *Law, v float64) float64 {
 	step := 1 / r.grid.mult
@@ -239,7 +238,7 @@ func (r *spread) step(l *Law, v float64) float64 {
 	return max(step, l.unit(v))
 }
 
-// unit is the distance of a value from the next one that its type can hold.
+// unit returns the distance of v from the next number that the column's type can hold.
 func (l *Law) unit(v float64) float64 {
 	v = min(math.Abs(v), math.MaxFloat64/4)
 	if l.column.float32 {
@@ -291,7 +290,7 @@ func (l *Law) free(a about) bool {
 	return math.IsInf(a.lower, -1) && math.IsInf(a.upper, 1) && l.between(a)
 }
 
-// smoothly returns the moments where rounding adds but the variance of the step.
+// smoothly returns the moments if rounding adds only the variance of the step.
 func (l *Law) smoothly(x float64, a about, z, step float64) (shift, square float64) {
 	c := a.v - x
 	if l.free(a) && step == a.h {
@@ -320,14 +319,14 @@ func (l *Law) smoothly(x float64, a about, z, step float64) (shift, square float
 	return shift, square
 }
 
-// between reports whether the masks behind the draw clip nothing of it.
+// between reports whether the masks after the draw clip none of its values.
 func (l *Law) between(a about) bool {
 	r := a.s*a.draw.reach() + a.h
 	return a.v-r >= l.low && a.v+r <= l.high
 }
 
-// inside returns the probability of the bounds of a redraw, and whether the outcome is
-// certain: nothing is drawn, or the bounds are out of reach.
+// inside returns the probability of the interval of a redraw, and whether the result is
+// certain: nothing is drawn, or the interval is out of reach.
 func (a *about) inside() (z float64, sure bool) {
 	if a.s == 0 {
 		return 1, true
@@ -339,7 +338,7 @@ func (a *about) inside() (z float64, sure bool) {
 	return z, z < unlikely
 }
 
-// nearest is v, or the bound of a redraw nearest to it where it lies outside.
+// nearest returns v, or the nearest bound of a redraw if v lies outside its bounds.
 func (a *about) nearest() float64 {
 	v := a.v
 	if v < a.lower {
@@ -351,8 +350,8 @@ func (a *about) nearest() float64 {
 	return v
 }
 
-// tail integrates by Simpson's rule over the bounds of a redraw that lie on one side of the
-// value, where the closed forms are small differences.
+// tail integrates by Simpson's rule over the interval of a redraw that lies on one side of the
+// value, where the closed forms would be small differences of large numbers.
 func (l *Law) tail(x float64, a about, lo, hi float64) (shift, square float64) {
 	const nodes = 400 // even
 	sign, near, far := 1.0, lo, hi

@@ -51,10 +51,10 @@ func (l *Law) BelowEach(x []float64) func(t float64, p []float64) {
 	}
 }
 
-// upTo returns the greatest result of the draw of which the masks behind it, and the
-// column's type, make t or less.
+// upTo returns the greatest result of the draw that the masks after it, and the column's type,
+// map to t or less.
 func (l *Law) upTo(t float64) float64 {
-	if l.column.float32 && !math.IsInf(t, 0) { // what a float32 near t stands for
+	if l.column.float32 && !math.IsInf(t, 0) { // the decimal that a float32 near t represents
 		if g := decimalGrid(max(l.column.decimals, 0)); l.column.decimals >= 0 && float64(float32(g.snap(t))) <= t {
 			t = max(t, g.snap(t))
 		} else if l.column.decimals < 0 {
@@ -96,7 +96,7 @@ type freeDraws []freeDraw
 // freeDraw is v plus the multiple of h nearest to s·z.
 type freeDraw struct{ v, s, h float64 }
 
-// freeDraws returns the draws at the originals if all of them are such; otherwise nil.
+// freeDraws returns the draws at the originals if all are normal and unbounded; otherwise nil.
 func (l *Law) freeDraws(x []float64) freeDraws {
 	of := make(freeDraws, len(x))
 	for i, v := range x {
@@ -110,7 +110,8 @@ func (l *Law) freeDraws(x []float64) freeDraws {
 	return of
 }
 
-// below writes the probability that each result is at most t into p: the bits of about.below.
+// below writes the probability that each result is at most t into p, with the same bits as
+// about.below.
 func (of freeDraws) below(t float64, p []float64) {
 	var place [256]float64 // of the edge, in SDs from the value
 	endless := math.IsInf(t, 0)

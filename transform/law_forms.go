@@ -2,7 +2,7 @@ package transform
 
 import "math"
 
-// reach is beyond what no draw of the standard form lies but with a probability
+// reach returns the magnitude that a draw of the standard form exceeds with a probability
 // below 1e-15.
 func (d draw) reach() float64 {
 	switch d {
@@ -81,9 +81,9 @@ func (d draw) variance() float64 {
 	return 1
 }
 
-// smooth is the SD, in steps, from which on rounding adds a twelfth of the square of
-// the step to a moment and changes nothing else: of a normal variable but for
-// exp(−2π²·9), of the others but for a few thousandths of that twelfth.
+// smooth returns the SD, in steps, from which on rounding adds a twelfth of the square of
+// the step to the second moment and changes nothing else. The error of this is exp(−2π²·9) for
+// a normal variable, and a few thousandths of that twelfth for the others.
 func (d draw) smooth() float64 {
 	if d == normal {
 		return 3
@@ -91,7 +91,7 @@ func (d draw) smooth() float64 {
 	return 16
 }
 
-// rounded is the variance of h times K, the integer nearest to s·z/h: the sum of
+// rounded returns the variance of h times K, the integer nearest to s·z/h: h² times the sum of
 // (2j−1)·P(|K| ≥ j) over j ≥ 1, in closed form where that is a geometric or an
 // arithmetic series.
 func rounded(d draw, s, h float64) float64 {

@@ -13,7 +13,7 @@ func (s *noiseStep) law(column string) []stage {
 		for _, n := range redraw.columns {
 			if n.Name == column {
 				r := n.spread()
-				// Whatever lands within half a step of a bound is rounded onto it.
+				// Results within half a step of a bound are rounded to it.
 				r.lower, r.upper = (n.lower-0.5)/n.grid.mult, (n.upper+0.5)/n.grid.mult
 				return []stage{{spread: &r}}
 			}
@@ -22,7 +22,7 @@ func (s *noiseStep) law(column string) []stage {
 	return nil
 }
 
-// spread is the draw of the noise, which nothing bounds.
+// spread returns the draw of the noise, without bounds.
 func (c *noiseColumn) spread() spread {
 	return spread{draw: c.draw, grid: c.grid, scale: c.scaleAt, above: c.above, lower: math.Inf(-1), upper: math.Inf(1)}
 }
@@ -46,7 +46,7 @@ func (s *clipStep) law(column string) []stage {
 			return []stage{{level: &f}}
 		}
 	}
-	return nil // mode redraw: said by the noise before it
+	return nil // mode redraw: part of the law of the noise before it
 }
 
 func (s *roundStep) law(column string) []stage {
@@ -66,8 +66,8 @@ func (s *roundStep) law(column string) []stage {
 	return nil
 }
 
-// Swaps permute the values of a column, which changes nothing in the law of them
-// all.
+// Swaps permute the values of a column, which does not change the law of the column as a
+// whole.
 
 func (s *windowSwap) law(string) []stage { return nil }
 

@@ -7,21 +7,21 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Two draws one behind the other: the first makes v of x, the second y of v, so that
+// Two successive draws: the first makes v from x, the second y from v, so that
 //
 //	P(y ≤ t | x) = ∫ P(y ≤ t | v) dP(v | x),
 //
-// and the moments likewise. Where v surely lands below or above t the distribution
-// function of v is all that is needed. In between the integral is taken by Gauss and
-// Legendre, in panels narrow against either draw and cut where the scale of the
-// second changes; or summed over the grid, where few of its values lie there.
+// and the moments likewise. For v from which the second draw cannot reach the other side of t,
+// only the distribution function of v is needed. In between the integral is computed by
+// Gauss-Legendre quadrature, in panels that are narrow compared with either draw and cut where
+// the scale of the second changes; or as a sum over the grid, if few of its values lie there.
 
 const (
 	nodes   = 8   // of a panel
 	panel   = 3   // its width, in scales of the narrower draw
 	lattice = 200 // values of the grid up to which they are summed
-	// widest is the φ, times the normal draw's reach, up to which the values are known
-	// of which a bias may make a given one.
+	// widest is the greatest φ, times the normal draw's reach, for which the values are known
+	// that a bias may turn into a given one.
 	widest = 0.9
 )
 
@@ -31,7 +31,7 @@ var abscissas, weights = func() (x, w [nodes]float64) {
 	return x, w
 }()
 
-// then returns the law of a draw behind those of l; false where there is none.
+// then returns the law of draw s after those of l; false if there is no closed form.
 func (l *Law) then(s spread) (*Law, bool) {
 	redraw := !math.IsInf(s.lower, -1) || !math.IsInf(s.upper, 1)
 	if l.first != nil || redraw || s.phi*s.draw.reach() > widest {
@@ -46,7 +46,7 @@ func (l *Law) then(s spread) (*Law, bool) {
 		}
 	}
 	inner := *l.column
-	inner.float32 = false // the type is not seen to before the last mask
+	inner.float32 = false // values are fitted to the type after the last mask only
 	l.column = &inner
 	l.settle()
 	_, _, step := l.Support()
@@ -58,12 +58,12 @@ func (l *Law) then(s spread) (*Law, bool) {
 	return two, true
 }
 
-// middle is the distribution of the result v of the first draw: cells of a width, each with
-// its probability, and all of the rest beyond the cells at two bounds.
+// middle is the distribution of the result v of the first draw: cells of one width, each with
+// its probability, and two bounds that have the probability beyond the cells.
 type middle struct {
 	about
 	of        *Law
-	narrow    float64 // over what the density changes
+	narrow    float64 // the length over which the density changes
 	z         float64 // probability of the bounds of a redraw
 	sure      bool
 	cell      float64
@@ -71,8 +71,8 @@ type middle struct {
 	low, high float64 // the bounds, infinite where there are none, and their probabilities
 	pLow      float64
 	pHigh     float64
-	plain     bool  // no tier's bound is near: the two draws are the normal sum
-	sum       about // which is this
+	plain     bool  // no tier's bound is near: the two draws are one normal sum
+	sum       about // with plain: that sum
 }
 
 func (l *Law) middle(x float64) middle {
@@ -89,14 +89,14 @@ func (l *Law) leaves(x float64) middle {
 		m.v = l.last(m.nearest())
 		return m
 	}
-	if l.low >= l.high { // all is rounded and clipped to one value
+	if l.low >= l.high { // every result is rounded and clipped to one value
 		m.v, m.sure = l.low, true
 		return m
 	}
 	m.cell = max(m.h, l.coarse)
 	centre := min(max(m.v, m.lower), m.upper)
 	m.narrow = m.s
-	if m.draw == normal { // far out a redraw's density falls the faster
+	if m.draw == normal { // far from v the density of a redraw falls faster
 		m.narrow /= max(1, math.Abs(centre-m.v)/m.s)
 	}
 	reach := m.s * m.draw.reach()
@@ -114,7 +114,7 @@ func (l *Law) leaves(x float64) middle {
 
 func (m *middle) below(v float64) float64 { return m.mass(math.Inf(-1), v) }
 
-// mass is the probability of an interval, before the masks behind the draw.
+// mass returns the probability of an interval, before the masks after the draw.
 func (m *middle) mass(lo, hi float64) float64 {
 	lo, hi = max(lo, m.lower), min(hi, m.upper)
 	return m.draw.mass((lo-m.v)/m.s, (hi-m.v)/m.s) / m.z
@@ -134,7 +134,7 @@ func (m *middle) density(v float64) float64 {
 	}
 }
 
-// outward is the end of a cell below v and one above it.
+// outward returns the end of a cell below lo, and that of a cell above hi.
 func (m *middle) outward(lo, hi float64) (float64, float64) {
 	return m.end(math.Floor(lo/m.cell) - 1), m.end(math.Ceil(hi / m.cell))
 }
@@ -148,9 +148,9 @@ func (m *middle) end(j float64) float64 {
 	return (j + 0.5) * m.cell
 }
 
-// each goes through the values v of an interval with their weights. Extra is the
-// variance that the grid adds to v, where an integral stands for the sum over it.
-// What is summed is smooth over a fraction of scale, but for a kink.
+// each calls f for the values v of an interval with their weights. extra is the variance that
+// the grid adds to v if an integral replaces the sum over the grid. The function to be summed
+// must be smooth over a fraction of scale, except at kink.
 func (m *middle) each(lo, hi, scale, kink float64, f func(v, w, extra float64)) {
 	lo, hi = max(lo, m.from), min(hi, m.to)
 	if !(lo < hi) {
@@ -227,8 +227,8 @@ func (l *Law) scaleOf(v float64) float64 {
 	return l.scales[i]
 }
 
-// around is the interval of v of one tier from which the second draw may reach a value, and
-// its least scale there.
+// around returns the interval of v of one tier from which the second draw may reach the value
+// at, and the least scale of the draw there.
 func (l *Law) around(tier int, at float64) (lo, hi, scale float64) {
 	r := &l.random[0]
 	if r.phi > 0 {
@@ -240,7 +240,7 @@ func (l *Law) around(tier int, at float64) (lo, hi, scale float64) {
 	return at - scale*r.draw.reach(), at + scale*r.draw.reach(), scale
 }
 
-// second is the draw at v.
+// second returns the second draw at v.
 func (l *Law) second(v float64) about {
 	r := &l.random[0]
 	a := about{v: v, on: r.grid.snap(v), s: l.scaleOf(v), draw: r.draw, lower: r.lower, upper: r.upper}
@@ -361,8 +361,8 @@ func (l *Law) momentsOfTwo(x float64) (shift, square float64) {
 	return shift, square
 }
 
-// eachPart goes through the values of a tier, in narrow panels where a mask behind the second
-// draw may clip or not.
+// eachPart calls add for the values of a tier, in narrow panels where a mask after the second
+// draw may clip its result or not.
 func (l *Law) eachPart(m *middle, tier int, lo, hi float64, add func(v, w, extra float64)) {
 	lo, hi = max(lo, m.from), min(hi, m.to)
 	at := lo
@@ -380,14 +380,15 @@ func (l *Law) eachPart(m *middle, tier int, lo, hi float64, add func(v, w, extra
 	m.each(at, hi, math.Inf(1), at, add)
 }
 
-// smooth reports whether the second draw alone is smooth on a step, in every tier.
+// smooth reports whether the SD of the second draw is large enough for a step (draw.smooth) in
+// every tier.
 func (l *Law) smooth(step float64) bool {
 	r := &l.random[0]
 	return r.phi == 0 && slices.Min(l.scales)*math.Sqrt(r.draw.variance()) >= r.draw.smooth()*step
 }
 
-// momentsAt returns the moments of the second draw at v. If the first draw is smooth on the
-// step of the later masks, so is the result, however little the second draw adds.
+// momentsAt returns the moments of the second draw at v. If the first draw is smooth for the
+// step of the later masks, so is the result, however small the second draw is.
 func (l *Law) momentsAt(x, v float64, smooth bool, cell float64) (shift, square float64) {
 	a := l.second(v)
 	if !smooth {

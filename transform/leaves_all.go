@@ -4,8 +4,8 @@ package transform
 // every column as it is. Such a mask protects nothing: a sensitive column needs another one.
 type LeavingAll interface{ LeavesAll() bool }
 
-// LeavesAll reports whether a mask leaves every value as it is, whatever the data are. Masks
-// that do not say so change some.
+// LeavesAll reports whether a mask leaves every value as it is, whatever the data are. It is
+// false for a mask that is not LeavingAll.
 func LeavesAll(p Params) bool {
 	m, ok := p.(LeavingAll)
 	return ok && m.LeavesAll()

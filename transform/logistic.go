@@ -11,7 +11,8 @@ type logistic struct {
 	slopes        [][]float64 // by category but the first: the constant, then each predictor
 }
 
-// newtonSteps is far more than a fit takes: some 5, or 15 where categories are nearly separated.
+// newtonSteps is the greatest number of steps of a fit. A fit takes about 5, or 15 if the
+// predictors nearly separate the categories.
 const newtonSteps = 60
 
 // slopeWeight is the penalty of a slope of 1 on twice the log-likelihood: that of a normal
@@ -65,7 +66,7 @@ func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32,
 	return m
 }
 
-// climb goes up by Newton's steps, each halved until it does go up.
+// climb maximises the likelihood by Newton's method; each step is halved until it increases it.
 func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
 	size := len(m.slopes) * (len(x) + 1)
 	at, score, hessian := m.slope(x, of, rows, stop)
@@ -101,8 +102,8 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
 	}
 }
 
-// slope is the penalised log-likelihood with its first derivatives and the lower triangle of
-// minus its second derivatives.
+// slope returns the penalised log-likelihood, its first derivatives, and the lower triangle of
+// its negative second derivatives.
 func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (at float64, score []float64, hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
@@ -145,7 +146,8 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (a
 	return at, score, hessian
 }
 
-// addSquare adds w·u·uᵀ to a square of the lower triangle that begins in column `at` of its rows.
+// addSquare adds w·u·uᵀ to the square block of the lower triangle that begins in column `at` of
+// its rows.
 func addSquare(rows [][]float64, at int, w float64, u []float64) {
 	for k, v := range u {
 		row, wv := rows[k][at:], float64(w*v)
@@ -155,7 +157,8 @@ func addSquare(rows [][]float64, at int, w float64, u []float64) {
 	}
 }
 
-// standard writes a 1 and what predicts record r, in standard units; missing is the mean.
+// standard writes to u a 1 and the standardised predictors of record r; a missing one counts as
+// its mean.
 func (m *logistic) standard(u []float64, x []predictor, r int32) {
 	u[0] = 1
 	for k := range x {

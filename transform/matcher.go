@@ -25,7 +25,7 @@ type matcher struct {
 }
 
 // match appends the pairs to exchange, as indexes in the block. The records are those of
-// sw.grouping; group −1 takes no part.
+// sw.grouping; those of group −1 are not exchanged.
 func (m *matcher) match(pairs []pair, s *windowSwap, sw *swapScratch, from int) []pair {
 	group, combo := sw.grouping.group, sw.grouping.combo
 	m.sort(group, combo)
@@ -35,7 +35,7 @@ func (m *matcher) match(pairs []pair, s *windowSwap, sw *swapScratch, from int) 
 			continue
 		}
 		if first := combo[m.members[start]]; m.comboEnd[first] == end {
-			continue // one value of the attribute: nobody to exchange with
+			continue // one value of the attribute: no possible partner
 		}
 		m.candidates = m.candidates[:0]
 		for p := start; p < end; p++ {
@@ -110,7 +110,7 @@ func (m *matcher) sort(group, combo []int32) {
 	}
 	next := int32(0)
 	for c, k := range m.free {
-		m.comboEnd[c] = next // for now where the combination goes on in byCombo
+		m.comboEnd[c] = next // for now the next free place of the combination in byCombo
 		next += k
 	}
 	m.byCombo = resized(m.byCombo, n)
@@ -123,7 +123,7 @@ func (m *matcher) sort(group, combo []int32) {
 	for g := range groups {
 		m.groupStart[g+1] += m.groupStart[g]
 	}
-	m.candidates = append(m.candidates[:0], m.groupStart[:groups]...) // where each group goes on
+	m.candidates = append(m.candidates[:0], m.groupStart[:groups]...) // the next free place of each group
 	m.members = resized(m.members, n)
 	for _, i := range m.byCombo {
 		at := &m.candidates[group[i]]
@@ -145,9 +145,9 @@ func resized(s []int32, n int) []int32 {
 	return s[:n]
 }
 
-// shuffle puts s in the order that the keyed words of its elements decide, each
-// order with the same probability: Fisher and Yates from the inside out, so that
-// every step draws from the word of an element that has not moved yet.
+// shuffle puts s into an order that depends on the keyed words of its elements; each order has
+// the same probability. It is the inside-out form of the Fisher-Yates shuffle, so that every
+// step uses the word of an element that has not moved yet.
 func shuffle[T any](s []T, word func(T) uint64) {
 	for k := 1; k < len(s); k++ {
 		j := below(word(s[k]), int64(k)+1)
@@ -155,8 +155,7 @@ func shuffle[T any](s []T, word func(T) uint64) {
 	}
 }
 
-// below maps a uniform word to 0..n−1; no value is more probable than another
-// by more than n/2^64.
+// below maps a uniform word to 0..n−1. The probabilities of two values differ by at most 2^−64.
 func below(word uint64, n int64) int64 {
 	hi, _ := bits.Mul64(word, uint64(n))
 	return int64(hi)

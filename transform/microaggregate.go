@@ -19,7 +19,7 @@ type Microaggregate struct {
 	By        []string `yaml:"by" doc:"strata: groups are formed among records with equal values of these columns; each stratum needs k records"`
 }
 
-// greatestK bounds k, which a mistaken number of records would exceed.
+// greatestK bounds k, so that a number of records given by mistake is refused.
 const greatestK = 1_000_000
 
 // Check implements Params.
@@ -41,11 +41,11 @@ func (m *Microaggregate) Check() check.Problems {
 	return ps
 }
 
-// greatestColumns is how many columns one mask may group records by: which of them are
-// missing is told by the bits of a word.
+// greatestColumns is the greatest number of columns that one mask may group records by: the
+// bits of one word mark which of them are missing.
 const greatestColumns = 64
 
-// checkStrata demands distinct columns that the mask does not change.
+// checkStrata requires that the columns of by are distinct and not changed by the mask.
 func checkStrata(ps *check.Problems, by, columns []string) {
 	if len(by) > 0 {
 		checkColumns(ps, "by", by, "stratum")
@@ -157,6 +157,6 @@ func (m *Microaggregate) Words(p Published, _ string) string {
 	return s
 }
 
-// EfficiencyFollows implements Publishing: the spread within groups, which the
-// efficiency tells, is not that of any record.
+// EfficiencyFollows implements Publishing: the efficiency discloses the spread within groups,
+// which is not that of any single record.
 func (m *Microaggregate) EfficiencyFollows(_, named func(string) bool) bool { return named("k") }

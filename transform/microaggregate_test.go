@@ -403,5 +403,5 @@ func TestMicroaggregateMemory(t *testing.T) {
 
 type little struct{}
 
-func (little) maskAll(*gathered) *SurveyError { return nil }
-func (little) most() int                      { return 99 }
+func (little) maskAll(*gatheredData) *SurveyError { return nil }
+func (little) most() int                          { return 99 }

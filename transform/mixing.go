@@ -16,14 +16,13 @@ func AnyMixesRecords(masks []Spec) bool {
 }
 
 // Unmixed returns the masks without those that only move values between records, under the labels
-// that they have in the list, so that their replicates have the same draws. To
-// whoever does not look at the record, a column that the whole list releases is one
-// that these release: what the other masks do is a permutation, whose cells the
-// masks before it have changed already and those behind it change alike wherever
-// they lie.
+// that they have in the list, so that their replicates have the same draws. As a set of
+// values without their records, a column released by the whole list is one released by these
+// masks: the others only permute values, and the masks before and after them change a value in
+// the same way at every record.
 //
-// Where a mask computes with all values at once, none is left out: what it makes of a
-// record depends on where the others are.
+// If a mask computes with all values at once, no mask is left out: its result for a record
+// depends on where the other values are.
 func Unmixed(masks []Spec) []Spec {
 	var alone []Spec
 	all := AnyComputesWithAll(masks)

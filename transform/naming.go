@@ -18,7 +18,7 @@ type history struct {
 	by   int // 1 + the mask of the last part; 0 before the first
 }
 
-// part writes a word and numbers, exactly.
+// part returns a word followed by numbers, written exactly.
 func part(word string, numbers ...float64) string {
 	text := []byte(word)
 	for _, v := range numbers {
@@ -69,8 +69,8 @@ func (c *Chain) Done() string {
 	return c.digestOf("columns", sorted(names)...) + c.chosen
 }
 
-// lookup returns a column as the masks so far have left it, nil where the chain
-// does not know it.
+// lookup returns a column in its state after the masks so far; nil if the chain does not have
+// it.
 func (c *Chain) lookup(name string) *column {
 	for _, col := range c.columns {
 		if col.Name == name {
@@ -83,7 +83,7 @@ func (c *Chain) lookup(name string) *column {
 	return nil
 }
 
-// drawName is what a keystream is derived from, the scope of the records apart.
+// drawName is what a keystream is derived from, except for the scope of the records.
 type drawName struct {
 	mask         int
 	column, done string

@@ -75,7 +75,7 @@ type noiseColumn struct {
 	scale  float64   // ε = scale × standard draw
 	above  []float64 // bounds of the tiers, ascending
 	scales []float64 // and their scales
-	fast   float64   // indexes below it are rounded the fast way; 0 where ε may be too great for that
+	fast   float64   // indexes below it are rounded with magic (grid.go); 0 if ε may be too great for that
 	stream int       // in work.streams
 
 	lower, upper float64 // redraw: grid indexes within which the result must land
@@ -144,7 +144,7 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 		if j, within := redrawOf(c.masks, i, name); within == nil {
 			s.columns = append(s.columns, n)
 		} else {
-			if n.grid == (grid{}) { // λ = 0: what is left of a redraw is its bounds
+			if n.grid == (grid{}) { // λ = 0: a redraw only limits values to its bounds
 				n.grid = grid{1 << 20}
 			}
 			n.lower, n.upper, err = within.bounds(c, j, col, n.grid)
@@ -217,8 +217,8 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// standard returns the draws e for the values x, on the grid, in standard form, and the factor
-// that makes of them ε in units of the grid.
+// standard brings the draws e for the values x, which are on the grid, into standard form. It
+// returns the factor that makes ε of them, in units of the grid.
 func (c *noiseColumn) standard(x, e []float64) (scale float64) {
 	if c.draw == uniform {
 		for i, u := range e {
@@ -261,8 +261,8 @@ func (c *noiseColumn) sum(x, ke float64) float64 {
 	return finite(x + ke/c.grid.mult)
 }
 
-// scaleTiered makes ε in units of the grid of the standard draws e, with the
-// scale of the tier that each value, on the grid, lies in.
+// scaleTiered turns the standard draws e into ε in units of the grid, with the scale of the
+// tier that each value of x lies in. x is on the grid.
 func (c *noiseColumn) scaleTiered(x, e []float64) {
 	e = e[:len(x)]
 	for i, old := range x {
@@ -344,8 +344,8 @@ func (m *Noise) ActionOn(_ string, sd float64) Action {
 	return a
 }
 
-// PublishedAction implements Publishing. λ alone does not say the variance of noise
-// with tiers.
+// PublishedAction implements Publishing. With tiers, λ alone does not determine the variance of
+// the noise.
 func (m *Noise) PublishedAction(p Published, column string) Action {
 	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p), Correlated: p.Has("correlated")}
 	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {

@@ -20,7 +20,7 @@ func packBytes[T ~string | ~[]byte](p *packer, b T) {
 	p.text = append(p.text, b...)
 }
 
-// unpacker reads what a packer wrote. After what cannot be so wrong is set, and everything
+// unpacker reads what a packer wrote. After an invalid value wrong is set, and everything read
 // is 0.
 type unpacker struct {
 	text  []byte
@@ -39,7 +39,7 @@ func (u *unpacker) number() uint64 {
 	return n
 }
 
-// mark is 1 where something follows, and 0 where nothing does.
+// mark reads a 1, which says that something follows, or a 0, which says that nothing does.
 func (u *unpacker) mark() bool {
 	n := u.number()
 	if n > 1 {
@@ -48,7 +48,7 @@ func (u *unpacker) mark() bool {
 	return n == 1
 }
 
-// count is a number of things, each of at least least bytes.
+// count reads the number of elements that follow, each of at least least bytes.
 func (u *unpacker) count(least int) int {
 	n := u.number()
 	if n > uint64(len(u.text)/least) {

@@ -9,27 +9,27 @@ import (
 	"sync/atomic"
 )
 
-// pairing says how often the records of a group of equal keys are exchanged with
+// pairing gives how often the records of a group of equal keys are exchanged with
 // each other. It depends on the sizes of the group's combinations (of keys and
-// attribute) alone, since a swap does not look at what it moves.
+// attribute) alone, since a swap does not depend on the values that it moves.
 //
-// Combinations of one size are alike, so that there is one rate for each pair of
+// Combinations of equal size have equal rates, so there is one rate for each pair of
 // sizes: the probability that a given record is exchanged with another given one of
-// another combination. Competition for partners is in it: of three mutually unique
-// records each is exchanged with 2/3 of π.
+// another combination. The rates account for the competition for partners: each of three
+// records that are unique in their group is exchanged with probability 2π/3.
 type pairing struct {
 	sizes []int32     // distinct, descending
 	rates [][]float64 // by batch, [s·len(sizes)+t]; one batch where the rates are exact
 }
 
-// batches is how many independent estimates are made of what has no closed form:
-// between them they show its error.
+// batches is the number of independent estimates of a rate without a closed form. Their
+// differences give its error.
 const batches = 8
 
 // rate returns the rates of one batch.
 func (p *pairing) rate(batch int) []float64 { return p.rates[batch%len(p.rates)] }
 
-// class returns which size a combination has.
+// class returns the index in sizes of a size.
 func (p *pairing) class(size int32) int {
 	return slices.IndexFunc(p.sizes, func(s int32) bool { return s == size })
 }
@@ -40,16 +40,15 @@ type pairer struct {
 	unique, dataset bool
 
 	known sync.Map     // sizes → *pairing
-	kept  atomic.Int64 // numbers in known
+	kept  atomic.Int64 // numbers stored in known
 }
 
-// keptRates bounds what is remembered, in numbers: groups of a few records, of which
-// there are many, have few different sizes.
+// keptRates bounds the numbers that are stored for later groups. Groups of a few records, of
+// which there are many, have few different sizes.
 const keptRates = 1 << 20
 
-// of returns the pairing of a group with combinations of these sizes, in any order.
-// What it returns is a function of the sizes: where it is simulated, they are the
-// seed.
+// of returns the pairing of a group with combinations of these sizes, in any order. The result
+// is a function of the sizes: in a simulation they are the seed.
 func (p *pairer) of(sizes []int32) *pairing {
 	sorted := slices.Clone(sizes)
 	slices.SortFunc(sorted, func(a, b int32) int { return int(b - a) })
@@ -74,7 +73,7 @@ func (p *pairer) of(sizes []int32) *pairing {
 	return made
 }
 
-// cohort is the combinations of one group, those of equal size side by side.
+// cohort holds the combinations of one group, sorted by size.
 type cohort struct {
 	sizes    []int32 // by combination, descending
 	class    []int   // by combination: its index in distinct
@@ -116,8 +115,8 @@ func (g *cohort) couples(s, t int) float64 {
 	return a * a * g.count[s] * (g.count[s] - 1) / 2
 }
 
-// pairing makes rates of the expected numbers of exchanges between classes, of
-// which found is the sum of both triangles, by batch.
+// pairing computes the rates from the expected numbers of exchanges between classes. found is
+// by batch; the number for two classes is the sum of its entries in both triangles.
 func (g *cohort) pairing(rate float64, found [][]float64) *pairing {
 	n := len(g.distinct)
 	p := &pairing{sizes: g.distinct}
@@ -139,8 +138,8 @@ func (g *cohort) pairing(rate float64, found [][]float64) *pairing {
 	return p
 }
 
-// runs is how many runs make a batch: so many steps in all, few of a large group,
-// where one is near the expectation.
+// runs returns the number of simulations in a batch, for a given number of steps in total: a
+// large group takes few, since one result is near the expectation.
 func (g *cohort) runs(steps int) int { return max(1, min(steps/g.total, 64)) }
 
 // ofAny is the pairing of policy random.
@@ -151,7 +150,7 @@ func (p *pairer) ofAny(g *cohort) *pairing {
 	}
 	pairs := make([]float64, n*n)
 	switch {
-	case len(g.sizes) == 2: // each of the fewer has a partner
+	case len(g.sizes) == 2: // each record of the smaller combination has a partner
 		pairs[n-1] = float64(g.sizes[1])
 	case g.distinct[0] == 1:
 		pairs[0] = float64(len(g.sizes) / 2)
@@ -177,8 +176,8 @@ func (g *cohort) states() int {
 	return n
 }
 
-// exactPairs sums over all the ways in which a small group can be paired: a record
-// out of all that are free takes one of those in other combinations.
+// exactPairs sums over all the ways in which the records of a small group can be paired: each
+// time, one of all free records takes one of the free records of other combinations.
 func (g *cohort) exactPairs(pairs []float64) {
 	k, n := len(g.sizes), len(g.distinct)
 	probability := make([]float64, g.states())
@@ -216,8 +215,8 @@ func (g *cohort) exactPairs(pairs []float64) {
 	}
 }
 
-// few is up to how many combinations the probabilities of a step are added up
-// instead of what it came to, which takes most of the noise away.
+// few is the number of combinations up to which a simulation adds the probabilities of a step,
+// instead of its result: this removes most of the simulation's variance.
 const few = 8
 
 // windowPairs simulates the pairing of policy random within a window.
@@ -240,7 +239,7 @@ func (g *cohort) windowPairs() [][]float64 {
 }
 
 // meet pairs the free records of a group in random order until those that are left
-// are of one combination, and adds the pairs, each with a weight, by class.
+// belong to one combination, and adds the weight of each pair to pairs, by class.
 func (g *cohort) meet(free []int32, pairs []float64, weight float64) {
 	if len(free) > few {
 		g.meetMany(free, pairs, weight)
@@ -257,7 +256,7 @@ func (g *cohort) meet(free []int32, pairs []float64, weight float64) {
 func (g *cohort) meetFew(free []int32, pairs []float64, weight float64) {
 	n := len(g.distinct)
 	total := int32(0)
-	var left [few]float64 // free, as what is computed with
+	var left [few]float64 // free, as floating-point numbers
 	var class [few]int
 	for c, f := range free {
 		total += f
@@ -269,7 +268,7 @@ func (g *cohort) meetFew(free []int32, pairs []float64, weight float64) {
 		all := float64(total)
 		for a, fa := range here {
 			if fa == all {
-				return // the last combination, or nothing
+				return // only one combination is left, or none
 			}
 			if fa == 0 {
 				continue
@@ -292,7 +291,7 @@ func (g *cohort) meetFew(free []int32, pairs []float64, weight float64) {
 	}
 }
 
-// draft returns the combination of the r-th free record, those of one not counted.
+// draft returns the combination of the r-th free record, without those of combination but.
 func draft(free []int32, r int32, but int) int {
 	for c, f := range free {
 		if c == but {
@@ -306,8 +305,8 @@ func draft(free []int32, r int32, but int) int {
 	panic("transform: fewer records are free than were counted")
 }
 
-// meetMany is meet for groups of many combinations: records are drawn from a list,
-// and a partner again where it is of the same combination.
+// meetMany is meet for groups of many combinations: records are drawn from a list, and a
+// partner of the same combination is drawn again.
 func (g *cohort) meetMany(free []int32, pairs []float64, weight float64) {
 	n := len(g.distinct)
 	var list []int32
@@ -339,11 +338,11 @@ func (g *cohort) meetMany(free []int32, pairs []float64, weight float64) {
 	}
 }
 
-// datasetPairs simulates policy random over a data set: the records whose coin falls
-// heads are paired among themselves; those of one combination that are left take
-// one of the others each, of which no more than reserves are known of a
-// combination, and are exchanged with probability ½. How many are heads is drawn so
-// that over all runs each combination has its distribution (a Latin hypercube).
+// datasetPairs simulates policy random with scope dataset: the records whose coin falls heads
+// are paired among themselves; those that are left, which are of one combination, each take one
+// of the other records, and are exchanged with probability ½. Of the other records of a
+// combination no more than reserves are available. The numbers of heads are drawn so that over
+// all runs that of each combination has its distribution (a Latin hypercube).
 func (g *cohort) datasetPairs(rate float64) [][]float64 {
 	n, k := len(g.distinct), len(g.sizes)
 	runs := g.runs(2500)
@@ -379,8 +378,8 @@ func (g *cohort) datasetPairs(rate float64) [][]float64 {
 	return found
 }
 
-// leftover lets records of a combination that found no partner among the heads take
-// one of the others.
+// leftover pairs records of a combination that found no partner among the heads with the other
+// records.
 func (g *cohort) leftover(own int, left int32, heads [][]int32, run int, pairs []float64, weight float64) {
 	n := len(g.distinct)
 	others := make([]int64, len(g.sizes))

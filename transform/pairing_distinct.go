@@ -1,12 +1,12 @@
 package transform
 
-// meetDistinct is meetFew where all combinations are of different sizes, so that each is a class of its own,
-// as those of large groups are. All cells are added to at each step, those that nothing is added to
-// as well: it takes less time than to leave them out.
+// meetDistinct is meetFew if all combinations have different sizes, as they mostly have in large
+// groups: each is then a class of its own. Each step adds to all cells, to some of them 0: that
+// takes less time than leaving these out.
 func (g *cohort) meetDistinct(free []int32, pairs []float64, weight float64) {
 	n := len(free)
 	total := int32(0)
-	var left [few]float64 // free, as what is computed with
+	var left [few]float64 // free, as floating-point numbers
 	var sums [few][few]float64
 	for c, f := range free {
 		total += f
@@ -46,7 +46,7 @@ func (g *cohort) meetDistinct(free []int32, pairs []float64, weight float64) {
 	}
 	for a := range n {
 		for b := range n {
-			if a != b { // a record meets none of its own combination
+			if a != b { // a record is not paired with one of its own combination
 				pairs[a*n+b] = sums[a][b]
 			}
 		}

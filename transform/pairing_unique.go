@@ -1,8 +1,8 @@
 package transform
 
 // ofUnique is the pairing of policy unique: the records that are alone in their
-// combination take partners in random order. To whom all other records are alike, so
-// that what counts is how many of either are in no pair yet.
+// combination take partners in random order. All other records are equivalent for them, so
+// only the numbers of unique and of other records in no pair yet matter.
 func (p *pairer) ofUnique(g *cohort) *pairing {
 	n := len(g.distinct)
 	last := n - 1
@@ -65,7 +65,7 @@ func uniquePairs(alone, others int) (both, one float64) {
 	return both, one
 }
 
-// uniqueRun is one run of the chain of uniquePairs; of many records one is near the
+// uniqueRun simulates the chain of uniquePairs once; with many records one result is near the
 // expectation.
 func (g *cohort) uniqueRun(u, r int) (both, one float64) {
 	for u > 0 && u+r >= 2 {
@@ -81,8 +81,8 @@ func (g *cohort) uniqueRun(u, r int) (both, one float64) {
 	return both, one
 }
 
-// uniqueReserved simulates policy unique over a data set, where a combination gives
-// away no more than the records that the survey has kept of it.
+// uniqueReserved simulates policy unique with scope dataset, where only the records of a
+// combination that the survey has kept can become partners.
 func (g *cohort) uniqueReserved(alone int) [][]float64 {
 	n := len(g.distinct)
 	found := make([][]float64, batches)

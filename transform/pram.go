@@ -62,8 +62,8 @@ func (m *PRAM) checkCategories(ps *check.Problems) {
 	}
 }
 
-// rowTolerance is how far from 1 a row of a matrix may sum: what writing thirds and sixths
-// with a few decimals leaves.
+// rowTolerance is how far the sum of a row of a matrix may be from 1: thirds and sixths written
+// with a few decimals do not add up to 1 exactly.
 const rowTolerance = 1e-6
 
 func (m *PRAM) checkMatrix(ps *check.Problems) {
@@ -117,7 +117,7 @@ func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	}
 }
 
-// categories are the rows of the matrix, in order: the text's, but numbers by size.
+// categories returns the categories of the matrix's rows in the order of their text.
 func (m *PRAM) categories() []string {
 	var list []string
 	switch {
@@ -132,9 +132,9 @@ func (m *PRAM) categories() []string {
 	return list
 }
 
-// matrix returns the transition matrix, row by row in the order of categories, each row
-// summing to 1. Where frequencies are counted in a first pass it is the one that the
-// invariant ones are made from.
+// matrix returns the transition matrix, row by row in the order of categories; each row sums
+// to 1. If frequencies are counted in a first pass, it is the matrix from which the invariant
+// matrices are computed.
 func (m *PRAM) matrix() (categories []string, p [][]float64) {
 	categories = m.categories()
 	k := len(categories)
@@ -214,8 +214,8 @@ func (m *PRAM) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 	return categoryField(f, m.categories())
 }
 
-// rejects implements rejecting: for categories that the matrix does not have, or that the
-// first pass has not seen.
+// rejects implements rejecting: a category that the matrix does not have, or that the first pass
+// has not seen, is rejected.
 func (m *PRAM) rejects() bool { return m.Other == nil || m.NeedsFrequencies() != "" }
 
 // Reach implements Scoped.
@@ -224,8 +224,7 @@ func (m *PRAM) Reach() Scope { return ScopeRecord }
 // OnCategories implements Categorical.
 func (m *PRAM) OnCategories() bool { return true }
 
-// MapAxis implements Varying: from certain exchange to none is of no use to anybody, so
-// the probability to keep runs from one half.
+// MapAxis implements Varying: the probability that a category is kept, from .5 to .95.
 func (m *PRAM) MapAxis() Axis {
 	if m.Matrix != nil {
 		return Axis{}
@@ -233,8 +232,9 @@ func (m *PRAM) MapAxis() Axis {
 	return Axis{Rank: 3, Field: "keep", From: Amount{Value: 0.5}, To: Amount{Value: 0.95}}
 }
 
-// Parameters implements Described. The matrix is the one that was drawn from; those of a first
-// pass tell the frequencies of the original, and are not said.
+// Parameters implements Described. The matrix is the one that categories were drawn with. With
+// frequencies of a first pass, the invariant matrices would disclose the original frequencies
+// and are left out.
 func (m *PRAM) Parameters() []Parameter {
 	var list []Parameter
 	if (m.Keep != nil || m.Matrix != nil) && m.NeedsFrequencies() == "" && len(m.Check()) == 0 {

@@ -13,12 +13,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// CountingFirst is a mask that must know how often each category of its columns is there
-// before any record is masked.
+// CountingFirst is a mask that must know the frequency of each category of its columns before
+// any record is masked.
 type CountingFirst interface {
 	// NeedsFrequencies names the first field that needs them; "" where none does.
 	NeedsFrequencies() string
-	// newFrequencies returns a count of nothing for each column.
+	// newFrequencies returns empty counts for each column.
 	newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error)
 }
 
@@ -50,7 +50,8 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 	}
 }
 
-// checkAmong implements amongMasks: the frequencies that are counted are those of the source.
+// checkAmong implements amongMasks: no earlier mask may change the columns whose frequencies are
+// counted, because these are counted in the source.
 func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
 	if m.NeedsFrequencies() == "" {
@@ -76,22 +77,22 @@ func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 // Frequencies counts the categories of a column, in strata of other columns.
 type Frequencies struct {
 	categories map[float64]int32 // by code
-	other      int32             // what all else is counted as, unlisted for nothing
+	other      int32             // the category that all others are counted as; unlisted: they are not counted
 	strata     map[string]int32  // by the codes of the columns, 8 bytes each
 	counts     [][]float64       // by stratum and category
-	column     int               // in Block.Columns, while it counts
+	column     int               // index in Block.Columns, while counting
 	by         []int             // likewise
 	columnName string
-	seen       combinations // of the block that is counted
+	seen       combinations // of the block that is being counted
 }
 
-// mostStrata bounds the matrices that strata have, by their cells: 8 bytes each, and some
+// mostStrata bounds the total number of cells of the strata's matrices: 8 bytes each, and some
 // more for their laws.
 const mostStrata = 1 << 23
 
-// NewFrequencies returns a count of nothing for each column of a mask that needs it, by its
-// name in Setup.Frequencies. columns say where a block has the columns that the mask changes
-// and reads, and their types.
+// NewFrequencies returns empty counts for each column of a mask that needs them, by their
+// names in Setup.Frequencies. columns give the place in a block and the type of the columns that
+// the mask changes and reads.
 func NewFrequencies(p Params, columns []ColumnInfo) (map[string]*Frequencies, error) {
 	if NeedsFrequencies(p) == "" {
 		return nil, nil
@@ -141,7 +142,8 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 	return list, nil
 }
 
-// frequenciesName tells the counts of a column from others of it.
+// frequenciesName returns the key of a column's counts in Setup.Frequencies. It depends on all
+// parameters that change the counts.
 func frequenciesName(m *PRAM, column string) string {
 	other := ""
 	if m.Other != nil {
@@ -200,8 +202,8 @@ func (f *Frequencies) add(b *microdata.Block, i int, n float64) error {
 	return nil
 }
 
-// Check reports, when all records have been counted, that the mask would leave every value as it
-// is: where the categories differ in no stratum, none can become another one.
+// Check returns an error, when all records have been counted, if the mask would leave every
+// value as it is: if no stratum has two categories, none can become another one.
 func (f *Frequencies) Check() error {
 	if len(f.counts) == 0 {
 		return nil // no value is there
@@ -239,18 +241,18 @@ func keyAt(b *microdata.Block, columns []int, i int) string {
 	for _, index := range columns {
 		x := codeAt(&b.Columns[index], i)
 		if x != x {
-			x = math.NaN() // one of them
+			x = math.NaN() // all NaNs get the same bits
 		}
 		key = binary.BigEndian.AppendUint64(key, math.Float64bits(x))
 	}
 	return string(key)
 }
 
-// errNoStratum says that a block lacks what strata are made of.
+// errNoStratum is returned if a block lacks a column that strata are made of.
 var errNoStratum = errors.New("the block does not hold a column of by")
 
-// find returns the stratum of each record, −1 where the count has none of it. The count is
-// over: it may be called from many goroutines.
+// find returns the stratum of each record; −1 if it was not counted. It is called after all
+// records have been counted, and may be called from many goroutines.
 func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, error) {
 	if cap(w.strata) < b.N {
 		w.strata = make([]int32, b.N)
@@ -280,7 +282,7 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 	return strata, nil
 }
 
-// description lists the strata, sorted, with how often each category occurs. These decide the
+// description lists the strata, sorted, with the frequency of each category. They determine the
 // matrices, and which record has which.
 func (f *Frequencies) description() string {
 	text := part("strata", float64(len(f.strata)))

@@ -17,8 +17,8 @@ type pramStep struct {
 	columns []pramColumn
 }
 
-// pramColumn is a column with the laws that its categories are drawn from: one, or one for
-// each stratum of frequencies.
+// pramColumn is a column with the transition matrices with which its categories are drawn: one,
+// or one for each stratum of frequencies.
 type pramColumn struct {
 	*categoryColumn
 	stream      int
@@ -33,8 +33,8 @@ type pramLaw struct {
 	rows   []pramRow
 }
 
-// pramRow is the law of one category: it stays where a draw is below keep, else it becomes
-// the first of to whose bound is above the draw.
+// pramRow is the law of one category: if the draw is below keep it stays, otherwise it becomes
+// the first category of to whose bound is above the draw.
 type pramRow struct {
 	keep  float64
 	bound []float64
@@ -53,7 +53,7 @@ func newPRAMLaw(p [][]float64) pramLaw {
 			}
 		}
 		if n := len(r.bound); n > 0 {
-			r.bound[n-1] = 1 // whatever the sum's last bits
+			r.bound[n-1] = 1 // the sum may differ from 1 by rounding
 		}
 		law.rows = append(law.rows, r)
 	}
@@ -94,7 +94,7 @@ func (m *PRAM) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// settle finds the laws of the column.
+// settle computes the laws of the column.
 func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 	if m.NeedsFrequencies() == "" {
 		col.laws = []pramLaw{newPRAMLaw(p)}
@@ -117,7 +117,7 @@ func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 	return nil
 }
 
-// description lists all that decides the laws, for the name of the draws.
+// description lists all that the laws depend on, for the name of the draws.
 func (col *pramColumn) description(categories []string, p [][]float64, other int32) string {
 	text := digestOfTexts("pram", categories...)
 	for _, row := range p {
@@ -159,8 +159,8 @@ func (s *pramStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// strata finds the law of each record, nil where all have the first. A record whose category
-// the first pass has not seen in its stratum has none: it is rejected.
+// strata returns the index of the law of each record; nil if all have the first one. A record
+// whose category the first pass has not seen in its stratum has no law: it is rejected.
 func (col *pramColumn) strata(w *work, b *microdata.Block, places []int32) ([]int32, error) {
 	if col.frequencies == nil {
 		return nil, nil
@@ -184,7 +184,7 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 	u := w.floats(min(batch, b.N))
 	var rows []pramRow
 	if strata == nil {
-		rows = col.laws[0].rows // of strata there are none where no record has a value
+		rows = col.laws[0].rows // without a record that has a value there are no strata
 	}
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
@@ -207,8 +207,8 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 	}
 }
 
-// bindPlaces gives the numbers that the draws of categories are bound to: their places in
-// the list, which the name of the draws tells.
+// bindPlaces returns the numbers that the draws of categories are bound to: their indexes in
+// the list of categories, which is part of the name of the draws.
 func (w *work) bindPlaces(places []int32) []float64 {
 	if cap(w.bound) < len(places) {
 		w.bound = make([]float64, len(places))
@@ -220,7 +220,7 @@ func (w *work) bindPlaces(places []int32) []float64 {
 	return values
 }
 
-// keeps: a category stays with the probability on the matrix's diagonal, in strata with the
+// keeps: a category stays with the probability on the matrix's diagonal; with strata, with the
 // mean of theirs.
 func (s *pramStep) keeps(l *keepingOf, i int) {
 	for k := range s.columns {
@@ -241,7 +241,7 @@ func (s *pramStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// stays is the probability that a category stays.
+// stays returns the probability that a category stays.
 func (col *pramColumn) stays(k int32) float64 {
 	if col.frequencies == nil {
 		return col.laws[0].matrix[k][k]

@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// predictor is a column that a model goes by: numbers, or where of is set whether a category
-// is that one.
+// predictor is an explanatory variable of a model: a column of numbers, or, if of is set, the
+// indicator of that category.
 type predictor struct {
 	values []float64
 	of     *float64
 }
 
-// at is the predictor of record r, NaN where it has no value.
+// at returns the predictor of record r; NaN if it has no value.
 func (x predictor) at(r int32) float64 {
 	v := x.values[r]
 	switch {
@@ -25,17 +25,17 @@ func (x predictor) at(r int32) float64 {
 	return 0
 }
 
-// greatestCategories bounds those of one column, in each stratum.
+// greatestCategories bounds the categories of one column in each stratum.
 const greatestCategories = 50
 
-// categoriesIn are the different values of some records, in ascending order.
+// categoriesIn returns the distinct values of some records, in ascending order.
 func categoriesIn(values []float64, rows []int32) []float64 {
 	var list []float64
 	for _, r := range rows {
 		if v := values[r]; v == v {
 			if at, there := slices.BinarySearch(list, v); !there {
 				if len(list) > greatestCategories {
-					break // one too many are found already
+					break // more than the greatest number have been found
 				}
 				list = slices.Insert(list, at, v)
 			}
@@ -44,10 +44,10 @@ func categoriesIn(values []float64, rows []int32) []float64 {
 	return list
 }
 
-// predictors are what the model of column k goes by in a stratum: before as the data have it,
-// now as the release does. A column of categories is there as whether it is each of them
-// but the first. The first on of them are those of columns that stay.
-func (s *synthesis) predictors(g *gathered, original [][]float64, rows []int32, k int) (before, now []predictor, on int, err *SurveyError) {
+// predictors returns the predictors of the model of column k in a stratum: before has their
+// original values, now the released ones. A column of categories has one indicator for each
+// category except the first. The first on predictors are those of columns that do not change.
+func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (before, now []predictor, on int, err *SurveyError) {
 	add := func(path string, was, is []float64, categories bool) {
 		if !categories {
 			before, now = append(before, predictor{values: was}), append(now, predictor{values: is})

@@ -87,7 +87,7 @@ func (m *RankSwap) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// share is the greatest distance in rank, as a share of the records.
+// share returns the greatest difference of ranks, as a share of the number of records.
 func (m *RankSwap) share() float64 {
 	if m.P == nil {
 		return 1
@@ -95,13 +95,13 @@ func (m *RankSwap) share() float64 {
 	return *m.P
 }
 
-// rankExchange is the arithmetic of RankSwap. correlation is 0 if none is asked for.
+// rankExchange is the arithmetic of RankSwap. correlation is 0 if none is required.
 type rankExchange struct{ p, correlation, bottom, top float64 }
 
-// most implements allMasker: beside each value a word is held.
+// most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
 
-func (r *rankExchange) maskAll(g *gathered) *SurveyError {
+func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *rankExchange) maskAll(g *gathered) *SurveyError {
 			return &SurveyError{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
 		}
 		words := g.words[k]
-		// Equal values are in random order, as which of them is exchanged is no matter of place.
+		// Equal values are in random order: which of them is exchanged must not depend on their places.
 		rank.Order(order, values, g.stop)
 		if g.stop.now() {
 			return nil
@@ -149,11 +149,11 @@ func (r *rankExchange) maskAll(g *gathered) *SurveyError {
 	return nil
 }
 
-// mixing makes of a word one that orders records otherwise than the word itself: which
-// partner a record takes does not follow from where it stands among its equals.
+// mixing turns a word into one that orders records differently: the partner of a record must
+// not follow from its rank among equal values.
 const mixing = 0x9e3779b97f4a7c15
 
-// average puts the mean of some values in their place.
+// average replaces the values of rows by their mean.
 func average(values []float64, rows []int32) {
 	if len(rows) == 0 {
 		return
@@ -170,8 +170,8 @@ func average(values []float64, rows []int32) {
 }
 
 // exchangeRanks goes through the ranks: each record that is in no pair takes one of the
-// further ones within reach that are in none, all alike, and the two exchange their
-// values. One that finds nobody stays.
+// following ones within reach that are in none, each with the same probability, and the two
+// exchange their values. One without such a partner keeps its value.
 func exchangeRanks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
 	var free fenwick
 	free.ones(len(order))
@@ -270,8 +270,8 @@ func (m *RankSwap) Words(p Published, _ string) string {
 	return s
 }
 
-// EfficiencyFollows implements Publishing: an exchange keeps the column's values; what
-// the means of the ends take from the variance tells of the ends.
+// EfficiencyFollows implements Publishing: an exchange keeps the column's values; by how much
+// the means at the ends lower the variance discloses something of the ends.
 func (m *RankSwap) EfficiencyFollows(has, named func(string) bool) bool {
 	for _, end := range []string{"bottom", "top"} {
 		if has(end) && !named(end) {

@@ -4,10 +4,10 @@ import "math"
 
 // CorrelatedReach returns the greatest reach, at most most, at which the expected correlation of a column with its
 // values before the exchange is at least r; 0 if there is none. The values ascend; the first bottom and the last top
-// of them get their means. Whoever has the exchanged values, which are the same, finds the same reach.
+// of them get their means. The result for the exchanged values is the same, since an exchange keeps the values.
 //
-// An exchange changes neither mean nor variance, so that the correlation is 1 − E(x − y)²/2S². To the first
-// order that holds for means in place of the ends, too.
+// An exchange changes neither mean nor variance, so that the correlation is 1 − E(x − y)²/2S². To first
+// order, this also holds if the ends are replaced by their means.
 func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	inner := values[bottom : len(values)-top]
 	allowed := 2*(1-r)*deviations(values) - deviations(values[:bottom]) - deviations(values[len(values)-top:])
@@ -16,7 +16,7 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	if fits(high) {
 		return high
 	}
-	for high-low > 1 { // it fits at low, if that is not 0, and does not at high
+	for high-low > 1 { // the correlation is great enough at low (if that is not 0), and not at high
 		if middle := low + (high-low)/2; fits(middle) {
 			low = middle
 		} else {
@@ -26,10 +26,10 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	return low
 }
 
-// squaredChanges is the expected sum of (x − y)² over ascending values that exchangeRanks exchanges within reach. Beyond a
-// reach of exactReach it goes through the ranks as that does, many at a time, with the share of them that is in no pair yet: those take partners among
-// the ones within reach, in proportion to the shares there. What a part of the reach as a whole leaves out makes the sum up to 3 % too
-// small, which is added.
+// squaredChanges returns the expected sum of (x − y)² over ascending values that exchangeRanks exchanges within reach. For a
+// reach above exactReach it is an approximation: the ranks are taken in parts, each with the share of its records that are in
+// no pair yet, and these take partners among the parts within reach in proportion to the shares there. That makes the sum up
+// to 3 % too small, so 3 % are added.
 func squaredChanges(values []float64, reach int) float64 {
 	sum := 0.0
 	if reach == 1 { // neighbours, two by two
@@ -71,17 +71,17 @@ func squaredChanges(values []float64, reach int) float64 {
 	return sum
 }
 
-// exactReach is the reach up to which squaredChanges is the expectation itself, from the chances of each set of
-// ranks that may be in pairs already.
+// exactReach is the reach up to which squaredChanges is the exact expectation, computed from the probability of each set
+// of ranks that may be in pairs already.
 const exactReach = 8
 
 // exactSquaredChanges is squaredChanges for a reach of 2 to exactReach. A state is the set of those among a rank
-// and the next reach − 1 that are in pairs: bit j stands for the rank j further. After some hundred ranks the chances
-// of the states, and so those of the distances of pairs, do not change any more.
+// and the next reach − 1 that are in pairs: bit j stands for the rank j further. After some hundred ranks the
+// probabilities of the states, and so those of the distances of pairs, do not change any more.
 func exactSquaredChanges(values []float64, reach int) (sum float64) {
 	chances, next := make([]float64, 1<<reach), make([]float64, 1<<reach)
 	chances[0] = 1
-	pairs, settled := make([]float64, reach+1), false // the chance of a pair at each distance
+	pairs, settled := make([]float64, reach+1), false // the probability of a pair at each distance
 	for k, x := range values {
 		left := min(reach, len(values)-1-k)
 		if !settled || left < reach {
@@ -106,8 +106,8 @@ func exactSquaredChanges(values []float64, reach int) (sum float64) {
 	return sum
 }
 
-// nextState adds to next what becomes of a state of chance p at the next rank, and to pairs the chances of the pair that
-// the rank of bit 0 begins, with one of the next `left` that are in none.
+// nextState adds to next the states that follow on a state of probability p at the next rank, and to pairs the
+// probabilities of the pair of the rank of bit 0 with one of the next `left` ranks that are in no pair.
 func nextState(next, pairs []float64, state uint, p float64, left int) {
 	taken := func(j int) bool { return state>>j&1 == 1 }
 	free := 0
@@ -129,7 +129,7 @@ func nextState(next, pairs []float64, state uint, p float64, left int) {
 	}
 }
 
-// deviations is the sum of squared deviations of values from their mean.
+// deviations returns the sum of squared deviations of values from their mean.
 func deviations(values []float64) float64 {
 	mean, sum := 0.0, 0.0
 	for _, x := range values {

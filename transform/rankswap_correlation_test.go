@@ -227,7 +227,7 @@ func TestSquaredChangesOfManyValues(t *testing.T) {
 // If every record is rejected, nothing is exchanged, whatever correlation is requested.
 func TestRanksOfNothing(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
-		g := &gathered{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
+		g := &gatheredData{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
 		if err := (&rankExchange{p: 0.5, correlation: correlation}).maskAll(g); err != nil || !slices.Equal(g.values[0], []float64{1, 2, 4}) {
 			t.Errorf("correlation %v: %v, %v", correlation, err, g.values[0])
 		}

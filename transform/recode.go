@@ -15,10 +15,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Recode puts coarser categories in the place of categories, or intervals in the place of
-// numbers: global recoding (Hundepool et al. 2012, Statistical Disclosure Control, section
-// 3.2.3). Where a file is a hierarchy, each of its lines a category and the one above it, a
-// value goes up Level steps.
+// Recode replaces categories by coarser ones, or numbers by intervals: global recoding
+// (Hundepool et al. 2012, Statistical Disclosure Control, section 3.2.3). If the file is a
+// hierarchy, in which each line has a category and the one above it, a value goes up Level
+// steps.
 type Recode struct {
 	Columns   []string          `yaml:"columns" doc:"the columns to mask"`
 	Map       map[string]string `yaml:"map" doc:"the new category for each category"`
@@ -32,19 +32,19 @@ type Recode struct {
 	Table map[string]string `yaml:"-"` // what ReadTable has read of File
 }
 
-// TableFile is a mask that has a part of its parameters in a file, which whoever reads the
-// configuration reads for it: a mask does no I/O.
+// TableFile is a mask that has a part of its parameters in a file. The code that reads the
+// configuration reads the file, since a mask does no I/O.
 type TableFile interface {
 	// TableFile names the file and the field that names it; "" where there is none.
 	TableFile() (field, path string)
-	// ReadTable takes the file's content. The error says what is wrong with it, and where.
+	// ReadTable reads the file's content. The error says what is wrong with it, and where.
 	ReadTable(content []byte) error
 }
 
 // TableFile implements TableFile.
 func (m *Recode) TableFile() (field, path string) { return "file", m.File }
 
-// mostFaults is how many faults of a table are told at once.
+// mostFaults is the greatest number of faults of a table that are reported at once.
 const mostFaults = 20
 
 // ReadTable implements TableFile: CSV with the header from,to. The error joins one for each
@@ -120,8 +120,8 @@ func (m *Recode) Check() check.Problems {
 	return ps
 }
 
-// checkHierarchy refuses a hierarchy in which a category stands above itself. One that is
-// its own category above is a root.
+// checkHierarchy refuses a hierarchy in which going up leads back to the same category. A
+// category that is the one above itself is a root.
 func (m *Recode) checkHierarchy(ps *check.Problems) {
 	list := m.list()
 	field := "map"
@@ -188,8 +188,8 @@ func (m *Recode) list() map[string]string {
 	return m.Table
 }
 
-// resolved is the list of categories after Level steps, in the order of the text, Other last where it
-// is given.
+// resolved returns the categories in the order of their text, and those that replace them, Level
+// steps up; Other comes last if it is given.
 func (m *Recode) resolved() (from, to []string) {
 	if m.Breaks != nil {
 		to = m.intervals()
@@ -215,7 +215,7 @@ func (m *Recode) resolved() (from, to []string) {
 	return from, to
 }
 
-// intervals are what values between the breaks become.
+// intervals returns the categories that replace values between the breaks.
 func (m *Recode) intervals() []string {
 	if m.Labels != nil {
 		return slices.Clone(m.Labels)
@@ -235,8 +235,8 @@ func (m *Recode) intervals() []string {
 	return list
 }
 
-// interval returns which interval of breaks holds a number, by index in intervals;
-// unlisted where none does.
+// interval returns the index in intervals of the interval that contains a number; unlisted if
+// none does.
 func (m *Recode) interval(x float64) int32 {
 	n := len(m.Breaks)
 	open := len(m.Labels) == n+1
@@ -379,7 +379,7 @@ func (s *recodeStep) look(dst []int32, col *categoryColumn, b *microdata.Block) 
 	return true, nil
 }
 
-// keeps: what becomes itself stays.
+// keeps: a category that is recoded to itself stays.
 func (s *recodeStep) keeps(l *keepingOf, i int) {
 	l.changed(i)
 	for k, col := range s.columns {
@@ -396,7 +396,7 @@ func (s *recodeStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// rejects implements rejecting: for values that are not listed.
+// rejects implements rejecting: values that are not listed are rejected.
 func (m *Recode) rejects() bool { return m.Other == nil }
 
 // Reach implements Scoped.
@@ -465,7 +465,7 @@ func (m *Recode) Words(p Published, _ string) string {
 	return "recoding: categories were joined to coarser ones"
 }
 
-// EfficiencyFollows implements Publishing: the variance within intervals tells their
+// EfficiencyFollows implements Publishing: the variance within intervals discloses their
 // widths.
 func (m *Recode) EfficiencyFollows(has, named func(string) bool) bool {
 	return (named("breaks") || !has("breaks")) && (named("map") || !has("map"))

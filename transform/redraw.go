@@ -7,13 +7,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// unlikely is the probability below which no draw is made: the nearer bound is
+// unlikely is the probability of the bounds below which no draw is made: the nearer bound is
 // released instead.
 const unlikely = 1e-300
 
-// addWithin makes y = (k_x + k_ε)/mult of the values x, where ε has the
-// distribution of the noise given that y lands between the bounds, and marks
-// those that changed. on are the values on the grid, u draws uniform on (0, 1).
+// addWithin replaces the values x by y = (k_x + k_ε)/mult, where ε has the distribution of
+// the noise given that y lies between the bounds, and marks those that changed. on are the
+// values on the grid, u draws uniform on (0, 1).
 //
 // The result is distributed as if the noise were drawn again and again until y
 // lands inside, rounding included: ε is drawn, by the inverse of its

@@ -11,11 +11,10 @@ import (
 )
 
 // Replicates returns replicate m ≥ 1 of each of several chains of one key. The draws of a
-// replicate depend on a mask's label and its column, not on its parameters, so
-// that the points of a grid of parameters have them in common; here each is made
-// once and kept for the other chains. The chains must be used by one goroutine at
-// a time, on records identified by their place, and best one after another on the
-// same blocks.
+// replicate depend on a mask's label and its column, not on its parameters, so the points of a
+// grid of parameters have the same draws; each is made once and kept for the other chains. The
+// chains must be used by one goroutine at a time, on records identified by their place; draws
+// are shared only if they are used one after another on the same blocks.
 func Replicates(chains []*Chain, m int) []*Chain {
 	shared := &sharedDraws{
 		streams: map[streamName]*keystream.Stream{}, draws: map[drawKey][]float64{}, begun: map[begunKey][]microdata.Vector{},
@@ -69,9 +68,9 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 	return alone, true
 }
 
-// inCommon returns how many leading masks of two chains on the same columns are
-// the same and do not look at what follows. A step that surveys
-// depends on a survey of its own chain, and ends it.
+// inCommon returns the number of leading masks of two chains that are the same, on the same
+// columns, and do not depend on later masks. It ends before a step that surveys, since that
+// depends on the survey of its own chain.
 func inCommon(a, b *Chain) int {
 	same := func(x, y ColumnInfo) bool {
 		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals && math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
@@ -96,7 +95,7 @@ func inCommon(a, b *Chain) int {
 			j, _ := redrawOf(a.masks, i, name)
 			k, _ := redrawOf(b.masks, i, name)
 			if j >= n || k >= n {
-				return i // drawn together with a mask that is not the same
+				return i // the noise is drawn within the bounds of a mask that is not the same
 			}
 		}
 	}
@@ -124,8 +123,8 @@ func cleanKeyOf(col *column, b *microdata.Block) cleanKey {
 	return cleanKey{col.Index, col.limit, b.Stream, b.First, b.N}
 }
 
-// admitted reports whether a column of a block needs no looking at: another chain
-// has, and has rejected nothing and changed nothing.
+// admitted reports whether a column of a block need not be admitted again: another chain has
+// admitted it, and has rejected and changed nothing.
 func (d *sharedDraws) admitted(col *column, b *microdata.Block) bool {
 	return d != nil && b.Places == nil && d.clean[cleanKeyOf(col, b)]
 }
@@ -136,7 +135,7 @@ func (d *sharedDraws) admit(col *column, b *microdata.Block, clean bool) {
 	}
 }
 
-// begunKey names what the leading masks of a chain have made of a block.
+// begunKey identifies the results of a chain's leading masks for a block.
 type begunKey struct {
 	chain  *Chain // the first that has them
 	stream int
@@ -144,9 +143,8 @@ type begunKey struct {
 	n      int
 }
 
-// begin applies the leading masks that a chain has in common with another, or
-// takes over what the other has made of the same block, and returns the steps that
-// are left.
+// begin applies the leading masks that a chain has in common with another, or takes over the
+// results of the other chain for the same block. It returns the remaining steps.
 func (c *Chain) begin(w *work, b *microdata.Block) ([]step, error) {
 	if c.common == 0 || b.Places != nil {
 		return c.steps, nil
@@ -198,8 +196,8 @@ func (d *sharedDraws) stream(key keystream.Key, label, column string, replicate 
 	return s
 }
 
-// fill writes standard draws of a distribution, uniform ones on (0, 1), for the
-// records that r names: from what is shared, where anything is.
+// fill writes standard draws of a distribution (for uniform: on (0, 1)) for the records r. It
+// takes them from the shared draws if there are any.
 func (w *work) fill(dst []float64, kind draw, stream int, r keystream.Records) {
 	s := w.streams[stream]
 	if w.shared == nil || r.Places != nil {

@@ -40,9 +40,9 @@ type roundStep struct {
 	columns []roundColumn
 }
 
-// roundColumn rounds x to multiples of a step. Where the column has a decimal
-// grid, k_x and the step are integers on it, so that halves are those of the
-// decimal number: 2.675 is a half, though the float64 nearest to it is not.
+// roundColumn rounds x to multiples of a step. If the column has a decimal grid, k_x and the
+// step are integers on it, so that halves are decided by the decimal number: 2.675 is a half,
+// though the float64 nearest to it is not.
 type roundColumn struct {
 	*column
 	grid grid
@@ -122,8 +122,8 @@ func (c *roundColumn) round(x float64) float64 {
 	if !exact(k) {
 		return x
 	}
-	// k/step is not rounded onto a half that it is not: below 2^53 the nearest
-	// quotients to a half are further from it than half a unit in the last place.
+	// The division k/step never rounds to a half unless it is exactly a half: below 2^53 other
+	// quotients are further from a half than half a unit in the last place.
 	return finite(c.grid.value(float64(math.RoundToEven(k/c.step) * c.step)))
 }
 

@@ -13,12 +13,13 @@ import (
 // Sample releases a keyed share of the records and leaves the others out: each record by
 // itself, with the probability Rate or that of its stratum (Bernoulli or Poisson sampling;
 // Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 3.2). It is the
-// first mask of a list, so that all others, and all that is measured, are of the records
-// that are released.
+// first mask of a list, so that all others, and all measures, refer to the records that are
+// released.
 //
 // Whether a record is drawn depends on the key, the mask's name and the record's identity
 // (or place) alone, not on the rate or on its values: a sample of a smaller rate is part of
-// one of a greater rate, and releases of one file under one key do not add up to the file.
+// one of a greater rate, and several releases of one file under one key do not together
+// contain the whole file.
 type Sample struct {
 	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability that a record is released; with rates, the probability for strata that rates does not list"`
 	By    string             `yaml:"by" doc:"the column whose categories are the strata of rates"`
@@ -53,8 +54,8 @@ func (m *Sample) Check() check.Problems {
 	return ps
 }
 
-// checkAmong demands the first place: what other masks do, and what is measured, is of the
-// records that are released.
+// checkAmong requires that the mask is the first one: other masks, and all measures, refer to
+// the records that are released.
 func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
 	if i > 0 {
@@ -82,20 +83,20 @@ func (m *Sample) ReadColumns() []ReadColumn {
 	return []ReadColumn{{"by", m.By, "strata of a sample"}}
 }
 
-// choosing is a step that leaves records out, before any is masked.
+// choosing is a step that leaves records out before any record is masked.
 type choosing interface {
 	step
-	// choose leaves records of the block out; digests are those of their identities, nil
-	// where there is none.
+	// choose leaves out records of the block; digests are those of their identities, nil if there
+	// are none.
 	choose(c *Chain, w *work, b *microdata.Block, digests []microdata.Digest) error
 }
 
-// sampleStep is a Sample of a chain. A replicate is of the records that were released, so
-// that there it does nothing.
+// sampleStep is a Sample of a chain. In a replicate it does nothing, because a replicate has only
+// the records that were released.
 type sampleStep struct {
 	mask   int
 	stream int
-	rate   float64 // of strata that rates does not list; 0: there is none
+	rate   float64 // of strata that rates does not list; 0: no rate
 	by     *categoryColumn
 	rates  []float64 // by place in the list of by
 }
@@ -129,8 +130,8 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// description lists all that decides a sample, for the draws of masks that mix records: what
-// such a mask does to a record depends on which other records there are.
+// description lists all that a sample depends on, for the names of draws of masks that mix
+// records: what such a mask does to a record depends on which other records there are.
 func (m *Sample) description(label string) string {
 	text := digestOfTexts("of", label, m.By)
 	if m.Rate != nil {
@@ -179,7 +180,7 @@ func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block, digests []mic
 	return nil
 }
 
-// unbound are the numbers of draws that are bound to no value.
+// unbound returns n zeros: the numbers for draws that are bound to no value.
 func (w *work) unbound(n int) []float64 {
 	if cap(w.bound) < n {
 		w.bound = make([]float64, n)
@@ -189,7 +190,7 @@ func (w *work) unbound(n int) []float64 {
 	return zeros
 }
 
-// apply counts: what the step does, choose has done.
+// apply only counts the records left out: choose has left them out.
 func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
 	c.touched[s.mask].Add(int64(b.LeftOut()))
 	return nil
@@ -204,8 +205,8 @@ func LeavesOut(p Params) bool {
 	return ok && l.LeavesOut()
 }
 
-// SampleOf returns the mask at the head of a list that decides which records are released, under
-// the label that its draws follow from; nil where there is none.
+// SampleOf returns the first mask of a list if it decides which records are released, named by
+// the label that its draws depend on; nil if there is no such mask.
 func SampleOf(masks []Spec) *Spec {
 	if len(masks) == 0 || masks[0].Params == nil || !LeavesOut(masks[0].Params) {
 		return nil
@@ -219,13 +220,13 @@ func (m *Sample) LeavesOut() bool { return true }
 // keeps: every value of a record that is released stays.
 func (s *sampleStep) keeps(*keepingOf, int) {}
 
-// rejects implements rejecting: for strata that are not listed.
+// rejects implements rejecting: records of strata that are not listed are rejected.
 func (m *Sample) rejects() bool { return m.Rate == nil }
 
 // Reach implements Scoped.
 func (m *Sample) Reach() Scope { return ScopeRecord }
 
-// OnCategories implements Categorical: strata are told apart.
+// OnCategories implements Categorical: the strata are categories.
 func (m *Sample) OnCategories() bool { return m.By != "" }
 
 // Parameters implements Described.

@@ -16,9 +16,9 @@ import (
 // Shuffle gives the values of its columns to other records: each record draws from the
 // distribution of the columns given those of On, and takes the value whose rank the draw has.
 // Muralidhar and Sarathy (2006), Data shuffling: a new masking approach for numerical data,
-// Management Science 52, section 4. The columns keep their distributions, their rank
-// correlations with one another and with On; given On, what a record is released with says
-// nothing of its own values.
+// Management Science 52, section 4. The columns keep their distributions, and their rank
+// correlations with one another and with On; given On, the released values of a record are
+// independent of its own values.
 type Shuffle struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask, together"`
 	On      []string `yaml:"on" doc:"numeric columns that are not shuffled and whose rank correlations with the shuffled columns are kept; without them values are shuffled at random"`
@@ -121,17 +121,17 @@ func (m *Shuffle) EfficiencyFollows(_, _ func(string) bool) bool { return true }
 // shuffling is the arithmetic of Shuffle.
 type shuffling struct{}
 
-// most implements allMasker: beside each value there are a word, a score and a rank.
+// most implements allMasker: besides each value there are a word, a score and a rank.
 func (*shuffling) most() int { return maxCells / 4 }
 
-func (*shuffling) maskAll(g *gathered) *SurveyError {
+func (*shuffling) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
-	var scores []scored
+	var scores []rankScores
 	for k, values := range g.on {
 		of := normalScores(values, g.strata, g.stop)
 		if g.stop.now() {
@@ -160,8 +160,9 @@ func (*shuffling) maskAll(g *gathered) *SurveyError {
 	return nil
 }
 
-// meanRanks are the ranks from 1 of the values that take part, the mean of its ranks for each of
-// equal ones; NaN elsewhere. n is their number, differ whether two of them do.
+// meanRanks returns the ranks, from 1, of the values of records that are not rejected; equal
+// values get the mean of their ranks, and records without a value NaN. n is the number of
+// values; differ says whether any two of them differ.
 func meanRanks(values []float64, strata []int32, stop stopper) (ranks []float64, n int, differ bool) {
 	var order []int32
 	ranks = make([]float64, len(values))
@@ -185,19 +186,19 @@ func meanRanks(values []float64, strata []int32, stop stopper) (ranks []float64,
 	return ranks, len(order), differ
 }
 
-// scored is a column by its ranks; both are NaN where there is no value.
-type scored struct {
+// rankScores holds ranks and scores of a column; both are NaN where there is no value.
+type rankScores struct {
 	ranks  []float64 // see meanRanks
-	scores []float64 // see normalScores; nil where no two values differ
+	scores []float64 // see normalScores; nil if all values are equal
 	n      int       // of the values
 }
 
-// normalScores are Φ⁻¹((rank − ½)/n), taken to variance 1, which ties else lessen; NaN where
-// there is no value, and nil where no two values differ.
-func normalScores(values []float64, strata []int32, stop stopper) scored {
+// normalScores returns the scores Φ⁻¹((rank − ½)/n), scaled to variance 1, since ties lower the
+// variance. A score is NaN where there is no value; scores is nil if all values are equal.
+func normalScores(values []float64, strata []int32, stop stopper) rankScores {
 	ranks, n, differ := meanRanks(values, strata, stop)
 	if !differ {
-		return scored{ranks: ranks, n: n}
+		return rankScores{ranks: ranks, n: n}
 	}
 	scores := make([]float64, len(ranks))
 	square := 0.0
@@ -212,16 +213,17 @@ func normalScores(values []float64, strata []int32, stop stopper) scored {
 			square += float64(z * z)
 		}
 	}
-	sd := math.Sqrt(square / float64(n)) // the mean is 0: ranks lie evenly about their middle
+	sd := math.Sqrt(square / float64(n)) // the mean is taken as 0: ranks are symmetric about their middle
 	for i := range scores {
 		scores[i] /= sd
 	}
-	return scored{ranks, scores, n}
+	return rankScores{ranks, scores, n}
 }
 
-// copula is the correlation matrix of the normal variables behind columns: 2 sin(π r/6) of
-// their rank correlations r, over the records that have both (Muralidhar and Sarathy, step 3).
-func copula(columns []scored, stop stopper) [][]float64 {
+// copula returns the correlation matrix of the normal variables underlying the columns:
+// 2 sin(π r/6) for their rank correlations r, over the records that have both values (Muralidhar
+// and Sarathy, step 3).
+func copula(columns []rankScores, stop stopper) [][]float64 {
 	m := make([][]float64, len(columns))
 	for i := range m {
 		m[i] = make([]float64, len(columns))
@@ -231,7 +233,7 @@ func copula(columns []scored, stop stopper) [][]float64 {
 				return m
 			}
 			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k], stop))
-			// The last bits of a sine differ between machines, and the release must not.
+			// The last bits of a sine differ between machines; the release must be the same on all.
 			ρ = math.RoundToEven(ρ*1e9) / 1e9
 			m[i][k], m[k][i] = ρ, ρ
 		}
@@ -239,8 +241,9 @@ func copula(columns []scored, stop stopper) [][]float64 {
 	return m
 }
 
-// rankCorrelation is Spearman's, over the records that have both values; 0 where it has none.
-func rankCorrelation(x, y scored, stop stopper) float64 {
+// rankCorrelation returns Spearman's rank correlation over the records that have both values; 0
+// if it is not defined.
+func rankCorrelation(x, y rankScores, stop stopper) float64 {
 	if x.scores == nil || y.scores == nil {
 		return 0
 	}
@@ -253,7 +256,7 @@ func rankCorrelation(x, y scored, stop stopper) float64 {
 			n++
 		}
 	}
-	// Ranks have the order of the values, and ties where these have.
+	// Ranks are in the order of the values and have the same ties.
 	if n < x.n {
 		a, _, _ = meanRanks(a, both, stop)
 	}
@@ -277,10 +280,11 @@ func rankCorrelation(x, y scored, stop stopper) float64 {
 	return sxy / math.Sqrt(sxx) / math.Sqrt(syy)
 }
 
-// conditionalDraws draws for each record the normal variables behind the columns given those
-// behind on: with L of the two together, u = A⁻¹s of the scores s of on, then Bu + Cz, where A,
-// B and C are L's parts. A score that is missing counts as the mean.
-func conditionalDraws(g *gathered, on []scored, l [][]float64) [][]float64 {
+// conditionalDraws draws for each record the normal variables underlying the columns, given those
+// underlying on. With the blocks A, B and C of the factor L = (A 0; B C) of on and the columns
+// together, a draw is Bu + Cz, where u = A⁻¹s, s are the scores of on and z is standard normal. A
+// missing score counts as the mean.
+func conditionalDraws(g *gatheredData, on []rankScores, l [][]float64) [][]float64 {
 	draws := make([][]float64, len(g.values))
 	for k := range draws {
 		draws[k] = make([]float64, g.n)
@@ -313,8 +317,8 @@ func conditionalDraws(g *gathered, on []scored, l [][]float64) [][]float64 {
 	return draws
 }
 
-// inOrderOf gives the values to their records anew: the least to the record of the least draw,
-// and so on.
+// inOrderOf reassigns the values to the records in the order of the draws: the least value to
+// the record with the least draw, and so on.
 func inOrderOf(values, draws []float64, strata []int32, stop stopper) {
 	var byValue []int32
 	for i, v := range values {
@@ -336,7 +340,7 @@ func inOrderOf(values, draws []float64, strata []int32, stop stopper) {
 	}
 }
 
-// alike are the runs of rows, which are in the order of their values, that have the same value.
+// alike yields the runs of equal values in rows, which are in the order of their values.
 func alike(rows []int32, values []float64) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
 		for len(rows) > 0 {

@@ -71,7 +71,7 @@ func NeedsWindow(masks []Spec) bool {
 
 // Label is the name of mask i in messages and in the keystream: its own, or its
 // kind with its ordinal among the unnamed masks of that kind, from 1: "noise#2".
-// A draw depends on it, so giving a mask a name makes other draws.
+// Draws depend on it, so giving a mask a name changes its draws.
 func Label(masks []Spec, i int) string {
 	if masks[i].Name != "" {
 		return masks[i].Name
@@ -87,7 +87,7 @@ func Label(masks []Spec, i int) string {
 
 func nameOf(kind string, ordinal int) string { return kind + "#" + strconv.Itoa(ordinal) }
 
-// labels are the Labels of all masks.
+// labels returns the Labels of all masks.
 func labels(masks []Spec) []string {
 	list, ordinals := make([]string, len(masks)), map[string]int{}
 	for i, m := range masks {
@@ -100,7 +100,7 @@ func labels(masks []Spec) []string {
 	return list
 }
 
-// checkColumns demands at least one column, each named once.
+// checkColumns requires at least one column, each named once.
 func checkColumns(ps *check.Problems, path string, columns []string, what string) {
 	ps.NotEmpty(path, len(columns), what)
 	for i, name := range columns {
@@ -113,14 +113,14 @@ func checkColumns(ps *check.Problems, path string, columns []string, what string
 	}
 }
 
-// checkWord demands one of the words, or none, which stands for the first.
+// checkWord requires one of the words, or "", which means the first one.
 func checkWord(ps *check.Problems, path, word string, words ...string) {
 	if word != "" {
 		ps.OneOf(path, word, words...)
 	}
 }
 
-// checkFinite demands a number that is neither NaN nor infinite.
+// checkFinite requires a number that is neither NaN nor infinite.
 func checkFinite(ps *check.Problems, path string, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		ps.Addf(path, "must be a finite number, got %v", v)

@@ -6,17 +6,16 @@ import (
 	"sort"
 )
 
-// greatestStanding is of how many records it is looked at whether their values have moved:
-// those that a survey sees first.
+// greatestStanding is the number of records, the first of a survey, whose values are compared
+// by standing.
 const greatestStanding = 1 << 20
 
-// standing tells, by column, where a mask of all records has left most values as they were
-// although others were there to be had: where more than half are unchanged, and the mean
-// distance between the rank of a value and that of what it became is below ½. Without ties
-// the second follows from less than half having moved, each by a rank at least. With ties it
-// parts a column of few values, of which a record often gets its own by chance, from one
-// whose values follow from what the mask goes by. Ranks are those of the values before, the
-// middle one of equal ones.
+// standing returns for each column whether a mask of all records has left most values unchanged
+// although it could have given the records other ones: more than half of the values are
+// unchanged, and the mean difference between the ranks of a value and of its replacement is
+// below ½. With ties the second condition distinguishes a column with few distinct values, in
+// which a record often gets its own value by chance, from one whose values are determined by
+// what the mask depends on. Ranks are those among the values before; of equal ones the middle.
 func standing(before, after [][]float64, strata []int32) []bool {
 	still := make([]bool, len(before))
 	for k, old := range before {
@@ -38,7 +37,7 @@ func standing(before, after [][]float64, strata []int32) []bool {
 			}
 		}
 		slices.Sort(sorted)
-		distance := 0.0 // twice, in ranks of those that are looked at
+		distance := 0.0 // twice the sum of differences of ranks among the compared values
 		for i, x := range old {
 			if x == x && strata[i] >= 0 && x != of[i] {
 				distance += math.Abs(twiceRank(sorted, x) - twiceRank(sorted, of[i]))
@@ -50,12 +49,12 @@ func standing(before, after [][]float64, strata []int32) []bool {
 	return still
 }
 
-// twiceRank is the number of values below x and of those not above it.
+// twiceRank returns the number of values below x plus the number of values not above it.
 func twiceRank(sorted []float64, x float64) float64 {
 	return float64(sort.SearchFloat64s(sorted, x) + sort.Search(len(sorted), func(i int) bool { return sorted[i] > x }))
 }
 
-// firstOf are the first values of each column.
+// firstOf returns the first values of each column, at most greatestStanding.
 func firstOf(values [][]float64) [][]float64 {
 	first := make([][]float64, len(values))
 	for k, v := range values {

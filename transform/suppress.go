@@ -12,10 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Suppress sets cells of the keys missing until every record has the combination of at
+// Suppress sets cells of the keys missing until the combination of every record belongs to at
 // least K records: local suppression (Willenborg and de Waal 2001, Elements of Statistical
-// Disclosure Control, section 5.3). Of each record the cells of least total importance are
-// set missing that are enough.
+// Disclosure Control, section 5.3). For each record, the sufficient set of cells with the least
+// total importance is set missing.
 type Suppress struct {
 	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
 	K          *int               `yaml:"k" doc:"k, the least number of records that share each combination of the keys"`
@@ -24,7 +24,7 @@ type Suppress struct {
 	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
 }
 
-// greatestKeys bounds the keys of one mask: all their sets may have to be tried.
+// greatestKeys bounds the keys of one mask: all of their subsets may have to be tried.
 const greatestKeys = 12
 
 // Check implements Params.
@@ -55,8 +55,8 @@ func (m *Suppress) Check() check.Problems {
 	return ps
 }
 
-// checkAmong implements amongMasks: what comes later must neither change the combinations
-// that were counted nor the records.
+// checkAmong implements amongMasks: later masks must change neither the combinations that were
+// counted nor which records are released.
 func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "keys", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
@@ -91,7 +91,7 @@ func (m *Suppress) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 // strict reports whether a missing cell counts as no value.
 func (m *Suppress) strict() bool { return m.Missing != "any" }
 
-// weight is what a missing cell of a key costs.
+// weight returns the importance of a key: the cost of setting one of its cells missing.
 func (m *Suppress) weight(key string) float64 {
 	if v, ok := m.Importance[key]; ok {
 		return v
@@ -107,9 +107,9 @@ type suppressStep struct {
 	paths   []string // of the columns in the parameters
 	coders  []coder
 
-	data     gathered  // where records are
-	codes    [][]int32 // by column and record: 0 where the value is missing; of rejected records −1
-	hidden   []uint16  // after decide, by record: the columns that are set missing
+	data     gatheredData // the places of the records
+	codes    [][]int32    // by column and record: 0 where the value is missing; of rejected records −1
+	hidden   []uint16     // after decide, by record: the columns that are set missing
 	suppress suppression
 }
 
@@ -120,7 +120,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		at := fmt.Sprintf("keys[%d]", j)
 		col := c.touch(name)
 		if col == nil {
-			continue // as in the sample's replicates, which hold the columns that are measured
+			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
 		if !comparableType(col.Field.Type) {
 			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type to be told apart, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
@@ -191,7 +191,7 @@ func (s *suppressStep) decide(c *Chain) error {
 	return nil
 }
 
-// checkShare refuses to set more of a key missing than MaxShare of its values.
+// checkShare returns an error if more than the share MaxShare of a key's values are set missing.
 func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
 	if s.of.MaxShare == nil {
 		return nil
@@ -218,7 +218,7 @@ func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
 // shareText writes a share in percent, to three digits.
 func shareText(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) }
 
-// apply sets the cells missing that decide has chosen.
+// apply sets missing the cells that decide has chosen.
 func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {
 		return nil
@@ -264,10 +264,10 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// keeps: what is not set missing leaves as it is.
+// keeps: values that are not set missing are released unchanged.
 func (s *suppressStep) keeps(l *keepingOf, i int) {
 	l.changed(i)
-	l.spares = true // a key that is important enough loses no cell
+	l.spares = true // no cell of a key that is important enough is set missing
 }
 
 // Reach implements Scoped: which cells of a record are set missing depends on all others.
@@ -337,6 +337,6 @@ func (m *Suppress) Words(p Published, _ string) string {
 	return s
 }
 
-// EfficiencyFollows implements Publishing: what the variance and the number of values lost
-// tells of the few that were set missing, which are rare ones.
+// EfficiencyFollows implements Publishing: it does not, since the loss of variance and of values
+// discloses something of the few rare values that were set missing.
 func (m *Suppress) EfficiencyFollows(has, named func(string) bool) bool { return false }

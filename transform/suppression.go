@@ -8,35 +8,36 @@ import (
 	"slices"
 )
 
-// suppression chooses the cells that are set missing. A set of keys is the bits of a word,
-// a tuple of the keys is packed into two words, 0 where a key is missing, so that the tuple
-// without some keys is the tuple under a mask of bits.
+// suppression chooses the cells that are set missing. A set of keys is represented by the bits
+// of a word. A tuple of the keys is packed into two words, with 0 for a missing key, so that a
+// bit mask removes keys from a tuple.
 //
-// f of a record is the number of records that may have its combination. Where missing cells
-// may be any value these are the records that agree with it wherever both have a value, and
-// f of one record never falls when cells of others are set missing: records whose f is
-// below k take, one after another, the first set of cells under which f is at least k, of
-// all sets in the order of their cost; those that the earlier ones have helped take none.
+// f of a record is the number of records that may have its combination. If a missing cell may
+// be any value, these are the records that agree with it wherever both have a value, and f of
+// one record never falls when cells of others are set missing. Then each record whose f is
+// below k takes, one after another, the first set of cells with which f is at least k, of all
+// sets in the order of their cost. A record whose f has risen to k because of earlier ones
+// takes none.
 //
-// Where they are no value (strict), f counts the records without missing keys that agree
-// wherever the record has a value, and those that miss the same keys and agree in the
-// others. Whole combinations are taken at once: set by set, in the order of cost, those
-// which with the complete combinations of at least k records come to k. Complete
-// combinations of k records never change, so that f stays what it was when it was counted.
+// If a missing cell is no value (strict), f counts the records without missing keys that agree
+// wherever the record has a value, and the records that miss the same keys and agree in the
+// others. Then whole combinations are treated at once: for each set in the order of cost, those
+// that together with the complete combinations of at least k records reach k. Complete
+// combinations of k records never change, so that f stays as it was when it was counted.
 type suppression struct {
 	k       int
 	strict  bool
 	weights []float64
-	ties    []uint64 // by record: what stands for its order, so that it does not matter; nil: the order counts
+	ties    []uint64 // by record: sorts the records, so that the result does not depend on their order; nil: it depends on it
 
-	span    []int      // by key: codes
+	span    []int      // by key: number of codes
 	keep    []packed   // by set: the bits of the keys that are not in it
 	sets    []uint16   // in the order of cost
 	of      []int32    // by record: its class, −1 for a rejected one
 	classes tupleTable // the distinct tuples and the number of their records
 	lacks   []uint16   // by class: the keys that it misses to begin with
 
-	cancelled stopper // what is returned then is of no use
+	cancelled stopper // once true, the results must not be used
 }
 
 // stopped reports, at turn i of a loop, whether the search has been cancelled.
@@ -47,7 +48,7 @@ type packed [2]uint64
 
 func (p packed) and(q packed) packed { return packed{p[0] & q[0], p[1] & q[1]} }
 
-// mostTuples bounds the tuples that are counted, at some 40 bytes each.
+// mostTuples bounds the number of tuples that are counted, of about 40 bytes each.
 const mostTuples = 1 << 25
 
 // hide returns for each record the set of keys whose cells are to be set missing. codes are
@@ -122,8 +123,8 @@ func (s *suppression) pack(codes [][]int32) *SurveyError {
 	return nil
 }
 
-// order puts the sets in the order of cost: of those that cost the same the smaller, then
-// those of keys with more categories, which tell most apart.
+// order sorts the sets by cost; of equal cost by size, the smaller first, and then by the number
+// of their keys' categories, the greater first, since these distinguish more records.
 func (s *suppression) order() {
 	keys := len(s.weights)
 	cost, detail := make([]float64, 1<<keys), make([]float64, 1<<keys)
@@ -142,7 +143,7 @@ func (s *suppression) order() {
 	})
 }
 
-// hideStrictly counts a missing cell as no value.
+// hideStrictly is hide if a missing cell is no value.
 func (s *suppression) hideStrictly() []uint16 {
 	chosen := make([]uint16, len(s.classes.tuples)) // by class: the keys missing at the end
 	var safe, left, taken []int32
@@ -178,14 +179,13 @@ func (s *suppression) hideStrictly() []uint16 {
 	return s.byRecord(chosen)
 }
 
-// without is the combination of a class with the keys of a set missing.
+// without returns the combination of a class with the keys of a set missing.
 func (s *suppression) without(class int32, set uint16) packed {
 	return s.classes.tuples[class].and(s.keep[set])
 }
 
-// grouped counts the records that are alike once the keys of a set are missing: of the
-// classes left that miss no other key, and, where keys are missing, of the safe ones beside
-// them.
+// grouped counts the records that are equal if the keys of a set are missing: those of the
+// classes in left that miss no other key, and, if the set has keys, those of the classes in safe.
 func (s *suppression) grouped(set uint16, left, safe []int32) (groups tupleTable) {
 	for _, class := range left {
 		if s.lacks[class]&^set == 0 {
@@ -203,8 +203,9 @@ func (s *suppression) grouped(set uint16, left, safe []int32) (groups tupleTable
 	return groups
 }
 
-// join sets all keys of the classes left missing, which are fewer than k records, and there
-// is no complete combination of k records: a group of the least cells goes with them.
+// join sets all keys of the classes in left missing. They have fewer than k records, and there is
+// no complete combination of k records, so the keys of the group with the fewest cells are set
+// missing with them.
 func (s *suppression) join(left, taken []int32, chosen []uint16) {
 	all := uint16(1<<len(s.weights) - 1)
 	type group struct {
@@ -237,7 +238,7 @@ func (s *suppression) join(left, taken []int32, chosen []uint16) {
 	}
 }
 
-// first returns for each class the least of the ties of its records; without ties all are equal.
+// first returns for each class the least tie of its records; all are equal if there are no ties.
 func (s *suppression) first() []uint64 {
 	least := make([]uint64, len(s.classes.tuples))
 	if s.ties == nil {
@@ -254,7 +255,7 @@ func (s *suppression) first() []uint64 {
 	return least
 }
 
-// inTurn returns the records in the order in which they take cells: that of their ties, or their own.
+// inTurn returns the records in the order in which they take cells: by their ties, or as they are.
 func (s *suppression) inTurn() []int32 {
 	turn := make([]int32, len(s.of))
 	for i := range turn {
@@ -266,7 +267,8 @@ func (s *suppression) inTurn() []int32 {
 	return turn
 }
 
-// byRecord gives the sets of classes to their records, without what was missing before.
+// byRecord returns for each record the set of its class, without the keys that were missing
+// before.
 func (s *suppression) byRecord(chosen []uint16) []uint16 {
 	hidden := make([]uint16, len(s.of))
 	for i, class := range s.of {
@@ -277,7 +279,7 @@ func (s *suppression) byRecord(chosen []uint16) []uint16 {
 	return hidden
 }
 
-// hideLoosely counts a missing cell as any value.
+// hideLoosely is hide if a missing cell may be any value.
 func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
 	c := compatible{keep: s.keep}
 	for class, n := range s.classes.counts {
@@ -319,13 +321,13 @@ func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
 }
 
 // compatible counts the records that agree with a tuple wherever both have a value, while
-// cells are set missing. Records are taken together by the set of keys that they miss.
+// cells are set missing. The records are grouped by the set of keys that they miss.
 type compatible struct {
 	keep    []packed        // by set: the bits of the other keys
 	misses  []uint16        // sets of keys that some records miss
 	missing []*tupleTable   // of each: the tuples
-	without [][]*tupleTable // of each, by set: the tuples without the keys of the set; nil where nobody has asked
-	tuples  int             // in all tables, about
+	without [][]*tupleTable // of each, by set: the tuples without the keys of the set; nil if not needed so far
+	tuples  int             // approximate number of tuples in all tables
 }
 
 // change adds n records with a tuple that miss a set of keys.
@@ -357,8 +359,8 @@ func (c *compatible) records(tuple packed, set uint16) int {
 	return int(n)
 }
 
-// lacking returns the tuples of the records that miss misses[at], without the keys of set,
-// which are more.
+// lacking returns the tuples of the records that miss the keys misses[at], without the keys of
+// set, which contains these.
 func (c *compatible) lacking(at int, set uint16) *tupleTable {
 	if t := c.without[at][set]; t != nil {
 		return t

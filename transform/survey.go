@@ -14,15 +14,15 @@ type surveying interface {
 	decide(c *Chain) error // after the last block
 }
 
-// preparing is a surveying step that does a part of survey for each block by itself. What
-// it finds is left in the scratch space that survey is given then.
+// preparing is a surveying step that does a part of survey for each block by itself. It leaves
+// its results in the scratch space that survey is then called with.
 type preparing interface {
 	surveying
 	prepare(c *Chain, w *work, b *microdata.Block) error
 }
 
-// writingAlone is a step that does nothing but to change the columns that its mask names:
-// no record is rejected by it.
+// writingAlone is a step that only changes the columns that its mask names: it rejects no
+// record.
 type writingAlone interface{ writesAlone() }
 
 // Prepared is the result of Prepare for one block of the first pass.
@@ -59,7 +59,7 @@ func (c *Chain) Prepare(b *microdata.Block) (Prepared, error) {
 			}
 		}
 		if _, ok := s.(surveying); ok {
-			break // what stands behind it is done in order
+			break // later steps are done in SurveyPrepared, in the order of the source
 		}
 		if c.unseen[i] {
 			continue
@@ -95,12 +95,12 @@ func (c *Chain) SurveyPrepared(p Prepared) error {
 	return nil
 }
 
-// ErrCancelled is the error of an EndSurvey that Cancel has ended.
+// ErrCancelled is the error that EndSurvey returns after Cancel.
 var ErrCancelled = errors.New("cancelled while masks were deciding")
 
-// Cancel makes EndSurvey, under way or still to come, return ErrCancelled at the next place where it can
-// give up: between two masks, and within the decision of each after a few thousand records, combinations
-// or groups. The chain is of no use then.
+// Cancel makes EndSurvey, whether running or called later, return ErrCancelled at its next check:
+// between two masks, and within the decision of each after a few thousand records, combinations
+// or groups. The chain must not be used any more then.
 func (c *Chain) Cancel() { c.cancelled.Store(true) }
 
 // EndSurvey makes the decisions of the masks of scope dataset, and frees the data that Survey
@@ -118,14 +118,14 @@ func (c *Chain) EndSurvey() error {
 		}
 	}
 	for i := range c.touched {
-		c.touched[i].Store(0) // what the survey did was not released
+		c.touched[i].Store(0) // the records changed in the survey were not released
 	}
 	c.unidentified.Store(0)
 	c.surveyed = true
 	return nil
 }
 
-// settleSurvey finds the steps that change only what no surveying step behind them looks at.
+// settleSurvey finds the steps that change only columns that no later surveying step uses.
 func (c *Chain) settleSurvey() {
 	c.unseen = make([]bool, c.survey)
 	var looked []string

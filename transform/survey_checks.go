@@ -17,12 +17,12 @@ var (
 	errRecordTwice  = errors.New("what a survey has found names a record twice")
 )
 
-// territory is the records of a part of the data. What a survey or a decision says must be of
-// these alone.
+// territory is the records of a part of the data. A survey or decision of that part must concern
+// these records only.
 type territory struct {
 	byStream map[int][]Stretch
-	records  int64                 // that are left
-	named    map[place]*[16]uint64 // a bit for each record that was named: 1024 records in a row
+	records  int64                 // number of records not accounted for yet
+	named    map[place]*[16]uint64 // one bit for each record that was named; an entry is for 1024 consecutive records
 }
 
 func newTerritory(of []Stretch) territory {
@@ -34,7 +34,7 @@ func newTerritory(of []Stretch) territory {
 	return t
 }
 
-// holds reports whether a record lies there. Data in parts have no scopes.
+// holds reports whether a record belongs to the part. Data in parts have no scopes.
 func (t *territory) holds(p place) bool {
 	list := t.byStream[p.stream]
 	i, found := slices.BinarySearchFunc(list, p.row, func(s Stretch, row int64) int { return cmp.Compare(s.First, row) })
@@ -44,7 +44,8 @@ func (t *territory) holds(p place) bool {
 	return p.scope == "" && i >= 0 && p.row-list[i].First < list[i].N
 }
 
-// name returns an error where a record does not lie there, or was named before.
+// name marks a record as named. It returns an error if the record does not belong to the part, or
+// was named before.
 func (t *territory) name(p place) error {
 	if !t.holds(p) {
 		return errOtherRecords
@@ -64,7 +65,7 @@ func (t *territory) name(p place) error {
 	return nil
 }
 
-// take takes so many records out of those that are left; false where there are not so many.
+// take subtracts n from the records not accounted for yet; false if there are fewer.
 func (t *territory) take(n uint64) bool {
 	if n > uint64(t.records) {
 		return false
@@ -73,19 +74,21 @@ func (t *territory) take(n uint64) bool {
 	return true
 }
 
-// plausible reports whether what a survey has kept of a combination is what it keeps: of
-// policy random the records whose coin falls heads, and of the others, up to reserves.
+// plausible reports whether the numbers of records that a survey has kept of a combination are
+// possible: with policy random the records whose coin falls heads, and of the others up to
+// reserves.
 func (s *datasetSwap) plausible(count, heads, records uint64) bool {
 	return heads <= count && (heads == 0 || !s.unique) && records == min(reserves, count-heads)
 }
 
-// expected reports whether a record belongs to the heads or to the others.
+// expected reports whether a record is where it belongs: among the heads if heads is true, else
+// among the others.
 func (s *datasetSwap) expected(r swapRecord, heads bool) bool {
 	return s.unique || s.heads(r.coin) == heads
 }
 
-// fits returns an error where the values for a column are not of its form. Those of another
-// form would be written as something else.
+// fits returns an error if the values for a column do not have its form: they would be written
+// as different values.
 func (k *swapColumn) fits(col *microdata.Column, moves []move) error {
 	if len(moves) == 0 {
 		return nil
@@ -121,15 +124,15 @@ func cellWidth(t arrow.DataType) int {
 	return width(t)
 }
 
-// plausible reports whether sums are of a combination of so many records, or are received with
-// so great a probability. Sums of large values can be infinite, and then others are not a
-// number: that is no sign of damage, and whoever reads them says that nothing is known.
+// plausible reports whether sums are possible for a combination of size records, or for values
+// received with the probability size. Sums of large values can be infinite, and others are then
+// NaN: that is no sign of damage, and gives a result that is not known.
 func (m moment) plausible(size float64) bool {
 	const rounding = 1e-9
 	return m[0] >= 0 && m[0] <= size*(1+rounding)
 }
 
-// probability reads one.
+// probability reads a probability.
 func (u *unpacker) probability() float64 {
 	p := math.Float64frombits(u.word())
 	if !(p >= 0 && p <= 1) {
@@ -138,7 +141,7 @@ func (u *unpacker) probability() float64 {
 	return p
 }
 
-// bounded returns an error where more is kept than may be, or than there is memory for.
+// bounded returns an error if more records are kept than allowed, or than there is memory for.
 func (s *datasetSwap) bounded(c *Chain) error {
 	if s.kept <= s.most && s.need() <= s.room() {
 		return nil
@@ -151,7 +154,7 @@ func (s *datasetSwap) bounded(c *Chain) error {
 		text, InsteadOf(c.masks[s.mask].Params))}
 }
 
-// need is how many bytes of memory it takes to decide of the records that are kept.
+// need returns the bytes of memory that the decision takes with the records that are kept.
 func (s *datasetSwap) need() int64 {
 	each, texts := int64(bytesKept), int64(0)
 	for k := range s.values {

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// partwise is a mask that takes records together and can do so where processes have a part of
-// them each: it moves values within windows, or its step is a surveyingParts.
+// partwise is a mask that combines records and can do so if each of several processes has a part
+// of them: it moves values within windows, or its step is a surveyingParts.
 type partwise interface{ partwise() }
 
 func (*Swap) partwise() {}
 
 // InParts reports whether a mask can be applied to parts of the records by several processes:
-// it looks at each record alone, or SurveysInParts says so of its chain. A part must hold
-// whole windows.
+// it treats each record by itself, or SurveysInParts is true for its chain. A part must consist
+// of whole windows.
 func InParts(p Params) bool {
 	_, ok := p.(partwise)
 	return ok || !MixesRecords(p)
 }
 
-// surveyingParts is a surveying step whose survey can be put together of parts.
+// surveyingParts is a surveying step whose survey can be merged from parts.
 type surveyingParts interface {
 	surveying
 	pack(p *packer)
@@ -56,8 +56,8 @@ func (c *Chain) inParts() (list []surveyingParts) {
 	return list
 }
 
-// MarshalSurvey returns what Survey has found so far, in place of EndSurvey, for
-// MergeSurvey of another chain of the same masks, columns and key. It holds values of
+// MarshalSurvey returns the result of Survey so far; it is called instead of EndSurvey.
+// MergeSurvey of another chain of the same masks, columns and key reads it. It contains values of
 // records, so it is as confidential as they are.
 func (c *Chain) MarshalSurvey() ([]byte, error) {
 	if !c.SurveysInParts() || c.surveyed {
@@ -72,8 +72,8 @@ func (c *Chain) MarshalSurvey() ([]byte, error) {
 
 // MergeSurvey adds the result of another chain (MarshalSurvey) for the records that follow
 // those of this chain: parts must come in the order of the source. of are the records of the
-// part, the stretches of a stream in order: a survey that says more is refused. The error is a
-// *SurveyError if there are too many records in total. After an error the chain is of no use.
+// part, the stretches of a stream in order; a survey of other records is an error. The error is a
+// *SurveyError if there are too many records in total. After an error the chain must not be used.
 func (c *Chain) MergeSurvey(marshalled []byte, of []Stretch) error {
 	if !c.SurveysInParts() || c.surveyed {
 		return errNotInParts
@@ -104,9 +104,9 @@ type Stretch struct {
 	First, N int64
 }
 
-// MarshalDecisions returns what EndSurvey has decided of some records, for UseDecisions of another
+// MarshalDecisions returns the results of EndSurvey for some records, for UseDecisions of another
 // chain. The stretches of a stream must be in the order of their places, without overlap. It
-// holds values of records.
+// contains values of records.
 func (c *Chain) MarshalDecisions(of []Stretch) ([]byte, error) {
 	if !c.SurveysInParts() || !c.surveyed {
 		return nil, errNotInParts
@@ -138,7 +138,7 @@ func (c *Chain) UseDecisions(decided []byte, of []Stretch) error {
 	return nil
 }
 
-// The kinds of cells, which stand before them.
+// The kinds of cells; each cell is preceded by its kind.
 const (
 	cellNull = iota
 	cellNumber
@@ -164,12 +164,12 @@ func (k *swapColumn) pack(p *packer, at uint32) {
 	}
 }
 
-// unpack puts a value at a place, which is that behind the last one or an earlier one.
+// unpack puts a value at a place: an existing one, or the next after the last.
 func (k *swapColumn) unpack(u *unpacker, at uint32) {
 	kind := u.number()
 	isText := kind == cellNull || kind == cellBytes
 	if kind > cellBytes || len(k.nulls) > 0 && isText != (k.starts != nil) {
-		u.fail() // a column is of one form
+		u.fail() // all values of a column have the same form
 		return
 	}
 	if int(at) == len(k.nulls) {
@@ -201,7 +201,7 @@ func (s *sources) pack(p *packer) {
 	}
 }
 
-// merge takes other sources in and returns their numbers here.
+// merge reads the sources of another survey, adds them and returns their numbers here.
 func (s *sources) merge(u *unpacker) []uint32 {
 	numbers := make([]uint32, u.count(2))
 	for i := range numbers {
@@ -210,7 +210,7 @@ func (s *sources) merge(u *unpacker) []uint32 {
 	return numbers
 }
 
-// inOrder are the words of a table by their codes.
+// inOrder returns the words of a table in the order of their codes.
 func (t *wordTable) inOrder() []uint64 {
 	list := make([]uint64, t.n)
 	for i, code := range t.codes {
@@ -240,9 +240,9 @@ func (g *grouping) pack(p *packer) {
 	}
 }
 
-// merge gives codes to what another grouping has seen after all that this one has, in the
-// order in which it was seen. Of each combination of keys and attribute of the other it returns
-// the code here, and the number that the other has for its keys.
+// merge adds what another grouping has seen, in the order in which it was seen, as if after all
+// that this one has seen. For each combination of keys and attribute of the other, it returns
+// the code here, and the other's code of its keys.
 func (g *grouping) merge(u *unpacker, columns int) (m mergedCodes) {
 	if n := u.count(2); n == 0 {
 		return m // it has seen no record
@@ -277,10 +277,10 @@ func (g *grouping) merge(u *unpacker, columns int) (m mergedCodes) {
 type mergedCodes struct {
 	group []int32  // by the other's code of keys
 	combo []int32  // by the other's code of keys with the attribute
-	keys  []uint32 // by the same: the other's code of the keys
+	keys  []uint32 // by the other's code of keys with the attribute: its code of the keys
 }
 
-// groupOf reads the other's code of the keys of its combination k, and returns that here.
+// groupOf reads the other's code of the keys of its combination k, and returns the code here.
 func (m *mergedCodes) groupOf(u *unpacker, k int) int32 {
 	if g := u.number(); k < len(m.keys) && g == uint64(m.keys[k]) {
 		return m.group[g]
@@ -297,7 +297,7 @@ func (c *coder) merge(u *unpacker) []int32 {
 	}
 	n := u.count(1)
 	if n > 0 && c.words.n > 0 || len(codes) > 1 && len(c.texts) > 0 {
-		u.fail() // values of a column are of one form
+		u.fail() // all values of a column have the same form
 		return codes
 	}
 	for range n {
@@ -313,7 +313,7 @@ func (s *datasetSwap) pack(p *packer) {
 	for i := range s.combos {
 		m := &s.combos[i]
 		p.number(uint64(m.count))
-		if m.count == 0 { // of rejected records alone
+		if m.count == 0 { // it has rejected records only
 			continue
 		}
 		p.number(uint64(m.group))
@@ -340,7 +340,7 @@ func (s *datasetSwap) packRecords(p *packer, list []swapRecord) {
 	}
 }
 
-// merge takes in what the survey of the records that follow has packed.
+// merge reads and adds the packed survey of the records that follow.
 func (s *datasetSwap) merge(u *unpacker, t territory) error {
 	if s.values == nil {
 		s.values = make([]swapColumn, len(s.protected))
@@ -377,7 +377,8 @@ func (s *datasetSwap) merge(u *unpacker, t territory) error {
 	return nil
 }
 
-// mergeRecords takes in the records that a survey has kept of a combination of so many.
+// mergeRecords reads and adds the records that a survey has kept of a combination of count
+// records.
 func (s *datasetSwap) mergeRecords(u *unpacker, m *combo, from []uint32, t *territory, count uint64) error {
 	heads := u.count(1)
 	for range heads {
@@ -401,7 +402,7 @@ func (s *datasetSwap) mergeRecords(u *unpacker, m *combo, from []uint32, t *terr
 	return nil
 }
 
-// unpackKept reads a record whose coin falls heads, or another.
+// unpackKept reads a kept record; heads says whether its coin must have fallen heads.
 func (s *datasetSwap) unpackKept(u *unpacker, from []uint32, t *territory, heads bool) (swapRecord, error) {
 	r := swapRecord{order: u.word(), partner: u.word(), coin: u.word(), row: int64(u.number())}
 	source := u.number()
@@ -413,7 +414,7 @@ func (s *datasetSwap) unpackKept(u *unpacker, from []uint32, t *territory, heads
 	return r, t.name(s.sources.place(r))
 }
 
-// mergeKept keeps a record where it is among the four of least order.
+// mergeKept reads a record and keeps it if it is among the four of least order.
 func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32, t *territory) error {
 	r, err := s.unpackKept(u, from, t, false)
 	if err != nil || u.wrong {
@@ -421,7 +422,7 @@ func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32, t *territo
 	}
 	at, ok := s.placeAmong(m, r)
 	if !ok {
-		for range s.values { // read, and let go of
+		for range s.values { // read and ignored
 			(&swapColumn{}).unpack(u, 0)
 		}
 		return nil
@@ -431,7 +432,7 @@ func (s *datasetSwap) mergeKept(u *unpacker, m *combo, from []uint32, t *territo
 	return nil
 }
 
-// unpackValues keeps the protected values that come and returns their place.
+// unpackValues reads and keeps the protected values of a record, and returns their place.
 func (s *datasetSwap) unpackValues(u *unpacker) uint32 {
 	at := s.vacant()
 	for k := range s.values {
@@ -442,7 +443,7 @@ func (s *datasetSwap) unpackValues(u *unpacker) uint32 {
 	return at
 }
 
-// packDecided writes what the records of some stretches receive.
+// packDecided writes the values that the records of some stretches receive.
 func (s *datasetSwap) packDecided(p *packer, of []Stretch) {
 	p.number(uint64(len(s.values)))
 	lists, some := make([][]move, len(s.sources.list)), uint64(0)
@@ -473,7 +474,7 @@ func (s *datasetSwap) packDecided(p *packer, of []Stretch) {
 	}
 }
 
-// within are the moves of a source whose records lie in a stretch.
+// within returns the moves of a source to the records of a stretch.
 func (s *datasetSwap) within(source int, stretch Stretch) []move {
 	byRow := func(m move, row int64) int { return cmp.Compare(m.row, row) }
 	all := s.moves[source]
@@ -482,7 +483,7 @@ func (s *datasetSwap) within(source int, stretch Stretch) []move {
 	return all[from:to]
 }
 
-// takeDecided reads it.
+// takeDecided reads what packDecided wrote.
 func (s *datasetSwap) takeDecided(u *unpacker, t territory) error {
 	// A survey that has seen no record knows of no values.
 	if n := u.number(); n != 0 && n != uint64(len(s.protected)) {
@@ -494,7 +495,7 @@ func (s *datasetSwap) takeDecided(u *unpacker, t territory) error {
 		at := place{scope: string(u.bytes()), stream: int(u.number())}
 		number := s.sources.numbered(at)
 		if int(number) < len(s.moves) {
-			u.fail() // a source stands there once
+			u.fail() // a source must occur once only
 			return nil
 		}
 		s.moves = append(s.moves, nil)

@@ -64,12 +64,12 @@ func (m *Swap) dataset() bool { return m.Scope == "dataset" }
 
 func (m *Swap) unique() bool { return m.Policy != "random" }
 
-// swapColumns is what both scopes know of a swap in a chain.
+// swapColumns is the part of a swap in a chain that both scopes have.
 type swapColumns struct {
 	mask      int
 	keys      []int     // indexes in Block.Columns; the attribute comes last
-	protected []*column // those that are there
-	bound     []int     // keys, attribute and protected columns, in an order that is no matter of writing
+	protected []*column // those that the chain has
+	bound     []int     // keys, attribute and protected columns, in an order that does not depend on the configuration's
 	rate      float64
 	unique    bool
 
@@ -128,7 +128,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 // windowSwap exchanges values within windows.
 type windowSwap struct{ swapColumns }
 
-// swapScratch is what a swap needs within one block.
+// swapScratch is the scratch space of a swap for one block.
 type swapScratch struct {
 	grouping             grouping
 	matcher              matcher
@@ -143,8 +143,8 @@ type pair struct{ i, j int32 }
 
 func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	window := c.setup.Window
-	// A block of a stream is a window, or several: it is cut by what was there when
-	// a transaction began, so nothing else can be asked of its place.
+	// A block of a stream is one window or several. Where it starts depends on the
+	// records that were there when a transaction began, so only a file's is checked.
 	if file := b.Scope == "" && b.Places == nil; file && b.First%int64(window) != 0 {
 		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask), window, b.First)
 	}
@@ -169,7 +169,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// words draws what decides of the records [from, from+n).
+// words makes the draws of the swap for the records [from, from+n).
 func (s *swapColumns) words(c *Chain, w *work, b *microdata.Block, from, n int) {
 	sw := &w.swap
 	var values []float64
@@ -189,8 +189,8 @@ func (s *swapColumns) words(c *Chain, w *work, b *microdata.Block, from, n int) 
 	}
 }
 
-// heads reports whether the coin of rate π that a word stands for falls so that
-// the exchange is made.
+// heads reports whether the coin of rate π that a word represents falls heads: the exchange is
+// then made.
 func (s *swapColumns) heads(word uint64) bool {
 	return float64(word>>11)*0x1p-53 < s.rate
 }
@@ -256,7 +256,7 @@ func (m *Swap) ReadColumns() []ReadColumn {
 	return list
 }
 
-// MapAxis implements Varying: π in equal steps.
+// MapAxis implements Varying: π from .05 to 1, in equal steps.
 func (m *Swap) MapAxis() Axis {
 	return Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}}
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// nothing is the value of a move of a record that receives none.
+// nothing is the value in a move for a record that receives no value.
 const nothing = math.MaxUint32
 
-// expect makes room for what records whose coin falls heads receive.
+// expect makes room for the values that records whose coin falls heads receive.
 func (s *datasetSwap) expect() {
 	if s.unique {
 		return
@@ -20,7 +20,7 @@ func (s *datasetSwap) expect() {
 	}
 }
 
-// arrange sorts what records receive by where it goes: what is in received, and in other lists.
+// arrange sorts the moves in received and in others by source and row.
 func (s *datasetSwap) arrange(others [][]move) {
 	sources := len(s.sources.list)
 	sizes, further := make([]int, sources), make([][]move, sources)
@@ -37,7 +37,7 @@ func (s *datasetSwap) arrange(others [][]move) {
 	s.moves = make([][]move, sources)
 	for i, n := range sizes {
 		if sources == 1 {
-			s.moves[i] = s.received[:0] // is read before it is written to
+			s.moves[i] = s.received[:0] // each element is read before it is overwritten
 		} else {
 			s.moves[i] = make([]move, 0, n+len(further[i]))
 		}
@@ -53,7 +53,7 @@ func (s *datasetSwap) arrange(others [][]move) {
 	}
 }
 
-// inRows returns moves of one source by their rows; often they are in this order.
+// inRows returns the moves of one source sorted by row; often they are in this order already.
 func inRows(list []move) []move {
 	byRow := func(a, b move) int { return cmp.Compare(a.row, b.row) }
 	if slices.IsSortedFunc(list, byRow) {
@@ -62,7 +62,7 @@ func inRows(list []move) []move {
 	return sortSpread(list, func(m move) uint64 { return uint64(m.row) }, byRow)
 }
 
-// merged puts moves in between others, both by their rows, in the list of the others where it has room.
+// merged merges two lists of moves that are sorted by row, into the first one if it has room.
 func merged(list, between []move) []move {
 	if len(list) == 0 {
 		return between

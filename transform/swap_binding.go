@@ -6,17 +6,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// bind gives the records [from, from+n) the values that their draws are bound to in
-// a release: one number of all that the exchange depends on and moves, keys,
-// attribute and protected values as they stand. Were it the place alone, or the
-// identity, who knows one file wholly would know its coins, and with them which
-// records another file under the key has exchanged there.
+// bind returns for the records [from, from+n) the values that their draws are bound to in
+// a release: one number for all that the exchange depends on and moves, which are the present
+// keys, attribute and protected values. If draws were bound to place or identity alone, somebody
+// who knows all of one file would know its coins, and so which records of another file under
+// the same key were exchanged at the same places.
 func (s *swapColumns) bind(c *Chain, w *work, b *microdata.Block, from, n int) []float64 {
 	return bindTo(c, w, b, s.bound, from, n)
 }
 
-// bindTo gives the records [from, from+n) one number each of the columns, given by
-// their indexes in Block.Columns.
+// bindTo returns one number for each of the records [from, from+n), computed from the columns
+// with the given indexes in Block.Columns.
 func bindTo(c *Chain, w *work, b *microdata.Block, columns []int, from, n int) []float64 {
 	if w.binding == nil {
 		w.binding = c.setup.Key.Binding()

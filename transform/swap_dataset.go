@@ -17,8 +17,8 @@ const reserves = 4
 // maxKept bounds the records that a swap of scope dataset keeps: with one column some 8 GB.
 const maxKept = 1 << 26
 
-// What a record that is kept takes in memory at most, until it is decided what records receive:
-// for itself, and for each number or text that may move. docs/scale.md has what was measured.
+// Upper bounds of the memory for a kept record until the decision, in bytes: for the record, and
+// for each number or text that may move. docs/scale.md has the measurements.
 const (
 	bytesKept       = 110
 	bytesKeptNumber = 20
@@ -32,9 +32,9 @@ const (
 //
 // Policy unique: of each combination the survey keeps its count and at most four
 // records, those of least keyed word, that is, a random sample. Memory grows with
-// the number of distinct combinations. A combination is chosen for partner in
-// proportion to its records in no pair; one whose four records are all in pairs
-// is not available any more.
+// the number of distinct combinations. The partner's combination is chosen with a
+// probability proportional to its number of records in no pair; one whose four
+// records are all in pairs is not available any more.
 //
 // Policy random: the survey also keeps every record whose coin of rate π falls
 // heads, so memory grows with π times the number of records. Those are paired
@@ -43,14 +43,14 @@ const (
 // exchanged, in expectation, as there are heads with a possible partner: a share π.
 type datasetSwap struct {
 	swapColumns
-	grouping grouping // codes stay from block to block
+	grouping grouping // codes are the same for all blocks
 	combos   []combo  // by code
 	sources  sources
 	values   []swapColumn // one a protected column
-	free     []uint32     // places in values of records that are kept no more
+	free     []uint32     // places in values of records that are not kept any more
 	kept     int          // records that are kept, of at most most
 	most     int
-	room     func() int64 // bytes of memory that there are
+	room     func() int64 // bytes of available memory
 	received []move       // of policy random while it decides: by the place in values of a record whose coin falls heads
 	moves    [][]move     // after decide: by source, each in the order of rows
 	stop     stopper
@@ -65,8 +65,8 @@ type combo struct {
 	records []swapRecord // a sample of the others, sorted by order, at most reserves
 }
 
-// headsChunk is how many records whose coin falls heads are kept in a row: a list of all of them would
-// be copied time and again while it grows.
+// headsChunk is the length of one list of records whose coin falls heads: a single list of all of
+// them would be copied repeatedly while it grows.
 const headsChunk = 1 << 12
 
 // addHead adds a record whose coin falls heads.
@@ -80,8 +80,8 @@ func (m *combo) addHead(r swapRecord) {
 	m.heads = append(m.heads, r)
 }
 
-// allHeads are the lists of its records whose coin falls heads, in the order in which they were added,
-// and the number of these records.
+// allHeads returns the lists of its records whose coin falls heads, in the order in which they were
+// added, and the number of these records.
 func (m *combo) allHeads() (lists [][]swapRecord, n int) {
 	if m.full != nil {
 		lists = slices.Clone(*m.full)
@@ -93,7 +93,7 @@ func (m *combo) allHeads() (lists [][]swapRecord, n int) {
 	return lists, n
 }
 
-// move is what a record receives.
+// move is the values that a record receives.
 type move struct {
 	row    int64
 	source uint32 // of the record that receives
@@ -104,7 +104,7 @@ func newDatasetSwap(s swapColumns) *datasetSwap {
 	return &datasetSwap{swapColumns: s, most: maxKept, room: memory.Limit}
 }
 
-// prepare draws what decides of the records.
+// prepare makes the draws of the swap for a block.
 func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
 	for _, index := range s.keys {
 		if col := &b.Columns[index]; col.OutArray() == nil && len(col.Out().Values) < b.N {
@@ -136,7 +136,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 	return s.bounded(c)
 }
 
-// take takes the records of a block, whose combinations were found.
+// take adds the records of a block to their combinations, which have been found.
 func (s *datasetSwap) take(w *work, b *microdata.Block) {
 	sw, source := &w.swap, s.sources.of(b)
 	for i, g := range s.grouping.group {
@@ -152,7 +152,7 @@ func (s *datasetSwap) take(w *work, b *microdata.Block) {
 		m.count++
 		heads := !s.unique && s.heads(sw.coin[i])
 		if !heads && len(m.records) == reserves && sw.order[i] > m.records[reserves-1].order {
-			continue // most records
+			continue // not kept, as most records
 		}
 		r := swapRecord{order: sw.order[i], partner: sw.partner[i], coin: sw.coin[i], row: b.Place(i), source: source}
 		if heads {
@@ -164,7 +164,7 @@ func (s *datasetSwap) take(w *work, b *microdata.Block) {
 	}
 }
 
-// keep keeps record i of the block where it is among the four of least order.
+// keep keeps record i of the block if it is among the four of least order.
 func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
 	at, ok := s.placeAmong(m, r)
 	if !ok {
@@ -174,7 +174,8 @@ func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
 	m.records = slices.Insert(m.records, at, r)
 }
 
-// placeAmong is where a record belongs among the four of least order, where it does.
+// placeAmong returns the place of a record among the four of least order; ok is false if it is
+// not among them.
 func (s *datasetSwap) placeAmong(m *combo, r swapRecord) (at int, ok bool) {
 	at, _ = slices.BinarySearchFunc(m.records, r, s.sources.compare)
 	if at == reserves {
@@ -201,7 +202,7 @@ func (s *datasetSwap) copied(i int) uint32 {
 	return at
 }
 
-// vacant is a place in values that no record has: a free one, or the one behind the last.
+// vacant returns a place in values that no record has: a free one, or the one after the last.
 func (s *datasetSwap) vacant() uint32 {
 	if n := len(s.free); n > 0 {
 		at := s.free[n-1]

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// seeker is a record whose coin falls heads, while its group is decided. It holds no pointers, and no
-// more than pairing looks at.
+// seeker is a record whose coin falls heads, while its group is decided. It has no pointers, and only
+// what the pairing uses.
 type seeker struct {
 	order, partner uint64
 	value          uint32 // its place in received
@@ -56,7 +56,7 @@ func (s *datasetSwap) decideHeads(moves []move, group []int32) []move {
 }
 
 // seekersOf returns the records of a group whose coin falls heads in the order of their words, which is
-// random, and notes in received where they are. The combinations let go of them.
+// random, and notes their places in received. It removes them from the combinations.
 func (s *datasetSwap) seekersOf(group []int32) []seeker {
 	n := 0
 	for _, code := range group {
@@ -84,15 +84,14 @@ func (s *datasetSwap) seekersOf(group []int32) []seeker {
 	})
 }
 
-// placeOf is where a seeker lies, before it has received anything.
+// placeOf returns the place of a seeker; it is valid before the seeker has received values.
 func (s *datasetSwap) placeOf(r seeker) place {
 	m := &s.received[r.value]
 	return s.sources.place(swapRecord{row: m.row, source: m.source})
 }
 
-// rankCombos returns the places of the combinations of a group in the order of their least records, so
-// that the partners do not depend on the order in which combinations were first seen. The seekers are in
-// their order.
+// rankCombos returns the ranks of the combinations of a group by their least records, so that the
+// partners do not depend on the order in which combinations were first seen. The seekers are sorted.
 func (s *datasetSwap) rankCombos(seekers []seeker, group []int32) []int32 {
 	least := make([]swapRecord, len(group))
 	found := make([]bool, len(group))
@@ -127,11 +126,12 @@ func (s *datasetSwap) rankCombos(seekers []seeker, group []int32) []int32 {
 	return ranks
 }
 
-// sortSeekers sorts by compare, which is by order first. Words that are spread evenly take time in
-// proportion to their number, others no more than a sort.
+// sortSeekers sorts by compare, which must compare order first. The time is proportional to the
+// number of seekers if their words are spread evenly, and otherwise not greater than that of a
+// comparison sort.
 func sortSeekers(list []seeker, compare func(a, b seeker) int) []seeker {
 	const (
-		few     = 64 // a sort of fewer is as fast
+		few     = 64 // for fewer, a comparison sort is as fast
 		digit   = 11
 		buckets = 1 << digit
 	)
@@ -139,7 +139,7 @@ func sortSeekers(list []seeker, compare func(a, b seeker) int) []seeker {
 		slices.SortFunc(list, compare)
 		return list
 	}
-	// So many leading bits that next to no two words have the same.
+	// Enough leading bits that hardly any two words have the same.
 	digits := bits.Len(uint(len(list)))/digit + 1
 	from, to := list, make([]seeker, len(list))
 	for shift := 64 - digits*digit; shift < 64; shift += digit {

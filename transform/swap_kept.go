@@ -15,7 +15,7 @@ type swapRecord struct {
 	source, value        uint32
 }
 
-// place is where a record lies.
+// place identifies a record: scope, stream and row.
 type place struct {
 	scope  string
 	stream int
@@ -32,12 +32,12 @@ type sources struct {
 	number map[place]uint32
 }
 
-// of returns the number of a block's source, which it then has.
+// of returns the number of a block's source; a new source gets the next number.
 func (s *sources) of(b *microdata.Block) uint32 {
 	return s.numbered(place{scope: b.Scope, stream: b.Stream})
 }
 
-// numbered returns the number of a scope and stream.
+// numbered returns the number of a scope and stream; new ones get the next number.
 func (s *sources) numbered(p place) uint32 {
 	n, ok := s.number[p]
 	if !ok {
@@ -57,7 +57,7 @@ func (s *sources) find(b *microdata.Block) (uint32, bool) {
 	return n, ok
 }
 
-// compare orders records as they were drawn, those of one word by place.
+// compare orders records by their drawn words, and those of equal words by place.
 func (s *sources) compare(r, q swapRecord) int {
 	if r.order != q.order {
 		return cmp.Compare(r.order, q.order)
@@ -80,11 +80,11 @@ type swapColumn struct {
 	bytes   []byte
 	nulls   []bool
 
-	vector microdata.Vector                   // of the block that is read; without values where it does not hold the column, as in replicates
-	text   func(i int) (v []byte, valid bool) // instead, of an array
+	vector microdata.Vector                   // of the block that is read; empty if it does not have the column, as in replicates
+	text   func(i int) (v []byte, valid bool) // instead of vector, if the column is an array
 }
 
-// read makes a block's column the one whose values are appended and set.
+// read selects the column of a block from which append and set take values.
 func (k *swapColumn) read(col *microdata.Column) {
 	k.text, k.vector = nil, microdata.Vector{}
 	if a := col.OutArray(); a != nil {

@@ -14,11 +14,12 @@ type heads struct {
 	tree    fenwick // of free, where the combinations are many
 }
 
-// fewCombos is up to how many combinations a partner's is found by adding up from the first one on.
+// fewCombos is the number of combinations up to which a partner's combination is found by adding up
+// the numbers of free records one after another.
 const fewCombos = 16
 
-// newHeads makes them of the seekers of a group with so many combinations; ranks are those of the
-// combinations.
+// newHeads returns the heads for the seekers of a group with combos combinations; ranks are the
+// ranks of the combinations.
 func newHeads(seekers []seeker, ranks []int32, combos int) *heads {
 	n := len(seekers)
 	h := &heads{
@@ -49,8 +50,8 @@ func newHeads(seekers []seeker, ranks []int32, combos int) *heads {
 	return h
 }
 
-// pair has each seeker take a partner, and the two receive each other's values. It returns the seekers
-// that found nobody.
+// pair finds a partner for each seeker, and the two receive each other's values. It returns the
+// seekers without a partner.
 func (h *heads) pair(received []move, stop stopper) (left []int32) {
 	for i := range h.seekers {
 		if stop.at(i) {
@@ -76,7 +77,7 @@ func (h *heads) pair(received []move, stop stopper) (left []int32) {
 	return left
 }
 
-// partner returns the combination of the r-th free record, those of one combination not counted.
+// partner returns the combination of the r-th free record, without those of combination own.
 func (h *heads) partner(r int64, own int32) int32 {
 	if h.tree != nil {
 		if r >= h.tree.prefix(int(own)) {
@@ -96,7 +97,7 @@ func (h *heads) partner(r int64, own int32) int32 {
 	panic("transform: fewer records are free than were counted")
 }
 
-// take takes a seeker of a combination out.
+// take removes a seeker of combination c from the free records.
 func (h *heads) take(i, c int32) {
 	h.taken[i] = true
 	for h.next[c] < h.ends[c] && h.taken[h.members[h.next[c]]] {

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// decide pairs records and lets go of all but what they receive. Groups are decided on
-// all cores: none knows of another.
+// decide pairs the records and then keeps only the values that they receive. Groups are decided
+// on all cores, independently of one another.
 func (s *datasetSwap) decide(c *Chain) error {
 	s.stop = c.cancelled.Load
 	byGroup := make([]int32, len(s.combos))
@@ -54,15 +54,15 @@ func (s *datasetSwap) decide(c *Chain) error {
 	return nil
 }
 
-// candidate is a kept record that seeks a partner, by its place in a pool.
+// candidate is a kept record that needs a partner, identified by its place in a pool.
 type candidate struct {
 	order uint64
 	combo int32
 	at    int32
 }
 
-// decideGroup pairs the records of the combinations that share their keys. What records whose coin falls
-// heads receive goes to received, what others do is appended to moves.
+// decideGroup pairs the records of the combinations that share their keys. The values that records
+// whose coin falls heads receive go to received; those of the others are appended to moves.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
 	if !s.unique {
@@ -86,15 +86,15 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	return pairUp(moves, candidates, &sample, s.heads, s.stop)
 }
 
-// inOrder sorts combinations by their least record, so that the partners do not depend on the order in
-// which combinations were first seen.
+// inOrder sorts combinations by their least record, so that the partners do not depend on the order
+// in which combinations were first seen.
 func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []int32 {
 	slices.SortFunc(group, func(i, j int32) int { return s.sources.compare(least(&s.combos[i]), least(&s.combos[j])) })
 	return group
 }
 
-// pairUp takes for each candidate, which is in the pool, a partner from it, and has the pair exchanged
-// where the candidate's coin says so. It appends what they receive to moves.
+// pairUp takes for each candidate, which is in the pool, a partner from the pool. If exchange is true
+// for the candidate's coin, the two are exchanged: the values that they receive are appended to moves.
 func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop stopper) []move {
 	all.start()
 	for i, c := range candidates {
@@ -120,8 +120,8 @@ func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin 
 	return moves
 }
 
-// pool is the records of a group that are in no pair, by combination. The weight
-// of a combination is the number of its records, of which some may not be known.
+// pool is the records of a group that are in no pair, by combination. The weight of a
+// combination is the number of its records, not all of which need be kept.
 type pool struct {
 	records [][]swapRecord
 	weight  []int64
@@ -137,16 +137,16 @@ func (p *pool) add(records []swapRecord, weight int64) {
 	p.total += weight
 }
 
-// start makes the pool ready after the last add; again, it does nothing.
+// start makes the pool ready after the last add. A second call does nothing.
 func (p *pool) start() {
 	if p.taken != nil {
 		return
 	}
-	known := 0
+	count := 0
 	for _, list := range p.records {
-		known += len(list)
+		count += len(list)
 	}
-	all := make([]bool, known)
+	all := make([]bool, count)
 	p.taken = make([][]bool, len(p.records))
 	for g, list := range p.records {
 		p.taken[g], all = all[:len(list)], all[len(list):]
@@ -157,7 +157,7 @@ func (p *pool) start() {
 	}
 }
 
-// pick chooses a combination other than own in proportion to the weights.
+// pick chooses a combination other than own, with probabilities proportional to the weights.
 func (p *pool) pick(word uint64, own int) (g int, ok bool) {
 	n := p.total - p.weight[own]
 	if n == 0 {
@@ -170,7 +170,7 @@ func (p *pool) pick(word uint64, own int) (g int, ok bool) {
 	return p.tree.find(r), true
 }
 
-// take takes a record out.
+// take removes a record from the pool.
 func (p *pool) take(g, at int) {
 	p.taken[g][at] = true
 	for p.next[g] < len(p.records[g]) && p.taken[g][p.next[g]] {
@@ -178,18 +178,18 @@ func (p *pool) take(g, at int) {
 	}
 	d := int64(-1)
 	if p.next[g] == len(p.records[g]) {
-		d = -p.weight[g] // none left that is known
+		d = -p.weight[g] // none of its kept records is left
 	}
 	p.weight[g] += d
 	p.total += d
 	p.tree.add(g, d)
 }
 
-// sortSpread returns the list in the order of compare, which is that of a word first.
-// Words that are spread evenly between the least and the greatest take time in
-// proportion to their number, others no more than a sort.
+// sortSpread returns the list in the order of compare, which must compare word first. The time is
+// proportional to the length of the list if the words are spread evenly between the least and
+// the greatest, and otherwise not greater than that of a comparison sort.
 func sortSpread[T any](list []T, word func(T) uint64, compare func(a, b T) int) []T {
-	const few = 64 // a sort of fewer is as fast
+	const few = 64 // for fewer, a comparison sort is as fast
 	if len(list) <= few {
 		slices.SortFunc(list, compare)
 		return list

@@ -12,25 +12,26 @@ import (
 
 // synthesis is the arithmetic of Synthesise.
 type synthesis struct {
-	onCategories, categories []bool        // which columns on, and which to be drawn, are categories
+	onCategories, categories []bool        // which columns of on, and which of those to be drawn, are categories
 	normal                   bool          // residuals are normal, and the mean is drawn
-	leaf                     int           // by trees with so many records a leaf; 0: by regressions
-	heldOut                  float64       // share of the records that are not learnt from
-	key                      keystream.Key // that says which
-	held                     []bool        // by record; nil: none
-	ordered                  bool          // by identity: the order of the records is of no matter
+	leaf                     int           // trees with at least this number of records in a leaf; 0: regressions
+	heldOut                  float64       // share of the records that models are not fitted to
+	key                      keystream.Key // determines which records these are
+	held                     []bool        // by record: whether it is one of these; nil: none is
+	ordered                  bool          // by identity: the result does not depend on the order of the records
 	fits                     *allFits
-	of                       [sha256.Size]byte // the data, and who is held out
+	of                       [sha256.Size]byte // digest of the data and of which records are held out
 }
 
-// most implements allMasker: beside each value there are two words, a residual and what the
-// value becomes.
+// most implements allMasker: besides each value there are two words, a residual and the value
+// that replaces it.
 func (*synthesis) most() int { return maxCells / 8 }
 
-// leastResiduals is how many records a model needs beyond its coefficients.
+// leastResiduals is the number of records that a model needs in addition to that of its
+// coefficients.
 const leastResiduals = 10
 
-func (s *synthesis) maskAll(g *gathered) *SurveyError {
+func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
@@ -61,11 +62,11 @@ func (s *synthesis) maskAll(g *gathered) *SurveyError {
 	return nil
 }
 
-// column draws column k of the records of a stratum. A record without a value keeps
-// none. The model is fitted to the original values of records that have all of on, the columns
-// before k and k, without those that are held out; it is applied to on and to what the columns
-// before have become. A value that is missing there counts as the mean.
-func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k int) *SurveyError {
+// column draws column k for the records of a stratum. A missing value stays missing. The model
+// is fitted to the original values of the records that are not held out and have values in all
+// columns of on, the columns before k, and k. It is applied to on and to the released values of
+// the columns before k, in which a missing value counts as the mean.
+func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *SurveyError {
 	learnt := learntFrom(rows, s.held)
 	before, now, on, err := s.predictors(g, original, learnt, k)
 	if err != nil {
@@ -93,7 +94,7 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	for i, r := range fitted {
 		total[i] = original[k][r]
 	}
-	// What on alone determines would leave as it is, and so would what does not vary.
+	// A column that on determines would be released as it is, and so would a constant one.
 	free := deviation(regress(before[:on], original[k], fitted, g.stop).residuals)
 	if g.stop.now() {
 		return nil
@@ -124,7 +125,7 @@ func (s *synthesis) column(g *gathered, original [][]float64, rows []int32, k in
 	return nil
 }
 
-// completeOf are those of rows that have the value to be explained and all values that explain it.
+// completeOf returns the records of rows that have the explained value and all predictors.
 func completeOf(rows []int32, explained []float64, by []predictor) (complete []int32) {
 	for _, r := range rows {
 		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x predictor) bool { return x.at(r) != x.at(r) }) {
@@ -134,7 +135,7 @@ func completeOf(rows []int32, explained []float64, by []predictor) (complete []i
 	return complete
 }
 
-// normalOf is a standard normal draw by a word.
+// normalOf returns the standard normal draw for a word.
 func normalOf(word uint64) float64 {
 	return keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
 }
@@ -144,7 +145,8 @@ func tooFewFor(at, name string, need, got int) *SurveyError {
 		"name fewer columns in by or on, or leave it out", need, name, got)}
 }
 
-// oneValue reports whether records have one value alone, which rounding in a mean would hide.
+// oneValue reports whether all records of rows have the same value. Their SD might not be 0,
+// because the mean is rounded.
 func oneValue(values []float64, rows []int32) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r int32) bool { return values[r] != values[rows[0]] })
 }
@@ -153,13 +155,13 @@ func determined(at, name string) *SurveyError {
 	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
-// bandwidth is that of Silverman's rule for n values, in their standard deviations.
+// bandwidth returns the bandwidth of Silverman's rule for n values, in units of their SD.
 func bandwidth(n int) float64 {
 	// n^(−1/5) by its logarithm in six digits: the last bits of a power differ between machines.
 	return math.RoundToEven(0.9*math.Pow(float64(n), -0.2)*1e6) / 1e6
 }
 
-// deviation is the standard deviation of values of mean 0 or any other.
+// deviation returns the standard deviation of values.
 func deviation(v []float64) float64 {
 	mean := 0.0
 	for _, x := range v {
@@ -172,15 +174,15 @@ func deviation(v []float64) float64 {
 	return math.Sqrt(square / float64(len(v)))
 }
 
-// linear is a regression on columns taken to mean 0 and variance 1.
+// linear is a linear regression on columns standardised to mean 0 and variance 1.
 type linear struct {
-	centre, scale []float64 // of the columns; scale 0: of one value alone
+	centre, scale []float64 // of the columns; scale is 0 for a constant column
 	mean          float64   // of the response
 	slopes        []float64
 	residuals     []float64 // of mean 0
 }
 
-// at is what the model says of record r.
+// at returns the model's prediction for record r.
 func (m *linear) at(x []predictor, r int32) float64 {
 	y := m.mean
 	for k, slope := range m.slopes {
@@ -243,7 +245,7 @@ func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
 
 // solve finds the slopes of the normal equations, of which gram has the lower triangle.
 func (m *linear) solve(gram [][]float64, with []float64) {
-	const none = 1e-10 // of a column's variance beyond what those before it say
+	const none = 1e-10 // share of a column's variance not explained by those before it that counts as 0
 	u := make([]float64, len(with))
 	for i := range with {
 		u[i] = with[i]

@@ -7,20 +7,20 @@ import (
 	"sync"
 )
 
-// greatestCoefficients bounds those of one model of categories, with whose square the time goes
-// that a fit takes.
+// greatestCoefficients bounds the coefficients of one model of categories: the time of a fit is
+// proportional to the square of their number.
 const greatestCoefficients = 200
 
-// leastFree is the least probability, in the mean over the records and beside that of a draw from
-// all of them, with which a category may become another one as far as on says.
-// Where predictors separate categories it is some 1/√n, as only those near the border may change.
+// leastFree is the least value of free for a model of on: below it the released categories would
+// be nearly the original ones. If predictors separate the categories, free is about 1/√n, since
+// only records near the border may change.
 const leastFree = 0.05
 
-// drawCategories draws a column of categories of the records rows from a multinomial logistic
-// regression that is fitted to those of them that have all predictors, without categories of fewer than
-// leastLeaf of them, which do not come out. The first column,
-// without any, is so drawn from the categories of the data.
-func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitted []int32, k int, before, now []predictor, on int) *SurveyError {
+// drawCategories draws a column of categories for the records rows from a multinomial logistic
+// regression. It is fitted to those of them that have all predictors, without categories of fewer
+// than leastLeaf records, which are not released. A column without predictors is drawn from the
+// frequencies of the categories.
+func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, before, now []predictor, on int) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	categories := categoriesIn(original[k], fitted)
 	if len(categories) > greatestCategories {
@@ -70,8 +70,8 @@ func (s *synthesis) drawCategories(g *gathered, original [][]float64, rows, fitt
 	return nil
 }
 
-// free is the mean probability of another category than a record has, by what that would be of
-// a draw from all records.
+// free returns the mean probability that a record gets a category other than its own, divided by
+// that probability for a draw from all records.
 func (m *logistic) free(x []predictor, y []float64, rows []int32) float64 {
 	u, share := make([]float64, len(x)+1), make([]float64, len(m.categories))
 	other, same := 0.0, make([]float64, len(m.categories))
@@ -93,14 +93,14 @@ func (m *logistic) free(x []predictor, y []float64, rows []int32) float64 {
 	return other / chance
 }
 
-// allFits are the models of categories, for replicates: a chain and its replicates have them in
-// common, as they follow from the data alone.
+// allFits caches the models of categories: a chain and its replicates share them, since they
+// depend on the data alone.
 type allFits struct {
 	mu     sync.Mutex
 	models map[fitKey]*oneFit
 }
 
-// fitting is the arithmetic of a mask whose models take long to fit.
+// fitting is the arithmetic of a mask whose fitted models are shared with replicates.
 type fitting interface{ share(*allFits) }
 
 func (s *synthesis) share(fits *allFits) { s.fits = fits }
@@ -122,20 +122,20 @@ func (f *allFits) of(key fitKey, stop stopper, fit func() (*logistic, float64)) 
 	if f.models == nil {
 		f.models = map[fitKey]*oneFit{}
 	}
-	known := f.models[key]
-	if known == nil {
-		known = &oneFit{}
-		f.models[key] = known
+	entry := f.models[key]
+	if entry == nil {
+		entry = &oneFit{}
+		f.models[key] = entry
 	}
 	f.mu.Unlock()
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if known.model != nil {
-		return known.model, known.free
+	entry.mu.Lock()
+	defer entry.mu.Unlock()
+	if entry.model != nil {
+		return entry.model, entry.free
 	}
 	model, free := fit()
-	if !stop.now() { // a later replicate, which is not cancelled, must not take half a model over
-		known.model, known.free = model, free
+	if !stop.now() { // a later replicate, which is not cancelled, must not use an unfinished model
+		entry.model, entry.free = model, free
 	}
 	return model, free
 }

@@ -12,18 +12,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// partlyCategorical is a mask that computes with its columns, but takes some for categories, which
+// partlyCategorical is a mask that computes with its columns, but treats some as categories, which
 // may be texts.
 type partlyCategorical interface{ ofCategories(column string) bool }
 
-// TakesTexts reports whether a mask takes a column for categories, be it text, beside others that
-// it computes with.
+// TakesTexts reports whether a mask that computes with columns treats this one as categories, which
+// may be texts.
 func TakesTexts(p Params, column string) bool {
 	m, ok := p.(partlyCategorical)
 	return ok && m.ofCategories(column)
 }
 
-// CanBeCategory reports whether the values of a field are texts that such a mask can tell apart.
+// CanBeCategory reports whether the values of a field are texts that such a mask can use as
+// categories.
 func CanBeCategory(f microdata.Field) bool { return textField(f.Type) }
 
 func textField(t arrow.DataType) bool {
@@ -33,8 +34,8 @@ func textField(t arrow.DataType) bool {
 	return textual(t) && t.ID() != arrow.BINARY
 }
 
-// synthesisColumn returns the column that mask i models. true: its texts are categories;
-// false: its values are numbers.
+// synthesisColumn returns the column that mask i models, and whether its values are texts that are
+// categories; otherwise they are numbers.
 func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
 	if info := c.info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.masks[i].Params, name) {
 		col, err := c.arithmetic(i, name)
@@ -48,11 +49,11 @@ func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
 	return col, true, nil
 }
 
-// texts are the categories of a column that holds texts, by the number that stands for each.
+// texts has the categories of a column of texts, by the numbers that represent them.
 type texts map[float64]string
 
-// mostTexts is how many texts a column may have that are told apart: far more than a model takes in any
-// number of strata that a user would have.
+// mostTexts is the greatest number of distinct texts of a column: far more than a model accepts in
+// any reasonable number of strata.
 const mostTexts = 1 << 20
 
 // take appends the numbers of an array's texts, NaN where there is none, and notes the texts.
@@ -73,7 +74,7 @@ func (t texts) take(to []float64, a arrow.Array, n int) ([]float64, bool) {
 	return to, len(t) <= mostTexts
 }
 
-// put makes an array of the texts that stand at rows of a block, of those for which there is says so.
+// put returns an array of the texts of n records of a block; null where there returns false.
 func (t texts) put(n int, there func(i int) bool, code func(i int) float64) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()
@@ -88,7 +89,7 @@ func (t texts) put(n int, there func(i int) bool, code func(i int) float64) arro
 	return b.NewArray()
 }
 
-// frequent are the records whose category at least so many of them have.
+// frequent returns the records whose category at least `least` of the records have.
 func frequent(values []float64, rows []int32, least int) []int32 {
 	count := map[float64]int{}
 	for _, r := range rows {

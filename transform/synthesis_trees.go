@@ -6,19 +6,19 @@ import (
 	"strconv"
 )
 
-// The least numbers of records in a leaf: one that may be asked for, and that of who asks for none.
+// Numbers of records in a leaf: the least that can be configured, and the default.
 const (
 	leastLeaf   = 5
 	defaultLeaf = 10
 )
 
-// drawFromTree draws column k of the records rows from the leaves of a tree that is fitted to those of
-// them that have all predictors: Reiter (2005), Using CART to generate partially synthetic public use
-// microdata. A number is a record's of the leaf, drawn at random, taken nearer to the leaf's
-// mean with normal noise beside it, so that mean and variance of the leaf stay and no
-// original value leaves; a category is a record's as it is, and one of fewer records than a leaf has at least
-// does not come out.
-func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted []int32, k int, before, now []predictor) *SurveyError {
+// drawFromTree draws column k for the records rows from the leaves of a tree that is fitted to those
+// of them that have all predictors: Reiter (2005), Using CART to generate partially synthetic public
+// use microdata. A number is that of a random record of the leaf, moved towards the leaf's mean, plus
+// normal noise, so that mean and variance of the leaf stay and no original value is released. A
+// category is that of a random record of the leaf; categories of fewer records than a leaf must have
+// are not released.
+func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, before, now []predictor) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := max(s.leaf, 1+leastResiduals); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -67,7 +67,7 @@ func (s *synthesis) drawFromTree(g *gathered, original [][]float64, rows, fitted
 	return nil
 }
 
-// smoothing is what the smoothed bootstrap needs of a leaf.
+// smoothing has the parameters of the smoothed bootstrap in a leaf.
 type smoothing struct{ mean, sd, width float64 }
 
 func smoothingOf(y []float64, leaf []int32) smoothing {
@@ -81,7 +81,7 @@ func smoothingOf(y []float64, leaf []int32) smoothing {
 	return smoothing{mean, math.Sqrt(square), bandwidth(len(leaf))}
 }
 
-// smoothed is a value of the leaf under the smoothed bootstrap, by a word for its noise.
+// smoothed returns a value of the leaf after smoothing; word gives its noise.
 func (s smoothing) smoothed(v float64, word uint64) float64 {
 	z := normalOf(word)
 	return s.mean + float64((v-s.mean+float64(float64(s.width*s.sd)*z))/math.Sqrt(1+float64(s.width*s.width)))

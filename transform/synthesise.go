@@ -15,11 +15,12 @@ import (
 // each next one given On and those before it. Duncan and Keller-McNulty (2000), section 6.1;
 // Raghunathan, Reiter and Rubin (2003); Reiter (2003), partially synthetic data.
 //
-// The model of a number is a linear regression whose residuals are drawn from those of the data, each with
-// a little normal noise beside it (a smoothed bootstrap, Silverman and Young 1987), so that
-// no original value or residual leaves; that of categories, which are among the data's own, a
-// multinomial logistic regression. By cart both are drawn from the leaves of trees instead. Parameters are estimates, not draws from a posterior,
-// for which Reiter and Kinney (2012) have shown the rule of combination.
+// Numbers are modelled by a linear regression whose residuals are drawn from those of the data, each
+// with a little normal noise added (a smoothed bootstrap, Silverman and Young 1987), so that no
+// original value or residual is released. Categories, which are those of the data, are modelled by a
+// multinomial logistic regression. With method cart both are drawn from the leaves of trees instead.
+// Parameters are estimates, not draws from a posterior; Reiter and Kinney (2012) have shown the
+// combining rule for this case.
 type Synthesise struct {
 	Columns []string `yaml:"columns" doc:"the columns to synthesise, in this order: each column is drawn conditionally on those before it"`
 	On      []string `yaml:"on" doc:"columns that are not masked and on which all models depend: numeric columns, or columns named in categories; without them no synthetic record belongs to a person"`
@@ -33,8 +34,8 @@ type Synthesise struct {
 	Copies     *int     `yaml:"copies" doc:"how many synthetic copies one run releases, from 2, each with its own random draws and in its own file: {copy} in the sink's path stands for the copy's number"`
 }
 
-// greatestCopy bounds the copies of one data set: what m copies average comes near to the
-// model's own values.
+// greatestCopy bounds the number of copies of one data set: the averages over many copies come
+// near to the predictions of the model.
 const greatestCopy = 100
 
 // Check implements Params.
@@ -185,7 +186,7 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.draws(c, col.Name, col.done.text) // which residual
+		s.draws(c, col.Name, col.done.text) // the choice of a residual
 		s.draws(c, col.Name+"\x00smooth", col.done.text+"smooth;")
 	}
 	return s, nil
@@ -211,7 +212,8 @@ func (m *Synthesise) Reach() Scope { return ScopeDataset }
 // Instead implements Replaceable.
 func (m *Synthesise) Instead() string { return "noise, which takes each record by itself" }
 
-// MapAxis implements Varying: by trees the least leaf, from 5 to 50; regressions have nothing to vary.
+// MapAxis implements Varying: the least leaf of trees, from 5 to 50; regressions have no parameter to
+// vary.
 func (m *Synthesise) MapAxis() Axis {
 	if m.Method != "cart" {
 		return Axis{}
@@ -298,6 +300,6 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	return s
 }
 
-// EfficiencyFollows implements Publishing: no parameter sets the variance of what is drawn, the
-// data do.
+// EfficiencyFollows implements Publishing: the variance of the draws depends on the data, not on
+// a parameter.
 func (m *Synthesise) EfficiencyFollows(_, _ func(string) bool) bool { return true }

@@ -296,7 +296,7 @@ func numbers(columns [][]float64) []predictor {
 func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))
-	g := &gathered{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n), make([]uint64, n)}, strata: make([]int32, n), columns: []*column{{}}}
+	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n), make([]uint64, n)}, strata: make([]int32, n), columns: []*column{{}}}
 	for i := range n {
 		g.values[0][i] = 50 + 7*r.NormFloat64()
 		g.words[0][i], g.words[1][i] = r.Uint64(), r.Uint64()

@@ -14,9 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Topcode puts a bound, the mean of the values beyond it, or a label in the place of values
-// beyond a bound or a percentile of the original: top and bottom coding (Hundepool et al.
-// 2012, Statistical Disclosure Control, section 3.2.4).
+// Topcode replaces values beyond a bound, or beyond a percentile of the original, by the bound,
+// the mean of the values beyond it, or a label: top and bottom coding (Hundepool et al. 2012,
+// Statistical Disclosure Control, section 3.2.4).
 type Topcode struct {
 	Columns         []string `yaml:"columns" doc:"the columns to mask"`
 	Upper           *float64 `yaml:"upper" doc:"values above this are coded"`
@@ -103,8 +103,8 @@ func (m *Topcode) NeedsValues() string {
 	return ""
 }
 
-// percentile is the order statistic between x_(h) and x_(h+1), h = (n−1)p + 1, by linear
-// interpolation: Hyndman and Fan (1996), definition 7, which R takes by default.
+// percentile returns the p-th percentile by linear interpolation between the order statistics
+// next to h = (n−1)p/100 + 1: Hyndman and Fan (1996), definition 7, the default of R.
 func percentile(sorted []float64, p float64) float64 {
 	h := float64(len(sorted)-1) * p / 100
 	i := int(h)
@@ -114,7 +114,7 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[i] + float64((h-float64(i))*(sorted[i+1]-sorted[i]))
 }
 
-// meanOf is the mean of values in ascending order; of none, the other value.
+// meanOf returns the mean of values in ascending order; none if there are no values.
 func meanOf(values []float64, none float64) float64 {
 	if len(values) == 0 {
 		return none
@@ -131,7 +131,7 @@ func meanOf(values []float64, none float64) float64 {
 type tail struct {
 	*column
 	lower, upper float64 // bounds
-	low, high    float64 // released in place of what is beyond, or the codes of the labels
+	low, high    float64 // released instead of values beyond the bounds: means, or the codes of the labels
 }
 
 // bounds returns the bounds of a column, from the values of the original where they are
@@ -143,7 +143,7 @@ func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, er
 		if !known {
 			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i), m.NeedsValues(), strconv.Quote(col.Name))
 		}
-		return lower, upper, nil // no value, so that none is beyond
+		return lower, upper, nil // no value, so none is beyond a bound
 	}
 	for _, side := range []struct {
 		to                *float64
@@ -164,7 +164,7 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 	clip := &clipStep{mask: i}
 	for _, name := range m.Columns {
 		if m.Replace == "label" && c.lookup(name) == nil {
-			continue // replicates leave out what leaves as text
+			continue // replicates do not have columns that are released as text
 		}
 		col, err := c.arithmetic(i, name)
 		if err != nil {
@@ -259,8 +259,8 @@ func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// text releases numbers as text and those beyond the bounds as labels; in replicates, where
-// numbers stand for what is in the array, as the codes of both.
+// text releases numbers as texts, and those beyond the bounds as labels; in replicates, as the
+// codes of these texts.
 func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) error {
 	col := &b.Columns[t.Index]
 	labels := s.of.labels()
@@ -314,7 +314,7 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 	return nil
 }
 
-// keeps: what lies within the bounds stays.
+// keeps: values within the bounds stay.
 func (s *tailStep) keeps(l *keepingOf, i int) {
 	l.changed(i)
 	for _, t := range s.columns {
@@ -350,8 +350,8 @@ func (m *Topcode) Parameters() []Parameter {
 	return list
 }
 
-// ActionOn implements Acting. Percentiles are of data that are not at hand here: their
-// bounds are not known.
+// ActionOn implements Acting. The bounds of percentiles depend on the data, and are not known
+// here.
 func (m *Topcode) ActionOn(string, float64) Action {
 	a := Bounding{Lower: math.Inf(-1), Upper: math.Inf(1), Mode: "clip"}
 	if m.Lower != nil {
@@ -366,8 +366,8 @@ func (m *Topcode) ActionOn(string, float64) Action {
 	return a
 }
 
-// PublishedAction implements Publishing: what is not a clip at published bounds is not
-// known.
+// PublishedAction implements Publishing: the action is known only if values are replaced by
+// bounds that are published.
 func (m *Topcode) PublishedAction(p Published, _ string) Action {
 	if p.word("replace") != "bound" || p.Has("upper_percentile") || p.Has("lower_percentile") {
 		return Recoding{}
@@ -401,7 +401,7 @@ func (m *Topcode) Words(p Published, _ string) string {
 	return "top and bottom coding: values " + where + " were " + to
 }
 
-// EfficiencyFollows implements Publishing: it tells how much lay beyond the bounds.
+// EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
 func (m *Topcode) EfficiencyFollows(has, named func(string) bool) bool {
 	for _, field := range []string{"upper", "lower", "upper_percentile", "lower_percentile"} {
 		if has(field) && !named(field) {

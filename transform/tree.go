@@ -8,8 +8,8 @@ import (
 )
 
 // tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
-// splits of predictors, each the one that takes most from the variance of numbers or from
-// Gini's index of categories. It is not pruned.
+// splits of predictors, each the one that most reduces the variance of numbers or the Gini index
+// of categories. It is not pruned.
 type tree struct {
 	nodes []treeNode
 	rows  []int32 // the records of the leaves, one leaf after another
@@ -18,35 +18,35 @@ type tree struct {
 // treeNode is a split or, where right is 0, a leaf.
 type treeNode struct {
 	predictor int
-	cut       float64 // a record with more is on the right
+	cut       float64 // records whose predictor is greater go to the right
 	left      int
 	right     int
 	from, to  int // its records in rows
 }
 
-// leastSpread is the share of the stratum's variance, or Gini's index, that a split leaves on either
-// side: 5 % of the standard deviation of numbers, and of categories what leastFree demands. A
-// leaf of one value alone would tell it of all who fall into it.
+// leastSpread is the least share of the stratum's variance, or Gini index, that either side of a
+// split must have: for numbers 5 % of the standard deviation, for categories leastFree. A leaf with
+// one value only would disclose it for all records that fall into the leaf.
 const (
 	leastSpread = 0.05 * 0.05
 	leastGini   = leastFree
 )
 
-// leastGain is what a split takes from the stratum's variance or index at least, by its share: less
-// than that is rounding.
+// leastGain is the least share of the stratum's variance or index by which a split must reduce it:
+// smaller gains may be rounding.
 const leastGain = 1e-9
 
-// response is what a tree is of: the impurity of some records.
+// response is the explained variable of a tree: it computes the impurity of some records.
 type response interface {
-	// begin has all records of a node on the right.
+	// begin starts a node, with all records on the right.
 	begin(rows []int32)
 	// move takes a record from the right to the left.
 	move(row int32)
-	// gain is by how much the parts lessen the impurity of the node, as a share of that of the stratum;
-	// false where a part has too little spread.
+	// gain returns by how much the split into parts lowers the impurity of the node, as a share of
+	// that of the stratum; false if a part has too little spread.
 	gain() (float64, bool)
-	// scan moves the records of a node, in the ascending order of x, and calls try where a split may
-	// have a greater gain than most, which try returns anew.
+	// scan moves the records of a node to the left in ascending order of x, and calls try where a
+	// split may have a greater gain than most; try returns the new value of most.
 	scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) (most float64))
 }
 
@@ -56,7 +56,7 @@ func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *t
 	if len(records) == 0 {
 		return t
 	}
-	// In the order of each predictor that is a number; an indicator needs none.
+	// The records in the order of each predictor that is a number; an indicator needs no order.
 	orders := make([][]int32, len(x))
 	for k := range x {
 		if x[k].of == nil {
@@ -83,7 +83,7 @@ func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *t
 		}
 		middle := parts.part(t.rows[n.from:n.to])
 		for j, order := range orders {
-			if order != nil && j != k { // that of the split's own predictor is in parts as it is
+			if order != nil && j != k { // the order of the split's own predictor is divided already
 				parts.part(order[n.from:n.to])
 			}
 		}
@@ -94,12 +94,12 @@ func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *t
 	return t
 }
 
-// bestSplit finds the split of a node with the greatest gain; of equal ones the first predictor's,
-// and its lowest.
+// bestSplit finds the split of a node with the greatest gain; among equal ones that of the first
+// predictor, and its lowest cut.
 func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int, stop stopper) (best int, cut float64, found bool) {
 	most := leastGain
 	try := func(k int, at float64) float64 {
-		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal ones may be rounded apart
+		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal gains may differ by rounding
 			best, cut, most, found = k, at, gain, true
 		}
 		return most
@@ -133,28 +133,28 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 	return best, cut, found
 }
 
-// cutBetween is the cut of two neighbouring values.
+// cutBetween returns the cut between two successive values.
 func cutBetween(low, high float64) float64 {
 	middle := low + (high-low)/2
-	if !(middle < high) { // neighbours, or beyond what a number holds
+	if !(middle < high) { // no float64 between the two, or overflow
 		return low
 	}
 	return middle
 }
 
-// parting says of each record whether it goes to the left, 1 or 0.
+// parting has for each record 1 if it goes to the left, else 0.
 type parting struct {
 	left   []uint8
 	buffer []int32
 }
 
-// part puts those that go to the left first, both parts in the order that they have, and returns
-// where the second begins.
+// part puts the records that go to the left first, keeping the order within both parts, and
+// returns where the second part begins.
 func (p *parting) part(rows []int32) int {
 	n, m := 0, 0
 	for _, r := range rows {
 		left := int(p.left[r])
-		rows[n], p.buffer[m] = r, r // one of them is written over
+		rows[n], p.buffer[m] = r, r // one of the two is overwritten by the next record
 		n += left
 		m += 1 - left
 	}
@@ -162,8 +162,8 @@ func (p *parting) part(rows []int32) int {
 	return n
 }
 
-// leafOf returns the records of the leaf of what x says of record r. Where a predictor is missing it
-// goes with the greater part.
+// leafOf returns the records of the leaf for the predictors x of record r. With a missing predictor
+// it goes to the side with more records.
 func (t *tree) leafOf(x []predictor, r int32) []int32 {
 	n := &t.nodes[0]
 	for n.right != 0 {
@@ -182,8 +182,8 @@ func (t *tree) leafOf(x []predictor, r int32) []int32 {
 	return t.rows[n.from:n.to]
 }
 
-// numbersOf is a response of numbers: their variance. Values are taken to mean 0 and variance 1, so
-// that squares lose nothing.
+// numbersOf is a response of numbers; the impurity is their variance. Values are standardised to
+// mean 0 and variance 1, so that squares are precise.
 type numbersOf struct {
 	z           []float64 // by record
 	total       float64   // records of the stratum
@@ -230,12 +230,12 @@ func (y *numbersOf) move(r int32) {
 	y.right.square -= float64(v * v)
 }
 
-// nearly is how far below the gain that is asked for one must be to be left out unseen: far more
-// than gains that count can be rounded apart.
+// nearly times the gain required is the limit below which scan skips a split: the margin is far
+// greater than rounding errors of gains.
 const nearly = 1 - 1e-6
 
-// scan implements response. With the sums S and numbers n of both parts a gain is
-// (S₁n₂ − S₂n₁)²/(n₁n₂(n₁ + n₂)·total), which needs no division to be compared.
+// scan implements response. With the sums S and numbers n of both parts the gain is
+// (S₁n₂ − S₂n₁)²/(n₁n₂(n₁ + n₂)·total), which can be compared without a division.
 func (y *numbersOf) scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) float64) {
 	left, right := y.left, y.right
 	scale := (left.n + right.n) * y.total * nearly
@@ -271,7 +271,7 @@ func (y *numbersOf) gain() (float64, bool) {
 	return float64(y.left.n/n*y.right.n*float64(between*between)) / y.total, true
 }
 
-// categoriesOf is a response of categories: Gini's index, Σ p(1 − p).
+// categoriesOf is a response of categories; the impurity is the Gini index, Σ p(1 − p).
 type categoriesOf struct {
 	of          []int // by record
 	total, gini float64

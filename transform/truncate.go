@@ -39,8 +39,8 @@ func (m *Truncate) Reads() []string { return nil }
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
 
-// checkAmong demands, where noise is to be redrawn, a mask that draws within bounds on
-// each column, with no other mask on that column between the two.
+// checkAmong requires, in mode redraw, that the mask before this one on each column can draw
+// within bounds.
 func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
 	if !m.redraws() {
@@ -49,14 +49,15 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {
 			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
-				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", drawing(masks, j), strconv.Quote(name), describe(masks, j), k)
+				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", requirement(masks, j), strconv.Quote(name), describe(masks, j), k)
 		}
 	}
 	return ps
 }
 
-// drawing says what is asked of a mask that could draw within bounds with other parameters.
-func drawing(masks []Spec, j int) string {
+// requirement describes the required mask, for a mask that could draw within bounds with other
+// parameters.
+func requirement(masks []Spec, j int) string {
 	if j >= 0 && len(NeedsCorrelations(masks[j].Params)) > 0 {
 		return " without correlated: true"
 	}
@@ -75,9 +76,9 @@ func (m *Truncate) interval() (lower, upper float64) {
 	return lower, upper
 }
 
-// bounds returns the grid indexes of the least and greatest value that a column
-// may have under truncation, mask i of the chain. It is an error where nothing
-// that the column's type can hold lies between the bounds.
+// bounds returns the grid indexes of the least and greatest value that a column may have after
+// truncation by mask i of the chain. It returns an error if the column's type has no value
+// between the bounds.
 func (m *Truncate) bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error) {
 	lower, upper := m.interval()
 	lo, hi = g.inward(lower, upper)
@@ -103,7 +104,7 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 	if m.redraws() {
 		for _, name := range m.Columns {
 			if col := c.lookup(name); col != nil {
-				c.addToHistory(i, col, part("redraw")) // together with the noise mask before it, which tells the bounds
+				c.addToHistory(i, col, part("redraw")) // the noise mask before it has added the bounds
 			}
 		}
 		return s, nil
@@ -125,8 +126,8 @@ func (m *Truncate) compile(c *Chain, i int) (step, error) {
 func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) error {
 	t := clipColumn{column: col, lower: lower, upper: upper}
 	if col.decimals >= 0 {
-		// The bounds come inwards onto the grid; one that was estimated, such as a
-		// percentile, may lie between two of its values.
+		// Bounds are moved inwards to the grid; an estimated one, such as a percentile,
+		// may lie between two grid values.
 		g := decimalGrid(col.decimals)
 		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).bounds(c, i, col, g)
 		if err != nil {
@@ -215,7 +216,7 @@ func (m *Truncate) Words(p Published, _ string) string {
 	return "truncation: no value lies " + where
 }
 
-// EfficiencyFollows implements Publishing: it tells how much lay beyond the bounds.
+// EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
 func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
 	return (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
 }

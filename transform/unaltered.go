@@ -9,15 +9,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// watch is whether a column that is held as an array, as texts are, has values, and whether the masks
-// have altered any of them. Columns held as numbers are measured instead.
+// watch notes whether a column that is held as an array, as texts are, has values, and whether the
+// masks have changed any of them. Columns held as numbers are measured instead.
 type watch struct {
 	name          string
 	index         int
 	seen, altered atomic.Bool
 }
 
-// watched are the columns of a chain that is no replicate.
+// watched returns the watches for the columns of a chain that is not a replicate.
 func (c *Chain) watched() (list []*watch) {
 	if c.replicate > 0 {
 		return nil
@@ -28,14 +28,14 @@ func (c *Chain) watched() (list []*watch) {
 	return list
 }
 
-// see looks for an altered value in a block that is masked, until one was found.
+// see looks for a changed value in a masked block, until one has been found.
 func (w *watch) see(b *microdata.Block) {
 	col := &b.Columns[w.index]
 	if col.Array == nil || w.altered.Load() {
 		return
 	}
 	if col.OutArray() == col.Array && w.seen.Load() {
-		return // no mask has a value of the block for another one
+		return // no mask has replaced the array
 	}
 	same := sameValues(col.Array, col.OutArray())
 	for i := range b.N {
@@ -52,7 +52,8 @@ func (w *watch) see(b *microdata.Block) {
 	}
 }
 
-// sameValues returns what compares the values of two arrays; where their kinds cannot be compared, none is the same.
+// sameValues returns a function that reports whether two arrays have the same value at i; if their
+// types cannot be compared, it always returns false.
 func sameValues(x, y arrow.Array) func(i int) bool {
 	if x == y {
 		return func(int) bool { return true }
@@ -70,9 +71,9 @@ func sameValues(x, y arrow.Array) func(i int) bool {
 	}
 }
 
-// Unaltered returns the masked columns, held as arrays, of which Apply has seen values and has released
-// every one as it was: whatever the masks' law says, they are not protected. Records of other chains (Resume)
-// do not count.
+// Unaltered returns the masked columns, held as arrays, that had values in Apply, all of which were
+// released unchanged: whatever the law of the masks is, these columns are not protected. Records of
+// other chains (Resume) do not count.
 func (c *Chain) Unaltered() (names []string) {
 	for _, w := range c.watches {
 		if w.seen.Load() && !w.altered.Load() {

@@ -2,8 +2,8 @@ package transform
 
 import "math"
 
-// Keeping gives the share of a column's values that a list of masks leaves unchanged by its
-// law. More unchanged values than that show masks without effect: noise of SD 0, noise that the
+// Keeping gives the share of a column's values that the law of a list of masks leaves unchanged.
+// A greater share of unchanged values shows masks without effect: noise of SD 0, noise that the
 // column's rounding removes, or values so large that the noise is below their last digit.
 type Keeping struct {
 	// Share is the probability that an original value is released unchanged. It is 0 if a mask
@@ -25,14 +25,14 @@ type Keeping struct {
 //   - noise: P(|ε| < ½ step), 0 where λ is below a step; the step is the last
 //     decimal of the column, the multiple to which a later mask rounds, or the
 //     last place of the value, whichever is greatest. At a bound of a later
-//     truncation, or of the type, the half that is moved outwards returns.
-//   - bias: the same with λ = φ|x|; 1 for 0. It is lost where φ times the typical
-//     value is below a step.
-//   - round: 1 for what is a multiple already, of a column in which at most half
-//     the values are; 0 where it changes nothing.
-//   - truncate, swap: what they do not reach stays; 0 where they change nothing, of
-//     the column or at all.
-//   - masks of all records: the same; 0 where they draw, and move next to nothing of
+//     truncation, or of the type, values moved outwards return to the bound.
+//   - bias: the same with λ = φ|x|; 1 for x = 0. It has no effect if φ times the
+//     typical value is below a step.
+//   - round: 1 for values that are multiples already, if at most half of the column's
+//     values are; 0 if the mask changes nothing.
+//   - truncate, swap: values that the mask does not reach stay; 0 if it changes
+//     nothing, in the column or at all.
+//   - masks of all records: the same; 0 if they draw, and change almost nothing in
 //     the column.
 //
 // A mask that declares nothing explains no unchanged value.
@@ -61,23 +61,23 @@ func (c *Chain) Keeping(name string, typical float64, whole bool) Keeping {
 	return Keeping{Share: l.stays, Most: l.most, Changes: whole && !l.spares}
 }
 
-// keeper is a step that says which values it leaves as they are.
+// keeper is a step that declares which values it leaves as they are.
 type keeper interface {
 	keeps(l *keepingOf, i int)
 }
 
-// keepingOf collects what the masks on one column say.
+// keepingOf collects the declarations of the masks on one column.
 type keepingOf struct {
 	chain   *Chain
 	name    string
 	typical float64
-	silent  bool // a mask says nothing
+	silent  bool // a mask declares nothing
 	reaches bool // a mask that moves no value by chance has changed a record
-	spares  bool // a mask is to leave columns as they are beside others that it changes
+	spares  bool // a mask may rightly leave this column unchanged and change others
 	most    float64
 
 	moves  []moving
-	fixed  []func(x float64) bool // of rounds: whether x is a multiple already
+	fixed  []func(x float64) bool // one for each round mask: whether x is a multiple already
 	lower  []bound
 	upper  []bound
 	rounds []bound // multiples
@@ -107,7 +107,7 @@ func (l *keepingOf) take(i int) {
 // changed notes whether mask i has changed any record.
 func (l *keepingOf) changed(i int) { l.reaches = l.reaches || l.chain.touched[i].Load() > 0 }
 
-// stays is the law of a column that no mask moves by chance.
+// stays is the law of a column without a mask that moves values by chance.
 func (l *keepingOf) stays(x float64) float64 {
 	for _, multiple := range l.fixed {
 		if !multiple(x) {
@@ -146,8 +146,8 @@ func (l *keepingOf) moved(col *column, x float64) float64 {
 	return least
 }
 
-// stepAt is the least difference that the column's type and decimals can show at
-// a value.
+// stepAt returns the least difference from a value that the column's type and decimals can
+// represent.
 func (c *column) stepAt(x float64) float64 {
 	a := math.Abs(x)
 	step := math.Nextafter(a, math.Inf(1)) - a
@@ -186,8 +186,8 @@ func (s *noiseStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// moving says of noise which values it leaves: those with |ε| below half a step.
-// Drawn anew within bounds, the probability is that share of what lies within.
+// moving declares which values noise leaves: those with |ε| below half a step. For noise drawn
+// within bounds the probability is conditional on these.
 func (n *noiseColumn) moving(i int, redrawn bool) moving {
 	sd := func(x float64) float64 { return n.draw.deviation(n.scaleAt(x)) }
 	return moving{
@@ -206,7 +206,7 @@ func (n *noiseColumn) moving(i int, redrawn bool) moving {
 	}
 }
 
-// deviation is the SD of the distribution of that scale.
+// deviation returns the SD of the distribution with a scale.
 func (d draw) deviation(scale float64) float64 {
 	switch d {
 	case laplace:
@@ -217,7 +217,7 @@ func (d draw) deviation(scale float64) float64 {
 	return scale
 }
 
-// within is P(lo < ε < hi) for a distribution of that scale.
+// within returns P(lo < ε < hi) for the distribution with a scale.
 func (d draw) within(lo, hi, scale float64) float64 {
 	return d.below(hi/scale) - d.below(lo/scale)
 }
@@ -285,8 +285,8 @@ func (s *roundStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// keeps: whoever finds no partner stays as he is.
+// keeps: a record without a partner keeps its value.
 func (s *windowSwap) keeps(l *keepingOf, i int) { l.changed(i) }
 
-// keeps: as of a swap within windows.
+// keeps: as for a swap within windows.
 func (s *datasetSwap) keeps(l *keepingOf, i int) { l.changed(i) }

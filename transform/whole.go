@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// SurveyError reports that the data do not allow a parameter of a mask. Text has no value of
+// SurveyError reports that the data do not allow a parameter of a mask. Text contains no value of
 // the data.
 type SurveyError struct {
 	Mask int    // in the list of masks
@@ -32,13 +32,13 @@ func (e *SurveyError) Error() string {
 // UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
 func (e *SurveyError) UnfitData() {}
 
-// maxCells bounds the values that a mask of scope dataset gathers: with all that it
-// takes to mask them they are some 3 GiB then.
+// maxCells bounds the values that a mask of scope dataset gathers; with the memory for masking
+// them that is about 3 GiB.
 const maxCells = 1 << 27
 
 // wholeStep is the step of a mask that computes with all values of its numeric columns at
-// once. The survey gathers them, 8 bytes a value, with the stratum of each record and what
-// words the mask draws; decide has them masked; apply puts the results in their places.
+// once. The survey gathers them, 8 bytes a value, with the stratum of each record and the
+// words that the mask draws; decide masks them; apply puts the results in their places.
 type wholeStep struct {
 	mask    int
 	columns []*column
@@ -50,39 +50,39 @@ type wholeStep struct {
 	all     allMasker
 
 	grouping grouping
-	data     gathered
-	still    []bool // by column: most values have stayed
-	ties     bool   // equal records are told apart by their identities, not by their order
+	data     gatheredData
+	still    []bool // by column: most values are unchanged, see standing
+	ties     bool   // equal records are ordered by their identities, not by their places
 }
 
 // allMasker is the arithmetic of a mask on all values at once.
 type allMasker interface {
-	// maskAll overwrites the values of g with those to be released. Of the error it
-	// sets Path and Text. Where g.stop says so it gives up: values and error are of no use then.
-	maskAll(g *gathered) *SurveyError
-	most() int // values that may be gathered
+	// maskAll overwrites the values of g with those to be released. In an error it sets Path
+	// and Text. If g.stop is true it gives up: values and error must not be used then.
+	maskAll(g *gatheredData) *SurveyError
+	most() int // the greatest number of values that may be gathered
 }
 
-// gathered is what a survey has gathered of the records, in its order.
-type gathered struct {
+// gatheredData holds the data of all records of a survey, in its order.
+type gatheredData struct {
 	n       int
 	values  [][]float64 // by column, NaN where there is none
 	on      [][]float64 // by column that is read, NaN where there is no number
-	strata  []int32     // codes, dense from 0; −1: rejected, takes no part
+	strata  []int32     // codes, dense from 0; −1: the record is rejected and not used
 	words   [][]uint64  // by stream
-	ties    []uint64    // of each record's digest, where equal records are told apart by it; else nil
+	ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
 	columns []*column
 	runs    []recordRun
 	stop    stopper
 }
 
-// recordRun is where some records of one stream are, one after another in gathered.
+// recordRun is a run of records of one stream that are consecutive in gatheredData.
 type recordRun struct {
 	scope  string
 	stream int
 	first  int64   // place of the first
 	places []int64 // of all, ascending; nil: they follow one another
-	from   int     // the first in gathered
+	from   int     // the first in gatheredData
 	n      int
 }
 
@@ -116,7 +116,7 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 	}
-	// What becomes of one column follows from all of them.
+	// The result for one column depends on all of them.
 	done += c.digestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
 		col, text, err := c.synthesisColumn(i, name)
@@ -133,11 +133,11 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 		}
 		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
 	}
-	s.data = gathered{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
+	s.data = gatheredData{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
 	return s, nil
 }
 
-// draws asks for a word for every record from a stream of that name.
+// draws adds a stream, from which a word is drawn for every record.
 func (s *wholeStep) draws(c *Chain, name, done string) {
 	s.streams = append(s.streams, c.streamNamed(s.mask, name, done))
 	s.data.words = append(s.data.words, nil)
@@ -192,8 +192,8 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// gatherColumns takes up the values of a block in the masked columns; the number of records is not
-// raised yet.
+// gatherColumns adds the values of a block in the masked columns; it does not yet raise the number
+// of records.
 func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 	g := &s.data
 	for k, col := range s.columns {
@@ -218,8 +218,8 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 	return nil
 }
 
-// identify notes the digests by which equal records of a block are told apart, where there are any.
-func (g *gathered) identify(w *work, b *microdata.Block) {
+// identify notes the digests by which equal records of a block are ordered, if there are any.
+func (g *gatheredData) identify(w *work, b *microdata.Block) {
 	if w.digests == nil {
 		return
 	}
@@ -228,7 +228,7 @@ func (g *gathered) identify(w *work, b *microdata.Block) {
 	}
 }
 
-// appendNumbers appends what a column has of a block as numbers, NaN where there is none.
+// appendNumbers appends the values of a column in a block as numbers, NaN where there is none.
 func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	v, bad := col.Out(), []int(nil)
 	if a := col.OutArray(); a != nil && textField(a.DataType()) {
@@ -252,8 +252,8 @@ func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	return to
 }
 
-// follow notes where the records of a block are.
-func (g *gathered) follow(b *microdata.Block, from int) {
+// follow notes the places of the records of a block.
+func (g *gatheredData) follow(b *microdata.Block, from int) {
 	if b.Places == nil && len(g.runs) > 0 {
 		last := &g.runs[len(g.runs)-1]
 		if last.places == nil && last.scope == b.Scope && last.stream == b.Stream && last.first+int64(last.n) == b.First {
@@ -264,14 +264,14 @@ func (g *gathered) follow(b *microdata.Block, from int) {
 	g.runs = append(g.runs, recordRun{b.Scope, b.Stream, b.Place(0), slices.Clone(b.Places), from, b.N})
 }
 
-// sortRuns makes find find records, after the last follow.
-func (g *gathered) sortRuns() {
+// sortRuns prepares find, after the last follow.
+func (g *gatheredData) sortRuns() {
 	slices.SortFunc(g.runs, func(a, b recordRun) int { return a.compare(b.scope, b.stream, b.first) })
 }
 
-// find returns where a record is in gathered, −1 where it is not. near is the run where
-// the one before it was, to begin with.
-func (g *gathered) find(scope string, stream int, place int64, near *int) int {
+// find returns the index of a record in g; −1 if it is not there. The search begins at
+// the run near, which is set to the run where the record was found.
+func (g *gatheredData) find(scope string, stream int, place int64, near *int) int {
 	for {
 		if *near >= 0 && *near < len(g.runs) {
 			r := &g.runs[*near]
@@ -301,8 +301,8 @@ func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 	return e
 }
 
-// decide has the values masked, or takes over what a replicate on the same ones was
-// given: where nothing is drawn it is the same.
+// decide masks the values. A replicate of a mask that draws nothing takes over the result of an
+// earlier replicate on the same values.
 func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
 	g.stop = c.cancelled.Load
@@ -315,7 +315,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	switch {
 	case c.replicate == 0:
 		var before [][]float64
-		if len(s.streams) > 0 { // groups of equal values are to stay
+		if len(s.streams) > 0 { // without draws, values in groups of equal ones rightly stay
 			before = firstOf(g.values)
 		}
 		if err = g.maskBy(s.all); err == nil && before != nil {
@@ -409,8 +409,8 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 	return nil
 }
 
-// keeps: what the mask leaves as it is, it leaves by its own law, but for a column of which
-// it moves next to nothing.
+// keeps: values that the mask leaves unchanged are explained by its law, except in a column of
+// which it changes almost nothing.
 func (s *wholeStep) keeps(l *keepingOf, i int) {
 	l.changed(i)
 	for k, col := range s.columns {
@@ -420,8 +420,8 @@ func (s *wholeStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// maskBy has the values masked and puts the results on the columns' decimals.
-func (g *gathered) maskBy(all allMasker) *SurveyError {
+// maskBy masks the values and rounds the results to the columns' decimals.
+func (g *gatheredData) maskBy(all allMasker) *SurveyError {
 	if err := all.maskAll(g); err != nil || g.stop.now() {
 		return err
 	}
@@ -439,8 +439,8 @@ func (g *gathered) maskBy(all allMasker) *SurveyError {
 	return nil
 }
 
-// rowsByStratum returns the records that take part, by stratum, in their order.
-func (g *gathered) rowsByStratum() [][]int32 {
+// rowsByStratum returns the records that are not rejected, by stratum, in their order.
+func (g *gatheredData) rowsByStratum() [][]int32 {
 	var strata [][]int32
 	for i, s := range g.strata {
 		if s < 0 {
@@ -454,9 +454,9 @@ func (g *gathered) rowsByStratum() [][]int32 {
 	return strata
 }
 
-// inOrder sorts rows by their values, what is read of them, their words and their identities, so
-// that what becomes of them does not depend on the order of the records.
-func (g *gathered) inOrder(rows []int32) {
+// inOrder sorts rows by their values, the numbers read, their words and their identities, so that
+// the result does not depend on the order of the records.
+func (g *gatheredData) inOrder(rows []int32) {
 	rank.OrderFunc(rows, func(a, b int32) int {
 		for _, columns := range [][][]float64{g.values, g.on} {
 			for _, values := range columns {
@@ -475,15 +475,16 @@ func (g *gathered) inOrder(rows []int32) {
 }
 
 // compareTies compares rows by their identities; all are equal where these are not gathered.
-func (g *gathered) compareTies(a, b int32) int {
+func (g *gatheredData) compareTies(a, b int32) int {
 	if g.ties == nil {
 		return 0
 	}
 	return cmp.Compare(g.ties[a], g.ties[b])
 }
 
-// checkColumns refuses columns of which nothing can be masked: path is that of the list.
-func (g *gathered) checkColumns(path string) *SurveyError {
+// checkColumns returns an error for a column that cannot be masked; path is that of the list of
+// columns.
+func (g *gatheredData) checkColumns(path string) *SurveyError {
 	for k, values := range g.values {
 		low, high, records := math.Inf(1), math.Inf(-1), 0
 		for i, v := range values {
@@ -508,9 +509,9 @@ func (g *gathered) checkColumns(path string) *SurveyError {
 	return nil
 }
 
-// byTies sorts rows by their identities, in the order that they have where these are not gathered
-// or are equal.
-func (g *gathered) byTies(rows []int32) {
+// byTies sorts rows by their identities. Rows whose identities are equal or not gathered keep their
+// order.
+func (g *gatheredData) byTies(rows []int32) {
 	if g.ties == nil {
 		return
 	}

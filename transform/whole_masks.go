@@ -8,8 +8,8 @@ func AnyComputesWithAll(masks []Spec) bool {
 	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeDataset && !movesOnly(m.Params) })
 }
 
-// sizing is a mask of scope dataset whose law depends on how many records there are, not
-// on how they are distributed alone.
+// sizing is a mask of scope dataset whose law depends on the number of records, not only on their
+// distribution.
 type sizing interface{ dependsOnNumber() bool }
 
 // AnyDependsOnNumber reports whether some mask acts differently on a sample than on all

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// allOutcomes are what masks that draw nothing have made of all values, for replicates: a
-// chain and its replicates have them in common.
+// allOutcomes caches the results of masks that draw nothing for all values, so that the
+// replicates of a chain compute them once.
 type allOutcomes struct {
 	mu     sync.Mutex
 	masks  map[int]*allOutcome
 	fitted map[int]*allFits
 }
 
-// fits are the models of mask i.
+// fits returns the models of mask i.
 func (o *allOutcomes) fits(i int) *allFits {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -29,7 +29,7 @@ func (o *allOutcomes) fits(i int) *allFits {
 	return o.fitted[i]
 }
 
-// allOutcome is what a mask has made of values.
+// allOutcome is the result of a mask for some values.
 type allOutcome struct {
 	mu     sync.Mutex
 	of     [sha256.Size]byte // the values and strata
@@ -37,33 +37,33 @@ type allOutcome struct {
 	err    *SurveyError
 }
 
-func (o *allOutcomes) of(mask int, g *gathered, all allMasker) *SurveyError {
+func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *SurveyError {
 	o.mu.Lock()
 	if o.masks == nil {
 		o.masks = map[int]*allOutcome{}
 	}
-	known := o.masks[mask]
-	if known == nil {
-		known = &allOutcome{}
-		o.masks[mask] = known
+	outcome := o.masks[mask]
+	if outcome == nil {
+		outcome = &allOutcome{}
+		o.masks[mask] = outcome
 	}
 	o.mu.Unlock()
 	of := g.sum()
-	known.mu.Lock()
-	defer known.mu.Unlock()
-	if known.values == nil || known.of != of {
-		if known.err = g.maskBy(all); g.stop.now() {
-			known.values = nil // a later replicate, which is not cancelled, must not take them over
-			return known.err
+	outcome.mu.Lock()
+	defer outcome.mu.Unlock()
+	if outcome.values == nil || outcome.of != of {
+		if outcome.err = g.maskBy(all); g.stop.now() {
+			outcome.values = nil // a later replicate, which is not cancelled, must not use unfinished values
+			return outcome.err
 		}
-		known.of, known.values = of, slices.Clone(g.values)
+		outcome.of, outcome.values = of, slices.Clone(g.values)
 	}
-	copy(g.values, known.values) // nobody writes to them any more
-	return known.err
+	copy(g.values, outcome.values) // nobody writes to them any more
+	return outcome.err
 }
 
-// sum tells gathered values from others.
-func (g *gathered) sum() (sum [sha256.Size]byte) {
+// sum returns a digest of the gathered data.
+func (g *gatheredData) sum() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	var buf []byte
 	for _, values := range slices.Concat(g.values, g.on) {

@@ -15,9 +15,9 @@ type Binding struct {
 	outer   *aes256
 	sums    macs // of entries, under the inner subkey
 	states  []block
-	blocks  []block // what the column at hand adds to them
+	blocks  []block // what the current column adds to states
 	entries []block // of its dictionary
-	known   []bool
+	done    []bool
 	message message
 }
 
@@ -27,11 +27,11 @@ func (k Key) Binding() *Binding {
 	return &Binding{outer: newAES(subkeys[:keySize]), sums: macs{cipher: newAES(subkeys[keySize:])}}
 }
 
-// Format prints nothing of the subkeys, or of what they were used on, under any verb.
+// Format prints neither the subkeys nor the values, under any verb.
 func (b Binding) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[binding]")) }
 
-// Begin begins the tuples of n records with a number of columns, which Numbers
-// or Array is then called with, each once.
+// Begin begins the tuples of n records. Numbers or Array must then be called once for each of
+// the columns.
 func (b *Binding) Begin(n, columns int) {
 	for _, s := range []*[]block{&b.states, &b.blocks} {
 		if cap(*s) < n {
@@ -75,20 +75,20 @@ func (b *Binding) Array(a arrow.Array) {
 	b.absorb()
 }
 
-// dictionary makes the block of each entry that a record has, once.
+// dictionary computes the block of each entry that occurs, once.
 func (b *Binding) dictionary(d *array.Dictionary) {
 	entries := arrayColumn(d.Dictionary())
 	if cap(b.entries) < entries.n {
-		b.entries, b.known = make([]block, entries.n), make([]bool, entries.n)
+		b.entries, b.done = make([]block, entries.n), make([]bool, entries.n)
 	}
-	blocks, known := b.entries[:entries.n], b.known[:entries.n]
-	clear(known)
+	blocks, done := b.entries[:entries.n], b.done[:entries.n]
+	clear(done)
 	for i := range b.blocks {
 		if d.IsNull(i) {
 			continue
 		}
-		if e := d.GetValueIndex(i); !known[e] {
-			known[e] = true
+		if e := d.GetValueIndex(i); !done[e] {
+			done[e] = true
 			b.value(blocks, e, &entries)
 		}
 	}
@@ -102,8 +102,8 @@ func (b *Binding) dictionary(d *array.Dictionary) {
 	}
 }
 
-// value makes block i of those of the values of a column: a number's bits and tag, zeros for
-// null, and of any other the CBC-MAC of its entry, which is there after flush.
+// value sets block i to that of value i of a column: bits and tag of a number, zeros for null,
+// and otherwise the CBC-MAC of its encoding, which is set by the next flush.
 func (b *Binding) value(blocks []block, i int, c *column) {
 	m := c.append(b.message.begin(1), i)
 	b.message = m
@@ -123,7 +123,7 @@ func (b *Binding) flush(blocks []block) {
 	b.sums.flush(func(i int, sum *block) { blocks[i] = *sum })
 }
 
-// absorb takes the column's blocks into the states.
+// absorb adds the column's blocks to the states.
 func (b *Binding) absorb() {
 	for i := range b.states {
 		b.states[i].xor(&b.blocks[i])

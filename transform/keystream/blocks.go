@@ -30,17 +30,17 @@ func (b *block) xor(o *block) {
 	binary.NativeEndian.PutUint64(b[8:], binary.NativeEndian.Uint64(b[8:])^binary.NativeEndian.Uint64(o[8:]))
 }
 
-// aes256 is AES-256 under a subkey. Beside the library's cipher, which encrypts a block a call,
-// it encrypts many independent blocks in one call: the processor then works on several at a
-// time. It is immutable and safe for concurrent use.
+// aes256 is AES-256 under a subkey. The library's cipher encrypts one block per call; encryptAll
+// encrypts many independent blocks, of which the processor then works on several at a time. It
+// is immutable and safe for concurrent use.
 type aes256 struct {
 	cipher.Block            // of the library
 	engine       engine     // of encryptAll
 	keys         *roundKeys // for the engine; nil if that is the library
 }
 
-// sampled is how many blocks an engine is compared in for every subkey: it takes sixteen of them, eight
-// and one.
+// sampled is the number of blocks in which an engine is compared with the library for every
+// subkey: 16 + 8 + 1, so that each size of group that an engine processes occurs.
 const sampled = 25
 
 func newAES(key []byte) *aes256 {
@@ -69,7 +69,7 @@ func (a *aes256) encryptAll(blocks []block) {
 		a.engine.encrypt(blocks, a.keys)
 		return
 	}
-	// Nothing else in the loop: calls that do not wait for what was just written overlap in
+	// The loop has nothing else: calls that do not depend on a result just written overlap in
 	// the processor.
 	e := a.Block
 	for i := range blocks {
@@ -78,7 +78,7 @@ func (a *aes256) encryptAll(blocks []block) {
 }
 
 // chosen is the fastest engine that encrypts as the library does: a wrong block would be a
-// wrong draw, which nothing later would show. A program that must use validated cryptography
+// wrong draw, which no later check would find. A program that must use validated cryptography
 // uses the library.
 var chosen = sync.OnceValue(func() engine {
 	if fips140.Enabled() {
@@ -100,7 +100,7 @@ func firstRight(list []engine) engine {
 	keys := expand(key)
 next:
 	for _, e := range list {
-		for n := 1; n < 70; n++ { // more than twice what an engine takes at a time
+		for n := 1; n < 70; n++ { // more than twice the number that an engine processes at a time
 			if !agrees(e, b, keys, n) {
 				continue next
 			}
@@ -110,8 +110,8 @@ next:
 	return library
 }
 
-// agrees reports whether an engine encrypts n > 0 blocks as the library does, and nothing beside
-// them.
+// agrees reports whether an engine encrypts n > 0 blocks as the library does, and does not change
+// the blocks next to them.
 func agrees(e engine, b cipher.Block, keys *roundKeys, n int) bool {
 	got := make([]block, n+2)
 	for i := range got {

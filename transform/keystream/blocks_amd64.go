@@ -32,7 +32,7 @@ func engines() []engine {
 	return list
 }
 
-// encrypt encrypts blocks, of which there are some, in place. The library has no part in it.
+// encrypt encrypts blocks in place; there must be at least one. e must not be library.
 func (e engine) encrypt(blocks []block, keys *roundKeys) {
 	switch e {
 	case vaes:
@@ -50,7 +50,7 @@ func (e engine) encrypt(blocks []block, keys *roundKeys) {
 	}
 }
 
-// wide says that the processor has the instructions of boundAVX2.
+// wide is whether the processor has the instructions of boundAVX2.
 var wide = cpu.X86.HasAVX2
 
 // boundAVX2 is boundLoop of n values, n > 0 a multiple of four.

@@ -20,7 +20,7 @@ func engines() []engine {
 	return nil
 }
 
-// encrypt encrypts blocks, of which there are some, in place. The library has no part in it.
+// encrypt encrypts blocks in place; there must be at least one. The engine must not be library.
 func (engine) encrypt(blocks []block, keys *roundKeys) { encryptARM(&blocks[0], len(blocks), keys) }
 
 //go:noescape

@@ -18,7 +18,7 @@ func (k Key) digestKey() *aes256 {
 
 // Digests computes the identity digests of a block's n records from the given
 // columns: Array where the column has one, else Original. A digest depends on
-// the values and their kinds and not on how a file holds them: 42 is not "42";
+// the values and their kinds and not on how a file stores them: 42 is not "42";
 // 42 as any integer type, 42.0 and a decimal 42.00 are the same; a string is the
 // same plain or from a dictionary; null is a value of its own. The order of the
 // columns counts. dst is reused where it is large enough.
@@ -26,8 +26,7 @@ func (k Key) digestKey() *aes256 {
 // A record whose values are all null or empty text has no identity of its own: its digest is
 // the zero Digest, and it is identified by its place.
 //
-// Digests panics where there is no column, and on a type that CanIdentify does
-// not know.
+// Digests panics without a column, and for a type for which CanIdentify is false.
 //
 // The digest is a CBC-MAC under AES-256 of an injective encoding whose first
 // block holds its length. No encoding is then the beginning of another, which is
@@ -77,8 +76,8 @@ func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int)
 // Tags of identifying values. Their numbers are part of the specification.
 const (
 	tagNull    = 0
-	tagNumber  = 1 // 8 bytes: a float64 that is the very number
-	tagDecimal = 2 // text: an exact number that no float64 stands for
+	tagNumber  = 1 // 8 bytes: a float64 that equals the number exactly
+	tagDecimal = 2 // text: an exact number that is not represented by a float64
 	tagString  = 3
 	tagBinary  = 4
 	tagBool    = 5 // 1 byte
@@ -107,8 +106,8 @@ func (m message) head(tag byte, length int) message {
 	return binary.BigEndian.AppendUint32(m, uint32(length))
 }
 
-// nobody reports whether every value of the tuple is null or empty: then nothing
-// stands behind the tags and lengths.
+// nobody reports whether every value of the tuple is null or empty: the message then has only
+// tags and lengths.
 func (m message) nobody() bool {
 	return len(m) == blockSize+5*int(binary.BigEndian.Uint64(m[8:]))
 }

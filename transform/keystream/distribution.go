@@ -43,10 +43,10 @@ func normalTails(x float64) (lower, upper float64) {
 		t := float64(s*(num+codyLargeNum[4])) / (den + codyLargeDen[4])
 		lower = (inverseRoot2Pi - t) / y
 	default:
-		y = 39 // Φ(−39) is below the least float64, and so is what follows
+		y = 39 // Φ(−39) is below the least float64
 	}
-	// exp(−y²/2) as a product, so that the rounding of y² does not count: the
-	// first factor's argument is exact.
+	// exp(−y²/2) as a product of two factors, so that the rounding of y² has no
+	// effect: the first factor's argument is exact.
 	head := float64(math.Floor(float64(y*16)) / 16) // a division by 2⁴ is compiled to a product
 	rest := float64((y - head) * (y + head))
 	lower = float64(float64(exp(float64(-0.5*float64(head*head)))*exp(float64(-0.5*rest))) * lower)

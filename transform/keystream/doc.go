@@ -6,14 +6,13 @@
 // the versioned specification; testdata/vectors.json and testdata/check_vectors.py test other
 // implementations.
 //
-// Everything here gives the same bits on every platform. Go may fuse a product
-// and a sum into one rounding where the machine can, as on arm64; an explicit
-// conversion forbids it, which is why every product in this package stands in a
-// float64(…). Functions of package math whose last bits differ between
-// platforms (Log, Exp and their kin) are not used; log and exp here replace
-// them.
+// Everything here gives the same bits on every platform. Go may compute a product
+// and a sum with one rounding on some machines, as on arm64; an explicit conversion
+// forbids it, which is why every product in this package is in a float64(…).
+// Functions of package math whose last bits differ between platforms (such as Log
+// and Exp) are not used; log and exp here replace them.
 //
-// What belongs here: keys, subkeys, record identities, raw draws and the
-// distribution functions that conditional draws need. What a draw is used for
-// belongs to the masks in package transform.
+// This package contains keys, subkeys, record identities, raw draws and the
+// distribution functions that conditional draws need. The uses of draws are in the
+// masks of package transform.
 package keystream

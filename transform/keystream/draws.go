@@ -2,7 +2,7 @@ package keystream
 
 import "math"
 
-// Words fills dst with 64 uniform bits a record.
+// Words fills dst with 64 uniform bits for each record.
 func (s *Stream) Words(dst []uint64, r Records) {
 	src := s.source(r, len(dst))
 	defer src.close()
@@ -48,8 +48,8 @@ func (s *Stream) Laplaces(dst []float64, r Records) {
 	}
 }
 
-// laplace is LaplaceQuantile(uniform(w)). The half that w lies in is taken out of it as its
-// uppermost bit, without a branch: u = (2k + 1)/2⁵³ becomes 1 − u where that is set.
+// laplace returns LaplaceQuantile(uniform(w)). The uppermost bit of w says which half of (0, 1)
+// u = (2k + 1)/2⁵³ lies in; if it is set u is replaced by 1 − u, without a branch.
 func laplace(w uint64) float64 {
 	upper := uint64(int64(w) >> 63) // all ones, or 0
 	j := w>>11 | 1
@@ -60,9 +60,9 @@ func laplace(w uint64) float64 {
 
 // Normals fills dst with standard normal draws by a ziggurat of 256 layers
 // (Marsaglia and Tsang 2000). Layer, sign and place in the layer are separate
-// bits of the record's first word (Doornik 2005); the second word decides in the
-// wedges and gives the tail; a rejected point is drawn anew from the next block
-// of the same record.
+// bits of the record's first word (Doornik 2005); the second word decides on points
+// in the wedges and gives the tail; a rejected point is drawn anew from the next
+// block of the same record.
 func (s *Stream) Normals(dst []float64, r Records) {
 	src := s.source(r, len(dst))
 	defer src.close()
@@ -82,8 +82,8 @@ func (s *Stream) Normals(dst []float64, r Records) {
 	}
 }
 
-// edge decides on record i's point where it does not lie in the rectangle under
-// the curve, one time in 67.
+// edge returns the draw of record i if its first point does not lie in the rectangle under the
+// curve, which happens one time in 67.
 func (src *source) edge(i int, w0, w1 uint64) float64 {
 	for draw := uint32(1); ; draw++ {
 		if x, ok := point(w0, w1); ok {
@@ -93,8 +93,8 @@ func (src *source) edge(i int, w0, w1 uint64) float64 {
 	}
 }
 
-// point returns the normal that a block's two words stand for, or false where
-// the point lies above the curve.
+// point returns the normal draw for a block's two words; false if the point lies above the
+// curve.
 func point(w0, w1 uint64) (x float64, ok bool) {
 	i := w0 & 0xff
 	l := &layers[i]
@@ -118,8 +118,8 @@ const (
 	signBit   = 1 << signShift
 )
 
-// layer is what the quick path needs of a layer of the ziggurat: a point j·scale,
-// j odd below 2⁵³, lies under the curve where j < inside.
+// layer has the parameters of a layer of the ziggurat for the fast path: a point j·scale, j odd
+// and below 2⁵³, lies under the curve if j < inside.
 type layer struct {
 	inside uint64
 	scale  float64

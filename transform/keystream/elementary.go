@@ -2,7 +2,7 @@ package keystream
 
 import "math"
 
-// log and exp follow FreeBSD's e_log.c and e_exp.c, which came with this notice:
+// log and exp follow FreeBSD's e_log.c and e_exp.c, which have this notice:
 //
 // Copyright (C) 1993 by Sun Microsystems, Inc. All rights reserved.
 // Developed at SunPro, a Sun Microsystems, Inc. business.

@@ -10,17 +10,17 @@ import (
 // EnoughBits is the least number of random bits that a key should have (PlausibleBits).
 const EnoughBits = 128
 
-// PlausibleBits estimates how many bits of chance are in the key: what somebody who
-// guesses keys of the shapes that people make would have to try, log₂, at most 256.
-// It is the least of what the key costs to write
+// PlausibleBits estimates how many random bits the key has: log₂ of the number of keys that
+// somebody would have to try who guesses keys of the kinds that people make, at most 256.
+// It is the least of the numbers of bits needed to write the key
 //
 //   - with its alphabet: digits, letters, the bytes that it has, …;
-//   - as text of words, where it is text, or its base64 form is words;
-//   - as copies of what stood before in it, as in repeated text;
-//   - as differences of neighbours, as in 1, 2, 3, ….
+//   - as text of words, if it or its base64 form is such a text;
+//   - with copies of earlier parts of it, as in repeated text;
+//   - as differences of successive bytes, as in 1, 2, 3, ….
 //
-// An estimate below EnoughBits says that the key was not made by chance; one above it
-// does not say that it was. The zero Key has 0 bits.
+// An estimate below EnoughBits shows that the key is not random; one above it does not show
+// that it is. The zero Key has 0 bits.
 func (k Key) PlausibleBits() int {
 	if k.IsZero() {
 		return 0
@@ -37,16 +37,16 @@ func (k Key) PlausibleBits() int {
 	return int(min(least, 8*keySize))
 }
 
-// copied is the least cost of a text of single bytes and of copies of two and more
-// bytes from before. A single byte costs what the alphabet does, a copy its length
-// and where it begins.
+// copied returns the least number of bits to write a text as single bytes and copies of two and
+// more earlier bytes. A single byte costs the bits of the alphabet, a copy those of its length
+// and of its beginning.
 func copied(text []byte) float64 {
 	letter := math.Log2(float64(alphabet(text)))
 	cost := make([]float64, len(text)+1)
 	for to := 1; to <= len(text); to++ {
 		cost[to] = cost[to-1] + letter
 		for from := to - 2; from > 0; from-- {
-			// The copy may run into what it writes, as a period does.
+			// The copy may overlap the bytes that it writes, as in a periodic text.
 			at := bytes.Index(text[:to-1], text[from:to])
 			if at < 0 || at >= from {
 				break
@@ -58,9 +58,9 @@ func copied(text []byte) float64 {
 	return 1 + cost[len(text)]
 }
 
-// alphabet is how many bytes a text draws on: of a usual class that holds them all,
-// or where they are few, as many as they are. Of 32 random bytes some 30 differ, so
-// only a count below 20 says something.
+// alphabet returns the size of a text's alphabet: that of a usual class that contains all of its
+// bytes, or the number of distinct bytes if there are few. Of 32 random bytes about 30 differ, so
+// only a number below 20 is evidence.
 func alphabet(text []byte) int {
 	var has [256]bool
 	distinct := 0
@@ -100,13 +100,13 @@ func alphabet(text []byte) int {
 func isLetter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 func isDigit(b byte) bool  { return b >= '0' && b <= '9' }
 
-// bitsOfWords is what a letter of a word is worth: words drawn from a list of 7,776
-// have 12.9 bits for some five letters, sentences less.
+// bitsOfWords is the number of bits per letter of a word: words drawn from a list of 7,776
+// have 12.9 bits for about five letters, sentences less.
 const bitsOfWords = 2.5
 
-// words is what a text of printable characters is worth where runs of five letters
-// and more, small but for the first or all great, are words, and shorter ones between
-// blanks; ∞ where it is no text.
+// words returns the number of bits of a text of printable characters. Runs of five and more
+// letters, all capitals or small except for the first, are words, and so are shorter runs
+// between blanks. The result is ∞ for bytes that are not such a text.
 func words(text []byte) float64 {
 	if !utf8.Valid(text) {
 		return math.Inf(1)
@@ -123,7 +123,7 @@ func words(text []byte) float64 {
 		}
 		run, blank = 0, at < len(runes) && runes[at] == ' '
 	}
-	upper := false // the run so far is capitals
+	upper := false // the run so far consists of capitals
 	for i, r := range runes {
 		if !unicode.IsPrint(r) && !unicode.IsSpace(r) {
 			return math.Inf(1)

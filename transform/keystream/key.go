@@ -17,37 +17,35 @@ import (
 // keySize is the length of a release key in bytes.
 const keySize = 32
 
-// Labels of everything that is derived from a release key. A change of what is
-// derived is a change of its label's number, and of docs/keystream.md.
+// Labels of everything that is derived from a release key. Whoever changes a derivation must
+// change its label's number, and docs/keystream.md.
 const (
 	labelID       = "sdlfilter/key-id/2"
-	labelStream   = "sdlfilter/stream/2"   // draws that never leave
-	labelPlace    = "sdlfilter/place/2"    // draws that leave, by place
-	labelIdentity = "sdlfilter/identity/2" // and by identity
+	labelStream   = "sdlfilter/stream/2"   // draws that are never released
+	labelPlace    = "sdlfilter/place/2"    // draws of a release, by place
+	labelIdentity = "sdlfilter/identity/2" // draws of a release, by identity
 	labelDigest   = "sdlfilter/digest/2"
 	labelBinding  = "sdlfilter/binding/2"
 )
 
-// noSecret is the panic of whoever draws from the zero Key.
+// noSecret is the panic message of a draw from the zero Key.
 const noSecret = "keystream: the zero Key holds no secret: use NewKey, ParseKey or Generate"
 
-// redacted is what a key prints as, whatever it is printed with.
+// redacted is printed in place of a key, under any verb.
 const redacted = "[secret]"
 
-// Key is the release key: 32 secret bytes. It never prints; Text is the one way
-// to take the secret out. The zero Key holds no secret, and drawing from it
-// panics.
+// Key is the release key: 32 secret bytes. It is never printed; only Text returns the
+// secret. The zero Key holds no secret, and drawing from it panics.
 type Key struct{ sealed *sealed }
 
-// sealed keeps the secret behind two pointers: package fmt, which reaches
-// unexported fields of a caller's structure without asking their methods, prints
-// an address there and not the bytes.
+// sealed keeps the secret behind two pointers: package fmt prints unexported fields of a
+// caller's structure without calling their methods, and so prints an address and not the bytes.
 type sealed struct {
 	secret  *[keySize]byte
-	digests func() *aes256 // under the subkey of identity digests, which every block asks for
+	digests func() *aes256 // AES under the subkey of identity digests, which every block uses
 }
 
-// NewKey takes 32 bytes. Any other length, and 32 equal bytes, are an error.
+// NewKey returns the key of 32 secret bytes. Any other length, and 32 equal bytes, are an error.
 func NewKey(secret []byte) (Key, error) {
 	if len(secret) != keySize {
 		return Key{}, fmt.Errorf("key: must be %d bytes, got %d", keySize, len(secret))
@@ -66,12 +64,12 @@ func NewKey(secret []byte) (Key, error) {
 // space around it ignored.
 func ParseKey(text string) (Key, error) {
 	text = strings.TrimSpace(text)
-	// The decoder passes over line breaks inside the text; a key is one word.
+	// The decoder ignores line breaks inside the text; a key must be one line.
 	if strings.ContainsAny(text, "\r\n") {
 		return Key{}, errors.New("key: must be one line of base64, got several")
 	}
-	// The decoder's own error names the offending place only, but says nothing
-	// that the length does not.
+	// The decoder's own error has only the place of the fault, and tells no more
+	// than the length does.
 	secret, err := base64.StdEncoding.Strict().DecodeString(text)
 	if err != nil {
 		return Key{}, fmt.Errorf("key: must be %d bytes in standard base64 (%d characters), got %d characters that are not",
@@ -85,8 +83,8 @@ func ParseKey(text string) (Key, error) {
 func Generate() Key {
 	var secret [keySize]byte
 	for {
-		// Read never fails: the runtime ends the process where the system has no
-		// randomness to give.
+		// Read never fails: the runtime ends the process if the system has no
+		// randomness.
 		_, _ = rand.Read(secret[:])
 		if k, err := NewKey(secret[:]); err == nil && k.PlausibleBits() >= EnoughBits {
 			return k
@@ -105,8 +103,8 @@ func (k Key) Equal(o Key) bool {
 	return *k.sealed.secret == *o.sealed.secret
 }
 
-// Text is the base64 form that ParseKey reads: the one way to take the secret
-// out. The zero Key gives "".
+// Text returns the secret in the base64 form that ParseKey reads; nothing else returns it. The
+// zero Key gives "".
 func (k Key) Text() string {
 	if k.IsZero() {
 		return ""
@@ -114,8 +112,8 @@ func (k Key) Text() string {
 	return base64.StdEncoding.EncodeToString(k.sealed.secret[:])
 }
 
-// ID is a short public name of the key, 16 hexadecimal digits: it tells two keys
-// apart and reveals neither. The zero Key gives "".
+// ID is a short public name of the key, 16 hexadecimal digits: it distinguishes two keys and
+// reveals neither. The zero Key gives "".
 func (k Key) ID() string {
 	if k.IsZero() {
 		return ""

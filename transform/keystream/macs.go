@@ -5,35 +5,35 @@ import (
 	"sync"
 )
 
-// macs computes the CBC-MACs of many messages under one subkey. The blocks of a message have to
-// be encrypted one after another, those of different messages have not: so the first blocks of
-// all go to the cipher in one call, then the second ones, and so on.
+// macs computes the CBC-MACs of many messages under one subkey. The blocks of one message must
+// be encrypted one after another, those of different messages need not: so the first blocks of
+// all messages are encrypted in one call, then the second ones, and so on.
 type macs struct {
 	cipher  *aes256
 	text    []byte // the messages, in whole blocks
 	waiting []waiting
-	states  []block // of those
+	states  []block // of the messages that wait
 }
 
-// waiting is a message of which not all is encrypted yet.
+// waiting is a message that is not completely encrypted yet.
 type waiting struct {
-	at, end int // of what is left of it in text, behind the block that the state holds
-	to      int // whose it is
+	at, end int // of its remaining bytes in text, after the block that the state holds
+	to      int // number of its record or entry
 }
 
-// macsAtOnce is how many messages are worth one call; of long ones there are fewer, so that they
+// macsAtOnce is the number of messages in one call; of long messages fewer are taken, so that they
 // stay in the processor's caches.
 const (
 	macsAtOnce = 256
 	textAtOnce = 64 << 10
 )
 
-// spare are macs without a subkey, for the memory that they have.
+// spare pools macs without a subkey, for their memory.
 var spare = sync.Pool{New: func() any { return new(macs) }}
 
-// add takes a message for the record, or entry, of a number, and reports whether flush should be
-// called before the next. It pads the message with zeros, which its length in the first block
-// keeps injective.
+// add adds a message for record or entry `to`, and reports whether flush should be called before
+// the next one. It pads the message with zeros; the encoding stays injective, because the first
+// block has the length.
 func (c *macs) add(m message, to int) (full bool) {
 	binary.BigEndian.PutUint64(m, uint64(len(m)-blockSize))
 	from := len(c.text)
@@ -47,7 +47,7 @@ func (c *macs) add(m message, to int) (full bool) {
 	return len(c.waiting) == macsAtOnce || len(c.text) >= textAtOnce
 }
 
-// flush hands the CBC-MAC of every message added since to put, in any order.
+// flush calls put with the CBC-MAC of every message added since the last flush, in any order.
 func (c *macs) flush(put func(to int, sum *block)) {
 	waiting, states := c.waiting, c.states
 	for len(states) > 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// integer appends an integer, given by magnitude and sign: as a number where a
-// float64 is exactly it, else as a decimal.
+// integer appends an integer, given by magnitude and sign: as a number if a float64 equals it
+// exactly, else as a decimal.
 func (m message) integer(magnitude uint64, negative bool) message {
 	if bits.Len64(magnitude)-bits.TrailingZeros64(magnitude) <= 53 {
 		v := float64(magnitude)
@@ -27,9 +27,9 @@ func (m message) signed(v int64) message {
 	return m.integer(uint64(v), false)
 }
 
-// maxExactDigits is how many decimal digits every float64 tells apart: so many
-// digits, a point anywhere among them, and no two decimals share a nearest
-// float64.
+// maxExactDigits is the number of decimal digits that a float64 always distinguishes: two
+// different decimals of up to so many digits, with the point anywhere, have different nearest
+// float64s.
 const (
 	maxExactDigits = 15
 	maxExactCoef   = 1_000_000_000_000_000
@@ -54,7 +54,7 @@ func (m message) decimal(coefficient int64, scale int32) message {
 	case scale == 0:
 		return m.signed(coefficient)
 	case scale > 0 && int(scale) < len(tens) && -maxExactCoef < coefficient && coefficient < maxExactCoef:
-		// Both are exact, so that the quotient is the nearest float64.
+		// Both operands are exact, so the quotient is the nearest float64.
 		return m.number(float64(coefficient) / tens[scale])
 	}
 	return m.bigDecimal(big.NewInt(coefficient), scale)

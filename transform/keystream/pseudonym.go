@@ -45,8 +45,7 @@ func (p *Pseudonyms) Append(dst, data []byte) []byte {
 	return dst
 }
 
-// Pseudonym appends the pseudonym of data under label to dst. For many, see
-// Pseudonyms.
+// Pseudonym appends the pseudonym of data under label to dst. Pseudonyms is faster for many.
 func (k Key) Pseudonym(dst []byte, label string, data []byte) []byte {
 	return k.Pseudonyms(label).Append(dst, data)
 }

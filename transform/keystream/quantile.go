@@ -44,7 +44,7 @@ func NormalQuantile(p float64) float64 {
 // constant upwards.
 type rational struct{ num, den [8]float64 }
 
-// ratio is Horner's scheme; it stands for numerator and denominator alike.
+// ratio evaluates a polynomial, numerator or denominator, by Horner's scheme.
 func ratio(r float64, c *[8]float64) float64 {
 	v := float64(c[7]*r) + c[6]
 	v = float64(v*r) + c[5]

@@ -13,11 +13,11 @@ import (
 )
 
 // reader appends value i of an identity column, which is not null, to a message.
-// The column's type is decided once, outside the loop; a call of a function
-// value is a twentieth of what the AES calls of a digest take.
+// The column's type is examined once, outside the loop; the call of a function value takes a
+// twentieth of the time of a digest's AES calls.
 type reader func(m message, i int) message
 
-// column is an identity column under reading.
+// column is an identity column that is being read.
 type column struct {
 	read  reader
 	n     int
@@ -31,9 +31,9 @@ func (c *column) append(m message, i int) message {
 	return c.read(m, i)
 }
 
-// CanIdentify reports whether columns of type t can identify records: every type
-// but intervals, nested and run-end encoded ones. A dense union of types that can
-// is not nested in this sense: each of its values is one of its child's.
+// CanIdentify reports whether columns of type t can identify records: every type except
+// intervals, nested and run-end encoded types. A dense union of types that can identify is
+// allowed too: each of its values is a value of a child.
 func CanIdentify(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
@@ -66,8 +66,7 @@ func numbersColumn(v microdata.Vector) column {
 	return c
 }
 
-// arrayColumn reads a column in Array form. It panics on a type that CanIdentify
-// does not know.
+// arrayColumn reads a column in Array form. It panics for a type that has no reader.
 func arrayColumn(a arrow.Array) column {
 	c := column{n: a.Len()}
 	if a.NullN() > 0 {

@@ -6,19 +6,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A block of a draw that leaves is the CBC-MAC of a message of exactly two
+// A block of a draw for a release is the CBC-MAC of a message of exactly two
 // blocks, under the stream's subkey for places or for identities:
 //
 //	place:     (draw, stream), (record, value)
 //	identity:  (digest),       (value, draw)
 //
 // A CBC-MAC of messages of one length is a pseudorandom function (Bellare, Kilian
-// and Rogaway 2000): another value at a place has nothing in common with it. By
-// place the first block is that of a whole run, so that a record costs one call of
-// AES.
+// and Rogaway 2000): the draws for two different values at one place are independent.
+// By place, the first block is the same for a whole run, so that a record costs one
+// call of AES.
 
-// offset makes the first states by place of the first blocks of a draw. Of 10⁸ draws hardly one
-// needs a further block.
+// offset computes the states after the first message block, by place, for the first numbers of
+// draws of a record. Hardly one of 10⁸ records needs a greater number.
 func (src *source) offset() {
 	blocks := src.blocks[:len(src.offsets)]
 	for draw := range blocks {
@@ -30,7 +30,7 @@ func (src *source) offset() {
 	}
 }
 
-// offsetOf returns the first state by place, of block draw.
+// offsetOf returns the state after the first message block, by place, for block draw.
 func (src *source) offsetOf(draw uint32) [2]uint64 {
 	if int(draw) < len(src.offsets) {
 		return src.offsets[draw]
@@ -41,7 +41,7 @@ func (src *source) offsetOf(draw uint32) [2]uint64 {
 	return [2]uint64{b.first(), b.second()}
 }
 
-// bound is next for records of a release that are known by their place.
+// bound is next for records of a release that are identified by their place.
 func (src *source) bound(blocks []block, at int) {
 	values := src.records.Values[at : at+len(blocks)]
 	hi, lo := src.offsets[0][0], src.offsets[0][1]
@@ -56,7 +56,7 @@ func (src *source) bound(blocks []block, at int) {
 	src.stream.place.encryptAll(blocks)
 }
 
-// boundRun sets the blocks of records in neighbouring places, from the first one on.
+// boundRun sets the blocks of records at consecutive places, beginning with first.
 func boundRun(blocks []block, values []float64, first, hi, lo uint64) {
 	if some := len(blocks) &^ 3; wide && some > 0 {
 		boundAVX2(&blocks[0], &values[0], some, first, hi, lo)
@@ -71,8 +71,8 @@ func boundLoop(blocks []block, values []float64, first, hi, lo uint64) {
 	}
 }
 
-// identified is next for records of a release of which some, or all, are known by
-// their digest.
+// identified is next for records of a release some or all of which are identified by their
+// digest.
 func (src *source) identified(blocks []block, at int) {
 	digests, values := src.records.Digests[at:at+len(blocks)], src.records.Values[at:at+len(blocks)]
 	for i := range blocks {
@@ -86,13 +86,13 @@ func (src *source) identified(blocks []block, at int) {
 	src.stream.identity.encryptAll(blocks)
 	for i := range blocks {
 		if digests[i] == (microdata.Digest{}) {
-			src.leaving(&blocks[i], at+i, 0)
+			src.released(&blocks[i], at+i, 0)
 		}
 	}
 }
 
-// leaving writes block draw of record i of a release to b.
-func (src *source) leaving(b *block, i int, draw uint32) {
+// released writes block draw of record i of a release to b.
+func (src *source) released(b *block, i int, draw uint32) {
 	bits := canonicalBits(src.records.Values[i])
 	if src.records.Digests == nil || src.records.Digests[i] == (microdata.Digest{}) {
 		offset := src.offsetOf(draw)

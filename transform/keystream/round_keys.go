@@ -8,8 +8,8 @@ import (
 // roundKeys are the 15 round keys of AES-256, one after another.
 type roundKeys [15 * blockSize]byte
 
-// expand computes the round keys of a key of 32 bytes: FIPS 197, section 5.2. It has no table,
-// since where a table was read can be seen in the processor's caches.
+// expand computes the round keys of a key of 32 bytes: FIPS 197, section 5.2. It has no lookup
+// table, since the processor's caches can disclose which entries of a table were read.
 func expand(key []byte) *roundKeys {
 	const words = keySize / 4
 	keys := new(roundKeys)
@@ -20,7 +20,7 @@ func expand(key []byte) *roundKeys {
 		switch i % words {
 		case 0:
 			last = substituted(bits.RotateLeft32(last, 8)) ^ constant
-			constant <<= 1 // seven of them: none is beyond 2⁶
+			constant <<= 1 // seven constants, the last of which is 2⁶
 		case words / 2:
 			last = substituted(last)
 		}
@@ -31,7 +31,7 @@ func expand(key []byte) *roundKeys {
 }
 
 // substituted applies the S-box of FIPS 197, section 5.1.1, to each byte of x: the inverse in
-// GF(2⁸), of 0 too its 254th power, and then an affine map of its bits.
+// GF(2⁸), computed as the 254th power (which is 0 for 0), and then an affine map of its bits.
 func substituted(x uint32) uint32 {
 	x2 := product(x, x)
 	x3 := product(x2, x)

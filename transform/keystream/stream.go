@@ -12,12 +12,12 @@ import (
 
 // Stream is the keystream of one (mask, column, replicate), or of one draw of a
 // release. It is immutable and safe for concurrent use. Words, Uniforms, Normals
-// and Laplaces of one stream are made of the same bits: whoever needs two
-// independent draws for a record takes two streams.
+// and Laplaces of one stream are made from the same bits: two independent draws for
+// a record need two streams.
 type Stream struct {
-	free     *aes256 // of draws that never leave; nil in a stream of a release
-	place    *aes256 // of a release, for records that are known by their place
-	identity *aes256 // and by their identity
+	free     *aes256 // for draws that are never released; nil in a stream of a release
+	place    *aes256 // of a release, for records that are identified by their place
+	identity *aes256 // of a release, for records that are identified by a digest
 }
 
 // Stream derives the keystream of draws that are never released: replicates of the assessment,
@@ -30,7 +30,7 @@ func (k Key) Stream(mask, column string, replicate int) *Stream {
 	return &Stream{free: newAES(k.derive(streamInfo(mask, column, uint64(replicate)), keySize))}
 }
 
-// streamInfo is the HKDF info of a stream of draws that never leave. Each name is
+// streamInfo returns the HKDF info of a stream of draws that are never released. Each name is
 // preceded by its length, so that no two triples give the same bytes.
 func streamInfo(mask, column string, replicate uint64) string {
 	return string(binary.BigEndian.AppendUint64(named(labelStream, mask, column), replicate))
@@ -55,7 +55,8 @@ func (k Key) Release(n Name) *Stream {
 	}
 }
 
-// named is a label followed by names, each after its length: injective for a label.
+// named returns a label followed by names, each preceded by its length: for one label, different
+// names give different bytes.
 func named(label string, names ...string) []byte {
 	info := []byte(label)
 	for _, name := range names {
@@ -74,11 +75,11 @@ type Records struct {
 	Stream  int                // index of the stream in its source, in [0, 2³²)
 	First   int64              // place of the run's first record in the stream, not negative
 	Places  []int64            // of every record, where they do not follow one another; nil: record i is at First+i
-	Digests []microdata.Digest // one a record, the zero Digest where its place is its identity; nil: so in all
-	Values  []float64          // the value being masked, one a record; nil in a stream of draws that never leave
+	Digests []microdata.Digest // one a record, the zero Digest if its place is its identity; nil: place is the identity of all
+	Values  []float64          // the value being masked, one a record; nil in a stream of draws that are never released
 }
 
-// check panics where r cannot identify n records of the stream.
+// check panics if r cannot identify n records of the stream.
 func (s *Stream) check(r *Records, n int) {
 	if r.Stream < 0 || uint64(r.Stream) > math.MaxUint32 {
 		panic(fmt.Sprintf("keystream: Records.Stream must be in [0, 2^32), got %d", r.Stream))
@@ -108,8 +109,8 @@ func (s *Stream) check(r *Records, n int) {
 // chunk is how many records are drawn at once: their blocks stay in the first-level cache.
 const chunk = 512
 
-// scratch is the memory of one call. It is pooled because what is handed to a
-// cipher by way of an interface would else be allocated on every call.
+// scratch is the memory of one call. It is pooled because memory passed to a cipher through
+// an interface would otherwise be allocated on every call.
 type scratch struct {
 	blocks [chunk]block // one a record of the chunk
 	block  block        // of a further draw
@@ -123,7 +124,7 @@ type source struct {
 	*scratch
 	stream  *Stream
 	records Records
-	offsets [4][2]uint64 // of a release: what blocks 0, 1, … by place are offset by
+	offsets [4][2]uint64 // of a release by place: the states after the first message block, for draws 0, 1, …
 }
 
 func (s *Stream) source(r Records, n int) source {
@@ -152,8 +153,8 @@ func (src *source) next(at, n int) []block {
 	return blocks
 }
 
-// counters is next for draws that never leave: a block is the encryption of draw, stream and
-// record.
+// counters is next for draws that are never released: a block is the encryption of draw, stream
+// and record.
 func (src *source) counters(blocks []block, at int) {
 	stream := uint64(src.records.Stream)
 	if src.records.Places == nil {
@@ -177,7 +178,7 @@ func (src *source) further(i int, draw uint32) (w0, w1 uint64) {
 		b.set(uint64(draw)<<32|uint64(src.records.Stream), src.place(i))
 		src.stream.free.encrypt(b)
 	} else {
-		src.leaving(b, i, draw)
+		src.released(b, i, draw)
 	}
 	return b.first(), b.second()
 }
