@@ -26,7 +26,7 @@ type Accumulator struct {
 	words   map[string]*keystream.Stream // by scope; not used without a key
 	origins place.Origins
 
-	records            int64 // pairs, rejected records not among them
+	records            int64 // pairs, without rejected records
 	columns            []columnSums
 	original, released comoment.Gram
 	sample             sample.Sample
@@ -43,8 +43,8 @@ type kernel struct {
 	sums               []runSums
 	su, sv             []float64
 	has, hasOut        [][]float64 // runs with nulls only
-	inX, inY           []cell.Bits // the same as marks, by column
-	lowBound, topBound []float64   // what an original value must pass to be an extreme
+	inX, inY           []cell.Bits // the same as bits, by column
+	lowBound, topBound []float64   // bounds beyond which an original value can be an extreme
 }
 
 // New returns an empty accumulator.
@@ -127,7 +127,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 			a.addPart(b, from, n, keep)
 			counted = from + n
 		}
-		if from+n-counted >= together {
+		if from+n-counted >= recordsAtOnce {
 			a.count(b, counted, from+n)
 			counted = from + n
 		}
@@ -187,8 +187,8 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 	return true
 }
 
-// bounds returns what an original value must pass for anything of its own to be kept: lo and hi for
-// its record, or less where the value alone is.
+// bounds returns the bounds beyond which an original value is kept: lo and hi, beyond which its record
+// is kept, or narrower bounds if the value alone is.
 func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
 	if s.counts == nil {
 		return lo, hi
@@ -197,9 +197,9 @@ func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
 	return max(lo, least), min(hi, most)
 }
 
-// together is how many records of clean runs are counted at once: the counters of one column
-// after another are then at hand, and so are still the values.
-const together = 8 * cell.Run
+// recordsAtOnce is the number of records of clean runs that are counted at once: the counters of one
+// column, and the values, then stay in the cache.
+const recordsAtOnce = 8 * cell.Run
 
 // count counts the values of clean runs.
 func (a *Accumulator) count(b *microdata.Block, from, to int) {
@@ -211,7 +211,8 @@ func (a *Accumulator) count(b *microdata.Block, from, to int) {
 	}
 }
 
-// addEnds enters what lies at the ends of a clean run of one column, in the pieces given.
+// addEnds adds the extreme values of a clean run of one column. pieces marks the pieces of the run
+// that have any.
 func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64, keep microdata.Bitmap) {
 	s := &a.columns[c]
 	col := &b.Columns[a.opts.Columns[c].Index]
@@ -245,8 +246,8 @@ func (s *columnSums) extreme(x, y []float64, lo, hi float64) bool {
 	return false
 }
 
-// scanEnds enters the run's extremes of one column. Values that are null, not
-// finite or of rejected records are passed over.
+// scanEnds adds the run's extremes of one column. Values that are null, not
+// finite or of rejected records are ignored.
 func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdata.Bitmap) {
 	s, w := &a.columns[c], &a.work
 	col := &b.Columns[a.opts.Columns[c].Index]
@@ -308,7 +309,7 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 	a.released.AddPart(n, w.v, w.hasOut, w.inY)
 }
 
-// offer shows the block's records to the sample.
+// offer offers the block's records to the sample.
 func (a *Accumulator) offer(b *microdata.Block, from *place.Origin, keep microdata.Bitmap, also *sample.Sample) {
 	p := &a.work.priorities
 	p.Draw(b, a.keyedWords)
@@ -318,8 +319,8 @@ func (a *Accumulator) offer(b *microdata.Block, from *place.Origin, keep microda
 	}
 }
 
-// keyedWords draws from the sample's keystream. Its name has the scope where that of a mask
-// has its column.
+// keyedWords draws from the sample's keystream. Its name has the scope in place of the column in
+// the name of a mask's stream.
 func (a *Accumulator) keyedWords(dst []uint64, scope string, r keystream.Records) {
 	if a.opts.Key.IsZero() {
 		place.UnkeyedWords(dst, scope, r)
@@ -349,7 +350,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 	return nil
 }
 
-// mergeExact merges all but the sample.
+// mergeExact merges everything except the sample.
 func (a *Accumulator) mergeExact(o *Accumulator) {
 	a.records += o.records
 	for i := range a.columns {
@@ -385,8 +386,8 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	return nil
 }
 
-// SetExchange makes Measure use x for records known by their index, and replicates of the masks
-// without swaps for all figures that do not depend on the record.
+// SetExchange makes Measure use x for records that are known by their index, and replicates of the
+// masks without swaps for all figures that do not depend on the record.
 func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
 	a.opts.Exchange, a.opts.Replicate, a.opts.Mixes = x, replicate, false
 }

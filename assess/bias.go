@@ -8,9 +8,9 @@ import (
 // biasOf estimates E(ȳ − x̄) of a sampled column. The release's own mean
 // difference, exact over n records, counts as one more replicate. On n records
 // S_y²/n is as small as the Monte-Carlo variance of the estimate, so that the
-// square of a bias of 0 would pass for a loss of utility: the variance is taken
-// off, and a bias within three standard errors of 0 counts as 0 unless that
-// variance is below 2 % of S_y²/n and cannot mislead.
+// estimated square of a bias of 0 would look like a loss of utility: the variance
+// is subtracted, and a bias within three standard errors of 0 counts as 0 unless
+// that variance is negligible, below 2 % of S_y²/n.
 func (r *reckoning) biasOf(c int) bias {
 	s := &r.a.columns[c]
 	n := float64(s.pairs)
@@ -59,8 +59,8 @@ func (r *reckoning) releasedVariance(c int) float64 {
 	return r.a.original.At(c, c).Variance() + estimate.SpreadOf(changes, r.subsets).Mean
 }
 
-// varianceNoise is the variance over the randomness of the mask of S_y² of the
-// release, from replicates on subsets: it falls as 1/n.
+// varianceNoise returns the variance, over the randomness of the mask, of S_y² of the
+// release, from replicates on subsets: it is proportional to 1/n.
 func (r *reckoning) varianceNoise(answers []replicate.Answer) float64 {
 	variances := make([]float64, len(answers))
 	for i, a := range answers {

@@ -16,7 +16,7 @@ type Bracket struct {
 	Rank           int64 // of the target among the values in the interval, from 1
 	Count          int64 // values in it
 
-	Code uint64 // which interval: that of all values whose leading bits these are
+	Code uint64 // identifies the interval: the leading bits of all values in it
 }
 
 // BracketCode is the code of the interval that a value lies in.
@@ -36,7 +36,7 @@ func (a *Accumulator) Brackets(column string) []Bracket {
 	return brackets(column, a.targets, counted)
 }
 
-// brackets are the intervals that contain the targets of counted values.
+// brackets returns the intervals that contain the targets of counted values.
 func brackets(column string, targets []orderstat.Target, counted *tally.Tally) []Bracket {
 	var list []Bracket
 	for _, t := range targets {
@@ -56,15 +56,16 @@ func brackets(column string, targets []orderstat.Target, counted *tally.Tally) [
 	return list
 }
 
-// Locator counts the original values of columns in a pass ahead of that of an Accumulator, and says in which
-// intervals the targets will lie. One goroutine at a time may use it.
+// Locator counts the original values of columns in a pass before that of an Accumulator, and finds the
+// intervals that contain the targets. One goroutine at a time may use it.
 type Locator struct {
 	columns []Column
 	targets []orderstat.Target
 	counts  []tally.Tally
 }
 
-// NewLocator returns a Locator of targets by their names. The error is that of a name.
+// NewLocator returns a Locator of the targets with the given names, or an error for a name that is not
+// a target.
 func NewLocator(columns []Column, targets []string) (*Locator, error) {
 	l := &Locator{columns: columns, counts: make([]tally.Tally, len(columns))}
 	for _, name := range targets {
@@ -77,8 +78,8 @@ func NewLocator(columns []Column, targets []string) (*Locator, error) {
 	return l, nil
 }
 
-// Add counts the values of a block's records that are not rejected. As for an Accumulator, a value
-// that is NaN or infinite is none.
+// Add counts the values of a block's records that are not rejected. As in an Accumulator, NaN and
+// infinite values count as null.
 func (l *Locator) Add(b *microdata.Block) {
 	for i, c := range l.columns {
 		v := b.Columns[c.Index].Original
@@ -103,8 +104,8 @@ func allFinite(values []float64) bool {
 	return odd == 0
 }
 
-// Brackets returns the intervals of one of the columns: those of an Accumulator that takes in the same
-// records, if it does not hold them all.
+// Brackets returns the intervals of one of the columns: those of an Accumulator of the same records
+// whose sample does not hold them all.
 func (l *Locator) Brackets(column string) []Bracket {
 	c := slices.IndexFunc(l.columns, func(c Column) bool { return c.Name == column })
 	if c < 0 || l.counts[c].N == 0 {

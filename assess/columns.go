@@ -6,13 +6,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// columnSums is what is exact of a column besides the co-moments.
+// columnSums holds the exact figures of a column other than its co-moments.
 type columnSums struct {
 	pairs            int64            // records with both values
 	diff, squareDiff float64          // Σ(y−x), Σ(x−y)²
 	unchanged        int64            // pairs with y = x
-	order            *fileorder.Order // nil where no mask touches the column
-	low, high        float64          // of the released values; +Inf, −Inf where there are none
+	order            *fileorder.Order // nil if no mask changes the column
+	low, high        float64          // range of the released values; +Inf, −Inf if there are none
 	bottom, top      sample.Edge      // most extreme records by original value
-	counts           *tally.Counts    // nil where the sample serves
+	counts           *tally.Counts    // nil if the sample is enough
 }

@@ -8,9 +8,9 @@ import (
 
 // Delta returns an empty accumulator for records that are not in a and may have to be dropped
 // again, such as those of an open transaction. It keeps only what a would keep, so it stays
-// small in a long stream: its sample admits the priorities that a's sample still admits, its
-// extremes those that a's extremes admit. After a.Merge of the delta, a is as if the records
-// had been added to it: counts, sample, extremes and tallies to the bit, sums up to rounding.
+// small in a long stream: its sample and its extremes admit only what those of a would admit.
+// After a.Merge of the delta, a is as if the records had been added to it: counts, sample,
+// extremes and tallies are equal to the bit, sums up to rounding.
 //
 // Merge a delta only into a, or together with a (Merged), and measure only the result: any
 // other accumulator would lack what the delta leaves out. Records may be added to a after
@@ -56,8 +56,8 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 func (a *Accumulator) bound(d *Accumulator) {
 	s := &a.sample
 	if s.K >= 0 && s.Len() > s.K+s.K/8 {
-		// The limit is that of the last time: not so far off that it were worth the
-		// pass over the sample before.
+		// Otherwise the limit is that of the last Prune: it is not worth another pass over
+		// the sample.
 		s.Prune()
 	}
 	d.sample.Limit = s.Limit

@@ -9,11 +9,11 @@
 // knows no file format.
 //
 // Map of the files, each of which calls only those named before it: measures.go, rule.go,
-// law.go, options.go (what is asked, what comes out); columns.go, kernels.go,
-// accumulator.go, encode.go, delta.go, pairs.go, bracket.go (what is held);
+// law.go, options.go (inputs and results); columns.go, kernels.go,
+// accumulator.go, encode.go, delta.go, pairs.go, bracket.go (the accumulated data);
 // reckoning.go, exchange.go, expect_rows.go, bias.go, copies.go, risk.go, utility.go,
 // questions.go, groups.go (one evaluation); histogram.go, unchanged.go, order_measure.go, measure.go,
 // explore.go, masked.go, replay.go, snapshots.go (evaluations); unsafe.go, words.go, respondents.go,
 // the judge_ files, gate.go, rule_check.go (the verdict); profile.go (a data set before
-// masking). What they are made of is under internal: sums, counts, samples, replicates.
+// masking). Their parts are under internal: sums, counts, samples, replicates.
 package assess

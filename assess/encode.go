@@ -75,9 +75,9 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 
 var errEncoding = errors.New("assess: encoded accumulator is damaged or cut short")
 
-// UnmarshalBinary replaces the content of a by that which MarshalBinary encoded. a must have
-// been made by New with the same key, columns, carried columns, sample and extremes. On an
-// error a is unchanged.
+// UnmarshalBinary replaces the content of a by the content that MarshalBinary encoded. a must
+// have been made by New with the same key, columns, carried columns, sample and extremes. After
+// an error a is unchanged.
 func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	if a.opts.Columns == nil {
 		return errors.New("assess: an accumulator must be made by New before it is decoded")
@@ -147,7 +147,8 @@ func (a *Accumulator) plausible() bool {
 	return true
 }
 
-// sameOptions reads with which options an accumulator was encoded, and says what differs.
+// sameOptions reads the options with which an accumulator was encoded, and returns an error that
+// names the first difference.
 func (o *Options) sameOptions(d *wire.Decoder) error {
 	id := d.Text()
 	var names []string

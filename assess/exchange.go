@@ -33,10 +33,10 @@ func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 	return ok
 }
 
-// typicalReleased sets it to that of the release, where nothing is known of what is
-// expected. The release's mean of (x−y)² is one draw, and exchanged records come in
-// pairs of the same difference, so that its variance is twice that of
-// independent ones, as the sample shows it.
+// typicalReleased sets the risk of the typical record by index to that of the release, if its
+// expectation is not known. The release's mean of (x−y)² is one draw. Exchanged records come in
+// pairs with the same difference, so the variance of the mean is twice that of independent
+// records, which is estimated from the sample.
 func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
 	var n, mean, square float64
 	y := r.data.Released(c)
@@ -69,13 +69,13 @@ func (r *reckoning) targetExchanged(c int, f *located, row *Risk) {
 			return
 		}
 	} else if r.expected[c] == nil {
-		return // as replicates of all masks have it
+		return // keep the figure of the replicates of all masks
 	}
 	row.set(0, 0)
 	row.Approximate, row.Errs = true, ErrsSafe
 }
 
-// set makes R that of a mean squared error with its variance.
+// set sets R and SE for a mean squared error and its variance.
 func (row *Risk) set(square, noise float64) {
 	row.R = Float(estimate.Risk(square))
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
-// columnsInMemory is the number of columns whose expectations are in memory at once, with values of
+// columnsInMemory is the number of columns whose expectations are in memory at once, with a value for
 // every record of the sample.
 const columnsInMemory = 8
 
@@ -23,8 +23,8 @@ type columnLaw struct {
 	law    Law
 }
 
-// laws are those of the masked columns that have one; law returns that of a column, nil if there is
-// none.
+// laws returns the laws of the masked columns that have one; law returns that of a column, nil if
+// there is none.
 func (r *reckoning) laws(law func(column string) Law) (list []columnLaw) {
 	for c, column := range r.a.opts.Columns {
 		if !column.Masked || law == nil {
@@ -37,8 +37,8 @@ func (r *reckoning) laws(law func(column string) Law) (list []columnLaw) {
 	return list
 }
 
-// foresee makes the expectations under the laws of the masks and places their targets, some columns
-// at a time, on all cores. It is for columns of more records than a replicate has.
+// foresee computes the expectations under the laws of the masks and finds the targets, some columns
+// at a time, on all cores. It is for columns with more records than a replicate has.
 func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
 	r.expected, r.ranks = map[int]*expectation.Expectation{}, map[int][]ranks{}
 	if r.spectra == nil {
@@ -52,7 +52,7 @@ func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
 			if e := r.expected[l.column]; e != nil {
 				e.Settle()
 			}
-			if !r.candidate { // else other masks are tried on the same columns
+			if !r.candidate { // for a candidate, other masks will be tried on the same columns
 				r.spectra[l.column] = nil
 			}
 		}
@@ -60,7 +60,7 @@ func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
 	return nil
 }
 
-// expect makes the expectations of some columns, and returns the columns that have values.
+// expect computes the expectations of some columns, and returns the columns that have values.
 func (r *reckoning) expect(laws []columnLaw) (columns []int) {
 	found := make([]*expectation.Expectation, len(laws))
 	onCores(len(laws), func(i int) {
@@ -80,7 +80,7 @@ func (r *reckoning) expect(laws []columnLaw) (columns []int) {
 	return columns
 }
 
-// unitOf returns the last decimal that values show, 0 where they show none.
+// unitOf returns the unit of the last decimal of values; 0 if they are not on a decimal grid.
 func unitOf(values []float64) float64 {
 	if d := decimals.Of(values, 0); d >= 0 {
 		return math.Pow10(-d)
@@ -88,7 +88,7 @@ func unitOf(values []float64) float64 {
 	return 0
 }
 
-// spectrumOf returns the spectrum of a column, which is made once. unit is that of its values.
+// spectrumOf returns the spectrum of a column, which is computed once. unit is that of its values.
 func (r *reckoning) spectrumOf(c int, unit float64) *tally.Spectrum {
 	if s := r.spectra[c]; s != nil {
 		return s
@@ -124,13 +124,13 @@ func (r *reckoning) place(ctx context.Context, columns []int) error {
 	return ctx.Err()
 }
 
-// seek finds the targets of a column that has an expectation.
+// seek finds the targets of a column with an expectation.
 func (r *reckoning) seek(c int) {
 	e := r.expected[c]
 	x := cell.Present(r.data.Original(c))
 	t := new(tally.Tally)
 	if counts := r.a.columns[c].counts; counts != nil && !r.data.Complete {
-		t = &counts.X // else the spectrum has every value
+		t = &counts.X // without counts the spectrum has every value
 	}
 	for i, target := range r.a.targets {
 		k := target.Rank(int(e.Of.Total))
@@ -142,7 +142,7 @@ func (r *reckoning) seek(c int) {
 	e.Prepare()
 }
 
-// expectedRisks makes the table of risks of a column of which the masks' law is known.
+// expectedRisks returns the table of risks of a column whose masks have a known law.
 func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	s, y := &r.a.columns[c], r.a.released.At(c, c)
 	population := e.X.Cii / e.X.N

@@ -16,9 +16,9 @@ type Exploration struct {
 	Points int
 
 	// Replicate returns the masks of replicate m, one for each point. They are
-	// used one after another by one goroutine and may share their draws; it is
-	// called from several. Draws that the points have in common make R and U
-	// smooth along the grid.
+	// used one after another by one goroutine and may share their draws; Replicate
+	// itself is called from several goroutines. Common draws make R and U smooth
+	// along the grid.
 	Replicate func(m int) []Masker
 
 	From, Replicates int // replicates From … From+Replicates−1, From ≥ 1
@@ -28,15 +28,15 @@ type Exploration struct {
 	// one of the values are in no group.
 	By []int
 
-	// Exchange tells, by point, what swaps do to records known by their index; Replicate is
-	// then of the masks which move nothing. It may be nil.
+	// Exchange gives, by point, the effect of swaps on records that are known by their index;
+	// Replicate then returns only the masks that move no values. It may be nil.
 	Exchange []Exchange
 
 	// Law returns the law of a column under the masks of a point; nil if it is not known. It
 	// serves as Options.Law does for Measure; it may be nil.
 	Law func(point int, column string) Law
 
-	Done func(points int) // called after a replicate of so many points, from several goroutines; may be nil
+	Done func(points int) // called after a replicate of a number of points, from several goroutines; may be nil
 }
 
 // Explored is the result for one masked column at one point. The realised R and U are NaN,
@@ -50,8 +50,8 @@ type Explored struct {
 
 // ExploredGroup is one group of records.
 type ExploredGroup struct {
-	// Codes are the values of the columns that Exploration.By lists: numbers, or
-	// of a carried column in array form the codes that Code gives.
+	// Codes are the values of the columns that Exploration.By lists: numbers, or,
+	// for a carried column in array form, the codes that Code returns.
 	Codes   []float64
 	Records int // of the sample
 	Utility Utility
@@ -99,7 +99,7 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	var answers [][][]replicate.Answer
 	for point := range out {
 		if point%at == 0 {
-			answers = nil // so that there is memory for the next
+			answers = nil // frees memory for the next part
 			if answers, err = x.replicates(ctx, point, min(at, e.Points-point)); err != nil {
 				return nil, err
 			}
@@ -109,17 +109,18 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	return out, nil
 }
 
-// exploring is what all points of an exploration are replicated on.
+// exploring holds the subsets and questions that are the same for all points of an exploration.
 type exploring struct {
 	*reckoning
 	of        *Exploration
 	subsets   []*replicate.Subset
 	groups    []*group
 	questions []replicate.Question // of all records by column, then of each group
-	columns   int                  // that questions are about
+	columns   int                  // number of columns in questions
 }
 
-// exploring plans subsets, forms the groups, and asks of all records and of each group.
+// exploring plans the subsets, forms the groups, and prepares questions for all records and for
+// each group.
 func (r *reckoning) exploring(e *Exploration) (*exploring, error) {
 	x := &exploring{reckoning: r, of: e}
 	questions, p := r.questions()
@@ -151,7 +152,7 @@ func (r *reckoning) exploring(e *Exploration) (*exploring, error) {
 	return x, nil
 }
 
-// replicates runs those of so many points from the given one on.
+// replicates runs the replicates of a number of points, beginning with point.
 func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]replicate.Answer, error) {
 	return replicate.Run(ctx, replicate.Trial{
 		Of: x.a.layout, Mixes: x.a.opts.Mixes, Points: points, From: x.of.From, Replicates: x.of.Replicates, Done: x.of.Done,
@@ -165,8 +166,8 @@ func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]re
 	}, x.subsets, x.questions)
 }
 
-// completed adds the results of replicates of a point to those of its laws: for columns
-// without a law, and for groups.
+// completed adds the results of a point's replicates to those of its laws: for columns without
+// a law, and for groups.
 func (x *exploring) completed(point int, answers [][]replicate.Answer, known []Explored) []Explored {
 	x.answers, x.bias = map[int][]replicate.Answer{}, map[int]bias{}
 	x.sort(answers, x.questions)
@@ -190,8 +191,8 @@ func (x *exploring) completed(point int, answers [][]replicate.Answer, known []E
 	return known
 }
 
-// lawful returns what the laws of a point's masks say of every masked column; nil where
-// one of them is not known, or where replicates are made of all records.
+// lawful returns the results for every masked column by the laws of a point's masks; nil if
+// one of the laws is not known, or if replicates are made of all records.
 func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Explored, error) {
 	if !r.partial || e.Law == nil {
 		return nil, nil
@@ -219,7 +220,8 @@ func (r *reckoning) lawful(ctx context.Context, e *Exploration, point int) ([]Ex
 	return list, nil
 }
 
-// ofGroup is what was found of a column in a group: the group is all there is.
+// ofGroup returns the results for a column in a group, computed as if the group were all of the
+// data.
 func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) ExploredGroup {
 	x := g.moment[column]
 	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, candidate: true, subsets: 1}
@@ -229,7 +231,7 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
 		out.Risk[i].Sampled = !r.data.Complete
-		if !r.data.Complete { // a group of the sample is not the group
+		if !r.data.Complete { // the group is known from a sample only
 			out.Risk[i].Approximate, out.Risk[i].Errs = true, ErrsEither
 		}
 	}

@@ -19,7 +19,7 @@ const MaxGroups = 1000
 // ErrGroups is returned by Explore if Exploration.By forms more than MaxGroups groups.
 var ErrGroups = fmt.Errorf("assess: explore: by: must form at most %d groups", MaxGroups)
 
-// formed returns the groups, in the order of their codes.
+// formed returns the groups in the order of their codes.
 func (r *reckoning) formed(by []int) ([]*group, error) {
 	if len(by) == 0 {
 		return nil, nil
@@ -68,7 +68,8 @@ func (r *reckoning) formed(by []int) ([]*group, error) {
 	return groups, nil
 }
 
-// at returns what the sample holds of a column of blocks, nil where it has none.
+// at returns the sample's values or codes of a column, given by its index in blocks; nil if it has
+// none.
 func (r *reckoning) at(index int) []float64 {
 	o := &r.a.opts
 	if i := slices.IndexFunc(o.Columns, func(c Column) bool { return c.Index == index }); i >= 0 {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	leastInBin    = 10 // respondents on either side of a bin that is not empty
-	targetedWidth = 30 // bins over the bulk, before the tails and merging
+	leastInBin    = 10 // least number of respondents on either side of a bin that is not empty
+	targetedWidth = 30 // desired number of bins over the bulk, before adding the tails and merging
 )
 
-// histogram of a column before and after, in common bins. The bins' width is
-// 1, 2 or 5 times a power of ten and their edges lie half a step of the data's
-// own grid beside its multiples, so that no edge is a respondent's value; the
-// outermost edges say nothing of the extremes but their order of magnitude.
-// Nil where there are too few respondents to show any bin.
+// histogram returns the histogram of a column before and after masking, in common
+// bins. The bins' width is 1, 2 or 5 times a power of ten, and their edges lie half a
+// step of the data's own grid beside its multiples, so that no edge is a respondent's
+// value; the outermost edges disclose only the order of magnitude of the extremes.
+// It is nil if there are too few respondents for any bin.
 func histogram(original, released []float64) *Histogram {
 	x, y := cell.Present(original), cell.Present(released)
 	if len(x) < leastInBin || len(y) < leastInBin {
@@ -43,15 +43,15 @@ func histogram(original, released []float64) *Histogram {
 	return h
 }
 
-// binned is the histogram with inner edges offset below multiples of width;
-// clash says that an original value is an edge.
+// binned returns the histogram with inner edges at offset below multiples of width; clash
+// says that an original value is an edge.
 func binned(x, y []float64, lo, hi, width, offset float64) (h *Histogram, clash bool) {
 	first := math.Floor(lo/width)*width - offset
 	count := int(math.Ceil((hi-first)/width)) + 1
 	if !cell.Finite(first) || !cell.Finite(width*float64(count)) || first+width == first {
 		return nil, false
 	}
-	// A bin is wider than a thirtieth of what lies between lo and hi, so that count is at most
+	// A bin is wider than a thirtieth of the distance between lo and hi, so that count is at most
 	// 33. Two open-ended bins hold the tails.
 	inner := count
 	edges := make([]float64, 0, inner+3)
@@ -78,12 +78,12 @@ func binned(x, y []float64, lo, hi, width, offset float64) (h *Histogram, clash 
 	return h, clash
 }
 
-// niceAbove is the least of 1, 2 and 5 times a power of ten that exceeds v > 0.
+// niceAbove returns the least of the numbers 1, 2 and 5 times a power of ten that exceeds v > 0.
 func niceAbove(v float64) float64 {
 	if !(v > 0) || math.IsInf(v, 0) {
 		return 1
 	}
-	// A logarithm is rounded: that of 1000 is below 3.
+	// The logarithm is rounded, and that of 1000 is below 3: the search begins one power lower.
 	for k := math.Floor(math.Log10(v)) - 1; ; k++ {
 		for _, m := range []float64{1, 2, 5} {
 			if nice := m * math.Pow(10, k); nice > v {
@@ -93,9 +93,9 @@ func niceAbove(v float64) float64 {
 	}
 }
 
-// halfStep is half a unit of the last decimal that the values show, or of the
-// bins' width where that is less; 0 where the values show no grid, as a value
-// that is an edge would then be so by chance.
+// halfStep returns half a unit of the last decimal of the values, or half the width of the bins
+// if that is less; 0 if the values are on no decimal grid, since a value is then an edge by
+// chance only.
 func halfStep(x []float64, width float64) float64 {
 	d := decimals.Of(x, 0)
 	if d < 0 {
@@ -104,8 +104,8 @@ func halfStep(x []float64, width float64) float64 {
 	return min(math.Pow(10, -float64(d)), width) / 2
 }
 
-// countIn counts values in bins; the inner edges are width apart, so that a
-// division finds the bin but for rounding. clash says that a value is an edge.
+// countIn counts values in bins. The inner edges are width apart, so that a division finds the
+// bin up to rounding. clash says that a value is an edge.
 func countIn(v, edges []float64, first, width float64) (counts []int, clash bool) {
 	counts = make([]int, len(edges)-1)
 	offset := 0
@@ -142,7 +142,7 @@ func (h *Histogram) mergeSmall() bool {
 		}
 	}
 	for open && len(original) > 0 {
-		// What is left over goes into the last bin, which may take it back open.
+		// The remaining values go into the last bin, and with them more bins if that is necessary.
 		k := len(original) - 1
 		x, y = x+original[k], y+released[k]
 		original, released, edges = original[:k], released[:k], edges[:k+1]

@@ -27,7 +27,7 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 			v.Advice += fmt.Sprintf(": noise alone has efficiency 1/(1 + λ²/S²), so λ of at most %s", withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
 		}
 		if n := float64(c.Original.N); n > 0 {
-			// If the bias alone exceeds what the limit leaves, less noise does not help.
+			// If the bias alone exceeds the error that the limit allows, less noise does not help.
 			if b, room := float64(c.Utility.Bias), 1/(limit*float64(c.Utility.U0)); b*b > room-1/float64(c.Utility.U0) && room > 0 {
 				v.Advice += fmt.Sprintf("; the mean is shifted by %s: the mask must be less one-sided", withUnit(b, c.Unit))
 			}
@@ -76,8 +76,8 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 	return v
 }
 
-// riskVerdict is the verdict of a rule about risk of which nothing is found yet, and the
-// least RMSE by which it holds.
+// riskVerdict returns the verdict of a rule about risk before a risk is found, and the least RMSE
+// with which the rule holds.
 func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	v = RuleVerdict{
 		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Measure: "min_rmse",
@@ -98,8 +98,8 @@ func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	return v, needed
 }
 
-// worstRisk returns the greatest risk that a rule is about; one that could not be measured
-// counts as greater than all others. It returns false if the rule is about none.
+// worstRisk returns the greatest risk that a rule applies to; one that could not be measured
+// counts as greater than all others. It returns false if the rule applies to none.
 func (r Rule) worstRisk(c *ColumnMeasures) (worst Risk, measured bool) {
 	for _, k := range c.Risk {
 		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
@@ -115,7 +115,7 @@ func (r Rule) worstRisk(c *ColumnMeasures) (worst Risk, measured bool) {
 	return worst, measured
 }
 
-// subject says of which targets and knowledge a rule speaks.
+// subject names the targets and knowledge states that a rule applies to.
 func (r Rule) subject() string {
 	target, knowledge := r.Target, r.Knowledge
 	if target == "" {

@@ -32,8 +32,8 @@ func (c *ColumnMeasures) OrderWarning() string {
 	return text + "; release the records in another order (sink.order: shuffled)"
 }
 
-// shuffledRisk is R of the order if it tells nothing: only the mean is then known. NaN if the
-// order was not measured.
+// shuffledRisk returns R under knowledge of the order if the order discloses nothing: that of
+// knowledge of the mean. NaN if the order was not measured, or if it does disclose something.
 func (c *ColumnMeasures) shuffledRisk() float64 {
 	if c.Order == nil || c.Order.Departs && !c.Order.Shuffled {
 		return math.NaN()
@@ -42,7 +42,7 @@ func (c *ColumnMeasures) shuffledRisk() float64 {
 	return estimate.Risk(sd*sd*(n-1)/n + drift*drift)
 }
 
-// judgeShuffled judges a rule about the order where it tells nothing.
+// judgeShuffled judges a rule about the order if the order discloses nothing.
 func (r Rule) judgeShuffled(c *ColumnMeasures, v *RuleVerdict, needed float64) {
 	risk := c.shuffledRisk()
 	rmse := math.Sqrt(1 / risk)

@@ -11,8 +11,8 @@ func (r Rule) judgeIdentity(id *Identity) RuleVerdict {
 	return r.limited().judge(r, id)
 }
 
-// judgeInversion demands that no value was computed back: values that follow from the list of
-// masks and from published moments fail a release under any rules.
+// judgeInversion requires that no value was computed back: a release from which values can be
+// computed with the list of masks and published moments fails under any rules.
 func judgeInversion(id *Identity) RuleVerdict {
 	v := RuleVerdict{Rule: "no value is computed back from the list of masks", Measure: "inversion", Found: Float(*id.Inverted), Passed: *id.Inverted == 0}
 	if !v.Passed {

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// unchangedShare of the pairs, NaN where there are none or they were not counted.
+// unchangedShare returns the share of unchanged values among the pairs; NaN if there are no pairs
+// or they were not counted.
 func (c *ColumnMeasures) unchangedShare() float64 {
 	if c.Unchanged == nil {
 		return math.NaN()
@@ -16,8 +17,8 @@ func (c *ColumnMeasures) unchangedShare() float64 {
 // pairs is the number of records with an original and a released value.
 func (c *ColumnMeasures) pairs() int64 { return min(c.Original.N, c.Released.N) }
 
-// tooFew reports whether more values stay unchanged than the law explains and the steward has
-// allowed.
+// tooManyUnchanged reports whether more values are unchanged than the law explains and the steward
+// has allowed.
 func (c *ColumnMeasures) tooManyUnchanged(allowed *float64) bool {
 	if !c.UnchangedExcess {
 		return false
@@ -40,7 +41,7 @@ func (c *ColumnMeasures) UnchangedWarning() string {
 
 const unchangedAdvice = "the masks must move values by more than a step of the column: a greater sd, no rounding behind the noise, values within the precision of their type; or allow it (gate.allow_unchanged, or a rule max_unchanged)"
 
-// judgeUnchanged holds the share of values that stay against a rule.
+// judgeUnchanged compares the share of unchanged values with a rule.
 func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
 	v := RuleVerdict{Column: r.Column, Measure: "max_unchanged", Limit: Float(*r.MaxUnchanged), Found: Float(math.NaN()),
 		Rule: fmt.Sprintf("%s: share of released values equal to the original at most %s", r.Column, stated(*r.MaxUnchanged))}
@@ -50,9 +51,9 @@ func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
 	}
 	switch {
 	case !c.Masked && c.Original.N > 0:
-		v.Found = 1 // no mask touches it
+		v.Found = 1 // no mask changes the column
 	case c.Unchanged != nil && c.pairs() == 0, c.Original.N == 0:
-		v.Found = 0 // there is nothing to give away
+		v.Found = 0 // there is no value
 	default:
 		v.Found = Float(c.unchangedShare())
 	}
@@ -62,8 +63,8 @@ func (r Rule) judgeUnchanged(c *ColumnMeasures) RuleVerdict {
 	return v
 }
 
-// judgeLaws demands that no more values stay unchanged than the law of the masks explains, for
-// every masked column without a rule about that.
+// judgeLaws requires, for every masked column without a rule about unchanged values, that no more
+// values are unchanged than the law of the masks explains.
 func judgeLaws(rules []Rule, m *Measures) (broken []RuleVerdict) {
 	for i := range m.Columns {
 		c := &m.Columns[i]

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// plain is centred for centres of 0, where the values themselves serve.
+// plain is centred for centres of 0: the values need not be copied.
 func plain(x, y []float64, lo, hi, low, high float64) runSums {
 	n := len(x)
 	y = y[:n]
@@ -115,9 +115,9 @@ type runSums struct {
 // pieceLength is the number of records in one of the 64 pieces of a run.
 const pieceLength = cell.Run / 64
 
-// addPairs enters the pairs of a run, of those that are marked on both sides. It returns how many
-// of them are unchanged, and whether a marked original value is beyond [lo, hi] or a marked
-// released one beyond those seen so far.
+// addPairs adds the pairs of a run that are marked on both sides. It returns how many of them are
+// unchanged, and whether a marked original value is beyond [lo, hi] or a marked released one
+// beyond those seen so far.
 func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float64) (same int64, beyond bool) {
 	var sums pairSums
 	for at := 0; at < len(x); at += 64 {
@@ -134,11 +134,12 @@ func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float6
 	return same, beyond
 }
 
-// pairSums are Σ(x−y) and Σ(x−y)² of every fourth pair: one addition need not wait for another.
+// pairSums has four sums each of x−y and (x−y)², of every fourth pair: the additions do not depend
+// on one another.
 type pairSums struct{ diff, square [4]float64 }
 
-// add adds up to 64 pairs, of those that are marked on both sides. It marks which of them are unchanged,
-// and reports whether a marked x is beyond [lo, hi] or a marked y beyond [low, high].
+// add adds those of up to 64 pairs that are marked on both sides. It returns which of them are unchanged,
+// as bits, and whether a marked x is beyond [lo, hi] or a marked y beyond [low, high].
 func (s *pairSums) add(x, y []float64, inX, inY uint64, lo, hi, low, high float64) (same uint64, beyond bool) {
 	if vectors && len(x) == 64 {
 		return pairsAVX2((*[64]float64)(x), (*[64]float64)(y), inX, inY, lo, hi, low, high, s)

@@ -4,7 +4,7 @@ package assess
 
 import "golang.org/x/sys/cpu"
 
-// vectors says that the processor has the instructions of the functions below.
+// vectors is whether the processor has the instructions of the functions below.
 var vectors = cpu.X86.HasAVX2
 
 // plainAVX2 is plainLoop of n pairs, n > 0 a multiple of pieceLength and no more than a run, without

@@ -12,27 +12,27 @@ import (
 // Measure computes the measures of all pairs added so far. Replicates run on all cores; the
 // result does not depend on the number of cores. The error is that of the context or of a mask.
 //
-// Where the sample holds all pairs, replicates are made on the whole data, as
-// docs/methods.md, section 3, says. Where it does not, they are made on the sample, or on parts
-// of it in turn where no mask mixes records, and the variance of an estimator
-// is scaled to the size of the release. The bias of an order statistic, on which
-// R of a percentile known by its position rests, is that of the release itself,
+// If the sample holds all pairs, replicates are made on the whole data, as
+// docs/methods.md, section 3, says. Otherwise they are made on the sample, or on parts
+// of it in turn if no mask mixes records, and the variance of an estimator
+// is scaled to the size of the release. The bias of an order statistic, which
+// determines R of a percentile known by its position, is that of the release itself,
 // counted over all records. The targets min and max stay exact:
 // their records are kept. Their estimate by position is the extreme of the
-// replicate's part of the sample together with the r most extreme records; as
-// the other records are missing from it, it strays less than the release's
-// extreme does, which errs on the side of too high a risk.
+// replicate's part of the sample together with the r most extreme records. Since it
+// lacks the other records, it varies less than the extreme of the release, and the
+// risk is overstated rather than understated.
 func (a *Accumulator) Measure(ctx context.Context) (*Measures, error) {
 	return a.measure(ctx, 0)
 }
 
-// snapshotSubset is how many records one replicate of a snapshot has: it then takes some
-// tens of milliseconds of each core, whatever has been seen.
+// snapshotSubset is the number of records of one replicate of a snapshot. The replicates then take
+// some tens of milliseconds of each core, however many records have been added.
 const snapshotSubset = 5_000
 
-// MeasureQuick is Measure with replicates of a few thousand records each: some
-// tens of milliseconds of each core, whatever has been added, for the snapshots
-// of a stream and for a gate that judges every commit.
+// MeasureQuick is Measure with replicates of a few thousand records each. It takes some tens of
+// milliseconds of each core, however many records have been added, for the snapshots of a stream
+// and for a gate that judges every commit.
 func (a *Accumulator) MeasureQuick(ctx context.Context) (*Measures, error) {
 	return a.measure(ctx, snapshotSubset)
 }
@@ -85,7 +85,7 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	}, subsets, questions)
 	if refused := Unfit(nil); r.partial || limit > 0 {
 		if errors.As(err, &refused) {
-			r.partial, r.single = false, true // a part is too small for the masks, which all records are not
+			r.partial, r.single = false, true // a part has too few records for the masks; all records are enough
 			return ctx.Err()
 		}
 	}
@@ -122,7 +122,8 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	return m
 }
 
-// columnMoments are those of column i out of the given number of records, without extremes.
+// columnMoments returns the moments of column i, without extremes; records is the number of all
+// records.
 func columnMoments(g *comoment.Gram, i int, records int64) Moments {
 	c := g.At(i, i)
 	m := Moments{N: int64(c.N), Nulls: records - int64(c.N), Mean: Float(math.NaN()), SD: Float(math.Sqrt(c.Variance()))}

@@ -65,14 +65,15 @@ type Utility struct {
 	RealisedU  Float `json:"realised_U" doc:"U of this release"`
 	U0         Float `json:"U0" doc:"utility of the unmasked data, n/S²"`
 	Efficiency Float `json:"efficiency" doc:"U/U0"`
-	// EfficiencyGate is U0⁻¹/(max(S_x², E S_y²)/n + bias²): what a gate judges. A mask that
-	// makes a column less variable raises U, but tells no more of the mean by that.
+	// EfficiencyGate is U0⁻¹/(max(S_x², E S_y²)/n + bias²), which a gate judges. A mask that
+	// makes a column less variable raises U, but the release does not thereby tell more of
+	// the mean.
 	EfficiencyGate Float `json:"efficiency_gate"`
 	Bias           Float `json:"bias" doc:"expected shift of the mean"`
 	Sampled        bool  `json:"sampled"` // whether U rests on the keyed sample
 
-	// Approximate says that U is not known to a stated accuracy, Errs on which side it
-	// may be off.
+	// Approximate says that the accuracy of U is not known, Errs in which direction it may
+	// be wrong.
 	Approximate bool   `json:"approximate,omitempty"`
 	Errs        string `json:"errs,omitempty"`
 }
@@ -81,8 +82,8 @@ type Utility struct {
 // R = 1/E(τ − τ̂)², unit 1/(unit of x)² (Duncan et al. 2004, eq. 12); RMSE =
 // √(1/R), in the column's unit. SE is the Monte-Carlo standard error of R, by the
 // delta method R²·sd((τ − τ̂_m)²)/√M, NaN where there are not two replicates or R is
-// infinite. Where R is not made of replicates but of the masks' law, SE is the sample's
-// share of the error (docs/methods.md §9).
+// infinite. If R is computed from the masks' law and not from replicates, SE is the error
+// due to the sample (docs/methods.md §9).
 type Risk struct {
 	Target     string `json:"target" doc:"typical, min, p01, …, max"`
 	Knowledge  string `json:"knowledge" doc:"mean, index, position or order (the snooper knows the order of the records in the source)"` // mean, index, position, order
@@ -93,8 +94,8 @@ type Risk struct {
 	Replicates int    `json:"replicates" doc:"number of replicates; 0 if R is that of this release alone"`
 	Sampled    bool   `json:"sampled" doc:"whether R is computed from the keyed sample"`
 
-	// Approximate says that R is not known to a stated accuracy, Errs on which side it
-	// may be off.
+	// Approximate says that the accuracy of R is not known, Errs in which direction it may
+	// be wrong.
 	Approximate bool   `json:"approximate,omitempty"`
 	Errs        string `json:"errs,omitempty"`
 }
@@ -107,14 +108,14 @@ type ColumnMeasures struct {
 	Original              Moments `json:"original"`
 	Released              Moments `json:"released"`
 	MeanSquaredDifference Float   `json:"mean_squared_difference" doc:"mean of (x − y)²"` // mean of (x − y)² over records with both
-	// Of a masked column: released values equal to the original, how many of them
-	// the law of the masks explains, and whether that is too few of them.
+	// Of a masked column: the number of released values equal to the original, how many of
+	// them the law of the masks explains, and whether there are more than that.
 	Unchanged          *int64     `json:"unchanged,omitempty" doc:"number of released values equal to the original; absent if no mask changes the column"`
 	UnchangedExplained *Float     `json:"unchanged_explained,omitempty" doc:"how many of them the law of the masks explains"`
 	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are equal to the original than the law of the masks explains"`
 	Utility            Utility    `json:"utility"`
 	Risk               []Risk     `json:"risk"`
-	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records tells
+	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records discloses
 	Histogram          *Histogram `json:"histogram,omitempty"`
 	Remark             string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
 }
@@ -142,10 +143,10 @@ type Measures struct {
 	Sample      int   // pairs in the keyed sample
 	Columns     []ColumnMeasures
 	Correlation Correlation
-	Identity    *Identity // nil where nothing of the kind was asked for
+	Identity    *Identity // nil if no such measure was requested
 
 	Gated          bool     // whether the release passes a gate, with rules or without
-	AllowUnchanged *float64 // share of values that may leave as they are, whatever the masks explain; nil: none
+	AllowUnchanged *float64 // share of values that may be released unchanged, whatever the masks explain; nil: none
 }
 
 // Column returns the measures of the named column, or nil.
@@ -170,7 +171,7 @@ type Order struct {
 	// Fit is the fit that is nearest to the original values, if the source departs.
 	Fit string `json:"fit,omitempty" doc:"the fit to the order that is nearest to the original values"`
 	// Shuffled says that the release has its records in another order, so that
-	// nothing of this can be seen in it.
+	// the release does not show the order of the source.
 	Shuffled bool `json:"shuffled,omitempty" doc:"whether the records of the release are in another order than those of the source"`
 }
 
@@ -179,30 +180,32 @@ type Order struct {
 // internal/intruder; RespondentMeasures describes each of them.
 type Identity struct {
 	Linked            Float // share of the targets whose nearest released record is their own
-	CorrectLinks      Float // targets that the Bayesian intruder links rightly
-	MinK              Float // fewest records that share a combination of keys
+	CorrectLinks      Float // number of targets that the Bayesian intruder links correctly
+	MinK              Float // least number of records that share a combination of keys
 	MaxIndividualRisk Float // greatest probability of re-identification of a record
 
-	// What masks have taken from the categorical keys that they change.
-	Changed     Float // share of records with another category, of the key of which most have one
+	// Loss of information in the categorical keys that masks change.
+	Changed     Float // share of records whose category was changed, of the key with the greatest share
 	EntropyLost Float // share of a key's entropy that remains when the released category is known, of the key with the greatest share
 	Posterior   Float // greatest probability with which an intruder who knows the masks infers a record's category of a key
 	PMSE        Float // propensity score mean squared error of the masked keys together
-	// ReplicatedUniques is the share of the unique combinations of keys that stand in the
-	// release, of keys of which masks change some.
+	// ReplicatedUniques is the share of the original's unique combinations of keys that are in
+	// the release, if masks change some of the keys.
 	ReplicatedUniques Float
-	// AttributeDisclosure is what the share of right guesses of synthetic values of the records that
-	// models learnt from may be above that of the records that were set aside.
+	// AttributeDisclosure is the share of right guesses of synthetic values for records that the
+	// models were fitted to, minus that for records that were set aside, plus two standard errors;
+	// of the column with the greatest difference.
 	AttributeDisclosure Float
 	KS                  Float // greatest distance of a numeric column's distributions
 	Overlap             Float // least mean overlap of the confidence intervals of a regression
-	// Sampled says that not all records were looked at. The least k, the greatest
-	// risk, the replicated uniques and the attribute disclosure are then NaN: a record that was not drawn may decide them.
+	// Sampled says that not all records were examined. The least k, the greatest risk, the
+	// replicated uniques and the attribute disclosure are then NaN: they may depend on a record
+	// that was not drawn.
 	Sampled bool
-	// Inverted counts the values that were computed back from the release and the
-	// list of masks; nil where that was not tried.
+	// Inverted is the number of values that were computed back from the release and the
+	// list of masks; nil if that was not tried.
 	Inverted *int64
-	// InvertedBy says of which column and how, in words.
+	// InvertedBy says in words in which column and how.
 	InvertedBy []string
 }
 
@@ -227,5 +230,5 @@ const TargetTypical = "typical"
 // The possible direction of the error of an approximate figure.
 const (
 	ErrsSafe   = "safe"   // R is not understated, or U not overstated
-	ErrsEither = "either" // it may be off on either side
+	ErrsEither = "either" // it may be wrong in either direction
 )

@@ -34,12 +34,12 @@ type Column struct {
 	Index      int  // in Block.Columns, Numbers form
 	Single     bool // of type float32, which a profile's decimals go by
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
-	Exchanged  bool // whether a mask moves its values between records, so that those of a record are not what its own law makes of them
-	Copies     int  // releases of the same data in which it has draws of its own, all of which a snooper has and takes the mean of; 0: 1
+	Exchanged  bool // whether a mask moves its values between records, so that a record's released value does not depend on its own original alone
+	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
 }
 
-// Options say what an Accumulator measures. Accumulators that merge must agree
-// in all but Replicates and Replicate.
+// Options say what an Accumulator measures. Accumulators that are merged must have
+// the same options except for Replicates and Replicate.
 type Options struct {
 	Columns    []Column
 	Sample     int      // records in the keyed sample; 0: 100,000; < 0: all
@@ -47,30 +47,30 @@ type Options struct {
 	Replicates int      // M
 	Targets    []string // min, p01, p10, p50, …, max
 
-	// Key makes the sample one that an outsider cannot foretell. With the zero
-	// Key, for a release that another tool made and that has no key here, the
-	// sample is a fixed function of the records' places.
+	// Key makes the sample unpredictable for outsiders. With the zero Key, for a
+	// release that another tool made and that has no key here, the sample is a fixed
+	// function of the records' places.
 	Key keystream.Key
 
 	// Replicate returns the masks of replicate m, 1 ≤ m ≤ Replicates. It is
-	// called from several goroutines. Where it is nil there are no replicates,
-	// and R and U are those of the release alone.
+	// called from several goroutines. If it is nil there are no replicates, and R
+	// and U are those of the release alone.
 	Replicate func(m int) Masker
 
 	// Keeping returns how many values the masks on a column leave unchanged, given its typical
 	// value √(x̄² + S_x²); nil if that is not known. It is called from several goroutines.
 	Keeping func(column string, typical float64) Keeping
-	// Gated and AllowUnchanged are what Measures hand to Judge.
+	// Gated and AllowUnchanged are copied to Measures, for Judge.
 	Gated          bool
 	AllowUnchanged *float64
 
-	// Law returns the distribution of the released values of a column, moves between records left
-	// out; nil if it is not known. With it, R and U of more records than the sample holds are
+	// Law returns the distribution of the released values of a column without moves between
+	// records; nil if it is not known. With it, R and U of more records than the sample holds are
 	// expectations over all of them, without replicates. It may be nil.
 	Law func(column string) Law
 
 	// Exchange computes the effect of swaps on records that are known by their index; Replicate
-	// then has only the masks which move no values. It may be nil.
+	// then returns only the masks that move no values. It may be nil.
 	Exchange Exchange
 	// OrderBins is the greatest number, on each level, of bins of consecutive records that measure
 	// what the order of the source discloses; 0: 8,192, fewer with many columns.
@@ -82,9 +82,9 @@ type Options struct {
 	// replicate needs the whole sample at once and not a part of it.
 	Mixes bool
 
-	// Entire: a mask treats a part of the records otherwise than all of them (groups of k). There
-	// are then replicates only if the sample holds all records; otherwise R and U are those of the
-	// release alone.
+	// Entire says that a mask acts differently on a part of the records than on all of them
+	// (groups of k). There are then replicates only if the sample holds all records; otherwise R
+	// and U are those of the release alone.
 	Entire bool
 
 	// Carry lists further Block.Columns that the masks read (swapping keys and
@@ -93,7 +93,7 @@ type Options struct {
 	// the same index.
 	Carry []int
 	// Released lists those of Carry of which the sample also keeps a code of the released
-	// value, because a mask changes it: what is counted is then what was released.
+	// value, because a mask changes it: released values are then counted.
 	Released []int
 }
 
@@ -102,10 +102,10 @@ const (
 	defaultExtremes = 100
 	extremesBytes   = 32 << 20 // at most, by default
 	orderBytes      = 64 << 20
-	orderCost       = 6 * 32 // of a bin: some six levels of 32 bytes
+	orderCost       = 6 * 32 // bytes for a bin: about six levels of 32 bytes
 )
 
-// resolve fills in defaults and checks what the arithmetic relies on.
+// resolve fills in defaults and checks the conditions of the arithmetic.
 func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Sample == 0 {
 		o.Sample = defaultSample
@@ -143,8 +143,8 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 		return o, nil, fmt.Errorf("assess: carry: must be at least 0, got %d", o.Carry[0])
 	}
 	if o.Extremes == 0 {
-		// An extreme record is kept whole, once for each end of each column: of a
-		// table with hundreds of columns fewer are kept.
+		// An extreme record is kept as a whole, once for each end of each column: with
+		// hundreds of columns fewer are kept.
 		record := 8 * o.layout().Width()
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*max(len(o.Columns), 1)*record)))
 	}
@@ -162,7 +162,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	return o, targets, nil
 }
 
-// layout is what the sample and the extremes keep of a record.
+// layout returns what the sample and the extremes keep of a record.
 func (o *Options) layout() sample.Layout {
 	l := sample.Layout{Carry: o.Carry, Released: o.Released}
 	for _, c := range o.Columns {
@@ -181,8 +181,8 @@ type Keeping struct {
 	Changes bool
 }
 
-// Exchange describes the effect of swaps on records known by their index: the expected square
-// of x − y, over the pairing of partners and every other mask, and its standard error.
+// Exchange describes the effect of swaps on records that are known by their index: the expected
+// square of x − y, over the pairing of partners and every other mask, and its standard error.
 type Exchange interface {
 	// Typical returns the mean over all records and its standard error; ok is false if it is
 	// not known.

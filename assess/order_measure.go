@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
-// order measures what the order of the source discloses of column c. If the order differs from
-// a random one it adds the risk by it, docs/methods.md §9.
+// order measures what the order of the source discloses about column c. If the order differs from
+// a random one, it adds the risk by knowledge of the order, docs/methods.md §9.
 func (r *reckoning) order(c int, m *ColumnMeasures) {
 	s := &r.a.columns[c]
 	if s.order == nil || r.candidate || s.pairs == 0 {

@@ -11,14 +11,15 @@ import (
 // this package. Values are shared and must not be changed; they are valid until the next Add to
 // the accumulator.
 type Pairs struct {
-	Records  int64 // that were assessed
-	Complete bool  // whether these are all of them
+	Records  int64 // number of assessed records
+	Complete bool  // whether the sample has all of them
 
 	// Original and Released hold a slice for each of Options.Columns, NaN where
 	// there is no value.
 	Original, Released [][]float64
-	// Carried holds a slice for each of Options.Carry as it was resolved, the
-	// originals' codes as Code gives them; CarriedColumns their indexes in blocks.
+	// Carried holds a slice for each column of Options.Carry that is not assessed itself:
+	// the originals' codes, as Code returns them. CarriedColumns are their indexes in
+	// blocks.
 	Carried        [][]float64
 	CarriedColumns []int
 	// CarriedReleased are the released values' codes in the order of CarriedColumns; where

@@ -30,7 +30,7 @@ type Profile struct {
 	QuantilesOf string          `yaml:"quantiles_of"` // QuantilesOfAll or QuantilesOfSample
 	Columns     []ColumnProfile `yaml:"columns"`
 	// Covariance has divisor n−1, over pairwise complete records, rows and
-	// columns in the order of Columns; .nan where fewer than two are.
+	// columns in the order of Columns; .nan for fewer than two such records.
 	Covariance [][]float64 `yaml:"covariance,flow"`
 }
 
@@ -139,7 +139,7 @@ type Profiler struct {
 	keep       microdata.Bitmap
 }
 
-// valueRange is what a profile holds of a column besides its co-moments.
+// valueRange is the part of a column's profile other than its co-moments.
 type valueRange struct {
 	low, high float64
 	decimals  int
@@ -187,8 +187,8 @@ func (p *Profiler) Add(b *microdata.Block) {
 	p.offer(b, keep)
 }
 
-// addClean adds a run if every record is kept and has every value; else it
-// returns false and has changed nothing that addPart would not change alike.
+// addClean adds a run if every record is kept and has every value. Otherwise it
+// returns false, and addPart can be called for the same run.
 func (p *Profiler) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
 	if !cell.AllSet(keep, from, n) {
 		return false
@@ -256,8 +256,8 @@ func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitma
 	p.gram.AddPart(n, p.u, p.has, p.present)
 }
 
-// offer shows the block to the sample. Priorities are a fixed function of the
-// place: a profile is the data holder's own and needs no key.
+// offer offers the block to the sample. Priorities are a fixed function of the
+// place: a profile stays with the data holder and needs no key.
 func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
 	p.priorities.Draw(b, place.UnkeyedWords)
 	p.sample.Take(b, p.origins.Of(b.Scope, int32(b.Stream)), &p.priorities, keep)

@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 )
 
-// questions says what is computed from every replicate, and for which records.
+// questions returns what is to be computed from every replicate, and the planner of the subsets.
 func (r *reckoning) questions() ([]replicate.Question, *replicate.Planner) {
 	o := &r.a.opts
 	p := &replicate.Planner{Of: r.a.layout, Data: r.data,
@@ -44,7 +44,7 @@ func (r *reckoning) questions() ([]replicate.Question, *replicate.Planner) {
 	return questions, p
 }
 
-// split plans the subsets for so many replicates.
+// split plans the subsets for a number of replicates.
 func (r *reckoning) split(p *replicate.Planner, limit, replicates int) []*replicate.Subset {
 	o := &r.a.opts
 	size := partOf
@@ -73,7 +73,7 @@ func (r *reckoning) setSubsets(subsets []*replicate.Subset) {
 	r.share = float64(records) / float64(len(subsets)) / float64(r.data.Records)
 }
 
-// sort keeps the answers by column.
+// sort stores the answers by column.
 func (r *reckoning) sort(answers [][]replicate.Answer, questions []replicate.Question) {
 	for k, q := range questions {
 		if q.Class != nil {
@@ -90,7 +90,7 @@ func (r *reckoning) sort(answers [][]replicate.Answer, questions []replicate.Que
 	}
 }
 
-// partOf is about how many sampled records one replicate of a sampled
-// column works on: 200 replicates of four columns then cost about a tenth of a
+// partOf is approximately the number of sampled records in one replicate of a
+// sampled column: 200 replicates of four columns then take about a tenth of a
 // second, and together they still use every sampled record.
 const partOf = 10_000

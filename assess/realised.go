@@ -7,7 +7,7 @@ import (
 )
 
 // worseByFactor is the factor by which this release must miss a rule, on the rule's own scale (R or
-// RMSE), before its steward is told.
+// RMSE), for a remark to its steward.
 const worseByFactor = 10
 
 // RealisedRemark returns a remark if the realised figure of a target is worse than the rule by

@@ -13,51 +13,50 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// located is what is known of a target before any replicate.
+// located is a target as it is known before any replicate.
 type located struct {
 	target orderstat.Target
 	tau    float64
-	record *sample.Extreme // holds it, or of the sample what is nearest; nil where the column has no values
-	// position is y_(k) of the release, sampled whether the record that holds τ is
-	// one of the sample, counted whether τ and y_(k) are those of all records.
+	record *sample.Extreme // the record that holds it, or the nearest one of the sample; nil if the column has no values
+	// position is y_(k) of the release; sampled is whether the record is one of the
+	// sample, counted whether τ and y_(k) are those of all records.
 	position float64
 	sampled  bool
 	counted  bool
 }
 
-// positionSquare is E(τ−τ̂)² of a target known by its position, Duncan et al.
+// positionSquare returns E(τ−τ̂)² of a target known by its position, Duncan et al.
 // (2004) eq. 6, from the release's own order statistic and its variance over the
-// randomness of the mask: over all records the square of their difference is
-// the square of the bias, and that variance, which is all but nothing beside it
-// unless the bias is.
+// randomness of the mask: over all records, the expected square of their difference is the
+// square of the bias plus that variance, which is negligible unless the bias is small too.
 func (f *located) positionSquare(variance float64) float64 {
 	d := f.position - f.tau
 	return max(0, d*d-variance) + variance
 }
 
-// positionSquareNoise is the variance of positionSquare over the randomness of the
+// positionSquareNoise returns the variance of positionSquare over the randomness of the
 // mask: the release is one draw.
 func (f *located) positionSquareNoise(variance float64) float64 {
 	d := f.position - f.tau
 	return estimate.VarianceOfSquare(d*d-variance, variance)
 }
 
-// bias is E(ȳ − x̄) and what is known of it.
+// bias holds E(ȳ − x̄) and its precision.
 type bias struct {
 	mean   float64
 	noise  float64 // Monte-Carlo variance of mean
 	square float64 // estimate of its square
 	ofMean float64 // Var(ȳ) over the randomness of the mask, at the release's n
 
-	// Monte-Carlo variances of square and of ofMean, NaN where one replicate
-	// shows none.
+	// Monte-Carlo variances of square and of ofMean; NaN with one replicate, from
+	// which they cannot be estimated.
 	squareNoise, ofMeanNoise float64
 }
 
-// ranks are the squares of the errors of a target known by its position.
+// ranks holds the squared error of a target known by its position.
 type ranks struct {
 	expectation.Target
-	square, spread float64 // and the variance of the square
+	square, spread float64 // the mean squared error and its variance
 	safe           bool
 }
 
@@ -75,24 +74,24 @@ type reckoning struct {
 	data    *replicate.Data
 	targets map[int][]located // by masked column
 
-	exchange Exchange // nil where nothing tells of exchanged records
-	group    *group   // that it is about; nil: all records
+	exchange Exchange // nil if the effect of swaps on single records is not known
+	group    *group   // the records that are evaluated; nil: all
 
 	candidate bool // the masks were not applied to the data: there is no release, and the released values are the original ones
 
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
 	partial bool                       // whether replicates were made on less than all pairs
-	single  bool                       // whether what is drawn is known by the release alone
+	single  bool                       // whether the effect of draws is known from the release only
 	subsets int
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
-	before  map[int][]float64 // by column: s² of the original in each subset, for masks that are tried
+	before  map[int][]float64 // by column: s² of the original in each subset, for candidate masks
 
 	// Of the masks' laws:
 	expected map[int]*expectation.Expectation // by masked column that has one
 	ranks    map[int][]ranks                  // and by target
-	spectra  []*tally.Spectrum                // by column, made when asked for
+	spectra  []*tally.Spectrum                // by column, computed when needed
 }
 
 // reckon begins an evaluation: it finds the targets.
@@ -114,7 +113,7 @@ func (a *Accumulator) reckon(candidate bool) *reckoning {
 	return r
 }
 
-// sampleData is the content of the sample, which is complete.
+// sampleData returns the content of the sample, after all records have been added.
 func (a *Accumulator) sampleData() *replicate.Data {
 	s := &a.sample
 	return &replicate.Data{N: s.Len(), Records: a.records, Complete: int64(s.Len()) == a.records,

@@ -7,27 +7,27 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// RespondentMeasure is a measure about respondents that a gate rule can limit. It holds
-// everything that the gate, the configuration, the report and its pages need; the number comes
-// from internal/attack. A new measure is an entry here, a field in Rule, a field in Identity,
-// and a line in internal/attack. Missing declarations are treated strictly: without FromSample
-// the measure is not computed from a sample, and without a line in internal/attack it is not
-// computed at all, so that its rule fails.
+// RespondentMeasure is a measure about respondents that a gate rule can limit. It describes the
+// measure for the gate, the configuration, the report and its pages; the number is computed in
+// internal/attack. A new measure needs an entry here, a field in Rule, a field in Identity, and a
+// line in internal/attack. Missing declarations are treated strictly: without FromSample the
+// measure is not computed from a sample, and without a line in internal/attack it is not computed
+// at all, so that its rule fails.
 type RespondentMeasure struct {
 	Name  string // of the limit in a rule, and of the measure in the rule's verdict
 	Label string // of the figure at the head of a report
 
-	Part        string // of assess.intruder that finds it
-	ByDefault   bool   // the part runs where keys are given and no part is named
+	Part        string // the part of assess.intruder that computes it
+	ByDefault   bool   // the part runs if keys are given and no part is named
 	Categorical bool   // it is about categorical keys, else about numeric ones
-	FromSample  bool   // a sample tells it; else it is not measured of one, as a record that was not drawn may decide it
-	Population  bool   // without weights it takes the file for the whole population
-	Loss        bool   // it is what masks have made of the categorical keys, and there are masks of some
+	FromSample  bool   // it can be estimated from a sample; otherwise it may depend on a record that was not drawn
+	Population  bool   // without weights it assumes that the file is the whole population
+	Loss        bool   // it is about changes of categorical keys, and needs masks that change some
 
-	Least     bool // the limit is the least that is tolerable, else the greatest
+	Least     bool // the limit is a minimum, else a maximum
 	Form      RespondentForm
-	One, Many string // what the number counts, "" where that is nothing
-	Advice    string // what would bring it within its limit
+	One, Many string // what the number counts, singular and plural; "" if it is not a count
+	Advice    string // how to bring it within its limit
 
 	words  string // of the rule, before its limit
 	check  func(ps *check.Problems, name string, limit float64)
@@ -41,12 +41,12 @@ type RespondentForm uint8
 // The forms.
 const (
 	AsCount       RespondentForm = iota
-	AsShare                      // of those sought, in per cent
+	AsShare                      // of the respondents sought, in per cent
 	AsProbability                // from 0 to 1
 )
 
-// RespondentMeasures is the table of the measures about respondents, in the order in
-// which rules and messages name them.
+// RespondentMeasures lists the measures about respondents, in their order in rules and
+// messages.
 var RespondentMeasures = []RespondentMeasure{
 	{
 		Name: "max_linked", Label: "share linked", Part: "linkage", ByDefault: true, FromSample: true,
@@ -185,7 +185,7 @@ func Unmeasured() *Identity {
 }
 
 // judge compares a measure with the limit that a rule sets on it. A measure that was not
-// taken, NaN, is within no limit.
+// computed, NaN, fails any limit.
 func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	limit, _ := m.limit(r)
 	measured := *m.number(id)

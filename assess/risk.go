@@ -8,11 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// exchangedShare is what the mean of (x−y)² of a release is of that of replicates
-// of a sample, where a mask swaps: keys that several records of the data share may
-// be unique in a sample, which makes candidates for exchange of records that are
-// none. Both are means of (x−y)², the release's over all its records. Never
-// above 1, so that R is not understated.
+// exchangedShare returns the release's mean of (x−y)² over all records, divided by that of
+// replicates of a sample, for masks that swap: keys that several records of the data share may
+// be unique in a sample, so that records become candidates for an exchange there that are
+// none in the data. It is at most 1, so that R is not understated.
 func exchangedShare(release, replicates float64) float64 {
 	if !(replicates > 0) {
 		return 1
@@ -20,7 +19,7 @@ func exchangedShare(release, replicates float64) float64 {
 	return min(1, release/replicates)
 }
 
-// view is what risks are reckoned of: a column of all records or of a group.
+// view is the data for which risks are computed: a column of all records or of a group.
 type view struct {
 	x, y       *comoment.Pair // original and released
 	own        float64        // mean of (x−y)² of the release
@@ -48,7 +47,7 @@ func (r *reckoning) risks(c int) []Risk {
 	return list
 }
 
-// risksOf makes the table of risks of a view: of its typical record, and of each target.
+// risksOf computes the table of risks of a view: for the typical record, and for each target.
 func (r *reckoning) risksOf(v view) []Risk {
 	t := &riskTable{reckoning: r, of: v, factor: 1, copies: float64(r.copies(v.column))}
 	x := v.x
@@ -56,7 +55,7 @@ func (r *reckoning) risksOf(v view) []Risk {
 	drift := v.y.Above(x)
 	var means, squareDiff estimate.Squares
 	for i := range v.answers {
-		// Squares of roots, so that replicates without values drop out as elsewhere.
+		// Add squares its argument, and ignores NaN from replicates without values.
 		squareDiff.Add(math.Sqrt(v.answers[i].SquareDiff))
 		means.Add(v.answers[i].Mean - x.Mi)
 	}
@@ -90,8 +89,8 @@ func (r *reckoning) risksOf(v view) []Risk {
 type riskTable struct {
 	*reckoning
 	of     view
-	factor float64 // what a replicate's mean of (x−y)² is to be multiplied by
-	copies float64 // releases that a snooper has, each with draws of its own
+	factor float64 // factor for a replicate's mean of (x−y)²
+	copies float64 // number of releases that a snooper has, each with draws of its own
 	list   []Risk
 }
 
@@ -110,10 +109,10 @@ func (t *riskTable) add(target, knowledge string, realised, expected, noise floa
 	}
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 	if t.single {
-		row.Approximate, row.Errs = true, ErrsEither // it is one draw
+		row.Approximate, row.Errs = true, ErrsEither // the release is one draw
 	}
 	if t.partial && t.of.replicated {
-		// Which records a replicate's part of the sample holds is not in the error.
+		// The error does not include the choice of the records in a replicate's part of the sample.
 		row.Approximate, row.Errs = true, ErrsEither
 	}
 	t.list = append(t.list, row)
@@ -162,8 +161,8 @@ func (t *riskTable) target(i int, b bias) {
 	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
 }
 
-// positionOnParts is E(τ−τ̂)² of the i-th target known by its position, with the variance
-// of that, where replicates are made on parts of the records.
+// positionOnParts returns E(τ−τ̂)² of the i-th target known by its position, and the variance
+// of that, if replicates are made on parts of the records.
 func (t *riskTable) positionOnParts(i int, f *located) (square, noise float64) {
 	s := estimate.SpreadOf(targetOf(t.of.answers, i, false), t.subsets)
 	if f.counted {

@@ -37,14 +37,13 @@ type Verdict struct {
 	Rules  []RuleVerdict `json:"rules"`
 }
 
-// RuleVerdict is the result of one rule and, if it failed, the advice what to change.
+// RuleVerdict is the result of one rule and, if it failed, advice on what to change.
 type RuleVerdict struct {
 	Rule   string `json:"rule" doc:"the rule in words"` // the rule in words: "wage: R of max (index) at most 4e-05"
 	Column string `json:"column"`                       // "" for a rule about the respondents
-	// Measure, Target and Knowledge say the rule to a program, for the R-U map's
-	// threshold lines: the name of the limit in the
-	// configuration (max_risk, min_k, …) or inversion, and the target and knowledge
-	// state of max_risk and min_rmse.
+	// Measure, Target and Knowledge describe the rule for programs, such as for the R-U map's
+	// threshold lines: the name of the limit in the configuration (max_risk, min_k, …) or
+	// inversion, and the target and knowledge state of max_risk and min_rmse.
 	Measure   string `json:"measure"`
 	Target    string `json:"target,omitempty"`
 	Knowledge string `json:"knowledge,omitempty"`

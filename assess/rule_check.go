@@ -72,8 +72,8 @@ func (r Rule) checkIdentity(ps *check.Problems) (count int) {
 	return count
 }
 
-// checkUnchanged checks the limit on values that stay; it returns how many limits
-// there are.
+// checkUnchanged checks the limit on unchanged values, and returns the number of such limits, 0
+// or 1.
 func (r Rule) checkUnchanged(ps *check.Problems) (given int) {
 	if r.MaxUnchanged == nil {
 		return 0

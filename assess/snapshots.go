@@ -6,13 +6,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Records in the sample of a snapshot's window, and how many a snapshot is taken after.
+// The number of records in the sample of a snapshot's window, and of those between two snapshots.
 const (
 	windowSample = 20_000
 	defaultEvery = 100_000
 )
 
-// Snapshots keeps the assessment of a stream: of the window since the last snapshot, and of the
+// Snapshots keeps two assessments of a stream: of the window since the last snapshot, and of the
 // whole. It has no clock; the caller decides when to call Take.
 type Snapshots struct {
 	every         int64
@@ -21,8 +21,8 @@ type Snapshots struct {
 }
 
 // NewSnapshots returns an empty pair of window and whole. A snapshot is due
-// after every records (0: 100,000). The whole has the sample that o asks for,
-// the window a smaller one.
+// after `every` records (0: 100,000). The whole has the sample given by o, the
+// window a smaller one.
 func NewSnapshots(o Options, every int64) (*Snapshots, error) {
 	total, err := New(o)
 	if err != nil {
@@ -41,7 +41,7 @@ func NewSnapshots(o Options, every int64) (*Snapshots, error) {
 	return &Snapshots{every: every, window: window, total: total}, nil
 }
 
-// Add takes in the pairs of a masked block, as Accumulator.Add does.
+// Add adds the pairs of a masked block, as Accumulator.Add does.
 func (s *Snapshots) Add(b *microdata.Block) { s.window.add(b, &s.total.sample) }
 
 // Due reports whether the window has reached its number of records.
@@ -79,8 +79,8 @@ func (s *Snapshots) Total() (*Accumulator, error) {
 	return s.total, nil
 }
 
-// turn moves the window into the whole. The whole's sample has been fed all
-// along: the window's is smaller.
+// turn merges the window into the whole, except for the sample: records have been
+// offered to the whole's sample, which is larger than the window's, when they were added.
 func (s *Snapshots) turn() error {
 	s.total.mergeExact(s.window)
 	window, err := New(s.window.opts)

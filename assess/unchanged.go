@@ -6,12 +6,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 )
 
-// unchangedLevel is the probability with which a release that follows the law of
-// its masks is nevertheless said to leave more values than it explains.
+// unchangedLevel is the greatest probability with which a release that follows the law of
+// its masks is reported to have more unchanged values than the law explains.
 const unchangedLevel = 1e-6
 
-// unchanged puts into m how many released values of column c are the original and
-// how many the law of its masks explains.
+// unchanged sets in m how many released values of column c equal the original, and
+// how many of them the law of its masks explains.
 func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	s := &r.a.columns[c]
 	if !m.Masked || r.candidate {
@@ -40,8 +40,8 @@ func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	n := float64(s.pairs)
 	explained := Float(n * mean)
 	m.UnchangedExplained = &explained
-	// The count strays about n·mean as independent draws do, and the mean over a
-	// sample strays too.
+	// The count varies about n·mean like a sum of independent draws; the mean over a sample
+	// varies too.
 	variance := n * mean * (1 - mean)
 	if !r.data.Complete {
 		variance += n * n * spread / k
@@ -49,10 +49,10 @@ func (r *reckoning) unchanged(c int, m *ColumnMeasures) {
 	m.UnchangedExcess = float64(count) > n*mean && exceeds(float64(count), n*mean, variance)
 }
 
-// exceeds reports whether a count of the given mean and variance is so great with
-// a probability of at most unchangedLevel: Bernstein's inequality,
-// P(K − μ ≥ t) ≤ exp(−t²/(2(v + t/3))), which holds for sums of independent
-// indicators of any size; where the law explains nothing, one is too many.
+// exceeds reports whether a count with the given mean and variance would be as great as this
+// with a probability of at most unchangedLevel. It uses Bernstein's inequality,
+// P(K − μ ≥ t) ≤ exp(−t²/(2(v + t/3))), which holds for sums of any number of independent
+// indicators. If the law explains no unchanged value, one is too many.
 func exceeds(count, mean, variance float64) bool {
 	t := count - mean
 	if mean == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
 
-// utility of column c: U by eq. 14 from replicates if there are any, otherwise that of the
-// release. docs/methods.md, section 3.
+// utility returns the utility of column c: U by eq. 14 from replicates if there are any, otherwise
+// that of the release. docs/methods.md, section 3.
 func (r *reckoning) utility(c int) Utility {
 	x, y := r.a.original.At(c, c), r.a.released.At(c, c)
 	variance := r.releasedVariance(c) / y.N
@@ -34,7 +34,7 @@ func (r *reckoning) utility(c int) Utility {
 	}
 	switch {
 	case replicated && r.partial:
-		// S_y² of the release rests on more records than any replicate.
+		// S_y² of the release is computed from more records than any replicate has.
 		u.U = Float(estimate.Risk(variance + r.bias[c].square))
 		u.Bias = Float(r.bias[c].mean)
 		u.SE = Float(estimate.StandardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
@@ -47,8 +47,8 @@ func (r *reckoning) utility(c int) Utility {
 	return u
 }
 
-// expect sets what is expected over replicates of all records, of which x are the
-// moments: Duncan et al. (2004), eq. 14.
+// expect sets the expectations over replicates of all records, whose moments are x: Duncan et
+// al. (2004), eq. 14.
 func (u *Utility) expect(answers []replicate.Answer, x *comoment.Pair) {
 	var n, mean, spread float64
 	for _, a := range answers {
@@ -65,8 +65,7 @@ func (u *Utility) expect(answers []replicate.Answer, x *comoment.Pair) {
 	u.gate(x, spread*x.N, mean-x.Mi)
 }
 
-// gate sets the efficiency that a gate judges, of a release with so much variance and
-// bias.
+// gate sets the efficiency that a gate judges, for a release with the given variance and bias.
 func (u *Utility) gate(x *comoment.Pair, variance, bias float64) {
 	own := x.Variance()
 	loss := max(own, variance)/x.N + bias*bias
@@ -85,10 +84,10 @@ func (u *Utility) setEfficiency() {
 	}
 }
 
-// utilityNoise is the Monte-Carlo variance of the mean of s²_m/n + b², b the
-// bias of ȳ, the mean of all replicates. To first order it is that of the mean of
-// s²_m/n + 2bȳ_m. Where b is near 0 that leaves out what counts, the square of a
-// b that is there by chance: b² has the variance 4E(b)²v + 2v², v that of b.
+// utilityNoise returns the Monte-Carlo variance of the mean of s²_m/n + b², where b is the
+// bias of the mean ȳ of all replicates. To first order it is that of the mean of
+// s²_m/n + 2bȳ_m. If b is near 0, the main part is missing there, the variance of the square of
+// a random b: b² has the variance 4E(b)²v + 2v², where v is the variance of b.
 func utilityNoise(answers []replicate.Answer, mean, bias float64) float64 {
 	means, terms := make([]float64, len(answers)), make([]float64, len(answers))
 	for i, a := range answers {

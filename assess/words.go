@@ -9,7 +9,7 @@ import (
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
-// stated writes a limit with as many digits as the configuration has; a double keeps 15 digits
+// stated writes a limit with the digits that it has in the configuration; a float64 keeps 15 digits
 // of a decimal.
 func stated(v float64) string { return strconv.FormatFloat(v, 'g', 15, 64) }
 
@@ -22,7 +22,7 @@ func statedIn(v float64, unit string) string {
 	return strings.TrimSpace(s + " " + unit)
 }
 
-// shortOf writes what falls short of a limit, with as many digits as it takes to see that.
+// shortOf writes a value below a limit, with enough digits to distinguish it from the limit.
 func shortOf(v, limit float64, unit string) string {
 	s := strings.TrimSpace(strings.TrimSuffix(withUnit(v, unit), unit))
 	if w, err := strconv.ParseFloat(s, 64); err == nil && v < limit && w >= limit {
@@ -34,7 +34,7 @@ func shortOf(v, limit float64, unit string) string {
 	return strings.TrimSpace(s + " " + unit)
 }
 
-// withUnit writes a number as people do, with its unit.
+// withUnit writes a number in the usual notation, with its unit.
 func withUnit(v float64, unit string) string {
 	s := number(v)
 	if a := math.Abs(v); a >= 1000 && a < 1e15 {
@@ -43,7 +43,7 @@ func withUnit(v float64, unit string) string {
 	return strings.TrimSpace(s + " " + unit)
 }
 
-// advise says what would bring the RMSE of a target to what is needed.
+// advise returns advice on how to reach the needed RMSE of a target.
 func advise(w Risk, needed float64, unit string) string {
 	if math.IsNaN(float64(w.R)) {
 		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target, w.Knowledge)

@@ -1,5 +1,5 @@
 // Package cell reads single values of a block: whether there is one, and the number that
-// stands for it.
+// represents it.
 package cell
 
 import (
@@ -34,16 +34,16 @@ func Word(b microdata.Bitmap, i int) uint64 {
 	return b[i>>6]
 }
 
-// Where returns x where the lowest bit is 1, and else 0, whatever x is. It does not
-// branch: which values are missing is what a processor guesses badly.
+// Where returns x if the lowest bit of bit is 1, and otherwise 0, even if x is NaN. It does not
+// branch: a processor cannot predict well which values are missing.
 func Where(bit uint64, x float64) float64 {
 	return math.Float64frombits(math.Float64bits(x) & -(bit & 1))
 }
 
-// Bits is one run's worth of marks.
+// Bits has one bit for each record of a run.
 type Bits [Run / 64]uint64
 
-// Present returns the values that are not NaN; v itself where all are.
+// Present returns the values that are not NaN; v itself if none is NaN.
 func Present(v []float64) []float64 {
 	if !slices.ContainsFunc(v, math.IsNaN) {
 		return v
@@ -51,7 +51,7 @@ func Present(v []float64) []float64 {
 	return slices.DeleteFunc(slices.Clone(v), math.IsNaN)
 }
 
-// At returns NaN where the vector has no value, or one that is not finite.
+// At returns value i; NaN if the vector has none, or one that is not finite.
 func At(v microdata.Vector, i int) float64 {
 	x := v.Values[i]
 	if !Finite(x) || !v.Valid.Has(i) {
@@ -74,8 +74,8 @@ func Gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
 	return dst
 }
 
-// Code returns a number that is equal for equal original values of a column and, but for
-// a chance of 2⁻⁵³ a pair, different for different ones; NaN for null.
+// Code returns a number that is equal for equal original values of a column, and different for
+// different ones except with probability 2⁻⁵³ per pair; NaN for null.
 func Code(c *microdata.Column, i int) float64 {
 	if c.Array == nil {
 		return At(c.Original, i)

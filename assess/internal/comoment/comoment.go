@@ -1,4 +1,4 @@
-// Package comoment keeps sizes, means and centred sums of columns and of pairs of columns.
+// Package comoment computes sizes, means and centred sums of columns and of pairs of columns.
 package comoment
 
 import (
@@ -11,9 +11,9 @@ import (
 )
 
 // Pair holds size, means and centred sums of two columns over the records
-// in which both have a value. Means carry what float64 rounds off, without which
-// the merging of many small parts would lose the digits of a column whose mean
-// is far from 0 in its SDs (times, identifiers).
+// in which both have a value. Means have a second part for what float64 rounds off:
+// otherwise merging many small parts would lose the digits of a column whose mean
+// is many SDs away from 0 (times, identifiers).
 type Pair struct {
 	N        float64
 	Mi, Mj   float64
@@ -42,7 +42,7 @@ func (c *Pair) merge(o Pair) {
 	c.N = n
 }
 
-// exactSum returns high+low+d as a sum rounded and what was rounded off (Knuth).
+// exactSum returns high+low+d as a rounded sum and the rounding error (Knuth).
 func exactSum(high, low, d float64) (sum, rest float64) {
 	s := high + d
 	v := s - high
@@ -51,7 +51,7 @@ func exactSum(high, low, d float64) (sum, rest float64) {
 	return sum, low - (sum - s)
 }
 
-// Above is how far the mean of c lies above that of o, first columns both.
+// Above returns the mean of c minus that of o, both of the first column.
 func (c *Pair) Above(o *Pair) float64 {
 	if c.N == 0 || o.N == 0 {
 		return math.NaN()
@@ -59,7 +59,7 @@ func (c *Pair) Above(o *Pair) float64 {
 	return (c.Mi - o.Mi) + (c.Li - o.Li)
 }
 
-// Correlation is Pearson's, NaN where a column is constant or has no values.
+// Correlation returns Pearson's correlation; NaN if a column is constant or has no values.
 func (c *Pair) Correlation() float64 {
 	if c.Cii == 0 || c.Cjj == 0 {
 		return math.NaN()
@@ -67,7 +67,8 @@ func (c *Pair) Correlation() float64 {
 	return max(-1, min(1, c.Cij/math.Sqrt(c.Cii)/math.Sqrt(c.Cjj)))
 }
 
-// Variance has divisor n−1; NaN for fewer than two values.
+// Variance returns the variance of the first column, with divisor n−1; NaN for fewer than two
+// values.
 func (c *Pair) Variance() float64 {
 	if c.N < 2 {
 		return math.NaN()
@@ -75,17 +76,17 @@ func (c *Pair) Variance() float64 {
 	return max(0, c.Cii) / (c.N - 1)
 }
 
-// sums are raw sums about the columns' centres over part of a block.
+// sums are uncorrected sums about the columns' centres over part of a block.
 type sums struct{ n, si, sj, sii, sjj, sij float64 }
 
 // Gram holds the co-moments of all pairs of k columns of one side (original or
 // released), row by row of the lower triangle.
 //
-// Within a block sums are taken about a centre, the running mean when the block
-// begins: what the subtraction of the block's own mean then cancels is less
-// than what the block adds to the total, so nothing is lost. At the end of the
-// block the sums are folded into the total. Where the mean lies within 30 SDs
-// of 0 the centre is 0, which saves a pass and costs three of sixteen digits.
+// Within a block, sums are taken about a centre, the running mean at the beginning
+// of the block: subtracting the block's own mean then loses fewer digits than adding
+// the block to the total, so no precision is lost. At the end of the block the sums
+// are added to the total. If the mean lies within 30 SDs of 0 the centre is 0, which
+// saves a pass and costs three of sixteen digits.
 type Gram struct {
 	K     int
 	Pairs []Pair
@@ -117,9 +118,9 @@ func (g *Gram) Between(i, j int) Pair {
 	return c
 }
 
-// Recentre sets the centre of column i for the block to come: its mean so far,
-// or that of the values given where it has none. Rejected records, for which
-// keep has no bit, are passed over: what a mask has made of them may be far off.
+// Recentre sets the centre of column i for the next block: its mean so far, or that
+// of the given values if there are none yet. Rejected records, for which keep has no
+// bit, are ignored: their masked values may be far from the others.
 func (g *Gram) Recentre(i int, v microdata.Vector, keep microdata.Bitmap) {
 	if c := g.At(i, i); c.N > 0 {
 		g.Centre[i] = c.Mi
@@ -156,8 +157,8 @@ func (g *Gram) AddClean(n int, u [][]float64, s []float64) {
 	}
 }
 
-// AddPart adds a run of n records in which some have no value: u holds 0 there, has 1 where a
-// value is and 0 elsewhere, present the same as bits.
+// AddPart adds a run of n records some of which have no value: u is 0 there; has is 1 where there
+// is a value and 0 elsewhere, and present has the same as bits.
 func (g *Gram) AddPart(n int, u, has [][]float64, present []cell.Bits) {
 	g.parted = true
 	p := 0
@@ -196,8 +197,8 @@ type shared struct {
 	ij           float64 // of products
 }
 
-// sharedSums sums u of two columns, which is 0 where there is no value, over the records in which the
-// other one has a value: hi and hj are 1 there and else 0.
+// sharedSums computes sums of u of two columns, which is 0 without a value, over the records in which
+// the other column has a value: there hi and hj are 1, otherwise 0.
 func sharedSums(ui, uj, hi, hj []float64) (s shared) {
 	if n := len(ui); vectors && n > 0 && n%4 == 0 {
 		sharedAVX2(&ui[0], &uj[:n][0], &hi[:n][0], &hj[:n][0], n, &s)
@@ -206,7 +207,7 @@ func sharedSums(ui, uj, hi, hj []float64) (s shared) {
 	return sharedLoop(ui, uj, hi, hj)
 }
 
-// sharedLoop keeps four sums of each kind, so that one addition need not wait for another.
+// sharedLoop has four sums of each kind, so that the additions do not depend on one another.
 func sharedLoop(ui, uj, hi, hj []float64) shared {
 	n := len(ui)
 	uj, hi, hj = uj[:n], hi[:n], hj[:n]
@@ -228,7 +229,7 @@ func (s shared) plus(o shared) shared {
 	return shared{i: s.i + o.i, j: s.j + o.j, ii: s.ii + o.ii, jj: s.jj + o.jj, ij: s.ij + o.ij}
 }
 
-// Fold ends a block.
+// Fold ends a block: it adds the block's sums to the total.
 func (g *Gram) Fold() {
 	p := 0
 	for i := range g.K {
@@ -261,9 +262,9 @@ func (g *Gram) Merge(o *Gram) {
 	}
 }
 
-// Centre writes centred values and ones, or zeros where there is no value, and marks where there
-// is one. What a null or rejected record holds may be NaN and is not multiplied away but left
-// out. from is a multiple of 64.
+// Centre writes to u and has a centred value and 1, or zeros where there is no value, and to
+// present a bit for each value. A null or rejected record may hold NaN, so its value is skipped and
+// not multiplied by 0. from is a multiple of 64.
 func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, has []float64, present *cell.Bits) {
 	*present = cell.Bits{}
 	for at := 0; at < n; at += 64 {
@@ -274,8 +275,8 @@ func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float
 	}
 }
 
-// centreWord does it for up to 64 values, of which the marks say which are there, and
-// returns the marks of those which are finite as well.
+// centreWord is Centre for up to 64 values, of which marks has a bit for each that is not null. It
+// returns the bits of those that are also finite.
 func centreWord(x []float64, marks uint64, centre float64, u, has []float64) uint64 {
 	marks &= ^uint64(0) >> (64 - len(x))
 	u, has = u[:len(x)], has[:len(x)]
@@ -291,7 +292,7 @@ func centreWord(x []float64, marks uint64, centre float64, u, has []float64) uin
 	return marks
 }
 
-// centreMarked writes u and has, and reports whether all values that are marked are finite.
+// centreMarked writes u and has, and reports whether all marked values are finite.
 func centreMarked(x []float64, marks uint64, centre float64, u, has []float64) (finite bool) {
 	if vectors && len(x) == 64 {
 		return centreAVX2((*[64]float64)(u), (*[64]float64)(has), (*[64]float64)(x), marks, centre)
@@ -319,7 +320,7 @@ func Rows(k int) [][]float64 {
 	return rows
 }
 
-// Of gives the moments of values that are all there.
+// Of returns the moments of values none of which is missing.
 func Of(x []float64) Pair {
 	c := Pair{N: float64(len(x))}
 	for i, v := range x {

@@ -6,14 +6,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
-// pairOf is what the co-moments of two columns are, Cij apart, where no record
-// has only one of them.
+// pairOf returns the co-moments of two columns, without Cij, if every record has either both of
+// them or none.
 func (g *Gram) pairOf(i, j int) Pair {
 	a, b := g.At(i, i), g.At(j, j)
 	return Pair{N: a.N, Mi: a.Mi, Mj: b.Mi, Li: a.Li, Lj: b.Li, Cii: a.Cii, Cjj: b.Cii}
 }
 
-// sameAs compares bit by bit all but Cij.
+// sameAs reports whether all fields except Cij are the same to the bit.
 func (c Pair) sameAs(o Pair) bool {
 	for _, p := range [][2]float64{{c.N, o.N}, {c.Mi, o.Mi}, {c.Mj, o.Mj}, {c.Li, o.Li}, {c.Lj, o.Lj}, {c.Cii, o.Cii}, {c.Cjj, o.Cjj}} {
 		if math.Float64bits(p[0]) != math.Float64bits(p[1]) {
@@ -23,7 +23,7 @@ func (c Pair) sameAs(o Pair) bool {
 	return true
 }
 
-// complete fills in what follows of a pair from its columns.
+// complete fills in the fields of a pair that follow from its columns.
 func (g *Gram) complete(i, j int) {
 	q := g.At(i, j)
 	own := g.pairOf(i, j)
@@ -31,8 +31,8 @@ func (g *Gram) complete(i, j int) {
 	*q = own
 }
 
-// Encode writes the co-moments of a column with itself, and of a pair only what
-// does not follow from them: where no value is missing that is Cij alone.
+// Encode writes the co-moments of each column with itself, and of each pair only the fields
+// that do not follow from these: if no value is missing, that is Cij alone.
 func (g *Gram) Encode(e *wire.Encoder) {
 	for i := range g.K {
 		for j := range i + 1 {

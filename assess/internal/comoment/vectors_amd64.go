@@ -4,7 +4,7 @@ package comoment
 
 import "golang.org/x/sys/cpu"
 
-// vectors says that the processor has the instructions of the functions below.
+// vectors is whether the processor has the instructions of the functions below.
 var vectors = cpu.X86.HasAVX2
 
 // centreAVX2 is centreLoop of 64 values.

@@ -1,10 +1,10 @@
-// Package estimate makes mean squared errors, and their standard errors, of the estimates of
+// Package estimate computes mean squared errors, and their standard errors, from the estimates of
 // replicates.
 package estimate
 
 import "math"
 
-// Risk is R = 1/E(τ−τ̂)² for a mean squared error; +Inf where the error is 0.
+// Risk returns R = 1/E(τ−τ̂)² for a mean squared error; +Inf if the error is 0.
 func Risk(mse float64) float64 {
 	if mse == 0 {
 		return math.Inf(1)
@@ -19,7 +19,7 @@ type Squares struct {
 	each   []float64 // NaN where missing
 }
 
-// Add takes in τ − τ̂ of the next replicate.
+// Add adds the square of d = τ − τ̂ of the next replicate.
 func (s *Squares) Add(d float64) {
 	s.each = append(s.each, d*d)
 	if d == d {
@@ -28,19 +28,18 @@ func (s *Squares) Add(d float64) {
 	}
 }
 
-// Mean of the squares, NaN where there are none.
+// Mean returns the mean of the squares; NaN if there are none.
 func (s *Squares) Mean() float64 { return s.sum / s.n }
 
-// Noise is the Monte-Carlo variance of the mean over replicates that went round
-// the subsets, NaN of fewer than two.
+// Noise returns the Monte-Carlo variance of the mean over replicates that used the
+// subsets in turn; NaN for fewer than two replicates.
 func (s *Squares) Noise(subsets int) float64 { return SpreadOf(s.each, subsets).Noise() }
 
 // Spread is an estimator's mean over replicates and its variance within the
 // subsets on which replicates were made, with that variance's degrees of freedom.
 type Spread struct{ Mean, Variance, N, freedom float64 }
 
-// Noise is the Monte-Carlo variance of the mean, NaN where one replicate shows
-// none.
+// Noise returns the Monte-Carlo variance of the mean; NaN with one replicate.
 func (s Spread) Noise() float64 {
 	if s.freedom == 0 {
 		return math.NaN()
@@ -48,8 +47,8 @@ func (s Spread) Noise() float64 {
 	return s.Variance / s.N
 }
 
-// VarianceNoise is the Monte-Carlo variance of the variance, of estimates that are
-// near normal; NaN where one replicate shows none.
+// VarianceNoise returns the Monte-Carlo variance of the variance, for estimates that are nearly
+// normal; NaN with one replicate.
 func (s Spread) VarianceNoise() float64 {
 	if s.freedom == 0 {
 		return math.NaN()
@@ -57,14 +56,14 @@ func (s Spread) VarianceNoise() float64 {
 	return 2 * s.Variance * s.Variance / s.freedom
 }
 
-// VarianceOfSquare is that of the square of a normal variable, of which the square
-// of the mean is estimated as square: 4·square·variance + 2·variance².
+// VarianceOfSquare returns the variance of the square of a normal variable, given its variance
+// and square, an estimate of the square of its mean: 4·square·variance + 2·variance².
 func VarianceOfSquare(square, variance float64) float64 {
 	return 4*max(0, square)*variance + 2*variance*variance
 }
 
-// StandardError of 1/q by the delta method: (1/q)²·√variance of q; NaN where
-// 1/q is infinite.
+// StandardError returns the standard error of reciprocal = 1/q by the delta method,
+// (1/q)²·√variance, where variance is that of q; NaN if 1/q is infinite.
 func StandardError(reciprocal, variance float64) float64 {
 	if math.IsInf(reciprocal, 1) {
 		return math.NaN()
@@ -72,9 +71,9 @@ func StandardError(reciprocal, variance float64) float64 {
 	return reciprocal * (reciprocal * math.Sqrt(variance))
 }
 
-// SpreadOf takes the estimates of replicates 1 …, which went round the subsets
-// in turn. The mean gives every subset the same weight; the variance is that
-// within subsets, as the differences between subsets cancel in the mean.
+// SpreadOf returns the spread of the estimates of replicates 1, 2, …, which used the
+// subsets in turn. The mean gives every subset the same weight; the variance is that
+// within subsets, since the differences between subsets cancel in the mean.
 func SpreadOf(estimates []float64, subsets int) Spread {
 	var out Spread
 	var within, used float64
@@ -112,17 +111,17 @@ func SpreadOf(estimates []float64, subsets int) Spread {
 	return out
 }
 
-// MeanSquare is E(τ−τ̂)² = bias² + variance of an estimator on n records, from
-// replicates on subsets of size records: the variance of a mean or a quantile
-// falls as 1/n. The square of the observed bias is too large by the Monte-Carlo
-// variance of the mean of the replicates, which is taken off. Both make R
-// larger than the replicates alone would have it.
+// MeanSquare returns E(τ−τ̂)² = bias² + variance of an estimator on n records, from
+// replicates on subsets of share·n records: the variance of a mean or a quantile is
+// proportional to 1/n. The square of the observed bias is too large by the Monte-Carlo
+// variance of the mean of the replicates, which is subtracted. Both make R larger than
+// the replicates alone would give.
 func (s Spread) MeanSquare(tau, share float64) float64 {
 	bias := s.Mean - tau
 	return max(0, bias*bias-s.Variance/s.N) + s.Variance*share
 }
 
-// MeanSquareNoise is the Monte-Carlo variance of meanSquare.
+// MeanSquareNoise returns the Monte-Carlo variance of MeanSquare.
 func (s Spread) MeanSquareNoise(tau, share float64) float64 {
 	bias := s.Mean - tau
 	return VarianceOfSquare(bias*bias-s.Noise(), s.Noise()) + s.VarianceNoise()*share*share

@@ -7,15 +7,16 @@ import (
 	"sort"
 )
 
-// clusters are neighbouring atoms taken together where they lie so close that the
-// masks make the same of them: within a twentieth of the SD of y given x, which
-// differs by a twentieth at most (a tier begins between two values, however near).
+// clusters groups neighbouring atoms that are so close that their released values have nearly
+// the same distribution: they lie within a twentieth of the SD of y given x, and these SDs
+// differ by a twentieth at most (a tier of noise may begin between any two values).
 type clusters struct {
 	x, n, low, high []float64
 	byLow, byHigh   edges
 }
 
-// edges are ends of reach in ascending order, with the number of records up to each.
+// edges are ends of the intervals of Law.Reach in ascending order, with the number of records
+// up to each.
 type edges struct{ at, records []float64 }
 
 func edgesOf(at, n []float64) edges {
@@ -33,15 +34,16 @@ func edgesOf(at, n []float64) edges {
 	return e
 }
 
-// reaching returns the least end by which k records are reached.
+// reaching returns the least end up to which there are k records.
 func (e *edges) reaching(k float64) float64 {
 	return e.at[min(sort.SearchFloat64s(e.records, k), len(e.at)-1)]
 }
 
 const closeness = 0.05
 
-// alike reports whether the masks make the same of two values that are so far apart,
-// given the SDs of what they make of each: to within a share of these.
+// alike reports whether two values at a distance apart have nearly the same distribution after
+// masking, given its SDs sd and own: their distance is at most a share of sd, and the SDs are
+// close.
 func alike(apart, sd, own, share float64) bool {
 	return apart <= share*sd && math.Abs(own-sd) <= closeness*sd
 }

@@ -1,5 +1,5 @@
-// Package expectation is what the law of the masks makes of all records of a column, no
-// draw among it.
+// Package expectation computes expectations over the law of the masks for all records of a
+// column, without simulation.
 package expectation
 
 import (
@@ -10,8 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
 )
 
-// Law is what is asked of the law of the masks; assess.Law says what each method
-// returns.
+// Law is the law of the masks; assess.Law describes the methods.
 type Law interface {
 	Moments(x float64) (shift, square float64)
 	Below(x, t float64) float64
@@ -21,29 +20,29 @@ type Law interface {
 	Fixed() bool
 }
 
-// Expectation is what the law of the masks makes of a column as a whole: docs/methods.md §9.
-// The sums are over all records, no draw among them.
+// Expectation holds expectations for a column under the law of its masks: docs/methods.md §9.
+// The sums are over all records and use no draws.
 type Expectation struct {
 	law   Law
 	Of    *tally.Spectrum
 	X     comoment.Pair // of the originals, exact
 	shift []float64     // by atom: E(y − x) and E(y − x)²
 	square,
-	low, high []float64 // and the interval that y lies in
+	low, high []float64 // by atom: the interval that y lies in
 
-	Bias, BiasNoise     float64 // E(ȳ − x̄), and its variance by the sample
+	Bias, BiasNoise     float64 // E(ȳ − x̄), and its variance over samples
 	OfMean              float64 // Var(ȳ) over the masks
 	Typical             float64 // (1/n) Σ E(y − x)²
 	TypicalNoise        float64
 	Variance            float64 // E s_y²
-	Error, ErrorNoise   float64 // 1/U and its variance by the sample
+	Error, ErrorNoise   float64 // 1/U and its variance over samples
 	clusters            *clusters
 	step, least, utmost float64
-	Unit                float64 // of the decimals that the originals show, 0 where they show none
+	Unit                float64 // unit of the last decimal of the originals; 0 if they are on no decimal grid
 	Sampled             bool    // the spectrum is that of a sample
 }
 
-// New sums up what a law makes of the originals, of which s is the spectrum and x the moments.
+// New computes the expectations under a law; s is the spectrum of the originals and x their moments.
 func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	k := len(s.X)
 	all := make([]float64, 4*k)
@@ -64,7 +63,7 @@ func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	// Σ(y−ȳ)² = Σ(x−x̄)² + 2Σ(x−x̄)(y−x) + Σ(y−x)² − n(ȳ−x̄)².
 	e.Variance = max(0, x.Cii+2*cross+square-n*(e.Bias*e.Bias+e.OfMean)) / (n - 1)
 	if e.Variance < 1e-12*x.Cii/(n-1) {
-		e.Variance = 0 // what rounding left of a column that masks make constant
+		e.Variance = 0 // the rest is rounding: the masks make the column constant
 	}
 	e.Error = e.Variance/n + e.Bias*e.Bias
 	if e.Sampled {
@@ -78,29 +77,28 @@ func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	return e
 }
 
-// Settle gives the memory back of all that is kept for each atom. ByMean and ByIndex may be asked
-// after it, Seek and ByPosition not.
+// Settle frees the memory of all that is kept for each atom. ByMean and ByIndex may be called
+// after it, Seek and ByPosition may not.
 func (e *Expectation) Settle() {
 	e.Of, e.clusters = nil, nil
 	e.shift, e.square, e.low, e.high = nil, nil, nil, nil
 }
 
-// ByMean is E(τ − ȳ)², of which τ is known with the variance given.
+// ByMean returns E(τ − ȳ)² and its variance; noise is the variance of τ.
 func (e *Expectation) ByMean(tau, noise float64) (square, squareNoise float64) {
 	d := e.X.Mi + e.Bias - tau
 	return d*d + e.OfMean, estimate.VarianceOfSquare(d*d, e.BiasNoise+noise)
 }
 
-// Target is a target of a column: its value τ, how well that is known, and what a
-// snooper is to be expected to make of it.
+// Target is a target of a column: its value τ, and how well that is known.
 type Target struct {
 	rank    int
 	Tau     float64
 	Exact   bool    // τ is a value of the data
 	counted bool    // the number of records below τ is that of the data
-	Noise   float64 // variance of τ where it is not exact
-	width   float64 // of the interval in which τ lies, or half of it to either side
-	density float64 // originals per unit near τ, where their number below it is not known
+	Noise   float64 // variance of τ if it is not exact
+	width   float64 // of the interval in which τ lies, or the distance to either end
+	density float64 // originals per unit near τ, if their number below it is not known
 }
 
 // Seek finds the k-th smallest value of the originals.
@@ -120,7 +118,7 @@ func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Target {
 		}
 		return q
 	}
-	// The order statistic of the sample: two standard errors of the rank to either side.
+	// The interval about the sample's order statistic: two standard errors of the rank to either side.
 	p := float64(k) / n
 	d := int(math.Ceil(2 * math.Sqrt(m*p*(1-p)) * n / m))
 	lo, _, _ := e.Of.OrderStatistic(max(1, k-d))
@@ -131,8 +129,8 @@ func (e *Expectation) Seek(k int, t *tally.Tally, sample []float64) Target {
 	return q
 }
 
-// ByIndex is E(y − x)² of the record that holds the target. Where its value is not
-// known exactly, the least of those that it may have is taken; safe then says that they
+// ByIndex returns E(y − x)² of the record that holds the target. If its value is not known
+// exactly, the result is the least for the values that it may have; safe says that these
 // differ.
 func (e *Expectation) ByIndex(q Target) (square float64, safe bool) {
 	_, square = e.law.Moments(q.Tau)

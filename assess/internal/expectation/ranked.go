@@ -29,13 +29,14 @@ func (e *Expectation) cluster() *clusters {
 	return c
 }
 
-// window is what decides the k-th smallest released value: the records that may land
-// between the bounds which it surely lies in, and the number that surely land below.
+// window has the data that determine the k-th smallest released value: the records whose
+// released values may be between bounds in which it certainly lies, and the number of records
+// whose values certainly are below.
 type window struct {
 	law      Law
 	each     func(t float64, p []float64) // of law, for x
 	k        float64
-	below    float64   // records that lie below for sure
+	below    float64   // number of records that certainly are below
 	x, n     []float64 // the others
 	records  float64
 	from, to float64
@@ -61,8 +62,8 @@ func (e *Expectation) window(k int) *window {
 	return w
 }
 
-// refine takes ten times finer clusters, where few enough of them may land between two
-// bounds.
+// refine uses ten times finer clusters, if few enough of them can reach the interval between
+// two bounds.
 func (w *window) refine(e *Expectation, from, to float64) {
 	const few = 5000
 	var x, n []float64
@@ -98,16 +99,16 @@ func (e *Expectation) sd(i int) float64 {
 	return math.Sqrt(max(0, e.square[i]-e.shift[i]*e.shift[i]))
 }
 
-// exactly is up to how many records the distribution of their number below a bound is
-// computed one by one, and sparse the variance of that number up to which it is,
-// as it is not near normal.
+// exactly is the number of records up to which the distribution of the number below a bound is
+// computed exactly. sparse is the variance of that number up to which it is also computed so,
+// because it is not nearly normal.
 const (
 	exactly = 600
 	sparse  = 60
 )
 
-// atMost returns P(y_(k) ≤ t), of n independent records that each lie below t with a
-// probability of its own: the number of those is Poisson-binomial. It also returns the
+// atMost returns P(y_(k) ≤ t) for independent records each of which is below t with a
+// probability of its own: the number of those below is Poisson-binomial. It also returns the
 // mean of that number.
 func (w *window) atMost(t float64) (probability, mean float64) {
 	mean = w.below
@@ -146,8 +147,8 @@ func (w *window) atMost(t float64) (probability, mean float64) {
 		return 0, mean
 	}
 	z := (w.k - 0.5 - mean) / math.Sqrt(variance)
-	// Edgeworth's first term: in a tail the number is skewed, by up to a sixth of a
-	// record, which moves an order statistic by as much of the gap between records.
+	// The first term of the Edgeworth expansion: in a tail the number is skewed. The correction is up
+	// to a sixth of a record, and moves an order statistic by that share of the gap between records.
 	skewness := third / (variance * math.Sqrt(variance))
 	edge := skewness / 6 * (z*z - 1) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
 	return max(0, min(1, 0.5*math.Erfc(z/math.Sqrt2)+edge)), mean
@@ -155,7 +156,7 @@ func (w *window) atMost(t float64) (probability, mean float64) {
 
 // poissonBinomial returns the probability that at least need of the records lie below.
 func (w *window) poissonBinomial(need int) float64 {
-	few := make([]float64, need) // P(so many of the records so far lie below)
+	few := make([]float64, need) // few[k] = P(k of the records so far lie below)
 	few[0] = 1
 	for i, p := range w.p {
 		for range int(w.n[i]) {
@@ -183,14 +184,14 @@ type distribution struct {
 }
 
 const (
-	negligible = 1e-9 // probability at either end that is left out
+	negligible = 1e-9 // probability at either end that is ignored
 	cells      = 96
 )
 
 // points returns the ends of the cells between two bounds over which the distribution
 // function is summed, and whether they are all the values that can be released there.
-// None lies below the lowest multiple of the step that is not beyond from: a refined
-// window says nothing of what lies further down.
+// None lies below the lowest multiple of the step from `from` on, since a refined window has no
+// data for lower values.
 func (e *Expectation) points(from, to float64) (points []float64, lattice bool) {
 	if lattice = e.step > 0 && (to-from)/e.step <= 4*cells; lattice {
 		for j := math.Floor(from / e.step); j*e.step <= to+e.step; j++ {
@@ -210,7 +211,7 @@ func (e *Expectation) points(from, to float64) (points []float64, lattice bool) 
 	return slices.Compact(points), lattice
 }
 
-// values returns P(y_(k) ≤ t) at each of the points, not falling, and 1 at the last.
+// values returns P(y_(k) ≤ t) at each of the points; the values do not decrease, and the last is 1.
 func (w *window) values(points []float64) []float64 {
 	values := make([]float64, len(points))
 	for i, t := range points {
@@ -222,9 +223,9 @@ func (w *window) values(points []float64) []float64 {
 	return values
 }
 
-// split halves cells as long as what is not known of where their mass lies counts: a
-// few records that may land very far away make the cells of equal width much wider
-// than what the rest is spread over.
+// split halves cells as long as it matters where in a cell its probability lies: because of a few
+// records that may be very far away, cells of equal width can be much wider than the interval of
+// all other records.
 func (w *window) split(points, values []float64, tau float64) ([]float64, []float64) {
 	const most, enough = 40, 1e-3
 	for range most {
@@ -262,18 +263,18 @@ func (w *window) split(points, values []float64, tau float64) ([]float64, []floa
 func (e *Expectation) ranked(k int, tau float64) distribution {
 	w := e.window(k)
 	low, high := w.from, w.to
-	known := map[float64]float64{}   // the searches for several p begin alike
-	cut := func(p float64) float64 { // least t of which P(y_(k) ≤ t) is above p
+	computed := map[float64]float64{} // the searches for several p evaluate the same first values
+	cut := func(p float64) float64 { // least t with P(y_(k) ≤ t) above p
 		lo, hi := low, high
 		for range 60 {
 			m := lo + (hi-lo)/2
 			if m <= lo || m >= hi || hi-lo <= 1e-6*(high-low) && hi-lo <= 1e-9*math.Abs(m) {
 				break
 			}
-			f, ok := known[m]
+			f, ok := computed[m]
 			if !ok {
 				f, _ = w.atMost(m)
-				known[m] = f
+				computed[m] = f
 			}
 			if f > p {
 				hi = m
@@ -296,7 +297,7 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 	}
 	first, second := momentsAbout(tau, points, values, lattice)
 	if second < 1e-20*(1+tau*tau) {
-		first, second = 0, 0 // what is left of probabilities that were neglected
+		first, second = 0, 0 // the rest comes from the probabilities that were ignored
 	}
 	d.mean, d.variance = tau+first, max(0, second-first*first)
 	half := math.Sqrt(d.variance)
@@ -311,8 +312,8 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 	return d
 }
 
-// momentsAbout are E(y − tau) and E(y − tau)² of a distribution with the values P(y ≤ t) at points: of
-// a lattice at the points themselves, or else uniform between each two.
+// momentsAbout returns E(y − tau) and E(y − tau)² of a distribution with the values P(y ≤ t) at points. With
+// lattice the probability is at the points themselves, otherwise it is uniform between each two.
 func momentsAbout(tau float64, points, values []float64, lattice bool) (first, second float64) {
 	for i, t := range points {
 		mass, width := values[i], 0.0
@@ -329,9 +330,9 @@ func momentsAbout(tau float64, points, values []float64, lattice bool) (first, s
 	return first, second
 }
 
-// ByPosition is E(τ − y_(k))², Duncan et al. (2004) eq. 6, with its variance by the
-// sample. safe says that the bias of y_(k) cannot be known, as the masks move values by
-// less than τ is known to, and is left out.
+// ByPosition returns E(τ − y_(k))², Duncan et al. (2004) eq. 6, and its variance over samples.
+// safe says that the bias of y_(k) is not known and was left out, because the masks move values
+// by less than the accuracy with which τ is known.
 func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	if e.law.Fixed() { // a nondecreasing function keeps the order
 		square, safe = e.ByIndex(q)
@@ -345,7 +346,7 @@ func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	}
 	var ofPlace float64 // variance of the mean of y_(k) less τ
 	if e.Sampled {
-		perReleased, perOriginal := 0.0, 0.0 // by how much a record more moves y_(k) and τ
+		perReleased, perOriginal := 0.0, 0.0 // by how much one more record moves y_(k) and τ
 		if d.slope > 0 {
 			perReleased = 1 / d.slope
 		}
@@ -377,11 +378,11 @@ func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	return square, noise, false
 }
 
-// belowInOrder returns a function that gives P(y ≤ t) of atom i, or 0 or 1 where t is out of reach, to
-// within 0.00001 where the law is smooth. It is fastest for atoms in ascending order.
+// belowInOrder returns a function that gives P(y ≤ t) of atom i, or 0 or 1 if t is out of reach, to
+// within 0.00001 if the law is smooth. It is fastest for atoms in ascending order.
 func (e *Expectation) belowInOrder(t float64) func(i int) float64 {
 	const together = 1024
-	from, p := 0, []float64(nil) // of atoms from on
+	from, p := 0, []float64(nil) // p[i] is for atom from+i
 	return func(i int) float64 {
 		switch {
 		case e.high[i] <= t:
@@ -398,12 +399,12 @@ func (e *Expectation) belowInOrder(t float64) func(i int) float64 {
 	}
 }
 
-// below writes P(y ≤ t) of the atoms from the given one on to p. Of atoms that lie close together
-// the law is asked for the first and the last, and for the others too only where these differ: it
-// may have steps.
+// below writes P(y ≤ t) of the atoms from the given one on to p. For atoms that lie close together
+// the law is evaluated for the first and the last, and for the others only if these differ, since
+// the law may have steps.
 func (e *Expectation) below(t float64, from int, p []float64) {
 	const (
-		most  = 16   // atoms between two that are asked for
+		most  = 16   // atoms between two for which the law is evaluated
 		close = 0.01 // SDs of y between them
 		alike = 0.02
 	)
@@ -418,14 +419,14 @@ func (e *Expectation) below(t float64, from int, p []float64) {
 		}
 		k = next
 	}
-	known := make([]float64, len(at))
-	e.law.BelowEach(at)(t, known)
+	computed := make([]float64, len(at))
+	e.law.BelowEach(at)(t, computed)
 	for k, a := range ends {
-		p[a] = known[k]
+		p[a] = computed[k]
 		if k+1 == len(ends) || ends[k+1] == a+1 {
 			continue
 		}
-		b, rise := ends[k+1], known[k+1]-known[k]
+		b, rise := ends[k+1], computed[k+1]-computed[k]
 		if !(math.Abs(rise) <= alike) {
 			e.law.BelowEach(x[a+1:b])(t, p[a+1:b])
 			continue
@@ -435,12 +436,12 @@ func (e *Expectation) below(t float64, from int, p []float64) {
 			perUnit = rise / (x[b] - x[a])
 		}
 		for i := a + 1; i < b; i++ {
-			p[i] = known[k] + (x[i]-x[a])*perUnit
+			p[i] = computed[k] + (x[i]-x[a])*perUnit
 		}
 	}
 }
 
-// Prepare makes what ByPosition needs of all targets, which may then be asked of it by
+// Prepare computes what ByPosition needs for all targets. ByPosition may then be called by
 // several goroutines.
 func (e *Expectation) Prepare() {
 	if !e.law.Fixed() {

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// orderScore is the standard score beyond which a file is said to depart from a
-// shuffled one. Up to 100 scores are looked at in a column, each beyond it with a
-// probability of 1.6e-6 in a shuffled file: less than 2e-4 in all.
+// orderScore is the standard score beyond which a file is judged to depart from a
+// shuffled one. Up to 100 scores are computed for a column; in a shuffled file each is
+// beyond it with a probability of 1.6e-6, less than 2e-4 in total.
 const orderScore = 4.8
 
-// Departure says how the order of a source departs from a shuffled one.
+// Departure describes how the order of a source departs from a shuffled one.
 type Departure struct {
-	// descents is the share of descents among neighbours with different values, and
-	// autocorrelation the lag-1 autocorrelation of the ranks; NaN where there are none.
+	// Descents is the share of descents among neighbours with different values, and
+	// Autocorrelation the lag-1 autocorrelation of the ranks; NaN if there are none.
 	Descents, Autocorrelation float64
 	Departs                   bool
 }
@@ -38,9 +38,9 @@ func (o *Order) Departure() Departure {
 	return found
 }
 
-// descents returns how far the number of descents less that of ascents is from 0,
-// in standard errors of a shuffled file, (L+1)/3 a stretch of L different values
-// (Wolfowitz 1944) and less with ties, and the share of descents.
+// descents returns the number of descents minus that of ascents, in standard errors of a
+// shuffled file, and the share of descents. The variance is (L+1)/3 for a stretch of L
+// different values (Wolfowitz 1944), and less with ties.
 func (s *sequence) descents() (z, share float64) {
 	var up, down, variance float64
 	s.stretches(func(from, to int) {
@@ -62,8 +62,8 @@ func (s *sequence) descents() (z, share float64) {
 	return (up - down) / math.Sqrt(variance), down / (up + down)
 }
 
-// autocorrelation of the ranks of x at lag k, and as a standard score (Wald and
-// Wolfowitz 1943).
+// autocorrelation returns the autocorrelation r of the ranks of x at lag k, and its standard
+// score z (Wald and Wolfowitz 1943).
 func (s *sequence) autocorrelation(k int) (z, r float64) {
 	rank := s.ranks()
 	var total, pairs, product float64
@@ -80,11 +80,11 @@ func (s *sequence) autocorrelation(k int) (z, r float64) {
 		return 0, math.NaN()
 	}
 	r = product / pairs / (total / float64(len(rank)))
-	r = max(-1, min(1, r)) // the variance is that of all ranks, of which the pairs leave some out
+	r = max(-1, min(1, r)) // it may be beyond ±1: the variance is that of all ranks, and the pairs lack some
 	return r * math.Sqrt(pairs), r
 }
 
-// ranks are the midranks of x less their mean.
+// ranks returns the midranks of x minus their mean.
 func (s *sequence) ranks() []float64 {
 	if s.rank != nil {
 		return s.rank

@@ -13,7 +13,7 @@ type sequence struct {
 	complete bool       // whether all records are in it
 	bins     []orderBin // that hold a record
 	within   []float64  // (by bin) Σ(x − x̄)² that no fit to bins can explain
-	ends     []int      // of the stretches that lie together: bins[ends[k−1]:ends[k]]
+	ends     []int      // of contiguous stretches: bins[ends[k−1]:ends[k]]
 	records  float64
 	rank     []float64 // see ranks
 }
@@ -42,8 +42,8 @@ func (o *Order) sequence(l int) *sequence {
 	return s
 }
 
-// setWithin limits the spread within bins to what most of them have. If values jump between groups,
-// a bin with a jump has a large spread, which an intruder with all records does not have.
+// setWithin limits the spread within a bin to that of most bins. If values jump between groups, a
+// bin with a jump has a large spread, but an intruder with all records has no such bins.
 func (s *sequence) setWithin() {
 	s.within = make([]float64, len(s.bins))
 	var each []float64
@@ -80,9 +80,9 @@ type Fit struct {
 	Sampled    bool
 }
 
-// judged is the fit whose estimates are given, NaN for bins that it says nothing
-// of; false where these are most of the records. scale corrects the square error
-// for parameters that were fitted.
+// judged returns the fit with the given estimates, which are NaN for bins without an
+// estimate; false if these have most of the records. scale corrects the squared error
+// for fitted parameters.
 func (s *sequence) judged(name string, estimate []float64, scale float64) (Fit, bool) {
 	const groups = 32
 	var sums, weights [groups]float64
@@ -116,13 +116,13 @@ func (s *sequence) judged(name string, estimate []float64, scale float64) (Fit, 
 }
 
 // Best returns the fit that comes nearest to the originals, of all that a snooper
-// would try: averages over any distance, levels that jump, what neighbours tell,
-// and where the file is sorted, isotonic regression. mask is E(x − y)², which the
-// jumps are told from.
+// would try: averages over any distance, levels that jump, estimates from
+// neighbours, and, if the file is sorted, isotonic regression. mask is E(x − y)²,
+// from which jumps are distinguished.
 //
-// The width, the number of jumps and the weights of neighbours are those that do
-// best against the originals, which a snooper does not have: R is overstated by
-// that rather than understated.
+// The width, the number of jumps and the weights of neighbours are those that fit
+// the originals best, which a snooper does not have: R is therefore overstated
+// rather than understated.
 func (o *Order) Best(mask float64) (best Fit, ok bool) {
 	best.Mse = math.Inf(1)
 	take := func(f Fit, fits bool) {
@@ -169,7 +169,7 @@ func isotonicName(falling bool) string {
 	return "isotonic, rising"
 }
 
-// average is the mean of y over the bin itself and the h bins on either side. At the ends of a file
+// average returns the mean of y over each bin and the h bins on either side. At the ends of a file
 // there are fewer bins. At the ends of a stretch that was cut from a file there is no mean and ok
 // is false, because an intruder with the whole file has more neighbours.
 func (s *sequence) average(h int) (estimate []float64, ok bool) {
@@ -196,8 +196,8 @@ func (s *sequence) average(h int) (estimate []float64, ok bool) {
 	return estimate, ok
 }
 
-// jumps fits levels: a stretch is divided where its two parts' means differ most,
-// as long as the gain in squares is above 2·mask·log n (binary segmentation).
+// jumps fits constant levels: a stretch is divided where the sum of squares decreases
+// most, as long as that decrease is above 2·mask·log n (binary segmentation).
 func (s *sequence) jumps(mask float64) []float64 {
 	estimate := make([]float64, len(s.bins))
 	s.stretches(func(from, to int) {
@@ -230,10 +230,10 @@ func (s *sequence) jumps(mask float64) []float64 {
 	return estimate
 }
 
-// groups is the mean of y over neighbours whose originals are the same, as of a
-// household or a village: where their ends lie is often told by another column. It
-// says nothing where the steps between groups are no greater than the noise, in
-// which such groups are not seen.
+// groups returns the mean of y over neighbours with the same original, such as the members
+// of a household or a village: another column often shows where such a group ends. It gives
+// no estimate where the steps between groups are not greater than the noise, since such
+// groups cannot be recognised.
 func (s *sequence) groups(mask float64) (estimate []float64, ok bool) {
 	estimate = slices.Repeat([]float64{math.NaN()}, len(s.bins))
 	var steps []float64
@@ -270,7 +270,7 @@ func (s *sequence) groups(mask float64) (estimate []float64, ok bool) {
 	return estimate, steps[len(steps)/2] > math.Sqrt(mask)
 }
 
-// divide finds where to cut [a, b) so that the squares about two means are least.
+// divide finds the cut of [a, b) with the least sum of squares about the two means.
 func divide(sum, n []float64, a, b int) (cut int, gain float64) {
 	all := (sum[b] - sum[a]) / (n[b] - n[a])
 	for i := a + 1; i < b; i++ {
@@ -284,9 +284,9 @@ func divide(sum, n []float64, a, b int) (cut int, gain float64) {
 	return cut, gain
 }
 
-// neighbours is the best linear estimate of x from y of the same bin and the k
-// bins on either side: what a snooper has from the released autocovariances and
-// λ². scale is n/(n − p), for the p weights.
+// neighbours returns the best linear estimate of x from y of the same bin and the k
+// bins on either side, which a snooper can compute from the released autocovariances
+// and λ². scale is n/(n − p), for the p weights.
 func (s *sequence) neighbours(k int) (estimate []float64, scale float64, ok bool) {
 	rows := func() (n int) {
 		s.stretches(func(from, to int) { n += max(0, to-from-2*k) })
@@ -341,8 +341,8 @@ func (s *sequence) neighbours(k int) (estimate []float64, scale float64, ok bool
 	return estimate, float64(m) / float64(m-p-1), true
 }
 
-// isotonic is the isotonic regression of y on the place, by pooling adjacent
-// violators; falling, or rising, over all the file or in each stream.
+// isotonic returns the isotonic regression of y on the place, by pooling adjacent
+// violators; falling or rising, over the whole file or in each stream.
 func (s *sequence) isotonic(falling, each bool) []float64 {
 	sign := 1.0
 	if falling {

@@ -1,4 +1,4 @@
-// Package fileorder keeps and judges what the order of the records tells of a column.
+// Package fileorder measures what the order of the records discloses about a column.
 package fileorder
 
 import (
@@ -13,14 +13,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Order keeps of a column what a snooper sees who has the records in the order of
-// the source: means of original and released values over bins of consecutive
-// records. Level l has bins of 8^l places, in stretches of 256 bins. The last
-// level holds all of the file; of those before it, which tell what happens over
-// shorter distances, stretches are thinned, by a hash of their place, so that each
-// level has no more bins than the limit. Stretches are contiguous, so that the
-// local density of records is that of the file: whoever smooths over them does as
-// well as with the whole.
+// Order holds the data of a column that a snooper uses who has the records in the
+// order of the source: means of original and released values over bins of
+// consecutive records. Level l has bins of 8^l places, in stretches of 256 bins. The
+// last level has the whole file. The levels before it are for shorter distances; only
+// some of their stretches are kept, by a hash of their place, so that no level has
+// more bins than the limit. Stretches are contiguous, so that the local density of
+// records is that of the file, and smoothing within them is as good as in the whole.
 //
 // What is kept depends on the places alone, not on how the records were split.
 type Order struct {
@@ -31,8 +30,8 @@ type Order struct {
 }
 
 type orderLevel struct {
-	thin      int // a stretch is kept where its hash has so many trailing zeros
-	bins      int // that hold a record
+	thin      int // a stretch is kept if its hash has at least this number of trailing zeros
+	bins      int // number of bins with a record
 	stretches map[stretchKey][]orderBin
 }
 
@@ -53,7 +52,7 @@ const (
 	orderLevels   = 16
 )
 
-// New returns an empty order of at most so many bins a level; 0: DefaultBins.
+// New returns an empty order of at most limit bins a level; 0: DefaultBins.
 func New(limit int) *Order {
 	if limit == 0 {
 		limit = DefaultBins
@@ -65,7 +64,7 @@ func newOrderLevel(thin int) orderLevel {
 	return orderLevel{thin: thin, stretches: map[stretchKey][]orderBin{}}
 }
 
-// hash of a stretch, the same on every machine.
+// hash returns a hash of a stretch, the same on every machine.
 func (k stretchKey) hash() uint64 {
 	state := place.Mix(uint64(k.of.Stream) + 1)
 	if k.of.Scope != "" {
@@ -80,8 +79,7 @@ func (l *orderLevel) keeps(k stretchKey) bool {
 	return l.thin == 0 || bits.TrailingZeros64(k.hash()) >= l.thin
 }
 
-// Add takes in the pairs of a block that have both values, rejected records left
-// out.
+// Add adds the pairs of a block that have both values, without rejected records.
 func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector, keep microdata.Bitmap) {
 	p := &blockPairs{Block: b, x: x, y: y, keep: keep}
 	p.whole = cell.AllSet(keep, 0, b.N) && cell.AllSet(x.Valid, 0, b.N) && cell.AllSet(y.Valid, 0, b.N)
@@ -108,13 +106,13 @@ func (o *Order) Add(of *place.Origin, b *microdata.Block, x, y microdata.Vector,
 	o.settle()
 }
 
-// blockPairs is a block whose pairs are being taken in.
+// blockPairs is a block whose pairs are being added.
 type blockPairs struct {
 	*microdata.Block
 	x, y   microdata.Vector
 	keep   microdata.Bitmap
 	whole  bool // all records have both values and are kept
-	marked bool // the pairs that are there have been marked
+	marked bool // marks has been computed
 }
 
 // fill adds the records from i on, up to end, to the bins of their stretch, and returns the bins.
@@ -150,7 +148,7 @@ func (o *Order) bin(p *blockPairs, r records) orderBin {
 	return binOf(p.x.Values, p.y.Values, o.marks, r.from, r.to)
 }
 
-// stretch returns an empty stretch, most often with room for so many bins.
+// stretch returns an empty stretch, mostly with room for the given number of bins.
 func (o *Order) stretch(bins int) []orderBin {
 	if n := len(o.free); n > 0 {
 		s := o.free[n-1]
@@ -170,17 +168,17 @@ func placesBefore(b *microdata.Block, i int, bound int64) int {
 	return i + n
 }
 
-// records are those of a block that lie in one bin of a stretch.
+// records is a range of records of a block that lie in one bin of a stretch.
 type records struct{ from, to, bin int }
 
-// recordsOfBin returns those from i on, of which end is the end.
+// recordsOfBin returns the records from i on, before end, that lie in the bin of record i.
 func recordsOfBin(b *microdata.Block, i, end, shift int) records {
 	at := b.Place(i) >> shift
 	return records{i, min(end, placesBefore(b, i, (at+1)<<shift)), int(at & (stretchLength - 1))}
 }
 
-// binsOfWhole is binOfWhole of two bins that hold the same number of records, false where
-// they do not: the sums of each wait for one another, those of two do not.
+// binsOfWhole is binOfWhole for two bins at once, if they have the same number of records;
+// otherwise ok is false. The sums of one bin depend on one another, those of two bins do not.
 func binsOfWhole(x, y []float64, r, s records) (one, two orderBin, ok bool) {
 	length := r.to - r.from
 	if s.to-s.from != length {
@@ -208,9 +206,9 @@ func binsOfWhole(x, y []float64, r, s records) (one, two orderBin, ok bool) {
 		orderBin{n, base1 + sx1/n, baseY1 + sy1/n, max(0, square1-sx1*sx1/n)}, true
 }
 
-// binOfWhole is binOf of records that are all kept and have both values, false where
-// one of these is not finite. Its sums are the same to the last bit: every record goes
-// through here, so that what binOf asks of each is worth asking once.
+// binOfWhole is binOf for records that are all kept and have both values; false if one of the
+// values is not finite. Its sums are the same to the last bit. It is faster, because binOf tests
+// every record.
 func binOfWhole(x, y []float64) (orderBin, bool) {
 	if len(x) == 1 {
 		return orderBin{1, x[0], y[0], 0}, cell.Finite(x[0]) && cell.Finite(y[0])
@@ -225,13 +223,13 @@ func binOfWhole(x, y []float64) (orderBin, bool) {
 		sy += y[i] - baseY
 		square += d * d
 	}
-	if !cell.Finite(square + sy) { // or a sum is beyond what a float64 holds
+	if !cell.Finite(square + sy) { // a value is not finite, or a sum overflows
 		return orderBin{}, false
 	}
 	return orderBin{n, base + sx/n, baseY + sy/n, max(0, square-sx*sx/n)}, true
 }
 
-// binOf sums up those of the records from ≤ i < to that are marked.
+// binOf sums the marked records with from ≤ i < to.
 func binOf(x, y []float64, marks microdata.Bitmap, from, to int) (one orderBin) {
 	for from < to && !marks.Has(from) {
 		from++
@@ -307,8 +305,8 @@ func (b *orderBin) merge(o orderBin) {
 	b.n = n
 }
 
-// settle brings every level back to its limit. The last one is made coarser
-// first, as it is to hold everything.
+// settle reduces every level to its limit. The last one is made coarser first, because
+// it must keep everything.
 func (o *Order) settle() {
 	for {
 		last := &o.levels[len(o.levels)-1]
@@ -322,7 +320,7 @@ func (o *Order) settle() {
 	}
 }
 
-// coarser returns the next level of one that holds everything.
+// coarser returns the next level after l, which has everything.
 func (l *orderLevel) coarser() orderLevel {
 	next := newOrderLevel(l.thin)
 	for _, k := range slices.SortedFunc(maps.Keys(l.stretches), stretchKey.compare) {
@@ -354,7 +352,7 @@ func (o *Order) thin(l *orderLevel) {
 // spare is how many dropped stretches are held for reuse.
 const spare = 32
 
-// drop drops the stretches that a level keeps no longer.
+// drop removes the stretches that a level no longer keeps.
 func (o *Order) drop(l *orderLevel) {
 	for k, bins := range l.stretches {
 		if l.keeps(k) {
@@ -372,7 +370,7 @@ func (o *Order) drop(l *orderLevel) {
 	}
 }
 
-// Merge adds what p has seen, which stays as it is.
+// Merge adds the records of p, which it does not change.
 func (o *Order) Merge(p *Order) {
 	other := slices.Clone(p.levels)
 	for len(o.levels) < len(other) {
@@ -405,7 +403,7 @@ func (o *Order) Merge(p *Order) {
 	o.settle()
 }
 
-// Inherit empties o and makes it admit only what p would keep.
+// Inherit empties o and makes it keep only what p would keep.
 func (o *Order) Inherit(p *Order) {
 	o.limit, o.levels = p.limit, o.levels[:0]
 	for _, l := range p.levels {

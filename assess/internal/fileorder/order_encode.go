@@ -44,8 +44,7 @@ func (o *Order) Encode(e *wire.Encoder, from *place.Numbering) {
 	}
 }
 
-// Decode reads what Encode wrote. What does not fit its own limits is a
-// failure.
+// Decode reads what Encode wrote. Data beyond the encoded limits are a failure.
 func (o *Order) Decode(d *wire.Decoder, from []*place.Origin) {
 	limit, levels := d.Uint(), d.Count(16)
 	if limit != uint64(o.limit) || levels < 1 || levels > orderLevels {

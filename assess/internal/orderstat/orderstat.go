@@ -1,5 +1,5 @@
-// Package orderstat finds order statistics: of values by selection, and what is sought
-// of a column, its targets.
+// Package orderstat finds order statistics of values by selection, and parses the names of
+// those that are sought of a column, its targets.
 package orderstat
 
 import (
@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// Nth returns the value that would stand at index n were v sorted. It
-// reorders v. Values must not be NaN.
+// Nth returns the value at index n of sorted v. It reorders v. Values must not be
+// NaN.
 func Nth[T cmp.Ordered](v []T, n int) T {
 	for len(v) > 24 {
-		// Median of three at fixed places: the inputs are samples and bins, not
-		// adversaries; the three-way partition keeps heaps of equal values linear.
+		// Median of three at fixed places: the inputs are samples and bins, not chosen
+		// by an adversary. With the three-way partition, many equal values take linear time.
 		a, b, c := v[len(v)/4], v[len(v)/2], v[3*len(v)/4]
 		if a > b {
 			a, b = b, a
@@ -36,8 +36,8 @@ func Nth[T cmp.Ordered](v []T, n int) T {
 	return v[n]
 }
 
-// partition puts values below pivot first, equal ones in [lo, hi), greater ones
-// behind.
+// partition puts values below pivot first, equal ones in [lo, hi), and greater ones
+// after these.
 func partition[T cmp.Ordered](v []T, pivot T) (lo, hi int) {
 	hi = len(v)
 	for i := 0; i < hi; {
@@ -62,20 +62,20 @@ const few = 1024
 // Bins is the number of bins of a selector over the middle of the distribution.
 const Bins = 2048
 
-// maxRefits bounds how often bins are placed anew: where one value is a heap of
-// its own, no placing gathers less.
+// maxRefits bounds how often bins are placed anew: if many values are equal, no placing
+// makes the bins smaller.
 const maxRefits = 8
 
-// Placing says where the bins of a selector lie.
+// Placing is the place and scale of a selector's bins.
 type Placing struct {
 	Lo, Scale float64
 	refits    int
 }
 
 // Selector finds several order statistics of one set of values at once: one
-// pass counts values in bins, a second gathers the few bins that hold a wanted
-// rank, and a selection within each ends it. That costs about two
-// nanoseconds a value whatever the number of ranks.
+// pass counts values in bins, a second gathers the values of the few bins that hold a
+// wanted rank, and then a selection within each finds it. That takes about two
+// nanoseconds per value, whatever the number of ranks.
 type Selector struct {
 	Placing
 
@@ -86,8 +86,8 @@ type Selector struct {
 	sorted []float64
 }
 
-// Fit places the bins over the bulk of a typical set of values. Any placing
-// gives right results; a poor one only gathers more.
+// Fit places the bins over the bulk of a typical set of values. The results are right
+// for any placing; with a poor one, more values are gathered.
 func (s *Selector) Fit(values []float64) {
 	probe := make([]float64, 0, 1024)
 	for i := 0; i < len(values); i += max(1, len(values)/1024) {
@@ -125,11 +125,11 @@ func (s *Selector) Ranks(v []float64, ranks []int, out []float64) {
 		selectAscending(s.sorted, ranks, 0, out)
 		return
 	}
-	place := s.counted(v)
+	place := s.countInBins(v)
 	at, gathered := s.spans(ranks)
 	if gathered > len(v)/16 && s.refits < maxRefits {
-		// Noise has spread the values beyond what the bins were placed over: the next
-		// set is likely to be spread alike.
+		// Noise has spread the values beyond the bins: the next set is likely to have the
+		// same spread.
 		s.refits++
 		defer s.Fit(v)
 	}
@@ -149,8 +149,8 @@ func (s *Selector) Ranks(v []float64, ranks []int, out []float64) {
 	}
 }
 
-// counted counts the values in bins and returns the bin of each.
-func (s *Selector) counted(v []float64) []uint16 {
+// countInBins counts the values in bins and returns the bin of each.
+func (s *Selector) countInBins(v []float64) []uint16 {
 	if s.count == nil {
 		s.count, s.list = make([]uint32, Bins+2), make([]uint8, Bins+2)
 	}
@@ -176,12 +176,12 @@ func (s *Selector) counted(v []float64) []uint16 {
 	return place
 }
 
-// span is where a rank lies: its bin, the number of values below that, and the list that
-// gathers it.
+// span is the place of a rank: its bin, the number of values below the bin, and the list that
+// gathers the bin's values.
 type span struct{ bin, before, list int }
 
-// spans walks the ranks and the counted bins together. It gives each bin that holds a
-// rank an empty list, and returns how many values these will gather.
+// spans goes through the ranks and the counts of bins together. It gives each bin that holds a
+// rank an empty list, and returns the number of values that these will gather.
 func (s *Selector) spans(ranks []int) (at []span, gathered int) {
 	lists, before, b := 0, 0, 0
 	at = make([]span, len(ranks))
@@ -215,13 +215,13 @@ func selectAscending(v []float64, ranks []int, base int, out []float64) {
 			continue
 		}
 		out[i] = Nth(v, n)
-		// selectNth leaves what precedes index n no greater than what follows.
+		// Nth leaves the values before index n no greater than those after it.
 		v, done = v[n+1:], done+n+1
 	}
 }
 
-// Percentiles returns the order statistics of x that are the targets', NaN for
-// extremes and where x is empty.
+// Percentiles returns the order statistics of x for the targets; NaN for the extremes,
+// and if x is empty.
 func Percentiles(x []float64, targets []Target) []float64 {
 	out := make([]float64, len(targets))
 	var ranks []int

@@ -39,15 +39,15 @@ func ParseTarget(name string) (Target, error) {
 	return Target{name, int64(v)}, nil
 }
 
-// Minimum, Maximum and Extremal tell the ends from percentiles.
+// Minimum, Maximum and Extremal report whether a target is that extreme, or one of both.
 func (t Target) Minimum() bool { return t.Place == 0 }
 
 func (t Target) Maximum() bool { return t.Place == whole }
 
 func (t Target) Extremal() bool { return t.Minimum() || t.Maximum() }
 
-// Rank is k = ⌈np⌉, at least 1: docs/methods.md, section 2. n·p is computed in integers, as
-// 177·0.1 would not be in floats.
+// Rank returns k = ⌈np⌉, at least 1: docs/methods.md, section 2. n·p is computed in integers,
+// because products such as 177·0.1 are not exact in floating point.
 func (t Target) Rank(n int) int {
 	q, r := int64(n)/whole, int64(n)%whole
 	k := q*t.Place + (r*t.Place+whole-1)/whole

@@ -1,4 +1,4 @@
-// Package place says where records come from, and draws their priorities from it.
+// Package place identifies records by origin and place, and draws their priorities by these.
 package place
 
 import (
@@ -9,9 +9,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Origin is the stream that a record comes from: a file, or a partition of a
-// topic, which is the scope. With the record's place in it, it identifies the
-// record. An accumulator keeps one of each; two accumulators may have equal ones.
+// Origin is the stream that a record comes from: a file, or a partition of a topic;
+// the topic is the scope. Together with the place in the stream, it identifies the
+// record. An accumulator has one Origin for each stream; those of two accumulators
+// may be equal.
 type Origin struct {
 	Scope  string
 	Stream int32
@@ -25,7 +26,7 @@ func (o *Origin) Compare(p *Origin) int {
 	return cmp.Or(cmp.Compare(o.Scope, p.Scope), cmp.Compare(o.Stream, p.Stream))
 }
 
-// Origins holds one origin of each kind.
+// Origins holds one Origin for each stream.
 type Origins struct {
 	known map[Origin]*Origin
 	last  *Origin
@@ -51,7 +52,7 @@ func (s *Origins) Of(scope string, stream int32) *Origin {
 
 // Priorities are 32 bits for each record of a block, a function of its place,
 // which decide whether it is in the sample. Two records share the 64 bits of one
-// draw: 32 bits are enough, as ties are settled by place.
+// draw: 32 bits are enough, since ties are decided by place.
 type Priorities struct {
 	Words  []uint64 // without gaps: of the pairs of places from the block's first on
 	Each   []uint32 // with gaps: by record; else empty
@@ -61,7 +62,7 @@ type Priorities struct {
 // WordsOf gives 64 bits for each place of records.
 type WordsOf func(dst []uint64, scope string, r keystream.Records)
 
-// Draw draws for a block that is not empty.
+// Draw draws the priorities of a block, which must not be empty.
 func (p *Priorities) Draw(b *microdata.Block, words WordsOf) {
 	p.Each = p.Each[:0]
 	first, last := b.First, b.Place(b.N-1)
@@ -118,8 +119,8 @@ func UnkeyedWords(dst []uint64, scope string, r keystream.Records) {
 	}
 }
 
-// Mix is the finaliser of SplitMix64: FNV alone leaves the high bits of short
-// values poor.
+// Mix is the finaliser of SplitMix64: with FNV alone, the high bits of short values are
+// not random enough.
 func Mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -51,14 +51,14 @@ func (s *Origins) Decode(d *wire.Decoder) []*Origin {
 	return list
 }
 
-// Place writes where a record lies, its row as the step from that of the record
-// written before, which is a few bytes where records stand in order.
+// Place writes the place of a record: its row is written as the difference from that of the
+// record written before, which takes few bytes if records are in order.
 func (n *Numbering) Place(e *wire.Encoder, before int64, from *Origin, row int64) {
 	e.Short(n.Of[*from])
 	e.Signed(row - before)
 }
 
-// DecodePlace reads a place that follows another, of which at is the row.
+// DecodePlace reads the place after one with row at, and sets at to its row.
 func DecodePlace(d *wire.Decoder, at *int64, from []*Origin) *Origin {
 	number := d.Short()
 	*at += d.Signed()

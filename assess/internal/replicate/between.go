@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// turnsOf are the replicates that a worker makes one after another: each by itself or,
-// where a question asks for what lies between two, with the next one on the same subset.
+// turnsOf returns the groups of replicates that a worker makes one after another: each by itself
+// or, if a question asks for Answer.Between, together with the next one on the same subset.
 func turnsOf(replicates, subsets int, questions []Question) [][]int {
 	var turns [][]int
 	pairs := slices.ContainsFunc(questions, func(q Question) bool { return q.Between })
@@ -28,7 +28,7 @@ func turnsOf(replicates, subsets int, questions []Question) [][]int {
 	return turns
 }
 
-// take makes the replicates of a turn, for every point.
+// take makes the replicates of one turn, for every point.
 func (r *replicator) take(ctx context.Context, turn []int, subsets []*Subset, answers [][][]Answer) error {
 	e := r.trial
 	masks := make([][]Masker, len(turn))
@@ -55,7 +55,7 @@ func (r *replicator) take(ctx context.Context, turn []int, subsets []*Subset, an
 	return nil
 }
 
-// until is run, which masks that can be cancelled give up when ctx ends.
+// until is run; masks that can be cancelled are cancelled when ctx ends.
 func (r *replicator) until(ctx context.Context, point int, mask Masker, s *Subset) ([]Answer, error) {
 	if c, ok := mask.(interface{ Cancel() }); ok {
 		defer context.AfterFunc(ctx, c.Cancel)()
@@ -67,7 +67,8 @@ func (r *replicator) until(ctx context.Context, point int, mask Masker, s *Subse
 	return answers, err
 }
 
-// pair keeps what the first of two replicates has released, and holds the second against it.
+// pair stores the released values of the first of two replicates, and compares those of the second
+// with them.
 func (r *replicator) pair(k int, a *Answer, x, y []float64, valid microdata.Bitmap) {
 	a.Between = math.NaN()
 	if !r.questions[k].Between {

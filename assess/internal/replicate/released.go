@@ -6,9 +6,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 )
 
-// Released masks a subset once and returns what becomes of each of its columns, by
-// record, NaN where nothing is released; of a column that no mask touches, its originals.
-// The carried columns come behind the others, as codes.
+// Released masks a subset once and returns the released values of each of its columns, by
+// record; NaN if none is released. For a column that no mask changes these are its originals.
+// The carried columns follow after the others, as codes.
 func Released(mask Masker, of sample.Layout, s *Subset) ([][]float64, error) {
 	r := newReplicator(&Trial{Of: of}, nil)
 	for c := range len(of.Columns) + len(of.Carry) {

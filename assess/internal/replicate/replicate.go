@@ -1,5 +1,5 @@
-// Package replicate masks records anew, on subsets of the sample and on all cores, and
-// reports what each replicate makes of every column.
+// Package replicate masks records with new draws, on subsets of the sample and on all cores,
+// and returns statistics of every column in each replicate.
 package replicate
 
 import (
@@ -17,19 +17,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Question is what is to be learnt of one masked column from every replicate.
+// Question says what is to be computed for one masked column from every replicate.
 type Question struct {
 	Column   int
 	slot     int // of the column in replicator.columns
 	Targets  []orderstat.Target
-	Quantile []float64          // by target: the share of the data below the order statistic, where the subset is not all of them; else nil
-	Index    []*sample.Extreme  // by target: the record that holds it; nil where the column is empty
+	Quantile []float64          // by target: the share of the data below the order statistic, if the subset does not have all of them; else nil
+	Index    []*sample.Extreme  // by target: the record that holds it; nil if the column is empty
 	Fitted   orderstat.Selector // bins fitted to the column; copied by each worker
-	Class    *Class             // the records that it is about; nil: all
-	Between  bool               // whether Answer.Between is asked for
+	Class    *Class             // the records to be evaluated; nil: all
+	Between  bool               // whether Answer.Between is to be computed
 }
 
-// Class is some records of a subset that are looked at by themselves.
+// Class is a set of records of a subset that is evaluated by itself.
 type Class struct {
 	Rows   []int32
 	X      map[int][]float64        // by masked column: original values, 0 where there is none
@@ -49,24 +49,25 @@ func (g *Class) Of(y []float64, buf *[]float64) []float64 {
 	return out
 }
 
-// Answer is what one replicate says of one column.
+// Answer holds the statistics of one column in one replicate.
 type Answer struct {
-	N          float64   // records with a released value, of the subset proper
+	N          float64   // number of records with a released value, without records added to the subset
 	Mean       float64   // ȳ
 	Variance   float64   // s², divisor n−1
-	Both       float64   // records with both values
+	Both       float64   // number of records with both values
 	Diff       float64   // mean of y−x
 	SquareDiff float64   // mean of (x−y)²
 	Position   []float64 // by target: the same order statistic of the released values
 	Linked     []float64 // by target: y_t, NaN where it is null
 
-	// Between is the mean of (x−y)(x−y′), y′ of another replicate of the same records: as
-	// their draws are independent, the mean square of what the masks do to a record in the
-	// mean over draws. NaN where it was not asked for, and of the first of two replicates.
+	// Between is the mean of (x−y)(x−y′), where y′ is from another replicate of the same
+	// records. Since the draws are independent, its expectation is the mean square of a record's
+	// expected change by the masks. NaN if it was not requested, and for the first of two
+	// replicates.
 	Between float64
 }
 
-// Masker is what is asked of the masks of one point; assess.Masker says more.
+// Masker is the masks of one point; see assess.Masker.
 type Masker interface {
 	NeedsSurvey() bool
 	Survey(b *microdata.Block) error
@@ -74,7 +75,7 @@ type Masker interface {
 	Apply(b *microdata.Block) error
 }
 
-// Trial is masks to be replicated: at one point or at several.
+// Trial describes the masks to be replicated, at one point or at several.
 type Trial struct {
 	Of               sample.Layout // of the subsets' records
 	Mixes            bool          // whether a mask moves values between records
@@ -130,11 +131,11 @@ type replicator struct {
 	trial     *Trial
 	questions []Question
 	selectors []orderstat.Selector
-	placings  [][]orderstat.Placing // of the selectors, by point: each spreads its values its own way
-	columns   []int                 // that questions are about
+	placings  [][]orderstat.Placing // of the selectors, by point: released values have a different spread at each
+	columns   []int                 // that occur in questions
 	block     microdata.Block
 	valid     []microdata.Bitmap
-	kept      [][]float64 // by slot, where a replicate has several stretches or nulls
+	kept      [][]float64 // by slot, if a replicate has several stretches or nulls
 	released  [][]float64 // by slot
 	holes     []bool      // by slot: whether some released value is missing
 	part      []float64   // of a group
@@ -143,7 +144,7 @@ type replicator struct {
 	order     []float64
 	between   []float64
 	second    bool        // whether the replicate is the second of two on the same records
-	earlier   [][]float64 // by question that asks for it: what the first has released
+	earlier   [][]float64 // by question that needs them: the released values of the first
 }
 
 func newReplicator(e *Trial, questions []Question) *replicator {
@@ -167,7 +168,7 @@ func newReplicator(e *Trial, questions []Question) *replicator {
 	return r
 }
 
-// run masks a subset with the masks of a point and answers every question of it.
+// run masks a subset with the masks of a point and answers every question about it.
 func (r *replicator) run(point int, mask Masker, s *Subset) ([]Answer, error) {
 	if err := r.mask(mask, s); err != nil {
 		return nil, err
@@ -218,7 +219,7 @@ func (r *replicator) run(point int, mask Masker, s *Subset) ([]Answer, error) {
 	return answers, nil
 }
 
-// mask applies the masks to a subset and leaves what they release in r.released.
+// mask applies the masks to a subset and leaves the released values in r.released.
 func (r *replicator) mask(mask Masker, s *Subset) error {
 	if mask.NeedsSurvey() {
 		for _, stretch := range s.Runs {
@@ -261,10 +262,10 @@ func (r *replicator) mask(mask Masker, s *Subset) error {
 	return nil
 }
 
-// positions writes the order statistics of y that are the targets'. Where y
-// stands for more data than it holds, order statistics are interpolated between
-// the midpoints (i−½)/n (Hazen), so that the size of a subset makes no bias;
-// extremes are those of the subset with what was added to it.
+// positions writes the order statistics of y for the targets. If y represents more
+// data than it has, order statistics are interpolated between the midpoints (i−½)/n
+// (Hazen), so that the size of a subset causes no bias; extremes are those of the
+// subset together with the records added to it.
 func (r *replicator) positions(k int, y []float64, low, high float64, out []float64) {
 	q := &r.questions[k]
 	r.ranks, r.between = r.ranks[:0], r.between[:0]
@@ -320,8 +321,8 @@ func ends(y []float64) (low, high float64) {
 	return low, high
 }
 
-// moments fills mean, variance and differences, from records that all have both
-// values, and returns the least and the greatest released one.
+// moments sets mean, variance and differences, from records that all have both
+// values, and returns the least and the greatest released value.
 func (a *Answer) moments(x, y []float64) (low, high float64) {
 	n := len(y)
 	x = x[:n]
@@ -384,10 +385,10 @@ func (a *Answer) fill(centre, s, q, d, e float64) {
 	a.Diff, a.SquareDiff = d/a.Both, e/a.Both
 }
 
-// exchanged sets the difference of the means over the records of the subset and
-// those added to it together, where a mask moves values between them: an extreme
-// that an added record gave away is missing there, and the records of the subset
-// alone would show a bias of the mean that is none.
+// exchanged sets the difference of the means over the records of the subset and the
+// records added to it together, if a mask moves values between records: a subset record
+// may have received an extreme from an added one, and the records of the subset alone
+// would then show a bias of the mean that does not exist.
 func (a *Answer) exchanged(x, y []float64, valid microdata.Bitmap) {
 	var before, after, xs, ys float64
 	for i, v := range y {
@@ -403,8 +404,8 @@ func (a *Answer) exchanged(x, y []float64, valid microdata.Bitmap) {
 	a.Both, a.Diff = after, ys/after-xs/before
 }
 
-// partial is moments where some values are missing; it returns the released
-// values that are there.
+// partial is moments if some values are missing; it returns the released values that
+// are not missing.
 func (a *Answer) partial(x, y []float64, valid microdata.Bitmap, r *replicator) []float64 {
 	r.compact = r.compact[:0]
 	var d, e float64

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Data is the sample in the order of place, and what is to be found in it.
+// Data is the sample in the order of place.
 type Data struct {
 	N        int   // records in the sample
 	Records  int64 // assessed pairs
@@ -25,12 +25,12 @@ type Data struct {
 	Row      []int64
 }
 
-// Original returns the original values of column c, Released the released
-// ones; NaN where there is none.
+// Original returns the original values of column c, and Released the released ones; NaN
+// where there is no value.
 func (d *Data) Original(c int) []float64 { return d.Values[2*c] }
 func (d *Data) Released(c int) []float64 { return d.Values[2*c+1] }
 
-// place finds a record of the sample, −1 where it is not in it.
+// place returns the index of a record in the sample; −1 if it is not there.
 func (d *Data) place(t *sample.Extreme) int {
 	i, found := sort.Find(d.N, func(i int) int { return cmp.Or(t.From.Compare(d.From[i]), cmp.Compare(t.Row, d.Row[i])) })
 	if !found {
@@ -39,15 +39,15 @@ func (d *Data) place(t *sample.Extreme) int {
 	return i
 }
 
-// Subset is the records that one replicate masks: some or all of the sample,
-// and behind them records added because a target or an extreme is among them.
-// It is shared by goroutines and only read.
+// Subset is the records that one replicate masks: some or all of the sample, followed
+// by records that were added because they are targets or extremes. It is shared by
+// goroutines and only read.
 type Subset struct {
-	Size   int                     // records of the sample proper; those behind are added ones
+	Size   int                     // number of records of the sample; those after them were added
 	Values [][]float64             // by column, originals only; then carried codes; 0 where there is no value
-	Valid  []microdata.Bitmap      // nil where every record has a value
+	Valid  []microdata.Bitmap      // by column; nil if every record has a value
 	Runs   []Stretch               // records of one stream, masked as one block
-	index  map[*sample.Extreme]int // where the tracked records are
+	index  map[*sample.Extreme]int // index of each tracked record
 }
 
 // Stretch is records From … To−1 of a subset, all of one stream.
@@ -61,8 +61,8 @@ type Planner struct {
 	Tracked []*sample.Extreme // records that must be in every subset
 }
 
-// Whole returns one subset of the whole sample in the order of place, streams
-// apart where it is the whole data: what the masks of the release saw.
+// Whole returns one subset of the whole sample in the order of place. If the sample has
+// all data, the streams are separate, as they were for the masks of the release.
 func (p *Planner) Whole() []*Subset {
 	rows := make([]int32, p.Data.N)
 	for i := range rows {
@@ -79,8 +79,8 @@ func (p *Planner) Whole() []*Subset {
 			last = from
 			stream := int(from.Stream)
 			if from.Scope != "" {
-				// A replicate's draws know no scope: partitions of several topics are
-				// told apart by counting them.
+				// A replicate's draws do not depend on the scope: partitions of several topics
+				// are numbered consecutively.
 				stream = len(s.Runs)
 			}
 			s.Runs = append(s.Runs, Stretch{stream, i, i})
@@ -104,11 +104,11 @@ func (p *Planner) Random(n int) []*Subset {
 }
 
 // Systematic returns j subsets: every j-th record of the sample in the order of
-// a column, with offsets 0 … j−1. Each spans that column's
-// distribution evenly, and together they are the sample. For the other columns
-// a subset is as good as a random one; as every offset is used equally often
-// and their mean is what counts, the differences between subsets cancel. One
-// set of subsets serves all columns, since a replicate masks all at once.
+// a column, with offsets 0 … j−1. Each covers that column's distribution evenly, and
+// together they are the sample. For the other columns a subset is as good as a random
+// one; since every offset is used equally often and only their mean matters, the
+// differences between subsets cancel. The same subsets are used for all columns,
+// since a replicate masks all at once.
 func (p *Planner) Systematic(j int) []*Subset {
 	rows := coarseOrder(p.Data.Original(p.By))
 	subsets := make([]*Subset, j)
@@ -123,8 +123,8 @@ func (p *Planner) Systematic(j int) []*Subset {
 	return subsets
 }
 
-// coarseOrder returns the indices of x sorted by bins of it, in the order given
-// within a bin: all the order that a systematic choice needs, in linear time.
+// coarseOrder returns the indices of x sorted by bins of its values, and within a bin in
+// the original order. That is enough for a systematic choice, and takes linear time.
 func coarseOrder(x []float64) []int32 {
 	var s orderstat.Selector
 	s.Fit(x)
@@ -211,8 +211,8 @@ func (p *Planner) build(rows []int32) *Subset {
 	return s
 }
 
-// WithoutNaN puts 0 where values holds NaN and returns the bitmap of the
-// others, nil where there is no NaN.
+// WithoutNaN replaces NaN by 0 and returns the bitmap of the other values; nil if there
+// is no NaN.
 func WithoutNaN(values []float64) microdata.Bitmap {
 	var valid microdata.Bitmap
 	for i, v := range values {
@@ -227,8 +227,8 @@ func WithoutNaN(values []float64) microdata.Bitmap {
 	return valid
 }
 
-// Present fills b with one stretch of the subset, as a block that a source
-// might have sent. scratch keeps shifted bitmaps, one a column.
+// Present fills b with one stretch of the subset, in the form of a block from a source.
+// scratch is for shifted bitmaps, one a column.
 func (s *Subset) Present(b *microdata.Block, of sample.Layout, run Stretch, scratch []microdata.Bitmap) {
 	width := 0
 	for _, i := range of.Columns {

@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 )
 
-// Extreme is a record that is extreme in a column, with the values of the whole record,
-// which a replicate of it needs: original and released of every column, then carried codes; NaN
-// where there is no value.
+// Extreme is a record that is extreme in a column, with all of the record's values, which a
+// replicate needs: original and released of every column, then carried codes; NaN where there is
+// no value.
 type Extreme struct {
 	X      float64
 	From   *place.Origin
@@ -23,15 +23,15 @@ func (e *Extreme) comparePlace(o *Extreme) int {
 }
 
 // Edge keeps the r records with the greatest sign·x, the earliest place first
-// among equals. Entries beyond r are dropped when the buffer is full, so that a
-// record costs little even where every record is a new extreme (sorted data).
+// among equals. Entries beyond r are dropped when the buffer is full, so that adding
+// a record is fast even if every record is a new extreme (sorted data).
 type Edge struct {
 	r       int
 	sign    float64 // +1: the largest; −1: the smallest
 	Entries []Extreme
 	free    [][]float64 // values of dropped entries, for reuse
 	bound   float64     // the r-th value once r are held: nothing nearer the middle can enter
-	latest  Extreme     // the last place among the entries, or beyond it; from is nil where there was none
+	latest  Extreme     // the last place among the entries, or a later one; From is nil if there was no entry
 }
 
 // NewEdge keeps r records: of sign +1 the largest, of −1 the smallest.
@@ -39,9 +39,8 @@ func NewEdge(r int, sign float64) Edge {
 	return Edge{r: r, sign: sign, bound: math.Inf(-int(sign))}
 }
 
-// Threshold returns the value that a record of a block starting at a place must
-// pass to enter. A block later than everything held cannot win a tie; an earlier
-// one can.
+// Threshold returns the bound beyond which a record of a block starting at a place is
+// added. If the block is later than all entries, a tie with an entry is not enough.
 func (e *Edge) Threshold(from *place.Origin, first int64) float64 {
 	start := Extreme{From: from, Row: first}
 	if e.latest.From != nil && start.comparePlace(&e.latest) <= 0 {
@@ -50,8 +49,8 @@ func (e *Edge) Threshold(from *place.Origin, first int64) float64 {
 	return e.bound
 }
 
-// Add takes a record in; fill writes its values. It reports whether the bound
-// has moved.
+// Add adds a record; fill writes its values. It reports whether the bound has
+// changed.
 func (e *Edge) Add(x float64, from *place.Origin, row int64, width int, fill func([]float64)) bool {
 	var values []float64
 	if n := len(e.free); n > 0 {
@@ -91,7 +90,7 @@ func (e *Edge) Prune() {
 	e.bound = e.Entries[e.r-1].X
 }
 
-// Merge copies o's entries in.
+// Merge adds copies of o's entries.
 func (e *Edge) Merge(o *Edge) {
 	if len(o.Entries) == 0 {
 		return
@@ -103,7 +102,7 @@ func (e *Edge) Merge(o *Edge) {
 	e.Prune()
 }
 
-// First returns the most extreme entry, nil where there is none.
+// First returns the most extreme entry; nil if there is none.
 func (e *Edge) First() *Extreme {
 	e.Prune()
 	if len(e.Entries) == 0 {
@@ -123,7 +122,7 @@ func (e *Edge) Reset() {
 	e.latest = Extreme{}
 }
 
-// Inherit makes the edge, which is empty, admit what o would.
+// Inherit makes the edge, which is empty, admit only what o would admit.
 func (e *Edge) Inherit(o *Edge) {
 	o.Prune()
 	e.bound, e.latest = o.bound, o.latest

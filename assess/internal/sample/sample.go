@@ -23,7 +23,7 @@ type Layout struct{ Columns, Carry, Released []int }
 // Width is the number of values of a record.
 func (l Layout) Width() int { return l.releasedAt(len(l.Released)) }
 
-// Index is the index in blocks of column c, the carried ones behind the others.
+// Index returns the index in blocks of column c; carried columns follow after the others.
 func (l Layout) Index(c int) int {
 	if c < len(l.Columns) {
 		return l.Columns[c]
@@ -31,10 +31,10 @@ func (l Layout) Index(c int) int {
 	return l.Carry[c-len(l.Columns)]
 }
 
-// CarryAt is where among the values of a record the code of carried column i stands.
+// CarryAt returns the index, among the values of a record, of the code of carried column i.
 func (l Layout) CarryAt(i int) int { return 2*len(l.Columns) + i }
 
-// releasedAt is where the released code of column i of Released stands.
+// releasedAt returns the index of the released code of column i of Released.
 func (l Layout) releasedAt(i int) int { return 2*len(l.Columns) + len(l.Carry) + i }
 
 // Fill writes the values of a record.
@@ -52,9 +52,10 @@ func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 }
 
 // Sample is a bottom-k sample of records: those with the k smallest priorities,
-// where a record's priority is a keyed function of its place. So the sample is
-// a uniform one to whoever lacks the key, the same however the records were
-// split, and the sample of a union is made from the samples of its parts.
+// where a record's priority is a keyed function of its place. Without the key, the
+// sample cannot be distinguished from a uniform one. It does not depend on how the
+// records were split, and the sample of a union is computed from the samples of its
+// parts.
 type Sample struct {
 	K        int // < 0: all records
 	Limit    uint32
@@ -67,7 +68,7 @@ type Sample struct {
 	moved []int32
 }
 
-// New returns an empty sample of at most k records of so many values; k < 0: of all.
+// New returns an empty sample of at most k records with width values each; k < 0: of all records.
 func New(k, width int) Sample {
 	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width)}
 }
@@ -75,12 +76,12 @@ func New(k, width int) Sample {
 // Len is the number of records held, which may be more than k until Prune.
 func (s *Sample) Len() int { return len(s.Priority) }
 
-// room is how many more records than the sample are held before some are dropped: of a small
-// sample as many again. A large one has megabytes in each column.
+// room returns how many records more than the sample are held before some are dropped: for a small
+// sample the same number again, for a large one, with megabytes in each column, a quarter.
 func (s *Sample) room() int { return max(s.K/4, min(s.K, 1024)) }
 
-// Reserve returns a column with room for so many more values. Once half of the sample is there,
-// it gets at once all the room that it will need.
+// Reserve returns a column with room for more values. Once it has half of the sample, it gets all
+// the room that it will need at once.
 func (s *Sample) Reserve(v []float64, more int) []float64 { return reserved(s, v, more) }
 
 func reserved[T any](s *Sample, v []T, more int) []T {
@@ -91,8 +92,8 @@ func reserved[T any](s *Sample, v []T, more int) []T {
 	return slices.Grow(v, more)
 }
 
-// Offer takes those records of a block in whose priority is low enough, with
-// the values of the layout's columns.
+// Offer adds those records of a block whose priority is low enough, with the values of
+// the layout's columns.
 func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Priorities, keep microdata.Bitmap, of Layout) {
 	s.Take(b, from, p, keep)
 	if len(s.Hits) == 0 {
@@ -120,9 +121,9 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 	s.Bound()
 }
 
-// Take sets hits to the records whose priority is low enough and notes their
-// places; values are for the caller to add. keep has a bit set for each record
-// that is not rejected.
+// Take sets Hits to the records whose priority is low enough and adds their places;
+// the caller must add their values. keep has a bit for each record that is not
+// rejected.
 func (s *Sample) Take(b *microdata.Block, from *place.Origin, p *place.Priorities, keep microdata.Bitmap) {
 	s.Hits = s.Hits[:0]
 	if len(p.Each) > 0 {
@@ -162,7 +163,7 @@ func (s *Sample) note(from *place.Origin, row int64, priority uint32) {
 	s.Row = append(s.Row, row)
 }
 
-// Bound prunes when so many records are held that some must be dropped.
+// Bound prunes if so many records are held that some must be dropped.
 func (s *Sample) Bound() {
 	if s.K >= 0 && s.Len() > s.K+s.room() {
 		s.Prune()
@@ -170,7 +171,7 @@ func (s *Sample) Bound() {
 }
 
 // Prune keeps the k records of lowest priority, in any order. A tie in priority
-// is settled by place.
+// is decided by place.
 func (s *Sample) Prune() {
 	if s.K < 0 || s.Len() <= s.K {
 		return
@@ -224,7 +225,7 @@ func (s *Sample) lowest(k int) uint32 {
 	return orderstat.Nth(within, k-1)
 }
 
-// drop removes the records at ascending indices. Those from the end take their places, so that
+// drop removes the records at ascending indices. Records from the end replace them, so that
 // few are moved.
 func (s *Sample) drop(indices []int32) {
 	n := s.Len() - len(indices)
@@ -259,7 +260,7 @@ func (s *Sample) Truncate(n int) {
 	}
 }
 
-// Merge takes in what another sample holds, which stays as it is.
+// Merge adds the records of another sample, which it does not change.
 func (s *Sample) Merge(o *Sample) {
 	kept := s.Hits[:0]
 	for i, p := range o.Priority {
@@ -283,7 +284,7 @@ func (s *Sample) comparePlace(a, b int) int {
 	return cmp.Or(s.From[a].Compare(s.From[b]), cmp.Compare(s.Row[a], s.Row[b]))
 }
 
-// Settle leaves exactly the sample, in the order of place.
+// Settle drops all records that are not in the sample, and sorts it in the order of place.
 func (s *Sample) Settle() {
 	s.Prune()
 	inOrder := true

@@ -16,7 +16,7 @@ func (e *Edge) Number(n *place.Numbering) {
 	}
 }
 
-// Encode writes the records, each at the step from the place of the one before; from
+// Encode writes the records, each with the difference of its place from the one before; from
 // numbers the origins.
 func (s *Edge) Encode(e *wire.Encoder, from *place.Numbering) {
 	e.Uint(uint64(len(s.Entries)))
@@ -29,7 +29,7 @@ func (s *Edge) Encode(e *wire.Encoder, from *place.Numbering) {
 	}
 }
 
-// Decode reads what Encode wrote of records of so many values.
+// Decode reads what Encode wrote, for records of width values.
 func (e *Edge) Decode(d *wire.Decoder, width int, from []*place.Origin) {
 	n := d.Count(8*(1+width) + 2)
 	if n > e.r {

@@ -5,20 +5,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Counts is what is kept of the values of one masked column besides sums.
+// Counts holds the data about the values of one masked column other than sums.
 type Counts struct {
 	X, Y        Tally // of the original and of the released values
 	least, most tail  // original values at either end
 }
 
-// NewCounts returns the empty counts of one of so many masked columns.
+// NewCounts returns the empty counts of one column; masked is the number of masked columns.
 func NewCounts(masked int) *Counts {
 	return &Counts{least: newTail(-1, masked), most: newTail(+1, masked)}
 }
 
-// Add counts the values x and y of one run of a block's records, from the given one on,
-// of those which are marked in inX and inY; nil: of all. beyond says whether a marked x may be
-// beyond Bounds.
+// Add counts the values x and y of one run of a block's records, beginning with record first,
+// that are marked in inX and inY; nil: all. beyond says whether a marked x may be beyond Bounds.
 func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *cell.Bits, beyond bool) {
 	var values [cell.Run]float64
 	if inX != nil {
@@ -32,14 +31,15 @@ func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *ce
 	s.addReleased(b, first, y, inY)
 }
 
-// AddWhole is Add of any number of records, all of which are marked, but for those of them
-// that are beyond Bounds: they are also for AddEnds, run by run, and BoundEnds behind each.
+// AddWhole is Add for any number of records, all of which are marked. It does not keep the
+// values beyond Bounds: for these the caller must call AddEnds for every run, and then
+// BoundEnds.
 func (s *Counts) AddWhole(b *microdata.Block, first int, x, y []float64) {
 	s.X.add(x, 1)
 	s.addReleased(b, first, y, nil)
 }
 
-// Bounds returns what an original value must pass to be kept at either end.
+// Bounds returns the bounds beyond which an original value is kept at either end.
 func (s *Counts) Bounds() (least, most float64) { return s.least.bound, s.most.bound }
 
 // AddEnds keeps those of the original values that are beyond Bounds.
@@ -55,8 +55,8 @@ func (s *Counts) AddEnds(x []float64) {
 	}
 }
 
-// BoundEnds drops what was nearer the middle than the values that are kept, if there is much
-// of it. What Bounds returns moves.
+// BoundEnds drops values that are less extreme than those to be kept, if there are many. It
+// changes what Bounds returns.
 func (s *Counts) BoundEnds() {
 	s.least.bind()
 	s.most.bind()
@@ -86,7 +86,7 @@ func (s *Counts) addReleased(b *microdata.Block, first int, y []float64, inY *ce
 	}
 }
 
-// marked copies to dst those values that are marked, of which the first has the mark at.
+// marked copies to dst the marked values; the mark of the first value has index at.
 func marked(dst *[cell.Run]float64, values []float64, marks *cell.Bits, at int) []float64 {
 	n := 0
 	for len(values) > 0 {
@@ -118,7 +118,7 @@ func (s *Counts) Reset() {
 	s.most.reset()
 }
 
-// Inherit makes the counts, which are empty, keep only what o would.
+// Inherit makes the counts, which are empty, keep only what o would keep.
 func (s *Counts) Inherit(o *Counts) {
 	s.least.inherit(&o.least)
 	s.most.inherit(&o.most)

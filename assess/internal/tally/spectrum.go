@@ -7,39 +7,38 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
-// Spectrum stands for all original values of a column: atoms of ascending value, each
-// of which stands for a number of records. The values at both ends are there one by
-// one. The others are those of the keyed sample, post-stratified on the counts of all
-// records in narrow bins: the records of a bin are shared out among the sampled
-// values that lie in it. So what is summed over the atoms is exact but for what a
-// function does within a bin, and that error can be told from the sample
-// (docs/methods.md §9).
+// Spectrum represents all original values of a column by atoms of ascending value, each
+// of which represents a number of records. The values at both ends are single atoms. The
+// others are those of the keyed sample, post-stratified on the counts of all records in
+// narrow bins: the records of a bin are distributed among the sampled values in it. So a
+// sum over the atoms is exact up to the variation of the function within a bin, and that
+// error can be estimated from the sample (docs/methods.md §9).
 type Spectrum struct {
 	X       []float64
 	N       []float64 // whole numbers
-	stratum []int32   // −1 where the atom stands for its own value only
+	stratum []int32   // −1 if the atom represents its own value only
 	strata  int
 	Total   float64
 }
 
-// perStratum is how many sampled values a stratum is to have on average, so that their
-// spread can be told. Which bins it takes in depends on their counts alone: a stratum
-// that closed at a sampled value would have its values too far up.
+// perStratum is the desired average number of sampled values in a stratum, so that their
+// spread can be estimated. Which bins a stratum has depends on their counts alone: if strata
+// ended at sampled values, these would be too high in their strata.
 const perStratum = 8
 
-// ExactSpectrum is that of values which are all there, sorted.
+// ExactSpectrum returns the spectrum of sorted values that are all values of the column.
 func ExactSpectrum(values []float64) *Spectrum {
 	s := newSpectrum(len(values))
 	s.exactly(values)
 	return s
 }
 
-// newSpectrum has room for so many atoms.
+// newSpectrum returns an empty spectrum with room for a number of atoms.
 func newSpectrum(room int) *Spectrum {
 	return &Spectrum{X: make([]float64, 0, room), N: make([]float64, 0, room), stratum: make([]int32, 0, room)}
 }
 
-// exactly adds records of known values, which ascend.
+// exactly adds records of known values, which must be in ascending order.
 func (s *Spectrum) exactly(values []float64) {
 	for _, v := range values {
 		s.exact(v)
@@ -56,8 +55,8 @@ func (s *Spectrum) exact(v float64) {
 	s.X, s.N, s.stratum = append(s.X, v), append(s.N, 1), append(s.stratum, -1)
 }
 
-// Spectrum of the originals, with the values of a sample of them. All values are
-// multiples of unit, where that is above 0.
+// Spectrum returns the spectrum of the originals, with the values of a sample of them. If unit
+// is above 0, all values are multiples of it.
 func (c *Counts) Spectrum(sample []float64, unit float64) *Spectrum {
 	least, most := c.least.sorted(), c.most.sorted()
 	n := int(c.X.N)
@@ -118,10 +117,10 @@ type stratum struct {
 	middle float64 // mean of the bins' middles
 }
 
-// close shares the records of a stratum out among its values, as evenly as whole
-// numbers can be.
+// close distributes the records of a stratum among its values, as evenly as whole numbers
+// allow.
 func (s *Spectrum) close(o *stratum, unit float64) {
-	if len(o.values) == 0 { // nothing was sampled near: its middle is known to the bin's width
+	if len(o.values) == 0 { // no value was sampled: the middle is known to within the width of the bins
 		if unit > 0 {
 			o.middle = math.Round(o.middle/unit) * unit
 		}
@@ -140,8 +139,8 @@ func (s *Spectrum) close(o *stratum, unit float64) {
 // Sampled reports whether some atoms are values of a sample.
 func (s *Spectrum) Sampled() bool { return s.strata > 0 }
 
-// OrderStatistic returns the k-th smallest value of the atoms, k ≥ 1, its index, and
-// whether it is that of the data.
+// OrderStatistic returns the k-th smallest value of the atoms, k ≥ 1, the index of its atom, and
+// whether it is exactly that of the data.
 func (s *Spectrum) OrderStatistic(k int) (tau float64, at int, exact bool) {
 	before := 0.0
 	for i, n := range s.N {
@@ -152,8 +151,8 @@ func (s *Spectrum) OrderStatistic(k int) (tau float64, at int, exact bool) {
 	return math.NaN(), -1, false
 }
 
-// SampleVariance is the variance, over which records the sample drew, of the sum of a
-// function over all records of which f gives the atoms' values.
+// SampleVariance returns the variance, over the choice of the sample, of the sum of a function
+// over all records; f returns its value at atom i.
 func (s *Spectrum) SampleVariance(f func(i int) float64) float64 {
 	sum := 0.0
 	for i := 0; i < len(s.X); {

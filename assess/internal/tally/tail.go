@@ -7,18 +7,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
-// tail keeps the original values of the records that lie furthest out at one end of a
-// column: a few of them decide mean squared errors of skewed data, and all
-// of them take part in an extreme. Tails merge as sets do.
+// tail keeps the most extreme original values at one end of a column: in skewed data a few of
+// them determine the mean squared errors, and all of them matter for an extreme. Tails can be
+// merged.
 type tail struct {
 	keep   int
 	sign   float64 // +1: the greatest values; −1: the least
 	values []float64
-	bound  float64 // what a value must pass to change anything, once keep are held
+	bound  float64 // once keep values are held: the bound beyond which a further one is kept
 }
 
-// Values kept at either end of a masked column, and what they may take of memory in
-// all columns together.
+// The number of values kept at either end of a masked column, and their greatest memory in all
+// columns together.
 const (
 	tailValues = 10_000
 	tailBytes  = 64 << 20
@@ -29,7 +29,7 @@ func newTail(sign float64, masked int) tail {
 	return tail{keep: keep, sign: sign, bound: math.Inf(-int(sign))}
 }
 
-// add takes in finite values.
+// add adds finite values.
 func (t *tail) add(values []float64) {
 	bound := t.bound
 	if t.sign > 0 {
@@ -48,14 +48,14 @@ func (t *tail) add(values []float64) {
 	t.bind()
 }
 
-// bind prunes when twice as many values are held as are kept.
+// bind prunes if at least twice the number of values to be kept are held.
 func (t *tail) bind() {
 	if len(t.values) >= 2*t.keep {
 		t.prune()
 	}
 }
 
-// prune leaves no more values than are kept.
+// prune drops all values that are not to be kept.
 func (t *tail) prune() {
 	if len(t.values) < t.keep {
 		return
@@ -82,7 +82,7 @@ func (t *tail) merge(o *tail) { t.add(o.values) }
 // reset empties the tail.
 func (t *tail) reset() { t.values, t.bound = t.values[:0], math.Inf(-int(t.sign)) }
 
-// inherit makes the tail, which is empty, take only what o would keep.
+// inherit makes the tail, which is empty, keep only what o would keep.
 func (t *tail) inherit(o *tail) {
 	o.prune()
 	t.bound = o.bound

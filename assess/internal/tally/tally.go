@@ -12,20 +12,20 @@ import (
 
 // Tally counts the values of a column in bins of equal relative width, 2⁻¹¹ of
 // the power of two below them, so that the rank of any value is known over all
-// records, or many more than the sample has. The error that a sample makes in an
-// order statistic is, for a target known by its position, of the size of what
-// little noise changes in it. Tallies merge by addition.
+// records, or over many more than the sample has. For a target known by its position,
+// the sampling error of an order statistic can be as large as the effect of small noise.
+// Tallies are merged by addition.
 //
-// A bin is a sign, an exponent and the first eleven bits of the significand, the
-// upper bits of the float64, so that a bin is found without arithmetic. Pages
-// are the bins of one sign and exponent. Their counters are small, so that those of
-// a column stay in the cache; what they cannot hold moves to over.
+// A bin is a sign, an exponent and the first eleven bits of the significand: the
+// upper bits of the float64, so that a bin is found without arithmetic. A page has
+// the bins of one sign and exponent. Its counters are small, so that those of a
+// column stay in the cache; counts that they cannot hold are moved to over.
 type Tally struct {
 	pages  [1 << 12]*[pageBins]uint32
-	over   map[uint64]uint64 // by code, beside the counter of the bin; most often nil
-	recent uint64            // all that the counters hold: what one of them may
-	N      uint64            // weights
-	Seen   uint64            // values
+	over   map[uint64]uint64 // by code: to be added to the counter of the bin; mostly nil
+	recent uint64            // sum of all counters, and so an upper bound of each
+	N      uint64            // sum of the weights of the values
+	Seen   uint64            // number of values
 }
 
 const (
@@ -34,19 +34,18 @@ const (
 	binShift = 52 - pageBits
 )
 
-// Original values are all counted. Of the released ones, which serve for realised
-// figures alone, all of a stream's first counted places are, and of those behind
-// them one chunk in rare, which stands for all: counting takes a few nanoseconds, and
-// the error has become small by then.
+// All original values are counted. Released values are used for realised figures only:
+// those of a stream's first `counted` places are all counted, and of later ones only one
+// chunk in `rare`, with that weight. Counting takes a few nanoseconds per value, and with so
+// many values the error is small.
 const (
 	counted = 1 << 20
 	chunk   = cell.Run
 	rare    = 8
 )
 
-// weight says for how many records one of the chunk at a row counts. It depends
-// on the place alone, so that a total does not depend on how the records were
-// split.
+// weight returns the weight of a record at a row, which is that of its chunk. It depends
+// on the place alone, so that a total does not depend on how the records were split.
 func weight(row int64) uint64 {
 	switch {
 	case row < counted:
@@ -73,7 +72,7 @@ func (t *Tally) add(values []float64, weight uint64) {
 	}
 }
 
-// count adds to the counters, which have room.
+// count adds to the counters, which must have room.
 func (t *Tally) count(values []float64, weight uint32) {
 	for _, v := range values {
 		b := math.Float64bits(v)
@@ -85,7 +84,7 @@ func (t *Tally) count(values []float64, weight uint32) {
 	}
 }
 
-// page returns a page, which it makes where there is none.
+// page returns a page; it creates it if there is none.
 func (t *Tally) page(p uint64) *[pageBins]uint32 {
 	if t.pages[p] == nil {
 		t.pages[p] = new([pageBins]uint32)
@@ -93,7 +92,7 @@ func (t *Tally) page(p uint64) *[pageBins]uint32 {
 	return t.pages[p]
 }
 
-// spill empties the counters.
+// spill moves the counts of all counters to over.
 func (t *Tally) spill() {
 	if t.over == nil {
 		t.over = map[uint64]uint64{}
@@ -126,7 +125,7 @@ func (t *Tally) put(code, count uint64) {
 	t.over[code] += count
 }
 
-// of returns what the bin of a code on a page that there is holds.
+// of returns the count of the bin of a code, whose page must exist.
 func (t *Tally) of(code uint64) uint64 {
 	count := uint64(t.pages[code>>pageBits][code&(pageBins-1)])
 	if t.over != nil {
@@ -169,8 +168,8 @@ func (t *Tally) scan(f func(code, count uint64)) {
 	}
 }
 
-// reset empties the tally. It keeps the pages of usual data and lets go of those
-// that far-flung values have taken.
+// reset empties the tally. It keeps the memory of as many pages as usual data have, and
+// frees further ones, which unusually widespread values have used.
 func (t *Tally) reset() {
 	kept := 0
 	for p, page := range t.pages {
@@ -186,7 +185,7 @@ func (t *Tally) reset() {
 	t.over, t.recent, t.N, t.Seen = nil, 0, 0, 0
 }
 
-// Bin is one that holds values: lo ≤ |v| < hi, of the sign that lo and hi have.
+// Bin is a bin with values: those of its sign between lo and hi.
 type Bin struct {
 	lo, hi float64 // ascending
 	Count  uint64
@@ -231,21 +230,22 @@ func (t *Tally) Each(f func(Bin) bool) {
 // BinCode returns the code of the bin that a value lies in.
 func BinCode(x float64) uint64 { return math.Float64bits(x) >> binShift }
 
-// OrderStatistic returns the k-th smallest value, k ≥ 1, from the bin that it
-// lies in and the values of a sample, and whether that is nearer to it than an
-// order statistic of the sample would be: more records must have been counted
-// than the sample has, and the bin must hold less of the data than the standard
-// error of the share of the sample below it, or be a heap of one value. Within the
-// bin the sample decides if it has all values of the bin, or shows that values repeat
-// (heaps, decimals); else the rank is taken to rise evenly.
+// OrderStatistic returns the k-th smallest value, k ≥ 1, estimated from the bin that
+// it lies in and the values of a sample, and whether that is more accurate than the
+// order statistic of the sample: more records must have been counted than the sample
+// has, and the bin must have a smaller share of the data than the standard error of
+// the share of the sample below it, or consist mostly of one value. If the sample has
+// all values of the bin, the result is exact. If values of the sample in the bin repeat
+// (frequent values, decimals), it is one of them; otherwise ranks are assumed to rise
+// evenly within the bin.
 func (t *Tally) OrderStatistic(k int, sample []float64) (float64, bool) {
 	v, _, _, known := t.Located(k, sample, 0)
 	return v, known
 }
 
-// Located is OrderStatistic with the width of the bin, 0 if only one value can lie in it,
-// most of it is one value, or the sample has all of its values, and the records in it. The
-// values are multiples of unit, if that is above 0.
+// Located is OrderStatistic, and also returns the width of the bin and the number of records
+// in it. The width is 0 if only one value can lie in the bin, if most of its values are
+// equal, or if the sample has all of them. If unit is above 0, the values are multiples of it.
 func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, count float64, known bool) {
 	if k < 1 || uint64(k) > t.N || t.Seen <= uint64(len(sample)) {
 		return math.NaN(), 0, 0, false
@@ -282,8 +282,8 @@ func (t *Tally) Located(k int, sample []float64, unit float64) (value, width, co
 	return v, width, count, true
 }
 
-// holding returns the bin that holds the k-th smallest value, and how many lie in those
-// before it.
+// holding returns the bin that holds the k-th smallest value, and the number of values in the
+// bins before it.
 func (t *Tally) holding(k uint64) (found Bin, before uint64) {
 	t.Each(func(b Bin) bool {
 		found = b
@@ -296,14 +296,13 @@ func (t *Tally) holding(k uint64) (found Bin, before uint64) {
 	return found, before
 }
 
-// heapLeast is how many equal values of a sample show a heap. Where a bin has some multiples of
-// the unit, two values of a sample are often equal by chance: of the targets that two took for
-// heaps up to 8 % were other values, of those of three 3 %.
+// heapLeast is how many equal values of a sample show that most of a bin is one value. If a bin
+// contains several multiples of the unit, two values of a sample are often equal by chance: of the
+// bins that two equal values identified, up to 8 % had another value at the target, with three 3 %.
 const heapLeast = 3
 
-// shown returns what the sorted values of a sample in a bin say of the one at a share of
-// them, 0 < at < 1: whether values repeat, and whether most of the bin is one value,
-// on which the share falls.
+// shown returns the value at a share of the sorted sample values in a bin, 0 < at < 1, whether
+// values repeat, and whether that value is most of the bin.
 func shown(within []float64, at float64) (v float64, repeat, heap bool) {
 	m := len(within)
 	if m == 0 {
@@ -325,8 +324,8 @@ func shown(within []float64, at float64) (v float64, repeat, heap bool) {
 	return v, 2*distinct <= m, same >= heapLeast && 2*same > m
 }
 
-// even returns the value at a share of the bin where ranks rise evenly in it, over the
-// multiples of unit where that is above 0, and whether there is one such multiple alone.
+// even returns the value at a share of the bin if ranks rise evenly in it; if unit is above 0
+// that is a multiple of unit. single says that the bin has only one such multiple.
 func (b *Bin) even(at, unit float64) (v float64, single bool) {
 	v = b.lo + at*(b.hi-b.lo)
 	if !(unit > 0 && unit < math.Abs(v)) {

@@ -23,8 +23,8 @@ func (s *Counts) Decode(d *wire.Decoder) {
 	s.most.decode(d)
 }
 
-// encode writes every bin that holds something as the step of its code and its
-// count: two or three bytes where values lie close.
+// encode writes for every bin with values the difference of its code from the one before, and
+// its count: two or three bytes if values are close together.
 func (t *Tally) encode(e *wire.Encoder) {
 	bins := 0
 	t.scan(func(uint64, uint64) { bins++ })
@@ -38,7 +38,7 @@ func (t *Tally) encode(e *wire.Encoder) {
 	})
 }
 
-// decode reads what Encode wrote. What cannot be is a failure.
+// decode reads what encode wrote. Impossible data are a failure.
 func (t *Tally) decode(d *wire.Decoder) {
 	t.Seen = d.Uint()
 	code := uint64(0)
@@ -56,21 +56,20 @@ func (t *Tally) decode(d *wire.Decoder) {
 		t.put(code, count)
 		t.N += count
 	}
-	// A value counts once, or for rare of them.
+	// The weight of a value is 1 or rare.
 	if t.N < t.Seen || t.N/rare > t.Seen {
 		d.Failed = true
 	}
 }
 
-// encode writes the values in ascending order, which makes equal tails equal in their
-// encoding.
+// encode writes the values in ascending order, so that equal tails have the same encoding.
 func (t *tail) encode(e *wire.Encoder) {
 	values := t.sorted()
 	e.Uint(uint64(len(values)))
 	e.Floats(values...)
 }
 
-// decode reads what Encode wrote.
+// decode reads what encode wrote.
 func (t *tail) decode(d *wire.Decoder) {
 	n := d.Count(8)
 	if n > t.keep {

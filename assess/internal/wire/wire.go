@@ -16,10 +16,10 @@ func (e *Encoder) Uint(v uint64) { *e = binary.LittleEndian.AppendUint64(*e, v) 
 // Int writes v in 8 bytes.
 func (e *Encoder) Int(v int64) { e.Uint(uint64(v)) }
 
-// Short writes a number of few bytes where it is small.
+// Short writes a number, in few bytes if it is small.
 func (e *Encoder) Short(v uint64) { *e = binary.AppendUvarint(*e, v) }
 
-// Signed writes a number of few bytes where it is near 0.
+// Signed writes a number, in few bytes if it is near 0.
 func (e *Encoder) Signed(v int64) { *e = binary.AppendVarint(*e, v) }
 
 // Words writes numbers of 4 bytes.
@@ -42,17 +42,17 @@ func (e *Encoder) Floats(v ...float64) {
 	}
 }
 
-// Decoder reads from the front of Rest what an Encoder wrote. Whoever reads what cannot be
-// sets Failed; Fail also makes everything zero that is read after it.
+// Decoder reads from the front of Rest what an Encoder wrote. A caller that reads an impossible
+// value sets Failed; Fail also makes everything that is read later zero.
 type Decoder struct {
 	Rest   []byte
 	Failed bool
 }
 
-// Fail makes everything that is still read zero.
+// Fail sets Failed, and makes everything that is read later zero.
 func (d *Decoder) Fail() { d.Failed, d.Rest = true, nil }
 
-// Bytes returns the next n bytes, nil where there are not so many.
+// Bytes returns the next n bytes; nil and a failure if there are fewer.
 func (d *Decoder) Bytes(n int) []byte {
 	if n < 0 || n > len(d.Rest) {
 		d.Fail()
@@ -77,8 +77,8 @@ func (d *Decoder) Int() int64 { return int64(d.Uint()) }
 // Float reads the bits of a number.
 func (d *Decoder) Float() float64 { return math.Float64frombits(d.Uint()) }
 
-// Count reads the number of items of at least size bytes each that follow; more
-// than the rest can hold is a failure, so nothing large is allocated for it.
+// Count reads the number of items that follow, of at least size bytes each. A number that
+// the rest cannot hold is a failure, so that no large memory is allocated for it.
 func (d *Decoder) Count(size int) int {
 	n := d.Uint()
 	if n > uint64(len(d.Rest)/size) {
@@ -88,10 +88,10 @@ func (d *Decoder) Count(size int) int {
 	return int(n)
 }
 
-// Text reads a length and so many bytes.
+// Text reads a length and that number of bytes.
 func (d *Decoder) Text() string { return string(d.Bytes(d.Count(1))) }
 
-// Short reads a varint in its one shortest form.
+// Short reads a varint; it must be in its shortest form.
 func (d *Decoder) Short() uint64 {
 	v, n := binary.Uvarint(d.Rest)
 	if n <= 0 || n > 1 && d.Rest[n-1] == 0 {
