@@ -6,7 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 )
 
-// attributeView is what synthetic columns tell of the records that their models learnt from.
+// attributeView shows what synthetic columns disclose about the records that their models were
+// fitted to.
 type attributeView struct {
 	About string
 	Rows  []attributeRow
@@ -14,7 +15,7 @@ type attributeView struct {
 
 type attributeRow struct {
 	Name  string
-	Cells []cell // share right of those learnt from, of those set aside, excess, its standard error, the most
+	Cells []cell // share of right guesses for records fitted to, for those set aside, difference, its standard error, upper bound
 	Words string
 }
 
@@ -32,7 +33,7 @@ func viewAttribute(d *attack.Disclosure, sampled bool, path string) *attributeVi
 	return v
 }
 
-// rightCell is the share of guesses that are right.
+// rightCell returns the share of guesses that are right.
 func rightCell(g attack.Guesses) cell {
 	if g.Targets == 0 {
 		return cell{Text: "–"}

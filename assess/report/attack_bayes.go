@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 )
 
-// bayesView is what the Bayesian intruder has found.
+// bayesView shows the results of the Bayesian intruder.
 type bayesView struct {
 	About                 []string
 	Tiles                 []labelled
@@ -41,7 +41,7 @@ func viewBayes(b *intruder.Result, path string) *bayesView {
 	return v
 }
 
-// drawRanks draws where the true records stand.
+// drawRanks draws the ranks of the true records.
 func (v *bayesView) drawRanks(b *intruder.Result) {
 	var bars []figure.RankBar
 	for i, n := range b.Rank {
@@ -61,7 +61,8 @@ func (v *bayesView) drawRanks(b *intruder.Result) {
 	v.RanksSlim = template.HTML(figure.RanksSVG(bars, figure.SVGOptions{Width: 328}))
 }
 
-// tables are what the two pictures show, and the records that are easiest to find.
+// tables fills the tables with the numbers of the two pictures, and the records that are easiest
+// to find.
 func (v *bayesView) tables(b *intruder.Result, path string) {
 	for i, r := range b.Ranks {
 		at := path + "/ranks/" + strconv.Itoa(i)

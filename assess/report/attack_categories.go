@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
-// categoriesView is what masks have taken from categorical keys.
+// categoriesView shows the loss of information in categorical keys.
 type categoriesView struct {
 	Tiles []labelled
 	Rows  []uniqueRow // changed, set missing, entropy before and after, lost, distance

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 )
 
-// costView is what masking has cost the users, set beside what intruders gain.
+// costView shows the loss of utility by masking.
 type costView struct {
 	Tiles       []labelled
 	Columns     []uniqueRow
@@ -67,7 +67,7 @@ func viewCost(u *loss.Utility, path string) *costView {
 	return v
 }
 
-// costColumns has a row for every column that is described on both sides or whose
+// costColumns returns a row for every column that is described before and after, or whose
 // distributions are compared.
 func costColumns(path string, u *loss.Utility) []uniqueRow {
 	var order []string

@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 )
 
-// linkageView is whom the nearest released record gives away.
+// linkageView shows which targets are found by the nearest released record.
 type linkageView struct {
 	Tiles   []labelled
 	LeftOut string      // keys in which no two records differ
@@ -22,7 +22,7 @@ type linkageView struct {
 // twoSizes is a picture in two sizes.
 type twoSizes struct{ Wide, Slim template.HTML }
 
-// pictures draws a picture for a page and for a phone; nil where nothing comes of it.
+// pictures draws a picture for a page and for a phone; nil if draw returns nothing.
 func pictures(draw func(width int) []byte) *twoSizes {
 	d := &twoSizes{template.HTML(draw(540)), template.HTML(draw(328))}
 	if d.Wide == "" {
@@ -55,12 +55,12 @@ func viewLinkage(a *attack.Result, path string) *linkageView {
 	return v
 }
 
-// distanceClasses is how many classes the targets are sorted into by distance.
+// distanceClasses is the number of classes of the targets by distance.
 const distanceClasses = 10
 
-// draw shows how many are found by how far the masks have moved their records, in
-// classes of at least picture.Least targets; nothing where the targets' distances are
-// not at hand, as in a report that was read.
+// draw shows the share of targets found, by how far the masks have moved their records, in
+// classes of at least picture.Least targets. It draws nothing if the targets' distances are
+// not available, as in a report that was read from a file.
 func (v *linkageView) draw(l *linkage.Result) {
 	if len(l.Own) != len(l.Linked) {
 		return

@@ -8,20 +8,20 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 )
 
-// Attack is an attack alone, without a run around it: on a release that any tool made,
-// or on what a configuration would release.
+// Attack is an attack without a run: on a release that any tool made, or on what a
+// configuration would release.
 type Attack struct {
 	Result   *attack.Result
 	Name     string
 	Version  string // of the program
 	Finished time.Time
-	Foreign  bool           // the release was made elsewhere
-	Warnings []string       // what was left out of it
+	Foreign  bool           // the release was made by another tool
+	Warnings []string       // what the attack does not include
 	Pictures []picture.Pair // columns before and after, for the page
 }
 
-// Headline says that something was measured: an attack releases nothing and judges
-// nothing. Its sentence is the worst that was found.
+// Headline returns a headline with the verdict "measured": an attack releases nothing and judges
+// nothing. Its sentence is the worst finding.
 func (a *Attack) Headline() *headline.Headline {
 	s := subjectOf(a.Result)
 	if a.Foreign {
@@ -35,10 +35,10 @@ func (a *Attack) Headline() *headline.Headline {
 	return h
 }
 
-// HTML returns the attack as one page that asks for nothing elsewhere. It is
+// HTML returns the attack as one page that loads nothing from elsewhere. It is
 // confidential.
 func (a *Attack) HTML() ([]byte, error) {
-	path := "" // the attack is the whole of its JSON
+	path := "" // the attack is the root of its JSON
 	view := struct {
 		Name, Version  string
 		Warnings       []string

@@ -7,11 +7,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
-// Summary writes the attack for a person at a terminal: the verdict, and what the page
-// has of each part, each figure with what it means. Of long tables it has the head.
-// Lines have at most width columns (0: 100; no less than 60). With color it uses ANSI
-// bold, dim and colours and a few signs; without, its own words are ASCII. Errors of w
-// end up with whoever flushes it.
+// Summary writes the attack for a terminal: the verdict, and the figures of each part of the
+// page, each with its meaning. Of long tables it writes the first rows. Lines have at most width
+// columns (0: 100; no less than 60). With color it uses ANSI bold, dim and colours and a few
+// signs; without, its own words are ASCII. Errors of w are not returned; the caller finds them
+// when it flushes w.
 func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t := attackTable{summary{figure.NewTerminal(color, width), true}}
 	v, h := viewAttack(a.Result, ""), a.Headline()
@@ -51,15 +51,15 @@ func (t *attackTable) text(s string) {
 	}
 }
 
-// Columns of a row: what is measured, the figure, and what it means, which goes
-// below where there is no room beside it.
+// Columns of a row: the measure, the figure, and its meaning, which is written below if
+// there is no room beside it.
 const (
 	labelWidth = 30
 	valueWidth = 14
 	besideFrom = 92
 )
 
-// row writes one figure with what it means.
+// row writes one figure with its meaning.
 func (t *attackTable) row(label, value, meaning string) {
 	label, value, meaning = t.terminalText(label), t.terminalText(value), t.terminalText(meaning)
 	first := "  " + pad(t.short(label, labelWidth-3), labelWidth-2) + left(value, valueWidth)
@@ -101,7 +101,7 @@ func (t *attackTable) linkage(v *linkageView) {
 	t.Line("")
 }
 
-// mostEasiest is how many of the records that are easiest to find a terminal gets.
+// mostEasiest is the number of records that are easiest to find in the output for a terminal.
 const mostEasiest = 5
 
 func (t *attackTable) bayes(v *bayesView) {
@@ -129,7 +129,7 @@ func (t *attackTable) bayes(v *bayesView) {
 	t.Line("")
 }
 
-// mostSets is how many sets of keys that make records unique a terminal gets.
+// mostSets is the number of sets of keys that make records unique in the output for a terminal.
 const mostSets = 3
 
 func (t *attackTable) unique(v *uniqueView) {
@@ -146,7 +146,7 @@ func (t *attackTable) unique(v *uniqueView) {
 	}
 	for _, r := range v.Combinations[:min(len(v.Combinations), mostSets)] {
 		if r.Cells[1].Value == "0" {
-			break // and so of those behind it
+			break // the sets are sorted, so the following ones are no better
 		}
 		t.text(r.Name + ": " + r.Cells[1].Text + " unique (" + r.Cells[2].Text + ").")
 	}
@@ -192,10 +192,10 @@ func (t *attackTable) inversion(v *inversionView) {
 	t.Line("")
 }
 
-// mostColumns is of how many columns a terminal gets a row.
+// mostColumns is the greatest number of columns with a row in the output for a terminal.
 const mostColumns = 12
 
-// eachColumn writes the rows of the first columns, and how many more there are.
+// eachColumn writes the rows of the first columns, and the number of further ones.
 func eachColumn[R any](t *attackTable, rows []R, write func(R)) {
 	for _, r := range rows[:min(mostColumns, len(rows))] {
 		write(r)

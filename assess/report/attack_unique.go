@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 )
 
-// uniqueView is who stands out by categorical keys.
+// uniqueView shows which records stand out by categorical keys.
 type uniqueView struct {
 	Keys         string
 	Tiles        []labelled
@@ -22,9 +22,9 @@ type uniqueView struct {
 	Sizes        []uniqueRow
 	Contribution []uniqueRow
 	Combinations []uniqueRow
-	Left         int64 // combinations that the table leaves to the JSON report
+	Left         int64 // number of combinations that are in the JSON report only
 
-	of int // records
+	of int // number of records
 }
 
 type uniqueRow struct {
@@ -64,7 +64,7 @@ func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 	return v
 }
 
-// share is a number of records as a share of all.
+// share returns a number of records as a share of all records.
 func (v *uniqueView) share(n int) cell {
 	if v.of <= 0 {
 		return cell{Text: "–"}
@@ -72,7 +72,7 @@ func (v *uniqueView) share(n int) cell {
 	return cell{Text: share(float64(n) / float64(v.of))}
 }
 
-// special says which sets of keys make records special uniques.
+// special adds the sets of keys that make records special uniques.
 func (v *uniqueView) special(s *uniqueness.SUDA2, path string) {
 	if s == nil {
 		return
@@ -85,7 +85,7 @@ func (v *uniqueView) special(s *uniqueness.SUDA2, path string) {
 	}
 }
 
-// diversity has the sensitive columns one by one and together.
+// diversity adds the diversity of the sensitive columns, singly and together.
 func (v *uniqueView) diversity(u *uniqueness.Result, path string) {
 	row := func(at, name string, d uniqueness.Diversity) {
 		v.Diversity = append(v.Diversity, uniqueRow{name, []cell{whole(at+"/distinct_min", int64(d.DistinctMin)),
@@ -99,7 +99,7 @@ func (v *uniqueView) diversity(u *uniqueness.Result, path string) {
 	}
 }
 
-// combinations has the sets of keys that make most records unique, most first.
+// combinations adds the sets of keys that make most records unique, in descending order.
 func (v *uniqueView) combinations(list []uniqueness.Combination, path string) {
 	order := make([]int, len(list))
 	for i := range order {
@@ -114,8 +114,8 @@ func (v *uniqueView) combinations(list []uniqueness.Combination, path string) {
 	v.Left = int64(len(order) - len(v.Combinations))
 }
 
-// draw counts the records by their individual risk; nothing where the risks of the
-// records are not at hand, as in a report that was read.
+// draw draws the number of records by individual risk. It draws nothing if the risks of the
+// records are not available, as in a report that was read from a file.
 func (v *uniqueView) draw(risk []float64) {
 	if len(risk) == 0 {
 		return

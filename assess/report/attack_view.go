@@ -22,12 +22,12 @@ var attackTemplate string
 //go:embed attack.css
 var attackCSS string
 
-// attackPath is the place of the attack in the JSON of a report; in that of an attack
-// alone it is the root.
+// attackPath is the place of the attack in the JSON of a report; in the JSON of an attack
+// without a run it is the root.
 const attackPath = "/attack"
 
 // attackView is everything that the page shows of an attack. Parts that were not
-// asked for are nil.
+// requested are nil.
 type attackView struct {
 	Headline  string
 	Lines     []string
@@ -47,7 +47,7 @@ type attackView struct {
 
 type intervalView struct {
 	Rows    []uniqueRow
-	Compare string // how blind it is here
+	Compare string // a comparison with the linkage, if the intervals look safer than the release is
 }
 
 type inversionView struct {
@@ -84,7 +84,7 @@ type averagingRow struct {
 func amountCell(path string, v float64) cell { return shown(path, assess.Float(v), amount(v)) }
 func shareCell(path string, v float64) cell  { return shown(path, assess.Float(v), share(v)) }
 
-// riskCell is a probability, or another number without a natural scale.
+// riskCell returns the cell of a probability, or of another number without a natural scale.
 func riskCell(path string, v float64) cell {
 	return shown(path, assess.Float(v), pretty(v, riskDigits))
 }
@@ -133,7 +133,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	return v
 }
 
-// capital writes words with a capital at their head.
+// capital returns words with a capital first letter.
 func capital(s string) string {
 	first, size := utf8.DecodeRuneInString(s)
 	if first == utf8.RuneError {
@@ -228,7 +228,7 @@ func viewAveraging(a *attack.Result, path string) *averagingView {
 	return v
 }
 
-// averagingWords say what more releases would tell of a column.
+// averagingWords describes what further releases would disclose about a column.
 func averagingWords(c attack.AveragedColumn) string {
 	switch {
 	case c.Compared == 0:

@@ -18,7 +18,7 @@ var (
 	share  = figure.Share
 )
 
-// pool is the number of records among which the targets are sought.
+// pool returns the number of records among which the targets are sought.
 func pool(a *attack.Result) int64 {
 	if a.Sampled > 0 {
 		return int64(a.Sampled)
@@ -26,8 +26,8 @@ func pool(a *attack.Result) int64 {
 	return a.Records
 }
 
-// guessed is how many of its targets an intruder finds who picks a record for each
-// at random.
+// guessed returns the expected number of targets found by an intruder who picks a random record
+// for each.
 func guessed(a *attack.Result) float64 {
 	if pool(a) <= 0 {
 		return 0
@@ -35,7 +35,7 @@ func guessed(a *attack.Result) float64 {
 	return float64(a.Targets) / float64(pool(a))
 }
 
-// finding is how many of the targets one way of seeking finds.
+// finding is the number of targets that one attack finds.
 type finding struct {
 	number float64
 	of     int
@@ -72,7 +72,8 @@ func worstFinding(a *attack.Result) (worst finding, ok bool) {
 	return worst, ok
 }
 
-// undone are the values that known masks give away, and of which columns.
+// undone returns the number of values that can be computed back with known masks, and their
+// columns.
 func undone(r *inversion.Result) (values int64, columns []string) {
 	for _, c := range r.Columns {
 		if !c.Passed {
@@ -89,8 +90,8 @@ func undone(r *inversion.Result) (values int64, columns []string) {
 	return values, columns
 }
 
-// surestCategory says with which probability a released category implies the original one, for
-// the column where it is greatest; "" if there is none.
+// surestCategory describes the probability with which a released category implies the original
+// one, for the column where it is greatest; "" if there is none.
 func surestCategory(r *inversion.Result) string {
 	var most *inversion.CategoryResult
 	for i := range r.Categories {
@@ -140,7 +141,7 @@ func findings(a *attack.Result) []string {
 	if u := a.Uniqueness; u != nil {
 		most := fmt.Sprintf("; whoever stands out most is found with probability %s.", pretty(u.MaxIndividualRisk, riskDigits))
 		if a.Sampled > 0 {
-			most = " in the sample." // who stands out most need not be in it
+			most = " in the sample." // the record that stands out most need not be in it
 		}
 		switch {
 		case u.SampleUniques > 0:
@@ -179,7 +180,7 @@ func plural(n int64, one, many string) string {
 	return count(n) + " " + many
 }
 
-// isAre is a count with its verb.
+// isAre returns a count with its verb.
 func isAre(v float64) string {
 	if v == 1 {
 		return "1 is"
@@ -201,7 +202,7 @@ func theirs(n int64) string {
 	return "their"
 }
 
-// names lists a few names as a sentence does.
+// names lists a few names in the form of a sentence.
 func names(list []string) string {
 	const most = 6
 	if len(list) > most {

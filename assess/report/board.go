@@ -29,8 +29,8 @@ const (
 	boardName     = 46  // of a name
 )
 
-// board is one sheet for those who answer for a release: the verdict, what decided it,
-// what was done to the data, what remains, and room to sign.
+// board is one sheet for those who are responsible for a release: the verdict, the reasons for
+// it, the masks, the remaining risk, and room to sign.
 type board struct {
 	Release   string // for verify
 	Report    *Report
@@ -43,7 +43,7 @@ type board struct {
 	Rules     []boardRule
 	Masks     []string
 	Remains   []string
-	More      []string // what did not fit, in words
+	More      []string // descriptions of what did not fit
 	File      string
 	Signature []string // the roles that sign
 }
@@ -53,8 +53,8 @@ type boardRule struct {
 	Rule, Found string
 }
 
-// Board returns one page to be printed and signed. It is as confidential as the
-// report, whose head it is.
+// Board returns one page to be printed and signed, a summary of the report. It is as
+// confidential as the report.
 func (r *Report) Board() ([]byte, error) { return render(boardPage, "board", r.board()) }
 
 func (r *Report) board() *board {
@@ -89,8 +89,8 @@ func (b *board) more(left int, one, many string) {
 	}
 }
 
-// figures are the first of the headline's, in its order, so that each is at its place
-// in the JSON. Those behind are single rules, which the list of rules has too.
+// figures adds the first figures of the headline, in its order, so that each has its place in
+// the JSON. The following ones are single rules, which are also in the list of rules.
 func (b *board) figures(list []headline.Figure) {
 	for _, f := range list[:min(len(list), boardFigures)] {
 		f.Label, f.Unit, f.Note, f.Rule = cut(f.Label, boardName), cut(f.Unit, boardName/2), cut(f.Note, boardLine), cut(f.Rule, boardName)
@@ -98,7 +98,7 @@ func (b *board) figures(list []headline.Figure) {
 	}
 }
 
-// rules that do not hold come first.
+// rules adds the rules; those that do not hold come first.
 func (b *board) rules(r *Report) {
 	for _, passed := range []bool{false, true} {
 		for i, rule := range r.Gate.Rules {
@@ -111,7 +111,7 @@ func (b *board) rules(r *Report) {
 	}
 }
 
-// masks says what was done, a line a mask.
+// masks describes the masks, one line each.
 func (b *board) masks(r *Report) {
 	for i, m := range r.Masks {
 		if i == boardMasks {
@@ -132,8 +132,8 @@ func (b *board) masks(r *Report) {
 	}
 }
 
-// boardValue is a parameter's value, of lists and tables of categories how many entries they
-// have: the page is of figures.
+// boardValue returns a parameter's value; for lists and tables of categories only their number
+// of entries.
 func boardValue(p Member[any], text string) string {
 	switch v := p.Value.(type) {
 	case map[string]any:
@@ -150,8 +150,8 @@ func boardValue(p Member[any], text string) string {
 	return text
 }
 
-// remains is what is left of the risk, and what the figures take for granted: what
-// intruders find, warnings, assumptions. It returns how many remarks there are.
+// remains adds remarks on the remaining risk and on the conditions of the figures: what intruders
+// find, warnings, assumptions. It returns the number of remarks.
 func (b *board) remains(r *Report, h *headline.Headline) (all int) {
 	var remarks []string
 	if r.Stopped != nil {
@@ -181,7 +181,7 @@ func attackFindings(a *attack.Result) []string {
 	return findings(a)
 }
 
-// unmeasured are the figures that have no number.
+// unmeasured returns the labels of the figures without a number.
 func unmeasured(figures []headline.Figure) (labels []string) {
 	for _, f := range figures {
 		if f.Text == "–" && !slices.Contains(labels, f.Label) {
@@ -191,7 +191,7 @@ func unmeasured(figures []headline.Figure) (labels []string) {
 	return labels
 }
 
-// Left says what the sheet had no room for.
+// Left describes what the sheet had no room for.
 func (b *board) Left() string {
 	if len(b.More) == 0 {
 		return ""

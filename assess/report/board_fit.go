@@ -5,16 +5,16 @@ import (
 	"unicode"
 )
 
-// A sheet has room for so much, in points: a letter page less its margins, its
-// headings, the verdict and the table for signatures, and a tenth for words that are
-// wider than the average. A4 is higher.
+// The room on a sheet, in points: a letter page less its margins, its headings, the
+// verdict and the table for signatures, and less a tenth for words that are wider than
+// the average. A4 is higher.
 const (
 	boardRoom   = 450.0
 	boardHeight = 10.0 // of a line
 	boardPad    = 3.0  // of a row of the table
 )
 
-// Cells that fit a line of each part, as board.css parts the page.
+// The number of characters in a line of each part, as board.css divides the page.
 const (
 	figureLabel = 23
 	figureValue = 20
@@ -23,7 +23,7 @@ const (
 	halfLine    = 56
 )
 
-// lines is how many lines a text takes. Capitals are wider than the average letter.
+// lines returns the number of lines of a text. Capitals are wider than the average letter.
 func lines(text string, width int) float64 {
 	inked := float64(cells(text))
 	for _, c := range text {
@@ -37,7 +37,7 @@ func lines(text string, width int) float64 {
 	return math.Max(1, math.Ceil(inked/float64(width)))
 }
 
-// height is what the parts of the sheet take that depend on the report.
+// height returns the height of the parts of the sheet that depend on the report.
 func (b *board) height() float64 {
 	figures := 0.0
 	for _, f := range b.Figures {
@@ -54,14 +54,14 @@ func (b *board) height() float64 {
 	for _, r := range b.Rules {
 		rules = append(rules, "✗ "+r.Rule+"; found "+r.Found)
 	}
-	const facts = 9 // lines of what the sheet is about, beside the release's name
+	const facts = 9 // lines that identify the release, in addition to its name
 	name := lines(b.Name, boardName) - 1
 	return 18*name + figures + max(list(rules), list(b.Masks)) + max(list(b.Remains), facts*boardHeight+lines(b.File, halfLine)*boardHeight)
 }
 
-// fit leaves out what the sheet has no room for, what says least first: rules that
-// hold, which stand among the figures too, then masks, remarks and figures behind the
-// first ones. Rules that do not hold are the last to go.
+// fit leaves out what the sheet has no room for, the least important first: rules that
+// hold, which are among the figures too, then masks, remarks and the last figures. Rules
+// that do not hold are left out last.
 func (b *board) fit() {
 	for b.height() > boardRoom {
 		held := len(b.Rules) > 0 && b.Rules[len(b.Rules)-1].Passed
@@ -84,12 +84,12 @@ func (b *board) fit() {
 		case len(b.Rules) > 3:
 			b.Rules = b.Rules[:len(b.Rules)-1]
 		default:
-			return // every text is cut, so that this much fits
+			return // the rest fits, since every text is cut
 		}
 	}
 }
 
-// shorten cuts the figures' words to a line each; false where they are.
+// shorten cuts the figures' words to one line each; false if they are so short already.
 func (b *board) shorten() (shorter bool) {
 	for i := range b.Figures {
 		f := &b.Figures[i]

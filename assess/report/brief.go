@@ -15,9 +15,9 @@ import (
 // BriefSchemaName is the value of Brief.Schema.
 const BriefSchemaName = "sdlfilter.summary/1"
 
-// Brief is what a script wants to know of a run, on a line: the verdict, what
-// became of the records, each measured column's worst figure, and the files. It
-// holds no value of a respondent, and no more of a column than the report's head.
+// Brief is the summary of a run for scripts, one line of JSON: the verdict, the counts
+// of records, each measured column's worst figure, and the files. It contains no value
+// of a respondent, and no more about a column than the report's headline.
 type Brief struct {
 	Schema       string               `json:"schema"`
 	Name         string               `json:"name"`
@@ -33,8 +33,8 @@ type Brief struct {
 	Files        []string             `json:"files"` // that have their names now, the release first
 }
 
-// BriefRule says whether a rule of the gate holds. What was found stands in the
-// confidential report: from R of an extreme its value may follow.
+// BriefRule says whether a rule of the gate holds. The figure found is in the confidential
+// report only: the value of an extreme may follow from its R.
 type BriefRule struct {
 	Rule    string `json:"rule"` // in words
 	Column  string `json:"column,omitempty"`
@@ -42,18 +42,17 @@ type BriefRule struct {
 	Passed  bool   `json:"passed"`
 }
 
-// BriefColumn is the worst of a column, to two significant digits.
+// BriefColumn holds the worst figures of a column, to two significant digits.
 type BriefColumn struct {
 	Efficiency assess.Float `json:"efficiency"` // U/U₀
-	// RMSE is the least √(1/R): what is known best, in the column's unit, of which
-	// target, by what knowledge. What the mean tells is left out: it is the same for
-	// every release of the data.
+	// RMSE is the least √(1/R), in the column's unit, with its target and knowledge state.
+	// Knowledge of the mean is left out: its R is the same for every release of the data.
 	RMSE      assess.Float `json:"rmse"`
 	Target    string       `json:"target,omitempty"`
 	Knowledge string       `json:"knowledge,omitempty"`
 }
 
-// Brief makes the short form of a report, for a command that ends with the status.
+// Brief returns the short form of a report, for a command with the given exit status.
 func (r *Report) Brief(status int, files []string) Brief {
 	b := Brief{
 		Schema: BriefSchemaName, Name: r.Name, Verdict: "released", Status: status,

@@ -109,7 +109,7 @@ func (o Ordered[T]) Get(name string) (value T, ok bool) {
 	return value, false
 }
 
-// safe drops from an error of encoding/json what it quotes of the input.
+// safe removes quotations of the input from an error of encoding/json.
 func safe(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {

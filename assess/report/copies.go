@@ -23,7 +23,7 @@ type CopyColumn struct {
 	RealisedU assess.Float  `json:"realised_U" doc:"U of this copy alone"`
 }
 
-// CopyOf is what a report of one copy says of it among the others.
+// CopyOf returns the entry for a copy, from the report of that copy.
 func (r *Report) CopyOf(number int) Copy {
 	c := Copy{Number: number, Records: r.Records.Released, Passed: r.Gate.Passed, Withheld: r.Withheld, Columns: []CopyColumn{}}
 	for _, m := range r.Columns {
@@ -34,7 +34,7 @@ func (r *Report) CopyOf(number int) Copy {
 	return c
 }
 
-// copiesWords says that a release is several, for its users; "" where it is one.
+// copiesWords tells data users that a release consists of several copies; "" if there is only one.
 func (r *Release) copiesWords() string {
 	if r == nil || len(r.Copies) == 0 {
 		return ""

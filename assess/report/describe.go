@@ -5,9 +5,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// MaskOf describes a mask of the configuration that changed so many records. sd
-// gives the standard deviation of a column's original values, to which a
-// percentage refers, or NaN where it is not known.
+// MaskOf describes a mask of the configuration; records is the number of records that it
+// changed. sd returns the standard deviation of a column's original values, to which a
+// percentage refers; NaN if it is not known.
 func MaskOf(spec transform.Spec, records int64, sd func(column string) float64) Mask {
 	m := Mask{Mask: spec.Kind(), Name: spec.Name, Records: records, Columns: spec.Params.Masks()}
 	for _, p := range transform.ParametersOf(spec.Params) {

@@ -10,9 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
-// Headline is the verdict of the report with the figures that it rests on: whether
-// respondents are found, what is known of them, what the release is worth, and what
-// was lost. Every view of a report shows this one.
+// Headline returns the verdict of the report with its main figures: whether respondents
+// are found, how well their values are known, the utility of the release, and the lost
+// records. Every view of a report shows it.
 func (r *Report) Headline() *headline.Headline {
 	v := r.verdict()
 	h := &headline.Headline{Word: v.Word, Line: v.Line, Tone: v.Tone}
@@ -23,7 +23,7 @@ func (r *Report) Headline() *headline.Headline {
 	return h
 }
 
-// subject is what the attack says of the respondents.
+// subject returns the results of the attack about the respondents.
 func (r *Report) subject() headline.Subject {
 	s := subjectOf(r.Attack)
 	if r.Foreign != nil {
@@ -32,7 +32,7 @@ func (r *Report) subject() headline.Subject {
 	return s
 }
 
-// masksUnknown is why a foreign release is not inverted.
+// masksUnknown is the reason why a foreign release is not inverted.
 const masksUnknown = "which masks made the release is not known"
 
 func subjectOf(a *attack.Result) headline.Subject {
@@ -42,8 +42,8 @@ func subjectOf(a *attack.Result) headline.Subject {
 	return headline.Subject{Identity: a.Identity(), Population: a.Weighted}
 }
 
-// unshown are the rules without a figure: every rule of the gate appears in the headline, whatever
-// it is about.
+// unshown returns figures for the rules that have none yet: every rule of the gate appears in the
+// headline.
 func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []headline.Figure) {
 	about := map[string]bool{"max_risk": true, "min_rmse": true, "min_efficiency": true, minReleased: true}
 	for _, f := range shown {
@@ -62,8 +62,8 @@ func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []hea
 	return figures
 }
 
-// columnFigures are what is known best of the masked columns, the greatest bias and
-// the least precision: of several columns each time the worst.
+// columnFigures returns three figures of the masked columns: the least error with which a target
+// is known, the greatest bias and the least precision; each is that of the worst column.
 func (r *Report) columnFigures() (figures []headline.Figure) {
 	known, bias, precision := worstOf{by: " in its SDs"}, worstOf{by: " in its SDs"}, worstOf{}
 	for i := range r.Columns {
@@ -83,14 +83,14 @@ func (r *Report) columnFigures() (figures []headline.Figure) {
 	return figures
 }
 
-// worstOf keeps the worst figure of several columns: one beyond its rule, else the
-// most severe.
+// worstOf keeps the worst figure of several columns: one that breaks its rule, otherwise the
+// most severe one.
 type worstOf struct {
-	by       string // what columns of different units are compared by
+	by       string // the unit in which columns of different units are compared
 	columns  int
 	worst    headline.Figure
 	severity float64
-	doubtful string // a column of which the figure is not known well
+	doubtful string // a column whose figure is not known well
 }
 
 func (w *worstOf) see(f headline.Figure, severity float64) {
@@ -107,7 +107,7 @@ func (w *worstOf) see(f headline.Figure, severity float64) {
 	}
 }
 
-// figure is the worst one; where another column's is doubtful, it says so.
+// figure returns the worst figure; it mentions another column whose figure is doubtful.
 func (w *worstOf) figure() headline.Figure {
 	f := w.worst
 	if w.columns > 1 {
@@ -122,9 +122,9 @@ func (w *worstOf) figure() headline.Figure {
 	return f
 }
 
-// knownBest is what is known best of a column, by its error in SDs of the original;
-// what is beyond a limit of the gate goes first. What the mean tells is left out: it is
-// the same for every release of the data.
+// knownBest returns the figure of the target of a column that is known best, and its error in
+// SDs of the original. A risk beyond a limit of the gate goes first. Knowledge of the mean is
+// left out: its R is the same for every release of the data.
 func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	f := headline.Figure{Measure: "known", Column: c.Name, Label: "known best to", Value: assess.Float(math.NaN()), Text: "–"}
 	rules := r.rulesOn(c.Name, "max_risk", "min_rmse")
@@ -155,7 +155,7 @@ func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) 
 	return f, float64(c.Original.SD) / rmse
 }
 
-// severer says whether a risk is greater than another; what could not be computed is
+// severer reports whether risk k is greater than another; one that could not be computed is
 // greater than any.
 func severer(k, than *assess.Risk) bool {
 	switch {
@@ -167,14 +167,14 @@ func severer(k, than *assess.Risk) bool {
 	return k.RMSE < than.RMSE
 }
 
-// breaks says whether a risk is beyond a limit of the gate, as the gate judges it.
+// breaks reports whether a risk is beyond a limit of the gate, as the gate judges it.
 func (r *Report) breaks(c *assess.ColumnMeasures, k *assess.Risk) bool {
 	held, concerned := judged(r.Gate, c.Name, k.Target, k.Knowledge, float64(k.Upper()))
 	return concerned && !held
 }
 
-// concerning are the rules on the target and the knowledge of a risk, and behind them
-// those that do not hold for something else, so that none of these is passed over.
+// concerning returns the rules on the target and the knowledge of a risk, followed by the other
+// rules about risk that do not hold, so that none of these is left out.
 func concerning(rules []assess.RuleVerdict, k *assess.Risk) []assess.RuleVerdict {
 	var list, others []assess.RuleVerdict
 	for _, rule := range rules {
@@ -188,9 +188,9 @@ func concerning(rules []assess.RuleVerdict, k *assess.Risk) []assess.RuleVerdict
 	return append(list, others...)
 }
 
-// limitOfRisk is a limit of max_risk or min_rmse as an error in the column's unit, and
-// writes the figure, which shows the risk k (nil: none), beside it. Where the rule is
-// broken by what the gate judges, not by the figure itself, the figure says so.
+// limitOfRisk returns a limit of max_risk or min_rmse as an error in the column's unit, and
+// writes the figure, which shows the risk k (nil: none), with matching digits. If the rule is
+// broken by the bound that the gate judges, and not by the figure itself, the figure says so.
 func (r *Report) limitOfRisk(f *headline.Figure, rule assess.RuleVerdict, k *assess.Risk) string {
 	limit, found, bound := float64(rule.Limit), float64(rule.Found), figure.Writing(figure.Stated)
 	if rule.Measure == "max_risk" {
@@ -221,8 +221,8 @@ func (r *Report) rulesOn(column string, measures ...string) (list []assess.RuleV
 	return list
 }
 
-// biasOf is the expected shift of a column's mean, in per cent of it where that has
-// sense. No rule is about it.
+// biasOf returns the expected shift of a column's mean, in per cent of the mean if that is
+// meaningful. No rule is about it.
 func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	b, mean := float64(c.Utility.Bias), math.Abs(float64(c.Original.Mean))
 	f := headline.Figure{Measure: "bias", Column: c.Name, Label: "bias of the mean", Value: assess.Float(math.NaN()), Text: "–"}
@@ -239,8 +239,8 @@ func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	return f, math.Abs(b) / float64(c.Original.SD)
 }
 
-// precisionOf is the share of the unmasked data's precision that is left for the mean,
-// by which the gate judges.
+// precisionOf returns the share of the unmasked data's precision that is left for the mean,
+// which the gate judges.
 func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	e := c.Utility.EfficiencyGate
 	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e, Text: figure.LeftOf(float64(e)), Note: "of that of the unmasked data"}
@@ -262,9 +262,9 @@ func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64
 // minReleased is the measure of the rule that a release has records at all.
 const minReleased = "min_released"
 
-// lostFigure are the records that were read and did not leave. Losing any is amber; the
-// gate says from which share on it is red, where the configuration states none by the
-// limit that holds without.
+// lostFigure returns the figure of the records that were read and not released. It is amber if
+// there are any, and red if their share is beyond the gate's limit, which is the configured one
+// or the default.
 func (r *Report) lostFigure() headline.Figure {
 	n, of, what := r.Records.Quarantined, r.Records.Read, "could not be masked"
 	if r.Foreign != nil {

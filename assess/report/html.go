@@ -39,7 +39,7 @@ var (
 	publicPage = page("public", publicTemplate)
 )
 
-// page parses a page with the parts that pages share.
+// page parses a page with the parts that all pages have in common.
 func page(name, text string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"count":    count,
@@ -58,8 +58,8 @@ func page(name, text string) *template.Template {
 	return t
 }
 
-// cell is a number in a page: the text that people read, and the place and the
-// value in the JSON that it is from, for programs that compare the two.
+// cell is a number in a page: the text that is shown, and its place and value in the
+// JSON, for programs that compare the two.
 type cell struct {
 	Path  string // JSON pointer
 	Value string // as in the JSON
@@ -72,7 +72,7 @@ func number(path string, v assess.Float) cell {
 
 func shown(path string, v assess.Float, text string) cell { return cell{path, jsonNumber(v), text} }
 
-// jsonNumber is a number as the JSON has it, without quotes.
+// jsonNumber returns a number in its JSON form, without quotes.
 func jsonNumber(v assess.Float) string {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -81,7 +81,7 @@ func jsonNumber(v assess.Float) string {
 	return strings.Trim(string(raw), `"`)
 }
 
-// headlineView is a headline with its place in the JSON, "" in none.
+// headlineView is a headline with its place in the JSON; "" if it has none.
 type headlineView struct {
 	*headline.Headline
 	Path string
@@ -99,15 +99,15 @@ func below(path string, names ...string) string {
 	return path
 }
 
-// citation is what a page says of how to cite a release; Finished is "" where
-// there is none.
+// citation holds the data for citing a release; Finished is "" if there is nothing to
+// cite.
 type citation struct{ Name, Finished, Version string }
 
-// allWithheld reports whether no masked record has left. A stream that its gate has ended
-// withholds the last records alone.
+// allWithheld reports whether no masked record was released. A stream that its gate has stopped
+// withholds only the last records.
 func (r *Report) allWithheld() bool { return r.Withheld != "" && r.Stopped == nil }
 
-// HTML returns the report as one page that asks for nothing elsewhere. It is as
+// HTML returns the report as one page that loads nothing from elsewhere. It is as
 // confidential as the JSON.
 func (r *Report) HTML() ([]byte, error) {
 	v := r.verdict()
@@ -124,7 +124,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Masked   []columnView
 		Plain    []plainView
 		Matrices []matrixView
-		TooWide  int // columns of a correlation matrix that the page leaves to the JSON report
+		TooWide  int // number of columns of a correlation matrix that is in the JSON report only; else 0
 		Names    []string
 		Masks    []maskView
 		Sampled  *Sampling
@@ -144,7 +144,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
 	}
-	if !r.allWithheld() && r.Foreign == nil { // else there are no data to cite
+	if !r.allWithheld() && r.Foreign == nil { // otherwise there are no data to cite
 		view.Citation.Name, view.Citation.Finished = r.Name, r.Finished.UTC().Format("2 January 2006")
 	}
 	if r.Snapshot > 0 {
@@ -164,7 +164,7 @@ func (r *Report) HTML() ([]byte, error) {
 	return render(reportPage, "report", view)
 }
 
-// columnViews are the columns that masks change, and the others.
+// columnViews returns views of the columns that masks change, and of the others.
 func (r *Report) columnViews() (masked []columnView, plain []plainView) {
 	for i := range r.Columns {
 		c := &r.Columns[i]
@@ -177,7 +177,7 @@ func (r *Report) columnViews() (masked []columnView, plain []plainView) {
 	return masked, plain
 }
 
-// HTML returns the public report as one page that asks for nothing elsewhere.
+// HTML returns the public report as one page that loads nothing from elsewhere.
 func (p *Public) HTML() ([]byte, error) {
 	view := struct {
 		Release  string // for verify
@@ -239,7 +239,7 @@ type labelled struct {
 	Note string
 }
 
-// recordCells count the records that were read and what became of them.
+// recordCells returns the numbers of records read, released and not released.
 func (r *Report) recordCells() []labelled {
 	read, released := "records read", "released"
 	switch {
@@ -261,7 +261,7 @@ func (r *Report) recordCells() []labelled {
 	return append(list, labelled{Label: "in quarantine", cell: whole("/records/quarantined", r.Records.Quarantined)})
 }
 
-// took writes a duration for people: 0.84 s, 3 min 20 s.
+// took writes a duration in the usual form: 0.84 s, 3 min 20 s.
 func took(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -295,7 +295,7 @@ type matrixCell struct {
 // of columns is of no use and takes megabytes.
 const widestMatrix = 30
 
-// matrices are the correlations before, after and their difference; none where
+// matrices returns the correlations before and after masking, and their difference; none if
 // there are fewer than two columns.
 func matrices(c assess.Correlation) []matrixView {
 	n := len(c.Columns)
@@ -334,7 +334,7 @@ func fixed(v float64) string {
 	return strings.ReplaceAll(strconv.FormatFloat(v, 'f', 3, 64), "-", "−")
 }
 
-// signed is fixed with a plus sign, and 0 for what rounds to it.
+// signed is fixed with a plus sign, and 0 for numbers that are rounded to 0.
 func signed(v float64) string {
 	s := fixed(v)
 	switch {
@@ -346,7 +346,7 @@ func signed(v float64) string {
 	return s
 }
 
-// shade is the class of a cell by the size and sign of v against full.
+// shade returns the CSS class of a cell, by the sign of v and its size relative to full.
 func shade(v, full float64) string {
 	step := int(math.Round(4 * math.Min(1, math.Abs(v)/full)))
 	switch {

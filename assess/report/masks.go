@@ -2,7 +2,7 @@ package report
 
 import "github.com/sdlfilter/sdlfilter/assess"
 
-// Mask says what one mask of the pipeline did.
+// Mask describes one mask of the pipeline and how many records it changed.
 type Mask struct {
 	Mask       string                `json:"mask"`           // kind: noise, bias, …
 	Name       string                `json:"name,omitempty"` // as configured
@@ -12,7 +12,7 @@ type Mask struct {
 	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty" doc:"λ of each column, in the column's unit"`
 }
 
-// MarshalJSON writes columns as [] where there are none.
+// MarshalJSON writes columns as [] if there are none.
 func (m Mask) MarshalJSON() ([]byte, error) {
 	type plain Mask
 	m.Columns = full(m.Columns)

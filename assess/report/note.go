@@ -9,11 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Note tells the users of a release what its masks do to statistics, and how to
-// take that out again where the parameters are published. It follows from what
-// else is in the public report alone, so that it tells nothing more; but for one
-// thing: where a parameter that is not published would be needed beside one that
-// is, it says so, since users would else correct wrongly.
+// Note tells the users of a release how its masks change statistics, and how to
+// correct these if the parameters are published. It follows from the rest of the
+// public report alone, so that it discloses nothing more, with one exception: if a
+// parameter that is not published is needed in addition to one that is, it says so,
+// since users would otherwise correct wrongly.
 type Note struct {
 	General  []string            `json:"general"` // sentences
 	Columns  Ordered[ColumnNote] `json:"columns"` // every masked one
@@ -22,19 +22,19 @@ type Note struct {
 
 // What can be done about a column's masks.
 const (
-	CorrectionUnneeded    = "not needed"    // its own moments are the respondents'
-	CorrectionFormula     = "formula"       // all that is needed is published
-	CorrectionBounds      = "within bounds" // what the masks did depends on values that users do not have; limits are known
-	CorrectionLeast       = "lower bound"   // a truncation hides how far values went, groups what they spread; the variance was that at least
+	CorrectionUnneeded    = "not needed"    // the released moments are those of the respondents
+	CorrectionFormula     = "formula"       // all parameters needed are published
+	CorrectionBounds      = "within bounds" // the effect of the masks depends on values that users do not have; limits are known
+	CorrectionLeast       = "lower bound"   // a truncation or groups hide a part of the variance; a lower bound is known
 	CorrectionUnpublished = "not published"
 	CorrectionNone        = "none known"
 )
 
 // ColumnNote is the note on one masked column.
 type ColumnNote struct {
-	Carries    []string        `json:"carries"`    // what each mask did, in their order
+	Carries    []string        `json:"carries"`    // what each mask did, in the order of the masks
 	Correction string          `json:"correction"` // one of the words above
-	Phi2       assess.Float    `json:"phi2"`       // Var(y|x) = phi2·x² + noise; null where it is not published
+	Phi2       assess.Float    `json:"phi2"`       // Var(y|x) = phi2·x² + noise; null if it is not published
 	Noise      []NoiseNote     `json:"noise,omitempty"`
 	Corrected  *Corrected      `json:"corrected,omitempty"` // of this release
 	Statistics []StatisticNote `json:"statistics"`
@@ -54,14 +54,14 @@ type TierNote struct {
 	Factor assess.Float `json:"variance_factor"`
 }
 
-// Corrected are corrected figures of a release; least and greatest differ where
-// what the masks did depends on values that users do not have.
+// Corrected holds corrected figures of a release; least and greatest differ if the effect of
+// the masks depends on values that users do not have.
 type Corrected struct {
-	SD          Range  `json:"sd"`                    // greatest: infinite behind a truncation
-	Reliability *Range `json:"reliability,omitempty"` // ρ = Var(x)/Var(y); none behind a truncation
+	SD          Range  `json:"sd"`                    // greatest: infinite with a truncation
+	Reliability *Range `json:"reliability,omitempty"` // ρ = Var(x)/Var(y); nil with a truncation
 }
 
-// Range holds what is known of a number.
+// Range is an interval that contains a number.
 type Range struct {
 	Least    assess.Float `json:"least"`
 	Greatest assess.Float `json:"greatest"`
@@ -74,25 +74,25 @@ type StatisticNote struct {
 	Text      string `json:"text"`
 }
 
-// Program is an example that runs as it is.
+// Program is example code that runs without changes.
 type Program struct {
 	Language string `json:"language"`
-	Column   string `json:"column"` // whose numbers are in it
+	Column   string `json:"column"` // the column whose numbers are in it
 	Code     string `json:"code"`
 }
 
-// carried is what is published of a column's masks, in the terms of the
-// corrections.
-type carried struct {
+// publishedColumn describes a column's masks as far as they are published, in the terms
+// of package correct.
+type publishedColumn struct {
 	name, unit string
 	measured   bool // numeric
 	masks      []PublicMask
 	words      []string           // of each mask
 	actions    []transform.Action // likewise, as far as they are published; nil: not known
 	chain      correct.Chain      // the same in the terms of the corrections
-	known      correct.Known      // of mean and variance, where the column is measured
+	moments    correct.Known      // of the original mean and variance, if the column is measured
 
-	least, greatest correct.Masking // of what noise, bias and rounding after noise add
+	least, greatest correct.Masking // bounds of what noise, bias and rounding after noise add
 	noise           []NoiseNote
 	hidden          bool // something that adds variance is not published
 	added           bool // something adds variance
@@ -100,16 +100,16 @@ type carried struct {
 	smooth          bool    // a rounding of noised values
 	coarse          float64 // half the steps of all other roundings
 	truncated       bool
-	averaged        bool // values of groups stand in place of values
+	averaged        bool // values were replaced by those of groups
 	medians         bool // which may be medians
-	ends            bool // rank swapping put means in place of the ends, or may have
+	ends            bool // rank swapping replaced the ends by means, or may have
 	lower, upper    bool // a truncation may have a bound on that side
-	unknown         bool // a mask of which nothing is known, or a rounding without its step
+	unknown         bool // there is a mask of which nothing is known, or a rounding without its step
 	spreads         bool // a mask adds noise or bias, published or not
 	swaps           []exchange
 	synthetic       bool     // all values are drawn from a model
-	method          string   // how, of synthetic columns: parametric or cart; "" where it is not published
-	heldOut         float64  // share of the records that their models were not fitted to; NaN: one that is not published
+	method          string   // of synthetic columns: parametric or cart; "" if it is not published
+	heldOut         float64  // share of the records that their models were not fitted to; NaN: there is one, not published
 	linked          []string // columns whose noise is correlated with this one's
 }
 
@@ -117,31 +117,31 @@ type carried struct {
 type exchange struct {
 	keys, columns []string
 	ranks         bool // between similar ranks, each column by itself
-	shuffled      bool // all values of the columns, given to records by what follows from on
+	shuffled      bool // all values of the columns were given to records in an order that follows from on
 	on            []string
 }
 
-// note returns the note of a public report; masks are the report's, in the order of
-// p.Masks.
+// note returns the note of a public report; masks are those of the confidential report, in the
+// order of p.Masks.
 func (p *Public) note(masks []Mask) *Note {
 	if len(p.Masks) == 0 {
 		return nil
 	}
 	n := &Note{}
 	spread := false          // some mask adds or multiplies
-	linked := false          // of several columns together
-	shown := map[bool]bool{} // a program for clipped columns, for others
-	together := false        // one for copies
+	linked := false          // some mask adds correlated noise to several columns
+	shown := map[bool]bool{} // whether a program was added for clipped columns (true), for others (false)
+	together := false        // whether a program was added for copies
 	for _, name := range p.maskedColumns() {
 		column, measured := p.Columns.Get(name)
-		c := carried{name: name, unit: column.Unit, measured: measured}
+		c := publishedColumn{name: name, unit: column.Unit, measured: measured}
 		for i := range p.Masks {
 			if m := &p.Masks[i]; slices.Contains(m.Columns, name) {
 				c.add(p, m, &masks[i])
 			}
 		}
 		mean, sd := float64(column.Released.Mean), float64(column.Released.SD)
-		c.known = c.chain.Undo(mean, sd*sd)
+		c.moments = c.chain.Undo(mean, sd*sd)
 		c.reckon()
 		spread, linked = spread || c.spreads, linked || c.linked != nil
 		note := ColumnNote{Carries: c.words, Correction: c.correction(), Phi2: assess.Float(math.NaN()), Limits: c.limits()}
@@ -172,8 +172,8 @@ func (p *Public) note(masks []Mask) *Note {
 	return n
 }
 
-// maskedColumns are all columns that a mask names, the measured ones first and
-// in their order.
+// maskedColumns returns all columns that a mask names, the measured ones first and in their
+// order.
 func (p *Public) maskedColumns() []string {
 	var list []string
 	add := func(name string) {
@@ -194,7 +194,7 @@ func (p *Public) maskedColumns() []string {
 	return list
 }
 
-// publishedOf is what is published of a mask; its numbers are in a column's unit.
+// publishedOf returns what is published of a mask; its numbers are in a column's unit.
 func (p *Public) publishedOf(m *PublicMask, full *Mask, unit string) transform.Published {
 	return transform.Published{
 		Parameters: m.Parameters.Get,
@@ -208,8 +208,8 @@ func (p *Public) publishedOf(m *PublicMask, full *Mask, unit string) transform.P
 	}
 }
 
-// add takes up a mask on the column. What its kind does not say is not known.
-func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
+// add adds a mask on the column. What its kind does not declare is not known.
+func (c *publishedColumn) add(p *Public, m *PublicMask, full *Mask) {
 	published := p.publishedOf(m, full, c.unit)
 	words, action := m.Mask+": what it does to a value is not known here", transform.Action(nil)
 	if kind := transform.PublishingKind(m.Mask); kind != nil {
@@ -223,8 +223,8 @@ func (c *carried) add(p *Public, m *PublicMask, full *Mask) {
 	}
 }
 
-// stepOf says what an action is in the terms of the corrections, on columns that
-// one mask names.
+// stepOf returns an action in the terms of package correct, for columns that one mask
+// names.
 func stepOf(action transform.Action, columns []string) correct.Step {
 	switch a := action.(type) {
 	case transform.Multiplication:
@@ -248,7 +248,7 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 		if a.Bottom == 0 && a.Top == 0 {
 			return correct.Exchanged{} // each column by itself
 		}
-		return correct.Averaged{Mean: true} // the ends
+		return correct.Averaged{Mean: true} // the ends were averaged
 	case transform.Shuffling:
 		return correct.Exchanged{}
 	case transform.Exchange:
@@ -257,8 +257,8 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 	return correct.Unknown{}
 }
 
-// reckon puts the column's masks together.
-func (c *carried) reckon() {
+// reckon computes the combined effect of the column's masks.
+func (c *publishedColumn) reckon() {
 	for i, step := range c.chain {
 		switch s := step.(type) {
 		case correct.Multiplied:
@@ -317,10 +317,10 @@ func (c *carried) reckon() {
 	}
 }
 
-// corrected returns the corrected figures of a release, or nil where it has none,
-// the masks leave nothing of its variance, or too little is published.
-func (c *carried) corrected(sd float64) *Corrected {
-	v := c.known.Variance
+// corrected returns the corrected figures of a release; nil if it has none, the masks leave
+// nothing of its variance, or too little is published.
+func (c *publishedColumn) corrected(sd float64) *Corrected {
+	v := c.moments.Variance
 	if c.hidden || c.unknown || !c.added && !c.truncated && !c.grouped() && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
 		return nil
 	}
@@ -335,7 +335,7 @@ func (c *carried) corrected(sd float64) *Corrected {
 	return found
 }
 
-func (c *carried) correction() string {
+func (c *publishedColumn) correction() string {
 	switch {
 	case c.synthetic && len(c.chain) == 1:
 		return CorrectionFormula
@@ -343,7 +343,7 @@ func (c *carried) correction() string {
 		return CorrectionNone
 	case c.hidden:
 		return CorrectionUnpublished
-	case (c.truncated || c.grouped()) && c.known.Variance.Least > 0:
+	case (c.truncated || c.grouped()) && c.moments.Variance.Least > 0:
 		return CorrectionLeast
 	case c.truncated, c.grouped():
 		return CorrectionNone

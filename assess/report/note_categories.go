@@ -8,13 +8,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// categories says how to correct the counts of a column whose categories were recoded, or
-// drawn anew from a matrix; nil where the column's masks are others. Behind a matrix P the
-// expected counts are n·P, so that those of the original are estimated by the counts
+// categories returns notes on how to correct the counts of a column whose categories were
+// recoded, or drawn from a matrix; nil if the column has other masks. After a matrix P the
+// expected counts are n·P, so that the original counts are estimated by the released counts
 // times the inverse of P (Gouweleeuw et al. 1998, section 3).
-func (c *carried) categories() (list []StatisticNote, correction string) {
-	drawn, suppressed, known := c.categoryActions()
-	if !known {
+func (c *publishedColumn) categories() (list []StatisticNote, correction string) {
+	drawn, suppressed, ok := c.categoryActions()
+	if !ok {
 		return nil, ""
 	}
 	if suppressed {
@@ -46,12 +46,12 @@ func (c *carried) categories() (list []StatisticNote, correction string) {
 	return correctedBy(drawn)
 }
 
-// ties names what a column of categories has in common with others.
+// ties is the name of the statistic for associations of a column of categories with others.
 const ties = "ties to other columns"
 
-// categoryActions finds the drawing of categories, nil if there is none, and whether cells are
-// suppressed. known is false if the note has no words for these masks in this order.
-func (c *carried) categoryActions() (drawn *transform.Randomising, suppressed, known bool) {
+// categoryActions returns the action that draws categories, nil if there is none, and whether
+// cells are suppressed. ok is false if the note has no words for these masks in this order.
+func (c *publishedColumn) categoryActions() (drawn *transform.Randomising, suppressed, ok bool) {
 	for _, action := range c.actions {
 		switch a := action.(type) {
 		case transform.Recoding:
@@ -75,7 +75,7 @@ func (c *carried) categoryActions() (drawn *transform.Randomising, suppressed, k
 	return drawn, suppressed, true
 }
 
-// correctedBy is the note about categories that were drawn by a published matrix.
+// correctedBy returns the notes for categories that were drawn with a published matrix.
 func correctedBy(drawn *transform.Randomising) (list []StatisticNote, correction string) {
 	inverse, ok := inverseOf(drawn.Matrix)
 	if !ok {
@@ -97,7 +97,7 @@ func correctedBy(drawn *transform.Randomising) (list []StatisticNote, correction
 	}, CorrectionFormula
 }
 
-// inverseOf inverts a matrix, false where it has no inverse, or one that is all error.
+// inverseOf inverts a matrix; false if it has no inverse, or one dominated by rounding errors.
 func inverseOf(p [][]float64) ([][]float64, bool) {
 	k := len(p)
 	m := mat.NewDense(k, k, nil)

@@ -36,21 +36,21 @@ func TestNoteOfPRAM(t *testing.T) {
 	}
 	pram := transform.Randomising{Categories: []string{"a", "b", "c"}, Matrix: p}
 	for name, c := range map[string]struct {
-		of         carried
+		of         publishedColumn
 		correction string
 		want       string
 	}{
-		"pram":             {carried{actions: []transform.Action{pram}}, CorrectionFormula, "a: 1."},
-		"pram of numbers":  {carried{measured: true, actions: []transform.Action{pram}}, CorrectionFormula, "P⁻¹"},
-		"not published":    {carried{actions: []transform.Action{transform.Randomising{}}}, CorrectionUnpublished, "not published"},
-		"recode, then":     {carried{actions: []transform.Action{transform.Recoding{}, pram}}, CorrectionFormula, "P⁻¹"},
-		"recode":           {carried{actions: []transform.Action{transform.Recoding{}}}, CorrectionUnneeded, "cannot be told apart"},
-		"no way back":      {carried{actions: []transform.Action{transform.Randomising{Categories: []string{"a", "b"}, Matrix: [][]float64{{1, 0}, {1, 0}}}}}, CorrectionNone, "no inverse"},
-		"pram, then":       {carried{actions: []transform.Action{pram, transform.Recoding{}}}, "", ""},
-		"twice":            {carried{actions: []transform.Action{pram, pram}}, "", ""},
-		"with a swap":      {carried{actions: []transform.Action{pram, transform.Exchange{}}}, "", ""},
-		"with the unknown": {carried{actions: []transform.Action{nil, pram}}, "", ""},
-		"midpoints":        {carried{actions: []transform.Action{transform.Recoding{Midpoints: true}}}, "", ""},
+		"pram":             {publishedColumn{actions: []transform.Action{pram}}, CorrectionFormula, "a: 1."},
+		"pram of numbers":  {publishedColumn{measured: true, actions: []transform.Action{pram}}, CorrectionFormula, "P⁻¹"},
+		"not published":    {publishedColumn{actions: []transform.Action{transform.Randomising{}}}, CorrectionUnpublished, "not published"},
+		"recode, then":     {publishedColumn{actions: []transform.Action{transform.Recoding{}, pram}}, CorrectionFormula, "P⁻¹"},
+		"recode":           {publishedColumn{actions: []transform.Action{transform.Recoding{}}}, CorrectionUnneeded, "cannot be told apart"},
+		"no way back":      {publishedColumn{actions: []transform.Action{transform.Randomising{Categories: []string{"a", "b"}, Matrix: [][]float64{{1, 0}, {1, 0}}}}}, CorrectionNone, "no inverse"},
+		"pram, then":       {publishedColumn{actions: []transform.Action{pram, transform.Recoding{}}}, "", ""},
+		"twice":            {publishedColumn{actions: []transform.Action{pram, pram}}, "", ""},
+		"with a swap":      {publishedColumn{actions: []transform.Action{pram, transform.Exchange{}}}, "", ""},
+		"with the unknown": {publishedColumn{actions: []transform.Action{nil, pram}}, "", ""},
+		"midpoints":        {publishedColumn{actions: []transform.Action{transform.Recoding{Midpoints: true}}}, "", ""},
 	} {
 		list, correction := c.of.categories()
 		text := ""

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// The programs, with @WORDS@ where the published numbers go.
+// The programs; @WORDS@ in capitals are replaced by the published numbers.
 var (
 	//go:embed note.py
 	pythonProgram string
@@ -26,10 +26,10 @@ var (
 	rCopies string
 )
 
-// programs are the corrections of a column as code that runs as it is, on data
-// made up around the release's mean and corrected SD; none where the masks leave
-// nothing that a program could do.
-func (c *carried) programs(found *Corrected, released PublicMoments) []Program {
+// programs returns the corrections of a column as code that runs without changes, on data
+// made up with the release's mean and corrected SD; none if there is nothing that a program
+// could correct.
+func (c *publishedColumn) programs(found *Corrected, released PublicMoments) []Program {
 	if found == nil {
 		return nil
 	}
@@ -61,10 +61,10 @@ func (c *carried) programs(found *Corrected, released PublicMoments) []Program {
 	return []Program{{"Python", c.name, fill(pythonProgram, python)}, {"R", c.name, fill(rProgram, r)}}
 }
 
-// spread returns the greatest SD of what noise k and the masks after it add to a
-// value, for correct.MeanFactorRange. NaN where that is not symmetric with one
-// peak: where another noise has tiers, or bias follows.
-func (c *carried) spread(k int) float64 {
+// spread returns the greatest SD of the sum that noise k and the masks after it add to a
+// value, for correct.MeanFactorRange. It is NaN if that sum is not symmetric with one peak:
+// if another noise has tiers, or a bias follows.
+func (c *publishedColumn) spread(k int) float64 {
 	variance, seen := 0.0, -1
 	for i, step := range c.chain {
 		switch s := step.(type) {
@@ -93,10 +93,9 @@ func (c *carried) spread(k int) float64 {
 	return math.Sqrt(variance)
 }
 
-// normal returns the bounds of a column that is normal noise on x, moved to these
-// bounds, all of it published: what correct.ClippedNormal can fit. nil where it is
-// anything else.
-func (c *carried) normal() []float64 {
+// normal returns the bounds of a column whose masks are normal noise and a clip at these
+// bounds, all published, which correct.ClippedNormal can fit; nil for any other column.
+func (c *publishedColumn) normal() []float64 {
 	var bounds []float64
 	for i, step := range c.chain {
 		switch s := step.(type) {
@@ -118,9 +117,9 @@ func (c *carried) normal() []float64 {
 	return bounds
 }
 
-// copiesPrograms put estimates from copies together, on data made up around the release's
-// moments or on the copies.
-func (c *carried) copiesPrograms(copies int, released PublicMoments) []Program {
+// copiesPrograms returns programs that combine estimates from copies, on data made up with the
+// release's moments or on the copies.
+func (c *publishedColumn) copiesPrograms(copies int, released PublicMoments) []Program {
 	if mean, sd := float64(released.Mean), float64(released.SD); math.IsNaN(mean) || !(sd > 0) {
 		return nil
 	}
@@ -130,7 +129,7 @@ func (c *carried) copiesPrograms(copies int, released PublicMoments) []Program {
 	return []Program{{"Python", c.name, fill(pythonCopies)}, {"R", c.name, fill(rCopies)}}
 }
 
-func (c *carried) clippedPrograms(bounds []float64, released PublicMoments) []Program {
+func (c *publishedColumn) clippedPrograms(bounds []float64, released PublicMoments) []Program {
 	sd := math.Sqrt(max(float64(released.SD*released.SD)-c.least.Noise, 0))
 	infinite := strings.NewReplacer("+Inf", "math.inf", "-Inf", "-math.inf")
 	python := c.fill(pythonClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@", infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
@@ -139,15 +138,15 @@ func (c *carried) clippedPrograms(bounds []float64, released PublicMoments) []Pr
 	return []Program{{"Python", c.name, python}, {"R", c.name, r}}
 }
 
-// fill puts the published numbers into a program. The column's name stands in a
-// comment: what could end the comment is escaped.
-func (c *carried) fill(program string, released PublicMoments, sd float64, words ...string) string {
+// fill puts the published numbers into a program. The column's name is in a comment, so
+// characters that could end the comment are escaped.
+func (c *publishedColumn) fill(program string, released PublicMoments, sd float64, words ...string) string {
 	words = append([]string{"@NAME@", strconv.QuoteToGraphic(cut(c.name, 40)), "@MEAN@", literal(rounded(float64(released.Mean))), "@SD@", literal(rounded(sd))}, words...)
 	return strings.NewReplacer(words...).Replace(program)
 }
 
-// literal writes a number as Python and R both read it, without the last bits that
-// a square has of its own.
+// literal writes a number in a form that Python and R both read, without the digits that are
+// only rounding errors of a square.
 func literal(v float64) string { return strconv.FormatFloat(v, 'g', 12, 64) }
 
 // rounded keeps three digits: the programs' data are made up.

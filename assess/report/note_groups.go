@@ -2,17 +2,17 @@ package report
 
 import "strings"
 
-// What the note says of columns whose values were replaced by those of groups.
+// The note on columns whose values were replaced by those of groups.
 
 const groupTies = "Disturbed: columns of one mask are tied together more strongly than among respondents, others mostly more weakly, by an amount that depends on the data. No correction is known."
 
-// What rank swapping does, without the ends and with them.
+// The effect of rank swapping, without the ends and with them.
 const (
 	rankLimits = "Rank swapping keeps the column’s values as a whole, and brings each to a record whose own was of similar rank. Correlations and slopes with all other columns, and means by them, are weakened, the more the further ranks may be apart, by an amount that depends on the data: no correction is known."
 	endLimits  = " At the ends of the column, where it is published that there are such, or not published that there are none, the mean of a share of the records stands in place of their values: mean(y) is kept, extremes are not."
 )
 
-// shuffleLimits says what shuffling keeps and what it does not.
+// shuffleLimits describes what shuffling keeps and what it does not.
 func (e *exchange) shuffleLimits(name string) string {
 	among := ""
 	if with := others(e.columns, name); with != nil {
@@ -30,11 +30,11 @@ func (e *exchange) shuffleLimits(name string) string {
 		" Correlations and slopes with all other columns, and means by them, are what these columns alone explain: no correction is known. The record’s own value says nothing beyond that."
 }
 
-// grouped says whether values of groups, or means of the ends, stand in place of values.
-func (c *carried) grouped() bool { return c.averaged || c.ends }
+// grouped reports whether values were replaced by those of groups or by means of the ends.
+func (c *publishedColumn) grouped() bool { return c.averaged || c.ends }
 
-// groupLimits says what no formula corrects about groups.
-func (c *carried) groupLimits() string {
+// groupLimits describes the effects of groups that no formula corrects.
+func (c *publishedColumn) groupLimits() string {
 	s := "Microaggregation: what values spread within groups is not released."
 	if c.medians {
 		return s + " Groups show a median, or it is not published whether they do, so that not even the mean is kept."
@@ -43,8 +43,8 @@ func (c *carried) groupLimits() string {
 		" A record with values missing as few others miss them may have taken the values of a group that it is not in."
 }
 
-// groupNotes says how to correct each statistic of a numeric column with groups.
-func (c *carried) groupNotes(found *Corrected) []StatisticNote {
+// groupNotes describes how to correct each statistic of a numeric column with groups.
+func (c *publishedColumn) groupNotes(found *Corrected) []StatisticNote {
 	mean := StatisticNote{"mean", "mean(x) = mean(y)", "Needs no correction: each group keeps the sum of its values."}
 	switch {
 	case c.medians:

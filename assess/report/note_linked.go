@@ -2,10 +2,10 @@ package report
 
 import "strings"
 
-// linkedNotes are on what ties a column to others whose noise is correlated with its own as
-// their values are: that noise keeps correlations, and makes covariances greater. What
-// tiesNotes says after them is on columns that are masked apart.
-func (c *carried) linkedNotes() []StatisticNote {
+// linkedNotes returns notes on the associations of a column with others whose noise is correlated
+// with its own as their values are: that noise keeps correlations and increases covariances. The
+// notes of tiesNotes after them are on columns that are masked independently.
+func (c *publishedColumn) linkedNotes() []StatisticNote {
 	if c.linked == nil {
 		return nil
 	}

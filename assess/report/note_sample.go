@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// sampled says of a release that is a sample how its records were drawn, and what that
-// does to estimates and to what is said of risk.
+// sampled describes, for a release that is a sample, how its records were drawn, and what that
+// means for estimates and for the figures of risk.
 func (p *Public) sampled(masks []Mask) []string {
 	for i := range p.Masks {
 		m := &p.Masks[i]

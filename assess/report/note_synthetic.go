@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// What the note says of columns that are drawn from a model.
+// The note on columns that are drawn from a model.
 
-// syntheticLimits says what draws from regressions or trees do not have, or from a model that is not known.
+// syntheticLimits describes what draws from regressions, from trees, or from a model that is not known do
+// not preserve.
 func syntheticLimits(method string) string {
 	follow := "What holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
 	switch method {
@@ -21,9 +22,9 @@ func syntheticLimits(method string) string {
 	return "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. " + follow + " Least and greatest values, and quantiles far out, are the model’s, not the respondents’."
 }
 
-// syntheticNotes say how statistics of synthetic columns are computed: Reiter (2003), and of one
-// copy Raab, Nowok and Dibben (2016); see correct.Combine.
-func (c *carried) syntheticNotes() []StatisticNote {
+// syntheticNotes describes how statistics of synthetic columns are computed: Reiter (2003), and for
+// one copy Raab, Nowok and Dibben (2016); see correct.Combine.
+func (c *publishedColumn) syntheticNotes() []StatisticNote {
 	alone := "q ± 1.96·√(2u)"
 	switch c.method {
 	case "normal":
@@ -50,9 +51,9 @@ func (c *carried) syntheticNotes() []StatisticNote {
 // greatestHeldOut is the greatest share that a synthesis may set aside.
 const greatestHeldOut = 0.5
 
-// setAside is the share of the records that models were not fitted to, or where that is not published
-// the greatest that it may be.
-func (c *carried) setAside() float64 {
+// setAside returns the share of the records that models were not fitted to; if that is not published,
+// its greatest possible value.
+func (c *publishedColumn) setAside() float64 {
 	if math.IsNaN(c.heldOut) {
 		return greatestHeldOut
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// general says what holds for every column; spread: some mask adds or multiplies; linked:
+// general returns the sentences for all columns; spread: some mask adds or multiplies; linked:
 // the noise of some columns is correlated.
 func general(spread, linked bool) []string {
 	list := []string{
@@ -25,8 +25,8 @@ func general(spread, linked bool) []string {
 	return list
 }
 
-// limits says what no formula corrects.
-func (c *carried) limits() []string {
+// limits describes what no formula corrects.
+func (c *publishedColumn) limits() []string {
 	var list []string
 	if c.synthetic {
 		list = append(list, syntheticLimits(c.method))
@@ -87,8 +87,8 @@ func others(list []string, name string) []string {
 	return out
 }
 
-// statistics says how to correct each statistic of the column.
-func (c *carried) statistics(found *Corrected) []StatisticNote {
+// statistics describes how to correct each statistic of the column.
+func (c *publishedColumn) statistics(found *Corrected) []StatisticNote {
 	if c.synthetic && len(c.chain) == 1 {
 		return c.syntheticNotes()
 	}
@@ -121,7 +121,7 @@ func (c *carried) statistics(found *Corrected) []StatisticNote {
 	return append(append(list, c.linkedNotes()...), c.tiesNotes(found)...)
 }
 
-func (c *carried) meanNote() StatisticNote {
+func (c *publishedColumn) meanNote() StatisticNote {
 	about := ""
 	if c.coarse > 0 {
 		about = trimmed(c.coarse)
@@ -152,7 +152,7 @@ func after(sign, text string) string {
 	return sign + text
 }
 
-func (c *carried) varianceNote(found *Corrected) StatisticNote {
+func (c *publishedColumn) varianceNote(found *Corrected) StatisticNote {
 	if c.hidden && !c.truncated && c.coarse == 0 {
 		return StatisticNote{"variance", "", "Var(y) is larger than Var(x), by an amount that is not published. It cannot be corrected: say so beside it."}
 	}
@@ -183,7 +183,7 @@ func (c *carried) varianceNote(found *Corrected) StatisticNote {
 		case c.tiers:
 			n.Text = "N is the variance of the noise, which depends on values that are not released: between " + trimmed(c.least.Noise) + " and " + trimmed(c.greatest.Noise) +
 				". The program below, with this column’s numbers, narrows that down by how many released values lie near the bounds of the tiers."
-		case math.IsNaN(c.known.Variance.Greatest):
+		case math.IsNaN(c.moments.Variance.Greatest):
 			n.Text = "Var(y) is the variance of the released values, which is not listed here: they are few, or all the same."
 		case found == nil:
 			n.Text = "In this release the masks leave no variance to correct to."
@@ -192,8 +192,8 @@ func (c *carried) varianceNote(found *Corrected) StatisticNote {
 	return n
 }
 
-// tiesNotes are on what ties a column with noise, bias or rounding to others.
-func (c *carried) tiesNotes(found *Corrected) []StatisticNote {
+// tiesNotes returns notes on the associations of a column with noise, bias or rounding with others.
+func (c *publishedColumn) tiesNotes(found *Corrected) []StatisticNote {
 	const unswapped = " That is so for columns that moved along with it in every swap, or that partners share; for all others no correction is known, see below."
 	moved := ""
 	if c.swaps != nil {
@@ -227,9 +227,9 @@ func (c *carried) tiesNotes(found *Corrected) []StatisticNote {
 	}
 }
 
-// varianceFormula is correct.Masking.Variance with the published numbers: what
-// Var(x) is, or is at least.
-func (c *carried) varianceFormula() string {
+// varianceFormula writes correct.Masking.Variance with the published numbers: Var(x), or a lower
+// bound of it.
+func (c *publishedColumn) varianceFormula() string {
 	phi2, top := c.least.Phi2, "Var(y)"
 	if phi2 > 0 {
 		top += " − " + trimmed(phi2) + "·mean(y)²"

@@ -49,7 +49,7 @@ func inUnit(unit string) string {
 	return ", in " + unit
 }
 
-// cells are the ends of a range, or one number where they look alike.
+// cells returns the ends of a range, or one number if both are written alike.
 func (r Range) cells(path string) []cell {
 	least, greatest := number(path+"/least", r.Least), number(path+"/greatest", r.Greatest)
 	if least.Text == greatest.Text {
@@ -58,7 +58,7 @@ func (r Range) cells(path string) []cell {
 	return []cell{least, greatest}
 }
 
-// headings say in a few words what can be done about a column.
+// headings summarises what can be corrected in a column.
 var headings = map[string]string{
 	CorrectionUnneeded:    "its own figures need no correction",
 	CorrectionFormula:     "can be corrected by formula",

@@ -10,22 +10,22 @@ import (
 // mostPairs bounds the columns whose values a page draws.
 const mostPairs = 12
 
-// pictureWidth is that of a picture, which a phone shows as it is.
+// pictureWidth is the width of a picture, which fits on a phone.
 const pictureWidth = 380
 
 // pairView is a column before and after.
 type pairView struct {
 	Column, Unit string
 	Density      template.HTML
-	Left         string // pairs that are not drawn
+	Left         string // the number of pairs that are not drawn, in words
 	Distribution template.HTML
 	Shares       []binRow // of the distribution, as a table
-	Names        []string // of the columns that are not drawn; on the last view alone
+	Names        []string // of the columns that are not drawn; in the last view only
 }
 
 func pairViews(pairs []picture.Pair) (views []pairView) {
 	for _, p := range pairs[:min(len(pairs), mostPairs)] {
-		// The SVG is figure's own writing with every string escaped.
+		// The SVG is written by package figure, which escapes every string.
 		v := pairView{Column: p.Column, Unit: p.Unit, Density: template.HTML(figure.DensitySVG(p, pictureWidth)), Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
 		if d := p.Density; d != nil && d.Left > 0 {
 			v.Left = plural(int64(d.Left), "pair", "pairs") + " in cells of few or at the ends " + isOrAre(int64(d.Left)) + " not drawn."
@@ -52,7 +52,7 @@ func isOrAre(n int64) string {
 // mostShares bounds the rows of a distribution's table.
 const mostShares = 20
 
-// shares are about mostShares points of a distribution, evenly over its records.
+// shares returns about mostShares points of a distribution, evenly spaced over its records.
 func shares(d *picture.Distribution) (rows []binRow) {
 	if d == nil {
 		return nil

@@ -19,9 +19,9 @@ const PublicSchemaName = "sdlfilter.report.public/1"
 // Public is the part of a report that may go to the users of the data. It holds
 // aggregates only: no value of a respondent, so no minimum or maximum, no target,
 // no distribution; no moment of the original data; no parameter of a mask that
-// the steward did not name, and nothing from which one follows: not how many
-// records a mask changed (a swap's rate), not the configuration's hash (which
-// confirms guesses), not an efficiency that gives an unpublished λ away.
+// the steward did not name, and nothing from which one follows: not the number of
+// records that a mask changed (a swap's rate), not the configuration's hash (which
+// confirms guesses), not an efficiency that discloses an unpublished λ.
 type Public struct {
 	Schema    string                `json:"schema"`
 	Name      string                `json:"name"`
@@ -31,14 +31,14 @@ type Public struct {
 	Records   Records               `json:"records"`
 	Columns   Ordered[PublicColumn] `json:"columns"`
 	Masks     []PublicMask          `json:"masks"`
-	Published []string              `json:"published"` // what the steward let out: parameters by name
+	Published []string              `json:"published"` // names of the parameters that the steward publishes
 	Gate      PublicGate            `json:"gate"`
 	// Measured says that the release was made elsewhere, and that no gate judged it.
 	Measured bool `json:"measured,omitempty"`
 	// Verdict is the Headline at the time when the report is written; no other code sets it.
 	Verdict *headline.Headline `json:"verdict"`
-	Release *Release           `json:"release,omitempty"` // which file this is about
-	Note    *Note              `json:"note,omitempty"`    // for data users; none where nothing was masked
+	Release *Release           `json:"release,omitempty"` // the file that the report is about
+	Note    *Note              `json:"note,omitempty"`    // for data users; nil if nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -49,8 +49,8 @@ type PublicColumn struct {
 	Utility  *PublicUtility `json:"utility,omitempty"`
 }
 
-// PublicMoments are moments of released values. SD has divisor n−1. There is neither mean nor SD
-// of a column of codes, of fewer than leastForMoments values, and of values that are all the same.
+// PublicMoments are moments of released values. SD has divisor n−1. Mean and SD are missing for a
+// column of codes, for fewer than leastForMoments values, and for values that are all the same.
 type PublicMoments struct {
 	N     int64        `json:"n"`
 	Nulls int64        `json:"nulls"`
@@ -78,18 +78,18 @@ type PublicGate struct {
 	Demanded bool `json:"demanded"`
 }
 
-// leastForMoments is the number of values from which a mean and an SD are public: the least number
-// of units behind a figure by the usual rule of output checking. Of one value the mean is the value,
-// and two follow from their mean and SD.
+// leastForMoments is the least number of values for which a mean and an SD are public: the usual
+// rule of output checking for the units behind a figure. The mean of one value is the value, and
+// two values follow from their mean and SD.
 const leastForMoments = 10
 
-// tellsOfOne reports whether the moments would give away a single value.
+// tellsOfOne reports whether the moments could disclose a single value.
 func tellsOfOne(m assess.Moments) bool { return m.N < leastForMoments || m.SD == 0 }
 
-// Public returns the public twin with the parameters that publish names, by
-// their names in the configuration: sd, phi, rate, …. "efficiency" lets out
-// every masked column's efficiency; without it a column shows its efficiency
-// only where publish already names all that would follow from it.
+// Public returns the public report with the parameters listed in publish, by their
+// names in the configuration: sd, phi, rate, …. With "efficiency", every masked
+// column's efficiency is published; without it, a column shows its efficiency only
+// if publish already has all parameters that would follow from it.
 func (r *Report) Public(publish []string) *Public {
 	p := &Public{
 		Schema: PublicSchemaName, Name: r.Name, Version: r.Version,
@@ -120,8 +120,8 @@ func (r *Report) Public(publish []string) *Public {
 				continue
 			}
 			if parameter.Name == "sd" && len(m.NoiseSD) > 0 {
-				// λ in the column's unit is what users correct with. Beside it the
-				// percentage would give the original SD, exactly.
+				// Users correct with λ in the column's unit. Together with it, the
+				// percentage would disclose the original SD exactly.
 				mask.NoiseSD = slices.Clone(m.NoiseSD)
 				continue
 			}
@@ -134,10 +134,10 @@ func (r *Report) Public(publish []string) *Public {
 	return p
 }
 
-// efficiencyFollows says whether a column's efficiency tells nothing that
-// publish does not already name. With the released SD it gives the variance that
-// masks added: λ² of noise and φ² of bias. Of a mask that does not say what follows
-// from it, nothing may follow.
+// efficiencyFollows reports whether a column's efficiency discloses nothing that publish does
+// not already list. Together with the released SD it gives the variance that masks added: λ² of
+// noise and φ² of bias. It is false for a mask that does not declare what follows from the
+// efficiency.
 func (r *Report) efficiencyFollows(column string, publish []string) bool {
 	named := func(name string) bool { return slices.Contains(publish, name) }
 	if named("efficiency") {

@@ -6,16 +6,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
-// Headline is the verdict that data users may read. Of the figures of the confidential
-// one only the records that were lost are there: their number is public already, since
-// the release itself and the source's documentation tell it. All others stay with the
-// steward. The share that is linked and what is computed back tell an intruder which
-// attack pays. The smallest k and the greatest individual risk tell that somebody
-// stands out, and so that a search is worth it. What is known to ± is the noise's λ,
-// bias in per cent is the original mean to whoever has the released one, and the
-// precision of the mean gives λ too: it is among the columns' figures where publish
-// already names all that would follow from it. The limits of the rules are not told
-// either: a limit that holds bounds the figure.
+// Headline returns the verdict for data users. Of the confidential figures it has only the
+// number of lost records, which is public already, since it follows from the release and the
+// source's documentation. All others stay with the steward. The share of linked records and of
+// values computed back would tell an intruder which attack succeeds. The smallest k and the
+// greatest individual risk show that somebody stands out, so that a search is worthwhile. The
+// error with which a value is known is the noise's λ. Bias in per cent discloses the original
+// mean to everybody who has the released one. The precision of the mean discloses λ too; it is
+// among the columns' figures if publish already has all parameters that follow from it. The
+// limits of the rules are left out too: a limit that holds bounds the figure.
 func (p *Public) Headline() *headline.Headline {
 	h := &headline.Headline{Figures: []headline.Figure{}}
 	if !p.Measured {
@@ -42,8 +41,8 @@ func (p *Public) Headline() *headline.Headline {
 	return h
 }
 
-// recordCells count the records; of a release that was made elsewhere none was put
-// into quarantine by anybody here.
+// recordCells returns the numbers of records. For a release that was made elsewhere there is no
+// number of records in quarantine.
 func (p *Public) recordCells() []labelled {
 	r := &Report{Records: p.Records}
 	if p.Measured {

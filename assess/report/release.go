@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-// Release says which files a report is about, by their content, so that a report
-// beside another release can be told: a run that is killed between two renames
-// leaves such a pair behind. Of a release that was withheld it is what nobody may
-// find under the path.
+// Release identifies the files that a report is about by their content, so that a report
+// next to a different release is recognised: a run that is killed between two renames
+// leaves such a pair. If the release was withheld, these are the files that must not be
+// found under the path.
 type Release struct {
 	Path   string        `json:"path,omitempty"`   // from the report's folder; empty: standard output, a device or a pipe
 	Folder bool          `json:"folder,omitempty"` // the release is a folder of files
@@ -54,8 +54,8 @@ func (r *Release) public() *Release {
 	return p
 }
 
-// ReleaseOfCopies is what is said of several releases of one run, by their number from 1.
-// path has {copy} where it goes.
+// ReleaseOfCopies returns the Release for several copies of one run, by their number from 1. path
+// has {copy} in place of the number.
 func ReleaseOfCopies(path string, copies []Release) *Release {
 	r := &Release{Path: path, Copies: copies}
 	h := sha256.New()
@@ -67,17 +67,17 @@ func ReleaseOfCopies(path string, copies []Release) *Release {
 	return r
 }
 
-// Identified is what a report says of its release, whether it is a public or a
-// confidential one, and written as JSON or as a page.
+// Identified is the release that a report names, whether the report is public or
+// confidential, JSON or a page.
 type Identified struct {
 	Release  *Release // nil: the report names none
-	Withheld bool     // and nothing was published
+	Withheld bool     // nothing was published
 }
 
-// releaseMark is where a page's note of its release begins.
+// releaseMark is the text before the release in a page.
 const releaseMark = `<body data-release="`
 
-// ReadRelease finds what a report in any of its forms says of its release.
+// ReadRelease finds the release that a report names, in any form of the report.
 func ReadRelease(text []byte) (Identified, error) {
 	if _, after, isPage := bytes.Cut(text, []byte(releaseMark)); isPage {
 		content, _, whole := bytes.Cut(after, []byte(`"`))
@@ -108,14 +108,14 @@ func ReadRelease(text []byte) (Identified, error) {
 	return Identified{head.Release, head.Withheld != ""}, nil
 }
 
-// attribute is what a page says of its release to programs; "" where there is none.
+// attribute returns the release in the form that pages have for programs; "" if there is none.
 func (id Identified) attribute() string {
 	if id.Release == nil {
 		return ""
 	}
 	text, err := json.Marshal(id)
 	if err != nil {
-		return "" // no Release fails to be written
+		return "" // cannot happen: every Release can be written as JSON
 	}
 	return string(text)
 }

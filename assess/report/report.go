@@ -17,9 +17,8 @@ import (
 // SchemaName is the value of a report's "schema" member.
 const SchemaName = "sdlfilter.report/1"
 
-// Report is the account of one run, or of a stream so far. It is confidential:
-// it holds extremes and moments of the original data. Public makes what may be
-// handed on.
+// Report describes one run, or a stream so far. It is confidential: it contains extremes
+// and moments of the original data. Public returns the report that may be handed on.
 type Report struct {
 	Schema       string             `json:"schema" doc:"identifies the kind of this object and the version of its format"`
 	Name         string             `json:"name" doc:"name of the pipeline"`
@@ -39,15 +38,15 @@ type Report struct {
 	Sampled      *Sampling          `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
 	Warnings     []string           `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
 	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
-	Loosened     []Loosened         `json:"loosened,omitempty"`                                                          // settings that let more out than the configuration file does
-	Stopped      *Stopped           `json:"stopped,omitempty"`                                                           // of a stream that its gate has ended: what left and what did not
+	Loosened     []Loosened         `json:"loosened,omitempty"`                                                          // settings that disclose more than the configuration file does
+	Stopped      *Stopped           `json:"stopped,omitempty"`                                                           // of a stream that its gate has stopped: what was released and what was not
 	Release      *Release           `json:"release,omitempty"`                                                           // the files that this is about
 
-	// Copies are there where a run has made several releases, each with draws of its own;
-	// all else is of the first, or of the first that was refused.
+	// Copies has an entry for each copy if a run has made several releases, each with draws of
+	// its own; everything else is about the first, or the first that was refused.
 	Copies []Copy `json:"copies,omitempty" doc:"each release of a run that makes several releases of the same data. Columns, records and the intruder's results are those of the first release, or of the first one that the gate refuses; R is the risk from a snooper who has all releases"`
 
-	// Foreign is there where the release was made elsewhere: it was measured, not made.
+	// Foreign is set if the release was made by another tool and only measured here.
 	Foreign *Foreign `json:"foreign,omitempty" doc:"present if the release was made by other software: it was measured, but no gate judged it"`
 
 	// Verdict is the Headline at the time when the report is written; no other code sets it.
@@ -56,15 +55,15 @@ type Report struct {
 	// IdentifiedByPlace counts the records whose identity columns were all null or empty.
 	IdentifiedByPlace int64 `json:"identified_by_place,omitempty" doc:"number of records whose identity columns were all null or empty and that were therefore identified by their place"`
 
-	// Alternatives are maps on data of its columns, whose strategies the page draws
-	// as curves behind the release's points. They are no part of the JSON.
+	// Alternatives are maps on data for its columns, whose strategies the page draws
+	// as curves behind the release's points. They are not part of the JSON.
 	Alternatives []*rumap.Map `json:"-"`
 
 	// Codes are columns whose numbers are names of categories, such as that of a region:
-	// the public report has no mean and no SD of them. They are no part of the JSON.
+	// the public report has no mean and no SD of them. They are not part of the JSON.
 	Codes []string `json:"-"`
 
-	// Pictures are columns before and after, which the page draws. They are no part of
+	// Pictures are columns before and after, which the page draws. They are not part of
 	// the JSON.
 	Pictures []picture.Pair `json:"-"`
 }
@@ -75,28 +74,28 @@ type Records struct {
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
 	LeftOut     int64 `json:"left_out,omitempty" doc:"number of records that the sample mask did not draw; absent if there is no sample mask"`
-	// MaxQuarantined is nil where losses are not judged: of streams, snapshots and releases
-	// made elsewhere.
+	// MaxQuarantined is nil if losses are not judged: for streams, snapshots and releases made
+	// by another tool.
 	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"greatest share of records in quarantine, configured or by default: with a greater share the release is withheld; absent if losses are not judged"`
-	// Reasons counts the records in quarantine by "column: reason", or by the reason
-	// alone where a whole record was malformed.
+	// Reasons counts the records in quarantine by "column: reason", or by the reason alone if
+	// a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
 	Held    int64            `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
 }
 
-// Foreign is what is known of a release that any tool made.
+// Foreign describes a release that was made by another tool.
 type Foreign struct {
 	Unmatched int64 `json:"unmatched" doc:"number of original records without a released record"`
 }
 
-// Stopped says what a stream that its gate has ended let out. What was committed
-// before cannot be taken back.
+// Stopped counts what a stream that its gate has stopped had released before. What was
+// committed cannot be taken back.
 type Stopped struct {
-	Left    int64 `json:"left"`     // records that had been released before, by this run and those that it went on from; they stay released
+	Left    int64 `json:"left"`     // records that had been released before, by this run and the runs that it continues; they stay released
 	NotLeft int64 `json:"not_left"` // masked records of the open transaction, which was aborted
 }
 
-// Words is what left and what did not, in one sentence.
+// Words describes what was released and what was not, in one sentence.
 func (s *Stopped) Words() string {
 	left := count(s.Left) + " records had been released before and stay released"
 	switch s.Left {
@@ -111,12 +110,12 @@ func (s *Stopped) Words() string {
 	return left + "; " + count(s.NotLeft) + " records of the open transaction were not released"
 }
 
-// Loosened is a setting of the environment or the command line that let more out
-// than the configuration file does, or may have.
+// Loosened is a setting of the environment or the command line that disclosed more than
+// the configuration file does, or may have.
 type Loosened struct {
 	Path   string `json:"path"`           // of the field
 	Origin string `json:"origin"`         // the variable or flag
-	From   string `json:"from,omitempty"` // as the file has it; empty where it says nothing
+	From   string `json:"from,omitempty"` // the value in the file; empty if it has none
 	To     string `json:"to"`
 }
 
@@ -133,17 +132,17 @@ type Window struct {
 // Their JSON form is an object by name that keeps this order.
 type Columns []assess.ColumnMeasures
 
-// Sampling says what of a report is exact and what rests on a sample.
+// Sampling describes which figures of a report are exact and which are computed from a sample.
 type Sampling struct {
 	Pairs      int64    `json:"pairs" doc:"number of assessed pairs (original, released)"`
 	Sample     int      `json:"sample" doc:"number of pairs in the keyed sample"`
 	Replicates int      `json:"replicates" doc:"number of replicates, M"` // M; 0: R and U of the release alone
-	Exact      []string `json:"exact"`                                    // sentences for people
+	Exact      []string `json:"exact"`                                    // sentences on what is exact
 	FromSample []string `json:"from_sample"`
 }
 
-// SetMeasures puts the result of an assessment into the report, with the note on
-// what is exact and what is sampled.
+// SetMeasures puts the result of an assessment into the report, and describes what is exact and
+// what is sampled.
 func (r *Report) SetMeasures(m *assess.Measures) {
 	r.Columns = Columns(m.Columns)
 	r.Correlation = m.Correlation
@@ -173,8 +172,8 @@ func (r *Report) SetMeasures(m *assess.Measures) {
 	r.Sampled = &s
 }
 
-// MarshalJSON writes the members in the order of the contract, lists that are
-// empty as [] and times in UTC.
+// MarshalJSON writes the members in the documented order, empty lists as [] and times in
+// UTC.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
 	p := plain(r)
@@ -212,7 +211,7 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// full makes a nil list an empty one.
+// full returns an empty list for a nil one.
 func full(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -264,6 +263,6 @@ func Parse(text []byte) (*Report, error) {
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, fmt.Errorf("report: %w", safe(err))
 	}
-	r.Verdict = nil // Headline says it anew
+	r.Verdict = nil // Headline computes it again
 	return r, nil
 }

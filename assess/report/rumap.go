@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
 
-// MapOf draws together the points of a column's measures and the thresholds of
-// the gate's rules on that column.
+// MapOf returns the R-U map with the points of a column's measures and the thresholds of the
+// gate's rules on that column.
 func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) figure.RUMap {
 	m := figure.RUMap{Column: c.Name, Unit: c.Unit}
 	for _, k := range c.Risk {
@@ -45,9 +45,9 @@ func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) figure.RUMap {
 	return m
 }
 
-// judged says whether a rule of the gate concerns the risk of a target under a
-// knowledge state, and whether this very risk is within all of their limits: of a
-// rule for every target, some may hold and others not.
+// judged reports whether a rule of the gate concerns the risk of a target under a
+// knowledge state, and whether this risk is within the limits of all such rules: a rule for
+// every target may hold for some targets and not for others.
 func judged(gate assess.Verdict, column, target, knowledge string, risk float64) (held, concerned bool) {
 	held = true
 	for _, rule := range gate.Rules {
@@ -67,9 +67,9 @@ func judged(gate assess.Verdict, column, target, knowledge string, risk float64)
 	return held, concerned
 }
 
-// additiveNoise is the curve of plain additive noise against a snooper who knows
+// additiveNoise returns the curve of simple additive noise against a snooper who knows
 // the index: R = 1/λ² (eq. 4) and U/U₀ = S²/(S² + λ²), so R = 1/{S²(U₀/U − 1)}
-// with S² = n/U₀. It shows where a release stands against the simplest mask.
+// with S² = n/U₀. It compares a release with the simplest mask.
 func additiveNoise(c *assess.ColumnMeasures) (figure.RUCurve, bool) {
 	variance := float64(c.Original.N) / float64(c.Utility.U0)
 	if !(variance > 0) || math.IsInf(variance, 0) {

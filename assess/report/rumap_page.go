@@ -32,7 +32,7 @@ type mapView struct {
 	Unjudged   []string
 	Binding    []string
 	HeldBack   string
-	Unlimited  string // a caution about rules that limit no risk
+	Unlimited  string // a warning if the rules limit no risk
 	Rules      []mapRule
 	Tiles      []labelled
 	Wide, Slim template.HTML
@@ -53,11 +53,11 @@ type mapRule struct {
 type mapStrategy struct {
 	ID, Name string
 	Axes     []string
-	Beside   []string // figures beside R and U
+	Beside   []string // figures other than R and U
 	Relative bool     // some axis is in per cent of the standard deviation
 	Rows     []mapRow
 	Risks    []mapRisk
-	Left     int64 // rows that Risks leaves out
+	Left     int64 // number of rows that Risks leaves out
 }
 
 type mapRow struct {
@@ -77,8 +77,8 @@ type mapRisk struct {
 	R, SE, Known     cell
 }
 
-// mapGroups is the table of groups: each at the recommended point, or, where
-// nothing is recommended, the worst one of each point.
+// mapGroups is the table of groups: each group at the recommended point, or, if nothing is
+// recommended, the worst group of each point.
 type mapGroups struct {
 	By, Line, Setting string
 	PerPoint          bool
@@ -92,14 +92,14 @@ type mapGroup struct {
 	Worst               bool
 }
 
-// WriteMapHTML writes map.html: an R-U map on data as one page that asks for
-// nothing elsewhere. It is as confidential as map.json.
+// WriteMapHTML writes map.html: an R-U map on data as one page that loads nothing from
+// elsewhere. It is as confidential as map.json.
 func WriteMapHTML(w io.Writer, m *rumap.Map) error {
 	text, err := render(mapPage, "map", viewMap(m))
 	if err != nil {
 		return err
 	}
-	// Control characters of a column's or a group's name have no place in a page.
+	// Control characters in a column's or a group's name are not allowed in a page.
 	text = bytes.Map(func(c rune) rune {
 		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
 			return '?'
@@ -160,7 +160,7 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 		v.Tone, v.Word, v.Line = "bad", "No recommendation", m.Reason
 		v.Unjudged = m.Unjudged
 		if len(m.Unjudged) > 0 && slices.ContainsFunc(m.Points, func(p rumap.Point) bool { return p.Admissible }) {
-			v.Tone = "amber" // nothing is known to be wrong
+			v.Tone = "amber" // nothing is known to fail
 		}
 		if v.Line == "" {
 			v.Line = "No point of the map is admissible."
@@ -218,8 +218,8 @@ func unjudgedRule(words string) mapRule {
 	return mapRule{Rule: words, Sign: "?", Class: "unsure", AltText: "Could not be judged:", Found: "not judged on the map; a run judges it"}
 }
 
-// riskView is one of the risks of a point or of a group; path is that of what
-// holds them.
+// riskView returns the view of risk k, one of the risks of a point or of a group; path is the
+// place of that point or group.
 func riskView(path string, risks []rumap.Risk, k rumap.Risk) mapRisk {
 	i := slices.IndexFunc(risks, func(r rumap.Risk) bool { return r.Target == k.Target && r.Knowledge == k.Knowledge })
 	return riskCells(path, "", i, k)

@@ -14,12 +14,11 @@ import (
 // summaryWidth is the greatest width of a line of the summary.
 const summaryWidth = 100
 
-// Summary writes what a person at a terminal wants to know of a run: records,
-// utility and risk of each masked column, what intruders find, the gate with its
-// advice, and where
-// the files are, one line each as given. Lines have at most 100 columns, except
-// files'. With color it uses ANSI bold, dim, green and red. Errors of w end up
-// with whoever flushes it: a summary that cannot be shown changes nothing.
+// Summary writes the results of a run for a terminal: records, utility and risk of each
+// masked column, what intruders find, the gate with its advice, and the files, one line
+// each as given. Lines have at most 100 columns, except those of files. With color it
+// uses ANSI bold, dim, green and red. Errors of w are not returned, since a summary that
+// cannot be shown changes nothing; the caller finds them when it flushes w.
 func (r *Report) Summary(w io.Writer, color bool, files []string) {
 	s := summary{Terminal: figure.NewTerminal(color, summaryWidth)}
 	s.head(r)
@@ -42,7 +41,7 @@ func (r *Report) Summary(w io.Writer, color bool, files []string) {
 
 type summary struct {
 	figure.Terminal
-	plain bool // our own words are ASCII where there are no colours
+	plain bool // without colours, words of the program are ASCII
 }
 
 func (s *summary) bold(text string) string { return s.Paint("1", text) }
@@ -95,7 +94,7 @@ func (s *summary) head(r *Report) {
 	s.Line("")
 }
 
-// recordsLine counts the records that were read and what became of them.
+// recordsLine writes the numbers of records read, released and not released.
 func (r *Report) recordsLine() string {
 	var parts []string
 	for _, c := range r.recordCells() {
@@ -107,8 +106,8 @@ func (r *Report) recordsLine() string {
 // colours are those of the tones.
 var colours = map[headline.Tone]string{headline.Good: "32", headline.Bad: "31", headline.Amber: "33", headline.Neutral: "2"}
 
-// figures writes a headline's figures: sign, words, number, and what there is to know
-// of it, which goes on below where the line ends, and all below where it is short.
+// figures writes a headline's figures: sign, words, number, and remarks, which continue on the
+// next line, and begin there if the terminal is narrow.
 func (s *summary) figures(h *headline.Headline) {
 	const label, value = 30, 24
 	indent := strings.Repeat(" ", 3+cells(s.signOf(headline.Good))+label-2+value)
@@ -140,7 +139,7 @@ func (s *summary) figures(h *headline.Headline) {
 	}
 }
 
-// terminalText is a text of the page as a terminal has it.
+// terminalText converts a text of the page for a terminal.
 func (s *summary) terminalText(text string) string {
 	text = plainOf(ascii(printable(text)))
 	if s.plain {
@@ -149,7 +148,7 @@ func (s *summary) terminalText(text string) string {
 	return text
 }
 
-// short is terminalText of at most so many cells.
+// short is terminalText, cut to a width.
 func (s *summary) short(text string, width int) string {
 	text = cut(s.terminalText(text), width)
 	if s.plain {
@@ -158,7 +157,7 @@ func (s *summary) short(text string, width int) string {
 	return text
 }
 
-// signOf is the sign of a tone; words take its place where there are no signs.
+// signOf returns the sign of a tone, or a word if signs cannot be used.
 func (s *summary) signOf(t headline.Tone) string {
 	if s.plain && !s.Color {
 		return pad(s.Words(t.Sign()), 3)
@@ -211,7 +210,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	found := map[[2]string]assess.Risk{}
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeOrder {
-			continue // has a line of its own
+			continue // it has a line of its own
 		}
 		key := [2]string{k.Target, k.Knowledge}
 		if _, twice := found[key]; twice {
@@ -251,7 +250,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	}
 }
 
-// order says what the order of the records tells, where it tells anything.
+// order writes what the order of the records discloses, if anything.
 func (s *summary) order(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeOrder && c.Order != nil {
@@ -305,15 +304,15 @@ func (s *summary) gate(r *Report) {
 	s.Line("")
 }
 
-// raised is a power of ten with one digit, which Go writes with two.
+// raised matches a power of ten with one digit, which Go writes with two.
 var raised = regexp.MustCompile(`×10(-?)(\d)\b`)
 
-// plainOf turns the page's way of writing a number into the terminal's.
+// plainOf converts numbers from the form of the page to that of the terminal.
 func plainOf(text string) string {
 	text = strings.NewReplacer("−", "-", "\u00a0", " ", "∞", "infinite", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4",
 		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-").Replace(text)
 	return strings.ReplaceAll(raised.ReplaceAllString(text, "e${1}0$2"), "×10", "e")
 }
 
-// ascii keeps typographic apostrophes off terminals.
+// ascii replaces typographic apostrophes, for terminals.
 func ascii(s string) string { return strings.ReplaceAll(s, "’", "'") }

@@ -8,14 +8,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
-// verdict is the first thing that a report says.
+// verdict is the beginning of a report.
 type verdict struct {
 	Word   string // Released, Withheld, Stopped, …
 	Line   string // one sentence
 	Good   bool   // nothing is wrong with it
 	Tone   headline.Tone
 	Reason string // why it was withheld
-	Held   int    // rules that hold
+	Held   int    // number of rules that hold
 	Rules  []assess.RuleVerdict
 }
 
@@ -55,7 +55,7 @@ func wasOrWere(n int64) string {
 	return "were"
 }
 
-// measuredLine is the verdict on a release made elsewhere.
+// measuredLine is the verdict on a release made by another tool.
 const measuredLine = "Risk and utility of a release that was made elsewhere. Nothing was released by this, and no gate judged it."
 
 func hasOrHave(n int64) string {
@@ -65,7 +65,7 @@ func hasOrHave(n int64) string {
 	return "have"
 }
 
-// judged is the verdict without its tone.
+// judged returns the verdict without its tone.
 func (r *Report) judged() verdict {
 	v := verdict{Rules: r.Gate.Rules, Reason: r.Withheld}
 	for _, rule := range v.Rules {
@@ -102,8 +102,8 @@ func (r *Report) judged() verdict {
 	return v
 }
 
-// repeats says whether the reason says no more than the broken rules, which stand
-// just below it.
+// repeats reports whether the reason says no more than the broken rules, which are shown
+// directly below it.
 func (v *verdict) repeats() bool {
 	for _, rule := range v.Rules {
 		if !rule.Passed && !strings.Contains(v.Reason, rule.Rule) {

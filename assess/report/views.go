@@ -108,8 +108,8 @@ type riskRow struct {
 	Target, Knowledge, Class string
 	R, SE, Known, Realised   cell
 	Sampled                  bool
-	Unsure                   string // what is not known of R
-	Gate                     string // ✓, ✗ or "", where no rule concerns it
+	Unsure                   string // in what respect R is not known
+	Gate                     string // ✓ or ✗; "" if no rule concerns it
 	GateWords                string
 }
 
@@ -138,7 +138,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 			addAlternatives(&m, of)
 		}
 	}
-	// The SVG is this package's own writing with every string escaped.
+	// The SVG is written by package figure, which escapes every string.
 	v.Wide = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 580, Height: 500, ID: v.ID + "-wide", Beside: true}))
 	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim", Beside: true}))
 	v.Dots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 520}))
@@ -181,8 +181,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 	return v
 }
 
-// unsure says what is not known of a figure, "" of one that is known to its standard
-// error.
+// unsure describes the uncertainty of a figure; "" if its standard error is all.
 func unsure(approximate bool, errs string) string {
 	switch {
 	case !approximate:
@@ -193,7 +192,7 @@ func unsure(approximate bool, errs string) string {
 	return "approximate, may be off on either side"
 }
 
-// inPercent writes a number in percent of another, "" where that has no sense.
+// inPercent writes a number in percent of another; "" if that has no meaning.
 func inPercent(v, of float64) string {
 	if of == 0 || math.IsNaN(v/of) || math.IsInf(v/of, 0) {
 		return ""
@@ -243,7 +242,7 @@ func momentRows(path string, c *assess.ColumnMeasures) []momentRow {
 		}
 		return row
 	}
-	// A relative change of an extreme, which may be about 0, says nothing.
+	// The relative change of an extreme is left out: an extreme may be near 0.
 	extremes := func(name, member string, x, y assess.Float) momentRow {
 		row := numbers(name, member, x, y)
 		row.Before.Text, row.After.Text, row.Relative = trimmed(float64(x)), trimmed(float64(y)), ""
@@ -308,7 +307,7 @@ func (r *Report) maskView(i int, m Mask) maskView {
 	}
 }
 
-// does says what a kind of mask does.
+// does describes what a kind of mask does.
 func does(kind string) string {
 	for _, k := range transform.Kinds {
 		if k.Name == kind {
@@ -340,7 +339,7 @@ func parameterViews(list Ordered[any], λ Ordered[assess.Float], units map[strin
 	return views
 }
 
-// symbol adds the papers' letter to a parameter's name.
+// symbol adds the letter used in the papers to a parameter's name.
 func symbol(name string) string {
 	switch name {
 	case "phi":
@@ -355,7 +354,7 @@ func symbol(name string) string {
 	return name
 }
 
-// valueText writes a parameter's value as JSON decodes it.
+// valueText writes a parameter's value, given in the form that decoding JSON gives.
 func valueText(v any) string {
 	switch v := v.(type) {
 	case string:

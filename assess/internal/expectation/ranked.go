@@ -264,7 +264,7 @@ func (e *Expectation) ranked(k int, tau float64) distribution {
 	w := e.window(k)
 	low, high := w.from, w.to
 	computed := map[float64]float64{} // the searches for several p evaluate the same first values
-	cut := func(p float64) float64 { // least t with P(y_(k) ≤ t) above p
+	cut := func(p float64) float64 {  // least t with P(y_(k) ≤ t) above p
 		lo, hi := low, high
 		for range 60 {
 			m := lo + (hi-lo)/2

@@ -1,5 +1,5 @@
-// Command comparepage checks that every number which a page shows is the one in
-// the JSON: comparepage PAGE JSON. The page may be what a browser made of it.
+// Command comparepage checks that every number that a page shows is the one in the
+// JSON: comparepage PAGE JSON. The page may have been saved by a browser.
 package main
 
 import (

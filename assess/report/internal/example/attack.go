@@ -16,7 +16,7 @@ import (
 // targets is the number of respondents that are sought.
 const targets = 1000
 
-// Attack is what intruders find in the survey's release: all parts.
+// Attack returns the result of an attack on the survey's release, with all parts.
 func Attack() *attack.Result {
 	return &attack.Result{
 		Schema: attack.Schema, Targets: targets, Records: n - 3, Keys: []string{"wage", "hours"},
@@ -60,8 +60,8 @@ func Attack() *attack.Result {
 	}
 }
 
-// Broken is what intruders find in a sample of a release that its masks do not
-// protect: linkage, uniqueness and inversion alone.
+// Broken returns the result of an attack on a sample of a release that its masks do not
+// protect, with linkage, uniqueness and inversion only.
 func Broken() *attack.Result {
 	a := Attack()
 	a.Sampled, a.Targets, a.Keys, a.Categorical = 5000, 5000, []string{"wage"}, []string{"region", "education"}
@@ -78,7 +78,7 @@ func Broken() *attack.Result {
 	return a
 }
 
-// bayes has counts that fall as ranks and thresholds rise.
+// bayes returns a result with counts that fall as ranks and thresholds rise.
 func bayes() *intruder.Result {
 	b := &intruder.Result{
 		Knowledge: "d.1", Threshold: 0.1, Links: 70, Correct: 21, ExpectedCorrect: 19.75,
@@ -102,8 +102,8 @@ func bayes() *intruder.Result {
 			Posterior: intruder.Moments{Mean: 0.25 / float64(i+1), SD: 0.125 / float64(i+1)}, TopTen: intruder.Moments{Mean: 0.5, SD: 0.25}})
 	}
 	for step := range 72 {
-		// Ever fewer links are made, of which ever more are right; at 0 every target is
-		// linked to its likeliest record, which is right for those of rank 1.
+		// With each threshold fewer links are made, of which a greater share is right; at 0
+		// every target is linked to its likeliest record, which is right for those of rank 1.
 		links := targets * (72 - step) * (72 - step) / (72 * 72) / (1 + step)
 		if links == 0 {
 			break
@@ -146,7 +146,7 @@ func unique() *uniqueness.Result {
 	return u
 }
 
-// combinations are the sets of so many of the keys.
+// combinations returns all sets of size keys.
 func combinations(keys []string, size int) (sets [][]string) {
 	if size == 0 {
 		return [][]string{{}}
@@ -190,7 +190,7 @@ func cost() *loss.Utility {
 
 func pointer(v float64) *float64 { return &v }
 
-// hostile makes every word of an attack one that tries to be markup.
+// hostile replaces every word of an attack by word, which looks like markup.
 func hostile(a *attack.Result, word string) {
 	a.Keys[0], a.Bayes.Knowledge, a.Bayes.Model, a.Bayes.Ranks[0].Rank = word, word, intruder.Model(word), word
 	u := a.Uniqueness

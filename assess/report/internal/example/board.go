@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 )
 
-// Crowded is a report with more of everything than fits on a sheet, in wide letters.
+// Crowded returns a report with more of everything than fits on a sheet, in wide letters.
 func Crowded() *report.Report {
 	r := Withheld()
 	wide := strings.Repeat("WWWW ", 20)
@@ -31,7 +31,7 @@ func Crowded() *report.Report {
 	return r
 }
 
-// Measured is a release that was made elsewhere, with pictures of its columns.
+// Measured returns the report of a release that was made elsewhere, with pictures of its columns.
 func Measured() *report.Report {
 	r := Released()
 	r.Name, r.Foreign, r.Gate, r.Attack, r.Masks, r.Release = "assess", &report.Foreign{Unmatched: 12}, assess.Verdict{Passed: true}, nil, nil, nil
@@ -40,7 +40,7 @@ func Measured() *report.Report {
 	return r
 }
 
-// Pictures are columns before and after, of a survey that never was.
+// Pictures returns columns before and after masking, of an invented survey.
 func Pictures() []picture.Pair {
 	random := rand.New(rand.NewPCG(1, 2))
 	const records = 6000

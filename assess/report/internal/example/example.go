@@ -1,6 +1,6 @@
-// Package example makes reports of a survey that never was, for the tests of the
-// report and for looking at its pages. All its figures follow from the normal
-// and log-normal distributions; none is of a person.
+// Package example makes reports of an invented survey, for the tests of the report and
+// for looking at its pages. All its figures follow from the normal and log-normal
+// distributions; none is of a person.
 package example
 
 import (
@@ -57,7 +57,7 @@ func Withheld() *report.Report {
 	return r
 }
 
-// Hostile is a report whose words try to be markup and whose risks are infinite.
+// Hostile returns a report whose words look like markup and whose risks are infinite.
 func Hostile() *report.Report {
 	const name = `<script>alert("x")</script>&'/~`
 	r := Withheld()
@@ -147,8 +147,8 @@ func wage() assess.ColumnMeasures {
 			R: assess.Float(1 / (k.rmse * k.rmse)), SE: assess.Float(0.1 / (k.rmse * k.rmse)), RMSE: assess.Float(k.rmse), RealisedR: assess.Float(1 / (k.realised * k.realised)),
 			Replicates: 200, Sampled: k.target[0] == 'p'})
 	}
-	// Log-normal with the survey's mean and spread; noise adds variance and clipping
-	// heaps the lowest values.
+	// Log-normal with the survey's mean and spread; noise adds variance, and clipping puts
+	// many values at the lower bound.
 	c.Histogram = histogram(40, 50, 2050, 18777.2,
 		func(x float64) float64 { return phi((math.Log(x) - 6.22) / 0.62) },
 		func(x float64) float64 {
@@ -185,8 +185,8 @@ func plain(name, unit string, mean, sd, least, most float64) assess.ColumnMeasur
 		Utility: assess.Utility{U: u, SE: assess.Float(math.NaN()), RealisedU: u, U0: u, Efficiency: 1, EfficiencyGate: 1}, Risk: []assess.Risk{}}
 }
 
-// histogram has so many equal bins over [lo, hi] and one wide bin above, merged
-// as an assessment merges them, so that none holds fewer than 10 respondents.
+// histogram returns a histogram with a number of equal bins over [lo, hi] and one wide bin
+// above, merged as an assessment merges them, so that none holds fewer than 10 respondents.
 func histogram(bins int, lo, hi, most float64, before, after func(float64) float64) *assess.Histogram {
 	h := &assess.Histogram{Edges: []assess.Float{assess.Float(lo)}}
 	from := lo

@@ -19,9 +19,8 @@ type Element struct {
 	Path string // names of the elements around it
 }
 
-// Elements reads a page. Pages are written as well-formed XML, so that a parser
-// that forgives nothing can check them (strict); what a browser writes of them is
-// HTML.
+// Elements reads a page. Pages are written as well-formed XML, so that a strict parser
+// can check them (strict); a browser saves them as HTML.
 func Elements(text []byte, strict bool) ([]*Element, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	d.Entity = xml.HTMLEntity
@@ -63,9 +62,9 @@ func Elements(text []byte, strict bool) ([]*Element, error) {
 	return all, nil
 }
 
-// Compare checks every number of a page that says where it is from (data-path)
-// against the JSON: the exact value (data-value), and what people read, rounded
-// to the digits shown. It returns how many it saw and what is wrong.
+// Compare checks every number of a page that has a place in the JSON (data-path): the
+// exact value (data-value), and the text shown, rounded to its digits. It returns the
+// number of these and a list of the differences.
 func Compare(page, text []byte, strict bool) (seen int, problems []string, err error) {
 	all, err := Elements(page, strict)
 	if err != nil {
@@ -126,8 +125,8 @@ func lookup(v any, path string) (any, error) {
 	return v, nil
 }
 
-// shows says whether a text is the value rounded to the digits that it shows. A share
-// may be rounded up; that by which the gate judges the precision is rounded down.
+// shows reports whether a text is the value rounded to the digits that it shows. A share may
+// be rounded up; the share by which the gate judges the precision is rounded down.
 func shows(path, text, raw string) bool {
 	text = strings.NewReplacer("−", "-", ",", "", "\u00a0", "", "⁻", "-", "⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4",
 		"⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9").Replace(text)
