@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// stayed reports whether record r has no value in the column and had none, so
-// that the field can stay as it came.
+// stayed reports whether record r has no value in the column and had none before, so
+// that the field can stay unchanged.
 func (s *sink) stayed(b *microdata.Block, o *op, r int) bool {
 	col := &b.Columns[s.layout.Release[o.output].Column]
 	if col.ReleasedArray != nil || col.Array != nil {
@@ -17,11 +17,11 @@ func (s *sink) stayed(b *microdata.Block, o *op, r int) bool {
 	return !col.Original.Valid.Has(r) && !col.Out().Valid.Has(r)
 }
 
-// patch copies the text of the block and replaces the masked fields: what lies
-// between two of them is one copy, line ends included.
+// patch copies the text of the block and replaces the masked fields. The text between
+// two of them, including line ends, is copied at once.
 func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
 	data, dst := c.chunk.Data, slices.Grow(e.buf, len(c.chunk.Data)+len(c.chunk.Data)/4)
-	from, to := 0, 0 // what is to be copied next
+	from, to := 0, 0 // the range to be copied next
 	for r := range b.N {
 		if b.Rejected(r) {
 			continue
@@ -62,8 +62,8 @@ func lineEndAt(data []byte, at int) int {
 	return at
 }
 
-// endLine appends the line end of a record: the one it came with unless another
-// is configured or it had none.
+// endLine appends the line end of a record: its own, unless another one is configured
+// or it had none.
 func (s *sink) endLine(dst, was []byte, stream int) []byte {
 	switch {
 	case s.lineEnd != nil:
@@ -74,7 +74,7 @@ func (s *sink) endLine(dst, was []byte, stream int) []byte {
 	return append(dst, s.lastEnd(stream)...)
 }
 
-// lastEnd is the line end for a record that has none.
+// lastEnd returns the line end for a record that has none.
 func (s *sink) lastEnd(stream int) []byte {
 	if s.src.heads[stream].crlf {
 		return []byte("\r\n")
@@ -118,8 +118,8 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 	e.buf = dst
 }
 
-// run says where the text of an op's run of fields lies, and what is copied with it; ended
-// is true where that is the line end, of the last op.
+// run returns the range of the text of an op's run of fields, with the delimiters that are copied
+// with it. ended is true if it includes the line end, as for the last op.
 func (s *sink) run(c *carried, o *op, r int) (start, end int, ended bool) {
 	from, _ := c.field(r, o.first)
 	start, end = int(from), int(c.ends[r*c.fields+o.last])
@@ -137,11 +137,11 @@ func (s *sink) run(c *carried, o *op, r int) (start, end int, ended bool) {
 	return start, end, false
 }
 
-// shortRun is how many bytes are copied at once where a run has no more of them.
+// shortRun is the number of bytes that are always copied for a run of at most that length.
 const shortRun = 32
 
-// appendRun appends data[from:to]. A short run is copied with what follows it, which the
-// next run is written over: a size that is always the same takes no call.
+// appendRun appends data[from:to]. A short run is copied together with the bytes that follow,
+// which the next run overwrites: copying a constant size needs no function call.
 func appendRun(dst, data []byte, from, to int) []byte {
 	n, size := len(dst), to-from
 	if size > shortRun || from+shortRun > len(data) || n+shortRun > cap(dst) {

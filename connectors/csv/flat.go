@@ -13,8 +13,8 @@ const (
 
 const (
 	window = 64
-	// spare is how many ends more than there are flat has room for: those of a window,
-	// and what is written beyond the last of them.
+	// spare is the number of additional ends for which flat has room: those of a window, and
+	// those that are written beyond the last one.
 	spare = window + 4
 )
 
@@ -33,8 +33,8 @@ func (s separators) in(w uint64) uint64 {
 	return ^((((x & low7) + low7) | x) & (((y & low7) + low7) | y)) &^ low7
 }
 
-// bitOf gathers the high bits of the bytes of m, which has no others, in its lowest byte:
-// each product of a bit and a part of the factor has a place of its own.
+// bitOf gathers the high bits of the bytes of m, which has no other bits, in its lowest byte:
+// each product of a bit and a bit of the factor has a place of its own.
 func bitOf(m uint64) uint64 { return m * 0x0002040810204081 >> 56 }
 
 // inWindow returns a bit for each of 64 bytes.
@@ -49,9 +49,9 @@ func (s separators) inWindow(p *[window]byte) uint64 {
 		bitOf(s.in(binary.LittleEndian.Uint64(p[56:])))<<56
 }
 
-// flat tokenises a chunk without quotes and without malformed records: every
-// delimiter and line end is a field's end, 64 bytes at a time. It reports
-// false, having done nothing of use, where the chunk is not so.
+// flat tokenises a chunk without quotes and without malformed records, 64 bytes at a
+// time: every delimiter and line end is the end of a field. If the chunk is not of
+// this form it returns false, and b must not be used.
 func (d *dialect) flat(b *bounds, p []byte, records int) bool {
 	ends, k := b.ends, 0
 	want := records * d.fields
@@ -63,8 +63,8 @@ func (d *dialect) flat(b *bounds, p []byte, records int) bool {
 		}
 		m := s.inWindow((*[window]byte)(p[i:]))
 		n := bits.OnesCount64(m)
-		// Four are written at a time, as how many there are is hard to guess; those
-		// that are too many are written over.
+		// Four are written at a time, since their number is hard to predict; superfluous
+		// ones are overwritten.
 		for j := 0; j < n; j += 4 {
 			e := (*[4]uint32)(ends[k+j:])
 			for q := range e {

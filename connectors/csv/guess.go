@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// Guess implements connectors.Guessing: it looks how the text is encoded, how fields are
-// separated and how decimals are written, where that is not given. An extension .tsv may
-// be wrong about the delimiter.
+// Guess implements connectors.Guessing: it guesses from the text its encoding, the delimiter
+// and the decimal mark, if they are not configured. The delimiter is also guessed for a file
+// with the extension .tsv, which may be wrong.
 func (c *SourceConfig) Guess(ctx context.Context) error {
 	if c.Encoding == "" {
 		head, err := c.beginning(ctx)
@@ -39,8 +39,8 @@ func (c *SourceConfig) Guess(ctx context.Context) error {
 	return nil
 }
 
-// beginning is the first 64 KiB of the source's text, in UTF-8 where the configuration says
-// what else it is.
+// beginning returns the first 64 KiB of the source's text, converted to UTF-8 if the
+// configuration has another encoding.
 func (c *SourceConfig) beginning(ctx context.Context) (head []byte, err error) {
 	decode, err := text.DecoderOf(c.Encoding)
 	if err != nil {
@@ -78,9 +78,9 @@ var (
 	grouped     = regexp.MustCompile(`^[+-]?\d{1,3}(\.\d{3})+(,\d+)?$`)
 )
 
-// guessDecimal is a comma where a column of a text holds numbers with one and nothing
-// else, and no column numbers with a point that groups no digits; then thousands is a
-// point where a column's numbers are grouped so.
+// guessDecimal returns a comma if some column of a text has only numbers with a comma, and no
+// column has numbers with a point other than one that groups digits. thousands is then a point
+// if the numbers of a column are grouped with it.
 func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 	records := firstRecords(head)
 	first := strings.Split(chomp(records[0]), string(rune(delimiter)))
@@ -116,13 +116,12 @@ func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 
 func chomp(record string) string { return strings.TrimSuffix(record, "\r") }
 
-// delimiters are what separates the fields of the CSV files that people have.
+// delimiters are the usual delimiters of CSV files.
 const delimiters = ",;\t|"
 
-// guessDelimiter returns the character of delimiters that stands most often in the first
-// of the records that a text begins with, and equally often in nine of ten of the others,
-// as some may be broken; the given one where no other does so more often. Text in double
-// quotes is passed over.
+// guessDelimiter returns the character of delimiters that occurs most often in the first
+// record of a text, and equally often in nine of ten of the other records, since some may be
+// malformed; byDefault if no other one occurs more often. Text in double quotes is ignored.
 func guessDelimiter(head []byte, byDefault byte) byte {
 	records := firstRecords(head)
 	best, most := byDefault, inEach(records, byDefault)
@@ -134,9 +133,8 @@ func guessDelimiter(head []byte, byDefault byte) byte {
 	return best
 }
 
-// firstRecords cuts text at line ends outside quotes and leaves out what is quoted:
-// at most 100 records. The last, which may not be whole, is left out where there
-// are others.
+// firstRecords cuts text into at most 100 records at line ends outside quotes, and removes
+// quoted text. The last record, which may be incomplete, is left out if there are others.
 func firstRecords(head []byte) []string {
 	var records []string
 	var b strings.Builder
@@ -160,8 +158,8 @@ func firstRecords(head []byte) []string {
 	return records[:min(len(records), 100)]
 }
 
-// inEach is how often a character stands in the first record, 0 where more than a tenth of
-// the records differ.
+// inEach returns how often a character occurs in the first record; 0 if more than a tenth of
+// the records differ from that.
 func inEach(records []string, c byte) int {
 	n, same := strings.Count(records[0], string(rune(c))), 0
 	for _, r := range records {

@@ -28,7 +28,7 @@ var Kind = connectors.Format{
 // tabbed is the extension of files whose fields are separated by tabs.
 const tabbed = ".tsv"
 
-// tabbed reports whether the path says that fields are separated by tabs.
+// tabbed reports whether the path has the extension of files with tabs.
 func (c *SourceConfig) tabbed() bool {
 	p := strings.ToLower(strings.TrimRight(c.Path, "/"))
 	return strings.HasSuffix(strings.TrimSuffix(p, compress.Of(p).Extension()), tabbed)

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// piece is how much text is looked at in all columns before what follows it: what is
-	// known of it stays near the processor.
+	// piece is the number of bytes of text that are examined in all columns before the text
+	// after them, so that they stay in the processor's caches.
 	piece = 32 << 10
-	// looked is how many records are, where quotes or malformed records forbid pieces.
+	// looked is the number of records examined at once if quotes or malformed records forbid
+	// pieces.
 	looked = 256
 )
 
@@ -32,8 +33,8 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 	}
 }
 
-// lookFlat is look for a chunk of which every line is a record, and nothing is in quotes.
-// It reports false where a piece is not so; what it has looked at until then are records.
+// lookFlat is look for a chunk in which every line is a record and nothing is in quotes. It
+// returns false if a piece is not of this form; the pieces examined before it are.
 func (s *source) lookFlat(kinds []text.Kinds, declared []arrow.DataType, c *text.Chunk, b *bounds) bool {
 	d := &s.dialect
 	if d.fields < 2 || bytes.IndexByte(c.Data, d.quote) >= 0 {
@@ -60,8 +61,8 @@ func (s *source) lookFlat(kinds []text.Kinds, declared []arrow.DataType, c *text
 	return true
 }
 
-// lookAt adds the kinds of the values that records from from to to have. bad begins with
-// the first of those records that is malformed.
+// lookAt adds the kinds of the values of records from to to. bad begins with the first of
+// those records that is malformed.
 func (s *source) lookAt(kinds []text.Kinds, declared []arrow.DataType, data []byte, b *bounds, bad []malformed, from, to int) {
 	for f := range kinds {
 		if declared[f] == nil && kinds[f]&text.SeenString == 0 {
@@ -93,11 +94,11 @@ func (s *source) lookDown(data []byte, b *bounds, bad []malformed, f, from, to i
 	return k
 }
 
-// readsPlain reports whether text.Fields reads what the source has of numbers: no null is
-// one.
+// readsPlain reports whether text.Fields can read the source's numbers: they are in the usual
+// notation, and no null string can be a number.
 func (s *source) readsPlain() bool { return s.numbers.usual() && len(s.nulls.others) == 0 }
 
-// column is where the fields of a column lie. Those of malformed records lie nowhere.
+// column returns the places of the fields of a column. The fields of malformed records are empty.
 func (b *bounds) column(data []byte, f int) text.Fields {
 	c := text.Fields{Text: data, Starts: b.starts, StartStep: 1, Ends: b.ends[f:], EndStep: b.fields}
 	if f > 0 {
@@ -106,14 +107,14 @@ func (b *bounds) column(data []byte, f int) text.Fields {
 	return c
 }
 
-// kind is that of one field's value, or that it has none.
+// kind returns the kind of one field's value; text.SeenNull if it has none.
 func (s *source) kind(field, buf []byte) text.Kinds {
 	if s.nulls.has(field) {
 		return text.SeenNull
 	}
 	content, _ := s.dialect.bare(field, nil)
 	if len(content) == 0 && s.nulls.empty {
-		return text.SeenNull // "" says nothing of the type
+		return text.SeenNull // "" does not determine the type
 	}
 	return s.numbers.kind(content, buf)
 }

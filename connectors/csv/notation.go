@@ -10,14 +10,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// notation is how a file writes numbers, where not as 1234.5: what stands before
-// the decimals, and what between groups of three digits.
+// notation is the way in which a file writes numbers, if it is not 1234.5: the decimal
+// mark, and the separator of groups of three digits.
 type notation struct {
 	point byte   // '.' or ','
 	group []byte // one character in UTF-8; empty: digits are not grouped
 }
 
-// usual reports whether numbers are written as the program itself reads them.
+// usual reports whether numbers are written with a point and without groups.
 func (n *notation) usual() bool { return n.point == '.' && len(n.group) == 0 }
 
 // plain writes a number with a point and without groups to buf. It returns false for a text that is
@@ -49,8 +49,8 @@ func (n *notation) plain(p, buf []byte) ([]byte, bool) {
 	return append(buf, rest...), true
 }
 
-// digits appends the digits of the part before the decimals; nil where a group
-// other than the first has not three, or there is something else.
+// digits appends the digits of the part before the decimals; nil if a group other than
+// the first does not have three digits, or if there is any other character.
 func (n *notation) digits(buf, whole []byte) []byte {
 	for first := true; ; first = false {
 		group, rest, more := whole, []byte(nil), false
@@ -88,8 +88,8 @@ func (n *notation) kind(content, buf []byte) text.Kinds {
 	return k
 }
 
-// content is the text of a value of a type as text.ParseNumber and text.Builder
-// read it.
+// content returns the text of a value of a type in the form that text.ParseNumber and
+// text.Builder read.
 func (n *notation) content(p, buf []byte, t arrow.DataType) []byte {
 	if n.usual() || !(microdata.Field{Type: t}).Numeric() {
 		return p
@@ -103,7 +103,7 @@ func (n *notation) content(p, buf []byte, t arrow.DataType) []byte {
 	return notNumber
 }
 
-// notNumber stands for a number of another notation: no type reads it.
+// notNumber replaces a number in another notation: no type can read it.
 var notNumber = []byte("?")
 
 // notation of a source.

@@ -21,7 +21,7 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 		config: s.config, Input: s.Input, dialect: s.dialect, numbers: s.numbers, nulls: s.nulls,
 		schema: s.schema, heads: slices.Clone(s.heads), records: p.Records, part: &p,
 	}
-	part.heads[0] = s.heads[p.Stream] // what the one file of a release begins with
+	part.heads[0] = s.heads[p.Stream] // the beginning of the one file of the release
 	return part, nil
 }
 

@@ -46,7 +46,7 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 // Close implements connectors.Reader.
 func (r *reader) Close() error { return r.pass.Close() }
 
-// pass walks through the records: the chunks of a stream begin behind its header.
+// pass goes through the records: the chunks of a stream begin after its header.
 func (s *source) pass(cut connectors.Cut) *text.Pass {
 	p := &text.Pass{Input: s.Input, Part: s.part, Split: s.dialect.split, Cut: cut, TooLong: "a quoted field is not closed"}
 	if s.config.header() {
@@ -61,8 +61,8 @@ func (s *source) pass(cut connectors.Cut) *text.Pass {
 	return p
 }
 
-// readHeader takes the header off a stream and demands that it is the one that the
-// columns were taken from.
+// readHeader reads the header of a stream and checks that it is the one from which the
+// columns were determined.
 func (s *source) readHeader(chunks *text.Chunks, index int) error {
 	chunks.Continue(s.headSplit, connectors.Cut{Records: 1, Exact: true})
 	c, err := chunks.Next()
@@ -79,9 +79,9 @@ func (s *source) readHeader(chunks *text.Chunks, index int) error {
 	return nil
 }
 
-// sameHeader holds the header of this pass against the one that the columns were
-// taken from: a file that was rewritten with its columns in another order must not
-// be released by the places that they had.
+// sameHeader compares the header of this pass with the one from which the columns were
+// determined: if a file was rewritten with its columns in another order, their previous
+// places must not be used.
 func (s *source) sameHeader(line []byte, stream int) bool {
 	fields, err := s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(line, "\r\n")))
 	return err == nil && slices.EqualFunc(fields, s.heads[stream].fields, bytes.Equal)
@@ -96,7 +96,7 @@ type raw struct {
 
 func (w *raw) Bytes() int64 { return w.chunk.Stored }
 
-// carried is what a block keeps of its text: Block.Carried.
+// carried is the text of a block and the places of its fields: Block.Carried.
 type carried struct {
 	bounds
 	chunk *text.Chunk
@@ -111,7 +111,7 @@ func (c *carried) release() {
 
 // Decode implements connectors.Raw.
 func (w *raw) Decode(b *microdata.Block) error {
-	// The block is used again: what it carried is not needed any more.
+	// The block is reused: its previous text is not needed any more.
 	if old, ok := b.Carried.(*carried); ok {
 		old.release()
 	}
@@ -166,7 +166,7 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 		}
 		if w.nulls.has(p) || w.nulls.empty && len(p) == 2 && p[0] == w.dialect.quote {
 			if v.Valid == nil {
-				v = col.Alloc(b.N, true) // the same values, and now a bitmap
+				v = col.Alloc(b.N, true) // keeps the values and adds a bitmap
 			}
 			v.Valid.Clear(r)
 			continue

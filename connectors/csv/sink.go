@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Carries implements connectors.SinkConfig: untouched fields of a CSV source
-// are copied unless the sink is to write them in another way.
+// Carries implements connectors.SinkConfig: unchanged fields of a CSV source are copied
+// unless the sink's configuration requires a different form.
 func (c *SinkConfig) Carries(src connectors.Source) bool {
 	s, ok := src.(*source)
 	if !ok || c.Quoting == "all" || s.dialect.quote != '"' {
@@ -25,7 +25,7 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	return d == s.dialect.delimiter && (c.Nulls == nil || *c.Nulls == s.null()) && c.point(s) == s.numbers.point
 }
 
-// point is what the sink writes before decimals; from is nil where the source is of
+// point returns the decimal mark that the sink writes; from is nil if the source has
 // another format.
 func (c *SinkConfig) point(from *source) byte {
 	switch {
@@ -37,7 +37,7 @@ func (c *SinkConfig) point(from *source) byte {
 	return '.'
 }
 
-// null is what the source's nulls are written as.
+// null returns the text with which the source's nulls are written.
 func (s *source) null() string {
 	if n := s.config.nulls(); len(n) > 0 {
 		return n[0]
@@ -49,25 +49,25 @@ type sink struct {
 	config *SinkConfig
 	*text.Output
 	layout    *microdata.Layout
-	src       *source // nil: of another format, or not carried
+	src       *source // nil: the source has another format, or is not carried
 	delimiter byte
 	style     text.Style
-	lineEnd   []byte // nil: as each record came
+	lineEnd   []byte // nil: each record keeps its own
 	ops       []op
-	inPlace   bool // every field of the source leaves, where it was
+	inPlace   bool // every field of the source is released at its place
 }
 
-// op is what stands between two delimiters of the output: a run of the source's
-// fields, or one output column.
+// op is a part of the output between two delimiters: a run of the source's fields, or
+// one output column.
 type op struct {
 	first, last int // fields of the source, where output < 0
 	output      int // index in Layout.Release
-	field       int // of the source, for an output that was masked in its place
+	field       int // of the source, for an output that replaces it
 	fixed       bool
 	decimals    int
 	pad         bool
-	// A run of fields is copied with the delimiters beside it that follow and precede it
-	// in the source too.
+	// Whether a run of fields is copied with the delimiter before or after it, which it has in
+	// the source too.
 	before, behind bool
 	parted         bool // a delimiter must be written before the op
 }
@@ -134,9 +134,9 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	return s, nil
 }
 
-// setStyle makes the functions that put text in quotes. A field that is not null
-// is put in quotes where it would be taken for one, by the source's configuration
-// or by the sink's.
+// setStyle sets the functions that put text in quotes. A field that is not null is put
+// in quotes if it could be read as a null, by the source's configuration or by the
+// sink's.
 func (s *sink) setStyle(null string, from *source) {
 	words := []string{null}
 	if from != nil {
@@ -172,7 +172,7 @@ func (s *sink) setStyle(null string, from *source) {
 		return append(dst, '"')
 	}}
 	point := s.config.point(from)
-	// A number needs quotes where it reads as a null, or holds the delimiter.
+	// A number needs quotes if it could be read as a null, or contains the delimiter.
 	if all || point == ',' || slices.ContainsFunc(words, func(w string) bool { return w != "" }) {
 		s.style.Bare = func(dst []byte, start int) []byte {
 			parted := false
@@ -193,7 +193,7 @@ func (s *sink) setStyle(null string, from *source) {
 	}
 }
 
-// plan turns the release into runs of fields and single columns.
+// plan divides the release into runs of fields and single columns.
 func (s *sink) plan() {
 	s.inPlace = s.src != nil && len(s.layout.Release) == len(s.layout.Schema.Fields)
 	for i, o := range s.layout.Release {
@@ -217,7 +217,7 @@ func (s *sink) plan() {
 	s.part()
 }
 
-// part settles which delimiters are copied with a run of fields.
+// part decides which delimiters are copied with a run of fields.
 func (s *sink) part() {
 	runs := func(i int) bool { return i >= 0 && i < len(s.ops) && s.ops[i].output < 0 }
 	for i := range s.ops {
@@ -231,7 +231,7 @@ func (s *sink) part() {
 	}
 }
 
-// begin returns what a file begins with.
+// begin returns the beginning of a file.
 func (s *sink) begin(h head, header bool) []byte {
 	var p []byte
 	if h.bom {
@@ -266,7 +266,7 @@ type encoded struct {
 	stream int
 	buf    []byte
 	cells  []text.Cells
-	sure   [][]float64 // by op: the values of a column that leaves in fixed form, without a null; or nil
+	sure   [][]float64 // by op: the values of a column that is written in fixed form and has no null; otherwise nil
 }
 
 var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
@@ -307,7 +307,7 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	return e, nil
 }
 
-// settle finds the columns of which every value leaves as a fixed number.
+// settle finds the columns in which every value is written as a number in fixed form.
 func (s *sink) settle(e *encoded, b *microdata.Block) {
 	e.sure = e.sure[:0]
 	for _, o := range s.ops {
@@ -322,7 +322,7 @@ func (s *sink) settle(e *encoded, b *microdata.Block) {
 	}
 }
 
-// value appends the text of an op's output column of record r.
+// value appends the text of record r in an op's output column.
 func (s *sink) value(dst []byte, e *encoded, b *microdata.Block, op, r int) []byte {
 	o := &s.ops[op]
 	if v := e.sure[op]; v != nil {

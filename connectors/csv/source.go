@@ -26,17 +26,17 @@ type source struct {
 	nulls   nulls
 	schema  *microdata.Schema
 	heads   []head       // by stream
-	kinds   []text.Kinds // what was found of the columns' values; nil where all types are declared
-	records int64        // -1 where no pass has counted them
-	// carried says that a sink of this package takes the fields as they are.
+	kinds   []text.Kinds // kinds of the columns' values; nil if all types are declared
+	records int64        // -1 if no pass has counted them
+	// carried says that a sink of this package uses the text of the fields.
 	carried atomic.Bool
 	part    *connectors.Part // nil: all of it
 }
 
-// head is what a stream begins with.
+// head describes the beginning of a stream.
 type head struct {
 	bom    bool
-	fields [][]byte // of the first record as they are, quotes included
+	fields [][]byte // of the first record, including quotes
 	crlf   bool     // how the first record ends
 }
 
@@ -87,7 +87,7 @@ func (s *source) Missplit() string {
 	return ""
 }
 
-// beginning is the first 64 KiB of text of the first stream.
+// beginning returns the first 64 KiB of text of the first stream.
 func (s *source) beginning() ([]byte, error) { return beginningOf(context.Background(), s.Input) }
 
 func beginningOf(ctx context.Context, in *text.Input) ([]byte, error) {
@@ -214,7 +214,7 @@ func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
 		}
 		names[i] = string(content)
 		if names[i] == "" {
-			names[i] = fmt.Sprintf("c%d", i+1) // as row names that R writes have it
+			names[i] = fmt.Sprintf("c%d", i+1) // an empty name, as R writes for row names
 		}
 		if j, ok := seen[names[i]]; ok {
 			return nil, fmt.Errorf("columns %d and %d are both called %q; every name must be there once", j, i+1, names[i])
@@ -249,7 +249,7 @@ func (s *source) numbered() ([]string, error) {
 	return names, nil
 }
 
-// setSchema takes the declared types and finds the others.
+// setSchema uses the declared types and infers the others.
 func (s *source) setSchema(ctx context.Context, names []string) error {
 	s.schema = &microdata.Schema{Fields: make([]microdata.Field, len(names))}
 	declared := make([]arrow.DataType, len(names))
@@ -275,7 +275,7 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 		f := microdata.Field{Name: name, Type: declared[i], Nullable: true}
 		if f.Type == nil {
 			f.Type = kinds[i].Type()
-			// A column is not looked at any further once it holds text.
+			// A column is not examined any further once it has text.
 			f.Unseen = kinds[i]&^text.SeenNull == 0
 			f.Nullable = kinds[i]&(text.SeenNull|text.SeenString) != 0 || !s.Rewindable()
 		}
@@ -284,7 +284,7 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 	return nil
 }
 
-// survey looks at every value of the columns that have no declared type.
+// survey examines every value of the columns without a declared type.
 func (s *source) survey(ctx context.Context, names []string, kinds []text.Kinds, declared []arrow.DataType) error {
 	if !s.Rewindable() {
 		start, all := s.Input.Head()
@@ -320,14 +320,14 @@ func (s *source) survey(ctx context.Context, names []string, kinds []text.Kinds,
 	return nil
 }
 
-// headSplit finds the header, whose number of fields is not that of a record yet.
+// headSplit finds the end of the header, before the number of fields of a record is known.
 func (s *source) headSplit(p []byte, max int, final bool) (n, records int) {
 	d := s.dialect
 	d.fields = 0
 	return d.split(p, max, final)
 }
 
-// nulls is what stands for no value.
+// nulls are the texts that mean that there is no value.
 type nulls struct {
 	empty  bool
 	others [][]byte

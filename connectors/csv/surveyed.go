@@ -9,14 +9,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// surveyed is what was found of the columns that have no declared type.
+// surveyed is the result of the survey of columns without a declared type, in JSON.
 type surveyed struct {
 	Names   []string     `json:"names"`
 	Kinds   []text.Kinds `json:"kinds"`
 	Records int64        `json:"records"`
 }
 
-// errSurvey is about what another process has found.
+// errSurvey is returned for an invalid survey from another process.
 var errSurvey = errors.New("the columns are not those whose types were inferred")
 
 // WithSurvey implements connectors.SurveyTaking.
@@ -41,7 +41,7 @@ func (s *source) Survey() (json.RawMessage, error) {
 	return json.Marshal(surveyed{s.schema.Names(), s.kinds, s.records})
 }
 
-// recall takes what another process has found instead of looking.
+// recall uses the survey of another process instead of making one.
 func (s *source) recall(names []string, kinds []text.Kinds) error {
 	var found surveyed
 	if err := json.Unmarshal(s.config.survey, &found); err != nil || !slices.Equal(found.Names, names) || len(found.Kinds) != len(kinds) || found.Records < 0 {

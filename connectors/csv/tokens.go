@@ -9,13 +9,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// dialect is what tells fields and records apart.
+// dialect has the characters that separate fields and records.
 type dialect struct {
 	delimiter, quote byte
 	fields           int // that a record must have
 }
 
-// blank reports lines that are no record.
+// blank reports whether a line is not a record.
 func (d *dialect) blank(line []byte) bool { return len(line) == 0 && d.fields != 1 }
 
 // split implements text.Split. A quote opens a quoted field only at the field's
@@ -39,10 +39,9 @@ func (d *dialect) split(p []byte, max int, final bool) (n, records int) {
 	return n, records
 }
 
-// recordEnd returns the place after the line end of the record at p[at:]. quote
-// is the first quote at or after some place before at, kept from record to
-// record; len(p) where there is none. ok is false where p ends before the record
-// does.
+// recordEnd returns the place after the line end of the record at p[at:]. quote is the
+// place of the first quote at or after an earlier place, kept from record to record;
+// len(p) if there is none. ok is false if p ends before the record does.
 func (d *dialect) recordEnd(p []byte, at int, quote *int, final bool) (end int, ok bool) {
 	line := lineEnd(p, at)
 	for from := at; ; {
@@ -74,8 +73,8 @@ func (d *dialect) recordEnd(p []byte, at int, quote *int, final bool) (end int, 
 	return len(p), final
 }
 
-// closing returns the place after the quote that closes the field opened at
-// p[q], len(p)+1 where none does.
+// closing returns the place after the quote that closes the field opened at p[q];
+// len(p)+1 if none does.
 func (d *dialect) closing(p []byte, q int) int {
 	for i := q + 1; ; i += 2 {
 		i = find(p, i, d.quote)
@@ -90,7 +89,7 @@ func (d *dialect) closing(p []byte, q int) int {
 
 func lineEnd(p []byte, at int) int { return find(p, at, '\n') }
 
-// find returns the place of b at or after at, len(p) where there is none.
+// find returns the place of b at or after at; len(p) if there is none.
 func find(p []byte, at int, b byte) int {
 	if at >= len(p) {
 		return len(p)
@@ -101,14 +100,14 @@ func find(p []byte, at int, b byte) int {
 	return len(p)
 }
 
-// bounds says where the fields of a run of records lie. Field f of record r is
-// data[start : ends[r*fields+f]], where start is starts[r] for the first field
-// and one more than the end of the field before for the others.
+// bounds has the places of the fields of a run of records. Field f of record r is
+// data[start : ends[r*fields+f]], where start is starts[r] for the first field and
+// one more than the end of the previous field for the others.
 type bounds struct {
 	starts, ends []uint32
 	fields       int
 	malformed    []malformed
-	truncated    bool // the last record is one that a truncated file ends in
+	truncated    bool // the last record is incomplete, because the file is truncated
 }
 
 type malformed struct {
@@ -136,7 +135,7 @@ func (d *dialect) tokenise(b *bounds, p []byte, records int, final bool) {
 	d.walk(b, p, records, final)
 }
 
-// reset makes room for the fields of records, and for what flat writes beyond them.
+// reset makes room for the fields of records, and for the ends that flat writes beyond them.
 func (b *bounds) reset(d *dialect, records int) {
 	b.fields, b.malformed, b.truncated = d.fields, b.malformed[:0], false
 	b.starts = sized(b.starts, records)
@@ -152,11 +151,11 @@ func sized(s []uint32, n int) []uint32 {
 
 const unclosed = "a quoted field is not closed"
 
-// settled notes where the records of a flat chunk begin, and takes the return before a
-// line end off their last fields; false where an end of a line is not that of a record.
+// settled notes where the records of a flat chunk begin, and removes the carriage return from the
+// end of their last fields; false if a line end is not the end of a record.
 func (d *dialect) settled(b *bounds, p []byte, records int) bool {
-	// There are as many line ends as records, so if one stands where each
-	// record's last field ends no other end is one.
+	// There are as many line ends as records. So if each record's last field ends at a
+	// line end, no other field does.
 	start := uint32(0)
 	for r := range records {
 		last := &b.ends[r*d.fields+d.fields-1]
@@ -194,8 +193,8 @@ func (d *dialect) walk(b *bounds, p []byte, records int, final bool) {
 	}
 }
 
-// record finds the fields of the record p[at:]. Where it is malformed all its
-// fields are left empty. open says that it ends before it is complete.
+// record finds the fields of the record p[at:]. If it is malformed, all of its fields
+// are left empty. open says that it ends before it is complete.
 func (d *dialect) record(b *bounds, p []byte, r, at int) (reason string, open bool) {
 	b.starts[r] = uint32(at)
 	ends := b.ends[r*d.fields : (r+1)*d.fields]
@@ -212,8 +211,8 @@ func (d *dialect) record(b *bounds, p []byte, r, at int) (reason string, open bo
 	return fmt.Sprintf("must have %d fields, got %d", d.fields, n), n < d.fields
 }
 
-// fieldEnds finds where the fields of the record p[i:] end, as many of them as
-// ends has room for, and returns how many there are.
+// fieldEnds finds the ends of the fields of the record p[i:], as many as ends has room
+// for, and returns the number of fields.
 func (d *dialect) fieldEnds(ends []uint32, p []byte, i int) (reason string, n int) {
 	for {
 		if i < len(p) && p[i] == d.quote {
@@ -257,8 +256,8 @@ func (d *dialect) fieldEnd(p []byte, i int) int {
 	return i
 }
 
-// bare returns what a field says: without its quotes, doubled ones made one, in
-// buf where they must be.
+// bare returns the content of a field: without its quotes, and with doubled quotes
+// replaced by single ones, for which it uses buf.
 func (d *dialect) bare(field, buf []byte) (content []byte, quoted bool) {
 	if len(field) == 0 || field[0] != d.quote {
 		return field, false

@@ -24,8 +24,8 @@ type SourceConfig struct {
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
 
-	survey json.RawMessage       // what another process has found of the values; nil: they are looked at
-	needed func(stream int) bool // which files are opened beside the first; nil: all
+	survey json.RawMessage       // result of another process's survey of the values; nil: a survey is made
+	needed func(stream int) bool // which files are opened in addition to the first; nil: all
 }
 
 // SinkConfig describes JSON Lines files to be written.

@@ -86,8 +86,8 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	return e, nil
 }
 
-// crlf reports whether the line whose record ends at p[i] ends in CR and LF:
-// line ends stay as they came.
+// crlf reports whether the line whose record ends at p[i] ends in CR and LF: line
+// ends are not changed.
 func crlf(p []byte, i int) bool {
 	if i == len(p) || p[i] == '\n' {
 		return false

@@ -19,10 +19,10 @@ type source struct {
 	config *SourceConfig
 	*text.Input
 	tree     *members.Tree
-	surveyed *node // what was found of the values; nil where they can be read once alone
+	surveyed *node // the result of the survey of the values; nil if they can be read only once
 	schema   *microdata.Schema
-	records  int64            // -1 where no pass has counted them
-	carried  atomic.Bool      // a sink of this package takes the records as they are
+	records  int64            // -1 if no pass has counted them
+	carried  atomic.Bool      // a sink of this package uses the text of the records
 	part     *connectors.Part // nil: all of it
 }
 
@@ -44,8 +44,8 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 			return nil, fmt.Errorf("types.%s: %w", name, err)
 		}
 		n := root.at(name)
-		n.declared, n.json, n.known = t, json, true
-		n.first = place{chunk: 1<<62 + int64(i)} // where never seen: last, by name
+		n.declared, n.json, n.expected = t, json, true
+		n.first = place{chunk: 1<<62 + int64(i)} // if it is never seen: last, by name
 	}
 	if err := s.survey(ctx, root); err != nil {
 		return nil, err
@@ -72,15 +72,15 @@ func (s *source) InfersTypes() bool { return true }
 // JSONText implements connectors.JSONTexts.
 func (s *source) JSONText(column int) bool { return s.tree.Text(column) }
 
-// blank reports lines that are no record: nothing but white space.
+// blank reports whether a line is not a record, because it has only white space.
 func blank(line []byte) bool { return members.Space(line, 0) == len(line) }
 
 func split(p []byte, max int, final bool) (n, records int) {
 	return text.SplitLines(p, max, final, blank)
 }
 
-// lines calls f for every record of a chunk with its place in the chunk, white
-// space and line end left out.
+// lines calls f for every record of a chunk with its place in the chunk, without
+// surrounding white space and line end.
 func lines(p []byte, f func(r, from, to int)) {
 	r := 0
 	for at := 0; at < len(p); {
@@ -100,8 +100,8 @@ func lines(p []byte, f func(r, from, to int)) {
 	}
 }
 
-// survey looks at every record, or at the beginning of an input that can be
-// read only once.
+// survey examines every record, or the beginning of an input that can be read only
+// once.
 func (s *source) survey(ctx context.Context, root *node) error {
 	if !s.Rewindable() {
 		start, all := s.Input.Head()

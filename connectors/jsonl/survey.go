@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// maxColumns bounds what a file can demand in which names of members are data.
+// maxColumns bounds the number of columns of a file in which the names of members are data.
 const maxColumns = 10000
 
 // node is a member, or the record as a whole.
@@ -24,13 +24,13 @@ type node struct {
 
 	kinds    text.Kinds
 	declared arrow.DataType
-	json     bool // declared: a column whatever is in it
+	json     bool // declared as json: one column, whatever it contains
 	first    place
-	known    bool // declared, so that it is a column even if it is never seen
+	expected bool // declared, so that it is a column even if it never occurs
 }
 
-// place is where a member was first seen, so that columns are in the order of
-// the file whichever goroutine saw them.
+// place is where a member first occurs, so that columns are in the order of the file,
+// whichever goroutine found them.
 type place struct {
 	chunk  int64
 	offset int
@@ -65,7 +65,7 @@ func (n *node) path() string {
 	return n.parent.path() + "." + n.name
 }
 
-// at returns the node of a dotted path, made where it is missing.
+// at returns the node of a dotted path; missing nodes are created.
 func (n *node) at(path string) *node {
 	for name := range strings.SplitSeq(path, ".") {
 		k := n.byName[name]
@@ -77,9 +77,9 @@ func (n *node) at(path string) *node {
 	return n
 }
 
-// clone copies what is declared.
+// clone copies the declared nodes.
 func (n *node) clone(parent *node) *node {
-	c := &node{name: n.name, parent: parent, declared: n.declared, json: n.json, known: n.known, first: n.first}
+	c := &node{name: n.name, parent: parent, declared: n.declared, json: n.json, expected: n.expected, first: n.first}
 	for _, k := range n.kids {
 		if c.byName == nil {
 			c.byName = map[string]*node{}
@@ -91,7 +91,7 @@ func (n *node) clone(parent *node) *node {
 	return c
 }
 
-// merge adds what another goroutine has seen.
+// merge adds the members that another goroutine has found.
 func (n *node) merge(o *node) {
 	n.kinds |= o.kinds
 	if o.first.compare(n.first) < 0 {
@@ -106,16 +106,16 @@ func (n *node) merge(o *node) {
 	}
 }
 
-// surveyor looks at the values of records.
+// surveyor examines the values of records.
 type surveyor struct {
 	root  *node
 	chunk int64
-	count int // of nodes
+	count int // number of nodes
 	p     []byte
 	buf   []byte
 }
 
-// line adds what a record shows; one that is malformed shows nothing.
+// line adds the members of a record; a malformed record is ignored.
 func (s *surveyor) line(from, to int) {
 	i := members.Space(s.p[:to], from)
 	if i == to || s.p[i] != '{' {
@@ -155,8 +155,8 @@ func (s *surveyor) object(n *node, i int) int {
 	return i + 1
 }
 
-// member finds or adds the member whose name is the string p[i:end]; nil where
-// there are too many.
+// member finds or adds the member whose name is the string p[i:end]; nil if there are
+// too many.
 func (s *surveyor) member(n *node, i, end, hint int) *node {
 	name := members.Name(s.p, i, end, &s.buf)
 	k := n.child(name, hint)
@@ -193,10 +193,10 @@ func kindOf(v []byte) text.Kinds {
 	case text.Real:
 		return text.SeenReal
 	}
-	return text.SeenNested // beyond int64 or float64: text that nothing changes
+	return text.SeenNested // beyond int64 or float64: kept as text
 }
 
-// settle decides what the columns are.
+// settle decides the columns and their types.
 func (n *node) settle() (*members.Tree, *microdata.Schema, error) {
 	s := settling{tree: members.NewTree(), schema: &microdata.Schema{}, seen: map[string]bool{}}
 	if err := s.members(n, members.Root); err != nil {
@@ -217,7 +217,7 @@ func (s *settling) members(n *node, id int) error {
 	for _, k := range n.kids {
 		scalar := k.kinds &^ (text.SeenObject | text.SeenNull)
 		switch {
-		case len(k.kids) > 0 && k.known:
+		case len(k.kids) > 0 && k.expected:
 			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", k.path(), k.kids[0].path())
 		case scalar != 0 && (k.kinds&text.SeenObject != 0 || len(k.kids) > 0) && !k.holdsDeclared():
 			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.path())
@@ -253,7 +253,7 @@ func (s *settling) column(n *node, in int) error {
 // holdsDeclared reports whether a member within n is declared: then n is an
 // object, and a record in which it is not one is malformed.
 func (n *node) holdsDeclared() bool {
-	return slices.ContainsFunc(n.kids, func(k *node) bool { return k.known || k.holdsDeclared() })
+	return slices.ContainsFunc(n.kids, func(k *node) bool { return k.expected || k.holdsDeclared() })
 }
 
 // settleType returns the type of a column, and whether it holds JSON text.

@@ -8,17 +8,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// surveyed is what was found of a member and of those within it.
+// surveyed is the result of the survey for a member and the members within it, in JSON.
 type surveyed struct {
 	Name    string      `json:"name,omitempty"`
 	Kinds   text.Kinds  `json:"kinds,omitempty"`
 	Chunk   int64       `json:"chunk,omitempty"`
 	Offset  int         `json:"offset,omitempty"`
 	Members []*surveyed `json:"members,omitempty"`
-	Records int64       `json:"records,omitempty"` // of the whole
+	Records int64       `json:"records,omitempty"` // total number of records; at the root only
 }
 
-// errSurvey is about what another process has found.
+// errSurvey is returned for an invalid survey from another process.
 var errSurvey = errors.New("what was found of the members is damaged")
 
 // WithStreams implements connectors.StreamChoosing.
@@ -53,7 +53,7 @@ func (n *node) surveyed() *surveyed {
 	return s
 }
 
-// recall adds what another process has found instead of looking.
+// recall uses the survey of another process instead of making one.
 func (s *source) recall(root *node) error {
 	found := &surveyed{}
 	if err := json.Unmarshal(s.config.survey, found); err != nil || found.Records < 0 {
@@ -68,7 +68,7 @@ func (s *source) recall(root *node) error {
 	return nil
 }
 
-// into adds the members to n, false where they cannot be what Survey said.
+// into adds the members to n; false if they cannot be from Survey.
 func (s *surveyed) into(n *node, count *int) bool {
 	n.kinds, n.first = s.Kinds, place{s.Chunk, s.Offset}
 	for _, m := range s.Members {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// append adds the nested values of a further page. They stay indexes as long as all pages have
-// indexes.
+// append adds the nested values of a further page. They are kept as dictionary indexes as long as
+// all pages have indexes.
 func (v *values) append(l *leaf, o *values) error {
 	v.rep = append(v.rep, o.rep...)
 	v.def = append(v.def, o.def...)
@@ -62,7 +62,7 @@ func (v *values) add(o *values, n int) error {
 
 var errExpanded = fmt.Errorf("the values of a column, of which a dictionary has each once, have together more than %d MB, the most that is decoded at once", maxPage>>20)
 
-// resolve makes values of indexes into a dictionary.
+// resolve replaces indexes into a dictionary by values.
 func (v *values) resolve() error {
 	if v.offsets == nil {
 		v.offsets = []uint32{0}

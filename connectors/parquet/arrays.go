@@ -11,23 +11,23 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// column collects the values of one leaf for a block: n slots, of which some are
+// column collects the values of one leaf for a block: n slots, some of which may be
 // null.
 type column struct {
 	l       *leaf
 	n       int
-	valid   []byte // Arrow's bitmap; nil where nothing is null
+	valid   []byte // Arrow's bitmap; nil if nothing is null
 	nulls   int
 	data    []byte
 	offsets []int32
-	most    int  // bytes that data may have
+	most    int  // greatest number of bytes in data
 	padded  bool // data has room for 8 bytes more than it needs
 	err     error
 }
 
-// A column of a block may have so many bytes, or so many a record where that is
-// more: a dictionary of a few long values, or a page that is one value many times,
-// would make gigabytes of a file of kilobytes. An Arrow array ends at 2 GB.
+// The greatest number of bytes in a column of a block, in total or, if that is more, per
+// record: otherwise a dictionary of a few long values, or a page of one repeated value,
+// could turn a file of kilobytes into gigabytes. An Arrow array has at most 2 GB.
 const (
 	mostBytes       = 256 << 20
 	mostRecordBytes = 1 << 10
@@ -48,14 +48,14 @@ func newColumn(l *leaf, n int) *column {
 	return c
 }
 
-// tooWide reports values of fixed width of which a block cannot have n.
+// tooWide reports whether n values of fixed width are too large for a block.
 func (l *leaf) tooWide(n int) bool { return n*l.width > mostOf(n) }
 
 func (c *column) tooLong(n int) error {
 	return fmt.Errorf("the values of %d records have together more than %d MB, the most that a block may have; use smaller blocks", n, c.most>>20)
 }
 
-// bytes adds a value of variable length, for which there is room.
+// bytes adds a value of variable length, for which there must be room.
 func (c *column) bytes(b []byte) {
 	c.data = append(c.data, b...)
 	c.offsets = append(c.offsets, int32(len(c.data)))
@@ -81,7 +81,7 @@ func (c *column) null() {
 	c.mark(false)
 }
 
-// mark adds to the bitmap, which begins with the first null.
+// mark adds a bit to the bitmap, which is created at the first null.
 func (c *column) mark(valid bool) {
 	i := c.n
 	c.n++
@@ -107,7 +107,7 @@ func (c *column) mark(valid bool) {
 	}
 }
 
-// flatArray makes the array of a flat column.
+// flatArray returns the array of a flat column.
 func flatArray(l *leaf, n int, segs []segment) (arrow.Array, error) {
 	c := newColumn(l, n)
 	if c.reserveFor(segs); c.err != nil {
@@ -152,7 +152,7 @@ func (c *column) reserveFor(segs []segment) {
 	c.data, c.padded = make([]byte, 0, total+8), true
 }
 
-// size is the number of bytes of the values from ≤ i < from+n of variable length.
+// size returns the number of bytes of the values from ≤ i < from+n of variable length.
 func (v *values) size(from, n int) int {
 	total := 0
 	switch {
@@ -173,7 +173,7 @@ func (v *values) size(from, n int) int {
 	return total
 }
 
-// reserve makes room for the values of variable length that each passes to add. It stops when
+// reserve makes room for the values of variable length for which each calls add. It stops when
 // they are too long for n records.
 func (c *column) reserve(n int, each func(add func(v *values, i int) bool)) {
 	if c.l.width > 0 {
@@ -191,8 +191,8 @@ func (c *column) reserve(n int, each func(add func(v *values, i int) bool)) {
 	c.data = make([]byte, 0, total)
 }
 
-// array makes an Arrow array of the column's type. It lives in the collector's
-// memory and needs no release.
+// array returns an Arrow array of the column's type. Its memory is garbage-collected
+// and need not be released.
 func (c *column) array() (arrow.Array, error) {
 	if c.err != nil {
 		return nil, c.err
@@ -247,8 +247,8 @@ func narrow(b []byte, from, to int) []byte {
 // julian is the Julian day number of 1 January 1970.
 const julian = 2440588
 
-// timestamps makes nanoseconds since 1970 of INT96: nanoseconds of the day and
-// Julian day number.
+// timestamps converts INT96 (nanoseconds of the day and Julian day number) to nanoseconds
+// since 1970.
 func timestamps(b []byte) []byte {
 	out := make([]byte, len(b)/12*8)
 	for i := 0; i+12 <= len(b); i += 12 {
@@ -261,7 +261,7 @@ func timestamps(b []byte) []byte {
 
 var errDecimal = errors.New("a decimal has more digits than its type allows")
 
-// decimals makes Arrow's little-endian decimals of 16 or 32 bytes.
+// decimals converts the values to Arrow's little-endian decimals of 16 or 32 bytes.
 func (c *column) decimals(t arrow.DecimalType) ([]byte, error) {
 	size := t.BitWidth() / 8
 	out := make([]byte, c.n*size)

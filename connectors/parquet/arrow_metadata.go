@@ -14,10 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
 )
 
-// arrowSchema keeps the released fields of a serialised Arrow schema, without
-// metadata of the schema and of the fields. ok is false where the value cannot
-// be decoded, or does not describe the columns: what it says beyond them could be
-// anything.
+// arrowSchema returns a serialised Arrow schema reduced to the released fields, without
+// the metadata of the schema and of the fields. ok is false if the value cannot be
+// decoded, or does not describe the columns: it could then contain anything.
 func arrowSchema(value string, columns []*outColumn) (out string, ok bool, err error) {
 	b, err := base64.StdEncoding.DecodeString(value)
 	if err != nil {
@@ -49,8 +48,8 @@ func arrowSchema(value string, columns []*outColumn) (out string, ok bool, err e
 	return base64.StdEncoding.EncodeToString(buf.Bytes()), true, nil
 }
 
-// bare drops the metadata of a field and of all fields within it, and the names
-// of elements that are none of those in use.
+// bare removes the metadata of a field and of all fields within it, and names of elements
+// other than the usual ones.
 func bare(f arrow.Field) arrow.Field {
 	f.Metadata = arrow.Metadata{}
 	element := func(f arrow.Field) arrow.Field {
@@ -85,7 +84,7 @@ func bare(f arrow.Field) arrow.Field {
 }
 
 // describes reports whether a writer can have made the column from an Arrow type: it has the
-// same structure with the same names, and leaves that are stored as that type is.
+// same structure and names, and its leaves are stored like that type.
 func describes(t arrow.DataType, n *node) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:

@@ -7,8 +7,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// elementsOf returns the schema elements that a column of an Arrow type has in a
-// release. It is an error if Parquet has no such type.
+// elementsOf returns the schema elements of a column of an Arrow type in a release. It
+// returns an error if Parquet has no such type.
 func elementsOf(name string, t arrow.DataType, nullable bool) ([]schemaElement, error) {
 	e := schemaElement{Name: name, RepetitionType: some(format.Required)}
 	if nullable {
@@ -52,7 +52,7 @@ func elementsOf(name string, t arrow.DataType, nullable bool) ([]schemaElement, 
 	return []schemaElement{e}, err
 }
 
-// primitive fills in the physical and logical type.
+// primitive sets the physical and logical type.
 func primitive(e *schemaElement, t arrow.DataType) error {
 	physical := e.physical
 	if arrow.IsInteger(t.ID()) {
@@ -94,8 +94,8 @@ func primitive(e *schemaElement, t arrow.DataType) error {
 	return nil
 }
 
-// physical says how the values of an element are stored; converted is -1 where the old
-// description has no name for them.
+// physical sets how the values of an element are stored; converted is -1 if there is no
+// converted type for them.
 func (e *schemaElement) physical(p format.Type, logical format.LogicalTypeValue, converted int32) {
 	e.Type = some(p)
 	e.LogicalType.Value = logical
@@ -104,8 +104,8 @@ func (e *schemaElement) physical(p format.Type, logical format.LogicalTypeValue,
 	}
 }
 
-// integerElement is the element of an integer type. Signed integers of 32 and 64 bits are
-// Parquet's own and need no further description.
+// integerElement sets the element of an integer type. Signed integers of 32 and 64 bits are
+// physical types of Parquet and need no annotation.
 func integerElement(e *schemaElement, t arrow.Type) {
 	described := func(p format.Type, bits int8, signed bool, converted int32) {
 		e.physical(p, &format.IntType{BitWidth: bits, IsSigned: signed}, converted)
@@ -146,7 +146,7 @@ func temporal(e *schemaElement, t arrow.DataType) {
 		utc := t.TimeZone != ""
 		e.LogicalType.Value = &format.TimestampType{IsAdjustedToUTC: utc, Unit: format.TimeUnit{Value: units[t.Unit]}}
 		switch {
-		case t.Unit == arrow.Nanosecond || !utc: // no converted type says that
+		case t.Unit == arrow.Nanosecond || !utc: // there is no converted type for this
 		case t.Unit == arrow.Microsecond:
 			e.ConvertedType = some[int32](convertedTimestampMicros)
 		default:

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Buffers of pages are used again. They come in sizes a quarter of a power of
-// two apart, so that at most a fifth of one lies idle; what nobody asks for the
-// collector takes back.
+// Buffers of pages are reused. Their sizes are a quarter of a power of two apart, so
+// that at most a fifth of one is unused; the garbage collector frees those that are
+// not needed.
 const smallest = 12 // log₂ of the least size that is worth keeping
 
 var buffers [4 * 32]sync.Pool
@@ -24,7 +24,7 @@ func sizeClass(n int) (class, size int) {
 	return 4*(log-smallest) + k, 1<<log + k*step
 }
 
-// classOf is the size class of what a buffer can hold.
+// classOf returns the size class of a buffer's capacity.
 func classOf(b []byte) int {
 	class, _ := sizeClass(cap(b))
 	return class
@@ -42,7 +42,7 @@ func getBuffer(n int) []byte {
 	return make([]byte, n, size)
 }
 
-// putBuffer takes a buffer back. Nothing may refer to it any more.
+// putBuffer returns a buffer for reuse. Nothing may refer to it any more.
 func putBuffer(b []byte) {
 	if class, size := sizeClass(cap(b)); size == cap(b) && class < len(buffers) {
 		b = b[:0]

@@ -17,7 +17,7 @@ import (
 )
 
 // maxPage is the greatest size of a page in bytes, uncompressed. The format's own limit is 2
-// GB; writers stay far below, and a page that claims more is corrupt.
+// GB; writers stay far below, and a page with a greater size is treated as corrupt.
 const maxPage = 1 << 30
 
 var zstdDecoders = sync.Pool{New: func() any {
@@ -35,8 +35,8 @@ var gzipReaders, gzipWriters, brotliReaders, brotliWriters, lz4Compressors sync.
 
 var errSize = errors.New("the page does not have the length that its header says")
 
-// decompress fills dst, whose length is that of the page uncompressed. exact reports whether
-// src holds nothing but the content of dst.
+// decompress fills dst, which has the length of the uncompressed page. exact reports whether
+// src contains nothing but the content of dst.
 func decompress(codec format.CompressionCodec, dst, src []byte) (exact bool, err error) {
 	exact = exactPacking(codec, src)
 	if codec == format.Gzip {
@@ -121,7 +121,7 @@ func readAll(r io.Reader, dst []byte) error {
 	return nil
 }
 
-// gunzip reads one member or several; single reports whether one is all there is.
+// gunzip reads one member or several; single reports whether there is only one.
 func gunzip(dst, src []byte) (single bool, err error) {
 	r, _ := gzipReaders.Get().(*gzip.Reader)
 	if r == nil {
@@ -143,9 +143,9 @@ func gunzip(dst, src []byte) (single bool, err error) {
 	return false, readAll(r, dst)
 }
 
-// unhadoop reads the LZ4 codec of before LZ4_RAW: Hadoop's frames, a big-endian
-// length uncompressed and compressed before each; some writers put a raw block
-// there instead.
+// unhadoop reads the LZ4 codec that preceded LZ4_RAW: Hadoop's frames, each preceded by
+// its uncompressed and compressed length in big-endian order. Some writers put a raw
+// block instead.
 func unhadoop(dst, src []byte) error {
 	rest, out := src, dst
 	for len(rest) >= 8 {
@@ -186,7 +186,7 @@ func (c compressor) compress(dst, src []byte) ([]byte, error) {
 		e, _ := pool.Get().(*zstd.Encoder)
 		if e == nil {
 			var err error
-			// Pages carry their own checksum where one is wanted.
+			// Pages have their own checksum if one is wanted.
 			e, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(c.level),
 				zstd.WithEncoderCRC(false), zstd.WithWindowSize(1<<20))
 			if err != nil {

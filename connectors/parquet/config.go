@@ -34,7 +34,7 @@ type SourceConfig struct {
 	Path         string   `yaml:"path" doc:"a file, a folder or a glob; Hive-style folders (key=value) become columns"`
 	KeepMetadata []string `yaml:"keep_metadata" doc:"further keys of the file's key-value metadata to copy to the release; make sure that they contain nothing about a respondent"`
 
-	needed func(stream int) bool // which files are opened beside the first; nil: all
+	needed func(stream int) bool // which files are opened in addition to the first; nil: all
 }
 
 // WithStreams implements connectors.StreamChoosing.
@@ -52,8 +52,8 @@ type SinkConfig struct {
 
 	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the open files are completed; the limit that is reached first applies"`
 
-	// create replaces the file system: in tests of a full disk, and for files that get their names
-	// elsewhere (Content).
+	// create replaces the creation of files: in tests of a full disk, and for files whose names
+	// other code chooses (Content).
 	create func(path string) (file, error)
 }
 
@@ -124,15 +124,15 @@ func (c *SinkConfig) TakesStream() bool { return true }
 // Paths returns the file or folder that Commit names.
 func (c *SinkConfig) Paths() []string { return []string{publish.CleanPath(c.Path)} }
 
-// Create prepares the release. It is an error if a column cannot be stored in
-// Parquet, if the release would overwrite what is read, or if another run is
-// writing the same name.
+// Create prepares the release. It returns an error if a column cannot be stored in
+// Parquet, if the release would overwrite the source, or if another run is writing
+// the same name.
 func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors.Sink, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
 	}
 	// Chunks are copied from the source's files until the release is complete, and a
-	// folder that is exchanged is removed.
+	// folder that is replaced is removed.
 	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}

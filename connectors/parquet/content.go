@@ -9,20 +9,20 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Content makes the contents of a stream's files, whose names and times others decide: any
-// number of files at once, from blocks of any source but Parquet.
+// Content writes the contents of a stream's files, whose names and times other code chooses: any
+// number of files at once, from blocks of any source except Parquet.
 type Content struct {
 	design sink
 }
 
-// File is what a release is written to.
+// File is a file that a release is written to.
 type File interface {
 	io.Writer
 	Sync() error
 }
 
 // Content prepares files of the layout's release, whose columns are all decoded.
-// It is an error if a column cannot be stored in Parquet.
+// It returns an error if a column cannot be stored in Parquet.
 func (c *SinkConfig) Content(layout *microdata.Layout) (*Content, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
@@ -34,8 +34,8 @@ func (c *SinkConfig) Content(layout *microdata.Layout) (*Content, error) {
 	return k, nil
 }
 
-// Encode turns the released columns of a block, without its rejected records,
-// into what Append takes. Safe for concurrent use.
+// Encode encodes the released columns of a block, without its rejected records, for
+// Append. Safe for concurrent use.
 func (k *Content) Encode(b *microdata.Block) (connectors.Encoded, error) { return k.design.Encode(b) }
 
 // Records returns how many records of an encoded block are released.
@@ -55,7 +55,7 @@ type Output struct {
 	records int64
 }
 
-// Begin begins a file. The caller closes it, after Finish or whatever else.
+// Begin begins a file. The caller must close it, after Finish or an error.
 func (k *Content) Begin(f File) (*Output, error) {
 	o := &Output{to: k.design}
 	meta, err := o.to.metadata()
@@ -66,7 +66,7 @@ func (k *Content) Begin(f File) (*Output, error) {
 	return o, err
 }
 
-// Append adds an encoded block. Row groups are written when they are large, or
+// Append adds an encoded block. Row groups are written when they are large enough, and
 // by Flush.
 func (o *Output) Append(ctx context.Context, e connectors.Encoded) error {
 	b, ok := e.(*encoded)
@@ -85,17 +85,17 @@ func (o *Output) Append(ctx context.Context, e connectors.Encoded) error {
 // Records returns the number of records so far.
 func (o *Output) Records() int64 { return o.records }
 
-// Pending returns about how many bytes memory holds of the file.
+// Pending returns approximately how many bytes of the file are in memory.
 func (o *Output) Pending() int64 {
 	if o.to.group == nil {
 		return 0
 	}
-	// Pages of few distinct values, which are made only with the row group, have an
-	// index a value meanwhile.
+	// Pages of few distinct values are encoded with the row group only; until then they
+	// have an index for each value.
 	return int64(o.to.group.bytes) + 4*o.to.group.rows*int64(len(o.to.leaves))
 }
 
-// Bytes returns about how large the file is, with what has not been written yet.
+// Bytes returns the approximate size of the file, including what has not been written yet.
 func (o *Output) Bytes() int64 {
 	n := o.to.out.at
 	if o.to.group != nil {
@@ -104,7 +104,7 @@ func (o *Output) Bytes() int64 {
 	return n
 }
 
-// Flush writes what memory holds of the file as a row group.
+// Flush writes the part of the file that is in memory as a row group.
 func (o *Output) Flush(ctx context.Context) error { return o.to.flush(ctx) }
 
 // Finish writes the rest and the footer, and syncs. Nothing comes after it.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// decodeDelta reads DELTA_BINARY_PACKED numbers, at most len(dst), and returns
-// how many there are and what follows them. parquet-go's decoder allocates what
-// a header claims and reads in assembly without bounds, so this is our own.
+// decodeDelta reads DELTA_BINARY_PACKED numbers, at most len(dst), and returns their
+// number and the bytes that follow them. parquet-go's decoder is not used, because it
+// allocates what a header claims and reads in assembly without checking bounds.
 func decodeDelta(dst []int64, src []byte) (n int, rest []byte, err error) {
 	var head [3]uint64
 	for i := range head {
@@ -45,7 +45,7 @@ func decodeDelta(dst []int64, src []byte) (n int, rest []byte, err error) {
 		src = src[k+int(minis):]
 		for _, w := range widths {
 			if at == len(dst) {
-				break // the widths of parts that are not there mean nothing
+				break // the widths of missing parts have no meaning
 			}
 			if w > 64 {
 				return 0, nil, fmt.Errorf("a bit width of %d", w)

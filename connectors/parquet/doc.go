@@ -1,24 +1,24 @@
 // Package parquet reads and writes Apache Parquet files, folders and globs.
 //
-// What no mask and no assessment touches is not encoded anew: between two Parquet
-// files its pages are copied as the compressed bytes they are, once each was found
-// to hold the values of the released records and nothing else. Only pages are
-// copied; every header and all metadata are made of what the pages hold. What is
-// decoded is decoded by workers, page by page, and written page by page.
+// Columns that no mask and no assessment uses are not encoded again: from Parquet to
+// Parquet their pages are copied as compressed bytes, after each was found to contain the
+// values of the released records and nothing else. Only pages are copied; all headers and
+// metadata are computed from the pages' contents. Other columns are decoded by workers,
+// page by page, and written page by page.
 //
 // Map of the files:
 //
-//	config.go               what a pipeline's configuration says
+//	config.go               the parameters of a pipeline's configuration
 //	footer.go, thrift.go    the footer and page headers, read without trust and written back without loss
 //	schema.go, types.go     Parquet's schema as a tree, and as Arrow types; arrow_schema.go the other way
-//	source.go, reader.go    streams, and blocks cut from them; Next does I/O alone
-//	page.go, levels.go, values.go, append.go, delta.go, codec.go   a page's bytes made values
-//	arrow_metadata.go, metadata.go                      the key-value metadata that survives
-//	numbers.go, arrays.go, nested.go                    values made columns of a block
+//	source.go, reader.go    streams, and blocks cut from them; Next does only I/O
+//	page.go, levels.go, values.go, append.go, delta.go, codec.go   from a page's bytes to values
+//	arrow_metadata.go, metadata.go                      the key-value metadata that is released
+//	numbers.go, arrays.go, nested.go                    from values to the columns of a block
 //	sink.go, rowgroup.go    row groups that mirror the source's; splice.go copies chunks that inspect.go and
-//	                        exact.go found to be nothing but values, filter.go
-//	                        writes all others anew, and those of which a record was rejected
-//	encode.go, shred.go, stats.go                       released columns made pages
+//	                        exact.go found to contain nothing but values, filter.go
+//	                        writes all others again, and those with a rejected record
+//	encode.go, shred.go, stats.go                       from released columns to pages
 //
 // Nothing here knows masks, and nothing here prints a value.
 package parquet

@@ -15,34 +15,34 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/recent"
 )
 
-// encodedPage is a data page ready to be written, or, where local is not nil,
-// one whose indexes have still to be made those of the chunk's dictionary.
+// encodedPage is a data page ready to be written, or, if local is not nil, one whose
+// indexes must still be converted to those of the chunk's dictionary.
 type encodedPage struct {
 	stored       []byte // header and body
-	buffer       []byte // that stored lies in
+	buffer       []byte // the buffer that contains stored
 	uncompressed int    // bytes of header and body before compression
 	encoding     format.Encoding
-	values       int // nulls included
+	values       int // number of values, including nulls
 	rows         int
-	planes       int // length of the planes that the body ends with; 0 where it has none
+	planes       int // length of each of the planes at the end of the body; 0 if it has none
 	stats        pageStats
 
 	local   *localDictionary
-	spooled spooled // where stored is, if not in memory
+	spooled spooled // the place of stored, if it is not in memory
 }
 
 // localDictionary is a page of few distinct values, before its chunk is known.
 type localDictionary struct {
 	levels  []byte // encoded, with their lengths
 	index   []int32
-	width   int     // of a value; 0 where offsets say it
-	scale   float64 // of numbers, the power of ten that makes them whole
+	width   int     // of a value in bytes; 0 if it varies and offsets is used
+	scale   float64 // for numbers: the power of ten that makes them whole
 	data    []byte
 	offsets []uint32
-	buffers [2][]byte // of index and data; nil: they are no buffers
+	buffers [2][]byte // reusable buffers of index and data; nil: other memory
 }
 
-// free gives the memory back; the dictionary is not used any more.
+// free releases the memory; the dictionary must not be used any more.
 func (d *localDictionary) free() {
 	for _, b := range d.buffers {
 		putBuffer(b)
@@ -50,7 +50,7 @@ func (d *localDictionary) free() {
 	*d = localDictionary{}
 }
 
-// values are the distinct ones.
+// values returns the distinct values.
 func (d *localDictionary) values() *values {
 	if d.width > 0 {
 		return &values{n: len(d.data) / d.width, data: d.data}
@@ -68,8 +68,8 @@ type pageEncoder struct {
 
 var errPageSize = errors.New("a block's values do not fit a page of 2 GB; use smaller blocks")
 
-// page makes a page of values that follow each other, in the leaf's stored form,
-// of the given number of rows.
+// page encodes a page of consecutive values, in the leaf's stored form, of the given
+// number of rows.
 func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	n := v.n
 	if pe.leaf.maxDef > 0 {
@@ -97,7 +97,7 @@ func (pe *pageEncoder) page(v *values, rows int) (*encodedPage, error) {
 	return p, pe.complete(p, body, v)
 }
 
-// complete puts the values themselves behind the levels.
+// complete appends the values to the levels, and finishes the page.
 func (pe *pageEncoder) complete(p *encodedPage, levels []byte, v *values) (err error) {
 	scratch := getBuffer(len(levels) + len(v.data) + 4*v.n + 256)
 	body := append(scratch[:0], levels...)
@@ -131,7 +131,7 @@ func (pe *pageEncoder) levels(dst []byte, v *values) ([]byte, error) {
 	return dst, nil
 }
 
-// data appends the values in the encoding that suits them.
+// data appends the values in a suitable encoding.
 func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, error) {
 	l := pe.leaf
 	switch {
@@ -146,8 +146,8 @@ func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, err
 		return format.Plain, dst, nil
 	case pe.plain || v.n == 0:
 	case l.phys == format.Double && pe.comp.codec != format.Uncompressed && !repetitive(words[uint64](v.data)):
-		// The bytes of a number of full precision look alike only within their
-		// place: sign and exponent compress, the rest does not.
+		// In numbers of full precision only the bytes of sign and exponent are
+		// similar and can be compressed; so bytes are stored by their place.
 		at := len(dst)
 		dst = grow(dst, len(v.data))[:at+len(v.data)]
 		_, err := new(bytestreamsplit.Encoding).EncodeDouble(dst[at:at:len(dst)], words[float64](v.data))
@@ -167,11 +167,11 @@ func (pe *pageEncoder) data(dst []byte, v *values) (format.Encoding, []byte, err
 	return format.Plain, append(dst, v.data...), nil
 }
 
-// repetitive reports, from up to 512 values spread over the page, whether most
-// occur again: such values compress better whole.
+// repetitive reports, from up to 512 values spread over the page, whether most of them
+// repeat: such values compress better if their bytes are stored together.
 func repetitive[T uint32 | uint64](v []T) bool {
 	const sample = 512
-	var seen [2 * sample]T // zero is an empty slot, and a value like any other
+	var seen [2 * sample]T // zero is an empty slot, and also a value
 	step := max(len(v)/sample, 1)
 	n, distinct := 0, 0
 	for i := 0; i < len(v) && n < sample; i += step {
@@ -189,7 +189,7 @@ func repetitive[T uint32 | uint64](v []T) bool {
 	return distinct*2 < n
 }
 
-// headRoom is left before a body for its header.
+// headRoom is the number of bytes before a body that are reserved for its header.
 const headRoom = 64
 
 // finish compresses the body and puts a header before it.
@@ -203,7 +203,7 @@ func (pe *pageEncoder) finish(p *encodedPage, body []byte) error {
 	return p.store(pe.comp, &h, body, pe.leaf.width)
 }
 
-// store compresses a body of values of width bytes, completes its header and keeps both.
+// store compresses a body of values of width bytes, completes its header and stores both.
 func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte, width int) (err error) {
 	buf := getBuffer(headRoom + len(body) + len(body)/64 + 1024)[:headRoom]
 	done := false
@@ -235,8 +235,8 @@ func (p *encodedPage) store(comp compressor, h *pageHeader, body []byte, width i
 	return nil
 }
 
-// fitted moves what a buffer holds to one that is not larger than it needs: pages wait for the
-// end of their row group, and compressed they take half of the room that was made for them.
+// fitted moves the content of a buffer to one of the smallest sufficient size: pages wait for the
+// end of their row group, and compressed they take half of the buffer.
 func fitted(buf []byte) []byte {
 	if class, _ := sizeClass(len(buf)); class >= len(buffers) || class == classOf(buf) {
 		return buf
@@ -252,19 +252,19 @@ func (p *encodedPage) free() {
 	p.stored, p.buffer = nil, nil
 }
 
-// localDictionaryOf returns the page's distinct values, or nil where a
-// dictionary would save nothing.
+// localDictionaryOf returns the page's distinct values; nil if a dictionary would save
+// nothing.
 func localDictionaryOf(v *values) *localDictionary {
 	d := &localDictionary{index: make([]int32, v.n), offsets: []uint32{0}}
 	most := v.n/2 + 8
-	// add takes a further value in.
+	// add adds a further value.
 	add := func(b []byte) int32 {
 		d.data = append(d.data, b...)
 		d.offsets = append(d.offsets, uint32(len(d.data)))
 		return int32(len(d.offsets) - 2)
 	}
-	if v.index != nil { // what the source has a dictionary for keeps one
-		known := make([]int32, v.dict.n) // of the source's dictionary: one more than ours, 0 for none
+	if v.index != nil { // values with a dictionary in the source keep one
+		known := make([]int32, v.dict.n) // by index of the source's dictionary: the new index + 1, 0 for none
 		for i, at := range v.index {
 			if known[at] == 0 {
 				known[at] = add(v.bytes(i)) + 1
@@ -302,23 +302,23 @@ func (d *localDictionary) value(k int32) []byte {
 	return d.data[d.offsets[k]:d.offsets[k+1]]
 }
 
-// maxDictionary is the most bytes that the values of a dictionary have together.
+// maxDictionary is the greatest total number of bytes of a dictionary's values.
 const maxDictionary = 1 << 20
 
 // chunkDictionary is the dictionary of a chunk that is being written.
 type chunkDictionary struct {
 	index   map[string]int32
-	numbers numberTable // instead, where the values are numbers
-	plain   []byte      // the values as the dictionary page has them
-	remap   []int32     // of a page's dictionary to this one
-	most    int         // bytes that it may have; 0: maxDictionary
+	numbers numberTable // in place of index, if the values are numbers
+	plain   []byte      // the values in the form of the dictionary page
+	remap   []int32     // by index in a page's dictionary: the index in this one
+	most    int         // greatest number of bytes; 0: maxDictionary
 	full    bool
 	used    bool
 }
 
 func (d *chunkDictionary) size() int { return len(d.index) + d.numbers.n }
 
-// textsAt finds a page's texts in the chunk's dictionary, which takes them in unless it is full.
+// textsAt finds a page's texts in the chunk's dictionary; new ones are added unless it is full.
 func (d *chunkDictionary) textsAt(local *localDictionary) (at []int32, ok bool) {
 	if local.width > 0 || d.full {
 		return nil, false
@@ -344,9 +344,8 @@ func (d *chunkDictionary) textsAt(local *localDictionary) (at []int32, ok bool) 
 	return at, true
 }
 
-// settle makes a page with a local dictionary one that can be written: with
-// indexes into the chunk's dictionary, or with the values themselves once that
-// is full.
+// settle completes a page with a local dictionary: with indexes into the chunk's
+// dictionary, or with the values themselves if that is full.
 func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	local := p.local
 	if local == nil {
@@ -366,7 +365,7 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 		local.index[i] = remap[k]
 	}
 	p.encoding = format.RLEDictionary
-	// Width 1 serves a dictionary of one value too: some readers take no 0.
+	// A dictionary of one value has width 1 too: some readers do not accept 0.
 	width := max(levelWidth32(d.size()-1), 1)
 	scratch := getBuffer(4*len(local.index) + 64)
 	defer putBuffer(scratch)
@@ -379,7 +378,7 @@ func (d *chunkDictionary) settle(pe *pageEncoder, p *encodedPage) error {
 	return pe.finish(p, append(append(append(body[:0], local.levels...), byte(width)), b...))
 }
 
-// unindexed makes a page with a local dictionary one with the values themselves.
+// unindexed completes a page with a local dictionary with the values themselves.
 func (pe *pageEncoder) unindexed(p *encodedPage, local *localDictionary) error {
 	v := &values{n: len(local.index)}
 	for _, k := range local.index {
@@ -394,7 +393,7 @@ func (pe *pageEncoder) unindexed(p *encodedPage, local *localDictionary) error {
 	return pe.complete(p, local.levels, v)
 }
 
-// page returns the dictionary page, nil where no page of the chunk uses it.
+// page returns the dictionary page; nil if no page of the chunk uses it.
 func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
 	if !d.used {
 		return nil, nil

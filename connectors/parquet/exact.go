@@ -7,24 +7,23 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Whether bytes hold the values that they are said to hold and nothing else. A
-// reader passes over what stands behind the last value, in runs of no values, in
-// padding, in a compressed page's own headers and behind its end; a copy would
-// take it along. These functions look only at how the bytes are divided: that
-// the values can be decoded is for the decoders to say. What is not exact is
-// written anew.
+// Checks that bytes contain the values that they should contain and nothing else. A
+// reader ignores bytes after the last value, in runs of no values, in padding, in a
+// compressed page's own headers and after its end; a copy would release them. These
+// functions check only how the bytes are divided; the decoders check the values. Pages
+// that are not exact are written again.
 
 // exactHybrid reports whether src is n numbers in the RLE and bit-packing hybrid
-// and nothing else: no run is empty or goes on behind the last number, and what
-// fills up the last run is zero, or what stands at the same place of the
-// bit-packed run before. DuckDB packs 256 numbers at a time out of a buffer that
-// it does not clear.
+// and nothing else: no run is empty or continues after the last number, and the
+// padding of the last run is zero, or equals the bits at the same place of the
+// bit-packed run before. (DuckDB packs 256 numbers at a time from a buffer that it
+// does not clear.)
 //
-// Where the last run is filled up, a run of equal numbers might be some numbers longer
-// or shorter and say the same, if its number went on behind it. So it ends where the
-// number changes, as writers have it; one whose length is a multiple of 8 need not,
-// where less than 8 numbers fill up the last run. Numbers of no bit are one run of
-// equal ones.
+// If the last run has padding, a run of equal numbers could be some numbers longer or
+// shorter and mean the same, if the next run begins with its number: its length could
+// hide something. So such a run must end where the number changes, as writers do it,
+// except if its length is a multiple of 8 and the padding is less than 8 numbers.
+// Numbers of 0 bits are one run of equal ones.
 func exactHybrid(src []byte, width, n int) bool {
 	if head, k := exactUvarint(src); width == 0 && n > 0 {
 		return k == len(src) && head == uint64(n)<<1
@@ -47,18 +46,18 @@ func exactHybrid(src []byte, width, n int) bool {
 	return len(r.src) == 0
 }
 
-// hybridRuns walks the runs of numbers in the hybrid encoding.
+// hybridRuns goes through the runs of numbers in the hybrid encoding.
 type hybridRuns struct {
-	src    []byte // what is left of it
+	src    []byte // the remaining bytes
 	width  int
-	left   int    // numbers that are still to come
+	left   int    // number of remaining numbers
 	before []byte // the bit-packed run before
 	equal  []byte // the number of the run before, if it is one of equal numbers
 	length uint64 // of that run
-	free   int    // how many numbers may not fill up the last run: a number went on
+	free   int    // least padding of the last run that is not exact, because a number continued
 }
 
-// goesOn notes whether the next run begins with the number of the equal ones before it.
+// goesOn notes whether the next run begins with the number of the run of equal ones before it.
 func (r *hybridRuns) goesOn() {
 	switch {
 	case r.equal == nil || !startsWith(r.src, r.equal, r.width):
@@ -70,7 +69,7 @@ func (r *hybridRuns) goesOn() {
 	r.equal = nil
 }
 
-// repeated passes a run of equal numbers, and returns false if it is not exact.
+// repeated checks a run of equal numbers, and returns false if it is not exact.
 func (r *hybridRuns) repeated(length uint64) bool {
 	bytes := (r.width + 7) / 8
 	if length > uint64(r.left) || len(r.src) < bytes {
@@ -85,7 +84,7 @@ func (r *hybridRuns) repeated(length uint64) bool {
 	return true
 }
 
-// packed passes a run of bit-packed numbers, eight a group, and returns false if it is not exact.
+// packed checks a run of bit-packed numbers, eight a group, and returns false if it is not exact.
 func (r *hybridRuns) packed(groups uint64) bool {
 	if groups > uint64(r.left+7)/8+uint64(len(r.src)) || int(groups)*r.width > len(r.src) {
 		return false
@@ -105,14 +104,14 @@ func (r *hybridRuns) packed(groups uint64) bool {
 	return true
 }
 
-// startsWith reports whether the first number of width bits that src packs is this one.
+// startsWith reports whether the first bit-packed number in src, of width bits, is number.
 func startsWith(src, number []byte, width int) bool {
 	whole := width / 8
 	return string(src[:whole]) == string(number[:whole]) && (width%8 == 0 || (src[whole]^number[whole])<<(8-width%8) == 0)
 }
 
-// exactUvarint reads a number that is stored in as few bytes as it needs; n is 0
-// where it is not.
+// exactUvarint reads a number that is stored in the least number of bytes; otherwise n
+// is 0.
 func exactUvarint(b []byte) (u uint64, n int) {
 	u, n = binary.Uvarint(b)
 	if n <= 0 || n > 1 && b[n-1] == 0 {
@@ -121,8 +120,8 @@ func exactUvarint(b []byte) (u uint64, n int) {
 	return u, n
 }
 
-// zeroFrom reports whether all bits from one on are zero, the least significant
-// of a byte being its first.
+// zeroFrom reports whether all bits from bit on are zero; the first bit of a byte is its
+// least significant one.
 func zeroFrom(b []byte, bit int) bool {
 	if at := bit >> 3; bit&7 != 0 {
 		if b[at]>>(bit&7) != 0 {
@@ -138,7 +137,7 @@ func zeroFrom(b []byte, bit int) bool {
 	return true
 }
 
-// sameFrom reports whether two runs of bytes have the same bits from one on.
+// sameFrom reports whether two runs of bytes have the same bits from bit on.
 func sameFrom(a, b []byte, bit int) bool {
 	at := bit >> 3
 	if bit&7 != 0 {
@@ -150,8 +149,8 @@ func sameFrom(a, b []byte, bit int) bool {
 	return string(a[at:]) == string(b[at:])
 }
 
-// exactDelta reports whether src begins with n numbers in DELTA_BINARY_PACKED
-// and nothing that is none of them, and returns what follows.
+// exactDelta reports whether src begins with n numbers in DELTA_BINARY_PACKED without
+// any other data among them, and returns the bytes that follow.
 func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 	var head [4]uint64 // block size, parts of a block, numbers, the first
 	for i := range head {
@@ -166,7 +165,7 @@ func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 		return nil, false
 	}
 	mini := int(block / minis)
-	packed := false // some number takes a bit, so that the sizes say where
+	packed := false // some number takes at least one bit, so that the sizes are determined
 	for left := n - 1; left > 0; {
 		_, k := exactUvarint(src)
 		if k == 0 || uint64(len(src)-k) < minis {
@@ -190,13 +189,13 @@ func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 			packed = packed || w > 0
 		}
 	}
-	// Where none does, any sizes would do, and could hold something else: only those
-	// that most writers use are exact.
+	// If none does, any sizes would decode to the same, and could hide something: only
+	// the sizes that most writers use are exact.
 	return src, packed || block == 128 && minis == 4
 }
 
-// exactDeltaLengths is exactDelta for DELTA_LENGTH_BYTE_ARRAY: the lengths, and
-// behind them as many bytes as they say.
+// exactDeltaLengths is exactDelta for DELTA_LENGTH_BYTE_ARRAY: the lengths, followed by
+// exactly as many bytes as their sum.
 func exactDeltaLengths(src []byte, n int) bool {
 	rest, ok := exactDelta(src, n)
 	if !ok {
@@ -206,8 +205,8 @@ func exactDeltaLengths(src []byte, n int) bool {
 	return err == nil && len(rest) == int(offsets[n])
 }
 
-// exactData reports whether the bytes of a data page behind its levels are its n
-// values and nothing else. v holds what they were decoded to.
+// exactData reports whether the bytes of a data page after its levels are its n values
+// and nothing else. v has the decoded values.
 func exactData(l *leaf, enc format.Encoding, data []byte, n int, v *values) bool {
 	switch {
 	case enc == format.Plain && l.phys == format.Boolean:
@@ -236,10 +235,10 @@ func exactData(l *leaf, enc format.Encoding, data []byte, n int, v *values) bool
 	return false
 }
 
-// exactPacking reports whether a compressed page holds nothing but what it is
-// decompressed to. A page of snappy or of a bare LZ4 block has room for nothing
-// else. What Brotli's metadata blocks and the frames of the old LZ4 codec hold is
-// not looked into: their pages are always written anew.
+// exactPacking reports whether a compressed page contains nothing but its decompressed
+// content. A page of snappy or of a raw LZ4 block has no room for anything else. Brotli's
+// metadata blocks and the frames of the old LZ4 codec are not examined: their pages are
+// always written again.
 func exactPacking(codec format.CompressionCodec, src []byte) bool {
 	switch codec {
 	case format.Uncompressed, format.Snappy, format.Lz4Raw:
@@ -248,7 +247,7 @@ func exactPacking(codec format.CompressionCodec, src []byte) bool {
 		return exactZstd(src)
 	case format.Gzip:
 		// The fixed part of a header (RFC 1952, 2.3.1) without name, comment, extra
-		// field and time. That no second member follows is for gunzip to say.
+		// field and time. gunzip checks that no second member follows.
 		if len(src) < 10 || src[3] != 0 {
 			return false
 		}
@@ -258,12 +257,12 @@ func exactPacking(codec format.CompressionCodec, src []byte) bool {
 	return false
 }
 
-// goTime is what some writers in Go put where no time is known: the seconds from
-// the year 1 to 1970, of which the field holds the last 32 bits.
+// goTime is the time in the header of some writers in Go if no time is known: the
+// seconds from the year 1 to 1970, of which the field has the last 32 bits.
 const goTime = 0x886e0900
 
 // exactZstd reports whether src is one frame (RFC 8878, 3.1.1) without a
-// dictionary's number, and no block of it repeats a byte no times.
+// dictionary's number, in which no block repeats a byte zero times.
 func exactZstd(src []byte) bool {
 	if len(src) < 6 || binary.LittleEndian.Uint32(src) != 0xFD2FB528 {
 		return false

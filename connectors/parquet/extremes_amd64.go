@@ -4,7 +4,7 @@ package parquet
 
 import "golang.org/x/sys/cpu"
 
-// vectors says that the processor has the instructions of extremesAVX2.
+// vectors is whether the processor has the instructions of extremesAVX2.
 var vectors = cpu.X86.HasAVX2
 
 // extremesAVX2 is extremesLoop of n values, n > 0 a multiple of 16.

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// filter reads a carried column of a row group and encodes it anew without the
-// records that were dropped. Nothing of theirs is left in dictionary or
-// statistics.
+// filter reads a carried column of a row group and encodes it again without the
+// dropped records. Their values are not left in dictionary or statistics.
 func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEncoder, dict *chunkDictionary) ([]*encodedPage, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[g.group]
@@ -42,17 +41,17 @@ func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEnc
 type rowFilter struct {
 	pe      *pageEncoder
 	dict    *chunkDictionary
-	dropped []int64 // still to come, in order
+	dropped []int64 // the remaining dropped rows, in order
 	row     int64   // current
 	skip    bool    // the current record is dropped
 	out     *values
 	rows    int // in out
-	size    int // bytes that the values in out have
+	size    int // number of bytes of the values in out
 	pages   []*encodedPage
 }
 
-// fullPage is how many bytes of values make a page, if not defaultRecords do: a
-// dictionary of a few long values makes long pages of short ones.
+// fullPage is the number of bytes of values at which a page is full, even with fewer than
+// defaultRecords records: with a dictionary of a few long values, short pages become long.
 const fullPage = 8 << 20
 
 func (f *rowFilter) clear() {
@@ -92,7 +91,7 @@ func (f *rowFilter) decode(c *chunk, p *page) (err error) {
 	return err
 }
 
-// take copies what is kept of a decoded page. A record may go on in the next.
+// take copies the kept records of a decoded page. A record may continue in the next page.
 func (f *rowFilter) take(l *leaf, v *values) error {
 	if f.row < 0 && v.rep != nil && v.rep[0] != 0 {
 		return errMiddle
@@ -125,8 +124,8 @@ func (f *rowFilter) take(l *leaf, v *values) error {
 	return nil
 }
 
-// next goes on to the next record, which is dropped or not. It writes what is full before
-// that.
+// next goes on to the next record, which may be a dropped one. It first writes the page if
+// that is full.
 func (f *rowFilter) next() error {
 	if f.rows == defaultRecords || f.size >= fullPage {
 		if err := f.flush(); err != nil {

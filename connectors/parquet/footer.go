@@ -18,19 +18,19 @@ import (
 
 const magic = "PAR1"
 
-// footer is a file's metadata, checked: every row group has a chunk for every
-// leaf, of the leaf's type, that lies within the file and overlaps nothing.
+// footer is a file's metadata after checking: every row group has a chunk for every
+// leaf, of the leaf's type, that lies within the file and overlaps nothing else.
 type footer struct {
 	fileMetaData
 	roots  []*node
 	leaves []*leaf
 	size   int64 // of the file
-	length int64 // of the metadata as they are stored
+	length int64 // of the stored metadata
 	sum    [sha256.Size]byte
 }
 
-// corrupt is an error at a place of a file that is no record. It never holds a
-// value.
+// corrupt is an error about a part of a file other than a single record. It never
+// contains a value.
 type corrupt struct {
 	file  string // label
 	place string // "row group 3, column x"; "" for the file as a whole
@@ -92,8 +92,8 @@ func readFooter(r io.ReaderAt, size int64) (*footer, error) {
 	return f, f.check(size - 8 - length)
 }
 
-// sameFooter reads the metadata of a file again and holds them against those that
-// the columns were taken from.
+// sameFooter reads the metadata of a file again and compares them with those from which
+// the columns were determined.
 func (f *footer) sameFooter(r io.ReaderAt) error {
 	b := make([]byte, f.length)
 	if _, err := r.ReadAt(b, f.size-8-f.length); err != nil {
@@ -112,7 +112,7 @@ type extent struct {
 	rg, index int
 }
 
-// check verifies the row groups. data is where the footer begins.
+// check verifies the row groups. data is the place where the footer begins.
 func (f *footer) check(data int64) error {
 	var rows int64
 	var extents []extent
@@ -128,7 +128,7 @@ func (f *footer) check(data int64) error {
 				return fmt.Errorf("%s: %w", place(g, l), err)
 			}
 			if rg.NumRows == 0 {
-				continue // never read; some writers give an empty chunk no place
+				continue // it is never read; some writers do not give the place of an empty chunk
 			}
 			for _, e := range rg.Columns[i].extents() {
 				if e.from < 4 || e.to < e.from || e.to > data {
@@ -142,7 +142,7 @@ func (f *footer) check(data int64) error {
 	if rows != f.NumRows {
 		return fmt.Errorf("the row groups hold %d rows, and the file is said to hold %d", rows, f.NumRows)
 	}
-	// A chunk that overlaps anything would take its bytes into the copy.
+	// The copy of a chunk that overlaps something else would contain the bytes of both.
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for i := 1; i < len(extents); i++ {
 		if e, last := extents[i], extents[i-1]; e.from < last.to {
@@ -152,7 +152,7 @@ func (f *footer) check(data int64) error {
 	return nil
 }
 
-// checkColumn verifies what a row group's metadata say of column i.
+// checkColumn verifies a row group's metadata of column i.
 func (rg *rowGroup) checkColumn(i int, l *leaf) error {
 	c := &rg.Columns[i]
 	m := &c.MetaData.V
@@ -169,8 +169,8 @@ func (rg *rowGroup) checkColumn(i int, l *leaf) error {
 	return nil
 }
 
-// extents returns where the chunk's pages lie, and its page indexes and Bloom
-// filter where it has them. A filter of unknown length is one byte.
+// extents returns the extents of the chunk's pages, and of its page indexes and Bloom
+// filter if it has them. A filter of unknown length counts as one byte.
 func (c *columnChunk) extents() []extent {
 	m := &c.MetaData.V
 	from, to := m.extent()
@@ -196,8 +196,8 @@ func (c *columnChunk) extents() []extent {
 	return all
 }
 
-// extent returns where a chunk's bytes lie: the dictionary page, where there is
-// one, and the data pages.
+// extent returns the range of a chunk's bytes: the dictionary page, if there is one, and
+// the data pages.
 func (m *columnMetaData) extent() (from, to int64) {
 	from = m.DataPageOffset
 	if d := m.DictionaryPageOffset; d.Valid && d.V > 0 && d.V < from {
@@ -251,7 +251,7 @@ func show(n *node) string {
 	return n.typ.String()
 }
 
-// writeFooter appends the metadata and what ends a file.
+// writeFooter appends the metadata, their length and the final magic word.
 func writeFooter(buf *bytes.Buffer, m *fileMetaData) error {
 	from := buf.Len()
 	if err := marshal(buf, m); err != nil {
@@ -264,7 +264,7 @@ func writeFooter(buf *bytes.Buffer, m *fileMetaData) error {
 	return nil
 }
 
-// codecNames is the configuration's word for every codec that is written.
+// codecNames maps the configuration's words to the codecs that are written.
 var codecNames = map[string]format.CompressionCodec{
 	"none":   format.Uncompressed,
 	"snappy": format.Snappy,

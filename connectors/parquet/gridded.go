@@ -7,18 +7,18 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Released numbers of few decimals often take few values, which a dictionary stores in a third
-// of what their bytes by place take. A table with a place for every number of so many decimals
+// Released numbers of few decimals often have few distinct values; a dictionary then takes a third
+// of the space of BYTE_STREAM_SPLIT. A table with a place for every number with that many decimals
 // between the least and the greatest finds them without hashing.
 
 const (
 	mostDecimals = 6
-	leastGridded = 1 << 10 // values of a page that is worth it
-	sparsest     = 8       // places of the table for each value of the page
+	leastGridded = 1 << 10 // least number of values of a page for which this is worthwhile
+	sparsest     = 8       // greatest number of the table's places for each value of the page
 )
 
-// griddedDictionary is localDictionaryOf for numbers of few decimals from lo to hi; nil where
-// they are none, or where most values of the page differ.
+// griddedDictionary is localDictionaryOf for numbers of few decimals from lo to hi; nil if some
+// number has more decimals, or if most values of the page differ.
 func griddedDictionary(xs []float64, lo, hi float64) *localDictionary {
 	if len(xs) < leastGridded {
 		return nil
@@ -41,19 +41,19 @@ func griddedDictionary(xs []float64, lo, hi float64) *localDictionary {
 	return d
 }
 
-// find takes the numbers in by a table of places for them; ok is false where one is none of that
-// scale, or too many differ.
+// find builds the dictionary with a table of places for its numbers; ok is false if a number
+// does not have that scale, or if too many differ.
 func (d *localDictionary) find(xs []float64, table []uint32, first int64) (ok bool) {
 	index, distinct := words[int32](d.buffers[0])[:len(xs)], words[float64](d.buffers[1])[:0]
 	for i, x := range xs {
 		k := math.RoundToEven(x * d.scale)
 		at := uint64(int64(k) - first)
 		if at >= uint64(len(table)) {
-			return false // no number
+			return false // NaN
 		}
 		n := table[at]
 		if n == 0 {
-			// An eighth of the values tells most pages that a dictionary is nothing for.
+			// After an eighth of the values it is clear for most pages without a good dictionary.
 			if early := len(xs) / 8; len(distinct) > len(xs)/2 || i >= early && i < early+early/8 && len(distinct) > i/8*7 {
 				return false
 			}
@@ -74,7 +74,7 @@ func (d *localDictionary) find(xs []float64, table []uint32, first int64) (ok bo
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
-// scaleOf is the least power of ten that makes some of the values whole; 0 where none does.
+// scaleOf returns the least power of ten that makes a sample of the values whole; 0 if none does.
 func scaleOf(xs []float64) float64 {
 	step := len(xs) / 32
 	for decimals, scale := 0, 1.0; decimals <= mostDecimals; decimals, scale = decimals+1, scale*10 {
@@ -89,7 +89,7 @@ func scaleOf(xs []float64) float64 {
 	return 0
 }
 
-// gridded returns a dictionary of the page's numbers, whose statistics are known, or nil.
+// gridded returns a dictionary of the page's numbers, whose statistics are s; nil if there is none.
 func (pe *pageEncoder) gridded(v *values, s *pageStats) *localDictionary {
 	if pe.leaf.phys != format.Double || pe.comp.codec == format.Uncompressed || pe.plain || s.min == nil {
 		return nil
@@ -98,8 +98,8 @@ func (pe *pageEncoder) gridded(v *values, s *pageStats) *localDictionary {
 	return griddedDictionary(words[float64](v.data), lo, hi)
 }
 
-// numberTable is the index of a chunk's dictionary of numbers: a place for each number of so
-// many decimals between two.
+// numberTable is the index of a chunk's dictionary of numbers: it has a place for each number of
+// the scale in a range.
 type numberTable struct {
 	scale  float64
 	first  int64
@@ -108,11 +108,11 @@ type numberTable struct {
 	n      int
 }
 
-// mostPlaces is the most that a table has.
+// mostPlaces is the greatest number of places of a table.
 const mostPlaces = 1 << 20
 
-// cover makes places for the numbers of a page; ok is false where they would be too many, or
-// have more decimals than those before.
+// cover extends the table to the numbers of a page; ok is false if it would be too large, or if
+// they have more decimals than those before.
 func (t *numberTable) cover(scale, lo, hi float64) (ok bool) {
 	if t.scale == 0 {
 		t.scale = scale
@@ -144,7 +144,7 @@ func (t *numberTable) place(x float64) *uint32 {
 	return &t.places[int64(math.RoundToEven(x*t.scale))-t.first]
 }
 
-// numbersAt finds a page's numbers in the chunk's dictionary, which takes all of them or none.
+// numbersAt finds a page's numbers in the chunk's dictionary; new ones are added, all or none.
 func (d *chunkDictionary) numbersAt(local *localDictionary, s *pageStats) (at []int32, ok bool) {
 	t := &d.numbers
 	if lo, hi := s.doubles(); !t.cover(local.scale, lo, hi) {

@@ -11,34 +11,34 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// inspection is what was found of a chunk that could be copied.
+// inspection is the result of examining a chunk that might be copied.
 type inspection struct {
 	leaf   *leaf
-	anew   string // why the chunk must be written anew; "" where its pages may be copied
+	anew   string // why the chunk must be written again; "" if its pages may be copied
 	from   int64  // in the source's file
 	pieces []piece
-	sum    uint64         // of the bytes that are copied
-	kept   [][]byte       // the bytes of the copy, in turn; nil: they are read again
-	meta   columnMetaData // of the copy, as if it began at 0
+	sum    uint64         // hash of the bytes to be copied
+	kept   [][]byte       // the bytes of the copy, in order; nil: they are read again
+	meta   columnMetaData // metadata of the copy, as if it began at 0
 	stats  pageStats
-	shapes []maphash.Hash // of the leaf's groups: which of their records and elements are there
+	shapes []maphash.Hash // for each of the leaf's groups: hash of which records and elements exist
 }
 
-// piece is a run of bytes of the copy: a page header that is written in place of
-// the source's, and n bytes of the source's file.
+// piece is a run of bytes of the copy: a page header that replaces the source's, and n
+// bytes of the source's file.
 type piece struct {
 	head    []byte
 	from, n int64
 }
 
-// seed is the seed of all sums. It is random in each process, so that nobody can make bytes
-// that pass for others.
+// seed is the seed of all hashes. It is random in each process, so that nobody can make bytes
+// with the same hash as others.
 var seed = maphash.MakeSeed()
 
-// inspector walks a chunk's pages. It is an error where they do not fit each
-// other, the row group or what the footer says of them: no two readers would
-// agree on such a column. A page that can be read but holds more than values, or
-// anything that is not understood, is a reason to write the column anew.
+// inspector examines a chunk's pages. If they are inconsistent with each other, with the
+// row group or with the footer, that is an error: different readers would read such a
+// column differently. A page that can be read but contains more than values, or anything
+// that is not understood, is a reason to write the column again.
 type inspector struct {
 	*pages
 	*inspection
@@ -48,11 +48,11 @@ type inspector struct {
 	nulls   int64
 	values  int64
 	before  uint8 // definition level of the last entry
-	started bool  // a page has been seen
-	keep    bool  // keep the bytes of the copy
+	started bool  // there was a page before
+	keep    bool  // whether to keep the bytes of the copy
 }
 
-// inspect reads a chunk of the current stream from end to end, and keeps its bytes if it is told to.
+// inspect reads a chunk of the current stream completely, and keeps its bytes if keep is true.
 func (s *sink) inspect(ctx context.Context, group int, l *leaf, keep bool) (*inspection, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[group]
@@ -80,7 +80,7 @@ func (s *sink) inspect(ctx context.Context, group int, l *leaf, keep bool) (*ins
 	return in.inspection, nil
 }
 
-// mustWrite notes the first reason to write the chunk anew.
+// mustWrite notes the first reason to write the chunk again.
 func (in *inspector) mustWrite(reason string) {
 	if in.anew == "" {
 		in.anew = reason
@@ -130,8 +130,8 @@ func (in *inspector) page() error {
 	return in.data(p, n)
 }
 
-// take has the page copied, under a new header with the understood parts of its own and
-// nothing else.
+// take adds the page to the copy, with a new header that has only the understood parts of the
+// page's own.
 func (in *inspector) take(p *page) error {
 	h := p.header
 	out := pageHeader{Type: h.Type, UncompressedSize: h.UncompressedSize, CompressedSize: h.CompressedSize, CRC: h.CRC}
@@ -190,7 +190,7 @@ func (in *inspector) dictionary(p *page) error {
 	return nil
 }
 
-// data checks a data page of n values, nulls included.
+// data checks a data page of n values, including nulls.
 func (in *inspector) data(p *page, n int) (err error) {
 	defer recovered(&err)
 	if n > maxPage/8 {
@@ -229,8 +229,7 @@ func (in *inspector) data(p *page, n int) (err error) {
 	return nil
 }
 
-// levels counts the records that begin in a page and its values that are no
-// nulls.
+// levels counts the records that begin in a page, and its values other than nulls.
 func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present int, exact bool, err error) {
 	l := in.chunk.leaf
 	rows, present, exact = int64(n), n, true
@@ -268,8 +267,8 @@ func (in *inspector) levels(v *values, s *sections, n int) (rows int64, present 
 	return rows, present, exact, err
 }
 
-// tree checks the levels of a page, and notes what they say of the groups that
-// the leaf shares with others.
+// tree checks the levels of a page, and notes which records and elements exist in the
+// groups that the leaf shares with others.
 func (in *inspector) tree(rep, def []uint8) error {
 	l := in.chunk.leaf
 	if rep != nil {
@@ -280,7 +279,7 @@ func (in *inspector) tree(rep, def []uint8) error {
 	}
 	for i, g := range l.groups {
 		if g.def == 0 {
-			continue // every record has it, once
+			continue // every record has it exactly once
 		}
 		for k, d := range def {
 			r := uint8(0)
@@ -296,8 +295,8 @@ func (in *inspector) tree(rep, def []uint8) error {
 	return nil
 }
 
-// sameShapes returns an error if the leaves of a group do not agree which of its records and
-// elements exist: no reader could put them together.
+// sameShapes returns an error if the leaves of a group do not agree on which of its records and
+// elements exist: no reader could combine them.
 func sameShapes(found []*inspection) error {
 	shapes := map[int]uint64{}
 	for _, in := range found {
@@ -337,7 +336,7 @@ func (in *inspector) indexes(v *values, data []byte) error {
 	return nil
 }
 
-// finish holds the pages against the footer and the row group.
+// finish compares the pages with the footer and the row group.
 func (in *inspector) finish(m *columnMetaData, rows int64) error {
 	switch {
 	case in.at != in.end:
@@ -365,8 +364,8 @@ func (m *columnMetaData) levels(l *leaf) {
 	}
 }
 
-// add counts a page of which uncompressed and stored are the bytes, its header's
-// included, and values the values.
+// add counts a page; uncompressed and stored are its numbers of bytes, including the
+// header, and values is its number of values.
 func (m *columnMetaData) add(typ format.PageType, enc format.Encoding, uncompressed, stored, values int) {
 	known := false
 	for _, e := range m.Encoding {

@@ -9,7 +9,7 @@ import (
 
 // decodeHybrid reads n numbers of the given bit width in the RLE and
 // bit-packing hybrid that levels, dictionary indexes and booleans are stored in.
-// It never writes more than n, whatever the runs claim.
+// It never writes more than n numbers, even if the runs have more.
 func decodeHybrid[T uint8 | uint32](dst []T, src []byte, width int) error {
 	if width < 0 || width > 32 {
 		return fmt.Errorf("a bit width of %d", width)
@@ -67,8 +67,8 @@ func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
 	mask := uint64(1)<<width - 1
 	i := unpackEights(dst, src, width)
 	bit := i * width
-	// While eight bytes can be loaded, one load serves a number: at most 7 bits
-	// of offset and 32 of number.
+	// As long as eight bytes can be loaded, one load is enough for a number: at
+	// most 7 bits of offset and 32 of the number.
 	for ; i < len(dst) && bit>>3+8 <= len(src); i++ {
 		dst[i] = T(binary.LittleEndian.Uint64(src[bit>>3:]) >> (bit & 7) & mask)
 		bit += width
@@ -83,8 +83,8 @@ func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
 	}
 }
 
-// unpackEights is unpack for as many groups of eight numbers as it can do at once, and returns
-// how many numbers that were. A group takes as many bytes as a number has bits.
+// unpackEights is unpack for whole groups of eight numbers, as far as there are enough bytes. It
+// returns the number of numbers unpacked. A group takes as many bytes as a number has bits.
 func unpackEights[T uint8 | uint32](dst []T, src []byte, width int) (done int) {
 	switch levels := any(dst).(type) {
 	case []uint8:
@@ -124,8 +124,8 @@ func unpackEights[T uint8 | uint32](dst []T, src []byte, width int) (done int) {
 	return done
 }
 
-// levelsOf returns the levels that a page of version 1 begins with, behind a
-// length of 4 bytes, and what follows.
+// levelsOf returns the levels at the beginning of a page of version 1, after their
+// length in 4 bytes, and the bytes that follow.
 func levelsOf(src []byte) (levels, rest []byte, err error) {
 	if len(src) < 4 {
 		return nil, nil, errShort
@@ -137,8 +137,8 @@ func levelsOf(src []byte) (levels, rest []byte, err error) {
 	return src[4 : 4+n], src[4+n:], nil
 }
 
-// allOf reports whether n levels are one run of the given level: the usual case
-// of a nullable column without nulls.
+// allOf reports whether n levels are one run of the given level, as in a nullable
+// column without nulls.
 func allOf(src []byte, width int, level uint8, n int) bool {
 	head, k := binary.Uvarint(src)
 	return k > 0 && head&1 == 0 && head>>1 >= uint64(n) && width <= 8 && len(src) > k && src[k] == level
@@ -164,9 +164,9 @@ func checkLevels(levels []uint8, most uint8) error {
 	return nil
 }
 
-// checkTree reports levels that no record has: an entry repeats at a level at which
-// it, or the one before, has no element. starts are the definition levels from
-// which on there is one. before is the definition level of the last entry of the
+// checkTree returns an error for impossible levels: an entry that repeats at a level at
+// which it, or the entry before, has no element. starts are the definition levels from
+// which on there is an element. before is the definition level of the last entry of the
 // page before.
 func checkTree(rep, def, starts []uint8, before uint8) error {
 	for i, r := range rep {

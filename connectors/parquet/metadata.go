@@ -14,7 +14,7 @@ const (
 )
 
 // keyValues returns the part of a file's key-value metadata that is released. It drops every
-// key that is not known to hold only names and types, unless the configuration asks for it.
+// key that is not known to contain only names and types, unless the configuration lists it.
 func (s *sink) keyValues(in []format.KeyValue) ([]format.KeyValue, error) {
 	released := make([]string, len(s.columns))
 	for i, c := range s.columns {
@@ -55,15 +55,15 @@ type pandasMetadata struct {
 	PandasVersion string            `json:"pandas_version"`
 }
 
-// typeWords is what a pandas type's name looks like.
+// typeWords matches names of pandas types.
 var typeWords = regexp.MustCompile(`^[A-Za-z0-9_<>\[\]., +:/-]{1,40}$`)
 
-// zoneWords is what a time zone's name or offset looks like.
+// zoneWords matches names and offsets of time zones.
 var zoneWords = regexp.MustCompile(`^[A-Za-z0-9_+:/-]{1,40}$`)
 
-// pandasSchema keeps of pandas' metadata the types of released columns and which
-// of them are an index. Ranges, creators, attributes and the columns' own
-// metadata (numbers of categories) are dropped.
+// pandasSchema reduces pandas' metadata to the types of released columns and to which
+// of them are an index. Ranges, creators, attributes and the columns' own metadata
+// (numbers of categories) are dropped.
 func pandasSchema(value string, released []string) (string, bool) {
 	var in pandasMetadata
 	if json.Unmarshal([]byte(value), &in) != nil {
@@ -99,7 +99,7 @@ func pandasSchema(value string, released []string) (string, bool) {
 			k.Metadata = map[string]any{"timezone": tz}
 		}
 		if k.PandasType == "categorical" {
-			// Without its number of categories pandas does not take it for one.
+			// Without the number of categories, pandas does not accept a categorical.
 			k.PandasType, k.NumpyType = "unicode", "object"
 		}
 		out.Columns = append(out.Columns, k)

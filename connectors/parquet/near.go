@@ -9,17 +9,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
-// What is read of a small row group comes from the file in few calls, where pages would take
-// two each: extents that lie at most nearGap apart are one piece, and all pieces together
-// have at most nearBytes, which is a variable for the tests alone.
+// The parts of a small row group are read from the file in few calls, instead of two for each
+// page: extents that lie at most nearGap apart are read as one piece, and all pieces together
+// have at most nearBytes, which is a variable only for the tests.
 const nearGap = 16 << 10
 
 var nearBytes = int64(1 << 20)
 
-// near reads what it holds of a file from memory, and all else from the file.
+// near reads the parts of a file that it has in memory from there, and all others from the file.
 type near struct {
 	io.ReaderAt
-	pieces []nearPiece // in the order of the file, none of which meets another
+	pieces []nearPiece // in the order of the file, not overlapping
 }
 
 type nearPiece struct {
@@ -27,9 +27,10 @@ type nearPiece struct {
 	data []byte // from buffers
 }
 
-// nearby returns what reads the extents of a file: the file itself where they are large, and
-// of objects, which fetch ahead by themselves. Whoever is done with it calls free. What
-// cannot be read into memory is left to the reader of the pages, which knows the place.
+// nearby returns a reader of the extents of a file. It has no pieces if the extents are large, or
+// if f is not a local file: an object of a store reads ahead itself. The caller must call free at
+// the end. A piece that cannot be read into memory is left to the reader of the pages, whose error
+// names the place.
 func nearby(f io.ReaderAt, extents []files.Extent) *near {
 	n := &near{ReaderAt: f}
 	if _, local := f.(*os.File); !local {
@@ -46,7 +47,7 @@ func nearby(f io.ReaderAt, extents []files.Extent) *near {
 	return n
 }
 
-// joined are the pieces that hold the extents; none where they are too large together.
+// joined returns the pieces that contain the extents; none if they are too large together.
 func joined(extents []files.Extent) (pieces []files.Extent) {
 	extents = slices.Clone(extents)
 	slices.SortFunc(extents, func(a, b files.Extent) int { return cmp.Compare(a.From, b.From) })
@@ -76,7 +77,7 @@ func (n *near) ReadAt(p []byte, at int64) (int, error) {
 	return n.ReaderAt.ReadAt(p, at)
 }
 
-// free gives the memory back; what is read after it comes from the file.
+// free releases the memory; later reads are from the file.
 func (n *near) free() {
 	if n == nil {
 		return

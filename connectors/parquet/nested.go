@@ -10,7 +10,7 @@ import (
 
 // levels are the levels and values of one leaf for the records of a block.
 type levels struct {
-	rep, def []uint8 // rep is nil where the leaf does not repeat
+	rep, def []uint8 // rep is nil if the leaf does not repeat
 	parts    []part
 }
 
@@ -20,7 +20,7 @@ type part struct {
 	from, n int
 }
 
-// gather collects what the segments hold.
+// gather collects the levels and values of segments.
 func gather(segs []segment) levels {
 	var ls levels
 	for _, s := range segs {
@@ -36,16 +36,15 @@ func gather(segs []segment) levels {
 	return ls
 }
 
-// assembler makes Arrow arrays of the levels of a nested column (Melnik et al.
+// assembler builds Arrow arrays from the levels of a nested column (Melnik et al.
 // 2010, section 4.3, by columns).
 type assembler struct {
 	first  int // index of the column's first leaf in the file
 	leaves []levels
 }
 
-// slots calls do for every slot that the node has in a context in which an
-// entry is a slot where its repetition level is at most rep and its definition
-// level at least def.
+// slots calls do for every slot of a node: an entry is a slot if its repetition level is
+// at most rep and its definition level at least def.
 func slots(ls levels, rep, def uint8, do func(i int)) {
 	for i, d := range ls.def {
 		if d >= def && (ls.rep == nil || ls.rep[i] <= rep) {
@@ -79,7 +78,7 @@ func (a *assembler) array(n *node, rep, def uint8) (arrow.Array, error) {
 	return array.MakeFromData(array.NewData(n.typ, count, buffers, children, nulls, 0)), nil
 }
 
-// validity returns which values of a node are there; nil where all are.
+// validity returns which values of a node are not null; the bitmap is nil if none is null.
 func (n *node) validity(ls levels, rep, def uint8) (buffer *memory.Buffer, count, nulls int) {
 	var valid []byte
 	slots(ls, rep, def, func(i int) {
@@ -99,7 +98,8 @@ func (n *node) validity(ls levels, rep, def uint8) (buffer *memory.Buffer, count
 	return buffer, count, nulls
 }
 
-// offsets returns where the elements of each list begin, and last where they end.
+// offsets returns the index at which the elements of each list begin, and finally the index at
+// which the last ones end.
 func (n *node) offsets(ls levels, rep, def uint8) (offsets []int32) {
 	elements := int32(0)
 	for i, d := range ls.def {
@@ -117,7 +117,7 @@ func (n *node) offsets(ls levels, rep, def uint8) (offsets []int32) {
 	return append(offsets, elements)
 }
 
-// children assembles what a node holds, which must all have that length.
+// children assembles the children of a node, all of which must have the given length.
 func (a *assembler) children(n *node, rep, def uint8, length int) (children []arrow.ArrayData, err error) {
 	for _, c := range n.children {
 		child, err := a.array(c, rep, def)
@@ -175,7 +175,7 @@ func (a *assembler) leaf(l *leaf, ls levels, def uint8) (arrow.Array, error) {
 	return c.array()
 }
 
-// nestedArray makes the array of a nested column.
+// nestedArray returns the array of a nested column.
 func nestedArray(n *node, rows int, segs [][]segment) (arrow.Array, error) {
 	a := assembler{first: n.leaves[0].index}
 	for _, s := range segs {

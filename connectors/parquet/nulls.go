@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Between columns that have a place for every record, whose bits say where there is a value,
-// and values that follow each other: 64 records at a time, since most have one.
+// Conversions between columns with a place for every record, whose bits say where there is a
+// value, and consecutive values: 64 records at a time, since most records have a value.
 
 // bitsFrom returns up to 64 bits of a bitmap, from bit `at` on.
 func bitsFrom(b microdata.Bitmap, at int) uint64 {
@@ -20,8 +20,8 @@ func bitsFrom(b microdata.Bitmap, at int) uint64 {
 	return w
 }
 
-// eachWord calls f for the bits from `from` on, n of them, at most 64 at a time: at is the
-// first of them, counted from `from`. Bits beyond n are zero.
+// eachWord calls f for n bits from `from` on, at most 64 at a time; at is the first of these,
+// counted from `from`. Bits beyond n are zero.
 func eachWord(b microdata.Bitmap, from, n int, f func(at, size int, w uint64)) {
 	for at := 0; at < n; at += 64 {
 		w, size := bitsFrom(b, from+at), min(64, n-at)
@@ -32,8 +32,8 @@ func eachWord(b microdata.Bitmap, from, n int, f func(at, size int, w uint64)) {
 	}
 }
 
-// gatherNumbers moves the values that are there next to each other, and returns how many there
-// are. out and in have the same length; valid's bits begin at `from`.
+// gatherNumbers copies the values that are not null next to each other, and returns their number.
+// out and in have the same length; valid's bits begin at `from`.
 func gatherNumbers(out, in []float64, valid microdata.Bitmap, from int) (k int) {
 	eachWord(valid, from, len(in), func(at, size int, w uint64) {
 		part := in[at : at+size]
@@ -43,7 +43,7 @@ func gatherNumbers(out, in []float64, valid microdata.Bitmap, from int) (k int) 
 		}
 		next := k
 		for _, x := range part {
-			out[next] = x // over the one before, if that was none
+			out[next] = x // overwrites the one before if that was null
 			next += int(w & 1)
 			w >>= 1
 		}
@@ -52,8 +52,8 @@ func gatherNumbers(out, in []float64, valid microdata.Bitmap, from int) (k int) 
 	return k
 }
 
-// spreadWords is the inverse for values of 8 bytes in little-endian order; a place without a
-// value becomes zero.
+// spreadWords is the inverse of gatherNumbers for values of 8 bytes in little-endian order; a
+// place without a value becomes zero.
 func spreadWords(out []uint64, in []byte, valid microdata.Bitmap) {
 	eachWord(valid, 0, len(out), func(at, size int, w uint64) {
 		part := out[at : at+size]
@@ -72,7 +72,7 @@ func spreadWords(out []uint64, in []byte, valid microdata.Bitmap) {
 	})
 }
 
-// spreadIndexes is the inverse for indexes.
+// spreadIndexes is spreadWords for indexes.
 func spreadIndexes(out, in []uint32, valid microdata.Bitmap) {
 	eachWord(valid, 0, len(out), func(at, size int, w uint64) {
 		part := out[at : at+size]
@@ -88,7 +88,7 @@ func spreadIndexes(out, in []uint32, valid microdata.Bitmap) {
 	})
 }
 
-// clearNulls makes zeros of numbers that are none; valid's bits begin at `from`.
+// clearNulls sets numbers that are null to zero; valid's bits begin at `from`.
 func clearNulls(out []float64, valid microdata.Bitmap, from int) {
 	eachWord(valid, from, len(out), func(at, size int, w uint64) {
 		for w = ^w; w != 0; w &= w - 1 {
@@ -126,7 +126,7 @@ func bytesOfBits(b uint8) uint64 {
 	return (uint64(b)*eachByte&eachBit + 0x7f*eachByte) >> 7 & eachByte
 }
 
-// bitsOfLevels makes a bitmap of levels of 0 and 1, and counts the ones.
+// bitsOfLevels returns a bitmap for levels of 0 and 1, and the number of ones.
 func bitsOfLevels(levels []uint8) (valid microdata.Bitmap, ones int) {
 	valid = make(microdata.Bitmap, (len(levels)+63)/64)
 	whole := len(levels) &^ 7

@@ -24,9 +24,9 @@ type segment struct {
 	from, n int
 }
 
-// numbers fills column c of the block from the segments of a flat numeric
-// column. A value that no float64 is exactly rejects its record, or where the
-// column is only measured is taken as the nearest one.
+// numbers fills column c of the block from the segments of a flat numeric column. A
+// record whose value is not exactly a float64 is rejected; if the column is only
+// measured, the nearest float64 is used instead.
 func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, measured bool) {
 	nulls := false
 	for _, s := range segs {
@@ -42,7 +42,7 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 		out := dst.Values[at : at+s.n]
 		v := &s.u.v
 		if v.valid != nil {
-			// A null's place is not looked at for values out of range.
+			// The places of nulls must not be checked for values out of range.
 			copyBits(dst.Valid, at, v.valid, s.from, s.n)
 		}
 		var bad bool
@@ -70,10 +70,10 @@ func numbers(b *microdata.Block, c *microdata.Column, l *leaf, segs []segment, m
 	}
 }
 
-// numbers looks numbers up. bad is true where some of the dictionary could not be represented.
+// numbers looks up numbers. bad is true if some value of the dictionary could not be represented.
 func (d *dictionary) numbers(l *leaf, out []float64, index []uint32) (bad bool) {
 	d.converted.Do(func() {
-		if v := d.values(); l.phys == format.Double { // whose values are read only
+		if v := d.values(); l.phys == format.Double { // the values are only read
 			v.align(l)
 			d.floats = words[float64](v.data)[:d.n]
 			return
@@ -89,11 +89,11 @@ func (d *dictionary) numbers(l *leaf, out []float64, index []uint32) (bad bool) 
 	return d.bad
 }
 
-// values are the dictionary's.
+// values returns the dictionary's values.
 func (d *dictionary) values() *values { return &values{n: d.n, data: d.data, offsets: d.offs} }
 
-// nearest is the float64 nearest to an integer or decimal i that convert could not represent
-// exactly.
+// nearest returns the float64 nearest to value i, an integer or decimal that convert could not
+// represent exactly.
 func (v *values) nearest(l *leaf, i int) float64 {
 	if v.index != nil {
 		return v.dict.values().nearest(l, int(v.index[i]))
@@ -121,7 +121,7 @@ func (v *values) nearest(l *leaf, i int) float64 {
 	if t, ok := l.typ.(arrow.DecimalType); ok {
 		exponent = -t.GetScale()
 	}
-	// The error says that the value overflows; it is then infinite.
+	// An error means that the value overflows; x is then infinite.
 	x, _ := strconv.ParseFloat(u.String()+"e"+strconv.Itoa(int(exponent)), 64)
 	return x
 }
@@ -145,8 +145,8 @@ func copyBits(dst microdata.Bitmap, at int, src microdata.Bitmap, from, n int) {
 	})
 }
 
-// convert makes numbers of values, from index `from` on. An integer that no float64 represents
-// exactly becomes NaN, and bad is true.
+// convert converts values to numbers, from index `from` on. An integer that is not exactly a
+// float64 becomes NaN, and bad is true.
 func convert(out []float64, v *values, l *leaf, from int) (bad bool) {
 	scale := int32(0)
 	if t, ok := l.typ.(arrow.DecimalType); ok {
@@ -196,7 +196,7 @@ func convertInt64(out []float64, data []byte, unsigned bool) (bad bool) {
 	return bad
 }
 
-// convertBytes makes numbers of decimals that are stored as bytes.
+// convertBytes converts decimals that are stored as bytes to numbers.
 func convertBytes(out []float64, v *values, l *leaf, from int) (bad bool) {
 	for i := range out {
 		var value []byte
@@ -216,11 +216,11 @@ func convertBytes(out []float64, v *values, l *leaf, from int) (bad bool) {
 	return bad
 }
 
-// digits15 is up to where unscaled decimals and their float64 quotients are one
-// to one, whatever the scale.
+// digits15 is the bound up to which different unscaled decimals have different float64
+// quotients, for any scale.
 const digits15 = 1e15
 
-// unscaleExactly makes NaN of what rescale would not give back.
+// unscaleExactly is unscale, but sets values that rescale would not restore to NaN.
 func unscaleExactly(out []float64, scale int32) (bad bool) {
 	var large map[int]float64
 	for i, u := range out {
@@ -241,8 +241,8 @@ func unscaleExactly(out []float64, scale int32) (bad bool) {
 	return bad
 }
 
-// unscale divides by 10^scale. Up to 10^22 the power is a float64, and dividing
-// integers of at most 53 bits by it rounds once.
+// unscale divides by 10^scale. Up to 10^22 the power is exact, so that dividing
+// integers of at most 53 bits by it rounds only once.
 func unscale(out []float64, scale int32) {
 	if scale <= 22 {
 		p := math.Pow10(int(scale))
@@ -259,9 +259,9 @@ func unscale(out []float64, scale int32) {
 	}
 }
 
-// rescale is the inverse of unscale: the integer whose quotient by 10^scale is
-// nearest to x; for a quotient that unscale made, the very integer it was made
-// of. ok is false where it has more than 53 bits.
+// rescale is the inverse of unscale: it returns the integer whose quotient by 10^scale
+// is nearest to x; for a result of unscale that is the original integer. ok is false if
+// it has more than 53 bits.
 func rescale(x float64, scale int32) (u int64, ok bool) {
 	if scale == 0 {
 		r := math.RoundToEven(x)
@@ -278,7 +278,7 @@ func rescale(x float64, scale int32) (u int64, ok bool) {
 	if !(math.Abs(r) <= microdata.MaxExact) {
 		return 0, false
 	}
-	// The product rounds, which matters where it has close to 53 bits.
+	// The product is rounded, which matters if it has nearly 53 bits.
 	if math.Abs(r) > 1<<50 {
 		for _, d := range [...]float64{0, 1, -1} {
 			q := [1]float64{r + d}
@@ -291,8 +291,7 @@ func rescale(x float64, scale int32) (u int64, ok bool) {
 	return int64(r), true
 }
 
-// bigEndian reads a two's complement number; ok is false where it lies beyond
-// ±2^53.
+// bigEndian reads a two's complement number; ok is false if it is beyond ±2^53.
 func bigEndian(b []byte) (int64, bool) {
 	if len(b) == 0 {
 		return 0, true
@@ -322,8 +321,8 @@ func (l *leaf) unsigned() bool {
 	return false
 }
 
-// putBigEndian writes x as two's complement in all of b; ok is false where b is
-// too short for it.
+// putBigEndian writes x in two's complement into all of b; it returns false if b is too
+// short.
 func putBigEndian(b []byte, x int64) bool {
 	for i := len(b) - 1; i >= 0; i-- {
 		b[i] = byte(x)

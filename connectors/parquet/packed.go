@@ -10,16 +10,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// packed are the dictionary indexes of a flat page as they are stored. Each block decodes those
-// of its records: decoded, the page of a large row group would take many times its own size.
+// packed has the dictionary indexes of a flat page in stored form. Each block decodes the indexes
+// of its records, since all indexes of a large page would take many times its size when decoded.
 type packed struct {
 	src   []byte // runs, as decodeHybrid reads them
 	width int
 	n     int
-	marks []mark // where reading can begin, in order
+	marks []mark // the places where reading can begin, in order
 }
 
-// mark is where a run begins.
+// mark is the beginning of a run.
 type mark struct {
 	first int // number of its first index
 	at    int // its place in src
@@ -31,8 +31,8 @@ const (
 	markBytes = 64 << 10
 )
 
-// packedIndexes are n indexes of the given width, whose runs are looked over: what is wrong with
-// them is found as decodeHybrid would find it.
+// packedIndexes returns n indexes of the given width. It checks their runs, and returns the same
+// errors as decodeHybrid.
 func packedIndexes(src []byte, width, n int) (*packed, error) {
 	if width < 0 || width > 32 {
 		return nil, fmt.Errorf("a bit width of %d", width)
@@ -41,7 +41,7 @@ func packedIndexes(src []byte, width, n int) (*packed, error) {
 	if width == 0 {
 		return p, nil
 	}
-	next, nextAt := 0, 0 // where there is to be a mark
+	next, nextAt := 0, 0 // least index and place of the next mark
 	for first, at := 0, 0; first < n; {
 		r, err := p.run(first, at)
 		if err != nil {
@@ -57,14 +57,14 @@ func packedIndexes(src []byte, width, n int) (*packed, error) {
 
 // packedRun is a run of equal or of bit-packed numbers.
 type packedRun struct {
-	n     int // numbers of the page in it
+	n     int // number of the page's numbers in it
 	equal bool
-	value uint32 // of equal numbers
-	at    int    // where bit-packed ones lie in src
+	value uint32 // of a run of equal numbers
+	at    int    // place of bit-packed numbers in src
 	end   int    // of the run in src
 }
 
-// run reads the head of the run that begins at a place of src with the given number.
+// run reads the head of the run at place at of src, whose first number has index first.
 func (p *packed) run(first, at int) (r packedRun, err error) {
 	src, left := p.src[at:], p.n-first
 	head, k := binary.Uvarint(src)
@@ -125,7 +125,7 @@ func (p *packed) read(dst []uint32, from int) error {
 	return nil
 }
 
-// unpack reads numbers of a bit-packed run from number `skip` on. Eight of them begin at a byte.
+// unpack reads numbers of a bit-packed run from number `skip` on. Every eighth number begins at a byte.
 func (p *packed) unpack(dst []uint32, src []byte, skip int) {
 	src = src[skip/8*p.width:]
 	if k := skip % 8; k > 0 {
@@ -141,7 +141,7 @@ func (p *packed) unpack(dst []uint32, src []byte, skip int) {
 	unpack(dst, src, p.width)
 }
 
-// rankEach is how many records lie between two ranks.
+// rankEach is the number of records between two stored ranks.
 const rankEach = 64 * 64
 
 // ranksOf counts the records with a value before every rankEach-th one.
@@ -176,8 +176,8 @@ func (v *values) rank(i int) int {
 
 var errIndex = errors.New("an index beyond the dictionary")
 
-// part makes one the records from ≤ i < from+n of a flat page with packed indexes. Values of fixed
-// width are looked up in the dictionary, unless numbers will be.
+// part decodes the records from ≤ i < from+n of a flat page with packed indexes into one. Values of
+// fixed width are looked up in the dictionary, unless they will be looked up as numbers.
 func (v *values) part(one *values, l *leaf, from, n int, numbers bool) error {
 	first := v.rank(from)
 	present := v.rank(from+n) - first
@@ -206,7 +206,7 @@ func (v *values) part(one *values, l *leaf, from, n int, numbers bool) error {
 		spreadIndexes(index, there, one.valid)
 	}
 	switch {
-	case l.width > 0 && present == 0: // perhaps of a dictionary without values
+	case l.width > 0 && present == 0: // the dictionary may have no values
 		one.data = one.scratch(n * l.width)
 		clear(one.data)
 	case l.width == 0 || numbers:
@@ -218,8 +218,8 @@ func (v *values) part(one *values, l *leaf, from, n int, numbers bool) error {
 	return nil
 }
 
-// unpacked is a segment of the same values, of a unit of its own where they are packed, whose
-// buffers the caller frees. numbers says that they will be looked up as numbers.
+// unpacked returns a segment of the same values. If they are packed, it has a unit of its own, whose
+// buffers the caller must free. numbers says that they will be looked up as numbers.
 func (s segment) unpacked(numbers bool) (segment, error) {
 	if s.u.v.packed == nil {
 		return s, nil
@@ -231,7 +231,7 @@ func (s segment) unpacked(numbers bool) (segment, error) {
 	return segment{u: one, n: s.n}, nil
 }
 
-// bitsBetween are the n bits from bit `from` on.
+// bitsBetween returns the n bits from bit `from` on.
 func bitsBetween(b microdata.Bitmap, from, n int) microdata.Bitmap {
 	out := make(microdata.Bitmap, 0, (n+63)/64)
 	eachWord(b, from, n, func(_, _ int, w uint64) { out = append(out, w) })

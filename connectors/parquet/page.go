@@ -15,11 +15,11 @@ import (
 type page struct {
 	header pageHeader
 	body   []byte // compressed; from buffers
-	kept   bool   // body is still needed when it is decompressed
+	kept   bool   // body is still needed after it is decompressed
 }
 
-// values is the number of values, nulls included, that a data page holds; ok is
-// false for pages of other kinds.
+// values returns the number of values of a data page, including nulls; ok is false
+// for pages of other kinds.
 func (p *page) values() (n int, ok bool) {
 	switch {
 	case p.header.Type == format.DataPage && p.header.DataPage.Valid:
@@ -46,12 +46,12 @@ func (c *chunk) fail(err error) error {
 	return &corrupt{file: c.file, place: place(c.group, c.leaf), err: err}
 }
 
-// pages walks the pages of a chunk with large reads.
+// pages goes through the pages of a chunk with large reads.
 type pages struct {
 	*chunk
 	file     io.ReaderAt
 	at, end  int64
-	left     int64  // values that the chunk has still to give
+	left     int64  // number of the chunk's remaining values
 	head     []byte // of the page that was read last
 	headRoom [4 << 10]byte
 }
@@ -138,17 +138,17 @@ func readError(err error) error {
 	return err
 }
 
-// sections are the parts of a page, uncompressed. They refer to buffer, which
-// whoever is done with them gives back; nil where it is not needed any more.
+// sections are the parts of a page, uncompressed. They refer to buffer, which must be
+// returned when they are not used any more; nil if there is nothing to return.
 type sections struct {
 	rep, def, data []byte
 	enc            format.Encoding // of data
 	buffer         []byte
-	exact          bool // the stored bytes hold nothing beside these
+	exact          bool // the stored bytes contain nothing else
 }
 
-// open returns the page's levels and values uncompressed. The page's own body is
-// given up.
+// open returns the page's levels and values, uncompressed. It releases the page's own
+// body.
 func (p *page) open(c *chunk) (s sections, err error) {
 	if s, err = p.uncompressed(c.codec); err != nil || p.header.Type != format.DataPage {
 		return s, err
@@ -210,8 +210,8 @@ func (p *page) uncompressed(codec format.CompressionCodec) (s sections, err erro
 	if packed := body[levels:]; levels == 0 || len(s.data) > 0 {
 		s.exact, err = decompress(codec, s.data, packed)
 	} else {
-		// A page of nulls alone may have nothing to decompress, or what an empty page
-		// is compressed to.
+		// A page that has only nulls may have nothing to decompress, or the compressed
+		// form of an empty page.
 		exact, failed := decompress(codec, s.data, packed)
 		s.exact = len(packed) == 0 || exact && failed == nil
 	}
@@ -221,23 +221,23 @@ func (p *page) uncompressed(codec format.CompressionCodec) (s sections, err erro
 	return s, err
 }
 
-// dictionary is the dictionary page of a chunk, decoded by whoever needs it
-// first.
+// dictionary is the dictionary page of a chunk, which is decoded when it is first
+// needed.
 type dictionary struct {
 	page *page
 	once sync.Once
 	err  error
 	n    int
-	data []byte // fixed width: n values; else what offsets refer to
+	data []byte // fixed width: n values; otherwise the bytes that offsets refer to
 	offs []uint32
 
-	short []uint64 // texts of at most 8 bytes each, where all are that short
+	short []uint64 // the texts in words, if all have at most 8 bytes
 
-	exact bool // the page holds nothing but the values
+	exact bool // the page contains nothing but the values
 
-	converted sync.Once // of columns of numbers, by numbers
+	converted sync.Once // for columns of numbers, in numbers
 	floats    []float64
-	bad       bool // some of them could not be represented
+	bad       bool // some value could not be represented
 }
 
 func (d *dictionary) decode(c *chunk) error {
@@ -270,17 +270,16 @@ func (d *dictionary) decode(c *chunk) error {
 	return d.err
 }
 
-// recovered makes an error of a panic over bytes that are not what they should
-// be. The panic's own text might hold what was read.
+// recovered turns a panic about corrupt bytes into an error. The panic's own text is
+// not used, since it might contain data.
 func recovered(err *error) {
 	if r := recover(); r != nil {
 		*err = errors.New("the data are corrupt")
 	}
 }
 
-// unit is what is decoded at once: a page, or for columns that repeat, whose
-// pages do not say how many records they hold, a chunk. Several blocks may need
-// parts of it.
+// unit is decoded at once: a page, or, for columns that repeat, whose pages do not give
+// their number of records, a chunk. Several blocks may need parts of it.
 type unit struct {
 	*chunk
 	pages []*page
@@ -291,7 +290,7 @@ type unit struct {
 	done  chan struct{}
 	err   error // once done is closed
 
-	refs atomic.Int32 // segments, and the reader's own while it cuts segments
+	refs atomic.Int32 // number of references: segments, and the reader's while it cuts segments
 }
 
 func newUnit(c *chunk, rows int, pages ...*page) *unit {
@@ -300,7 +299,7 @@ func newUnit(c *chunk, rows int, pages ...*page) *unit {
 	return u
 }
 
-// try decodes the unit unless someone else does or has done.
+// try decodes the unit unless another goroutine is decoding it or has decoded it.
 func (u *unit) try() {
 	if u.taken.CompareAndSwap(false, true) {
 		defer close(u.done)

@@ -32,7 +32,7 @@ func (s *source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([
 	return parts, nil
 }
 
-// stored is the size of a row group in the file.
+// stored returns the size of a row group in the file.
 func stored(rg *rowGroup) (size int64) {
 	for i := range rg.Columns {
 		size += rg.Columns[i].MetaData.V.TotalCompressedSize
@@ -80,8 +80,8 @@ func (s *source) Stored(stream int) (connectors.Stored, error) {
 // Folder implements connectors.Foldered: a release of a part is one file.
 func (s *source) Folder() bool { return s.part == nil && s.Watch.Folder() }
 
-// bounds are the first stream and row group that are read, the rows before them, and
-// the stream and row at which reading ends.
+// bounds returns the first stream and row group that are read, the number of rows before
+// them, and the stream and row at which reading ends.
 func (s *source) bounds() (stream, group int, row int64, last int, until int64) {
 	if s.part == nil {
 		return 0, 0, 0, len(s.streams), -1

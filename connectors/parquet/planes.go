@@ -10,10 +10,10 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// A page of BYTE_STREAM_SPLIT holds the bytes of its numbers by their place, in planes. Of
-// masked numbers the low planes are noise and the high ones take few values in no order: to
-// look for matches is in vain. planeFrame makes a Zstandard frame (RFC 8878) of blocks that
-// hold literals alone, and leaves pages that this does not suit to others.
+// A page of BYTE_STREAM_SPLIT has the bytes of its numbers by their place, in planes. Of
+// masked numbers the low planes are noise, and the high ones have few values in random order:
+// searching for matches is useless. planeFrame makes a Zstandard frame (RFC 8878) of blocks
+// that have only literals, and leaves pages for which this is not good to the library.
 
 const (
 	zstdMagic = 0xFD2FB528
@@ -28,9 +28,9 @@ const (
 	leastPlane = 1 << 10
 )
 
-// planeFrame appends to dst a frame of body, which ends with planes of n bytes each and begins
-// with less than a plane's bytes, or more, of something else. ok is false, and dst as it was,
-// where matches would save more than codes for bytes do.
+// planeFrame appends to dst a frame of body, which ends with planes of n bytes each, after any
+// number of other bytes. ok is false, and dst unchanged, if matches would save more than codes
+// for bytes do.
 func planeFrame(dst, body []byte, n, planes int) (out []byte, ok bool) {
 	if n < leastPlane {
 		return dst, false
@@ -58,7 +58,7 @@ func planeFrame(dst, body []byte, n, planes int) (out []byte, ok bool) {
 	return dst, true
 }
 
-// frameHeader begins a frame of n bytes of content, which it says.
+// frameHeader appends the header of a frame of n bytes of content, with that size.
 func frameHeader(dst []byte, n int) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, zstdMagic)
 	const size4 = 2 << 6 // the content's size in four bytes
@@ -70,8 +70,8 @@ func frameHeader(dst []byte, n int) []byte {
 	return binary.LittleEndian.AppendUint32(dst, uint32(n))
 }
 
-// literalBlock appends a block, which is not marked as the last, of at most zstdBlock bytes,
-// in codes if they are wanted and save something.
+// literalBlock appends a block of at most zstdBlock bytes that is not marked as the last. It is
+// in codes if code is true and they save something.
 func literalBlock(dst, src []byte, code bool) []byte {
 	if !code {
 		return append(blockHeader(dst, blockRaw, len(src)), src...)
@@ -97,10 +97,10 @@ func literalBlock(dst, src []byte, code bool) []byte {
 	return dst
 }
 
-// repeatedByte reports whether b is one byte again and again.
+// repeatedByte reports whether b is one byte repeated.
 func repeatedByte(b []byte) bool { return len(b) > 1 && bytes.Equal(b[1:], b[:len(b)-1]) }
 
-// huffmen make codes. A block is stored as it is unless they save 1/64 of it.
+// huffmen compute Huffman codes. A block is stored uncoded unless they save 1/64 of it.
 var huffmen = sync.Pool{New: func() any {
 	return &huff0.Scratch{WantLogLess: 6, Reuse: huff0.ReusePolicyNone}
 }}
@@ -110,7 +110,7 @@ func blockHeader(dst []byte, typ, size int) []byte {
 	return append(dst, byte(h), byte(h>>8), byte(h>>16))
 }
 
-// literalsHeader begins n literals that are packed to so many bytes: up to 1023 of them in one
+// literalsHeader appends the header of n literals in packed bytes: up to 1023 of them in one
 // stream, more in four.
 func literalsHeader(dst []byte, n, packed int) []byte {
 	form, width := 3, 18
@@ -128,32 +128,32 @@ func literalsHeader(dst []byte, n, packed int) []byte {
 	return dst
 }
 
-// plane is what a sample says of a plane.
+// plane has the results of a sample of a plane.
 type plane struct {
 	counts [256]uint16
-	code   bool // codes save enough for what they cost
+	code   bool // codes save enough to be worth their time
 }
 
 const (
-	// A sample of a plane is up to so many strips, at the same places of all planes.
+	// A sample of a plane has up to this number of strips, at the same places in all planes.
 	strips     = 16
 	stripBytes = 64
 
-	// codeBits are the bits a byte, × 256, from which on codes are worth their time, that of
-	// readers too.
+	// codeBits is the number of bits per byte, × 256, below which codes are worth their time,
+	// including that of readers.
 	codeBits = 4*256 + 64
 
-	// noiseBits are those from which on packed numbers are noise.
+	// noiseBits is the number of bits per byte, × 256, from which on packed numbers are noise.
 	noiseBits = 8*256 - 100
 )
 
-// probe looks at a sample of the planes, of n bytes each. ok is false where most bytes are what
-// the one before is, or the same place of the plane before, and chance alone would not have it
-// so; or where codes, of at least a bit each, fall far short of the entropy.
+// probe examines a sample of the planes, of n bytes each. ok is false if most bytes equal the byte
+// before, or the byte at the same place of the plane before, more often than by chance; or if
+// codes, which have at least one bit each, are far longer than the entropy.
 func probe(found []plane, planes []byte, n int) (ok bool) {
 	step := max(n/strips, stripBytes)
 	rich, most := 0, 0  // the plane of the greatest entropy
-	total, lost := 0, 0 // bits × 256 of the samples; and by which codes exceed the entropy
+	total, lost := 0, 0 // bits × 256 of the samples; bits × 256 by which codes exceed the entropy
 	for k := range found {
 		p := &found[k]
 		all := planes[k*n : (k+1)*n]
@@ -187,8 +187,8 @@ func probe(found []plane, planes []byte, n int) (ok bool) {
 	return 16*lost <= total && (most == 0 || !recurs(planes[rich*n:(rich+1)*n], &found[rich].counts))
 }
 
-// recurs reports whether longer runs of bytes come again, of which a sample is given: it looks at
-// those behind a byte that is seldom, and remembers some.
+// recurs reports whether longer runs of bytes repeat in a sample: it compares the runs after a
+// rare byte with some earlier ones.
 func recurs(b []byte, counts *[256]uint16) bool {
 	mark, least := 0, uint16(math.MaxUint16)
 	for i, c := range counts {
@@ -217,8 +217,8 @@ func recurs(b []byte, counts *[256]uint16) bool {
 	return 4*again > looked
 }
 
-// noiseFrame is planeFrame for a body of numbers that are packed to bits. ok is false unless
-// there is nothing to save.
+// noiseFrame is planeFrame for a body of bit-packed numbers. ok is false unless compression can
+// save nothing.
 func noiseFrame(dst, body []byte) (out []byte, ok bool) {
 	if len(body) < 4*leastPlane {
 		return dst, false
@@ -243,7 +243,7 @@ func noiseFrame(dst, body []byte) (out []byte, ok bool) {
 	return dst, true
 }
 
-// count adds the bytes of a strip, and returns how many of them are the same as the one before.
+// count adds the bytes of a strip, and returns how many of them equal the byte before.
 func (p *plane) count(strip []byte) (same int) {
 	before := strip[0]
 	for _, b := range strip {
@@ -266,8 +266,8 @@ func equalBytes(a, b []byte) (n int) {
 	return n
 }
 
-// tooOften reports whether most bytes of two samples of the same size were equal, and half of
-// the differences missing that there would be if the samples had nothing to do with each other.
+// tooOften reports whether most bytes of two samples of the same size were equal, and there are
+// less than half of the differences that independent samples would have.
 func tooOften(equal, size int, a, b *[256]uint16) bool {
 	if 4*equal < 3*size {
 		return false
@@ -279,8 +279,8 @@ func tooOften(equal, size int, a, b *[256]uint16) bool {
 	return 2*equal*size > chance+size*size
 }
 
-// entropyOf is the entropy of a sample in bits × 256, with the correction of Miller and Madow
-// for what a sample misses.
+// entropyOf returns the entropy of a sample in bits × 256, with the correction of Miller and
+// Madow for the bias of a sample.
 func entropyOf(counts *[256]uint16, size int) int {
 	sum, kinds := 0, 0
 	for _, c := range counts {
@@ -296,7 +296,7 @@ func entropyOf(counts *[256]uint16, size int) int {
 	return countBits[size] - sum + half*(kinds-1)
 }
 
-// countBits are n log₂ n × 256 of the counts that a sample may have.
+// countBits has n log₂ n × 256 for the counts n that a sample may have.
 var countBits = func() (t [(strips+1)*stripBytes + 1]int) {
 	for n := 1; n < len(t); n++ {
 		t[n] = int(math.Round(256 * float64(n) * math.Log2(float64(n))))

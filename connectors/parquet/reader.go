@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// defaultRecords is the number of records of a block where nobody asks for
-// another. A column of a block is then 512 kB of numbers: large enough for a
-// page of the release, small enough to stay near the processor.
+// defaultRecords is the default number of records of a block. A column of a block
+// is then 512 kB of numbers: large enough for a page of the release, small enough
+// for the processor's caches.
 const defaultRecords = 64 << 10
 
 // reader cuts blocks from the source's streams, in order.
@@ -31,10 +31,10 @@ type reader struct {
 	near    *near // the current group of the file
 	row     int64 // of the stream
 	group   int
-	inGroup int64     // rows of the group that were given out
+	inGroup int64     // number of the group's rows in earlier blocks
 	cursors []*cursor // of the group, one for each leaf that is read
 	last    int       // the stream before which reading ends
-	until   int64     // the row of a stream at which it ends; -1: its last
+	until   int64     // the row of that stream at which reading ends; -1: its end
 }
 
 // span is a run of rows of one row group.
@@ -43,7 +43,7 @@ type span struct {
 	from, n int64
 }
 
-// carried tells the sink where a block's records are stored.
+// carried gives the sink the places where a block's records are stored.
 type carried struct {
 	source *source
 	spans  []span
@@ -96,7 +96,7 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	return b, nil
 }
 
-// end is the row of the current stream at which reading ends.
+// end returns the row of the current stream at which reading ends.
 func (r *reader) end(st *stream) int64 {
 	if r.until >= 0 {
 		return r.until
@@ -105,8 +105,8 @@ func (r *reader) end(st *stream) int64 {
 }
 
 // length returns how many records the next block has. Unless blocks are exact,
-// row groups are cut into equal parts, so that a page of the release, of which
-// there is one a block, is not left small at a group's end.
+// row groups are cut into equal parts, so that the last page of a group in the
+// release, which has one page for each block, is not small.
 func (r *reader) length(st *stream) int64 {
 	most := int64(r.cut.Records)
 	if most <= 0 {
@@ -128,21 +128,22 @@ func (r *reader) length(st *stream) int64 {
 	return (part+1)*rows/parts - r.inGroup
 }
 
-// longText is how many bytes of a text column a block should have at most. Long
-// texts make short blocks.
+// longText is the desired greatest number of bytes of a text column in a block:
+// with long texts, blocks have fewer records.
 const longText = 64 << 20
 
-// Many columns make short blocks too: a block has at most blockValues values of decoded columns,
-// which of a number take 8 bytes as it was and 8 as it is released; but always leastRecords
-// records, as pages of the release would get too small. Up to wideLeaves columns change nothing.
+// With many columns blocks have fewer records too: a block has at most blockValues values of decoded
+// columns, each of which takes 8 bytes for the original number and 8 for the released one; but always
+// leastRecords records, since pages of the release would otherwise be too small. Up to wideLeaves
+// columns this has no effect.
 const (
 	wideLeaves   = 16
 	blockValues  = wideLeaves * defaultRecords
 	leastRecords = 8 << 10
 )
 
-// fitting returns how many records of a row group a block has at most by its columns, going by
-// the average of texts.
+// fitting returns the greatest number of records of a row group in a block, given its columns and
+// the average length of texts.
 func (r *reader) fitting(st *stream, rg *rowGroup, most int64) int64 {
 	leaves := int64(0)
 	for _, w := range r.layout.Read {
@@ -220,12 +221,12 @@ func (r *reader) closeFile() error {
 	return err
 }
 
-// cursor walks the units of one chunk.
+// cursor goes through the units of one chunk.
 type cursor struct {
 	*pages
 	rows int // of the row group
 	unit *unit
-	at   int // rows of the unit that were given out
+	at   int // number of the unit's rows in earlier blocks
 }
 
 // take adds segments of n rows.
@@ -292,11 +293,11 @@ type rawBlock struct {
 	bytes  int64
 }
 
-// Bytes counts a page where it is first needed.
+// Bytes returns the size of the pages that this block is the first to need.
 func (b *rawBlock) Bytes() int64 { return b.bytes }
 
-// Decode fills the block. The pages that no other worker has begun are decoded
-// first, so that workers that need the same large pages share the work.
+// Decode fills the block. It first decodes the pages that no other worker has begun,
+// so that workers that need the same large pages share the work.
 func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 	st := b.streams[b.stream]
 	defer func() {
@@ -352,7 +353,7 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 // flat fills a column of the block from the segments of a flat leaf.
 func (b *rawBlock) flat(to *microdata.Block, c *microdata.Column, w microdata.Want, l *leaf, segs []segment) (err error) {
 	if w.As != microdata.Numbers && l.tooWide(b.n) {
-		return newColumn(l, b.n).err // before room is made
+		return newColumn(l, b.n).err // before memory is allocated
 	}
 	parts := make([]segment, 0, len(segs))
 	defer func() {
@@ -377,7 +378,7 @@ func (b *rawBlock) flat(to *microdata.Block, c *microdata.Column, w microdata.Wa
 	return err
 }
 
-// constant is a partition's value as a column.
+// constant returns a partition's value as a column.
 func constant(value string, null bool, n int) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	defer b.Release()

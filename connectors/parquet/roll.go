@@ -7,16 +7,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// Roll says when the open files of a stream become complete: as soon as one of
-// them has that many records or bytes, or so much time has passed since the
-// first record.
+// Roll says when the open files of a stream are completed: as soon as one of them
+// has the number of records or bytes, or the interval has passed since the first
+// record.
 type Roll struct {
 	Records  int                 `yaml:"records" default:"1000000" doc:"complete the files when one of them has this many records: 1000000"`
 	Size     Size                `yaml:"size" default:"128MB" doc:"or when one of them has this size: 128MB; the units kB, GB, KiB, MiB and GiB are also possible"`
 	Interval connectors.Duration `yaml:"interval" default:"5m" doc:"or when this much time has passed since their first record: 5m. Only when the files are complete are their records visible and the offsets committed"`
 }
 
-// DefaultRoll is what holds where a stream is written and nothing is said.
+// DefaultRoll returns the limits for a stream if none are configured.
 func DefaultRoll() *Roll {
 	return &Roll{Records: 1_000_000, Size: 128_000_000, Interval: connectors.Duration(5 * time.Minute)}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// Row groups of a release that mirrors none: this many rows, or this many bytes
-// of pages, which is what memory holds of the release. The bytes end row groups of many columns
-// that mirror the source's too, where nothing is carried, and are a variable for the tests alone.
+// A row group that does not mirror one of the source ends at this number of rows, or of bytes of
+// pages, which are in memory until then. The bytes also end row groups of many columns that mirror
+// the source's, if no column is carried. They are a variable only for the tests.
 const groupRows = 1 << 20
 
 var groupBytes = 48 << 20
@@ -37,16 +37,16 @@ type original interface {
 type output struct {
 	file
 	at      int64
-	settled int64 // up to here the disk has been asked to write
+	settled int64 // the disk has been asked to write up to here
 	meta    *fileMetaData
 	in      original     // the source's file, for copying
-	near    *near        // the row group of it that is being copied
-	settle  func() error // syncs and closes; nil: by finish itself
-	pending []byte       // of a folder's file, which may be small: what has not been written yet
+	near    *near        // reader of its row group that is being copied
+	settle  func() error // syncs and closes; nil: finish does so itself
+	pending []byte       // for a folder's file, which may be small: bytes not written yet
 }
 
-// Writes to the files of a folder are gathered up to pendingBytes, unless they are at least a
-// quarter of that by themselves.
+// Writes to the files of a folder are collected up to pendingBytes; writes of at least a quarter of
+// that are not.
 const pendingBytes = 256 << 10
 
 func newOutput(f file, meta *fileMetaData, settle func() error) (*output, error) {
@@ -60,8 +60,8 @@ func newOutput(f file, meta *fileMetaData, settle func() error) (*output, error)
 	return o, nil
 }
 
-// from opens the source's file that row groups are copied from; src is nil where
-// there is none.
+// from opens the source's file from which row groups are copied; src is nil if there is
+// none.
 func (o *output) from(src *source, stream int) (err error) {
 	if o.in != nil {
 		o.near.free()
@@ -78,7 +78,7 @@ func (o *output) from(src *source, stream int) (err error) {
 	return err
 }
 
-// original reads the source's file, of a small row group from memory.
+// original returns a reader of the source's file; a small row group is read from memory.
 func (o *output) original() io.ReaderAt {
 	if o.near == nil {
 		return o.in
@@ -121,8 +121,8 @@ func (o *output) put(b []byte) error {
 	return err
 }
 
-// writeBack starts to write to disk what was written so far, while the rest is made. For the
-// small files of a folder it does nothing: their syncs come at once.
+// writeBack starts to write to disk what has been written so far, while the rest is encoded. For the
+// small files of a folder it does nothing: they are synced immediately.
 func (o *output) writeBack() {
 	if o.settle != nil && o.at-o.settled < 16*pendingBytes {
 		return
@@ -135,7 +135,7 @@ func (o *output) writeBack() {
 	o.settled = o.at
 }
 
-// finish writes the footer, syncs and closes, or has that done.
+// finish writes the footer, and syncs and closes the file, or lets settle do so.
 func (o *output) finish() error {
 	if err := o.from(nil, 0); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (o *output) finish() error {
 			return err
 		}
 		o.forget()
-		o.file = nil // settle's, whatever becomes of it
+		o.file = nil // it belongs to settle now, even if that fails
 		return o.settle()
 	}
 	if err := o.Sync(); err != nil {
@@ -161,7 +161,7 @@ func (o *output) finish() error {
 	return o.Close()
 }
 
-// forget gives the memory back of what is pending.
+// forget releases the memory of pending.
 func (o *output) forget() {
 	putBuffer(o.pending)
 	o.pending = nil
@@ -180,13 +180,13 @@ func (o *output) abandon() error {
 	return err
 }
 
-// pendingGroup is a row group of which not all pages have come.
+// pendingGroup is a row group that does not have all of its pages yet.
 type pendingGroup struct {
-	group   int   // of the source; −1 where there is none to follow
+	group   int   // of the source; −1 if it does not mirror one
 	read    int64 // rows of the source's group so far
-	rows    int64 // kept
+	rows    int64 // kept rows
 	bytes   int   // of pages
-	held    int   // of those in memory
+	held    int   // of pages in memory
 	dropped []int64
 	pages   [][]*encodedPage // of each leaf
 	dicts   []chunkDictionary
@@ -245,8 +245,8 @@ func (s *sink) pending(group int) *pendingGroup {
 	return &pendingGroup{group: group, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
 }
 
-// splits reports a release whose row groups may end within the source's: one of so many columns
-// that their pages take too much memory, none of which is copied as it is.
+// splits reports whether row groups of the release may end within the source's: if it has so many
+// columns that their pages take too much memory, and none of them is copied.
 func (s *sink) splits() bool {
 	for _, col := range s.columns {
 		if col.carried {
@@ -256,8 +256,8 @@ func (s *sink) splits() bool {
 	return len(s.leaves) > wideLeaves
 }
 
-// flush writes the pending row group, if there is one with records; or has it written while the
-// next one comes, and the errors of that are those of written.
+// flush writes the pending row group, if there is one with records; or it starts to write it
+// concurrently with the next one, and written returns its error.
 func (s *sink) flush(ctx context.Context) error {
 	g := s.group
 	s.group = nil
@@ -274,7 +274,7 @@ func (s *sink) flush(ctx context.Context) error {
 	if s.writing == nil {
 		return s.writeGroup(ctx, g, copies)
 	}
-	// It goes on beyond the call that ctx is for, until it is done or the release is abandoned.
+	// The writing continues after the call that ctx is for, until it is done or the release is abandoned.
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.writing.Go(func() error {
 		defer bug.Guard()
@@ -283,8 +283,8 @@ func (s *sink) flush(ctx context.Context) error {
 	return nil
 }
 
-// written waits until the last row group that was flushed is written. Until then the file, the
-// stream that it is of and the spool belong to its writing.
+// written waits until the last row group that was flushed is written. Until then only its writing
+// may use the file, its source stream and the spool.
 func (s *sink) written() error {
 	if s.stop == nil {
 		return nil
@@ -333,7 +333,7 @@ func (s *sink) writeGroup(ctx context.Context, g *pendingGroup, copies []*inspec
 	return nil
 }
 
-// writePages writes a column's encoded pages and gives their buffers back.
+// writePages writes a column's encoded pages and returns their buffers for reuse.
 func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaData, error) {
 	i, pe := col.first+k, col.pages[k]
 	l := pe.leaf
@@ -370,8 +370,8 @@ func (s *sink) writePages(g *pendingGroup, col *outColumn, k int) (columnMetaDat
 	return m, nil
 }
 
-// sorting keeps the part of a row group's order that still holds: that of the
-// first columns, up to one that is not released as it was.
+// sorting returns the part of a row group's order that still holds: that of the
+// first columns, up to one that is not released unchanged.
 func (s *sink) sorting(by []format.SortingColumn) []format.SortingColumn {
 	var kept []format.SortingColumn
 	for _, c := range by {
@@ -399,8 +399,8 @@ var createdBy = sync.OnceValue(func() string {
 	return "sdlfilter version " + versionOf(info)
 })
 
-// versionOf is the version that the program was built as, 0.0.0 where nothing says it;
-// info may be nil.
+// versionOf returns the version with which the program was built; 0.0.0 if it is not known. info
+// may be nil.
 func versionOf(info *debug.BuildInfo) string {
 	if info == nil || len(info.Main.Version) < 2 || info.Main.Version[0] != 'v' {
 		return "0.0.0"

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// kind says how a node's levels make an Arrow array.
+// kind says how an Arrow array is built from a node's levels.
 type kind uint8
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // node is one field of a file's schema with its part of the tree of levels
 // (Dremel, Melnik et al. 2010). The wrapper groups that lists and maps have in
-// the file are folded into the node; they are kept in elements.
+// the file are part of the node; they are kept in elements.
 type node struct {
 	kind     kind
 	name     string
@@ -30,9 +30,8 @@ type node struct {
 	children []*node
 	nullable bool
 
-	// A value of the node is there where its definition level is at least def.
-	// For lists and maps, an element is there from elemDef on, and repeats at
-	// level elemRep.
+	// A value of the node exists if its definition level is at least def. For lists
+	// and maps, an element exists from elemDef on, and repeats at level elemRep.
 	def, elemDef, elemRep uint8
 
 	leaf   *leaf // of a leafKind
@@ -46,15 +45,15 @@ type leaf struct {
 	path           []string
 	elem           schemaElement
 	phys           format.Type
-	width          int // bytes a value has; 0 for BYTE_ARRAY; booleans are held as a byte
+	width          int // bytes of a value; 0 for BYTE_ARRAY; booleans are held as a byte
 	maxRep, maxDef uint8
 	typ            arrow.DataType
 
-	starts []uint8 // definition levels from which on there is an element, for each repetition level
-	groups []group // that hold it and other leaves, from the top
+	starts []uint8 // for each repetition level: the definition level from which on there is an element
+	groups []group // the groups that contain it and other leaves, from the top
 }
 
-// group is a node of the schema as a leaf sees it.
+// group is a node of the schema above a leaf.
 type group struct {
 	at       int // among the schema's elements
 	rep, def uint8
@@ -62,8 +61,8 @@ type group struct {
 
 const maxDepth = 64 // of a schema; Arrow and Parquet writers stay far below
 
-// treeOf makes the tree of a file's schema: its top-level fields, and all leaves
-// in order.
+// treeOf returns the tree of a file's schema: its top-level fields, and all leaves in
+// order.
 func treeOf(elements []schemaElement) (roots []*node, leaves []*leaf, err error) {
 	if len(elements) == 0 {
 		return nil, nil, errors.New("the schema is empty")
@@ -90,11 +89,11 @@ func treeOf(elements []schemaElement) (roots []*node, leaves []*leaf, err error)
 	return roots, p.leaves, nil
 }
 
-// groupWalk goes through a schema that was parsed, element by element.
+// groupWalk goes through a parsed schema, element by element.
 type groupWalk struct {
 	elements []schemaElement
 	at       int
-	leaves   []*leaf // still to come
+	leaves   []*leaf // the remaining ones
 }
 
 func (w *groupWalk) element(starts []uint8, groups []group, in group) {
@@ -167,7 +166,7 @@ func (p *treeParser) field(path []string, rep, def uint8, depth int) (*node, err
 	return body, nil
 }
 
-// body parses what stands below an element whose own levels are done.
+// body parses the part of the schema below an element whose own levels are known.
 func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("the schema is nested more than %d deep", maxDepth)
@@ -212,8 +211,8 @@ func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth 
 	return n, nil
 }
 
-// list parses the repeated field of a list: the group around an element, or, as
-// old writers have it, the element itself (the rules of LogicalTypes.md).
+// list parses the repeated field of a list: the group around an element, or, from old
+// writers, the element itself (the rules of LogicalTypes.md).
 func (p *treeParser) list(n *node, path []string, rep, def uint8, depth int) error {
 	n.kind, n.elemDef, n.elemRep = listKind, def+1, rep+1
 	e, inner, err := p.next(path)
@@ -271,7 +270,7 @@ func (n *node) arrowField(name string) arrow.Field {
 	return arrow.Field{Name: name, Type: n.typ, Nullable: n.nullable}
 }
 
-// flat reports a top-level column of primitive values, at most one a record.
+// flat reports whether the node is a top-level column with at most one primitive value per record.
 func (n *node) flat() bool { return n.kind == leafKind }
 
 func (n *node) field() microdata.Field {

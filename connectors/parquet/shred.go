@@ -16,7 +16,7 @@ import (
 
 var allPresent = bytes.Repeat([]byte{1}, 2*defaultRecords)
 
-// present returns n definition levels of 1, which nobody may change.
+// present returns n definition levels of 1, which must not be changed.
 func present(n int) []uint8 {
 	if n <= len(allPresent) {
 		return allPresent[:n]
@@ -26,8 +26,8 @@ func present(n int) []uint8 {
 
 var errRange = errors.New("a released value lies outside the range of the column's type")
 
-// numberValues makes a leaf's stored values of released numbers: of rows from
-// `from`, n of them, or of the rows in keep where it is not nil. Whoever is done with them frees them.
+// numberValues converts released numbers to a leaf's stored values: n rows from `from` on, or, if
+// keep is not nil, the rows in keep. The caller must free them.
 func numberValues(l *leaf, vec microdata.Vector, from, n int, keep []int32) (*values, error) {
 	xs, valid := vec.Values[from:from+n], vec.Valid
 	v := &values{n: n}
@@ -129,18 +129,18 @@ func storeWhole[T int32 | int64](out []T, xs []float64, lo, hi float64) error {
 	return nil
 }
 
-// shredder takes Arrow arrays apart into the levels and values of leaves.
+// shredder converts Arrow arrays to the levels and values of leaves.
 type shredder struct {
 	n        *node
 	arr      arrow.Array
 	offsets  func(i int) (start, end int64) // of lists and maps
 	children []*shredder
-	put      func(i int) // of leaves: adds value i; nil where the type is null, whose arrays have no bitmap
+	put      func(i int) // of leaves: adds value i; nil for the type null, whose arrays have no bitmap
 	v        *values     // of leaves
 }
 
-// arrayValues makes the stored values of a column's leaves, of the rows in keep,
-// or where it is nil of n rows from `from`.
+// arrayValues returns the stored values of a column's leaves, for the rows in keep, or,
+// if it is nil, for rows rows from `from` on.
 func arrayValues(n *node, arr arrow.Array, from, rows int, keep []int32) ([]*values, error) {
 	if n.kind == leafKind && n.leaf.flat() && n.leaf.phys == format.ByteArray {
 		if a, ok := arr.(offsetArray); ok && textOrBytes(arr) {
@@ -252,7 +252,7 @@ func (s *shredder) emit(i int, rep uint8) error {
 	return nil
 }
 
-// absent gives every leaf below an entry without a value.
+// absent adds an entry without a value to every leaf below.
 func (s *shredder) absent(rep, def uint8) {
 	if s.n.kind == leafKind {
 		s.level(rep, def)
@@ -271,7 +271,7 @@ func (s *shredder) level(rep, def uint8) {
 	}
 }
 
-// putter returns what adds one value of an array to the stored values of a leaf.
+// putter returns a function that adds one value of an array to the stored values of a leaf.
 func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 	switch a := arr.(type) {
 	case *array.Dictionary:
@@ -291,7 +291,7 @@ func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 func (v *values) put32(x uint32) { v.data = binary.LittleEndian.AppendUint32(v.data, x) }
 func (v *values) put64(x uint64) { v.data = binary.LittleEndian.AppendUint64(v.data, x) }
 
-// numberPutter puts truth values, integers and floating-point numbers; nil for another type.
+// numberPutter is putter for booleans, integers and floating-point numbers; nil for another type.
 func numberPutter(_ *leaf, v *values, arr arrow.Array) func(i int) {
 	switch a := arr.(type) {
 	case *array.Boolean:
@@ -328,7 +328,7 @@ func numberPutter(_ *leaf, v *values, arr arrow.Array) func(i int) {
 	return nil
 }
 
-// timePutter puts dates, times and moments; nil for another type.
+// timePutter is putter for dates, times and timestamps; nil for another type.
 func timePutter(l *leaf, v *values, arr arrow.Array) func(i int) {
 	switch a := arr.(type) {
 	case *array.Date32:
@@ -349,7 +349,7 @@ func timePutter(l *leaf, v *values, arr arrow.Array) func(i int) {
 	return nil
 }
 
-// bytesPutter puts texts and bytes; nil for another type.
+// bytesPutter is putter for texts and bytes; nil for another type.
 func bytesPutter(l *leaf, v *values, arr arrow.Array) func(i int) {
 	put := func(b []byte) {
 		v.data = append(v.data, b...)
@@ -376,7 +376,7 @@ func bytesPutter(l *leaf, v *values, arr arrow.Array) func(i int) {
 	return nil
 }
 
-// unscaledPutter puts decimals; nil for another type.
+// unscaledPutter is putter for decimals; nil for another type.
 func unscaledPutter(l *leaf, v *values, arr arrow.Array) func(i int) {
 	switch a := arr.(type) {
 	case *array.Decimal32:
@@ -419,8 +419,8 @@ func timestampPutter(l *leaf, v *values, a *array.Timestamp) func(i int) {
 	return func(i int) { v.data = binary.LittleEndian.AppendUint64(v.data, uint64(f*int64(a.Value(i)))) }
 }
 
-// decimalPutter stores little-endian decimals in the leaf's form, which has room
-// for all digits of the type.
+// decimalPutter returns a function that stores little-endian decimals in the leaf's form,
+// which has room for all digits of the type.
 func decimalPutter(l *leaf, v *values, value func(i int) []byte) func(i int) {
 	switch l.phys {
 	case format.Int32, format.Int64:

@@ -25,9 +25,9 @@ import (
 type outColumn struct {
 	microdata.Output
 	root     *node // in the release's schema
-	from     *node // in the source's; nil where the source is of another format
+	from     *node // in the source's schema; nil if the source has another format
 	carried  bool
-	constant int // partition key that the column is made of; −1 for all others
+	constant int // partition key whose value the column has; −1 for all other columns
 	pages    []*pageEncoder
 	first    int // index of its first leaf in the release
 }
@@ -36,7 +36,7 @@ type outColumn struct {
 // belongs to one.
 type sink struct {
 	cfg       SinkConfig
-	source    *source // nil where the source is of another format
+	source    *source // nil if the source has another format
 	streams   int
 	columns   []*outColumn
 	schema    []schemaElement
@@ -51,7 +51,7 @@ type sink struct {
 	group  *pendingGroup
 	spool  spool
 
-	writing *errgroup.Group // of the last row group that was flushed; nil: it is written at once
+	writing *errgroup.Group // writes the last row group that was flushed; nil: flush writes it itself
 	stop    context.CancelFunc
 }
 
@@ -78,7 +78,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	return s, nil
 }
 
-// design settles the release's schema and how each column gets there.
+// design decides the release's schema and how each column is written.
 func (s *sink) design(layout *microdata.Layout) error {
 	s.schema = []schemaElement{{Name: "schema"}}
 	if s.source != nil {
@@ -128,8 +128,8 @@ func (s *sink) design(layout *microdata.Layout) error {
 	return nil
 }
 
-// rootName keeps the usual names of the root and no other: it names no column, and could hold
-// anything.
+// rootName keeps only the usual names of the root: it is not the name of a column, and could
+// contain anything.
 func rootName(name string) string {
 	switch name {
 	case "schema", "root", "spark_schema", "duckdb_schema", "arrow_schema", "hive_schema", "m":
@@ -154,10 +154,10 @@ func (s *sink) elements(col *outColumn) ([]schemaElement, error) {
 	return elementsOf(col.Field.Name, col.Field.Type, col.Field.Nullable)
 }
 
-// compressor returns the codec of a column's encoded pages: the configured one,
-// else what the source has for it in its first row group. A carried column of
-// which row groups must be rewritten keeps the source's: parquet-go, for one,
-// takes the codec of a column's first chunk for that of all.
+// compressor returns the codec of a column's encoded pages: the configured one, or
+// that of the source's first row group. A carried column some of whose row groups must
+// be rewritten keeps the source's codec: some readers, such as parquet-go, assume that
+// all chunks of a column have the codec of the first.
 func (s *sink) compressor(col *outColumn, k int) compressor {
 	codec, ok := codecNames[s.cfg.Compression]
 	if !ok || col.carried {
@@ -181,7 +181,7 @@ func (s *sink) compressor(col *outColumn, k int) compressor {
 	return compressor{codec: codec, level: zstd.SpeedFastest}
 }
 
-// encoded is a block as Write takes it.
+// encoded is a block in the form for Write.
 type encoded struct {
 	stream int
 	parts  []encodedPart
@@ -192,11 +192,11 @@ type encodedPart struct {
 	span
 	kept    int
 	dropped []int64          // rows of the row group, in order
-	pages   [][]*encodedPage // of each leaf of the release; none for carried columns
+	pages   [][]*encodedPage // by leaf of the release; none for carried columns
 }
 
-// Encode makes pages of the columns that are not carried. Each block is a page,
-// or several where it spans row groups.
+// Encode encodes the columns that are not carried as pages. Each block is one page, or
+// several if it spans row groups.
 func (s *sink) Encode(b *microdata.Block) (e connectors.Encoded, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -277,8 +277,8 @@ func (s *sink) label(stream int) string {
 	return s.source.streams[stream].file.Label
 }
 
-// Write appends a block's pages to the current row group, which is written when
-// the source's is complete; or where there is none to follow, when it is large.
+// Write appends a block's pages to the current row group. That is written when the
+// source's row group is complete, or, if it mirrors none, when it is large enough.
 func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -334,8 +334,8 @@ func (s *sink) advance(stream int) error {
 	return nil
 }
 
-// createFile makes the current stream's file; settle, of one in a folder, has it synced and
-// closed beside the writing of the next.
+// createFile creates the current stream's file. For a file in a folder, settle syncs and closes it
+// while the next one is written.
 func (s *sink) createFile() (f file, settle func() error, err error) {
 	switch {
 	case s.cfg.create != nil:
@@ -348,8 +348,8 @@ func (s *sink) createFile() (f file, settle func() error, err error) {
 	return unclosed{s.single}, nil, nil
 }
 
-// name returns the name of the current stream's file in the folder. The
-// source's own names may identify, and do not survive.
+// name returns the name of the current stream's file in the folder. The source's own
+// names may identify respondents and are not used.
 func (s *sink) name() string {
 	name := fmt.Sprintf("part-%05d%s", s.stream, extension)
 	for i := len(s.partition) - 1; i >= 0; i-- {
@@ -422,7 +422,7 @@ func (s *sink) Abort() error {
 	if s.stop != nil {
 		s.stop()
 	}
-	_ = s.written() // its error was that of the call before, or is of no more interest
+	_ = s.written() // its error was returned by an earlier call, or does not matter any more
 	err := s.spool.close()
 	if s.out != nil {
 		err = errors.Join(err, s.out.abandon())

@@ -24,11 +24,11 @@ type source struct {
 type stream struct {
 	file files.File
 	*footer
-	stamp    files.Stamp // of before the footer was read
-	unopened bool        // it has the footer of the first stream, and is not read
+	stamp    files.Stamp // taken before the footer was read
+	unopened bool        // it is not read, and footer is that of the first stream
 }
 
-// open reads the footers of the first file and of those that are needed; nil: all are.
+// open reads the footers of the first file and of the needed ones; needed nil: all.
 func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool) (*source, error) {
 	s := &source{keep: keep, streams: make([]*stream, len(set.Files))}
 	opens := func(i int) bool { return i == 0 || needed == nil || needed(i) }
@@ -131,8 +131,8 @@ func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	return r, nil
 }
 
-// partition returns which partition key a field of the schema is; ok is false
-// for a column of the files.
+// partition returns the index of the partition key that a field of the schema is; ok is
+// false for a column of the files.
 func (s *source) partition(field int) (k int, ok bool) {
 	k = field - len(s.streams[0].roots)
 	return k, k >= 0

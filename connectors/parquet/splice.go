@@ -17,11 +17,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
-// keptBytes is how many bytes of a row group's inspected chunks are kept in memory until they
-// are written. Chunks beyond that are read a second time.
-var keptBytes = int64(24 << 20) // a variable for the tests alone
+// keptBytes is the number of bytes of a row group's inspected chunks that are kept in memory until
+// they are written. Further chunks are read a second time.
+var keptBytes = int64(24 << 20) // a variable only for the tests
 
-// carriedLeaf is a leaf of the release that a chunk of the source may be copied for.
+// carriedLeaf is a leaf of the release for which a chunk of the source may be copied.
 type carriedLeaf struct {
 	at   int // among the leaves of the release
 	from *leaf
@@ -30,8 +30,8 @@ type carriedLeaf struct {
 	keep bool
 }
 
-// carriedLeaves are those of a row group, the largest chunk first, so that none of them is left
-// for one worker at the end; and where their chunks lie in the source's file.
+// carriedLeaves returns those of a row group, the largest chunk first, so that a large one is not
+// left for one worker at the end; and the extents of their chunks in the source's file.
 func (s *sink) carriedLeaves(g *pendingGroup) (all []carriedLeaf, chunks []files.Extent) {
 	room := keptBytes
 	for _, col := range s.columns {
@@ -55,10 +55,10 @@ func (s *sink) carriedLeaves(g *pendingGroup) (all []carriedLeaf, chunks []files
 	return all, chunks
 }
 
-// carry settles how the carried columns of a row group get into the release: the
-// chunks that may be copied, by leaf of the release, and the pages of all others
-// in g. Columns are independent of each other, so the order in which they are
-// done does not show.
+// carry decides how the carried columns of a row group are written. It returns the chunks
+// that may be copied, by leaf of the release, and puts the pages of all others into g.
+// Columns are independent of each other, so the result does not depend on the order in
+// which they are processed.
 func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error) {
 	all, wanted := s.carriedLeaves(g)
 	files.Want(s.out.in, wanted...)
@@ -97,7 +97,7 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 }
 
 // splice copies the pages of a chunk, and makes sure that these are the bytes that were
-// inspected. Other parts of the source (page indexes, Bloom filters) are left behind, and the
+// inspected. Other parts of the source (page indexes, Bloom filters) are not copied, and the
 // metadata are those of the inspection.
 func (s *sink) splice(group int, in *inspection) (columnMetaData, error) {
 	m := in.meta
@@ -167,7 +167,7 @@ func (o *output) copy(in *inspection) error {
 	return to.Flush()
 }
 
-// paste appends a chunk whose bytes were kept, and gives their memory back.
+// paste appends a chunk whose bytes were kept, and releases their memory.
 func (o *output) paste(in *inspection) error {
 	to := copyWriters.Get().(*bufio.Writer)
 	to.Reset(writer(o.write))
@@ -185,7 +185,7 @@ func (o *output) paste(in *inspection) error {
 	return err
 }
 
-// forget gives the memory of kept bytes back.
+// forget releases the memory of kept bytes.
 func (in *inspection) forget() {
 	for i, b := range in.kept {
 		if i%2 == 1 { // the bodies are from buffers
@@ -195,7 +195,7 @@ func (in *inspection) forget() {
 	in.kept = nil
 }
 
-// writer makes an io.Writer of a function that writes all or fails.
+// writer is an io.Writer that calls a function which writes everything or fails.
 type writer func(b []byte) error
 
 func (w writer) Write(b []byte) (int, error) {

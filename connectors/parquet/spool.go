@@ -5,15 +5,15 @@ import (
 	"os"
 )
 
-// spool holds pages of a row group that wait for its end in a file without a name, beyond what
-// memory is to hold of them. Where there is no disk for them they wait in memory.
+// spool stores pages of a row group that wait for its end, beyond those that are to be kept in
+// memory, in a file without a name. If there is no disk space, they stay in memory.
 type spool struct {
-	file *os.File // nil: there is none yet
+	file *os.File // nil: not created yet
 	at   int64    // where the next page goes
-	full bool     // or cannot be made
+	full bool     // the file is full, or could not be created
 }
 
-// spooled is where a page is.
+// spooled is the place of a page in the spool.
 type spooled struct {
 	at int64
 	n  int // 0: it is in memory
@@ -73,7 +73,7 @@ func (s *spool) fetch(p *encodedPage) error {
 	return nil
 }
 
-// close gives the disk back. Pages that were not fetched are lost.
+// close releases the disk space. Pages that were not fetched are lost.
 func (s *spool) close() error {
 	f := s.file
 	*s = spool{}

@@ -11,15 +11,15 @@ import (
 )
 
 // pageStats are the least and greatest released value of a page or chunk, as
-// Parquet stores them, and the number of nulls. min is nil where there is none
-// or the type has no order that readers agree on.
+// Parquet stores them, and the number of nulls. min is nil if there is no value, or
+// if the type has no order that readers agree on.
 type pageStats struct {
 	min, max []byte
 	nulls    int64
-	without  bool // no min and max for the whole chunk: some value has no place in the order
+	without  bool // no min and max for the whole chunk, because some value is not in the order
 }
 
-// longest is the most bytes of a string that statistics hold.
+// longest is the greatest length in bytes of a string in statistics.
 const longest = 64
 
 // order says how values of a leaf compare.
@@ -88,13 +88,13 @@ func statsOf(l *leaf, v *values) pageStats {
 	return pageStats{without: true}
 }
 
-// floats leaves NaN out, and gives zeros the sign that no reader can stumble
-// over, as the format demands.
+// floats ignores NaN, and gives zeros the signs that the format requires: −0 as the
+// minimum, +0 as the maximum.
 func floats[T float32 | float64](v []T, put func(T) []byte) pageStats {
 	lo, hi := extremes(v)
 	if lo > hi {
 		if len(v) > 0 {
-			return pageStats{without: true} // NaN alone
+			return pageStats{without: true} // all values are NaN
 		}
 		return pageStats{}
 	}
@@ -107,8 +107,8 @@ func floats[T float32 | float64](v []T, put func(T) []byte) pageStats {
 	return pageStats{min: put(lo), max: put(hi)}
 }
 
-// extremes are the least and the greatest value that is a number; +∞ and −∞ where none is. Which of
-// two zeros is the lesser is left open.
+// extremes returns the least and the greatest value that is not NaN; +∞ and −∞ if there is none. The
+// sign of a zero is not defined.
 func extremes[T float32 | float64](v []T) (lo, hi T) {
 	d, double := any(v).([]float64)
 	n := len(v) &^ 15
@@ -122,7 +122,7 @@ func extremes[T float32 | float64](v []T) (lo, hi T) {
 
 func extremesLoop[T float32 | float64](v []T) (lo, hi T) {
 	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
-	lo2, hi2 := lo, hi // of every other value, so that one comparison need not wait for another
+	lo2, hi2 := lo, hi // of every second value, so that comparisons do not depend on one another
 	for ; len(v) >= 2; v = v[2:] {
 		x, y := v[0], v[1]
 		if x < lo {
@@ -164,7 +164,7 @@ func integers[T int32 | int64 | uint32 | uint64](v []T) pageStats {
 	return pageStats{min: b[:len(b)/2], max: b[len(b)/2:]}
 }
 
-// doubles are the bounds of a page of doubles, which has some.
+// doubles returns the bounds of a page of doubles, which must have bounds.
 func (s *pageStats) doubles() (lo, hi float64) {
 	return math.Float64frombits(binary.LittleEndian.Uint64(s.min)), math.Float64frombits(binary.LittleEndian.Uint64(s.max))
 }
@@ -203,8 +203,8 @@ func less(l *leaf, a, b []byte) bool {
 	}
 }
 
-// within returns an error if a value is outside the column's type: of an INT32 perhaps only 8
-// or 16 bits count. Readers do not agree on the meaning of the others.
+// within returns an error if a value is outside the column's type: an INT32 may be annotated to
+// have only 8 or 16 bits, and readers treat values beyond that differently.
 func (s *pageStats) within(l *leaf) error {
 	if s.min == nil || l.phys != format.Int32 {
 		return nil

@@ -13,14 +13,15 @@ type offsetArray interface {
 	ValueBytes() []byte
 }
 
-// textOrBytes reports the two types whose values are stored as their bytes are.
+// textOrBytes reports whether an array has one of the two types whose values are stored as their
+// bytes.
 func textOrBytes(a arrow.Array) bool {
 	id := a.DataType().ID()
 	return id == arrow.STRING || id == arrow.BINARY
 }
 
-// flatTexts is arrayValues of texts or bytes in a flat column. Where all of consecutive
-// records have a value, the array's bytes are not copied.
+// flatTexts is arrayValues for texts or bytes in a flat column. If all of consecutive records
+// have a value, the array's bytes are not copied.
 func flatTexts(n *node, a offsetArray, from, rows int, keep []int32) (*values, error) {
 	v := &values{}
 	if keep == nil && a.NullN() == 0 {
@@ -86,8 +87,8 @@ func (c *column) texts(v *values, from, n int) {
 	c.present(n)
 }
 
-// shortTexts adds texts of at most 8 bytes: 8 are always written, and those that are too many
-// are written over by the next text, or lie in the room that a padded column has at its end.
+// shortTexts adds texts of at most 8 bytes: 8 bytes are always written, and the superfluous ones
+// are overwritten by the next text, or lie in the extra room at the end of a padded column.
 func (c *column) shortTexts(d *dictionary, index []uint32) {
 	data, at, ends := c.data[:cap(c.data)], len(c.data), d.offs
 	for _, k := range index {
@@ -98,10 +99,10 @@ func (c *column) shortTexts(d *dictionary, index []uint32) {
 	c.data = data[:at]
 }
 
-// mostShort is the greatest dictionary of which the texts are held in words too.
+// mostShort is the greatest size of a dictionary whose texts are also held in words.
 const mostShort = 1 << 12
 
-// shortWords holds texts of at most 8 bytes in words of 8; nil where one is longer.
+// shortWords returns texts of at most 8 bytes in words of 8 bytes; nil if one is longer.
 func shortWords(data []byte, offsets []uint32) []uint64 {
 	if len(offsets) < 2 || len(offsets) > mostShort {
 		return nil

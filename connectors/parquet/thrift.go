@@ -10,11 +10,10 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The structures of parquet.thrift as far as a filter needs them. They stand
-// beside those of parquet-go's package format because what a filter writes must
-// say what it means: there an absent count of nulls cannot be told from 0, nor
-// field id 0 from none. A field that stands in none of them is passed over when
-// it is read, and so cannot be written.
+// The structures of parquet.thrift as far as a filter needs them. Those of
+// parquet-go's package format are not enough, because they do not distinguish an
+// absent count of nulls from 0, nor a missing field id from 0. A field that is in
+// none of these structures is ignored when it is read, and so cannot be written.
 
 type fileMetaData struct {
 	Version             int32                                   `thrift:"1,required"`
@@ -50,8 +49,8 @@ type rowGroup struct {
 	Ordinal             thrift.Null[int16]                 `thrift:"7,optional"`
 }
 
-// The places of page indexes and Bloom filters are read to check that nothing overlaps them,
-// and never written.
+// The places of page indexes and Bloom filters are read to check that nothing overlaps them;
+// they are never written.
 type columnChunk struct {
 	FilePath          string                                   `thrift:"1,optional"`
 	FileOffset        int64                                    `thrift:"2,required"`
@@ -127,14 +126,13 @@ var (
 	errNested = errors.New("structures nested too deeply")
 )
 
-// deepest is how deep structures and lists may be nested; those of the format are not ten
-// deep.
+// deepest is the greatest depth of nested structures and lists; those of the format have a depth
+// below ten.
 const deepest = 64
 
-// unmarshal decodes the structure at the start of b and returns how many bytes
-// it takes; errShort where b ends before it does. What it returns refers to b.
-// The library allocates lists of the length that they claim to have, so the
-// bytes are walked first.
+// unmarshal decodes the structure at the start of b and returns its number of bytes;
+// errShort if b ends before it does. The result refers to b. The library allocates lists
+// of the length that they claim to have, so the bytes are checked first.
 func unmarshal(b []byte, v any) (n int, err error) {
 	n, err = skipStruct(b, 0, 0)
 	if err != nil {
@@ -146,7 +144,7 @@ func unmarshal(b []byte, v any) (n int, err error) {
 		}
 	}()
 	if err := thrift.NewDecoder(compact.NewReaderFromBytes(b[:n])).Decode(v); err != nil {
-		// The library's message may quote what it read.
+		// The library's message may quote data.
 		return 0, errors.New("not a structure of the Parquet format")
 	}
 	return n, nil
@@ -156,8 +154,9 @@ func marshal(buf *bytes.Buffer, v any) error {
 	return thrift.NewEncoder(compact.NewWriter(buf)).Encode(v)
 }
 
-// skipStruct walks one structure of the compact protocol from b[at] and returns
-// where it ends. No list may claim more elements than bytes are left.
+// skipStruct goes through one structure of the compact protocol from b[at] on and returns
+// the place of its end. A list that claims more elements than there are bytes left is an
+// error.
 func skipStruct(b []byte, at, depth int) (int, error) {
 	if depth > deepest {
 		return 0, errNested
@@ -234,7 +233,7 @@ func skipValue(b []byte, at int, typ thrift.Type, depth int) (int, error) {
 
 func skipList(b []byte, at, depth int) (int, error) {
 	if depth > deepest {
-		return 0, errNested // lists of lists alone would fill the stack
+		return 0, errNested // nested lists could overflow the stack
 	}
 	if at >= len(b) {
 		return 0, errShort
@@ -249,8 +248,8 @@ func skipList(b []byte, at, depth int) (int, error) {
 		}
 		size, at = u, at+n
 	}
-	// The least structure that the format has in a list takes three bytes, and
-	// hundreds in memory.
+	// The smallest structure that the format has in a list takes three bytes in the
+	// file, and hundreds in memory.
 	least := uint64(1)
 	if thrift.Type(head&15) == thrift.STRUCT {
 		least = 3

@@ -10,8 +10,8 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// The converted types of parquet.thrift that stand for a logical type in files
-// of before 2.4, and are still written beside it for old readers.
+// The converted types of parquet.thrift: they represent a logical type in files of
+// versions before 2.4, and are still written in addition to it for old readers.
 const (
 	convertedUTF8            = 0
 	convertedEnum            = 4
@@ -51,8 +51,8 @@ func newLeaf(e schemaElement, path []string, rep, def uint8) (*leaf, error) {
 	return l, err
 }
 
-// leafType returns the Arrow type of a column. An annotation that does not go
-// with the physical type is passed over, as the format demands.
+// leafType returns the Arrow type of a column. An annotation that does not fit the
+// physical type is ignored, as the format requires.
 func leafType(e schemaElement, width int) (arrow.DataType, error) {
 	lt := logicalType(e)
 	switch e.Type.V {
@@ -152,8 +152,8 @@ func decimalType(name string, t *format.DecimalType, maxPrecision int32) (arrow.
 	return &arrow.Decimal256Type{Precision: t.Precision, Scale: t.Scale}, nil
 }
 
-// logicalType returns the annotation of an element, made of the converted type
-// where an old writer gave no other.
+// logicalType returns the annotation of an element; if an old writer gave none, that of
+// the converted type.
 func logicalType(e schemaElement) format.LogicalTypeValue {
 	if e.LogicalType.Value != nil || !e.ConvertedType.Valid {
 		return e.LogicalType.Value
@@ -185,11 +185,11 @@ func logicalType(e schemaElement) format.LogicalTypeValue {
 	return nil
 }
 
-// crs is what the name of a coordinate reference system looks like.
+// crs matches names of coordinate reference systems.
 var crs = regexp.MustCompile(`^[A-Za-z0-9:._-]{0,64}$`)
 
-// tidy drops the annotations that do not go with an element's physical type, or
-// that the format does not have: readers refuse them, or pass them over.
+// tidy removes the annotations that do not fit an element's physical type, or that the
+// format does not have: readers refuse or ignore them.
 func (e *schemaElement) tidy() {
 	var to schemaElement
 	is := func(types ...format.Type) bool { return e.Type.Valid && slices.Contains(types, e.Type.V) }
@@ -231,5 +231,5 @@ func (e *schemaElement) tidy() {
 	}
 }
 
-// some makes an optional value of a structure.
+// some returns an optional field that is set.
 func some[T any](v T) thrift.Null[T] { return thrift.New(v) }

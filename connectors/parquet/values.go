@@ -19,29 +19,29 @@ const plainDictionary format.Encoding = 2
 
 // values are the decoded values of a page or chunk.
 //
-// Of a flat column there is one value a record, with undefined content where
-// valid says null. Of a nested column the values that are there follow each
-// other, and rep and def say where they belong.
+// A flat column has one value for each record, with undefined content if valid says
+// null. A nested column has only the values that are not null, one after another, and
+// rep and def say where they belong.
 type values struct {
 	n       int      // values in data, offsets or index
-	data    []byte   // fixed width: n values in little-endian order; else what offsets refer to
+	data    []byte   // fixed width: n values in little-endian order; otherwise the bytes that offsets refer to
 	offsets []uint32 // BYTE_ARRAY: n+1 of them
 	index   []uint32 // into dict, of BYTE_ARRAY columns; data and offsets are then empty
 	dict    *dictionary
-	valid   microdata.Bitmap // flat columns; nil where nothing is null
-	packed  *packed          // where coded, in place of index
-	ranks   []int            // values before every rankEach-th record; where packed and something is null
+	valid   microdata.Bitmap // flat columns; nil if nothing is null
+	packed  *packed          // if coded, in place of index
+	ranks   []int            // number of values before every rankEach-th record; if packed and something is null
 
-	rep, def  []uint8 // nested columns; rep is nil where the column does not repeat
-	rowLevels []int32 // where a record's levels begin, and the end of the last; nil where rep is nil
-	rowValues []int32 // where a record's values begin, and the end of the last; nested columns
+	rep, def  []uint8 // nested columns; rep is nil if the column does not repeat
+	rowLevels []int32 // index at which each record's levels begin, and the end of the last; nil if rep is nil
+	rowValues []int32 // index at which each record's values begin, and the end of the last; nested columns
 
-	room     int // bytes that the pages to append have at most, if they have no dictionary
-	expanded int // bytes of values that were looked up in a dictionary
+	room     int // greatest number of bytes of the pages to be appended, if they have no dictionary
+	expanded int // number of bytes of values that were looked up in a dictionary
 
 	dense   bool     // treat a flat column like a nested one, for rewriting
 	coded   bool     // leave the dictionary indexes of a flat page packed
-	buffers [][]byte // to give back
+	buffers [][]byte // to be returned for reuse
 }
 
 func (v *values) free() {
@@ -86,7 +86,7 @@ func (v *values) decode(c *chunk, pages []*page, rows int) error {
 	return v.finishLevels(c.leaf, rows)
 }
 
-// flat reports a leaf whose records have at most one value, at the top level.
+// flat reports whether the leaf is at the top level and records have at most one value of it.
 func (l *leaf) flat() bool { return l.maxRep == 0 && l.maxDef <= 1 && len(l.path) == 1 }
 
 // bytes returns value i of a BYTE_ARRAY column.
@@ -100,7 +100,7 @@ func (v *values) bytes(i int) []byte {
 
 var errMiddle = errors.New("the column begins in the middle of a record")
 
-// finishLevels finds where records begin.
+// finishLevels sets rowLevels and rowValues.
 func (v *values) finishLevels(l *leaf, rows int) error {
 	v.rowValues = make([]int32, 0, rows+1)
 	if l.maxRep > 0 {
@@ -174,7 +174,7 @@ func (v *values) page(c *chunk, p *page) error {
 	return v.decodeData(c, s.enc, s.data)
 }
 
-// movesValues reports whether values of fixed width are decoded to another place, so that the
+// movesValues reports whether values of fixed width are decoded into other memory, so that the
 // page's own bytes are not needed any more.
 func movesValues(enc format.Encoding) bool {
 	switch enc {
@@ -184,7 +184,7 @@ func movesValues(enc format.Encoding) bool {
 	return false
 }
 
-// giveBack gives a buffer back before the others.
+// giveBack returns one buffer for reuse before the others.
 func (v *values) giveBack(b []byte) {
 	for i, have := range v.buffers {
 		if unsafe.SliceData(have) == unsafe.SliceData(b) {
@@ -262,9 +262,9 @@ func (v *values) space(l *leaf, levels []uint8, rows int) {
 	}
 }
 
-// words sees an aligned buffer as numbers. All buffers come from make, which
-// aligns them. The format is little-endian, and so is every machine that the
-// program is built for.
+// words returns an aligned buffer as numbers without copying. All buffers come from
+// make, which aligns them. The format is little-endian, and so is every machine that
+// the program is built for.
 func words[T any](b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
@@ -274,8 +274,8 @@ func words[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
 
-// align moves values of fixed width, which may lie anywhere in a page, to where
-// they can be seen as numbers.
+// align moves values of fixed width, which may lie anywhere in a page, to aligned memory
+// if necessary, so that words can be used.
 func (v *values) align(l *leaf) {
 	if n := len(v.data); (l.width == 4 || l.width == 8) && n > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(v.data)))%uintptr(l.width) != 0 {
 		to := v.scratch(n)
@@ -284,7 +284,7 @@ func (v *values) align(l *leaf) {
 	}
 }
 
-// raw sees numbers as bytes.
+// raw returns numbers as bytes without copying.
 func raw[T any](v []T) []byte {
 	if len(v) == 0 {
 		return nil
@@ -293,7 +293,7 @@ func raw[T any](v []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(zero)))
 }
 
-// decodeData decodes the v.n values that are there.
+// decodeData decodes the v.n values that are not null.
 func (v *values) decodeData(c *chunk, enc format.Encoding, data []byte) error {
 	l := c.leaf
 	switch {
@@ -355,8 +355,8 @@ func (v *values) plain(l *leaf, data []byte) error {
 		}
 		v.data = data[:v.n*l.width]
 	default:
-		// The lengths stand between the values; the values are moved together in
-		// place, which the format's buffer always has room for.
+		// The lengths are between the values. The values are moved together within the
+		// same buffer, which always has room for them.
 		v.offsets = make([]uint32, v.n+1)
 		at, to := 0, 0
 		for i := range v.n {
@@ -430,7 +430,7 @@ func (v *values) indexed(c *chunk, data []byte) error {
 	return nil
 }
 
-// greatest is the greatest of several numbers, 0 of none.
+// greatest returns the greatest of several numbers; 0 if there are none.
 func greatest(v []uint32) uint32 {
 	var a, b, c, d uint32
 	for ; len(v) >= 4; v = v[4:] {
@@ -442,7 +442,7 @@ func greatest(v []uint32) uint32 {
 	return max(a, b, c, d)
 }
 
-// lookUp puts the values of w bytes each that indexes refer to next to each other.
+// lookUp writes the values of w bytes each to which indexes refer one after another.
 func (d *dictionary) lookUp(out []byte, index []uint32, w int) {
 	switch w {
 	case 8:
