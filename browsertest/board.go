@@ -13,18 +13,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// papers are the sheets that a page for the release board must fit, in inches.
+// papers are the paper sizes on which a page for the release board must fit, in inches.
 var papers = []struct {
 	name          string
 	width, height float64
 }{{"A4", 210 / 25.4, 297 / 25.4}, {"letter", 8.5, 11}}
 
-// pdfPage is an object of a PDF that is a page; the tree of pages is called Pages.
+// pdfPage matches an object of a PDF that is a page; the tree of pages is called Pages.
 var pdfPage = regexp.MustCompile(`/Type\s*/Page[^s]`)
 
-// boards prints every page for the release board of a folder on each paper and demands
-// one sheet; screenshots gets the PDFs. The reports beside them, which are longer, show
-// that more sheets would be seen.
+// boards prints every page for the release board in a folder on each paper and requires
+// one sheet; screenshots gets the PDFs. The reports in the same folder, which are longer,
+// test that more sheets would be noticed.
 func boards(ctx context.Context, chromium, folder, screenshots string) (problems []string, err error) {
 	profile, err := os.MkdirTemp("", "browsertest")
 	if err != nil {
@@ -64,7 +64,7 @@ func boards(ctx context.Context, chromium, folder, screenshots string) (problems
 	return problems, nil
 }
 
-// print prints a page through its print style and counts the sheets.
+// print prints a page with its print style and returns the number of sheets.
 func (b *browser) print(path string, width, height float64, folder, paper string) (sheets int, err error) {
 	whole, err := filepath.Abs(path)
 	if err != nil {

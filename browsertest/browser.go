@@ -13,17 +13,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is one tab of a headless Chromium and what it has reported.
+// browser is one tab of a headless Chromium and the events that it has reported.
 type browser struct {
 	tab  context.Context
 	stop func()
 
 	mu     sync.Mutex
-	events []any // requests, console messages and exceptions since the last look
+	events []any // requests, console messages and exceptions since the last call of seen
 }
 
-// open starts a browser with a profile of its own. Names of hosts lead nowhere;
-// only 127.0.0.1 is reached.
+// open starts a browser with a profile of its own. Host names are not resolved; only
+// 127.0.0.1 can be reached.
 func open(ctx context.Context, path, profile string) (*browser, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
@@ -39,7 +39,7 @@ func open(ctx context.Context, path, profile string) (*browser, error) {
 	return b, nil
 }
 
-// note keeps what a check looks at.
+// note stores the events that checks use.
 func (b *browser) note(event any) {
 	switch event.(type) {
 	case *network.EventRequestWillBeSent, *runtime.EventExceptionThrown, *runtime.EventConsoleAPICalled, *log.EventEntryAdded:
@@ -58,13 +58,13 @@ func (b *browser) seen() []any {
 	return events
 }
 
-// evaluate runs an expression in the page and returns what it, or the promise
-// that it is, comes to.
+// evaluate runs an expression in the page and returns its value; if that is a promise,
+// the promise's result.
 func evaluate[T any](b *browser, expression string) (T, error) {
 	return chromedp.Run(b.tab, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// size sets the width of the page, its colour scheme, and whether it keeps still.
+// size sets the width of the page, its colour scheme, and whether motion is reduced.
 func (b *browser) size(width int, dark, still bool) error {
 	scheme, motion := "light", "no-preference"
 	if dark {

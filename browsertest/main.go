@@ -50,7 +50,7 @@ func main() {
 	}
 }
 
-// checker collects what is wrong with the page.
+// checker collects the faults of the page.
 type checker struct {
 	ctx         context.Context
 	b           *browser
@@ -105,7 +105,7 @@ func run(ctx context.Context, chromium, screenshots string) (problems []string, 
 	return c.problems, nil
 }
 
-// feed is a monitor of a stream that has just begun.
+// feed returns a monitor of a stream that has just begun.
 func feed() *monitor.Monitor {
 	m := monitor.New(monitor.Info{Name: "survey", Version: "0.4.0", Source: "kafka survey", Sink: "kafka survey-masked", Interval: time.Second})
 	m.Heartbeat()
@@ -114,7 +114,7 @@ func feed() *monitor.Monitor {
 	return m
 }
 
-// turn is one turn of a loop that commits 3 × n records.
+// turn reports one turn of a loop that commits 3 × n records.
 func turn(m *monitor.Monitor, n int, lag int64) {
 	m.Heartbeat()
 	m.Records(monitor.Released, 3*n)
@@ -160,12 +160,12 @@ func (c *checker) emptyPage() error {
 	return c.picture("empty-1280-light")
 }
 
-// marks are the places of the map's marks by target and knowledge.
+// marks is an expression for the places of the map's marks by target and knowledge.
 const marks = `Object.fromEntries([...document.querySelectorAll("#map .pt")].map(g => [g.getAttribute("aria-label").split(": R = ")[0],
 	["cx", "cy"].map(a => Number(g.querySelector(".halo").getAttribute(a)))]))`
 
-// moves checks that news of the stream arrives: figures change, and a mark is
-// elsewhere after a snapshot with other noise, with a trail behind it.
+// moves checks that updates of the stream arrive: figures change, and after a snapshot
+// with other noise a mark is at another place, with a trail from the earlier one.
 func (c *checker) moves(m *monitor.Monitor) error {
 	m.Snapshot(synthetic.Snapshot(1, 160))
 	m.Gate(true, nil)
@@ -206,7 +206,7 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	if trails != 8 {
 		c.failf("%d of 8 marks have a trail", trails)
 	}
-	// Another column, chosen with the keyboard's means: the map is of that one.
+	// After another column is chosen, the map shows that column.
 	for _, column := range []string{"hours", "wage"} {
 		if _, err := evaluate[bool](c.b, fmt.Sprintf(`(() => { const s = document.getElementById("column"); s.value = %q; s.dispatchEvent(new Event("change")); return true })()`, column)); err != nil {
 			return err
@@ -218,7 +218,7 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	return nil
 }
 
-// figures are what the page says of the stream.
+// figures are the figures of the stream that the page shows.
 type figures struct {
 	Marks                        map[string][2]float64
 	Rate, Lag, Released, Commits string
@@ -247,7 +247,7 @@ func (c *checker) movedLeft(before, after map[string][2]float64) {
 	}
 }
 
-// views looks at the page in its states and sizes.
+// views checks the page in its states and sizes.
 func (c *checker) views(m *monitor.Monitor) error {
 	for k := 3; k <= 11; k++ {
 		m.Snapshot(synthetic.Snapshot(k, 205-4*float64(k)))
@@ -305,7 +305,7 @@ func (c *checker) views(m *monitor.Monitor) error {
 	return c.look("stopped")
 }
 
-// look measures the page from wide to narrow, in light and dark.
+// look checks the page from wide to narrow, in light and dark.
 func (c *checker) look(state string) error {
 	for _, width := range []int{1280, 768, 400, 360} {
 		for _, dark := range []bool{false, true} {
@@ -317,8 +317,8 @@ func (c *checker) look(state string) error {
 	return nil
 }
 
-// lookAt measures the page in one width and scheme of colours, and keeps a picture of it in
-// the widths of a desk and a telephone.
+// lookAt checks the page in one width and colour scheme, and stores a screenshot in the widths
+// of a desktop and a phone.
 func (c *checker) lookAt(state string, width int, dark bool) error {
 	if err := c.b.size(width, dark, true); err != nil {
 		return err
@@ -335,14 +335,14 @@ func (c *checker) lookAt(state string, width int, dark bool) error {
 		scheme = "dark"
 	}
 	name := fmt.Sprintf("%s-%d-%s", state, width, scheme)
-	page, err := evaluate[measured](c.b, probe)
+	page, err := evaluate[measurement](c.b, probe)
 	if err != nil {
 		return err
 	}
 	if page.Overflow != 0 {
 		c.failf("%s: scrolls sideways by %d px", name, page.Overflow)
 	}
-	// WCAG 2 AA asks 4.5 of text of ordinary size.
+	// WCAG 2 AA requires 4.5 for text of ordinary size.
 	if page.Contrast < 4.5 {
 		c.failf("%s: contrast %.2f at %s", name, page.Contrast, page.Where)
 	}
@@ -352,8 +352,8 @@ func (c *checker) lookAt(state string, width int, dark bool) error {
 	return c.picture(name)
 }
 
-// measured is what probe finds.
-type measured struct {
+// measurement is the result of probe.
+type measurement struct {
 	Overflow int     `json:"overflow"`
 	Contrast float64 `json:"contrast"`
 	Where    string  `json:"where"` // the element of that contrast
@@ -364,10 +364,10 @@ type measured struct {
 //go:embed probe.js
 var probeJS string
 
-// probe measures how far the page scrolls sideways and the least contrast of text.
+// probe measures how far the page scrolls horizontally and the least contrast of text.
 var probe = "(() => {" + probeJS + "return probe() })()"
 
-// picture keeps a picture of the whole page.
+// picture stores a screenshot of the whole page.
 func (c *checker) picture(name string) error {
 	if c.screenshots == "" {
 		return nil
@@ -379,9 +379,9 @@ func (c *checker) picture(name string) error {
 	return os.WriteFile(filepath.Join(c.screenshots, "live-"+name+".png"), png, 0o600)
 }
 
-// policy checks that the page's content security policy is in force: a script and
-// a style of a page's own text, and another origin, are refused, and the browser
-// says so. It uses up what was seen before.
+// policy checks that the page's content security policy is effective: inline scripts
+// and styles and other origins are refused, and the browser reports that. It consumes
+// the events before it.
 func (c *checker) policy() error {
 	c.quiet()
 	ran, err1 := evaluate[bool](c.b, `(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`)
@@ -401,15 +401,15 @@ func (c *checker) policy() error {
 			complaints++
 		}
 	}
-	// A check that cannot fail proves nothing: these errors are seen on the console.
+	// This also tests that quiet would see such errors: they are on the console.
 	if complaints < 3 {
 		c.failf("the browser reported %d of 3 breaches of the policy", complaints)
 	}
 	return nil
 }
 
-// quiet checks that since the last look the page asked no other origin and wrote
-// no error to the console.
+// quiet checks that since the last call of seen the page sent no request to another
+// origin and wrote no error to the console.
 func (c *checker) quiet() {
 	requests := 0
 	for _, e := range c.b.seen() {
@@ -427,8 +427,8 @@ func (c *checker) quiet() {
 	fmt.Printf("  %d requests, all of them to the page's own server\n", requests)
 }
 
-// reconnects checks that the page says so when the server is gone, and goes on
-// by itself when it is back.
+// reconnects checks that the page shows when the server is gone, and continues by itself
+// when it is back.
 func (c *checker) reconnects(address string) (*monitor.Monitor, error) {
 	m := feed()
 	lost := `document.body.classList.contains("lost") && !document.getElementById("alarm").hidden`

@@ -41,7 +41,7 @@ func additiveNoise(context.Context, string) ([]chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The mean's crossing lies at the left, the record's at the right and near it.
+	// The crossing of the mean is to the left, that of the record to the right and close to it.
 	three.marks[0].left = true
 	three.marks[1].down = true
 	three.marks[2].down = true
@@ -53,7 +53,7 @@ func additiveNoise(context.Context, string) ([]chart, error) {
 	return []chart{two, three, four}, nil
 }
 
-// equations are the curves of the paper's equations (2), (4), (8) and (10) by number.
+// equations returns the curves of the paper's equations (2), (4), (8) and (10) by number.
 func equations() (map[int]curve, error) {
 	p := 0.99
 	var ratios []assess.Float
@@ -87,7 +87,7 @@ func equations() (map[int]curve, error) {
 	return all, nil
 }
 
-// crossings marks where the curve and each of the others cross.
+// crossings returns marks where the curve crosses each of the others.
 func crossings(c curve, others ...curve) ([]mark, error) {
 	var marks []mark
 	for _, o := range others {
@@ -96,8 +96,8 @@ func crossings(c curve, others ...curve) ([]mark, error) {
 			if before*after >= 0 {
 				continue
 			}
-			// Straight between two points of the grid; 0.01 apart in λ², that is
-			// far finer than the drawing.
+			// Linear between two points of the grid, which are 0.01 apart in λ²: that
+			// is far finer than the drawing.
 			t := before / (before - after)
 			at := func(a, b float64) float64 { return a + t*(b-a) }
 			marks = append(marks, mark{
@@ -152,8 +152,8 @@ func swapping(context.Context, string) ([]chart, error) {
 	return []chart{c}, nil
 }
 
-// dataSquareFigure draws figure 3 of Duncan et al. (2001), section 5, from the formulas, with
-// what the paper prints beside.
+// dataSquareFigure draws figure 3 of Duncan et al. (2001), section 5, from the formulas, together
+// with the paper's printed figures.
 func dataSquareFigure(context.Context, string) ([]chart, error) {
 	prior := []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01} // table 4
 	square := rumap.Perturbation{Row: 15, Column: 18, Total: 115}

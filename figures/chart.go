@@ -19,16 +19,16 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// chart is an R-U map: curves of points (U, R), lines across and marks.
+// chart is an R-U map: curves of points (U, R), horizontal lines and marks.
 type chart struct {
-	name     string // of the file, without its ending
+	name     string // of the file, without its extension
 	title    string
-	source   string // one line below the title: whose figure, from which data
+	source   string // one line below the title: the original figure and the data
 	x, y     axis
 	curves   []curve
 	level    *level
 	marks    []mark
-	describe string // in words, for those who do not see it
+	describe string // a description for readers who cannot see it
 }
 
 type axis struct {
@@ -41,7 +41,7 @@ type axis struct {
 type curve struct {
 	id        string // in figures.csv
 	name      string // in the legend
-	parameter string // what runs along it, in figures.csv
+	parameter string // name in figures.csv of the parameter that varies along it
 	points    []point
 	style     int  // index of a line style
 	dots      bool // a dot at every point
@@ -50,14 +50,14 @@ type curve struct {
 
 type point struct{ parameter, x, y float64 }
 
-// level is a line across at a height, the tolerable risk.
+// level is a horizontal line, the tolerable risk.
 type level struct {
 	y    float64
 	name string
 }
 
-// mark is a text beside a place, above and to the right of it unless it is told
-// otherwise, with a dot unless a curve has one there.
+// mark is a text beside a place, by default above and to the right of it, with a dot unless
+// a curve has one there.
 type mark struct {
 	x, y  float64
 	text  string
@@ -66,8 +66,8 @@ type mark struct {
 	plain bool
 }
 
-// styles of lines differ in colour (Okabe and Ito's, which colour-blind readers
-// tell apart) and in dashes.
+// styles of lines differ in colour (Okabe and Ito's, which colour-blind readers can
+// distinguish) and in dashes.
 var styles = []struct {
 	colour color.RGBA
 	dashes []vg.Length
@@ -87,7 +87,7 @@ func face(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
-// newLegend is one without entries.
+// newLegend returns a legend without entries.
 func newLegend() plot.Legend {
 	legend := plot.NewLegend()
 	legend.TextStyle.Font = face(10)
@@ -144,7 +144,7 @@ func (c chart) svg() ([]byte, error) {
 	page.FillText(head, vg.Point{X: 14, Y: height - 28}, c.source)
 	below := vg.Length(entries)*13 + 12
 	p.Draw(draw.Crop(page, 26, -18, below, -48))
-	// plot would put an upright label of a logarithmic axis at the middle of its
+	// plot would put a vertical label of a logarithmic axis at the middle of its
 	// values, and shrink the drawing to make room for it.
 	upright := p.X.Label.TextStyle
 	upright.Rotation = math.Pi / 2
@@ -164,8 +164,8 @@ var (
 	fontName = []byte(`font-family:Liberation Sans;font-variant:normal;`)
 )
 
-// readable makes the drawing stand alone: fonts that every reader has, a title and
-// a description for those who do not see it.
+// readable makes the drawing self-contained: fonts that every reader has, and a title and a
+// description for readers who cannot see it.
 func (c chart) readable(svg []byte) []byte {
 	svg = bytes.ReplaceAll(svg, fontName, []byte(`font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
 	opened := opening.FindSubmatch(svg)
@@ -198,7 +198,7 @@ func (a axis) apply(to *plot.Axis) {
 
 func (a axis) within(v float64) bool { return v >= a.min && v <= a.max }
 
-// across is a line through the whole chart at v.
+// across returns a line through the whole chart at v.
 func across(v float64, along axis, upright bool, colour color.Color) *plotter.Line {
 	line := &plotter.Line{XYs: plotter.XYs{{X: along.min, Y: v}, {X: along.max, Y: v}}}
 	if upright {
@@ -208,7 +208,7 @@ func across(v float64, along axis, upright bool, colour color.Color) *plotter.Li
 	return line
 }
 
-// add draws what of the curve lies within the axes, and returns its signs for the
+// add draws the part of the curve within the axes, and returns its symbols for the
 // legend.
 func (v curve) add(p *plot.Plot, x, y axis) ([]plot.Thumbnailer, error) {
 	var inside plotter.XYs
@@ -243,8 +243,8 @@ func (v curve) add(p *plot.Plot, x, y axis) ([]plot.Thumbnailer, error) {
 	return thumbs, nil
 }
 
-// bare is a plotter that leaves the axes as they are, where plot.Plot would make
-// room for it.
+// bare is a plotter that does not change the range of the axes: plot.Plot would extend them
+// for it.
 type bare struct{ plot.Plotter }
 
 func (c chart) addMarks(p *plot.Plot) error {
@@ -302,7 +302,7 @@ func steps(from, to, step float64) []float64 {
 	return t
 }
 
-// numbers writes every point of every chart, in the units of its axes, six digits.
+// numbers returns every point of every chart, in the units of its axes, with six digits.
 func numbers(charts []chart) ([]byte, error) {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)

@@ -20,7 +20,7 @@ import (
 
 const (
 	replicates = 200    // M of the paper
-	boundary   = 35_000 // USD, above which unequal variance masking doubles λ²
+	boundary   = 35_000 // USD; above it, masking with unequal variances doubles λ²
 )
 
 // key is public and protects nothing: the figures are of public data.
@@ -29,7 +29,7 @@ func key() (keystream.Key, error) {
 	return keystream.NewKey(secret[:])
 }
 
-// incomes reads the 177 incomes that are built to table 1 of the paper.
+// incomes reads the 177 incomes that were constructed to match table 1 of the paper.
 func incomes(root string) ([]float64, error) {
 	f, err := os.Open(filepath.Join(root, "assess", "testdata", "tfs376_reconstruction.csv"))
 	if err != nil {
@@ -50,7 +50,7 @@ func incomes(root string) ([]float64, error) {
 }
 
 // measure returns U and R of y = max(0, x + ε), Var ε = λ² = f·S², by replication:
-// equations 11, 12 and 14. Where unequal, λ² is twice that above the boundary.
+// equations 11, 12 and 14. If unequal, λ² is twice that above the boundary.
 func measure(ctx context.Context, x []float64, k keystream.Key, f float64, unequal bool) (*assess.ColumnMeasures, error) {
 	lower, above, factor := 0.0, float64(boundary), 2.0
 	noise := &transform.Noise{Columns: []string{"income"}, SD: &transform.Amount{Value: math.Sqrt(f), Relative: true}}
@@ -88,7 +88,7 @@ func measure(ctx context.Context, x []float64, k keystream.Key, f float64, unequ
 	return m.Column("income"), nil
 }
 
-// deviation is S, divisor n−1.
+// deviation returns S, with divisor n−1.
 func deviation(x []float64) float64 {
 	mean, squares := 0.0, 0.0
 	for _, v := range x {
@@ -100,11 +100,11 @@ func deviation(x []float64) float64 {
 	return math.Sqrt(squares / float64(len(x)-1))
 }
 
-// shares of S² that λ² takes on: from 5 to 100 percent, as in the paper.
+// shares returns the values of λ² as shares of S²: from 5 to 100 percent, as in the paper.
 func shares() []float64 { return steps(0.05, 1, 0.01) }
 
-// curvesOf makes the curves of figures 5 to 7: U in 10⁻⁷ and R in 10⁻⁸, of one strategy
-// by "target, knowledge".
+// curvesOf returns the curves of figures 5 to 7 for one strategy, by "target, knowledge": U in
+// 10⁻⁷ and R in 10⁻⁸.
 func curvesOf(ctx context.Context, x []float64, k keystream.Key, unequal bool) (map[string]curve, error) {
 	curves := map[string]curve{}
 	for _, f := range shares() {

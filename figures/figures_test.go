@@ -208,7 +208,7 @@ func TestLimitationFigure(t *testing.T) {
 	}
 	// Base 2: the 10 odd counts of the 25 have variance 1.
 	odd := 0.0
-	for _, row := range margined(marginIJ) {
+	for _, row := range withTotals(marginIJ) {
 		for _, v := range row {
 			odd += math.Mod(v, 2)
 		}
@@ -226,7 +226,7 @@ func TestPaperTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := margined(marginIJ)
+	full := withTotals(marginIJ)
 	for _, table := range [][][]float64{found, printedTable2} {
 		if changes(table, full) != 20 {
 			t.Errorf("changes of %v", changes(table, full))
@@ -235,7 +235,7 @@ func TestPaperTables(t *testing.T) {
 		for _, row := range table[:4] {
 			inner = append(inner, row[:4])
 		}
-		again := margined(inner)
+		again := withTotals(inner)
 		for i := range table {
 			for j, v := range table[i] {
 				if again[i][j] != v || math.Mod(v, 3) != 0 || math.Abs(v-full[i][j]) >= 3 {

@@ -16,13 +16,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// targets is how many records the experiment of figure 1 seeks, at least.
+// targets is the least number of records that the experiment of figure 1 seeks.
 const targets = 771
 
-// runs of the experiment are averaged.
+// runs is the number of runs of the experiment that are averaged.
 const runs = 5
 
-// record is what the experiment needs of the CPS records.
+// record has the columns of the CPS records that the experiment uses.
 type record struct {
 	Wage       float64 `parquet:"wage"`
 	Education  int64   `parquet:"education"`
@@ -33,8 +33,8 @@ type record struct {
 	PartTime   string  `parquet:"parttime"`
 }
 
-// unusual returns the rarest combinations of the categorical columns, each with
-// its records, as many as hold the targets.
+// unusual returns the records of the rarest combinations of the categorical columns, as
+// many combinations as together have the number of targets.
 func unusual(records []record) [][]int {
 	type combination [4]string
 	members := map[combination][]int{}
@@ -88,9 +88,9 @@ func whiten(records []record) ([][3]float64, error) {
 	return w, nil
 }
 
-// reidentified adds up the credit for finding the sought records among those in
-// question: 1 where the nearest released record in the metric of the covariance
-// matrix is the record's own, 1/k where k are equally near.
+// reidentified returns the sum of the credit for finding the sought records among others:
+// 1 if the nearest released record in the metric of the covariance matrix is the record's
+// own, 1/k if that is one of k equally near ones.
 func reidentified(white, released [][3]float64, sought, among []int) (credit float64) {
 	for _, t := range sought {
 		at := white[t]
@@ -118,9 +118,9 @@ func squared(a, b [3]float64) float64 {
 	return x*x + y*y + z*z
 }
 
-// linkageFigure draws figure 1 of Duncan, Keller-McNulty and Stokes (2004), which
-// rests on an experiment of Kim and Winkler with the Annual Housing Survey of 1993,
-// from the same experiment on the records of the Current Population Survey of 1988.
+// linkageFigure draws figure 1 of Duncan, Keller-McNulty and Stokes (2004). The paper's
+// is from an experiment of Kim and Winkler with the Annual Housing Survey of 1993; this
+// one is from the same experiment with the Current Population Survey of 1988.
 func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 	records, err := parquet.ReadFile[record](filepath.Join(root, "examples", "cps", "cps1988.parquet"))
 	if err != nil {
@@ -159,8 +159,8 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 	}}, nil
 }
 
-// credits adds up, over all runs and by variance of the noise, the credit for finding the
-// records of the groups, among those of their own group and among all records.
+// credits returns the sums over all runs, by variance of the noise, of the credit for finding
+// the records of the groups, among those of their own group and among all records.
 func credits(ctx context.Context, white [][3]float64, groups [][]int, variances []float64) (within, overall []float64, err error) {
 	sought := slices.Concat(groups...)
 	everyone := make([]int, len(white))

@@ -1,5 +1,5 @@
-// Command figures draws the figures of the papers anew, as SVG files, and writes
-// the numbers behind them beside, as figures.csv:
+// Command figures reproduces the figures of the papers as SVG files, and writes their
+// numbers to figures.csv:
 //
 //	cd figures && go run . ..
 //
@@ -48,7 +48,7 @@ type file struct {
 	content []byte
 }
 
-// figures makes all files from the data under root.
+// figures returns all files, made from the data under root.
 func figures(ctx context.Context, root string) ([]file, error) {
 	var charts []chart
 	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical, swapping, limitation, dataSquareFigure} {

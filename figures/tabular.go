@@ -22,7 +22,7 @@ var (
 	marginIK = [][]float64{{74, 75, 81}, {3, 85, 9}, {8, 61, 52}, {6, 4, 123}}
 )
 
-// What the paper prints.
+// The figures as printed in the paper.
 var (
 	printedTable2 = [][]float64{{3, 87, 69, 72, 231}, {6, 9, 81, 3, 99}, {3, 3, 6, 108, 120}, {63, 6, 57, 6, 132}, {75, 105, 213, 189, 582}}
 	printedTable3 = [][]float64{
@@ -43,8 +43,8 @@ var (
 	dataSquare = rumap.Perturbation{Row: 15, Column: 18, Total: 115}
 )
 
-// margined is a table with its totals, rows then columns.
-func margined(inner [][]float64) [][]float64 {
+// withTotals returns a table with its totals, rows then columns.
+func withTotals(inner [][]float64) [][]float64 {
 	all := make([]float64, len(inner[0])+1)
 	var out [][]float64
 	for _, row := range inner {
@@ -59,7 +59,7 @@ func margined(inner [][]float64) [][]float64 {
 	return append(out, all)
 }
 
-// rounded is table 1's IJ+ rounded by the program to base 3, so that sums hold.
+// rounded returns table 1's IJ+, rounded by the program to base 3 so that sums hold.
 func rounded() ([][]float64, error) {
 	flat := func(name string) (*tables.Dimension, error) {
 		d, problems := tables.NewDimension(name, "", tables.Flat("", []string{"1", "2", "3", "4"}))
@@ -77,8 +77,8 @@ func rounded() ([][]float64, error) {
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
-	full := margined(marginIJ)
-	place := func(cell int) (row, column int) { // totals stand first in a set and last in the paper
+	full := withTotals(marginIJ)
+	place := func(cell int) (row, column int) { // totals are first in a set and last in the paper
 		return (cell/5 + 4) % 5, (cell%5 + 4) % 5
 	}
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Counts: true}
@@ -90,7 +90,7 @@ func rounded() ([][]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := margined(marginIJ)
+	out := withTotals(marginIJ)
 	for cell, v := range values {
 		row, column := place(cell)
 		out[row][column] = v
@@ -98,7 +98,7 @@ func rounded() ([][]float64, error) {
 	return out, nil
 }
 
-// changes is the sum of all changes without their signs.
+// changes returns the sum of the absolute values of all changes.
 func changes(a, b [][]float64) (sum float64) {
 	for i := range a {
 		for j := range a[i] {
@@ -109,8 +109,8 @@ func changes(a, b [][]float64) (sum float64) {
 }
 
 // limitation draws figure 1 of Duncan et al. (2001), which has no numbers, with those of
-// table 1's IJ+: unbiased rounding at random as the base runs, R the greatest that it
-// leaves of a count below 5, U that of all 25 counts, both expected of the method alone.
+// table 1's IJ+: unbiased random rounding with varying base. R is the greatest for a count
+// below 5, U that of all 25 counts; both are expectations over the method's randomness.
 func limitation(context.Context, string) ([]chart, error) {
 	line := curve{id: "random rounding", name: "released data: each count rounded at random without a bias, base 2 (right) to 24 (left)", parameter: "base", dots: true}
 	for base := int64(2); base <= 24; base++ {
@@ -139,14 +139,14 @@ func limitation(context.Context, string) ([]chart, error) {
 	return []chart{c}, nil
 }
 
-// roundedAtRandom is one point of figure 1.
+// roundedAtRandom returns one point of figure 1.
 func roundedAtRandom(base int64) (point, error) {
 	likelihood := rounding.OfRandom(base)
 	risk, square, n := 0.0, 0.0, 0.0
-	for _, row := range margined(marginIJ) {
+	for _, row := range withTotals(marginIJ) {
 		for _, v := range row {
 			rest := int64(v) % base
-			square += float64(rest * (base - rest)) // the variance of what is published
+			square += float64(rest * (base - rest)) // the variance of the published count
 			n++
 			if v >= 5 {
 				continue

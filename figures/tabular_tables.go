@@ -12,10 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// paperTables writes tables 1 to 5 of Duncan et al. (2001) and the bounds of its section 4
-// as the program computes them, with what the paper prints where that is something else.
+// paperTables writes tables 1 to 5 of Duncan et al. (2001) and the bounds of its section 4 as
+// the program computes them, with the paper's figures if they differ.
 func paperTables() (file, error) {
-	d := &tabulated{}
+	d := &tablesPage{}
 	d.line("<!-- made by `make figures` -->")
 	d.line("# Tables 1 to 5 of Duncan, Fienberg, Krishnan, Padman and Roehrig (2001)")
 	d.line("As the program computes them. Where the paper prints another number, it stands behind in brackets; [what does not agree, and why](../ru-map.md#what-does-not-agree-and-why).")
@@ -26,7 +26,7 @@ func paperTables() (file, error) {
 		inner  [][]float64
 		across int
 	}{{"IJ+", marginIJ, 4}, {"+JK", marginJK, 3}, {"I+K", marginIK, 3}} {
-		d.table(m.name, heads(m.across, "total"), rows(margined(m.inner), nil, whole))
+		d.table(m.name, heads(m.across, "total"), rows(withTotals(m.inner), nil, whole))
 	}
 	if err := d.roundedTable(); err != nil {
 		return file{}, err
@@ -38,12 +38,12 @@ func paperTables() (file, error) {
 	return file{"duncan2001-tables.md", d.Bytes()}, nil
 }
 
-// tabulated is a Markdown page under way.
-type tabulated struct{ bytes.Buffer }
+// tablesPage is a Markdown page that is being written.
+type tablesPage struct{ bytes.Buffer }
 
-func (d *tabulated) line(s string) { d.WriteString(s + "\n\n") }
+func (d *tablesPage) line(s string) { d.WriteString(s + "\n\n") }
 
-func (d *tabulated) table(corner string, head []string, rows [][]string) {
+func (d *tablesPage) table(corner string, head []string, rows [][]string) {
 	fmt.Fprintf(d, "| %s | %s |\n|%s\n", corner, strings.Join(head, " | "), strings.Repeat("---|", len(head)+1))
 	for _, r := range rows {
 		fmt.Fprintf(d, "| %s |\n", strings.Join(r, " | "))
@@ -67,7 +67,8 @@ func fixed(digits int) func(float64) string {
 	return func(v float64) string { return strings.TrimPrefix(strconv.FormatFloat(v, 'f', digits, 64), "0") }
 }
 
-// rows are numbered, the last one is the total; what is printed otherwise stands behind.
+// rows returns numbered rows, the last of which is the total. A figure that differs in the paper
+// follows after the computed one.
 func rows(values, printed [][]float64, text func(float64) string) (out [][]string) {
 	for i, row := range values {
 		name := strconv.Itoa(i + 1)
@@ -97,21 +98,21 @@ func besidePrinted(row, printed []float64, text func(float64) string) (cells []s
 	return cells
 }
 
-// roundedTable is table 2.
-func (d *tabulated) roundedTable() error {
+// roundedTable writes table 2.
+func (d *tablesPage) roundedTable() error {
 	found, err := rounded()
 	if err != nil {
 		return err
 	}
-	full := margined(marginIJ)
+	full := withTotals(marginIJ)
 	d.line("## Table 2: IJ+ rounded to base 3")
 	d.line(fmt.Sprintf("Every count becomes one of the two multiples of 3 next to it, sums hold, and all changes add up to the least: %v, as in the paper's own table, %v, which is another such rounding where it differs.", changes(found, full), changes(printedTable2, full)))
 	d.table("I \\ J", heads(4, "total"), rows(found, printedTable2, whole))
 	return nil
 }
 
-// beliefs are tables 3 to 5.
-func (d *tabulated) beliefs() error {
+// beliefs writes tables 3 to 5.
+func (d *tablesPage) beliefs() error {
 	likelihoods, posteriors := [][]string{}, [][]string{}
 	for i, theta := range thetas {
 		square := dataSquare
@@ -138,8 +139,8 @@ func (d *tabulated) beliefs() error {
 	return nil
 }
 
-// bounds are those of I+K from IJ+ and +JK.
-func (d *tabulated) bounds() {
+// bounds writes the bounds of I+K from IJ+ and +JK.
+func (d *tablesPage) bounds() {
 	lower, upper := audit.Frechet(marginIJ, marginJK)
 	d.line("## Section 4: what IJ+ and +JK tell of I+K")
 	d.line("Each cell: its value, the greatest that is to remain possible (20 % more), and what the two margins leave possible. Bold: a disclosure.")
@@ -158,11 +159,11 @@ func (d *tabulated) bounds() {
 	d.table("I \\ K", heads(3, ""), out)
 }
 
-// desired is the end that the range of a cell of I+K is to reach.
+// desired returns the upper end that the range of a cell of I+K must reach.
 func desired(i, k int) float64 { return math.Ceil(1.2*marginIK[i][k] - 1e-9) }
 
 // graph draws figure 2 of Duncan et al. (2001), the graph of the published margins, with
-// what it lets infer of the third one beside it.
+// the bounds of the third margin that can be inferred from it.
 func graph() file {
 	lower, upper := audit.Frechet(marginIJ, marginJK)
 	var b bytes.Buffer

@@ -1,13 +1,13 @@
-// Package kafkatest holds the program against a real Apache Kafka: brokers are
-// killed, the network is cut, the program is killed, frozen and starved of disk,
-// and what it released is then counted record by record. The program is driven
-// as a process, by its command line and configuration; nothing of it is linked.
+// Package kafkatest tests the program with a real Apache Kafka: brokers are killed, the
+// network is interrupted, the program is killed, frozen and runs out of disk space, and
+// the release is then checked record by record. The program runs as a process, with its
+// command line and configuration; none of its code is linked.
 //
-// brokers starts and kills brokers, faultproxy stands between them and the
-// program, survey makes the records and counts what came out of them, process
-// runs the program. The tests themselves are here, one file a kind of fault.
+// brokers starts and kills brokers, faultproxy is between them and the program, survey
+// makes the records and checks the release, process runs the program. The tests are
+// here, one file for each kind of fault.
 //
-// It is a module of its own so that its dependencies are not the program's.
+// It is a separate module so that its dependencies are not the program's.
 // scripts/test-kafka.sh sets what the tests need:
 //
 //	KAFKA_LIBS         the folder of Kafka's jars; without it the tests skip

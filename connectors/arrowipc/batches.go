@@ -18,7 +18,7 @@ import (
 
 const magic = "ARROW1"
 
-// batch is a record batch that is read, once, when it is first needed.
+// batch is a record batch that is read when it is first needed.
 type batch struct {
 	rows, size int64
 	load       func() (arrow.RecordBatch, error)
@@ -35,7 +35,7 @@ func (b *batch) record() (arrow.RecordBatch, error) {
 	return b.rec, b.err
 }
 
-// batches walks over the record batches of a stream.
+// batches goes through the record batches of a stream.
 type batches interface {
 	next(ctx context.Context) (*batch, error) // io.EOF after the last
 	close() error
@@ -130,14 +130,14 @@ func messageAt(in io.ReaderAt, b fileBlock, size int64) ([]byte, error) {
 	if _, err := in.ReadAt(meta, b.offset); err != nil {
 		return nil, err
 	}
-	prefix := 4 // before Arrow 0.15 the length alone
+	prefix := 4 // before Arrow 0.15 only the length
 	if binary.LittleEndian.Uint32(meta) == continuation {
 		prefix = 8
 	}
 	return meta[prefix:], checkMessage(meta[prefix:])
 }
 
-// fileBatches reads a file's batches by the workers that decode them.
+// fileBatches has a file's batches, which are read by the workers that decode them.
 type fileBatches struct {
 	st     *stream
 	in     files.Handle
@@ -147,7 +147,7 @@ type fileBatches struct {
 	dicts  bool
 	at     int
 
-	pending atomic.Int64 // batches not read yet, and 1 until close
+	pending atomic.Int64 // number of batches not read yet, plus 1 until close
 	shut    sync.Once
 }
 
@@ -184,8 +184,8 @@ func (st *stream) openBatches(check func(arrow.RecordBatch) error) (batches, err
 	return f, nil
 }
 
-// sameSchema holds the schema of this pass against the one that the columns were
-// taken from.
+// sameSchema compares the schema of this pass with the one from which the columns were
+// determined.
 func (st *stream) sameSchema(now *arrow.Schema) error {
 	if now.Equal(st.schema) {
 		return nil

@@ -69,8 +69,8 @@ func (c *SourceConfig) Check() check.Problems {
 	return ps
 }
 
-// Open reads the schemas of all files, and the places of their batches; from
-// standard input the schema alone. An error names the file.
+// Open reads the schemas of all files, and the places of their batches; from standard
+// input only the schema. An error names the file.
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
@@ -130,9 +130,9 @@ func (c *SinkConfig) Paths() []string {
 	return []string{publish.CleanPath(c.Path)}
 }
 
-// Create prepares the release. It is an error if a column has a type that is
-// not written, if the release would take the place of what is read, or if
-// another run is writing the same name.
+// Create prepares the release. It returns an error if a column has a type that cannot be
+// written, if the release would replace the source, or if another run is writing the
+// same name.
 func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
@@ -140,7 +140,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// A folder that is exchanged is removed, and may still be read.
+	// A folder that is replaced is removed, and may still be read.
 	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/files"
 )
 
-// plainType is a type with every dictionary replaced by its values' type: what
-// the rest of the program sees.
+// plainType returns a type with every dictionary replaced by its values' type, as the
+// rest of the program uses it.
 func plainType(t arrow.DataType) arrow.DataType {
 	if !encoded(t) {
 		return t
@@ -59,8 +59,8 @@ func encoded(t arrow.DataType) bool {
 	return false
 }
 
-// plain returns an array with its dictionaries replaced by their values; the
-// array itself where it has none.
+// plain returns an array with its dictionaries replaced by their values; the array
+// itself if it has none.
 func plain(a arrow.Array) arrow.Array {
 	if !encoded(a.DataType()) {
 		return a
@@ -96,15 +96,15 @@ func plainData(d arrow.ArrayData) arrow.ArrayData {
 	return array.NewData(plainType(t), d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
 }
 
-// memo numbers the values of a column in the order in which they are first
-// seen: a dictionary of what is released.
+// memo numbers the released values of a column in the order in which they first
+// occur: the dictionary of the release.
 type memo struct {
 	values []arrow.Array // pieces, in order
 	places map[string]int32
 }
 
-// keepable reports whether dictionaries of a type of values are made. Others
-// are released as plain columns.
+// keepable reports whether columns with this type of values are released with a
+// dictionary. Others are released as plain columns.
 func keepable(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case arrow.ExtensionType, arrow.NestedType, *arrow.DictionaryType, *arrow.NullType:
@@ -163,9 +163,8 @@ func (m *memo) dictionary(t arrow.DataType) (arrow.Array, error) {
 	return array.Concatenate(m.values, memory.DefaultAllocator)
 }
 
-// number returns the places of the slots of an array, a dictionary array or a
-// plain one; -1 stands for null. Each dictionary entry that is used is looked up
-// once.
+// number returns the numbers of the values of an array, a dictionary array or a plain
+// one; -1 for null. Each dictionary entry that is used is looked up once.
 func (m *memo) number(a arrow.Array, stretches []stretch) []int32 {
 	values, index := a, func(i int) int { return i }
 	if d, ok := a.(*array.Dictionary); ok {
@@ -221,8 +220,8 @@ func indexed(t *arrow.DictionaryType, numbers []int32, dict arrow.Array) (arrow.
 	return array.MakeFromData(d), nil
 }
 
-// joinDictionaries puts dictionary arrays together that may have different
-// dictionaries. Places of values no record has do not come along.
+// joinDictionaries joins dictionary arrays, which may have different dictionaries. The
+// result does not contain values that no record has.
 func joinDictionaries(parts []arrow.Array) (arrow.Array, error) {
 	t := parts[0].DataType().(*arrow.DictionaryType)
 	if !keepable(t.ValueType) {
@@ -243,7 +242,7 @@ func joinDictionaries(parts []arrow.Array) (arrow.Array, error) {
 	return indexed(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: t.ValueType}, numbers, dict)
 }
 
-// constant is the column of a partition folder's value.
+// constant returns a column with a partition folder's value.
 func constant(p files.Partition, n int) arrow.Array {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.Reserve(n)

@@ -14,14 +14,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// message is an IPC message as it is written.
+// message is an IPC message in the form in which it is written.
 type message struct {
 	kind ipc.MessageType
 	meta []byte // with its prefix and padding
 	body []byte
 }
 
-// capture keeps what an ipc.Writer would write.
+// capture collects the messages that an ipc.Writer writes.
 type capture struct{ messages []message }
 
 func (c *capture) Start() error { return nil }
@@ -44,8 +44,7 @@ func (c *capture) WritePayload(p ipc.Payload) error {
 	return nil
 }
 
-// take returns the messages since it was last called, but for those of other
-// kinds.
+// take returns the messages of the given kinds since the last call.
 func (c *capture) take(kinds ...ipc.MessageType) (out []message) {
 	for _, m := range c.messages {
 		for _, k := range kinds {
@@ -77,8 +76,8 @@ func newEncoder(schema *arrow.Schema, compression string) *encoder {
 	return e
 }
 
-// encode writes a batch. The columns have the schema's types but for the names of
-// elements, which are the schema's in what is written.
+// encode writes a batch. The columns have the schema's types, except for the names of
+// elements; the schema's names are written.
 func (e *encoder) encode(schema *arrow.Schema, columns []arrow.Array, rows int) error {
 	for i, a := range columns {
 		if t := schema.Field(i).Type; !arrow.TypeEqual(a.DataType(), t) && arrow.TypeEqual(cleanType(a.DataType()), t) {
@@ -114,7 +113,7 @@ type pending struct {
 	dict    arrow.Array
 }
 
-// Encode copies out of the block what is released of it, compressed.
+// Encode copies the released data of the block, compressed.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	out := &block{stream: b.Stream, rows: b.Kept()}
 	if out.rows == 0 {
@@ -157,8 +156,8 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	return out, s.encode(out)
 }
 
-// encode makes the block's messages. A stream's dictionaries hold what their
-// block uses, and replace those before.
+// encode encodes the block's messages. A stream's dictionaries contain the values of
+// their block, and replace the previous ones.
 func (s *sink) encode(b *block) error {
 	e, _ := s.encoders.Get().(*encoder)
 	if e == nil || s.dicts && s.format == formatStream {
@@ -177,7 +176,7 @@ func (s *sink) encode(b *block) error {
 	return nil
 }
 
-// released returns a column as it leaves: numbers without the rejected records,
+// released returns a column of the release: numbers without the rejected records,
 // arrays with them.
 func (s *sink) released(b *microdata.Block, c column) (arrow.Array, error) {
 	var a arrow.Array

@@ -2,8 +2,8 @@ package arrowipc
 
 import "encoding/binary"
 
-// flat is a flatbuffer, of which a few fields are read: what the Arrow library
-// keeps to itself. Every access is within bounds or panics; readers recover.
+// flat is a flatbuffer, of which a few fields are read that the Arrow library does not
+// export. Every access is within bounds or panics; callers recover.
 type flat []byte
 
 func (f flat) u16(at int) int   { return int(binary.LittleEndian.Uint16(f[at:])) }
@@ -14,11 +14,11 @@ func (f flat) i64(at int) int64 { return int64(binary.LittleEndian.Uint64(f[at:]
 // root returns the place of the root table.
 func (f flat) root() int { return f.u32(0) }
 
-// field returns the place of a table's field, 0 where it has its default.
+// field returns the place of a table's field; 0 if it has its default value.
 func (f flat) field(table, slot int) int {
 	vtable := table - f.i32(table)
 	at := 4 + 2*slot
-	if at >= f.u16(vtable) { // as the library reads it, also where the size is odd
+	if at >= f.u16(vtable) { // the same condition as in the library, also for an odd size
 		return 0
 	}
 	if off := f.u16(vtable + at); off != 0 {
@@ -27,7 +27,7 @@ func (f flat) field(table, slot int) int {
 	return 0
 }
 
-// ref follows a field that refers to a table or vector; 0 where it is absent.
+// ref returns the place of the table or vector that a field refers to; 0 if it is absent.
 func (f flat) ref(table, slot int) int {
 	at := f.field(table, slot)
 	if at == 0 {
@@ -36,8 +36,8 @@ func (f flat) ref(table, slot int) int {
 	return at + f.u32(at)
 }
 
-// vector returns where a vector's elements begin and how many there are, none
-// where it is absent; ok is false where they do not lie within the buffer.
+// vector returns the place and number of a vector's elements, 0 if it is absent; ok is
+// false if they do not lie within the buffer.
 func (f flat) vector(table, slot, size int) (at, n int, ok bool) {
 	if at = f.ref(table, slot); at == 0 {
 		return 0, 0, true
@@ -47,7 +47,7 @@ func (f flat) vector(table, slot, size int) (at, n int, ok bool) {
 	return at, n, n <= (len(f)-at)/size
 }
 
-// fileBlock is where a message stands in a file: File.fbs, struct Block.
+// fileBlock is the place of a message in a file: File.fbs, struct Block.
 type fileBlock struct {
 	offset int64
 	meta   int32 // length of prefix and metadata, padded

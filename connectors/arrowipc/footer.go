@@ -2,11 +2,10 @@ package arrowipc
 
 import "encoding/binary"
 
-// footer builds the flatbuffer that ends a file (File.fbs, table Footer). The
-// library has no way to write one without a whole file of its own; here the
-// Schema table is the one of the schema message, which the footer refers to
-// where it stands in a copy of that message: references in flatbuffers are
-// relative, and forward.
+// footer builds the flatbuffer at the end of a file (File.fbs, table Footer). The library
+// can write one only with a whole file of its own. Here the Schema table is that of the
+// schema message: the footer contains a copy of that message and refers to the table in
+// it, because references in flatbuffers are relative and forward.
 func footer(schema []byte, dictionaries, batches []fileBlock) []byte {
 	const (
 		vtable = 4

@@ -9,17 +9,17 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// stretch is n slots of an array that is put together: those of another from
-// place from on, or zeros.
+// stretch is n slots of an array that is being built: those of another array from place
+// from on, or zeros or nulls.
 type stretch struct{ from, n int }
 
 const (
-	blank = -1 // zeros below a null of the parent: what stands there may be an original
+	blank = -1 // zeros below a null of the parent: the bytes there may be original values
 	null  = -2 // nulls of this array
 )
 
-// extend appends n slots to a list of stretches, joined to the last one where
-// they follow on it.
+// extend appends n slots to a list of stretches; they are joined to the last one if they
+// are next to it.
 func extend(list []stretch, from, n int) []stretch {
 	if n == 0 {
 		return list
@@ -31,9 +31,9 @@ func extend(list []stretch, from, n int) []stretch {
 	return append(list, stretch{from, n})
 }
 
-// gather puts an array together from stretches of d. Its buffers hold exactly
-// what its slots hold: nothing of slots beside them, zeros under nulls. Where
-// one stretch without nulls is asked for, memory is shared.
+// gather builds an array from stretches of d. Its buffers contain exactly the bytes of
+// its slots: nothing of other slots, and zeros under nulls. For one stretch without
+// nulls, memory is shared.
 func gather(d arrow.ArrayData, stretches []stretch) arrow.ArrayData {
 	g := gathering{d: d, offset: d.Offset()}
 	for _, s := range stretches {
@@ -82,14 +82,14 @@ func gather(d arrow.ArrayData, stretches []stretch) arrow.ArrayData {
 	return array.NewData(d.DataType(), g.n, buffers, children, g.nulls, 0)
 }
 
-// gathering is what the types have in common: the validity, and the stretches
+// gathering is the part that all types have in common: the validity, and the stretches
 // split where nulls begin and end.
 type gathering struct {
 	d        arrow.ArrayData
 	offset   int
 	n, nulls int
 	bitmap   *memory.Buffer // nil without nulls
-	physical []stretch      // in the buffers' slots; blank where no value is
+	physical []stretch      // in the buffers' slots; blank where there is no value
 }
 
 func (g *gathering) split(stretches []stretch) {
@@ -172,8 +172,8 @@ func (g *gathering) scaled(size int) (inner []stretch) {
 	return inner
 }
 
-// offsetsOf makes offsets from 0 and returns the stretches of what they point
-// to. Nulls are of length 0.
+// offsetsOf returns offsets from 0, and the stretches that they refer to. Nulls have
+// length 0.
 func offsetsOf[T int32 | int64](g *gathering, src []T) (*memory.Buffer, []stretch) {
 	out := make([]T, g.n+1)
 	var inner []stretch
@@ -238,7 +238,7 @@ func exact(a arrow.Array, stretches []stretch) arrow.Array {
 	return array.MakeFromData(d)
 }
 
-// join puts arrays of one type together, dictionaries by their values.
+// join joins arrays of one type; dictionaries are joined by their values.
 func join(parts []arrow.Array) (arrow.Array, error) {
 	if len(parts) == 1 {
 		return parts[0], nil

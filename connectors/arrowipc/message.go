@@ -12,26 +12,26 @@ import (
 
 const continuation = 0xFFFFFFFF
 
-// step bounds what is allocated on the word of a length that the input has not
-// yet kept.
+// step bounds the memory that is allocated for a stated length before that many bytes
+// have been read.
 const step = 1 << 20
 
-// maxBuffer is the greatest size that a compressed buffer may claim to have, and
-// maxRatio how much larger than its file one can be. Memory is touched only as
-// far as there are bytes to fill it.
+// maxBuffer is the greatest stated size of a compressed buffer, and maxRatio its
+// greatest ratio to the size of its file. Memory is used only as far as there are bytes
+// to fill it.
 const (
 	maxBuffer = 4 << 30
 	maxRatio  = 1 << 16
 )
 
-// boundedAllocator refuses sizes that only a corrupt input asks for. The panic
-// becomes the Arrow library's error.
+// boundedAllocator refuses sizes that only a corrupt input can have. The Arrow library
+// turns the panic into an error.
 type boundedAllocator struct {
 	memory.Allocator
 	limit int
 }
 
-// allocatorFor bounds the buffers of a file of a size; negative: not known.
+// allocatorFor returns an allocator for a file of the given size; negative: not known.
 func allocatorFor(size int64) memory.Allocator {
 	limit := int64(maxBuffer)
 	if size >= 0 {
@@ -56,9 +56,9 @@ func (a boundedAllocator) Reallocate(size int, b []byte) []byte {
 	return a.Allocator.Reallocate(size, b)
 }
 
-// messages reads the messages of a stream. Unlike the Arrow library's own
-// reader it tells an end that the stream declares (io.EOF) from bytes that just
-// stop (io.ErrUnexpectedEOF), and allocates no more than the input delivers.
+// messages reads the messages of a stream. Unlike the Arrow library's own reader, it
+// distinguishes an end marker (io.EOF) from the end of the input without one
+// (io.ErrUnexpectedEOF), and allocates no more than the input delivers.
 type messages struct {
 	r     io.Reader
 	size  int64  // bytes of the messages read since it was set to 0
@@ -131,7 +131,7 @@ func (m *messages) word() (uint32, error) {
 	return binary.LittleEndian.Uint32(w[:]), nil
 }
 
-// cutOff makes the end of the input an unexpected one: streams end by saying so.
+// cutOff turns the end of the input into an unexpected one: a stream must have an end marker.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return io.ErrUnexpectedEOF
@@ -169,8 +169,8 @@ func bodyLength(meta []byte) (n int64, err error) {
 	return n, nil
 }
 
-// corrupt says which input could not be read. The cause is not wrapped: an end
-// of file inside a message must not pass for the end of the records.
+// corrupt returns the error for an input that could not be read. The cause is not
+// wrapped: io.EOF inside a message must not be taken for the end of the records.
 func corrupt(label string, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s: the stream ends before its end mark: it is cut off, or its writer was not closed", label)

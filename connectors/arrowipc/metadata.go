@@ -2,10 +2,10 @@ package arrowipc
 
 import "errors"
 
-// The Arrow library takes counts in metadata at their word: it allocates as
-// many entries as a vector claims to have, and follows a table that refers to
-// itself until the stack is full, which ends the process. So the metadata are
-// walked here before the library sees them.
+// The Arrow library trusts counts in metadata: it allocates as many entries as a vector
+// claims to have, and follows a table that refers to itself until the stack overflows,
+// which ends the process. So the metadata are checked here before the library reads
+// them.
 
 // Slots of the tables in Message.fbs, Schema.fbs and File.fbs.
 const (
@@ -50,7 +50,7 @@ const (
 
 var errFlat = errors.New("its metadata is not well-formed")
 
-// walked runs a check of metadata; an access out of bounds is its failure.
+// walked runs a check of metadata; an access out of bounds is a failure of the check.
 func walked(check func() bool) (err error) {
 	defer func() {
 		switch r := recover(); {
@@ -90,7 +90,7 @@ func checkMessage(meta []byte) error {
 	})
 }
 
-// checkFooter checks a file's footer and returns where its messages stand.
+// checkFooter checks a file's footer and returns the places of its messages.
 func checkFooter(footer []byte) (dictionaries, batches []fileBlock, err error) {
 	err = walked(func() bool {
 		f := flat(footer)
@@ -107,8 +107,8 @@ func checkFooter(footer []byte) (dictionaries, batches []fileBlock, err error) {
 	return dictionaries, batches, err
 }
 
-// batchRows returns the number of records of a record batch, from the metadata
-// of its message. A message of another kind is an error.
+// batchRows returns the number of records of a record batch, from the metadata of its
+// message. For a message of another kind it returns an error.
 func batchRows(meta []byte) (rows int64, err error) {
 	err = walked(func() bool {
 		f := flat(meta)
@@ -124,14 +124,14 @@ func batchRows(meta []byte) (rows int64, err error) {
 	return rows, err
 }
 
-// sharing bounds how often a schema's fields may refer to the same bytes: the
-// library makes a text of its own of each reference. Writers share nothing, or a
-// few short words.
+// sharing bounds how often a schema's fields may refer to the same bytes, since the
+// library makes a copy for each reference. Writers share nothing, or a few short
+// words.
 const sharing = 16
 
 // soundSchema reports whether a Schema table's vectors lie within the buffer, its
-// fields are a finite tree, and what the library will make of it is not much more
-// than what is there.
+// fields are a finite tree, and the memory that the library will use for it is not
+// much more than its size.
 func (f flat) soundSchema(table int) bool {
 	w := &schemaWalk{flat: f, budget: step + sharing*len(f)}
 	if !w.custom(table, slotSchemaCustom) {
@@ -141,13 +141,14 @@ func (f flat) soundSchema(table int) bool {
 	return ok && w.fields(fields, n, 0) || w.refused()
 }
 
-// schemaWalk goes through a schema as the library will.
+// schemaWalk goes through a schema in the same way as the library.
 type schemaWalk struct {
 	flat
-	budget int // bytes that the library may make
+	budget int // bytes that the library may still allocate
 }
 
-// fieldCost is about what the library allocates for a field beside its texts.
+// fieldCost is approximately the number of bytes that the library allocates for a field in
+// addition to its texts.
 const fieldCost = 64
 
 // refused panics to report that the budget is spent; that is not a fault in the layout.
@@ -158,7 +159,7 @@ func (w *schemaWalk) refused() bool {
 	return false
 }
 
-// spend takes from the budget; false where it is used up.
+// spend takes from the budget; false if it is used up.
 func (w *schemaWalk) spend(n int) bool {
 	w.budget -= n
 	return w.budget >= 0
@@ -199,7 +200,7 @@ func (w *schemaWalk) fields(at, n, depth int) bool {
 	return true
 }
 
-// kind counts what a field's type holds.
+// kind counts the contents of a field's type.
 func (w *schemaWalk) kind(field int) bool {
 	at := w.field(field, slotFieldKind)
 	if at == 0 {

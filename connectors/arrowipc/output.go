@@ -72,7 +72,7 @@ func (o *output) write(b *block) error {
 	return nil
 }
 
-// settle numbers a block's dictionary column by the file's dictionary.
+// settle converts a block's dictionary column to the numbers of the file's dictionary.
 func (o *output) settle(b *block, i int, p pending) error {
 	m := o.memos[i]
 	if m == nil {
@@ -93,8 +93,8 @@ func (o *output) settle(b *block, i int, p pending) error {
 	return nil
 }
 
-// end writes what closes the file or stream. The dictionaries of a file come
-// after its batches, when all their values are known; its footer tells where.
+// end writes the end of the file or stream. The dictionaries of a file come after its
+// batches, when all their values are known; its footer gives their places.
 func (o *output) end() error {
 	if o.sink.format == formatFile && o.sink.dicts {
 		if err := o.writeDictionaries(); err != nil {
@@ -148,7 +148,7 @@ func (o *output) writeDictionaries() error {
 	return nil
 }
 
-// noRows is an array without values.
+// noRows returns an array without values.
 func noRows(t arrow.DataType) arrow.Array {
 	return array.NewBuilder(memory.DefaultAllocator, t).NewArray()
 }

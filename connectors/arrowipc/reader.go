@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// blockRecords bounds a block where the caller does not.
+// blockRecords is the default greatest number of records of a block.
 const blockRecords = 1 << 16
 
 // reader cuts the batches of the streams into blocks.
@@ -24,9 +24,9 @@ type reader struct {
 	cut    connectors.Cut
 	fields []int // that are read or carried
 
-	stream int // being walked; -1 before the first
+	stream int // current; -1 before the first
 	walk   batches
-	open   *batch // of which records from at on are left
+	open   *batch // of which the records from at on remain
 	at     int64
 	first  int64 // of the next block
 	err    error
@@ -54,7 +54,7 @@ func newReader(s *source, layout *microdata.Layout, cut connectors.Cut) *reader 
 	return r
 }
 
-// verify checks the columns that anything will look at.
+// verify checks the columns that will be used.
 func (r *reader) verify(rec arrow.RecordBatch) error {
 	if int(rec.NumCols()) != len(r.source.arrow.Fields()) {
 		return errFlat
@@ -67,7 +67,7 @@ func (r *reader) verify(rec arrow.RecordBatch) error {
 	return nil
 }
 
-// Next returns the next block. Exact blocks span batches.
+// Next returns the next block. Blocks of an exact size may span batches.
 func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (r *reader) endStream() error {
 	return err
 }
 
-// nextRun returns the stream's next block, nil at its end.
+// nextRun returns the stream's next block; nil at its end.
 func (r *reader) nextRun(ctx context.Context) (*run, error) {
 	raw := &run{reader: r, stream: r.stream, first: r.first}
 	for raw.n < r.cut.Records {
@@ -185,8 +185,8 @@ type run struct {
 // Bytes returns the share that the run has in its batches' messages.
 func (r *run) Bytes() int64 { return r.size }
 
-// carried are the columns that were not decoded, by place in the release; nil
-// for the others.
+// carried has the columns that were not decoded, by place in the release; nil for the
+// others.
 type carried []arrow.Array
 
 // Decode slices the columns out of their batches.
@@ -234,10 +234,10 @@ func (r *run) Decode(b *microdata.Block) (err error) {
 	return nil
 }
 
-// nearest returns the float64 nearest to a number that none is exactly: near
-// enough to measure, where it is released as it came.
+// nearest returns the float64 nearest to a number that is not exactly a float64. That is
+// accurate enough for measures of a column that is released unchanged.
 func nearest(number string) float64 {
-	// The error says that the value overflows; it is then infinite.
+	// An error means that the value overflows; x is then infinite.
 	x, _ := strconv.ParseFloat(number, 64)
 	return x
 }

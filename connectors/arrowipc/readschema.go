@@ -10,12 +10,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// maxSchema is the most bytes that a serialised schema may have: some hundred
-// bytes a column, for a hundred thousand columns.
+// maxSchema is the greatest size of a serialised schema: enough for a hundred thousand
+// columns of over a hundred bytes each.
 const maxSchema = 16 << 20
 
-// ErrSchemaBound is the error of a schema that claims more than a schema can
-// have, and would take the memory to match.
+// ErrSchemaBound is the error of a schema that is larger than real schemas, and would take
+// too much memory.
 var ErrSchemaBound = fmt.Errorf("a schema of more than %d MB, or whose fields share texts that together have more than %d times its length", maxSchema>>20, sharing)
 
 // ReadSchema reads the schema at the start of a stream, as Parquet files keep it

@@ -25,12 +25,12 @@ const (
 	extensionMetadata = "ARROW:extension:metadata"
 )
 
-// harmless are the extension types whose name leaves with a column, and the
-// descriptions of them that do: they say what the type means and nothing of its
-// values. A name or a description of somebody's own could be any text, so that a
-// column of another extension type is released as the type that it is stored as. All
-// other metadata of a field is dropped, as is the schema's own: pandas' index ranges,
-// statistics and paths stand there.
+// harmless lists the extension types whose names are released with a column, and their
+// descriptions that are: they give the meaning of the type and say nothing of its
+// values. Any other name or description could be any text, so a column of another
+// extension type is released as its storage type. All other metadata of a field is
+// dropped, as is the schema's own, which may contain pandas' index ranges, statistics
+// and paths.
 var harmless = map[string][]string{
 	"arrow.uuid":  {""},
 	"arrow.json":  {"", "{}"},
@@ -50,7 +50,7 @@ func cleanMetadata(m arrow.Metadata) arrow.Metadata {
 	return arrow.NewMetadata(keys, values)
 }
 
-// cleanType drops the metadata of a type's children, and unusual names of elements: they are not
+// cleanType removes the metadata of a type's children, and unusual names of elements, which are not
 // listed in the configuration.
 func cleanType(t arrow.DataType) arrow.DataType {
 	clean := func(f arrow.Field) arrow.Field {
@@ -88,11 +88,11 @@ func cleanType(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// zoneWords is what a time zone's name or offset looks like.
+// zoneWords matches names and offsets of time zones.
 var zoneWords = regexp.MustCompile(`^[A-Za-z0-9_+:/-]{0,40}$`)
 
-// checkZones refuses time zones that are no names of any: a type is written into the
-// release, and into errors, as it is.
+// checkZones returns an error for time zones that cannot be names of time zones: a type is
+// written unchanged into the release and into errors.
 func checkZones(label string, fields []arrow.Field) error {
 	for _, f := range fields {
 		if !zoned(f.Type) {
@@ -116,8 +116,8 @@ func zoned(t arrow.DataType) bool {
 	return true
 }
 
-// released makes the schema of the release, and says which columns its files
-// hold: in folders of a partitioned source, all but the keys.
+// released returns the schema of the release and the columns of its files: in folders of
+// a partitioned source, all except the keys.
 func released(plan connectors.Plan, hive bool) ([]column, *arrow.Schema, error) {
 	src, _ := plan.Source.(*source)
 	var columns []column
@@ -138,8 +138,8 @@ func released(plan connectors.Plan, hive bool) ([]column, *arrow.Schema, error) 
 			from := src.arrow.Field(o.Source)
 			f.Metadata = cleanMetadata(from.Metadata)
 			if d, ok := from.Type.(*arrow.DictionaryType); ok && o.Column < 0 && keepable(d.ValueType) {
-				// The dictionary is made anew, in the order in which its values are
-				// first met: what order the source's had is not kept.
+				// The dictionary is built anew, in the order in which its values first
+				// occur: the order of the source's dictionary is not kept.
 				c.dict = &arrow.DictionaryType{IndexType: src.indexType(d), ValueType: d.ValueType}
 				f.Type = c.dict
 			}
@@ -149,8 +149,8 @@ func released(plan connectors.Plan, hive bool) ([]column, *arrow.Schema, error) 
 	return columns, arrow.NewSchema(fields, nil), nil
 }
 
-// indexType is the source's where one dictionary of it holds all values there
-// are.
+// indexType returns the source's index type if one dictionary of the source has all
+// values.
 func (s *source) indexType(d *arrow.DictionaryType) arrow.DataType {
 	if len(s.streams) == 1 && s.streams[0].format == formatFile {
 		return d.IndexType
@@ -161,8 +161,8 @@ func (s *source) indexType(d *arrow.DictionaryType) arrow.DataType {
 // partition reports whether a field of the schema is a partition key.
 func (s *source) partition(field int) bool { return field >= len(s.arrow.Fields()) }
 
-// hive reports whether the release keeps the source's folders: every key is
-// released as it is.
+// hive reports whether the release keeps the source's folders: if every key is released
+// unchanged.
 func hive(plan connectors.Plan) bool {
 	src, ok := plan.Source.(*source)
 	if !ok || len(src.PartitionKeys()) == 0 {

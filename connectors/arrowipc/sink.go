@@ -29,16 +29,16 @@ type sink struct {
 	dicts   bool    // some column has a dictionary
 
 	encoders sync.Pool
-	noValues map[int]arrow.Array // stand for the dictionaries that a file gets at its end
+	noValues map[int]arrow.Array // empty dictionaries, in place of those written at a file's end
 
 	target target
 	names  []string // of a folder's files, by stream
-	stream int      // whose file is open; -1 before the first
+	stream int      // the stream whose file is open; -1 before the first
 	out    *output
 	ended  bool
 }
 
-// target is where the bytes go until they get their names.
+// target takes the bytes until the release gets its name.
 type target interface {
 	open(name string) (io.Writer, error) // the next file; in a folder it ends the one before
 	finish() error                       // syncs
@@ -83,9 +83,9 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	return s, nil
 }
 
-// fileNames returns a folder's files. Where the source's partition folders are
-// not kept, their names, which are values, must not appear either; nor do those of
-// objects, which may identify.
+// fileNames returns the names of a folder's files. If the source's partition folders are
+// not kept, their names, which are values, must not appear either; nor do names of
+// objects, which may identify respondents.
 func fileNames(src *source, to, ext string, keepFolders bool) []string {
 	var names []string
 	for i, st := range src.streams {
@@ -116,8 +116,8 @@ func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 	return s.out.write(b)
 }
 
-// advance makes the file of a stream the open one; the files between, which
-// have no records, are made too.
+// advance opens the file of a stream; the files before it, which have no records, are
+// created too.
 func (s *sink) advance(stream int) error {
 	if s.names == nil {
 		stream = 0
@@ -175,7 +175,7 @@ func (s *sink) Commit() error {
 	return s.target.commit()
 }
 
-// Abort removes what has no name.
+// Abort removes everything that has not been published.
 func (s *sink) Abort() error { return s.target.abort() }
 
 // oneFile is a release that is a file.
@@ -217,7 +217,7 @@ func (f *folder) open(name string) (io.Writer, error) {
 	return file, err
 }
 
-// settle has the current file synced and closed.
+// settle syncs and closes the current file.
 func (f *folder) settle() error {
 	if f.file == nil {
 		return nil
@@ -244,8 +244,8 @@ func (f *folder) abort() error {
 	return f.Dir.Abort()
 }
 
-// spool holds what goes to standard output until the release is complete and
-// past the gate: a file without a name, which vanishes with the process.
+// spool stores the output for standard output until the release is complete and has
+// passed the gate: a file without a name, which disappears with the process.
 type spool struct {
 	file   *os.File
 	stdout io.Writer

@@ -23,15 +23,15 @@ type source struct {
 	arrow        *arrow.Schema     // of the first stream
 	schema       *microdata.Schema // dictionaries as the type of their values, partition keys last
 	pipe         bool              // standard input: one pass
-	passed       bool              // the pipe's pass was taken
-	open         []*fileBatches    // may still be read
+	passed       bool              // the pipe has been read
+	open         []*fileBatches    // that may still be read
 }
 
 // stream is one input.
 type stream struct {
-	file   files.File // of standard input the label alone
+	file   files.File // for standard input only the label
 	format string
-	stamp  files.Stamp       // of before the schema was read
+	stamp  files.Stamp       // taken before the schema was read
 	footer [sha256.Size]byte // of a file; zero: not read yet
 	rows   int64             // -1: not known without reading
 	schema *arrow.Schema
@@ -77,8 +77,8 @@ func openPipe(ctx context.Context, in io.Reader) (*source, error) {
 	return s, s.describe(nil)
 }
 
-// interruptible runs f, which may wait for a pipe for ever, until the context
-// is done. Nothing can end a read of a pipe: then f's goroutine stays behind
+// interruptible runs f, which may wait for a pipe for ever, and returns early when the
+// context is done. A read of a pipe cannot be interrupted: f's goroutine then continues
 // until the other side writes or closes.
 func interruptible(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
@@ -120,8 +120,8 @@ func openStream(f files.File, format string) (*stream, error) {
 	return st, nil
 }
 
-// sniff tells the formats apart: a file begins with ARROW1, a stream with the
-// length of its first message.
+// sniff determines the format: a file begins with ARROW1, a stream with the length of
+// its first message.
 func sniff(in io.ReaderAt) (string, error) {
 	var head [6]byte
 	if n, err := in.ReadAt(head[:], 0); err != nil && !(errors.Is(err, io.EOF) && n > 0) {
@@ -139,8 +139,8 @@ func sniff(in io.ReaderAt) (string, error) {
 	return formatStream, nil
 }
 
-// reopen opens the stream's file for a pass and makes sure that it is the one
-// that was looked at: of a file, that the footer is the one that was there before.
+// reopen opens the stream's file for a pass and makes sure that it is the one that was
+// examined before; in the file format, that it has the same footer.
 func (st *stream) reopen() (files.Handle, error) {
 	return st.file.Reopen(st.stamp, func(in io.ReaderAt) error {
 		if st.format != formatFile {
@@ -182,7 +182,7 @@ func (s *source) add(st *stream) error {
 	return nil
 }
 
-// describe makes the schema that the rest of the program sees.
+// describe sets the schema for the rest of the program.
 func (s *source) describe(partitions []microdata.Field) error {
 	s.schema = &microdata.Schema{}
 	for i, f := range s.arrow.Fields() {
@@ -207,7 +207,7 @@ func (s *source) Streams() []string {
 	return names
 }
 
-// Close closes files of which batches were never read.
+// Close closes files some of whose batches were never read.
 func (s *source) Close() error {
 	var errs []error
 	for _, f := range s.open {

@@ -12,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// streamBatches reads a stream. Batches without dictionaries are taken as the
-// bytes they are and made arrays by the workers; where there are dictionaries,
-// which may change between batches, batch after batch is.
+// streamBatches reads a stream. Batches without dictionaries are read as bytes and
+// decoded by the workers; if there are dictionaries, which may change between batches,
+// they are decoded here, one after another.
 type streamBatches struct {
 	st     *stream
 	source *messages
@@ -60,8 +60,8 @@ func (s *streamBatches) next(ctx context.Context) (*batch, error) {
 	return b, nil
 }
 
-// read returns the next batch. Where the context ends before it does, nothing
-// of it is looked at any more.
+// read returns the next batch. If the context ends before it returns, its result is not
+// used.
 func (s *streamBatches) read() (*batch, error) {
 	s.n++
 	s.source.size = 0
@@ -112,8 +112,8 @@ func (s *streamBatches) corrupt(n int, err error) error {
 	return corrupt(s.st.file.Label, fmt.Errorf("record batch %d: %w", n, err))
 }
 
-// record reads a batch and verifies it. It is never released, though the reader
-// does so when it reads on: blocks refer to its memory.
+// record reads a batch and verifies it. It is retained, since the reader would release
+// it at its next read and blocks refer to its memory.
 func (s *streamBatches) record(r *ipc.Reader) (rec arrow.RecordBatch, err error) {
 	defer recovered(&err)
 	if rec, err = r.Read(); err != nil {

@@ -21,7 +21,7 @@ type Value struct {
 	Rows    int
 }
 
-// Why a value is not readable. None of them holds anything of the value.
+// Why a value is not readable. No text contains any part of the value.
 var (
 	errNotIPC     = errors.New("is not a readable Arrow IPC stream")
 	errCutOff     = errors.New("is an Arrow IPC stream that is cut off")
@@ -31,23 +31,23 @@ var (
 	errLarge      = errors.New("would take far more memory than a value of its size should")
 )
 
-// What a value may take in memory, decompressed and without dictionaries: so
-// much whatever its size, and so much for each of its bytes. The bound depends
-// on the value alone, so that the same value is refused wherever it is read.
+// The greatest memory for a value, decompressed and without dictionaries: a constant
+// plus a number of bytes for each byte of the value. The bound depends on the value
+// alone, so that the same value is refused wherever it is read.
 const (
 	valueBase  = 64 << 10
 	valueRatio = 128
 )
 
-// maxWindow bounds what a zstd frame makes its decoder set aside.
+// maxWindow bounds the memory that a zstd frame makes its decoder allocate.
 const maxWindow = 8 << 20
 
-// ReadValue reads a stream of at most maxRows records from memory, to which the
-// batches go on to refer. wanted is told the schema and says which columns will
-// be looked at; these are verified, and no other may be touched. An error of
-// wanted is returned as it is; every other is one of those above.
+// ReadValue reads a stream of at most maxRows records from memory; the batches refer to
+// that memory. wanted gets the schema and returns the columns that will be used; these
+// are verified, and no others may be accessed. An error of wanted is returned unchanged;
+// every other is one of those above.
 //
-// The memory that is taken is bounded by the value's length, see errLarge.
+// The memory used is bounded by the value's length, see errLarge.
 func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error)) (v *Value, err error) {
 	m := &memoryMessages{p: p, maxRows: int64(maxRows)}
 	m.budget.left = valueBase + valueRatio*int64(len(p))
@@ -62,7 +62,7 @@ func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error))
 	}
 	v = &Value{Schema: r.Schema()}
 	if !v.Schema.IsNativeEndian() {
-		return nil, errEndianness // the library would turn it round in place, in memory that is not ours
+		return nil, errEndianness // the library would swap the bytes in place, in memory that belongs to the caller
 	}
 	columns, err := wanted(v.Schema)
 	if err != nil {
@@ -79,7 +79,7 @@ func ReadValue(p []byte, maxRows int, wanted func(*arrow.Schema) ([]int, error))
 		if rec.NumRows() == 0 {
 			continue
 		}
-		rec.Retain() // the reader releases it when it reads on
+		rec.Retain() // the reader releases it at its next read
 		for _, i := range columns {
 			d := rec.Column(i).Data()
 			if verify(d, rec.NumRows()) != nil || int64(d.Len()) != rec.NumRows() {
@@ -99,7 +99,7 @@ type memoryMessages struct {
 	p             []byte
 	rows, maxRows int64
 	budget        budget
-	err           error // the first; it is what the library's own errors go back to
+	err           error // the first error, which is the cause of the library's own errors
 }
 
 func (m *memoryMessages) Retain()  {}
@@ -118,8 +118,8 @@ func (m *memoryMessages) reason(error) error {
 }
 
 // Message returns the next message, io.EOF at the stream's end. A value has a
-// length of its own, so one that ends between two messages is whole, as the
-// format allows.
+// length of its own, so one that ends between two messages is complete, as the format
+// allows.
 func (m *memoryMessages) Message() (*ipc.Message, error) {
 	msg, err := m.next()
 	if err != nil && err != io.EOF && m.err == nil {
@@ -170,7 +170,7 @@ func (m *memoryMessages) next() (*ipc.Message, error) {
 	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body)), nil
 }
 
-// admit holds a message against the limits before the library unpacks it.
+// admit checks a message against the limits before the library unpacks it.
 func (m *memoryMessages) admit(meta, body []byte) error {
 	f := flat(meta)
 	var kind byte
@@ -195,21 +195,21 @@ func (m *memoryMessages) admit(meta, body []byte) error {
 	if m.rows += rows; m.rows > m.maxRows {
 		return errManyRows
 	}
-	// A record costs its place even where no column of it has a byte.
+	// Every record counts, even if its columns have no bytes.
 	if m.budget.left -= 8 * rows; m.budget.left < 0 {
 		return errLarge
 	}
 	return nil
 }
 
-// soundWindows reports whether no zstd frame of a batch asks for more memory
-// than a sane writer's.
+// soundWindows reports whether no zstd frame of a batch needs more memory than those of
+// usual writers.
 func (f flat) soundWindows(batch int, body []byte) bool {
 	compression := f.ref(batch, slotCompression)
 	if compression == 0 {
 		return true
 	}
-	if at := f.field(compression, slotCodec); at == 0 || f[at] != 1 { // LZ4 frames bound themselves
+	if at := f.field(compression, slotCodec); at == 0 || f[at] != 1 { // LZ4 frames have bounded windows
 		return true
 	}
 	at, n, ok := f.vector(batch, slotBatchBuffers, 16)
@@ -235,7 +235,7 @@ func (f flat) soundWindows(batch int, body []byte) bool {
 	return true
 }
 
-// soundFrames walks over the zstd frames of a buffer.
+// soundFrames checks the zstd frames of a buffer.
 func soundFrames(p []byte) bool {
 	limit := max(maxWindow, valueBase+valueRatio*uint64(len(p)))
 	for len(p) > 0 {
@@ -250,7 +250,7 @@ func soundFrames(p []byte) bool {
 			}
 			block := int(p[0]) | int(p[1])<<8 | int(p[2])<<16
 			size := block >> 3
-			if block>>1&3 == 1 { // a byte that is repeated
+			if block>>1&3 == 1 { // a repeated byte
 				size = 1
 			}
 			if p = p[3:]; size > len(p) {
@@ -285,8 +285,8 @@ func (m *memoryMessages) take(n int64) ([]byte, bool) {
 	return p, true
 }
 
-// budget is an allocator that gives no more than it has. Its panic becomes the
-// Arrow library's error.
+// budget is an allocator with a limit. The Arrow library turns its panic into an
+// error.
 type budget struct{ left int64 }
 
 func (b *budget) take(n int64) {
@@ -313,8 +313,8 @@ func (b *budget) Reallocate(size int, p []byte) []byte {
 // Free implements memory.Allocator.
 func (b *budget) Free([]byte) {}
 
-// extent returns what copying a verified array takes, in bytes at least: views
-// and dictionary indexes may name the same bytes many times over.
+// extent returns a lower bound of the bytes that copying a verified array takes: views
+// and dictionary indexes may refer to the same bytes many times.
 func extent(d arrow.ArrayData) int64 {
 	total := int64(d.Len())
 	switch t := storage(d.DataType()).(type) {
@@ -340,8 +340,7 @@ func extent(d arrow.ArrayData) int64 {
 	return total
 }
 
-// dictionaryExtent is that of an array whose indexes are replaced by what they
-// stand for.
+// dictionaryExtent is extent for an array whose indexes are replaced by their values.
 func dictionaryExtent(d arrow.ArrayData) int64 {
 	dict := d.Dictionary()
 	a, ok := array.MakeFromData(d).(*array.Dictionary)
@@ -363,7 +362,7 @@ func dictionaryExtent(d arrow.ArrayData) int64 {
 		if w, ok := storage(dict.DataType()).(arrow.FixedWidthDataType); ok {
 			return add(total, int64(d.Len())*int64(w.BitWidth()/8))
 		}
-		// Views and nested values: as if each index named all of them.
+		// Views and nested values: as if each index referred to all of them.
 		if d.Len() > 0 && total > math.MaxInt64/int64(d.Len()) {
 			return math.MaxInt64
 		}
@@ -377,7 +376,7 @@ func dictionaryExtent(d arrow.ArrayData) int64 {
 	return total
 }
 
-// add is a + b of sizes, the greatest there is where that overflows.
+// add returns the sum of two sizes; math.MaxInt64 if that overflows.
 func add(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

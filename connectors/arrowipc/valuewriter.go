@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// PlainType is a type with every dictionary replaced by its values' type: what
-// the rest of the program sees.
+// PlainType returns a type with every dictionary replaced by its values' type, as the
+// rest of the program uses it.
 func PlainType(t arrow.DataType) arrow.DataType { return plainType(t) }
 
 // Plain returns a verified array with its dictionaries replaced by their values.
@@ -23,12 +23,12 @@ func Nulls(t arrow.DataType, n int) arrow.Array {
 	return exact(noRows(t), []stretch{{null, n}})
 }
 
-// Join puts verified arrays of one type together, dictionaries by their values.
-// The error says that the type has no room for that many.
+// Join joins verified arrays of one type; dictionaries are joined by their values. It
+// returns an error if the type has no room for that many.
 func Join(parts []arrow.Array) (arrow.Array, error) { return join(parts) }
 
-// Nearest returns the float64 nearest to row i of an array of numbers, where
-// none is exactly it: near enough to measure.
+// Nearest returns the float64 nearest to row i of an array of numbers, for numbers that
+// are not exactly a float64. That is accurate enough for measures.
 func Nearest(a arrow.Array, i int) float64 { return nearest(a.ValueStr(i)) }
 
 // ValueWriter writes streams that are held in memory: the values of a topic's
@@ -36,15 +36,15 @@ func Nearest(a arrow.Array, i int) float64 { return nearest(a.ValueStr(i)) }
 type ValueWriter struct {
 	schema      *arrow.Schema
 	compression string
-	dicts       []*arrow.DictionaryType // by column, nil where it has none
-	dictionary  bool                    // some column has
+	dicts       []*arrow.DictionaryType // by column; nil if it has no dictionary
+	dictionary  bool                    // some column has one
 	head        message
 	encoders    sync.Pool
 }
 
-// Part is the part of a column that a batch of a value takes: the rows of Array
-// from From to To but for those that Keep excludes. Keep is asked for the rows of
-// a block, in which Array begins at row At; nil: all.
+// Part is the part of a column in a batch of a value: the rows of Array from From to To
+// for which Keep returns true. Keep is called with rows of a block, in which Array begins
+// at row At; nil: all rows.
 type Part struct {
 	Array    arrow.Array
 	From, To int
@@ -52,10 +52,10 @@ type Part struct {
 	Keep     func(row int) bool
 }
 
-// NewValueWriter prepares values with columns of the given fields, of which only
-// names, types, nullability and the names of extension types leave. A dictionary
-// at the top stays one, made anew of what is released; below it becomes its
-// values. compression is of the buffers: none, zstd or lz4.
+// NewValueWriter prepares values with columns of the given fields, of which only names,
+// types, nullability and the names of extension types are released. A dictionary at the
+// top level stays one, built anew from the released values; nested ones are replaced by
+// their values. compression of the buffers is none, zstd or lz4.
 func NewValueWriter(fields []arrow.Field, compression string) (*ValueWriter, error) {
 	w := &ValueWriter{compression: compression, dicts: make([]*arrow.DictionaryType, len(fields))}
 	clean := make([]arrow.Field, len(fields))
@@ -177,8 +177,8 @@ func SchemaOf(path string) (*arrow.Schema, error) {
 	return st.schema, nil
 }
 
-// FieldsOf describes the columns of a schema to the rest of the program. It is
-// an error if two have the same name.
+// FieldsOf describes the columns of a schema for the rest of the program. It returns an
+// error if two have the same name.
 func FieldsOf(label string, schema *arrow.Schema) (*microdata.Schema, error) {
 	if err := checkZones(label, schema.Fields()); err != nil {
 		return nil, err
@@ -190,8 +190,8 @@ func FieldsOf(label string, schema *arrow.Schema) (*microdata.Schema, error) {
 	return s.schema, nil
 }
 
-// Supported returns why columns of a field's type can be neither read nor
-// released, nil where they can.
+// Supported returns an error if columns of a type can be neither read nor released; nil
+// if they can.
 func Supported(t arrow.DataType) error {
 	if !supported(t) {
 		return errUnsupported{t}

@@ -11,8 +11,8 @@ import (
 
 var errBounds = errors.New("its buffers are shorter than its metadata says, or point outside of each other")
 
-// errUnsupported is what verify says of types that are neither released nor
-// read. Such a column can be withheld.
+// errUnsupported is verify's error for types that can be neither released nor read.
+// Such a column can be withheld.
 type errUnsupported struct{ t arrow.DataType }
 
 func (e errUnsupported) Error() string {
@@ -38,7 +38,7 @@ func supported(t arrow.DataType) bool {
 	return true
 }
 
-// storage is the type by which an array's buffers are laid out.
+// storage returns the type that determines the layout of an array's buffers.
 func storage(t arrow.DataType) arrow.DataType {
 	for {
 		e, ok := t.(arrow.ExtensionType)
@@ -49,9 +49,8 @@ func storage(t arrow.DataType) arrow.DataType {
 	}
 }
 
-// verify checks that an array has at least n values, and that no offset or
-// index leads out of its buffers. Nothing may look into an array from outside
-// before.
+// verify checks that an array has at least n values, and that no offset or index is
+// beyond its buffers. An array from an input must not be used before.
 func verify(d arrow.ArrayData, n int64) error {
 	t := storage(d.DataType())
 	if !supported(t) {
@@ -114,7 +113,7 @@ func atLeast(have, want int64) error {
 	return nil
 }
 
-// bufferLength returns the length of a buffer in bytes, 0 where it is absent.
+// bufferLength returns the length of a buffer in bytes; 0 if it is absent.
 func bufferLength(d arrow.ArrayData, i int) int64 { return int64(len(bytesOf(d, i))) }
 
 func bytesOf(d arrow.ArrayData, i int) []byte {
@@ -195,7 +194,7 @@ func verifyIndexes(d arrow.ArrayData) error {
 	return nil
 }
 
-// verifyViews leaves views to the library, whose text may quote values.
+// verifyViews lets the library check views, and replaces its error text, which may quote values.
 func verifyViews(d arrow.ArrayData, end int64) error {
 	if bufferLength(d, 1) < end*int64(arrow.ViewHeaderSizeBytes) {
 		return errBounds
@@ -219,7 +218,7 @@ func verifyViews(d arrow.ArrayData, end int64) error {
 // validity is a bitmap that may be absent.
 type validity []byte
 
-// bits returns the bitmap of an array that has nulls, else nil.
+// bits returns the bitmap of an array; nil if it has no nulls.
 func bits(d arrow.ArrayData) validity {
 	if d.NullN() == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package brokers starts Apache Kafka on loopback, in KRaft mode, each broker a
-// controller too; it kills single brokers, restarts them and ends them all.
+// Package brokers starts Apache Kafka on loopback, in KRaft mode; each broker is also a
+// controller. It kills single brokers, restarts them and ends them all.
 package brokers
 
 import (
@@ -20,20 +20,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Options say what to start.
+// Options describes the brokers to start.
 type Options struct {
 	Libs string // the folder of Kafka's jars
 	N    int    // 1 or 3
 	Dir  string // data and logs; it must exist and be empty
 	Heap string // of each broker, as -Xmx takes it; default 512m
 
-	// Advertise is called once a broker with the address of its second listener
-	// and returns what clients of that listener are told: a proxy's address. Nil:
-	// there is no second listener.
+	// Advertise is called once for each broker with the address of its second
+	// listener, and returns the address that clients of that listener get: that of a
+	// proxy. Nil: there is no second listener.
 	Advertise func(broker int, address string) (string, error)
 
-	// Detach lets the brokers outlive this process; otherwise they end with it,
-	// however it ends.
+	// Detach lets the brokers outlive this process; otherwise they end with it, in
+	// whatever way it ends.
 	Detach bool
 }
 
@@ -187,7 +187,7 @@ func (c *Cluster) launch(b *broker) error {
 
 func (b *broker) logFile() string { return filepath.Join(b.dir, "broker.log") }
 
-// signal sends a signal if the broker runs, and waits until it has ended.
+// end sends a signal if the broker runs, and waits until it has ended.
 func (b *broker) end(signal syscall.Signal, patience time.Duration) {
 	b.mu.Lock()
 	cmd, ended := b.command, b.ended
@@ -204,7 +204,7 @@ func (b *broker) end(signal syscall.Signal, patience time.Duration) {
 	}
 }
 
-// Addresses are those of the first listener, which no proxy stands before.
+// Addresses returns those of the first listener, which has no proxy.
 func (c *Cluster) Addresses() []string {
 	var out []string
 	for _, b := range c.brokers {
@@ -213,7 +213,7 @@ func (c *Cluster) Addresses() []string {
 	return out
 }
 
-// Proxied are the advertised addresses of the second listener.
+// Proxied returns the advertised addresses of the second listener.
 func (c *Cluster) Proxied() []string {
 	var out []string
 	for _, b := range c.brokers {
@@ -222,10 +222,10 @@ func (c *Cluster) Proxied() []string {
 	return out
 }
 
-// N is how many brokers there are, running or not.
+// N returns the number of brokers, running or not.
 func (c *Cluster) N() int { return len(c.brokers) }
 
-// PIDs are the processes' ids.
+// PIDs returns the processes' ids.
 func (c *Cluster) PIDs() []int {
 	var out []int
 	for _, b := range c.brokers {
@@ -234,22 +234,22 @@ func (c *Cluster) PIDs() []int {
 	return out
 }
 
-// Kill ends a broker (from 0) with SIGKILL and returns when it is gone.
+// Kill ends a broker (from 0) with SIGKILL and returns when it has ended.
 func (c *Cluster) Kill(i int) { c.brokers[i].end(syscall.SIGKILL, time.Second) }
 
 // Restart starts a killed broker again, on its data. It does not wait: see
 // WaitAll.
 func (c *Cluster) Restart(i int) error { return c.launch(c.brokers[i]) }
 
-// Stop ends all brokers, at once: their data is of no use afterwards.
+// Stop ends all brokers immediately: their data cannot be used afterwards.
 func (c *Cluster) Stop() {
 	for _, b := range c.brokers {
 		b.end(syscall.SIGKILL, time.Second)
 	}
 }
 
-// WaitAll waits until every broker is known to every other and leads nothing
-// without its followers.
+// WaitAll waits until every broker knows every other, and all partitions have all of
+// their replicas in sync.
 func (c *Cluster) WaitAll(ctx context.Context) error {
 	var last error
 	for {
@@ -271,12 +271,12 @@ func (c *Cluster) WaitAll(ctx context.Context) error {
 	}
 }
 
-// answers asks each broker on its own, since one may be up and know of no other.
+// answers asks each broker separately, since one may be up and not know the others.
 func (c *Cluster) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	for _, address := range c.Addresses() {
-		// Dialling first: the client would retry for longer than we want to wait.
+		// Connect directly first: the client would retry for too long.
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
 			return err
@@ -305,7 +305,7 @@ func (c *Cluster) answers(ctx context.Context) error {
 	return nil
 }
 
-// GroupCoordinator is the broker (from 0) that coordinates a consumer group.
+// GroupCoordinator returns the broker (from 0) that coordinates a consumer group.
 func (c *Cluster) GroupCoordinator(ctx context.Context, client *kadm.Client, group string) (int, error) {
 	r := client.FindGroupCoordinators(ctx, group)[group]
 	if r.Err != nil {
@@ -314,7 +314,7 @@ func (c *Cluster) GroupCoordinator(ctx context.Context, client *kadm.Client, gro
 	return c.index(r.NodeID)
 }
 
-// TransactionCoordinator is the broker (from 0) that coordinates a transactional id.
+// TransactionCoordinator returns the broker (from 0) that coordinates a transactional id.
 func (c *Cluster) TransactionCoordinator(ctx context.Context, client *kadm.Client, id string) (int, error) {
 	r := client.FindTxnCoordinators(ctx, id)[id]
 	if r.Err != nil {
@@ -330,7 +330,7 @@ func (c *Cluster) index(node int32) (int, error) {
 	return int(node) - 1, nil
 }
 
-// tail is the end of a log, for an error's text.
+// tail returns the end of a log, for an error's text.
 func tail(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 // clusterID is any 16 bytes in base64; all brokers have the same.
 const clusterID = "c2RsZmlsdGVyLWthZmthLQ"
 
-// properties is a broker's configuration. What differs from Kafka's defaults is
-// there for the time that tests take, not for how anything works:
-// the internal topics have few partitions, groups form without a delay, and
-// transactions that their producers have left behind are aborted within a second
-// of their timeout.
+// properties returns a broker's configuration. It differs from Kafka's defaults only to
+// make tests faster: the internal topics have few partitions, groups form without a
+// delay, and transactions that their producers have abandoned are aborted within a
+// second of their timeout.
 func (c *Cluster) properties(b *broker) string {
 	var voters []string
 	for _, v := range c.brokers {
@@ -24,8 +23,8 @@ func (c *Cluster) properties(b *broker) string {
 		listeners += ",PROXIED://" + loopback(b.proxied)
 		advertised += ",PROXIED://" + b.advertised
 	}
-	// Two of three must have a record before it counts, so that a broker that is
-	// killed takes nothing with it.
+	// Two of three brokers must have a record before it is acknowledged, so that killing
+	// a broker loses nothing.
 	replicas, inSync := len(c.brokers), max(1, len(c.brokers)-1)
 	lines := []string{
 		"process.roles=broker,controller",
@@ -50,7 +49,7 @@ func (c *Cluster) properties(b *broker) string {
 		"transaction.state.log.num.partitions=6",
 		"group.initial.rebalance.delay.ms=0",
 		"transaction.abort.timed.out.transaction.cleanup.interval.ms=1000",
-		// A broker that was killed is missed after 3 s instead of 9.
+		// A killed broker is noticed after 3 s instead of 9.
 		"broker.session.timeout.ms=3000",
 		"broker.heartbeat.interval.ms=500",
 		"log.retention.hours=-1",

@@ -1,5 +1,5 @@
-// Package faultproxy is a TCP proxy that stalls, delays, resets and refuses: the
-// network between a program and a broker, as it is on a bad day.
+// Package faultproxy is a TCP proxy that stalls, delays, resets and refuses
+// connections: it simulates network faults between a program and a broker.
 package faultproxy
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Proxy forwards connections to one address. Its faults can be changed at any
-// time and hold for the connections that are open too.
+// time and also affect open connections.
 type Proxy struct {
 	target   string
 	listener net.Listener
@@ -20,10 +20,10 @@ type Proxy struct {
 	delay  time.Duration
 	refuse bool
 	closed bool
-	flow   chan struct{} // closed while bytes may flow; a new one while they are stalled
+	flow   chan struct{} // closed while bytes may pass; a new one while they are stalled
 }
 
-// link is one connection, from either side.
+// link is one connection with its two sides.
 type link struct {
 	client, server net.Conn
 	done           chan struct{}
@@ -42,11 +42,11 @@ func New(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the proxy listens.
+// Addr returns the address on which the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Stall stops every byte in both directions, and lets them flow again. New
-// connections are accepted meanwhile, as by a host that does not answer.
+// Stall stops (on) or resumes the transfer in both directions. New connections are
+// accepted meanwhile, as by a host that does not answer.
 func (p *Proxy) Stall(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,22 +62,22 @@ func (p *Proxy) Stall(on bool) {
 	}
 }
 
-// Delay holds every byte back for so long, without making the line narrower.
+// Delay delays every byte by d, without limiting the bandwidth.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Refuse ends new connections as soon as they are made; it leaves open ones alone.
+// Refuse closes new connections immediately; open ones are not affected.
 func (p *Proxy) Refuse(on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = on
 }
 
-// Reset ends every open connection with a TCP reset in both directions, whatever
-// is under way, and says how many there were.
+// Reset ends every open connection with a TCP reset in both directions, even during a
+// transfer, and returns their number.
 func (p *Proxy) Reset() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,7 +88,7 @@ func (p *Proxy) Reset() int {
 	return n
 }
 
-// Heal takes all faults away.
+// Heal ends all faults.
 func (p *Proxy) Heal() {
 	p.Stall(false)
 	p.Delay(0)
@@ -109,7 +109,7 @@ func (l *link) reset() {
 	l.once.Do(func() {
 		close(l.done)
 		for _, c := range []net.Conn{l.client, l.server} {
-			// Without lingering, closing sends a reset and drops what is unsent.
+			// With a linger time of 0, closing sends a reset and drops unsent bytes.
 			c.(*net.TCPConn).SetLinger(0)
 			c.Close()
 		}
@@ -159,8 +159,8 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// forward carries bytes one way. The reader stamps what it reads, so that a delay
-// shifts the stream in time and does not make it slower.
+// forward copies bytes in one direction. It notes the time at which they were read, so
+// that a delay shifts the stream in time and does not make it slower.
 func (p *Proxy) forward(l *link, to, from net.Conn) {
 	type chunk struct {
 		data []byte
@@ -196,13 +196,13 @@ func (p *Proxy) forward(l *link, to, from net.Conn) {
 			break
 		}
 	}
-	// One side that ends ends both; Kafka's protocol has no half-closed connection.
+	// If one side ends, both are closed; Kafka's protocol has no half-closed connections.
 	l.reset()
 	reading.Wait()
 }
 
-// wait holds a chunk back until it is due and bytes may flow; false: the
-// connection has ended meanwhile.
+// wait waits until a chunk is due and bytes may pass; false if the connection has ended
+// meanwhile.
 func (p *Proxy) wait(l *link, d time.Duration) bool {
 	if d > 0 {
 		select {

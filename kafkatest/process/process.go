@@ -1,4 +1,4 @@
-// Package process runs a program that is to be killed, frozen and asked to stop.
+// Package process runs a program that tests kill, freeze and ask to stop.
 package process
 
 import (
@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Process is a running program, in a process group of its own. It ends with the
-// test binary, however that ends.
+// Process is a running program, in a process group of its own. It ends with the test
+// binary, in whatever way that ends.
 type Process struct {
 	Log string // standard output and error, appended to
 
@@ -49,8 +49,8 @@ func Start(dir string, env []string, program string, args ...string) (*Process, 
 	return p, nil
 }
 
-// Environ is the environment without what is named like a setting of the program
-// and is the tests': it would warn of it.
+// Environ returns the environment without the tests' own variable that has the prefix of
+// the program's settings: the program would warn about it.
 func Environ() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "SDLFILTER_BINARY=") })
 }
@@ -72,13 +72,13 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return nil
 }
 
-// Kill ends the program and its group without asking, and waits until it is gone.
+// Kill ends the program and its group with SIGKILL, and waits until it has ended.
 func (p *Process) Kill() {
 	syscall.Kill(-p.PID(), syscall.SIGKILL)
 	<-p.ended
 }
 
-// Ended says whether the program has ended.
+// Ended reports whether the program has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.ended:
@@ -88,8 +88,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Wait waits for the program's end and returns its exit status, -1 for a signal.
-// An error: it still runs.
+// Wait waits for the program's end and returns its exit status, -1 for a signal. It
+// returns an error if the program still runs.
 func (p *Process) Wait(patience time.Duration) (int, error) {
 	select {
 	case <-p.ended:
@@ -99,12 +99,12 @@ func (p *Process) Wait(patience time.Duration) (int, error) {
 	}
 }
 
-// CPU is what the program has used of the processors, once it has ended.
+// CPU returns the processor time of the program, once it has ended.
 func (p *Process) CPU() time.Duration {
 	return p.command.ProcessState.UserTime() + p.command.ProcessState.SystemTime()
 }
 
-// RSS is the program's resident memory in bytes.
+// RSS returns the program's resident memory in bytes.
 func (p *Process) RSS() (int64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.PID()))
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Process) RSS() (int64, error) {
 	return resident * int64(os.Getpagesize()), nil
 }
 
-// Tail is the end of the log.
+// Tail returns the end of the log.
 func (p *Process) Tail() string {
 	data, err := os.ReadFile(p.Log)
 	if err != nil {

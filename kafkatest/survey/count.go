@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Released is one record as a reader found it.
+// Released is one record that a reader has read.
 type Released struct {
-	Partition int32 // of the topic that was written
+	Partition int32 // of the released topic
 	Value     []byte
 }
 
@@ -18,7 +18,7 @@ type Released struct {
 // id. They are compared bit by bit.
 type Values map[string][2]float64
 
-// Count is what a reader of a release found in it.
+// Count is the result of checking a release.
 type Count struct {
 	Values     Values
 	Duplicates int
@@ -26,7 +26,7 @@ type Count struct {
 	more       int
 }
 
-// problem keeps the first few of what may be 200,000.
+// problem stores the first few of possibly 200,000 faults.
 func (c *Count) problem(format string, args ...any) {
 	if len(c.problems) == 10 {
 		c.more++
@@ -35,7 +35,7 @@ func (c *Count) problem(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// Err says everything that is wrong with the release, or nil.
+// Err returns the faults of the release as an error; nil if there are none.
 func (c *Count) Err() error {
 	if len(c.problems) == 0 {
 		return nil
@@ -47,16 +47,16 @@ func (c *Count) Err() error {
 	return errors.New(text)
 }
 
-// Expectation says what must have been released.
+// Expectation describes the expected release.
 type Expectation struct {
 	Records  Records
-	Counts   []int64 // by partition: offsets 0 to Counts[p]-1 went in
+	Counts   []int64 // by partition: offsets 0 to Counts[p]-1 were produced
 	Without  map[string]bool
 	Repeated bool // at_least_once: a record may come twice, with the same values
-	Anywhere bool // partitions and order are not kept: files
+	Anywhere bool // partitions and order are not kept, as in files
 }
 
-// Counts is how many of the first n records each partition holds.
+// Counts returns how many of the first n records each partition has.
 func (r Records) Counts(n int64) []int64 {
 	counts := make([]int64, r.Partitions)
 	for i := range n {
@@ -65,7 +65,7 @@ func (r Records) Counts(n int64) []int64 {
 	return counts
 }
 
-// answer is a released record; pointers tell a missing member from an empty one.
+// answer is a released record; pointers distinguish a missing member from an empty one.
 type answer struct {
 	ID         *string  `json:"id"`
 	Name       *string  `json:"name"`
@@ -77,9 +77,9 @@ type answer struct {
 	Ethnicity  *string  `json:"ethnicity"`
 }
 
-// Check counts a release: every record that went in is there once, in its
-// partition, in the order in which it went in, with every member that is not
-// masked as it was and without its identifier.
+// Check checks a release: every input record must be there once, in its partition, in
+// the order of the input, with every member that is not masked unchanged, and without
+// its identifier.
 func (e Expectation) Check(released []Released) *Count {
 	c := &Count{Values: make(Values, len(released))}
 	last := make([]int64, len(e.Counts))
@@ -111,7 +111,7 @@ func (e Expectation) Check(released []Released) *Count {
 	return c
 }
 
-// one checks one record. last holds the highest offset seen in each partition.
+// one checks one record. last has the highest offset so far in each partition.
 func (e Expectation) one(c *Count, last []int64, i int, r Released) {
 	var a answer
 	if err := json.Unmarshal(r.Value, &a); err != nil {
@@ -140,7 +140,7 @@ func (e Expectation) one(c *Count, last []int64, i int, r Released) {
 			c.problem("%s was released twice, with different values: %v and %v", *a.ID, before, values)
 		}
 	} else if !e.Anywhere {
-		// Repeated or not, what comes for the first time comes in its order.
+		// Records must first occur in the order of the input, even if they may be repeated.
 		if p != r.Partition {
 			c.problem("%s is in partition %d", *a.ID, r.Partition)
 		}
@@ -179,8 +179,8 @@ func Same(got, want Values) error {
 	return c.Err()
 }
 
-// Masked says whether the values are masked at all: a program that passes
-// records through would pass every other check.
+// Masked returns an error if the values are not masked: a program that copies records
+// unchanged would pass every other check.
 func (e Expectation) Masked(v Values) error {
 	same := 0
 	for id, values := range v {
@@ -193,8 +193,8 @@ func (e Expectation) Masked(v Values) error {
 			same++
 		}
 	}
-	// Noise of SD 50 leaves a wage at 2 decimals as it is once in 12,000; of SD 5,
-	// hours at 1 decimal once in 125.
+	// Noise of SD 50 leaves a wage with 2 decimals unchanged once in 12,000; noise of SD 5
+	// leaves hours with 1 decimal unchanged once in 125.
 	if same > 10+len(v)/25 {
 		return fmt.Errorf("%d of %d records have a value as it went in", same, len(v))
 	}

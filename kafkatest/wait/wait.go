@@ -1,5 +1,5 @@
-// Package wait has the two ways in which the trials let time go by: until something is
-// so, and for as long as a fault lasts. Nothing else here pauses.
+// Package wait has the two ways in which the tests wait: until a condition is met, and for
+// the duration of a fault. The tests pause nowhere else.
 package wait
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Until waits until a condition is met, and reports whether that was so before the
-// context ended. The condition is asked at least once.
+// Until waits until a condition is met, and reports whether it was met before the
+// context ended. The condition is evaluated at least once.
 func Until(ctx context.Context, met func() bool) bool {
 	pause := 2 * time.Millisecond
 	for !met() {
@@ -20,7 +20,7 @@ func Until(ctx context.Context, met func() bool) bool {
 	return true
 }
 
-// Within is Until with a patience in place of a context.
+// Within is Until with a time limit instead of a context.
 func Within(patience time.Duration, met func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

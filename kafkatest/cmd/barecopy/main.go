@@ -1,6 +1,6 @@
-// Command barecopy copies a topic in transactions with franz-go and nothing else:
-// what the program is measured against, and what the harness is tried with.
-// SIGTERM commits and ends it.
+// Command barecopy copies a topic in transactions with franz-go and does nothing else.
+// The program is compared with it, and the test harness is tested with it. SIGTERM makes
+// it commit and end.
 package main
 
 import (
@@ -43,8 +43,8 @@ func run(brokers []string, group, instance, from, to string, interval time.Durat
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.Lz4Compression()),
-		// As the program has them: with the client's defaults the copy would be slower
-		// than it need be.
+		// The same as in the program: with the client's defaults the copy would be
+		// slower than necessary.
 		kgo.MaxBufferedRecords(200_000),
 		kgo.ProducerLinger(5 * time.Millisecond),
 		kgo.FetchMaxPartitionBytes(4 << 20),
@@ -68,7 +68,7 @@ func run(brokers []string, group, instance, from, to string, interval time.Durat
 	return nil
 }
 
-// transaction copies for so long and commits.
+// transaction copies for an interval and commits.
 func transaction(ctx context.Context, session *kgo.GroupTransactSession, to string, interval time.Duration) error {
 	if err := session.Begin(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func transaction(ctx context.Context, session *kgo.GroupTransactSession, to stri
 			session.Produce(context.Background(), c, promise)
 		})
 	}
-	// Ending goes on after SIGTERM: what is copied is committed.
+	// The end of the transaction continues after SIGTERM: copied records are committed.
 	ending, cancelEnding := context.WithTimeout(context.Background(), time.Minute)
 	defer cancelEnding()
 	_, err := session.End(ending, kgo.TransactionEndTry(!failed.Load()))

@@ -1,5 +1,5 @@
-// Command brokers starts brokers that outlive it, and ends them: what
-// scripts/kafka.sh is made of.
+// Command brokers starts brokers that outlive it, and ends them. scripts/kafka.sh uses
+// it.
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// state is what start leaves for stop.
+// state is the data that start stores for stop.
 type state struct {
 	Dir  string
 	PIDs []int
@@ -104,8 +104,8 @@ func stop(path string) error {
 	return os.Remove(path)
 }
 
-// ours says whether a process is a broker with its data in dir: an id may have
-// passed to another process since.
+// ours reports whether a process is a broker with its data in dir: the id may belong to
+// another process by now.
 func ours(pid int, dir string) bool {
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	return err == nil && strings.Contains(string(line), "kafka.Kafka") && strings.Contains(string(line), dir)

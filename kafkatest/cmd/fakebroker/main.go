@@ -1,5 +1,5 @@
-// Command fakebroker is kfake in a process of its own, so that what it takes of
-// the processor is not the program's. It prints its address and ends with SIGTERM.
+// Command fakebroker runs kfake in a process of its own, so that its processor time is
+// not counted for the program. It prints its address and ends with SIGTERM.
 package main
 
 import (

@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/survey"
 )
 
-// connectCPU is what Redpanda Connect's engine took of the processor for a record
-// from file to file, with a mapping that perturbs two numbers and deletes one
-// field, in µs, when it was last measured; it is not run here.
+// connectCPU is the processor time of Redpanda Connect's engine for a record from file
+// to file, in µs, with a mapping that perturbs two numbers and deletes one field. It was
+// measured once and is not run here.
 const connectCPU = 60
 
 // betweenFiles measures JSON Lines from file to file.

@@ -20,9 +20,9 @@ const (
 	latencyMeasure = 30 * time.Second
 )
 
-// latency is the time from the production of a record to the moment at which a
-// read_committed reader has it. A record's timestamp is that of its production,
-// and passes.
+// latency measures the time from the production of a record to the moment at which a
+// read_committed reader has it. A record's timestamp is that of its production, and is
+// released.
 func latency(ctx context.Context, o options) error {
 	c, err := connect(o.brokers)
 	if err != nil {
@@ -72,8 +72,8 @@ func latency(ctx context.Context, o options) error {
 	return nil
 }
 
-// produceAtRate produces so many records into the partitions of a topic, at latencyRate
-// from a moment on.
+// produceAtRate produces total records into the partitions of a topic, at latencyRate from
+// begin on.
 func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partitions int32, begin time.Time, total int64) {
 	records := survey.Records{Seed: 1, Partitions: partitions}
 	for i := range total {
@@ -85,7 +85,7 @@ func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partit
 	}
 }
 
-// delays reads so many records and returns, in order of size, the seconds from the
+// delays reads total records and returns, in ascending order, the seconds from the
 // production of each to its arrival, without those of the warm-up.
 func delays(ctx context.Context, reader *kgo.Client, begin time.Time, total int64) ([]float64, error) {
 	var took []float64

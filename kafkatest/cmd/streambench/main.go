@@ -1,7 +1,7 @@
-// Command streambench measures the program on a stream and prints what it found
-// as Markdown: from topic to topic beside a bare copy, against an in-process
-// broker, from file to file, and the time from a record's production to its
-// release. scripts/bench-stream.sh runs it.
+// Command streambench measures the program on a stream and prints the results as
+// Markdown: from topic to topic in comparison with a bare copy, with an in-process
+// broker, from file to file, and the time from a record's production to its release.
+// scripts/bench-stream.sh runs it.
 package main
 
 import (
@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// options are what all measurements share.
+// options are common to all measurements.
 type options struct {
 	brokers    []string
 	filter     string
-	copy       string // the bare copy
-	fake       string // the in-process broker
+	copy       string // path of the bare copy
+	fake       string // path of the in-process broker
 	records    int64
 	runs       int
 	interval   time.Duration // of commits
@@ -69,7 +69,7 @@ func run(ctx context.Context, o options, only []string) (err error) {
 	return nil
 }
 
-// median of a copy of v.
+// median returns the median of v, which it does not change.
 func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	if n := len(v); n%2 == 0 {
@@ -78,8 +78,8 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// ratio is the median of the ratios of what was measured in the same turn: what else goes on
-// on the machine changes more from turn to turn than within one.
+// ratio returns the median of the ratios of measurements in the same turn: other load on the
+// machine changes more from turn to turn than within one.
 func ratio(of [2][]float64) float64 {
 	all := make([]float64, len(of[0]))
 	for k := range all {
@@ -88,7 +88,7 @@ func ratio(of [2][]float64) float64 {
 	return median(all)
 }
 
-// thousands writes a number so that it can be read.
+// thousands writes a number with separated thousands.
 func thousands(v float64) string {
 	text := fmt.Sprintf("%.0f", v)
 	for i := len(text) - 3; i > 0; i -= 3 {

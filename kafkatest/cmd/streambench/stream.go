@@ -70,13 +70,13 @@ func connect(brokers []string) (*cluster, error) {
 	return &cluster{client, kadm.NewClient(client)}, nil
 }
 
-// topic makes a topic without followers.
+// topic creates a topic without replication.
 func (c *cluster) topic(ctx context.Context, name string, partitions int32) error {
 	_, err := c.admin.CreateTopic(ctx, partitions, 1, nil, name)
 	return err
 }
 
-// fill makes a topic and produces the survey's first n records into it.
+// fill creates a topic and produces the survey's first n records into it.
 func (c *cluster) fill(ctx context.Context, topic string, partitions int32, n int64) error {
 	if err := c.topic(ctx, topic, partitions); err != nil {
 		return err
@@ -111,19 +111,19 @@ func (c *cluster) produce(ctx context.Context, topic string, partitions int32, f
 	}
 }
 
-// errFewCommits is the error of a run that ended before a rate could be measured.
+// errFewCommits is the error for a run that ended before a rate could be measured.
 var errFewCommits = errors.New("too few commits to tell a rate")
 
-// mostRecords is up to where a measurement grows.
+// mostRecords is the greatest number of records of a measurement.
 const mostRecords = 128_000_000
 
 // enoughCommits is the minimum number of commits of a run, so that the positions of the first and
 // the last one do not influence the rate.
 const enoughCommits = 8
 
-// sized fills a topic and measures on it. Where a run is over after too few commits,
-// the topic gets as many records again, and all is measured anew. So a measurement should
-// begin with a trial of what is fastest. sized returns how many records there are in the end.
+// sized fills a topic and measures with it. If a run ends after too few commits, the number of
+// records in the topic is doubled and everything is measured again. So measure should begin
+// with the fastest run. sized returns the final number of records.
 func (c *cluster) sized(ctx context.Context, o options, topic string, partitions int32, measure func(o options, attempt int) error) (int64, error) {
 	if err := c.fill(ctx, topic, partitions, o.records); err != nil {
 		return 0, err
@@ -141,10 +141,10 @@ func (c *cluster) sized(ctx context.Context, o options, topic string, partitions
 	}
 }
 
-// passage is what one run took.
+// passage has the measurements of one run.
 type passage struct {
-	rate float64 // records a second, from the first commit to the last but one
-	cpu  float64 // µs a record, start and end included
+	rate float64 // records per second, from the first commit to the last but one
+	cpu  float64 // µs per record, including start and end
 }
 
 // pass runs a program until its group has committed n records.
@@ -159,7 +159,7 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 		records int64
 	}
 	var commits []sample
-	for deadline := time.Now().Add(5 * time.Minute); ; wait.Elapse(ctx, 10*time.Millisecond) { // the grain of what is measured
+	for deadline := time.Now().Add(5 * time.Minute); ; wait.Elapse(ctx, 10*time.Millisecond) { // the resolution of the measurement
 		at, err := c.committed(ctx, group, topic)
 		if err == nil && at > 0 && (len(commits) == 0 || at > commits[len(commits)-1].records) {
 			commits = append(commits, sample{time.Now(), at})
@@ -177,7 +177,7 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 	if status, err := run.Wait(time.Minute); err != nil || status != 0 {
 		return p, fmt.Errorf("%s exits %d, %v: %s", group, status, err, run.Tail())
 	}
-	// The last transaction waits for records that do not come.
+	// The last commit is not used: its transaction waits for further records, and there are none.
 	if len(commits) < enoughCommits {
 		return p, fmt.Errorf("%s: %w: %d", group, errFewCommits, len(commits))
 	}
@@ -201,7 +201,7 @@ func (c *cluster) committed(ctx context.Context, group, topic string) (int64, er
 	return total, nil
 }
 
-// besideCopy runs the program and the bare copy in turn.
+// besideCopy runs the program and the bare copy alternately.
 func besideCopy(ctx context.Context, o options) error {
 	c, err := connect(o.brokers)
 	if err != nil {
@@ -244,7 +244,7 @@ func besideCopy(ctx context.Context, o options) error {
 	return nil
 }
 
-// one is one run of the program or of the copy into a topic of its own.
+// one runs the program or the copy once, into a topic of its own.
 func (c *cluster) one(ctx context.Context, o options, filter bool, group, from string, partitions int32) (p passage, err error) {
 	to := group + "-out"
 	if err := c.topic(ctx, to, partitions); err != nil {
@@ -270,7 +270,7 @@ func (c *cluster) one(ctx context.Context, o options, filter bool, group, from s
 	return c.pass(ctx, o, group, from, o.records, o.filter, "run", "--quiet", config)
 }
 
-// againstFake measures the program where brokers cost little.
+// againstFake measures the program with a broker that takes little processor time.
 func againstFake(ctx context.Context, o options) (err error) {
 	fake := exec.CommandContext(ctx, o.fake)
 	fake.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
