@@ -392,7 +392,7 @@ func TestSampleWithoutKey(t *testing.T) {
 		t.Errorf("%d records, %d of the second half", a.sample.Len(), late)
 	}
 	if slices.Equal(a.sample.Row, keyed.sample.Row) {
-		t.Error("the key changes nothing")
+		t.Error("the sample does not depend on the key")
 	}
 	if a.Merge(keyed) == nil {
 		t.Error("samples of different keys must not merge")
@@ -439,7 +439,7 @@ func TestMergeRefusesAnotherSetup(t *testing.T) {
 		p := o
 		change(&p)
 		if a.Merge(newAccumulator(t, p)) == nil {
-			t.Errorf("merge with other %s must be refused", name)
+			t.Errorf("merging accumulators with different %s must be an error", name)
 		}
 	}
 }

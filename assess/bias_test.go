@@ -148,7 +148,7 @@ func TestExploreHasEveryRow(t *testing.T) {
 	}
 	got, want := rows(found[0][0].Risk), rows(measured(t, released).Column("wage").Risk)
 	if got != want {
-		t.Errorf("a map has the rows %s, a release %s", got, want)
+		t.Errorf("the rows of a map are %s, those of a release %s", got, want)
 	}
 	for _, target := range append([]string{TargetTypical}, o.Targets...) {
 		if !strings.Contains(got, target+" by "+KnowledgeIndex) || !strings.Contains(got, target+" by "+KnowledgeMean) {

@@ -47,7 +47,7 @@ func TestBracketsHoldTheirTargets(t *testing.T) {
 				t.Errorf("%+v: %d values lie within, counted are %d", b, len(within), a.Within(b))
 			}
 			if b.Rank < 1 || b.Rank > b.Count || within[b.Rank-1] != want {
-				t.Errorf("%+v: %v has the rank, want %v", b, within, want)
+				t.Errorf("%+v: the value of that rank is %v, want %v", b, within, want)
 			}
 			found++
 		}
@@ -98,7 +98,7 @@ func TestLocatorHasTheBracketsOfAnAccumulator(t *testing.T) {
 				}
 			}
 			if l.Brackets("gone") != nil || l.Values("gone") != 0 {
-				t.Error("a column that is not there has values")
+				t.Error("a column that does not exist has values")
 			}
 		}
 	}

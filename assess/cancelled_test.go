@@ -79,7 +79,7 @@ func TestEndedAtEveryStep(t *testing.T) {
 				got, err := call(ctx)
 				if err == nil {
 					if text(got) != want {
-						t.Errorf("%s, %s: ended after %d steps, it gives something else and no error", name, what, steps)
+						t.Errorf("%s, %s: cancelled after %d steps, the result differs but there is no error", name, what, steps)
 					}
 					if ctx.left.Load() >= 0 {
 						break

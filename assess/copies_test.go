@@ -98,7 +98,7 @@ func TestRiskOfCopies(t *testing.T) {
 			t.Errorf("%s: E(τ − τ̂)² is %v, drawn %v", name, got, want)
 		}
 		if one[name].R != plain[name].R || !(name == "max position" || one[name].R < all[name].R) {
-			t.Errorf("%s: R is %v of one copy, %v of none, %v of %d", name, one[name].R, plain[name].R, all[name].R, m)
+			t.Errorf("%s: R is %v with one copy, %v without copies, %v with %d", name, one[name].R, plain[name].R, all[name].R, m)
 		}
 	}
 	// For parts of the sample the same, as far as they allow.
@@ -110,7 +110,7 @@ func TestRiskOfCopies(t *testing.T) {
 	byMean := func(list map[string]Risk) float64 { return 1 / float64(list["typical mean"].R) }
 	two := risks(2, 2001, -1)
 	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) || !(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
-		t.Errorf("typical by mean: E(τ − τ̂)² is %v of one copy, %v of two, %v of %d", byMean(one), byMean(two), byMean(all), m)
+		t.Errorf("typical by mean: E(τ − τ̂)² is %v with one copy, %v with two, %v with %d", byMean(one), byMean(two), byMean(all), m)
 	}
 	// By the mean, on parts: more copies reduce the error of separate draws, and the rest is the
 	// same.
@@ -118,7 +118,7 @@ func TestRiskOfCopies(t *testing.T) {
 	parts, single := risks(m, 2001, 150), risks(1, 2001, 150)
 	for _, name := range []string{"typical mean", "p50 mean", "max mean"} {
 		if got, most := noise(parts[name]), noise(single[name]); !(got > 0) || !(got < most) {
-			t.Errorf("%s: the variance of 1/R is %v, of one copy %v", name, got, most)
+			t.Errorf("%s: the variance of 1/R is %v, with one copy %v", name, got, most)
 		}
 	}
 	// Without replicates: the maximum.

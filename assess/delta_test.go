@@ -117,7 +117,7 @@ func TestDeltasAreSmall(t *testing.T) {
 	want, err := fresh.MarshalBinary()
 	must(t, err)
 	if d.records != 0 || !bytes.Equal(got, want) {
-		t.Error("a renewed delta is not as a fresh one")
+		t.Error("a renewed delta differs from a new one")
 	}
 	if a.Renew(a) == nil {
 		t.Error("an accumulator must not be its own delta")
@@ -173,10 +173,10 @@ func TestMergedMeasures(t *testing.T) {
 		}
 	}
 	if a.records+d.records != want.records {
-		t.Error("the parts have changed")
+		t.Error("Merged changed its arguments")
 	}
 	o.Extremes = 3
 	if _, err := Merged(o, a); err == nil {
-		t.Error("other options must be refused")
+		t.Error("parts with different options must be an error")
 	}
 }

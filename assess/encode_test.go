@@ -64,7 +64,7 @@ func TestDecodingRefuses(t *testing.T) {
 	other.Columns = append([]Column{}, o.Columns...)
 	other.Columns[1].Name = "else"
 	if newAccumulator(t, other).UnmarshalBinary(data) == nil {
-		t.Error("other columns must be refused")
+		t.Error("decoding with different columns must be an error")
 	}
 	version := bytes.Clone(data)
 	version[4] = 99
@@ -72,7 +72,7 @@ func TestDecodingRefuses(t *testing.T) {
 		t.Error("another version must be refused")
 	}
 	if new(Accumulator).UnmarshalBinary(data) == nil {
-		t.Error("an accumulator that New did not make must refuse")
+		t.Error("decoding into an accumulator that was not made by New must be an error")
 	}
 }
 

@@ -42,7 +42,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	}
 	// The sample has all records: it makes no difference.
 	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made.Load() == 0 {
-		t.Errorf("the sample has all records, but a mask of all records gives other figures")
+		t.Errorf("the sample has all records, but the figures differ with Entire")
 	}
 	for what, m := range map[string][2]*Measures{
 		"a sample":        {measures(true, 500, 5, false), measures(false, 500, 0, false)},
@@ -71,7 +71,7 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	}
 	made.Store(0)
 	if measures(true, 500, 5, false); made.Load() != 0 {
-		t.Errorf("%d replicates were made on a part", made.Load())
+		t.Errorf("%d replicates were made on a part of the records", made.Load())
 	}
 	// A quick measure of few records uses all of them.
 	blocks = blocks[:5]

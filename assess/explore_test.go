@@ -225,7 +225,7 @@ func TestExploreInParts(t *testing.T) {
 	}
 	a.Add(b)
 	if m*500*len(sds) <= answersAtOnce {
-		t.Fatal("all points are one part")
+		t.Fatal("all points are in one part, so this tests nothing")
 	}
 	var done atomic.Int64
 	e := Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m, By: []int{3}, Done: func(points int) { done.Add(int64(points)) }}
@@ -262,7 +262,7 @@ func TestExploreDoesNotDependOnCores(t *testing.T) {
 	one := run()
 	runtime.GOMAXPROCS(4)
 	if four := run(); one != four {
-		t.Error("one core and four differ")
+		t.Error("the results on one core and on four differ")
 	}
 }
 

@@ -88,7 +88,7 @@ func TestGroupsAreBounded(t *testing.T) {
 		}
 	}
 	if _, err := grouped(t, []float64{1}, []float64{1}, []float64{1}).formed([]int{9}); err == nil {
-		t.Error("a column that nobody keeps forms groups")
+		t.Error("a column that is neither assessed nor carried forms groups")
 	}
 }
 

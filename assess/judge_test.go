@@ -252,7 +252,7 @@ func TestProfilesThatCannotBe(t *testing.T) {
 	}
 	a, b := NewProfiler([]Column{{Name: "a"}}), NewProfiler([]Column{{Name: "b"}})
 	if err := a.Merge(b); err == nil {
-		t.Error("profiles of other columns are merged")
+		t.Error("profilers of different columns were merged")
 	}
 	empty := new(microdata.Block)
 	empty.Reset(0, 0, 0, 1)

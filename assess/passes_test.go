@@ -200,7 +200,7 @@ func checkKept(t *testing.T, s *columnSums, want *columnValues, extremes int) {
 	s.counts.Encode(&got)
 	single.Encode(&one)
 	if !bytes.Equal(got, one) {
-		t.Error("the counts are not those of their values one by one")
+		t.Error("the counts differ from those of the values counted singly")
 	}
 }
 

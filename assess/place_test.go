@@ -59,7 +59,7 @@ func TestTruePlaces(t *testing.T) {
 			for i, row := range whole.sample.Row {
 				at, found := slices.BinarySearch(places, row)
 				if x := whole.sample.Values[2][i]; !found || x != table.x[1][at] && !(math.IsNaN(x) && math.IsNaN(table.x[1][at])) {
-					t.Fatalf("place %d of the sample does not hold the record that lies there", row)
+					t.Fatalf("place %d of the sample does not have the record of that place", row)
 				}
 			}
 		}

@@ -118,7 +118,7 @@ func TestLoadProfileRefuses(t *testing.T) {
 		"a ragged matrix":   strings.Replace(string(good), "[[.nan]]", "[[1, 2]]", 1),
 	} {
 		if text == string(good) {
-			t.Errorf("%s: the case changes nothing", name)
+			t.Errorf("%s: the case has no effect on the file", name)
 		}
 		_, err := LoadProfile([]byte(text))
 		if err == nil {

@@ -121,7 +121,7 @@ func TestReleasedCodes(t *testing.T) {
 			o2 := o
 			o2.Released = nil
 			if newAccumulator(t, o2).UnmarshalBinary(text) == nil || newAccumulator(t, o2).Merge(a) == nil {
-				t.Errorf("%s: an accumulator of originals alone takes in one of both", name)
+				t.Errorf("%s: an accumulator without released codes was merged with one that has them", name)
 			}
 		}
 	}

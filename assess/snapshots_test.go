@@ -133,6 +133,6 @@ func TestDeltaIsThinnedFromTheStart(t *testing.T) {
 		return len(e)
 	}
 	if of, alone := size(d), size(plain); of >= alone {
-		t.Errorf("a delta keeps %d bytes of the order, by itself it is %d", of, alone)
+		t.Errorf("a delta has %d bytes of the order, a separate accumulator %d", of, alone)
 	}
 }

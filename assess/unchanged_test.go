@@ -60,7 +60,7 @@ func TestUnchangedIsCounted(t *testing.T) {
 			t.Errorf("%s: a column that no mask changes counts %d", name, *m.Columns[3].Unchanged)
 		}
 		if m.Columns[0].UnchangedExplained != nil || m.Columns[0].UnchangedExcess {
-			t.Errorf("%s: without a law nothing is known about it", name)
+			t.Errorf("%s: without a law, unchanged values must not be explained", name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestExcessIsToldFromLuck(t *testing.T) {
 		}
 	}
 	if !exceeds(1, 0, 0) || exceeds(0, 0, 0) {
-		t.Error("where the law explains nothing, one is too many")
+		t.Error("if the law explains nothing, one unchanged value must be too many")
 	}
 }
 

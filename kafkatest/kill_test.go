@@ -226,7 +226,7 @@ func testReplaced(t *testing.T, s *site) {
 	}
 	if !wait.Within(2*time.Minute, func() bool { return first.Ended() || second.Ended() }) {
 		dump(first)
-		t.Fatal("two instances of one name go on side by side")
+		t.Fatal("two instances with the same name continue at the same time")
 	}
 	gone, stays := first, second
 	if second.Ended() {

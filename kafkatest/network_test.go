@@ -85,7 +85,7 @@ func (c *trial) transactions(t *testing.T, group string) int {
 			return i
 		}
 	}
-	t.Fatalf("no transactional id holds the name of the group: %v", listed.TransactionalIDs())
+	t.Fatalf("no transactional id contains the name of the group: %v", listed.TransactionalIDs())
 	return 0
 }
 

@@ -72,7 +72,7 @@ func testSoak(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	if sum(want) != produced.Load() {
-		t.Fatalf("%d records stand in the topic, %d were fed", sum(want), produced.Load())
+		t.Fatalf("%d records are in the topic, %d were produced", sum(want), produced.Load())
 	}
 	c.awaitOffsets(t, p.group, want, 2*time.Minute, filter)
 	drain(t, filter)

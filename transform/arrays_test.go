@@ -135,7 +135,7 @@ func TestSwapOfArrays(t *testing.T) {
 					}
 				}
 				if moved < 20 {
-					t.Errorf("only %d records moved", moved)
+					t.Errorf("only %d values were exchanged", moved)
 				}
 			})
 		}
@@ -163,7 +163,7 @@ func TestGroupingOfArrays(t *testing.T) {
 				t.Fatalf("%s: %q has two codes", typ, key)
 			}
 			if k, ok := of[g.group[i]]; ok && k != key {
-				t.Fatalf("%s: %q and %q have one code", typ, key, k)
+				t.Fatalf("%s: %q and %q have the same code", typ, key, k)
 			}
 			code[key], of[g.group[i]] = g.group[i], key
 			for j := range i {

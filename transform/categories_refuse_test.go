@@ -196,7 +196,7 @@ func TestKeepingThatExplainsNothing(t *testing.T) {
 		}
 	}
 	if k := c.Keeping("a", 1, false); k.Share(1) == 0 {
-		t.Error("of noise nothing is explained")
+		t.Error("the law of noise explains no unchanged value")
 	}
 }
 

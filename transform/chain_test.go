@@ -308,7 +308,7 @@ func TestTypesAreKept(t *testing.T) {
 			for i, v := range y.Values {
 				if !y.Valid.Has(i) {
 					if v != 0 {
-						t.Fatalf("record %d: null holds %v", i, v)
+						t.Fatalf("record %d: the value below the null is %v", i, v)
 					}
 					continue
 				}
@@ -361,7 +361,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("the same value of the same respondent is released differently: %v", y)
 	}
 	if y[0]-100 == y[1]-200 {
-		t.Error("two values of one respondent carry the same noise")
+		t.Error("two values of one respondent have the same noise")
 	}
 	if y[0] == y[2] || y[2] == y[3] || y[0] == y[3] {
 		t.Error("two respondents carry the same noise")

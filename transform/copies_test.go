@@ -25,17 +25,17 @@ func TestCopies(t *testing.T) {
 		all = append(all, whole(t, chain(t, testSetup(t, columns...), one...), 100, columns...))
 	}
 	if *masks[1].Params.(*Synthesise).Copies != 3 || masks[1].Params.(*Synthesise).Copy != nil {
-		t.Error("the masks themselves have changed")
+		t.Error("OfCopy changed its argument")
 	}
 	for i := range all {
 		for j := range i {
 			for k := range 2 {
 				if slices.Equal(all[i][k], all[j][k]) {
-					t.Errorf("copies %d and %d have the same column %d", i+1, j+1, k)
+					t.Errorf("copies %d and %d have the same values in column %d", i+1, j+1, k)
 				}
 			}
 			if !slices.Equal(all[i][2], all[j][2]) {
-				t.Errorf("copies %d and %d have other noise, which could be averaged", i+1, j+1)
+				t.Errorf("copies %d and %d have different noise, which could be averaged", i+1, j+1)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 		}
 		for k, e := range noiseOf(t, chain(t, setup, noise), columns, size) {
 			if !slices.Equal(e, all[k]) {
-				t.Errorf("blocks of %d records: other noise in column %d", size, k)
+				t.Errorf("blocks of %d records change the noise in column %d", size, k)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 		of.Columns[0].Index = k
 		e := noiseOf(t, chain(t, of, only...).Replicate(3), columns, 1000)
 		if !slices.Equal(e[k], want[k]) {
-			t.Errorf("column %s alone: other noise than among all", name)
+			t.Errorf("column %s alone: the noise differs from that with all columns", name)
 		}
 		for other := range 3 {
 			if other != k && slices.ContainsFunc(e[other], func(v float64) bool { return v != 0 }) {
@@ -188,7 +188,7 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 		after := noiseOf(t, chain(t, setup, noise), other, 2000)
 		for k := range 3 {
 			if !slices.Equal(after[k][1000:], before[k][1000:]) {
-				t.Errorf("column %d: other noise in records that are the same", k)
+				t.Errorf("column %d: the noise of unchanged records differs", k)
 			}
 			// The correlation of 1,000 independent pairs exceeds 5/√1000 once in 1.7 million.
 			if r := correlation(before[k][:1000], after[k][:1000]); !(math.Abs(r) <= 0.16) {

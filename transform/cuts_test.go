@@ -62,12 +62,12 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 				cut = append(cut, released(from, min(from+size, n))...)
 			}
 			if !slices.Equal(cut, whole) {
-				t.Errorf("%s: blocks of %d release other categories", typ, size)
+				t.Errorf("%s: blocks of %d records change the released categories", typ, size)
 			}
 		}
 		for _, at := range []int{0, 1, batch - 1, batch, n - 1} {
 			if one := released(at, at+1); one[0] != whole[at] {
-				t.Errorf("%s: record %d by itself becomes %s, and %s among others", typ, at, one[0], whole[at])
+				t.Errorf("%s: record %d by itself becomes %s, and in a larger block %s", typ, at, one[0], whole[at])
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func TestTextIsNoNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	if touched := c.Touched()[0].Records; touched != 1 {
-		t.Errorf("%d records are touched: one became a text, one stayed", touched)
+		t.Errorf("%d records are touched, want 1: only one category changed", touched)
 	}
 }
 
@@ -105,10 +105,10 @@ func TestGatheredAreToldApart(t *testing.T) {
 			g.values[k][at] = 1
 			sum := g.sum()
 			if again := g.sum(); again != sum {
-				t.Fatal("one sum is two")
+				t.Fatal("the same data have two different sums")
 			}
 			if seen[sum] {
-				t.Errorf("value %d of column %d makes no difference", at, k)
+				t.Errorf("the sum does not depend on value %d of column %d", at, k)
 			}
 			seen[sum] = true
 			g.values[k][at] = 0
@@ -116,7 +116,7 @@ func TestGatheredAreToldApart(t *testing.T) {
 		for _, stratum := range []int32{-1, 1, 1 << 20} {
 			g.strata[at] = stratum
 			if sum := g.sum(); seen[sum] {
-				t.Errorf("stratum %d of record %d makes no difference", stratum, at)
+				t.Errorf("the sum does not depend on stratum %d of record %d", stratum, at)
 			} else {
 				seen[sum] = true
 			}

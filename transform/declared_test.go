@@ -121,7 +121,7 @@ func TestCorrelationsOfColumns(t *testing.T) {
 	} {
 		columns := slices.Clone(c.columns)
 		if got := NoiseLeft(known, columns, c.column); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("%v, of %s: %v is left, want %v", c.columns, c.column, got, c.want)
+			t.Errorf("%v, column %s: NoiseLeft is %v, want %v", c.columns, c.column, got, c.want)
 		}
 		if !slices.Equal(columns, c.columns) {
 			t.Errorf("the columns became %v", columns)
@@ -131,7 +131,7 @@ func TestCorrelationsOfColumns(t *testing.T) {
 	three := Correlations{{"a", "b"}: 0.5, {"a", "c"}: 0.5, {"b", "c"}: 0.5}
 	for _, column := range []string{"a", "b", "c"} {
 		if got := NoiseLeft(three, []string{"a", "b", "c"}, column); math.Abs(got-math.Sqrt(2.0/3)) > 1e-12 {
-			t.Errorf("of %s %v is left", column, got)
+			t.Errorf("column %s: NoiseLeft is %v", column, got)
 		}
 	}
 }

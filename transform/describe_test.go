@@ -42,7 +42,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 			continue
 		}
 		if ScopeOf(p) == ScopeUndeclared {
-			t.Errorf("%s: does not say its scope", k.Name)
+			t.Errorf("%s: does not declare its scope", k.Name)
 		}
 		if _, ok := MapAxis(p); ok == slices.Contains(noAxis, k.Name) {
 			t.Errorf("%s: describes an axis: %v", k.Name, ok)
@@ -55,7 +55,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 		}
 		for _, c := range ReadColumnsOf(p) {
 			if c.Field == "" {
-				t.Errorf("%s: does not say where it names %s", k.Name, c.Name)
+				t.Errorf("%s: does not declare the field that names %s", k.Name, c.Name)
 			}
 		}
 		// Every configured field is a parameter of the report, except the columns, which the report
@@ -67,7 +67,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(ParametersOf(p), func(q Parameter) bool { return q.Name == name }) {
-				t.Errorf("%s: does not say its parameter %s", k.Name, name)
+				t.Errorf("%s: does not declare its parameter %s", k.Name, name)
 			}
 			if a, ok := v.Field(i).Interface().(*Amount); ok && a.Relative {
 				if field, columns := RelativeTo(p); field != name || !slices.Equal(columns, p.Masks()) {
@@ -179,7 +179,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 				}
 			}
 			if a, ok := of.PublishedAction(without, "a").(Addition); ok && (name == "sd" || name == "tiers") && a.SD == a.SD {
-				t.Errorf("%s without %s: λ is taken for known", kind, name)
+				t.Errorf("%s without %s: λ is treated as known", kind, name)
 			}
 		}
 	}

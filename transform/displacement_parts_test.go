@@ -180,6 +180,6 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := decidedElsewhere.Apply(block(30, 60, columns...)); err == nil {
-		t.Error("records that were not surveyed have results")
+		t.Error("Apply returned no error for records that were not in the survey")
 	}
 }

@@ -364,7 +364,7 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 		d.EndSurvey()
 		col := &d.columns[0]
 		if !col.centred || col.moments == nil || len(col.swaps) != 1 || d.window {
-			t.Fatal("this is no column that is found at once")
+			t.Fatal("the column must have a law and be moved by one swap over all records")
 		}
 		several := 0
 		for _, wanted := range []func(i int) bool{nil, func(i int) bool { return i%5 > 1 }} {

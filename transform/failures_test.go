@@ -184,7 +184,7 @@ func TestLawOfAnUntouchedColumn(t *testing.T) {
 	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"b"}, SD: amount(2)}))
 	law, ok := c.Law("a")
 	if !ok || !law.Fixed() {
-		t.Fatal("it has a law, in which nothing is drawn")
+		t.Fatal("a column without masks must have a law without draws")
 	}
 	shift, square := law.Moments(5)
 	low, high := law.Reach(5)
@@ -358,7 +358,7 @@ func TestNullsThatComeIn(t *testing.T) {
 		}
 		// The value under a null cannot be read.
 		if v := got.(*array.Int64).Int64Values()[row]; v != 0 {
-			t.Errorf("row %d: %d lies below the null", row, v)
+			t.Errorf("row %d: the value below the null is %d", row, v)
 		}
 	}
 	got, err := placeArray(a, []int32{1}, []cell{{bytes: []byte{9, 0, 0, 0, 0, 0, 0, 0}}})

@@ -56,10 +56,10 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 			return others, own
 		}
 		if others, own := differ(ptr(0.25)); others != 0 || own == 0 {
-			t.Errorf("%s: values set aside change %d of others, %d of their own", name, others, own)
+			t.Errorf("%s: changing held-out values changed %d released values of other records and %d of these", name, others, own)
 		}
 		if others, _ := differ(nil); others < n/20 {
-			t.Errorf("%s: where none is set aside %d values change, so nothing is shown", name, others)
+			t.Errorf("%s: without held-out records %d values change, so this tests nothing", name, others)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestFormsAreIntegrals(t *testing.T) {
 					t.Errorf("draw %d: within [%v, %v]: %v, want %v", d, a, b, got, want[0])
 				}
 				if mass, _ := d.partial(b, a); a < b && mass != 0 {
-					t.Errorf("draw %d: over nothing: %v", d, mass)
+					t.Errorf("draw %d: the mass of an empty interval is %v", d, mass)
 				}
 			}
 		}
@@ -79,7 +79,7 @@ func TestFormsAreIntegrals(t *testing.T) {
 		// uniform draws.
 		r := d.reach()
 		if d.mass(r, inf) > 1e-15 || d != uniform && d.mass(0.9*r, inf) < 1e-15 || d == uniform && d.mass(0.9*r, inf) != 0.05*1 && math.Abs(d.mass(0.9*r, inf)-0.05) > 1e-12 {
-			t.Errorf("draw %d: beyond %v lies %v", d, r, d.mass(r, inf))
+			t.Errorf("draw %d: the probability beyond %v is %v", d, r, d.mass(r, inf))
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestBetweenIsTheShare(t *testing.T) {
 						below = 1 - u // mirrored, to keep the tail exact
 					}
 					if got := d.mass(a, z) / mass; !(math.Abs(got-below) <= 1e-7) {
-						t.Errorf("draw %d in [%v, %v]: below %v lies %v, want %v", d, a, b, z, got, below)
+						t.Errorf("draw %d in [%v, %v]: the probability below %v is %v, want %v", d, a, b, z, got, below)
 					}
 				}
 			}

@@ -116,7 +116,7 @@ func TestMicroaggregateInvariants(t *testing.T) {
 						}
 						for of, count := range held {
 							if count < k {
-								t.Errorf("n = %d, k = %d, %s, by %v: %d records have one value, %v", n, k, method, by, count, of.value)
+								t.Errorf("n = %d, k = %d, %s, by %v: only %d records have the value %v", n, k, method, by, count, of.value)
 							}
 						}
 						// Records with rare patterns take the means of others, so the mean may
@@ -181,7 +181,7 @@ func TestMicroaggregateGridAndRejects(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if n := c.Touched()[0].Records; n != 2 {
-		t.Errorf("touched %d records, want the 2 that are other values now", n)
+		t.Errorf("touched %d records, want the 2 whose values changed", n)
 	}
 }
 
@@ -285,12 +285,12 @@ func TestMicroaggregateReplicates(t *testing.T) {
 	for m := range 3 {
 		got := whole(t, c.Replicate(m+1), 300, columns...)
 		if !slices.Equal(got[0], want[0]) {
-			t.Error("a replicate is another release, of a mask that draws nothing")
+			t.Error("a replicate of a mask that draws nothing differs from the release")
 		}
 	}
 	columns[0].values[7]++
 	if got := whole(t, c.Replicate(4), 300, columns...); slices.Equal(got[0], want[0]) {
-		t.Error("a replicate on other values has the outcome of the first ones")
+		t.Error("a replicate on different values has the result for the first values")
 	}
 	noisy := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(micro(4, "a", "b", "c")))
 	if slices.Equal(whole(t, noisy.Replicate(1), 300, columns...)[0], whole(t, noisy.Replicate(2), 300, columns...)[0]) {
@@ -313,7 +313,7 @@ func TestMicroaggregateOtherRecords(t *testing.T) {
 	}
 	for _, b := range []*microdata.Block{block(80, 100, columns...), block(90, 100, columns...)} {
 		if c.Apply(b) == nil {
-			t.Error("masked a record that no survey has seen")
+			t.Error("a record that was in no survey was masked")
 		}
 	}
 	other := block(0, 90, columns...)
@@ -380,13 +380,13 @@ func TestMicroaggregatePlaces(t *testing.T) {
 	want := whole(t, chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c"))), 120, columns...)
 	for _, stream := range []int{2, 0, 1} {
 		if got := apply(t, c, of(stream)).Columns[0].Out().Values; !slices.Equal(got, want[0][40*stream:40*stream+40]) {
-			t.Errorf("stream %d has the values of others", stream)
+			t.Errorf("stream %d has the values of another stream", stream)
 		}
 	}
 	gap := of(1)
 	gap.Places[5]++
 	if c.Apply(gap) == nil {
-		t.Error("masked a record between two that the survey saw")
+		t.Error("a record between two of the survey, which was not in it, was masked")
 	}
 }
 

@@ -203,7 +203,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			}
 		}
 	default:
-		t.Fatalf("field %s has type %s: this test has no other values for it", f.Name, f.Type)
+		t.Fatalf("field %s has type %s: this test has no different values for it", f.Name, f.Type)
 	}
 	return others
 }
@@ -284,17 +284,17 @@ func TestKindsNameTheirParameters(t *testing.T) {
 						continue
 					}
 					if other.next == base.next {
-						t.Errorf("%s.%s = %v: other values, and the draw that follows has one name: %q", kind.Name, f.Name, v, base.next)
+						t.Errorf("%s.%s = %v: the values differ, but the next draw has the same name: %q", kind.Name, f.Name, v, base.next)
 					}
 					if len(base.own) > 0 && reflect.DeepEqual(base.own, other.own) {
-						t.Errorf("%s.%s = %v: other values from draws of one name: %v", kind.Name, f.Name, v, base.own)
+						t.Errorf("%s.%s = %v: the values differ, but the draws have the same name: %v", kind.Name, f.Name, v, base.own)
 					}
 				}
 			}
 		}
 		for k := range reflect.TypeOf(kind.New()).Elem().NumField() {
 			if name := reflect.TypeOf(kind.New()).Elem().Field(k).Name; varied[name] == 0 {
-				t.Errorf("%s.%s: no other value of it is valid in an example, so nothing is tested", kind.Name, name)
+				t.Errorf("%s.%s: no different value is valid in an example, so nothing is tested", kind.Name, name)
 			}
 		}
 	}
@@ -398,7 +398,7 @@ func TestUnnamedKindsDoNotRun(t *testing.T) {
 		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise}, {mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
 			c := &Chain{masks: masks, setup: setup}
 			if _, err := newChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
-				t.Errorf("%s: %d masks make a chain (%v); error %v", name, len(masks), c, err)
+				t.Errorf("%s: %d masks: chain %v, error %v", name, len(masks), c, err)
 			}
 		}
 	}
@@ -454,7 +454,7 @@ func TestDoneTellsOfAllColumns(t *testing.T) {
 			t.Errorf("%d: %q once alone", i, done)
 		}
 		if k, twice := seen[done]; twice {
-			t.Errorf("%d and %d are of one name", k, i)
+			t.Errorf("%d and %d have the same name", k, i)
 		}
 		seen[done] = i
 	}

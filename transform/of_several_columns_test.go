@@ -68,7 +68,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 					continue // a mask of the same kind has another label, and a redraw another position
 				}
 				if got := strings.Replace(describe(masks, name, values), "true true", "true false", 1); got != strings.Replace(want, "true true", "true false", 1) {
-					t.Errorf("%s of %s beside one of another column: %s, want %s", kind, name, got, want)
+					t.Errorf("%s of %s with a mask of another column: %s, want %s", kind, name, got, want)
 				}
 			}
 		}

@@ -19,7 +19,7 @@ func TestPlacesAreInOrder(t *testing.T) {
 	for i, p := range places {
 		for j, q := range places {
 			if got, want := p.compare(q), min(1, max(-1, i-j)); got != want {
-				t.Errorf("%v beside %v: %d, want %d", p, q, got, want)
+				t.Errorf("comparison of %v with %v: %d, want %d", p, q, got, want)
 			}
 			// Kept records are ordered by their drawn number, then by place.
 			for _, order := range []uint64{0, 1, math.MaxUint64} {
@@ -33,12 +33,12 @@ func TestPlacesAreInOrder(t *testing.T) {
 					want = 1
 				}
 				if got != want {
-					t.Errorf("kept %v with %d beside %v with 1: %d, want %d", p, order, q, got, want)
+					t.Errorf("comparison of kept %v with %d and %v with 1: %d, want %d", p, order, q, got, want)
 				}
 			}
 			run := recordRun{scope: p.scope, stream: p.stream, first: p.row}
 			if got, want := run.compare(q.scope, q.stream, q.row), min(1, max(-1, i-j)); got != want {
-				t.Errorf("a run at %v beside %v: %d, want %d", p, q, got, want)
+				t.Errorf("comparison of a run at %v with %v: %d, want %d", p, q, got, want)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestMeetingsOfDistinctSizes(t *testing.T) {
 			}
 		}
 		if a, b := one.random.Uint64(), two.random.Uint64(); a != b {
-			t.Fatalf("sizes %v: other numbers were drawn", sizes)
+			t.Fatalf("sizes %v: the generators are in different states", sizes)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestPlacesWithGaps(t *testing.T) {
 		cut := apply(t, c, streamBlock("", 3, places, from, min(from+777, n), columns...))
 		for k := range columns {
 			if got, want := cut.Columns[k].Out().Values, whole.Columns[k].Out().Values[from:min(from+777, n)]; !slices.Equal(got, want) {
-				t.Fatalf("column %d, block from %d: other values than in one block", k, from)
+				t.Fatalf("column %d, block from %d: values differ from those in one block", k, from)
 			}
 		}
 	}
@@ -96,14 +96,14 @@ func TestScopes(t *testing.T) {
 		for k := range got {
 			first := k % len(scopes)
 			if !slices.Equal(got[k], got[first]) {
-				t.Errorf("%s: scope %q is masked otherwise by a chain that has served other scopes", tt.name, scopes[first])
+				t.Errorf("%s: scope %q is masked differently by a chain that has masked other scopes before", tt.name, scopes[first])
 			}
 			if first == 0 {
 				continue
 			}
 			switch same := slices.Equal(got[first], got[0]); {
 			case tt.same && !same:
-				t.Errorf("%s: scope %q must be masked as any other", tt.name, scopes[first])
+				t.Errorf("%s: scope %q must be masked like every other scope", tt.name, scopes[first])
 			case !tt.same && same:
 				t.Errorf("%s: scope %q has the draws of records without a scope", tt.name, scopes[first])
 			}

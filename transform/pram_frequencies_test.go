@@ -169,7 +169,7 @@ func TestFrequenciesNameDraws(t *testing.T) {
 	turned := slices.Clone(records)
 	slices.Reverse(turned)
 	if done(m, turned, 333) != want {
-		t.Error("in another order the draws are others")
+		t.Error("the draws depend on the order of the records")
 	}
 	for name, other := range map[string]string{
 		"a record less":     done(m, records[1:], 100),
@@ -179,7 +179,7 @@ func TestFrequenciesNameDraws(t *testing.T) {
 		"by another column": done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories, Invariant: true, By: []string{"t"}}, records, 100),
 	} {
 		if other == want {
-			t.Errorf("%s: the draws have the same name", name)
+			t.Errorf("%s: draws with different frequencies have the same name", name)
 		}
 	}
 }

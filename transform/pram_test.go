@@ -212,7 +212,7 @@ func TestPRAMChecks(t *testing.T) {
 		}
 		m.Frequencies = map[string]float64{"a": 1, "b": 2}
 		if ps := m.Check(); len(ps) != 1 || ps[0].Path != "frequencies" {
-			t.Errorf("frequencies that nothing uses: %v", ps)
+			t.Errorf("frequencies without invariant must be an error: %v", ps)
 		}
 	}
 }

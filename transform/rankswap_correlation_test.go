@@ -89,7 +89,7 @@ func TestCorrelationOfRankSwaps(t *testing.T) {
 					t.Errorf("%s: reach %d has a correlation of %v ± %v", at, reach, m, se)
 				}
 				if m, se := mean(2 * reach); name != "skewed" && reach > 3 && 2*reach < n-1 && m > requested+4*se {
-					t.Errorf("%s: reach %d, and twice that has %v ± %v still", at, reach, m, se)
+					t.Errorf("%s: reach %d is too small: twice that still has a correlation of %v ± %v", at, reach, m, se)
 				}
 				if half := CorrelatedReach(sorted, 0, 0, max(1, reach/2), requested); half != max(1, reach/2) {
 					t.Errorf("%s: %d where at most %d may be", at, half, reach/2)

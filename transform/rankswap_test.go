@@ -48,7 +48,7 @@ func TestRankSwapIsPairsWithinReach(t *testing.T) {
 					j := at[y]
 					partners[c] = append(partners[c], j)
 					if stays[ranks[i]] = i == j; got[c][j] != columns[c].values[i] {
-						t.Fatalf("record %d has the value of %d, which has another one", i, j)
+						t.Fatalf("record %d has the value of record %d, which does not have the value of the first", i, j)
 					}
 					if d := ranks[i] - ranks[j]; d > reach || -d > reach {
 						t.Fatalf("p = %v: exchanged over %d ranks, at most %d", p, d, reach)
@@ -57,14 +57,14 @@ func TestRankSwapIsPairsWithinReach(t *testing.T) {
 				for rank, stay := range stays {
 					if stay {
 						if last >= 0 && rank-last <= reach {
-							t.Errorf("records of ranks %d and %d stay, and could have exchanged", last, rank)
+							t.Errorf("records of ranks %d and %d keep their values, but could have been exchanged", last, rank)
 						}
 						last = rank
 					}
 				}
 			}
 			if n > 20 && slices.Equal(partners[0], partners[1]) {
-				t.Error("two columns are exchanged alike")
+				t.Error("two columns have the same exchanges")
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func TestRankSwapMissingAndTies(t *testing.T) {
 	}
 	// About 26 of 51 values within reach of the border on either side cross it; the maximum is 102.
 	if moved == 0 || moved > 102 {
-		t.Errorf("%d values are other ones", moved)
+		t.Errorf("%d values changed", moved)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestRecode(t *testing.T) {
 		}
 		for _, r := range b.Rejects {
 			if strings.ContainsAny(r.Reason, "0123456789") || strings.Contains(r.Reason, "Wien") {
-				t.Errorf("%s: the reason tells a value: %q", name, r.Reason)
+				t.Errorf("%s: the reason contains a value: %q", name, r.Reason)
 			}
 		}
 	}
@@ -197,7 +197,7 @@ func TestRecodeTable(t *testing.T) {
 		}
 	}
 	if _, err := NewChain([]Spec{mask(&Recode{Columns: []string{"a"}, File: "f"})}, testSetup(t, floats(0, 1))); err == nil {
-		t.Error("a file that was not read makes a chain")
+		t.Error("a chain was made without the file being read")
 	}
 	circles := []map[string]string{{"a": "b", "b": "c", "c": "a", "d": "a"}, {"a": "b", "b": "a"}, {"x": "y", "y": "z", "z": "y"}, {"a": "a", "b": "c", "c": "d", "d": "b"}}
 	for _, circle := range circles {
@@ -211,7 +211,7 @@ func TestRecodeTable(t *testing.T) {
 				t.Errorf("a circle %v: %v", circle, ps)
 			}
 			if loop.Level = nil; len(loop.Check()) > 0 {
-				t.Errorf("a circle in which one step is taken is none: %v", loop.Check())
+				t.Errorf("a hierarchy with a circle must be accepted if only one step is taken: %v", loop.Check())
 			}
 		}
 	}

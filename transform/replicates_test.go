@@ -73,7 +73,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 		}
 	}
 	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 || shared[12].first != shared[11] || shared[12].first == shared[14].first {
-		t.Error("the masks that chains share are not those that they have in common")
+		t.Error("the number of shared masks is not that of the leading masks in common")
 	}
 	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(released(t, Replicates(chains[:1], 2)[0], columns)); a == b {
 		t.Error("two replicates are the same")
@@ -114,11 +114,11 @@ func TestAlone(t *testing.T) {
 	among := release(t, testSetup(t, columns...), columns, masks...)
 	by := release(t, testSetup(t, columns[:1]...), columns[:1], alone...)
 	if !slices.Equal(among, by) || slices.Equal(by, columns[0].values) {
-		t.Error("a column is not masked alone as among others")
+		t.Error("a column is masked differently alone and with other columns")
 	}
 	swap := Spec{Params: &Swap{Keys: []string{"k"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.5)}}
 	if _, ok := Alone(append(masks, swap), "a"); ok {
-		t.Error("a swap looks at other columns")
+		t.Error("Alone must return false for a swap, which reads other columns")
 	}
 	if alone, ok := Alone(masks, "c"); !ok || len(alone) > 0 {
 		t.Errorf("%d masks of a column that none concerns, %v", len(alone), ok)

@@ -114,7 +114,7 @@ func TestSamplesAreNested(t *testing.T) {
 		}
 	}
 	if all := drawnBy(t, setup, &Sample{Rate: ptr(1.0)}, n, a); slices.Contains(all, false) {
-		t.Error("of rate 1 a record is left out")
+		t.Error("with rate 1 a record is left out")
 	}
 }
 
@@ -133,7 +133,7 @@ func TestSampleOfIdentities(t *testing.T) {
 	in := map[float64]bool{}
 	for i, id := range ids.values {
 		if was, known := in[id]; known && was != kept[i] {
-			t.Fatalf("of respondent %v one record is drawn and one is not", id)
+			t.Fatalf("respondent %v: one record is drawn and another is not", id)
 		}
 		in[id] = kept[i]
 	}
@@ -182,7 +182,7 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 	// The replicates contain the drawn records.
 	r := apply(t, c.Replicate(3), block(0, n, a))
 	if r.Kept() != n {
-		t.Errorf("a replicate leaves %d of %d records out", n-r.Kept(), n)
+		t.Errorf("a replicate leaves out %d of %d records", n-r.Kept(), n)
 	}
 	if !c.Draws() || chain(t, setup, mask(&Sample{Rate: ptr(0.5)}), mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})).Draws() {
 		t.Error("the drawn records are reported wrongly")
@@ -218,7 +218,7 @@ func TestSampleBeforeMasksOfAllRecords(t *testing.T) {
 			}
 		}
 		if len(counts) == 0 {
-			t.Errorf("%s: no combination is left", name)
+			t.Errorf("%s: no combination is released", name)
 		}
 	}
 }

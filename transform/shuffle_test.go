@@ -60,7 +60,7 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 	out := whole(t, chain(t, testSetup(t, columns...), shuffled("ab", "c", "d")), 1000, columns...)
 	for k := range 2 {
 		if !slices.Equal(slices.Sorted(slices.Values(out[k])), slices.Sorted(slices.Values(columns[k].values))) {
-			t.Fatalf("column %d: other values than before", k)
+			t.Fatalf("column %d: the set of values has changed", k)
 		}
 	}
 	x := func(k int) []float64 { return columns[k].values }
@@ -84,17 +84,17 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 		// SE 1/√n on normal scores.
 		residual := func(v []float64) []float64 { return residuals(v, x(2), x(3)) }
 		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])), nil); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
-			t.Errorf("column %d: given the others, the release has correlation %v with the original", k, r)
+			t.Errorf("column %d: the partial correlation of release and original is %v", k, r)
 		}
 	}
 	// Without conditioning columns, values move anywhere, but the values of one record stay
 	// together.
 	free := whole(t, chain(t, testSetup(t, columns...), shuffled("ab")), 1000, columns...)
 	if before, after := spearman(x(0), x(1)), spearman(free[0], free[1]); !(math.Abs(before-after) <= tolerance) {
-		t.Errorf("on nothing: rank correlation %v, before %v", after, before)
+		t.Errorf("without on: rank correlation %v, before %v", after, before)
 	}
 	if r := spearman(x(0), free[0]); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
-		t.Errorf("on nothing: rank correlation %v with the original", r)
+		t.Errorf("without on: rank correlation %v with the original", r)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestShuffleOfMissingValues(t *testing.T) {
 	slices.Sort(before)
 	slices.Sort(after)
 	if !slices.Equal(before, after) {
-		t.Error("the values that are there are others than before")
+		t.Error("the set of values other than missing ones has changed")
 	}
 }
 

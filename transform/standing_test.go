@@ -57,7 +57,7 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 			t.Errorf("%s: must change every column: %v", kind, got)
 		}
 		if c.Keeping("b", 50, false).Changes {
-			t.Errorf("%s: a stream goes on", kind)
+			t.Errorf("%s: Changes must be false before all records have been masked", kind)
 		}
 	}
 }

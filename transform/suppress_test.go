@@ -168,7 +168,7 @@ func TestSuppressReachesKWithTheLeastCells(t *testing.T) {
 					t.Fatalf("trial %d: cells of a record are missing that had k", trial)
 				}
 				if !slices.Equal(out[i], again[i]) {
-					t.Fatalf("trial %d, %s: with other blocks the release differs", trial, word)
+					t.Fatalf("trial %d, %s: the release depends on the blocks", trial, word)
 				}
 			}
 			if got := c.Touched()[0].Records; got != int64(touched) {
@@ -528,7 +528,7 @@ func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder,
 		}
 	}
 	if missing == 0 && !binary {
-		t.Errorf("%s: no cell is missing: the case shows nothing", typ)
+		t.Errorf("%s: no cell is missing, so the case tests nothing", typ)
 	}
 }
 
@@ -562,7 +562,7 @@ func TestKeysOfManyBits(t *testing.T) {
 		}
 		for _, bits := range []int{2, 16, 17, 21, 22, 30, 31} {
 			if got, err := of(spread(4, bits)); err != nil || !slices.Equal(got, want) {
-				t.Errorf("strict %v, four keys of %d bits: %v, other cells than of few: %v", strict, bits, err, !slices.Equal(got, want))
+				t.Errorf("strict %v, four keys of %d bits: %v, cells differ from those with few bits: %v", strict, bits, err, !slices.Equal(got, want))
 			}
 		}
 		if _, err := of(spread(5, 31)); err == nil || err.Path != "keys" {

@@ -37,7 +37,7 @@ func TestSuppressCountsNoRejectedRecord(t *testing.T) {
 				}
 			}
 			if lost == 0 {
-				t.Errorf("%s, record %d is rejected: one that is like it alone keeps all its cells", word, at)
+				t.Errorf("%s, record %d is rejected: the only record like it keeps all its cells, though it is then unique", word, at)
 			}
 		}
 	}

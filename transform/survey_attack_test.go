@@ -40,7 +40,7 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 				return &s.combos[i]
 			}
 		}
-		t.Fatal("no such combination: the test shows nothing")
+		t.Fatal("there is no such combination, so this tests nothing")
 		return nil
 	}
 	any := func(s *datasetSwap) *combo { return some(s, func(m *combo) bool { return len(m.heads) > 1 }) }
@@ -124,7 +124,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		}
 		s := whole.inParts()[0].(*datasetSwap)
 		if len(s.moves[0]) < 5 {
-			t.Fatal("nothing is exchanged: the test shows nothing")
+			t.Fatal("nothing is exchanged, so this tests nothing")
 		}
 		c.change(s)
 		stretches := of

@@ -87,7 +87,7 @@ func TestSurveysInParts(t *testing.T) {
 					}
 					for row := from; row < end; row++ {
 						if a.Valid.Has(row-from) != b.Valid.Has(row) {
-							t.Fatalf("%s in %d: column %d has other nulls", name, parts, k)
+							t.Fatalf("%s in %d parts: column %d has different nulls", name, parts, k)
 						}
 					}
 				}
@@ -101,7 +101,7 @@ func TestSurveysInParts(t *testing.T) {
 				all += mask.Records
 			}
 			if touched != all || all == 0 && name != "none heads" {
-				t.Errorf("%s in %d: %d are exchanged, and %d in one", name, parts, touched, all)
+				t.Errorf("%s in %d parts: %d records are exchanged, and %d in one part", name, parts, touched, all)
 			}
 		}
 	}

@@ -95,11 +95,11 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 				}
 			}
 			if given := slices.Index(before, want[i]); want[i] != "null" && odd(given) != odd(i) {
-				t.Errorf("%s: record %d has the value of %d, which is rejected", policy, i, given)
+				t.Errorf("%s: record %d has the value of record %d, which is rejected", policy, i, given)
 			}
 		}
 		if moved < 50 {
-			t.Errorf("%s: %d records moved", policy, moved)
+			t.Errorf("%s: only %d values were exchanged", policy, moved)
 		}
 		for _, ends := range [][]int{{n}, {0, 250, n}, {8, 47, 48, 300, n}} {
 			whole, from, found := chain(t, textSetup(t), masks...), 0, [][]byte{}
@@ -135,7 +135,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 				got, from = append(got, strs(apply(t, part, list.block(from, end, odd)).Columns[0].OutArray())...), end
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s, ends %v: other exchanges than those of one survey", policy, ends)
+				t.Errorf("%s, ends %v: the exchanges differ from those of one survey", policy, ends)
 			}
 			for _, survey := range found { // a truncated survey is refused, wherever it ends
 				for k := 0; k < len(survey); k += 1 + len(survey)/40 {

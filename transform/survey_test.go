@@ -138,7 +138,7 @@ func TestReaderOfAGrouping(t *testing.T) {
 	r := g.reader()
 	for _, from := range []int{0, 150} {
 		if err := r.find(b, []int{1, 2, 3}, from, 200-from); err != nil || !slices.Equal(r.combo, combos[from:]) || !slices.Equal(r.group, groups[from:]) {
-			t.Errorf("from %d: other codes (%v)", from, err)
+			t.Errorf("from %d: different codes (%v)", from, err)
 		}
 	}
 	if err := r.find(block(0, 200, unknown...), []int{1, 2, 3}, 0, 200); err != nil {
@@ -170,7 +170,7 @@ func TestReaderOfAGrouping(t *testing.T) {
 		}
 	}
 	if err := one.find(b, []int{1, 3}, 0, 200); err != nil || !slices.Equal(one.group, groups) {
-		t.Errorf("after it was read it has other groups (%v)", err)
+		t.Errorf("the groups differ after marshalling and reading (%v)", err)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestPairingOfHeads(t *testing.T) {
 		unpaired += n - found
 	}
 	if moved < 1000 || unpaired < 1000 {
-		t.Errorf("%d records moved, %d not: the test shows little", moved, unpaired)
+		t.Errorf("%d records were exchanged and %d were not: too few of one kind for this test", moved, unpaired)
 	}
 }
 

@@ -77,7 +77,7 @@ func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int,
 		}
 		moved++
 		if int(y[j])-1 != i {
-			t.Fatalf("record %d has the value of %d, which has that of %v", i, j, y[j]-1)
+			t.Fatalf("record %d has the value of record %d, which has the value of record %v instead", i, j, y[j]-1)
 		}
 		if i/window != j/window {
 			t.Fatalf("records %d and %d are not in one window of %d", i, j, window)
@@ -109,7 +109,7 @@ func TestSwapIsPermutationWithinWindow(t *testing.T) {
 				y := b.Columns[0].Out().Values
 				checkExchanges(t, columns, y, window, false) // uniqueness counts only records that are not rejected
 				if y[3] != 4 || y[n-1] != float64(n) {
-					t.Fatal("a rejected record took part")
+					t.Fatal("a rejected record was exchanged")
 				}
 				if !slices.Equal(slices.Sorted(slices.Values(y)), columns[0].values) {
 					t.Fatal("the values of the column are not the same any more")
@@ -290,7 +290,7 @@ func TestSwapDatasetOnOneCore(t *testing.T) {
 	}
 	one := on(1)
 	if slices.Equal(one, columns[0].values) || !slices.Equal(one, on(4)) {
-		t.Error("on one core other values are exchanged than on four, or none")
+		t.Error("the exchange on one core differs from that on four, or nothing was exchanged")
 	}
 }
 

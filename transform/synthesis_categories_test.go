@@ -238,7 +238,7 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	elsewhere := whole(t, c.Replicate(3), 400, other...)
 	want := whole(t, chain(t, testSetup(t, columns...), m).Replicate(3), 400, other...)
 	if !slices.Equal(elsewhere[1], want[1]) || !slices.Equal(elsewhere[3], want[3]) {
-		t.Error("other data got the models of these")
+		t.Error("a chain on different data got the models of these data")
 	}
 }
 
@@ -388,7 +388,7 @@ func TestSharesOfAMissingPredictor(t *testing.T) {
 	}
 	mean := of(6) // 3 and 2 are the means of the four records of the fit
 	if !(math.Abs(of(0)[1]-mean[1]) > 0.01) {
-		t.Errorf("the predictors say nothing: %v and %v", of(0), mean)
+		t.Errorf("the predictors have no effect: %v and %v", of(0), mean)
 	}
 	for r := int32(4); r < 6; r++ {
 		if got := of(r); !(math.Abs(got[0]-mean[0]) <= 1e-12) || math.Abs(got[1]-mean[1]) > 1e-12 {
@@ -402,7 +402,7 @@ func TestSharesOfAMissingPredictor(t *testing.T) {
 		slopes[3] = 5 // whatever it were
 	}
 	if got := of(6); !slices.Equal(got, mean) {
-		t.Errorf("shares %v beside a constant, want %v", got, mean)
+		t.Errorf("shares %v with a constant predictor, want %v", got, mean)
 	}
 }
 
@@ -432,7 +432,7 @@ func TestSolvePositive(t *testing.T) {
 		}
 		for i, got := range solvePositive(a, b) {
 			if !(math.Abs(got-want[i]) <= 1e-12) {
-				t.Errorf("unknown %d is %v, want %v, where nothing is left of %d", i, got, want[i], at)
+				t.Errorf("unknown %d is %v, want %v, where pivot %d is 0", i, got, want[i], at)
 			}
 		}
 	}

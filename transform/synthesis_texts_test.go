@@ -101,7 +101,7 @@ func TestSynthesiseTexts(t *testing.T) {
 			for k := range out {
 				for i, v := range out[k] {
 					if w := again[k][i]; v != w && (v == v || w == w) {
-						t.Fatalf("%v: column %d, record %d: %v, in other blocks %v", m.Columns, k, i, v, w)
+						t.Fatalf("%v: column %d, record %d: %v, with different blocks %v", m.Columns, k, i, v, w)
 					}
 				}
 			}

@@ -162,6 +162,6 @@ func TestTopcodeOfAnAbsentColumn(t *testing.T) {
 		t.Errorf("a label: %v", err)
 	}
 	if _, err := NewChain([]Spec{mask(&Topcode{Columns: []string{"a"}, Upper: ptr(80.0)})}, only); err == nil {
-		t.Error("a bound of a column that the chain does not have")
+		t.Error("no error for a column that the chain does not have")
 	}
 }

@@ -201,7 +201,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	}
 	// 1,000 normal draws on a grid of 0.01 with SD 200: about 9 pairs coincide.
 	if len(draws) < 950 {
-		t.Errorf("1,000 records without identity have %d draws", len(draws))
+		t.Errorf("1,000 records without identity have %d different draws", len(draws))
 	}
 	if got := c.Unidentified(); got != n/3 {
 		t.Errorf("%d records are counted, want %d", got, n/3)
@@ -210,7 +210,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	// the others the same.
 	part := apply(t, c, block(1000, 1100, columns...)).Columns[0].Out().Values
 	if !slices.Equal(part, whole[1000:1100]) {
-		t.Error("a block of its own has other draws")
+		t.Error("a record in a block of its own has different draws")
 	}
 	b := block(0, n, columns...)
 	b.Scope = "survey"

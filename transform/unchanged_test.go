@@ -99,7 +99,7 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 			}
 		}
 		if countSame(tt.column.values, y) == 0 {
-			t.Errorf("%s: no value stays: the case shows nothing", name)
+			t.Errorf("%s: no value is unchanged, so the case tests nothing", name)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestEveryKindSaysWhatItKeeps(t *testing.T) {
 			c := chain(t, testSetup(t, column, column, column), spec...)
 			for i := range c.steps {
 				if _, ok := c.steps[i].(keeper); !ok {
-					t.Errorf("%s: %T does not say which values it leaves as they are", k.Name, c.steps[i])
+					t.Errorf("%s: %T does not declare which values it leaves unchanged", k.Name, c.steps[i])
 				}
 			}
 		}

@@ -85,7 +85,7 @@ func TestAttackAtATerminal(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "Released") || strings.Contains(text, "gate") {
-		t.Error("an attack speaks of a release that it made, or of a gate")
+		t.Error("the text of an attack mentions a release that was made, or a gate")
 	}
 	broken := flat(terminal(alone(example.Broken()), false, 140))
 	for _, want := range []string{
@@ -110,7 +110,7 @@ func TestAttackAtATerminal(t *testing.T) {
 	none := example.Attack()
 	none.Averaging.Columns[0].AveragedColumn = linkage.AveragedColumn{}
 	if text := flat(terminal(alone(none), false, 140)); !strings.Contains(text, "no record has a value in the original and in every release") {
-		t.Error("does not say that nothing can be compared")
+		t.Error("the text does not say that nothing can be compared")
 	}
 }
 

@@ -38,14 +38,14 @@ func TestBoardFitsItsSheet(t *testing.T) {
 					broken++
 				}
 				if i > 0 && !rule.Passed && b.Rules[i-1].Passed {
-					t.Errorf("%d of everything: a rule that holds stands before one that does not", n)
+					t.Errorf("%d of everything: a rule that holds comes before one that does not", n)
 				}
 			}
 			if want := min(n, 3); broken < want {
 				t.Errorf("%d of everything, %.10q: %d rules that do not hold are shown", n, word, broken)
 			}
 			if len(b.Rules) > broken && broken < n {
-				t.Errorf("%d of everything: a rule that holds has the room of one that does not", n)
+				t.Errorf("%d of everything: a rule that holds is shown while one that does not is left out", n)
 			}
 			for _, left := range []struct {
 				n    int

@@ -80,7 +80,7 @@ func TestKnownBest(t *testing.T) {
 	for _, columns := range [][]assess.ColumnMeasures{{doubtful, near}, {near, doubtful}} {
 		f := figureOf(t, (&Report{Columns: columns}).Headline(), "known")
 		if f.Column != "near" || f.Tone != headline.Amber || !strings.Contains(f.Note, "of doubtful it is not known well") {
-			t.Errorf("a column that is approximate beside the worst: %+v", f)
+			t.Errorf("an approximate column in addition to the worst one: %+v", f)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestMeasuredElsewhere(t *testing.T) {
 		}
 		for name, text := range views {
 			if !bytes.Contains(text, []byte("Measured")) {
-				t.Errorf("%s does not say that it was measured", name)
+				t.Errorf("%s does not say that the release was measured", name)
 			}
 			for _, wrong := range []string{"Released, nothing", "Gate passed", "Gate not passed", "and nobody judged it", "in quarantine", "[masked microdata]"} {
 				if bytes.Contains(text, []byte(wrong)) && !(wrong == "[masked microdata]" && strings.HasPrefix(name, "public")) {

@@ -32,7 +32,7 @@ func TestNoteOfPRAM(t *testing.T) {
 		}
 	}
 	if _, ok := inverseOf([][]float64{{0.5, 0.5}, {0.5, 0.5}}); ok {
-		t.Error("a matrix that forgets the category has an inverse")
+		t.Error("a matrix with equal rows has an inverse")
 	}
 	pram := transform.Randomising{Categories: []string{"a", "b", "c"}, Matrix: p}
 	for name, c := range map[string]struct {

@@ -291,7 +291,7 @@ func TestProgramsKeepNamesInComments(t *testing.T) {
 	for _, p := range programs {
 		for i, line := range strings.FieldsFunc(p.Code, func(r rune) bool { return strings.ContainsRune("\n\r\u2028\u0085", r) }) {
 			if strings.Contains(line, "import os") && (i > 0 || !strings.HasPrefix(line, "#")) {
-				t.Errorf("%s: the name stands in line %d", p.Language, i+1)
+				t.Errorf("%s: the column's name is in line %d", p.Language, i+1)
 			}
 		}
 	}

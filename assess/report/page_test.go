@@ -48,14 +48,14 @@ func TestPagesAreWellFormed(t *testing.T) {
 		}
 		for _, e := range all {
 			if ref := e.Attr["aria-labelledby"]; ref != "" && !ids[ref] {
-				t.Errorf("%s: aria-labelledby=%q names nothing", name, ref)
+				t.Errorf("%s: aria-labelledby=%q refers to no element", name, ref)
 			}
 			if ref, ok := strings.CutPrefix(e.Attr["href"], "#"); ok && !ids[ref] {
-				t.Errorf("%s: href=#%s names nothing", name, ref)
+				t.Errorf("%s: href=#%s refers to no element", name, ref)
 			}
 			for _, v := range e.Attr {
 				if ref, ok := strings.CutPrefix(v, "url(#"); ok && !ids[strings.TrimSuffix(ref, ")")] {
-					t.Errorf("%s: %s names nothing", name, v)
+					t.Errorf("%s: %s refers to no element", name, v)
 				}
 			}
 		}
@@ -87,7 +87,7 @@ func TestPagesAreAccessible(t *testing.T) {
 			case "table":
 				tables++
 				if !strings.Contains(e.Path, "div>") {
-					t.Errorf("%s: a table stands outside of a box that scrolls", name)
+					t.Errorf("%s: a table is not inside a box that scrolls", name)
 				}
 			case "caption":
 				captions++

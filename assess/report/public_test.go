@@ -172,7 +172,7 @@ func TestPublicIsTheSameWithoutAnAttack(t *testing.T) {
 	for _, publish := range [][]string{nil, {"attack", "intruder", "efficiency", "sd", "phi"}} {
 		a, b := with.Public(publish), without.Public(publish)
 		if !bytes.Equal(must(t)(a.JSON()), must(t)(b.JSON())) || !bytes.Equal(must(t)(a.HTML()), must(t)(b.HTML())) {
-			t.Errorf("publish %v: the public twin tells of the attack", publish)
+			t.Errorf("publish %v: the public report contains results of the attack", publish)
 		}
 		if publish != nil {
 			continue // and it repeats its texts

@@ -218,7 +218,7 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("Parse(%s) = %v, want an error with %q", text, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), "4711") {
-			t.Errorf("the error tells a value: %v", err)
+			t.Errorf("the error contains a value: %v", err)
 		}
 	}
 }

@@ -247,7 +247,7 @@ func expectNo(t testing.TB, path, canary string) {
 		t.Fatal(err)
 	}
 	if i := bytes.Index(raw, []byte(canary)); i >= 0 {
-		t.Errorf("%s holds %q", path, raw[i:min(len(raw), i+40)])
+		t.Errorf("%s contains %q", path, raw[i:min(len(raw), i+40)])
 	}
 }
 

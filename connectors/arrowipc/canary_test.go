@@ -155,7 +155,7 @@ func TestKnownExtensions(t *testing.T) {
 		}
 	}
 	if keys := slices.Collect(maps.Keys(cleanMetadata(marked("arrow.opaque", "{}")).ToMap())); len(keys) > 0 {
-		t.Errorf("of an extension type with words of its own %q is left", keys)
+		t.Errorf("metadata %q of an extension type with an unknown description are released", keys)
 	}
 }
 

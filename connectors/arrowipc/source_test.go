@@ -51,7 +51,7 @@ func TestPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, batches := load(t, path); fmt.Sprint(valuesOf(batches, "a")) != "[1 2 3 4]" {
-		t.Errorf("came out as %v", valuesOf(batches, "a"))
+		t.Errorf("the released values are %v", valuesOf(batches, "a"))
 	}
 
 	out.Reset()
@@ -147,7 +147,7 @@ func TestPartitions(t *testing.T) {
 	}
 	_, batches := load(t, filepath.Join(flat, "part-00000.arrow"))
 	if got := fmt.Sprint(valuesOf(batches, "year")); got != "[2024 2024]" {
-		t.Errorf("the key that is left: %s", got)
+		t.Errorf("the partition column is %s", got)
 	}
 	expectNo(t, filepath.Join(flat, "part-00000.arrow"), "canary")
 	// If a single file of a folder is opened, it has no partitions.

@@ -13,7 +13,7 @@ import (
 func records(t *testing.T, d *dialect, p []byte) [][]string {
 	n, count := d.split(p, 0, true)
 	if n != len(p) {
-		t.Fatalf("split takes %d of %d bytes at the end", n, len(p))
+		t.Fatalf("split returns %d of the last %d bytes", n, len(p))
 	}
 	var b bounds
 	d.tokenise(&b, p, count, true)

@@ -155,7 +155,7 @@ func TestSchemaBomb(t *testing.T) {
 		_, err := withSchema(t, b)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
-			t.Errorf("%d bytes of schema take %d MB", len(b), used>>20)
+			t.Errorf("a schema of %d bytes used %d MB", len(b), used>>20)
 		}
 		if !errors.Is(err, arrowipc.ErrSchemaBound) || !strings.Contains(err.Error(), "in.parquet") || !strings.Contains(err.Error(), "16 MB") {
 			t.Errorf("%d bytes of schema: %v", len(b), err)

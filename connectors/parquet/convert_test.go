@@ -130,7 +130,7 @@ func TestNumbersOfEveryKind(t *testing.T) {
 							t.Errorf("%s of %d, scale %d: %s is refused", k.phys, k.width, scale, u)
 						}
 						if !beyond && quotient(new(big.Int).Add(u, big.NewInt(1)), scale) != want && quotient(new(big.Int).Sub(u, big.NewInt(1)), scale) != want {
-							t.Errorf("%s of %d, scale %d: %s is refused, and no other has its double", k.phys, k.width, scale, u)
+							t.Errorf("%s of %d, scale %d: %s is refused, but no other decimal has the same float64", k.phys, k.width, scale, u)
 						}
 					case x != want || beyond:
 						t.Errorf("%s of %d, scale %d: %s becomes %v, want %v", k.phys, k.width, scale, u, x, want)
@@ -258,7 +258,7 @@ func TestRescaledNumbers(t *testing.T) {
 		}
 	}
 	if back < other {
-		t.Errorf("%d come back, %d become others", back, other)
+		t.Errorf("%d values are restored, %d are not", back, other)
 	}
 	for x, want := range map[int64]int{0: 1, 127: 1, 128: 2, -128: 1, -129: 2, 32767: 2, 32768: 3, -32768: 2, math.MaxInt64: 8, math.MinInt64: 8} {
 		if got := shortest(x); got != want {

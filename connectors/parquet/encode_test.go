@@ -405,7 +405,7 @@ func TestBoundsOfEveryType(t *testing.T) {
 			}
 		}
 		if s := statsOf(c.l, &values{}); !reflect.DeepEqual(s, pageStats{}) {
-			t.Errorf("%s: nothing has bounds %+v", c.l.typ, s)
+			t.Errorf("%s: a page without values has the bounds %+v", c.l.typ, s)
 		}
 	}
 	// Texts longer than 64 bytes have no minimum and maximum.

@@ -210,7 +210,7 @@ func TestReadingAFooter(t *testing.T) {
 			t.Fatalf("a footer of %d bytes more", n)
 		}
 		if f, err := footerOf(b); err != nil || f.CreatedBy != m.CreatedBy {
-			t.Errorf("%d bytes more than are read at once: %v", more, err)
+			t.Errorf("footer %d bytes longer than what is read at once: %v", more, err)
 		}
 	}
 	end := func(length uint32, ending string) []byte {

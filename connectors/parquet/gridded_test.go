@@ -106,7 +106,7 @@ func TestGriddedChunk(t *testing.T) {
 		}
 		lo, hi := extremes(xs)
 		if a, b := p.stats.doubles(); a != lo || b != hi {
-			t.Errorf("page %d: other statistics", k)
+			t.Errorf("page %d: the statistics differ", k)
 		}
 		if err := d.settle(pe, p); err != nil {
 			t.Fatal(err)

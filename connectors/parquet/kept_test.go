@@ -70,7 +70,7 @@ func TestCopyDoesNotDependOnWhatIsKept(t *testing.T) {
 				want = got
 			}
 			if !bytes.Equal(got, want) {
-				t.Errorf("file %d: other bytes if %d are kept", i, keptBytes)
+				t.Errorf("file %d: the release differs if %d bytes are kept", i, keptBytes)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func TestLongValuesInABlock(t *testing.T) {
 		var err error
 		most := uint64(600) // twice the limit for looked-up values, once for the array, plus the values of the page
 		if mb := allocated(func() { err = decodeColumn(path, column, n) }); mb > most {
-			t.Errorf("%s: %d bytes take %d MB", column, len(file), mb)
+			t.Errorf("%s: reading %d bytes used %d MB", column, len(file), mb)
 		}
 		if err == nil || !strings.Contains(err.Error(), "256 MB") || !strings.Contains(err.Error(), "in.parquet") {
 			t.Errorf("%s: %v", column, err)

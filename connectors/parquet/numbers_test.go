@@ -35,10 +35,10 @@ func TestRescale(t *testing.T) {
 		}
 	}
 	if _, ok := rescale(1e17, 2); ok {
-		t.Error("1e19 unscaled passes")
+		t.Error("the unscaled value 1e19 is accepted")
 	}
 	if _, ok := rescale(math.NaN(), 2); ok {
-		t.Error("NaN passes")
+		t.Error("NaN is accepted")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestBigEndian(t *testing.T) {
 		}
 	}
 	if putBigEndian(make([]byte, 1), 128) {
-		t.Error("128 passes for a byte with a sign")
+		t.Error("128 is accepted as a signed byte")
 	}
 }
 

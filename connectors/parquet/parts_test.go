@@ -356,7 +356,7 @@ func TestWholeRunsAreRejected(t *testing.T) {
 			}
 			got := readVaried(t, out)
 			if len(got) != len(want) {
-				t.Errorf("%s, %s rejected: %d records leave, want %d", name, which, len(got), len(want))
+				t.Errorf("%s, %s rejected: %d records are released, want %d", name, which, len(got), len(want))
 				continue
 			}
 			for i := range got {

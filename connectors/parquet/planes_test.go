@@ -126,10 +126,10 @@ func TestPlaneFrame(t *testing.T) {
 		}
 		made++
 		if again, _ := planeFrame(slices.Clone(before), slices.Clone(body), n, planes); !bytes.Equal(again, out) {
-			t.Fatal("the same page gave other bytes")
+			t.Fatal("the same page gave different bytes")
 		}
 		if !bytes.Equal(unframed(t, out[len(before):]), body) {
-			t.Fatalf("%d planes of %d after %d bytes: decoded to other bytes", planes, n, head)
+			t.Fatalf("%d planes of %d after %d bytes: decoded to different bytes", planes, n, head)
 		}
 	}
 	if made < 30 {

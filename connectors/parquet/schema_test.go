@@ -122,7 +122,7 @@ func TestSchemaTrees(t *testing.T) {
 		at := 1
 		for _, r := range roots {
 			if len(r.elements) == 0 || !reflect.DeepEqual(r.elements, c.elements[at-1:at-1+len(r.elements)]) {
-				t.Errorf("%s: column %s has other elements", c.name, r.name)
+				t.Errorf("%s: column %s has different elements", c.name, r.name)
 			}
 			at += len(r.elements)
 			if len(r.leaves) == 0 || r.flat() != (r.kind == leafKind) {

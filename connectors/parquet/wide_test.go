@@ -137,7 +137,7 @@ func TestRowGroupsOfManyColumns(t *testing.T) {
 					end, groups = end-groups[0], groups[1:]
 				}
 				if end != 0 {
-					t.Errorf("%s: a row group goes over the end of the source's", c.name)
+					t.Errorf("%s: a row group continues beyond the end of the source's", c.name)
 				}
 			}
 		}

@@ -120,7 +120,7 @@ func TestDelay(t *testing.T) {
 		}
 	}
 	if took := time.Since(began); took < 300*time.Millisecond || took > 2*time.Second {
-		t.Errorf("there and back took %v, want about 300 ms", took)
+		t.Errorf("the round trip took %v, want about 300 ms", took)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestRecordsAreFunctionsOfTheirPlace(t *testing.T) {
 		}
 	}
 	if total != 10_000 {
-		t.Errorf("%d of 10,000 have a home", total)
+		t.Errorf("%d of 10,000 records have a partition", total)
 	}
 }
 

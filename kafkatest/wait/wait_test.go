@@ -14,10 +14,10 @@ func TestUntil(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	asked = 0
 	if Until(ctx, func() bool { asked++; cancel(); return false }) || asked != 1 {
-		t.Errorf("a context that has ended: asked %d times", asked)
+		t.Errorf("a context that has ended: the condition was evaluated %d times", asked)
 	}
 	if !Until(ctx, func() bool { return true }) {
-		t.Error("a condition that is met counts although the context has ended")
+		t.Error("a condition that is met must be reported although the context has ended")
 	}
 	if Elapse(ctx, time.Hour) {
 		t.Error("time went by after the end")

@@ -49,7 +49,7 @@ func TestBindingOfManyEntries(t *testing.T) {
 				t.Fatalf("round %d, a text of %d bytes: %v, want %v", round, len(s), got, want)
 			}
 			if other, ok := numbers[want]; ok && other != s {
-				t.Fatalf("texts of %d and %d bytes have one number", len(s), len(other))
+				t.Fatalf("texts of %d and %d bytes have the same number", len(s), len(other))
 			}
 			numbers[want] = s
 		}

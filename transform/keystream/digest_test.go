@@ -120,7 +120,7 @@ func TestDigestsByValueNotByFormat(t *testing.T) {
 				}
 				seen[d] = class
 			} else if d != first {
-				t.Errorf("%s as %s has another digest than as %s", class, v.dt, values[0].dt)
+				t.Errorf("%s as %s has a different digest than as %s", class, v.dt, values[0].dt)
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func TestDigestsOfTuples(t *testing.T) {
 		seen[d] = i
 	}
 	if a, b := testKey(1).Digests(nil, []*microdata.Column{{Array: one}}, 1), testKey(2).Digests(nil, []*microdata.Column{{Array: one}}, 1); a[0] == b[0] {
-		t.Error("two keys give one digest")
+		t.Error("two keys give the same digest")
 	}
 }
 
@@ -197,12 +197,12 @@ func TestDigestForms(t *testing.T) {
 		}
 	}
 	if want[1] != want[5] || want[0] == want[2] {
-		t.Error("nulls must be alike, and numbers not")
+		t.Error("all nulls must have the same digest, and different numbers different ones")
 	}
 	part := array.NewSlice(whole, 1, 7)
 	for i, d := range key.Digests(nil, []*microdata.Column{{Array: part}}, 6) {
 		if d != want[i+1] {
-			t.Errorf("record %d of the slice has another digest", i)
+			t.Errorf("record %d of the slice has a different digest", i)
 		}
 	}
 	strs := arrayOf(t, arrow.BinaryTypes.String, "a", "b", "∅", "a", "c", "b", "∅", "d")
@@ -220,7 +220,7 @@ func TestDigestForms(t *testing.T) {
 	}
 	for i, d := range key.Digests(nil, []*microdata.Column{{Array: array.NewSlice(dict, 2, 8)}}, 6) {
 		if s := key.Digests(nil, []*microdata.Column{{Array: strs}}, n); d != s[i+2] {
-			t.Errorf("record %d of the sliced dictionary has another digest", i)
+			t.Errorf("record %d of the sliced dictionary has a different digest", i)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestNewKey(t *testing.T) {
 	text := k.Text()
 	good[0] = 9
 	if k.Text() != text {
-		t.Error("the key changed with the slice that it was made of")
+		t.Error("changing the slice that the key was made from changed the key")
 	}
 }
 
@@ -111,7 +111,7 @@ func FuzzParseKey(f *testing.F) {
 			t.Error("a key was read from a text in which it is not written")
 		}
 		if again, err := ParseKey(k.Text()); err != nil || !again.Equal(k) {
-			t.Errorf("the key's own text gives %v", err)
+			t.Errorf("ParseKey of the key's text returns %v", err)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestGenerate(t *testing.T) {
 func TestZeroKey(t *testing.T) {
 	var k Key
 	if !k.IsZero() || k.Text() != "" || k.ID() != "" || !k.Equal(Key{}) || k.Equal(testKey(1)) || testKey(1).Equal(k) {
-		t.Error("the zero Key must hold nothing and equal itself alone")
+		t.Error("the zero Key must have no secret and be equal only to itself")
 	}
 	defer func() {
 		if recover() == nil {

@@ -58,7 +58,7 @@ func TestPlacesWithGaps(t *testing.T) {
 	s.Words(w, Records{Places: places})
 	for i, p := range places[:19] {
 		if s.Words(corner, Records{First: p}); corner[0] != w[i] {
-			t.Errorf("place %d has another word among others", p)
+			t.Errorf("place %d has a different word in a run with other places", p)
 		}
 	}
 }
@@ -117,12 +117,12 @@ func TestDigestsOfUnion(t *testing.T) {
 	digests := testKey(1).Digests(nil, []*microdata.Column{{Array: union}}, union.Len())
 	for i, a := range typed {
 		if digests[i] != digestOf(t, a) {
-			t.Errorf("value %d has another digest than in a column of type %s", i, a.DataType())
+			t.Errorf("value %d has a different digest than in a column of type %s", i, a.DataType())
 		}
 	}
 	slice := array.NewSlice(union, 3, 7)
 	if got := testKey(1).Digests(nil, []*microdata.Column{{Array: slice}}, 4); !slices.Equal(got, digests[3:7]) {
-		t.Error("a slice of a union has other digests")
+		t.Error("a slice of a union has different digests")
 	}
 	nested := arrow.DenseUnionOf([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, []arrow.UnionTypeCode{0})
 	if CanIdentify(nested) {

@@ -39,6 +39,6 @@ func TestSpecificationListsConstants(t *testing.T) {
 		}
 	}
 	if found < 90 {
-		t.Errorf("%d constants found, want at least 90: the test reads nothing", found)
+		t.Errorf("%d constants found, want at least 90", found)
 	}
 }

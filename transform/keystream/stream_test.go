@@ -154,7 +154,7 @@ func TestPlaceDrawsAreBound(t *testing.T) {
 		s.Words(w[:1], Records{Digests: d, Values: []float64{5}})
 		key.Release(scopedAs(n, "elsewhere")).Words(w[1:], Records{Stream: 9, First: 1234, Digests: d, Values: []float64{5}})
 		if w[0] != w[1] {
-			t.Errorf("%s: a respondent's value has another draw elsewhere", what)
+			t.Errorf("%s: the same value of a respondent has different draws in two scopes", what)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestRedrawsComeFromFurtherBlocks(t *testing.T) {
 			}
 		}
 		if redrawn == 0 {
-			t.Error("no point was rejected: the test tests nothing")
+			t.Error("no point was rejected, so this tests nothing")
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestStreamsDiffer(t *testing.T) {
 	again := make([]uint64, 1)
 	testKey(1).Stream("noise", "wage", 0).Words(again, Records{})
 	if seen[again[0]] != "base" {
-		t.Error("the same names and key gave other draws")
+		t.Error("the same names and key gave different draws")
 	}
 }
 

@@ -162,7 +162,7 @@ func remarkable(t *testing.T, s *Stream, values []float64) []int64 {
 	for _, way := range []string{"rectangle after 0", "wedge after 0", "tail after 0", "rectangle after 1", "rectangle after 2", "wedge after 1"} {
 		at, ok := found[way]
 		if !ok {
-			t.Fatalf("no place goes by %q", way)
+			t.Fatalf("there is no place named %q", way)
 		}
 		places = append(places, at)
 	}
@@ -234,7 +234,7 @@ func FuzzNames(f *testing.F) {
 		for _, want := range []string{mask, done, column, scope} {
 			n := binary.BigEndian.Uint64([]byte(info[:8]))
 			if got := info[8 : 8+n]; got != want {
-				t.Errorf("%q came back as %q", want, got)
+				t.Errorf("%q was read back as %q", want, got)
 			}
 			info = info[8+n:]
 		}

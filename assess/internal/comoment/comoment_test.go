@@ -147,7 +147,7 @@ func TestGramIsThatOfTwoPasses(t *testing.T) {
 			}
 		}
 		if above := whole.At(0, 0).Above(whole.At(0, 0)); above != 0 {
-			t.Errorf("a mean lies %v above itself", above)
+			t.Errorf("Above of a mean and itself is %v, want 0", above)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestConstantColumnsHaveNoCorrelation(t *testing.T) {
 	}
 	var none Pair
 	if a := p.Above(&none); !math.IsNaN(a) {
-		t.Errorf("above nothing by %v", a)
+		t.Errorf("Above without values is %v", a)
 	}
 }
 

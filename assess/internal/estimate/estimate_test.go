@@ -45,7 +45,7 @@ func TestVarianceOfSquare(t *testing.T) {
 func TestSquares(t *testing.T) {
 	var s Squares
 	if !math.IsNaN(s.Mean()) {
-		t.Error("no estimates have a mean")
+		t.Error("the mean of no estimates is not NaN")
 	}
 	for _, d := range []float64{1, math.NaN(), -3, 2} {
 		s.Add(d)

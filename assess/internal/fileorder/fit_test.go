@@ -181,7 +181,7 @@ func TestJumpsAreBinarySegmentation(t *testing.T) {
 		}
 	}
 	if jumped < 50 {
-		t.Errorf("%d jumps, too few to say anything", jumped)
+		t.Errorf("only %d jumps were fitted, too few for this test", jumped)
 	}
 }
 

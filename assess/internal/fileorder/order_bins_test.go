@@ -88,6 +88,6 @@ func checkOrderBins(t *testing.T, what string, o *Order, x, y []float64, out fun
 		}
 	}
 	if long < 50 {
-		t.Errorf("%s: %d bins of several records, too few to say anything", what, long)
+		t.Errorf("%s: only %d bins have several records, too few for this test", what, long)
 	}
 }

@@ -69,7 +69,7 @@ func TestOrderOfPlaces(t *testing.T) {
 	}
 	for _, limit := range []int{64, 512, 4096} {
 		if !bytes.Equal(encodedOrder(of(dense, 0, limit, 500)), encodedOrder(of(nil, 70, limit, 500))) {
-			t.Errorf("at most %d bins: places without gaps are other places", limit)
+			t.Errorf("at most %d bins: the result differs if places without gaps are listed", limit)
 		}
 		single := of(gaps, 0, limit, 1)
 		for _, step := range []int{7, 500, n} {
@@ -79,11 +79,11 @@ func TestOrderOfPlaces(t *testing.T) {
 			}
 			for l := range got.levels {
 				if got.levels[l].thin != single.levels[l].thin || len(got.levels[l].stretches) != len(single.levels[l].stretches) {
-					t.Fatalf("at most %d bins, blocks of %d: level %d has other stretches", limit, step, l)
+					t.Fatalf("at most %d bins, blocks of %d: level %d has different stretches", limit, step, l)
 				}
 				for key, bins := range single.levels[l].stretches {
 					if !slices.EqualFunc(got.levels[l].stretches[key], bins, func(a, b orderBin) bool { return a.n == b.n && math.Abs(a.x-b.x) < 1e-9 && math.Abs(a.y-b.y) < 1e-9 }) {
-						t.Fatalf("at most %d bins, blocks of %d: level %d has other bins", limit, step, l)
+						t.Fatalf("at most %d bins, blocks of %d: level %d has different bins", limit, step, l)
 					}
 				}
 			}

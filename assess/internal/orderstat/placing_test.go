@@ -109,7 +109,7 @@ func TestNthIsThatOfTheSorted(t *testing.T) {
 				}
 				// Values before it are not greater, values after it are not smaller.
 				if k > 0 && slices.Max(part[:k]) > sorted[k] || k < n-1 && slices.Min(part[k+1:]) < sorted[k] {
-					t.Fatalf("number %d of %d: the others lie on the wrong side", k, n)
+					t.Fatalf("number %d of %d: other values are on the wrong side of it", k, n)
 				}
 			}
 		}

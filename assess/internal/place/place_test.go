@@ -146,7 +146,7 @@ func TestOriginsAreOneOfAKind(t *testing.T) {
 	var s Origins
 	a, b, c := s.Of("x", 1), s.Of("x", 2), s.Of("y", 1)
 	if a == b || a == c || s.Of("x", 1) != a || s.Of("y", 1) != c {
-		t.Error("origins are not one of a kind")
+		t.Error("equal origins have different pointers, or different origins the same")
 	}
 	for _, o := range []struct {
 		p, q *Origin

@@ -166,7 +166,7 @@ func TestTailsKeepTheFurthest(t *testing.T) {
 				if n >= keep {
 					for _, v := range heir.values {
 						if sign*(v-whole.bound) <= 0 {
-							t.Errorf("sign %v, keep %d: %v is taken, which changes nothing", sign, keep, v)
+							t.Errorf("sign %v, keep %d: %v was added, but it is not beyond the bound", sign, keep, v)
 						}
 					}
 				}
@@ -274,10 +274,10 @@ func TestLocated(t *testing.T) {
 		}
 	}
 	if _, _, _, known := a.Located(9000, x, 0); known {
-		t.Error("a sample of all records knows better")
+		t.Error("the tally's order statistic must not be used with a sample of all records")
 	}
 	if _, _, _, known := a.Located(9000, x[1:], 0); !known {
-		t.Error("a sample of all records but one does not")
+		t.Error("the tally's order statistic must be used with a sample of all records but one")
 	}
 }
 
@@ -439,7 +439,7 @@ func TestSpectrumOfASampleInAnyOrder(t *testing.T) {
 		rng.Shuffle(len(sample), func(i, j int) { sample[i], sample[j] = sample[j], sample[i] })
 		got := c.Spectrum(sample, 0)
 		if !slices.Equal(got.X, want.X) || !slices.Equal(got.N, want.N) {
-			t.Fatal("a sample in another order has another spectrum")
+			t.Fatal("the spectrum depends on the order of the sample")
 		}
 	}
 	for _, v := range sample {

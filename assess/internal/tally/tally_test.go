@@ -189,7 +189,7 @@ func TestBinsHoldTheirValues(t *testing.T) {
 	n := 0
 	tally.Each(func(Bin) bool { n++; return n < 5 })
 	if n != 5 {
-		t.Errorf("%d bins after the fifth said that it is enough", n-5)
+		t.Errorf("Each continued for %d bins after the fifth, where the function returned false", n-5)
 	}
 }
 
