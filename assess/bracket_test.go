@@ -67,8 +67,8 @@ func TestBracketsHoldTheirTargets(t *testing.T) {
 	}
 }
 
-// A locator has the brackets of an accumulator that takes in the same records, of which some
-// are rejected and some values are missing or not finite.
+// A locator has the brackets of an accumulator of the same records, some of which are rejected,
+// and with some values missing or not finite.
 func TestLocatorHasTheBracketsOfAnAccumulator(t *testing.T) {
 	const n = 4000
 	o := testOptions(t)

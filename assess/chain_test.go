@@ -190,8 +190,8 @@ func wages(tb testing.TB, key keystream.Key, from, n int) *microdata.Block {
 	return b
 }
 
-// What a swap moves in a release is at most what it moves in replicates of a sample; where these
-// move nothing there is no share of it.
+// The share of a release's mean of (x−y)² in that of replicates of a sample is at most 1; if the
+// replicates change nothing, there is no such share.
 func TestExchangedShareIsAtMostOne(t *testing.T) {
 	for _, c := range []struct{ release, replicates, want float64 }{
 		{2, 4, 0.5}, {4, 4, 1}, {5, 4, 1}, {0, 4, 0}, {0.25, 0.5, 0.5}, {3, 0, 1}, {0, 0, 1}, {3, math.NaN(), 1},

@@ -200,8 +200,8 @@ func numbersUpTo(n int) []float64 {
 	return x
 }
 
-// The processor's vectors and the loops in Go give the same, bit by bit, for values beyond each of the
-// four bounds at each place, equal pairs, missing ones and what is not finite.
+// The vector instructions and the loops in Go have the same results, bit by bit, for values beyond each
+// of the four bounds at each place, equal pairs, missing values and values that are not finite.
 func TestVectorsOfPairs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20261125, 4))
 	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 400, -400, math.MaxFloat64}

@@ -89,7 +89,7 @@ func (s *site) topic(t *testing.T, name string, partitions int32, settings ...st
 	if _, err := s.admin.CreateTopic(ctx, partitions, replicas, configs, name); err != nil {
 		t.Fatalf("making topic %s: %v", name, err)
 	}
-	// Until all brokers know it, a client may be told that it does not exist.
+	// Until all brokers know the topic, a client may get the error that it does not exist.
 	var missing error
 	if !wait.Until(ctx, func() bool {
 		topics, err := s.admin.ListTopics(ctx, name)

@@ -81,8 +81,8 @@ func cancellable() map[string]struct {
 // cancelData returns columns of numbers and a column with two categories.
 func cancelData() []testColumn { return tiedData(3*every+700, 4) }
 
-// Each mask on all values stops when it is told to, at any point. Afterwards its loops ask only a
-// few more times, and it returns no error. It asks often.
+// Each mask on all values stops after it is cancelled, at any point. Its loops then check only a
+// few more times, and it returns no error. It checks often.
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {

@@ -323,8 +323,8 @@ func TestDisplacementInPieces(t *testing.T) {
 	}
 }
 
-// What is said of a record depends on no other that stands beside it where one swap over the
-// whole data moves a column, of policy random, and no mask before it changes what it goes by.
+// The result for a record does not depend on other records in the block if one swap of scope
+// dataset and policy random moves the column, and no mask before it changes its keys.
 func TestWhichColumnsAreIndependentOfOtherRecords(t *testing.T) {
 	columns := displacementData(60, 2, 0.5, true)
 	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(3)})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestVectorsOfGrid holds what the processor's vectors compute against the loops in Go, bit by bit:
-// of ordinary values and of all that are treated in a way of their own, at every place of a word.
+// TestVectorsOfGrid compares the results of the vector instructions with those of the loops in Go,
+// bit by bit: for ordinary values and for all special values, at every place of a word.
 func TestVectorsOfGrid(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20261125, 1))
 	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 0.5, -0.5, 1.5, 2.5, -2.5,

@@ -83,7 +83,7 @@ func microData(n int, seed uint64) []testColumn {
 }
 
 // Invariants of every release, whatever the groups: each value occurs in at least k records of the
-// stratum or is nobody's original, means are kept, and exactly the missing values are missing.
+// stratum or equals no original value, means are kept, and exactly the missing values are missing.
 func TestMicroaggregateInvariants(t *testing.T) {
 	for _, n := range []int{60, 500} {
 		for _, k := range []int{2, 3, 7} {

@@ -181,8 +181,8 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	}
 }
 
-// A rank correlation is of the records that have both values, ranked anew: 0 where one of the
-// columns does not vary among them, though it does in the file.
+// A rank correlation is computed over the records that have both values, with ranks among these:
+// it is 0 if one of the columns does not vary among them, though it does in the file.
 func TestRankCorrelationIsOfRecordsWithBothValues(t *testing.T) {
 	nan := math.NaN()
 	for name, c := range map[string]struct {
@@ -204,8 +204,8 @@ func TestRankCorrelationIsOfRecordsWithBothValues(t *testing.T) {
 	}
 }
 
-// Missing values stay missing, and each present value goes to one record. A rejected record takes
-// no part.
+// Missing values stay missing, and each value is given to exactly one record. A rejected record is
+// not used.
 func TestShuffleOfMissingValues(t *testing.T) {
 	columns := shuffleData(500, 3)
 	columns[0].null = []int{0, 17, 499}

@@ -375,8 +375,8 @@ func TestLogisticOfRareCategories(t *testing.T) {
 	}
 }
 
-// A record whose predictor is missing has the shares of one at its mean; a predictor that does
-// not vary says nothing, whatever value a further record has.
+// A record whose predictor is missing has the shares for the predictor's mean; a constant
+// predictor has no effect, whatever value a further record has.
 func TestSharesOfAMissingPredictor(t *testing.T) {
 	x := numbers([][]float64{{1, 2, 3, 6, math.NaN(), 3, 3}, {0, 5, 1, 2, 2, math.NaN(), 2}, {4, 4, 4, 4, 4, 4, 9}})
 	m := fitLogistic(x, []float64{0, 1, 0, 1}, []float64{0, 1}, rowsUpTo(4), nil)

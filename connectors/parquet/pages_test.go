@@ -13,7 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// dirty leaves buffers with old content for the next caller.
+// dirty puts buffers with old content into the pool, for the next caller.
 func dirty() {
 	for n := 1 << smallest; n <= 1<<16; n *= 2 {
 		for range 4 {

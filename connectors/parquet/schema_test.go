@@ -41,8 +41,8 @@ func asKeyValue(e *schemaElement) {
 	e.ConvertedType = some[int32](convertedMapKeyValue)
 }
 
-// told describes a tree as text: kinds and levels.
-func told(n *node) string {
+// treeText describes a tree as text: kinds and levels.
+func treeText(n *node) string {
 	kind := map[kind]string{leafKind: "leaf", structKind: "struct", listKind: "list", mapKind: "map"}[n.kind]
 	s := fmt.Sprintf("%s:%s(%d", n.name, kind, n.def)
 	if n.nullable {
@@ -52,7 +52,7 @@ func told(n *node) string {
 		s += fmt.Sprintf(" %d.%d", n.elemDef, n.elemRep)
 	}
 	for _, c := range n.children {
-		s += " " + told(c)
+		s += " " + treeText(c)
 	}
 	return fmt.Sprintf("%s)%d", s, len(n.elements))
 }
@@ -102,7 +102,7 @@ func TestSchemaTrees(t *testing.T) {
 		}
 		var trees, words []string
 		for _, r := range roots {
-			trees = append(trees, told(r))
+			trees = append(trees, treeText(r))
 		}
 		for i, l := range leaves {
 			words = append(words, fmt.Sprintf("%s %d/%d %v %v", joinPath(l.path), l.maxRep, l.maxDef, l.starts, l.groups))

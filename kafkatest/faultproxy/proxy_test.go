@@ -50,8 +50,8 @@ func dial(t *testing.T, p *Proxy) *talk {
 	return &talk{c, bufio.NewReader(c)}
 }
 
-// say sends a line and waits for the answer.
-func (c *talk) say(line string, patience time.Duration) error {
+// exchange sends a line and waits for the answer.
+func (c *talk) exchange(line string, patience time.Duration) error {
 	if _, err := fmt.Fprintln(c, line); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func TestForwards(t *testing.T) {
 	c := dial(t, p)
 	long := strings.Repeat("x", 100_000)
 	for _, line := range []string{"a", long, "b"} {
-		if err := c.say(line, 5*time.Second); err != nil {
+		if err := c.exchange(line, 5*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,12 +91,12 @@ func TestForwards(t *testing.T) {
 func TestStallKeepsEveryByte(t *testing.T) {
 	p := open(t)
 	c := dial(t, p)
-	if err := c.say("before", 5*time.Second); err != nil {
+	if err := c.exchange("before", 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	p.Stall(true)
 	var timeout net.Error
-	if err := c.say("during", 100*time.Millisecond); !errors.As(err, &timeout) || !timeout.Timeout() {
+	if err := c.exchange("during", 100*time.Millisecond); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatalf("got %v through a stalled line, want a timeout", err)
 	}
 	p.Stall(false)
@@ -127,7 +127,7 @@ func TestDelay(t *testing.T) {
 func TestResetAndRefuse(t *testing.T) {
 	p := open(t)
 	c := dial(t, p)
-	if err := c.say("before", 5*time.Second); err != nil {
+	if err := c.exchange("before", 5*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	if n := p.Reset(); n != 1 {
@@ -139,12 +139,12 @@ func TestResetAndRefuse(t *testing.T) {
 	p.Refuse(true)
 	if refused, err := net.Dial("tcp", p.Addr()); err == nil { // otherwise it is refused at once
 		defer refused.Close()
-		if err := (&talk{refused, bufio.NewReader(refused)}).say("refused", 5*time.Second); err == nil {
+		if err := (&talk{refused, bufio.NewReader(refused)}).exchange("refused", 5*time.Second); err == nil {
 			t.Error("a refused connection answers")
 		}
 	}
 	p.Heal()
-	if err := dial(t, p).say("after", 5*time.Second); err != nil {
+	if err := dial(t, p).exchange("after", 5*time.Second); err != nil {
 		t.Error(err)
 	}
 }
@@ -152,7 +152,7 @@ func TestResetAndRefuse(t *testing.T) {
 func TestResetEndsAStalledConnection(t *testing.T) {
 	p := open(t)
 	c := dial(t, p)
-	if err := c.say("through", time.Minute); err != nil { // so the proxy has the connection
+	if err := c.exchange("through", time.Minute); err != nil { // so the proxy has the connection
 		t.Fatal(err)
 	}
 	p.Stall(true)

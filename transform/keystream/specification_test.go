@@ -8,8 +8,8 @@ import (
 )
 
 // TestSpecificationListsConstants: every constant with ten or more decimals in the source of the
-// functions also stands in docs/keystream.md, in the same notation up to zeros, so that the
-// functions can be written from the document.
+// functions is also in docs/keystream.md, in the same notation up to zeros, so that the functions
+// can be implemented from the document.
 func TestSpecificationListsConstants(t *testing.T) {
 	literal := regexp.MustCompile(`\d+\.\d+(?:e[+-]?\d+)?`)
 	read := func(name string) string {

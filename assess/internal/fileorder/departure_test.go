@@ -46,9 +46,9 @@ func (s *sequence) scores() (all [14]float64, share, correlation float64) {
 	return all, down / (up + down), correlation
 }
 
-// ordered is a file of 300 records whose order tells something by its kind: each value is
-// correlated with the one so many places before, of either sign; 0: some pairs of neighbours
-// rise, or fall, by very little, which descents tell better than correlations.
+// ordered returns a file of 300 records whose order is not random. Each value is
+// correlated, positively or negatively, with the one lag places before; with lag 0, some pairs of
+// neighbours rise, or fall, by very little, which descents show better than correlations.
 func ordered(rng *rand.Rand, lag int, strength float64) []float64 {
 	e, x := make([]float64, 300), make([]float64, 300)
 	for i := range x {

@@ -429,7 +429,7 @@ func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 	if z, r := same.autocorrelation(1); z != 0 || r == r {
 		t.Errorf("of equal records: %v, %v", z, r)
 	}
-	// Of so few records the pairs may say more than -1, as they leave some ranks out.
+	// With so few records the quotient may be below -1, since the pairs do not contain all ranks.
 	few := &sequence{complete: true, bins: []orderBin{{1, 3, 3, 0}, {1, 5, 5, 0}, {1, 9, 9, 0}}, ends: []int{3}, records: 3}
 	if z, r := few.autocorrelation(2); z != -1 || r != -1 {
 		t.Errorf("of one pair: %v, %v", z, r)

@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Which stretches a thinned level keeps is a function of scope, stream and place that must stay
-// as it is: what was stored by an earlier version is merged with what is added now. The numbers
-// of a stream are those of the generator SplitMix64.
+// Which stretches a thinned level keeps is a function of scope, stream and place that must not be
+// changed: data that an earlier version stored are merged with new ones. The numbers of a stream
+// are those of the generator SplitMix64.
 func TestHashOfAStretchIsThatOfSplitMix64(t *testing.T) {
 	mix := func(z uint64) uint64 {
 		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
