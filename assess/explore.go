@@ -166,9 +166,9 @@ func (x *exploring) replicates(ctx context.Context, point, points int) ([][][]re
 	}, x.subsets, x.questions)
 }
 
-// completed adds the results of a point's replicates to those of its laws: for columns without
+// completed adds to the results by a point's laws those of its replicates: for columns without
 // a law, and for groups.
-func (x *exploring) completed(point int, answers [][]replicate.Answer, known []Explored) []Explored {
+func (x *exploring) completed(point int, answers [][]replicate.Answer, results []Explored) []Explored {
 	x.answers, x.bias = map[int][]replicate.Answer{}, map[int]bias{}
 	x.sort(answers, x.questions)
 	if x.of.Exchange != nil {
@@ -183,12 +183,12 @@ func (x *exploring) completed(point int, answers [][]replicate.Answer, known []E
 			}
 			explored.Groups = append(explored.Groups, x.ofGroup(g, q.Column, list))
 		}
-		if len(known) == k {
-			known = append(known, explored)
+		if len(results) == k {
+			results = append(results, explored)
 		}
-		known[k].Groups = explored.Groups
+		results[k].Groups = explored.Groups
 	}
-	return known
+	return results
 }
 
 // lawful returns the results for every masked column by the laws of a point's masks; nil if

@@ -228,16 +228,16 @@ func testReplaced(t *testing.T, s *site) {
 		dump(first)
 		t.Fatal("two instances with the same name continue at the same time")
 	}
-	gone, stays := first, second
+	replaced, survivor := first, second
 	if second.Ended() {
-		gone, stays = second, first
+		replaced, survivor = second, first
 	}
-	if status, err := gone.Wait(time.Second); err != nil || status != 1 || !strings.Contains(gone.Tail(), "instance") {
+	if status, err := replaced.Wait(time.Second); err != nil || status != 1 || !strings.Contains(replaced.Tail(), "instance") {
 		t.Errorf("an instance that was replaced exits %d, %v, want 1 and a word about instance", status, err)
 	}
 	f.finish(t)
-	c.await(t, p.group, 2*time.Minute, stays)
-	drain(t, stays)
+	c.await(t, p.group, 2*time.Minute, survivor)
+	drain(t, survivor)
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 

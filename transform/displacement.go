@@ -371,19 +371,19 @@ func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) er
 		g.exclude(b, from)
 		return nil
 	}
-	known := &s.grouping
+	survey := &s.grouping
 	if s.groups != nil { // after the survey
-		known = w.reader(s)
+		survey = w.reader(s)
 	}
-	if err := known.find(w.original(b), s.keys, from, n); err != nil {
+	if err := survey.find(w.original(b), s.keys, from, n); err != nil {
 		return err
 	}
-	for i, code := range known.combo {
+	for i, code := range survey.combo {
 		if code < 0 && !b.Rejected(from+i) {
 			return errGone
 		}
 	}
-	g.group, g.combo = append(g.group[:0], known.group...), append(g.combo[:0], known.combo...)
+	g.group, g.combo = append(g.group[:0], survey.group...), append(g.combo[:0], survey.combo...)
 	g.exclude(b, from)
 	return nil
 }

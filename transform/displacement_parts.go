@@ -211,11 +211,11 @@ func (m moment) from(by float64) moment {
 // packDecided copies the codes of a survey as they were read, and writes the outcomes of its
 // combinations.
 func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
-	known, text := len(s.grouping.inAll()), u.text
+	combinations, text := len(s.grouping.inAll()), u.text
 	codes := s.grouping.merge(u, len(s.keys))
 	p.text = append(p.text, text[:len(text)-len(u.text)]...)
 	n := u.count(1)
-	if n > len(codes.combo) || len(s.grouping.inAll()) != known {
+	if n > len(codes.combo) || len(s.grouping.inAll()) != combinations {
 		u.fail() // this survey was not merged
 		return
 	}

@@ -345,11 +345,11 @@ func (t *wordTable) combine(codes, others []int32) {
 			codes[i] = t.code(uint64(uint32(left))<<32 | uint64(uint32(right)))
 			continue
 		}
-		known := &t.pairs[left*small+right]
-		if *known == 0 {
-			*known = t.code(uint64(left)<<32|uint64(right)) + 1
+		code := &t.pairs[left*small+right]
+		if *code == 0 {
+			*code = t.code(uint64(left)<<32|uint64(right)) + 1
 		}
-		codes[i] = *known - 1
+		codes[i] = *code - 1
 	}
 }
 

@@ -399,11 +399,11 @@ func (g *cohort) leftover(own int, left int32, heads [][]int32, run int, pairs [
 		}
 		pairs[g.class[own]*n+g.class[c]] += weight / 2
 		taken[c]++
-		gone := int64(1)
-		if known := min(reserves, int64(g.sizes[c]-heads[c][run])); taken[c] == known {
-			gone = others[c]
+		lost := int64(1)
+		if available := min(reserves, int64(g.sizes[c]-heads[c][run])); taken[c] == available {
+			lost = others[c]
 		}
-		others[c] -= gone
-		total -= gone
+		others[c] -= lost
+		total -= lost
 	}
 }

@@ -42,11 +42,11 @@ func viewLinkage(a *attack.Result, path string) *linkageView {
 			"the worst case: every target is given a record of its own, at the least total distance"})
 	}
 	v.Tiles = append(v.Tiles, labelled{"found by guessing", cell{Text: amount(guessed(a))}, "by picking a record at random"})
-	if known := slices.Concat(a.Keys, a.Categorical); len(l.Constant) > 0 {
+	if keys := slices.Concat(a.Keys, a.Categorical); len(l.Constant) > 0 {
 		var constant []string
 		for _, j := range l.Constant {
-			if j < len(known) {
-				constant = append(constant, known[j])
+			if j < len(keys) {
+				constant = append(constant, keys[j])
 			}
 		}
 		v.LeftOut = "Left out, since no two records differ in it: " + names(constant) + "."

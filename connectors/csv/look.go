@@ -12,9 +12,9 @@ const (
 	// piece is the number of bytes of text that are examined in all columns before the text
 	// after them, so that they stay in the processor's caches.
 	piece = 32 << 10
-	// looked is the number of records examined at once if quotes or malformed records forbid
+	// recordsAtOnce is the number of records examined at once if quotes or malformed records forbid
 	// pieces.
-	looked = 256
+	recordsAtOnce = 256
 )
 
 // look adds the kinds of a chunk's values to kinds.
@@ -24,8 +24,8 @@ func (s *source) look(kinds []text.Kinds, declared []arrow.DataType, c *text.Chu
 	}
 	s.dialect.tokenise(b, c.Data, c.Records, c.Final)
 	bad := b.malformed
-	for from := 0; from < c.Records; from += looked {
-		to := min(from+looked, c.Records)
+	for from := 0; from < c.Records; from += recordsAtOnce {
+		to := min(from+recordsAtOnce, c.Records)
 		s.lookAt(kinds, declared, c.Data, b, bad, from, to)
 		for len(bad) > 0 && bad[0].row < to {
 			bad = bad[1:]

@@ -264,12 +264,12 @@ func localDictionaryOf(v *values) *localDictionary {
 		return int32(len(d.offsets) - 2)
 	}
 	if v.index != nil { // values with a dictionary in the source keep one
-		known := make([]int32, v.dict.n) // by index of the source's dictionary: the new index + 1, 0 for none
+		numbers := make([]int32, v.dict.n) // by index of the source's dictionary: the new index + 1, 0 for none
 		for i, at := range v.index {
-			if known[at] == 0 {
-				known[at] = add(v.bytes(i)) + 1
+			if numbers[at] == 0 {
+				numbers[at] = add(v.bytes(i)) + 1
 			}
-			d.index[i] = known[at] - 1
+			d.index[i] = numbers[at] - 1
 		}
 		return d
 	}
@@ -277,8 +277,8 @@ func localDictionaryOf(v *values) *localDictionary {
 	var last [recent.Slots]int32 // number + 1
 	for i := range v.n {
 		b := v.bytes(i)
-		known := &last[recent.Slot(b)]
-		if k := *known - 1; k >= 0 && bytes.Equal(d.value(k), b) {
+		slot := &last[recent.Slot(b)]
+		if k := *slot - 1; k >= 0 && bytes.Equal(d.value(k), b) {
 			d.index[i] = k
 			continue
 		}
@@ -290,7 +290,7 @@ func localDictionaryOf(v *values) *localDictionary {
 			k = add(b)
 			seen[string(b)] = k
 		}
-		d.index[i], *known = k, k+1
+		d.index[i], *slot = k, k+1
 	}
 	return d
 }

@@ -367,11 +367,11 @@ func (m *columnMetaData) levels(l *leaf) {
 // add counts a page; uncompressed and stored are its numbers of bytes, including the
 // header, and values is its number of values.
 func (m *columnMetaData) add(typ format.PageType, enc format.Encoding, uncompressed, stored, values int) {
-	known := false
+	listed := false
 	for _, e := range m.Encoding {
-		known = known || e == enc
+		listed = listed || e == enc
 	}
-	if !known {
+	if !listed {
 		m.Encoding = append(m.Encoding, enc)
 	}
 	m.TotalUncompressedSize += int64(uncompressed)

@@ -92,10 +92,10 @@ func stop(path string) error {
 	}
 	deadline := time.Now().Add(15 * time.Second)
 	for _, pid := range s.PIDs {
-		gone := func() bool { return !ours(pid, s.Dir) }
-		if !wait.Within(time.Until(deadline), gone) {
+		ended := func() bool { return !ours(pid, s.Dir) }
+		if !wait.Within(time.Until(deadline), ended) {
 			syscall.Kill(pid, syscall.SIGKILL)
-			wait.Within(time.Minute, gone)
+			wait.Within(time.Minute, ended)
 		}
 	}
 	if err := os.RemoveAll(s.Dir); err != nil {

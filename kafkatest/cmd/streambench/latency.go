@@ -56,7 +56,7 @@ func latency(ctx context.Context, o options) error {
 	begin := time.Now()
 	total := int64((latencyWarmUp + latencyMeasure).Seconds() * latencyRate)
 	go produceAtRate(ctx, c.client, from, partitions, begin, total)
-	took, err := delays(ctx, reader, begin, total)
+	seconds, err := delays(ctx, reader, begin, total)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, run.Tail())
 	}
@@ -66,9 +66,9 @@ func latency(ctx context.Context, o options) error {
 	if status, err := run.Wait(time.Minute); err != nil || status != 0 {
 		return fmt.Errorf("the program exits %d, %v: %s", status, err, run.Tail())
 	}
-	quantile := func(q float64) float64 { return took[int(q*float64(len(took)-1))] }
+	quantile := func(q float64) float64 { return seconds[int(q*float64(len(seconds)-1))] }
 	fmt.Printf("From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
-		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), took[len(took)-1], thousands(float64(len(took))))
+		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), seconds[len(seconds)-1], thousands(float64(len(seconds))))
 	return nil
 }
 
@@ -88,7 +88,7 @@ func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partit
 // delays reads total records and returns, in ascending order, the seconds from the
 // production of each to its arrival, without those of the warm-up.
 func delays(ctx context.Context, reader *kgo.Client, begin time.Time, total int64) ([]float64, error) {
-	var took []float64
+	var seconds []float64
 	for seen := int64(0); seen < total; {
 		limit, cancel := context.WithTimeout(ctx, 30*time.Second)
 		fetches := reader.PollFetches(limit)
@@ -101,10 +101,10 @@ func delays(ctx context.Context, reader *kgo.Client, begin time.Time, total int6
 		fetches.EachRecord(func(r *kgo.Record) {
 			seen++
 			if r.Timestamp.Sub(begin) > latencyWarmUp {
-				took = append(took, now.Sub(r.Timestamp).Seconds())
+				seconds = append(seconds, now.Sub(r.Timestamp).Seconds())
 			}
 		})
 	}
-	slices.Sort(took)
-	return took, nil
+	slices.Sort(seconds)
+	return seconds, nil
 }
