@@ -72,7 +72,7 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 func (c *Chain) categoriesOf(i int, col *column, named, field string, from []string) (*categoryColumn, error) {
 	name := col.Name
 	if !movable(col.Field.Type) {
-		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type to be told apart, got %s", c.at(i), named, strconv.Quote(name), microdata.TypeName(col.Field.Type))
+		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), named, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 	}
 	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from}
 	if !k.numeric {

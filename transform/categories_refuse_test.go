@@ -84,7 +84,7 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 	}{
 		{&Recode{Columns: a, File: "f"}, text, "masks[0].recode.file: has not been read"},
 		{&Recode{Columns: a, Breaks: []float64{1, 2}}, text, `masks[0].recode.columns: column "a" must be numeric, got type string`},
-		{&Recode{Columns: a, Map: map[string]string{"x": "y"}}, list, `column "a" must have a scalar type to be told apart, got list<item: utf8, nullable>`},
+		{&Recode{Columns: a, Map: map[string]string{"x": "y"}}, list, `column "a" must have a scalar type so that its values can be compared, got list<item: utf8, nullable>`},
 		{&Recode{Columns: a, Map: map[string]string{"x": "1"}}, number, `masks[0].recode.map: column "a" holds numbers, and "x" is none`},
 		{&Recode{Columns: a, Map: map[string]string{"1": "2", "1.0": "3"}}, number, `masks[0].recode.map: "1" and "1.0" are the same value of column "a"`},
 		{&Recode{Columns: a, File: "f", Table: map[string]string{"1": "32768"}}, number, `masks[0].recode.file: column "a" cannot hold 32768 in its type and decimals`},

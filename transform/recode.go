@@ -78,7 +78,7 @@ func (m *Recode) ReadTable(content []byte) error {
 		}
 	}
 	if len(faults) > mostFaults {
-		faults[mostFaults] = fmt.Errorf("further lines are wrong: only the first %d are told", mostFaults)
+		faults[mostFaults] = fmt.Errorf("further lines are wrong: only the first %d are reported", mostFaults)
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)

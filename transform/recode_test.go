@@ -191,9 +191,9 @@ func TestRecodeTable(t *testing.T) {
 		if err == nil || m.Table != nil {
 			t.Fatalf("%d wrong lines: %v, table %v", lines, err, m.Table)
 		}
-		told := strings.Split(err.Error(), "\n")
-		if len(told) != want || told[0] != `line 3: "x" becomes "w" here and "y" in line 2; a category has one above it` || (lines > 20) != (told[want-1] == "further lines are wrong: only the first 20 are told") {
-			t.Errorf("%d wrong lines: %d reported, %q", lines, len(told), told)
+		reported := strings.Split(err.Error(), "\n")
+		if len(reported) != want || reported[0] != `line 3: "x" becomes "w" here and "y" in line 2; a category has one above it` || (lines > 20) != (reported[want-1] == "further lines are wrong: only the first 20 are reported") {
+			t.Errorf("%d wrong lines: %d reported, %q", lines, len(reported), reported)
 		}
 	}
 	if _, err := NewChain([]Spec{mask(&Recode{Columns: []string{"a"}, File: "f"})}, testSetup(t, floats(0, 1))); err == nil {

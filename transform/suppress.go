@@ -123,7 +123,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
 		if !comparableType(col.Field.Type) {
-			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type to be told apart, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
+			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
 		weights = append(weights, m.weight(name))

@@ -45,9 +45,9 @@ func attributeWords(c *attack.GuessedColumn) string {
 	s := fmt.Sprintf("%s learnt from and %s set aside", count(int64(c.Learnt.Targets)), count(int64(c.HeldOut.Targets)))
 	switch {
 	case c.Most == 1:
-		return s + ": too few to tell, or all is told"
+		return s + ": too few records for an estimate, or all values are disclosed"
 	case c.Excess > 2*c.StdError:
-		return s + ": those learnt from are told"
+		return s + ": values of records learnt from are guessed better"
 	}
 	return s + ": no difference beyond chance"
 }
@@ -58,7 +58,7 @@ func (t *attackTable) attribute(v *attributeView) {
 	}
 	t.title("What synthetic values tell of those they were learnt from")
 	eachColumn(t, v.Rows, func(r attributeRow) {
-		t.row(r.Name, r.Cells[4].Text, "is the most that guesses may be right beyond chance; right are "+r.Cells[0].Text+" of those learnt from and "+r.Cells[1].Text+" of those set aside; "+r.Words)
+		t.row(r.Name, r.Cells[4].Text, "is the upper bound of the difference of right guesses: "+r.Cells[0].Text+" for records learnt from, "+r.Cells[1].Text+" for those set aside; "+r.Words)
 	})
 	t.text(v.About)
 	t.Line("")
