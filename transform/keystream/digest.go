@@ -61,7 +61,7 @@ func (k Key) Digests(dst []microdata.Digest, columns []*microdata.Column, n int)
 		for c := range tuple {
 			m = tuple[c].append(m, i)
 		}
-		if m.nobody() {
+		if m.allEmpty() {
 			dst[i] = microdata.Digest{}
 		} else if sums.add(m, i) {
 			sums.flush(put)
@@ -106,9 +106,9 @@ func (m message) head(tag byte, length int) message {
 	return binary.BigEndian.AppendUint32(m, uint32(length))
 }
 
-// nobody reports whether every value of the tuple is null or empty: the message then has only
+// allEmpty reports whether every value of the tuple is null or empty: the message then has only
 // tags and lengths.
-func (m message) nobody() bool {
+func (m message) allEmpty() bool {
 	return len(m) == blockSize+5*int(binary.BigEndian.Uint64(m[8:]))
 }
 
