@@ -22,6 +22,12 @@ func TestHistogram(t *testing.T) {
 		"constant":  func() float64 { return 7 },
 		"zeros":     func() float64 { return max(0, rng.NormFloat64()) },
 		"negative":  func() float64 { return -math.Exp(3 * rng.NormFloat64()) },
+		"on edges": func() float64 { // some values are multiples of the width of a bin
+			if v := rng.NormFloat64(); rng.IntN(4) > 0 {
+				return v
+			}
+			return float64(rng.IntN(3))
+		},
 	} {
 		for _, n := range []int{10, 35, 177, 5000} {
 			x, y := make([]float64, n), make([]float64, n)
@@ -34,6 +40,9 @@ func TestHistogram(t *testing.T) {
 			if h == nil {
 				t.Errorf("%s: no histogram", what)
 				continue
+			}
+			if name == "on edges" && n == 5000 && len(h.Original) < 8 {
+				t.Errorf("%s: %d bins, want 8 at least", what, len(h.Original))
 			}
 			if len(h.Original) > 35 || len(h.Edges) != len(h.Original)+1 || len(h.Released) != len(h.Original) {
 				t.Errorf("%s: %d bins, %d edges", what, len(h.Original), len(h.Edges))

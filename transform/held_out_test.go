@@ -115,6 +115,14 @@ func TestHeldOutOfPlaces(t *testing.T) {
 			t.Errorf("place %d: %v", place, held[i])
 		}
 	}
+	// A run of more records than are drawn at a time.
+	const n = 2*batch + 7
+	long := &gatheredData{n: n, runs: []recordRun{{scope: "t", stream: 2, first: 3, n: n}}}
+	for i, out := range long.heldOut(key, 0.5) {
+		if out != set.Of("t", 2, int64(3+i)) {
+			t.Fatalf("record %d of a long run: set aside is %v", i, out)
+		}
+	}
 	if g.heldOut(key, 0) != nil {
 		t.Error("none is to be set aside")
 	}

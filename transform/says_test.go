@@ -308,6 +308,7 @@ func TestTypesOfReleasedColumns(t *testing.T) {
 		"labels":           {[]Spec{round, label}, text, 1},
 		"words":            {[]Spec{words}, text, 0},
 		"the first":        {[]Spec{bound, words, label, words}, text, 1},
+		"the first of two": {[]Spec{words, label}, text, 0},
 		"another column":   {[]Spec{other}, number, -1},
 		"behind another":   {[]Spec{other, label}, text, 1},
 	} {
