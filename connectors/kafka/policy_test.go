@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -297,5 +298,24 @@ func BenchmarkPolicy(bench *testing.B) {
 				p.apply(m, m, nil, 0)
 			}
 		})
+	}
+}
+
+// Keys keep their bytes while further ones are added to the same memory, also a key that is longer
+// than the room that was made for it.
+func TestKeysInAnArena(t *testing.T) {
+	a := new(arena)
+	var keys [][]byte
+	for i, n := range []int{3, 0, 100, arenaSize - 50, arenaSize + 1, 7, 3 * arenaSize, 1} {
+		room := a.room(min(n, 10))
+		keys = append(keys, a.keep(append(room, bytes.Repeat([]byte{byte('a' + i)}, n)...)))
+		if len(keys[i]) != n || cap(keys[i]) != n {
+			t.Errorf("key %d has %d bytes, and room for %d, want %d", i, len(keys[i]), cap(keys[i]), n)
+		}
+	}
+	for i, key := range keys {
+		if want := bytes.Repeat([]byte{byte('a' + i)}, len(key)); !bytes.Equal(key, want) {
+			t.Errorf("key %d has been overwritten", i)
+		}
 	}
 }
