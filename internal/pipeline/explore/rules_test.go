@@ -180,11 +180,11 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 		reason string
 	}{
 		"linkage without an allowed link": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
-		"k":                             {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
-		"k of a sample":                 {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
-		"individual risk":               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
-		"lost records":                  {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
-		"lost records with a limit":     {judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12}, "at most 2 %"},
+		"k":                               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
+		"k of a sample":                   {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
+		"individual risk":                 {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
+		"lost records":                    {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
+		"lost records with a limit":       {judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12}, "at most 2 %"},
 		"inversion": {judgedBy{n: 120, sample: "all", assess: ", keys: [income], intruder: {inversion: true}", gate: "{rules: [" + fine + "]}",
 			masks: "[{bias: {columns: [income], phi: 0.0001}}, {noise: {columns: [debt], sd: 5}}, {noise: {columns: [age], sd: 5}}]", vary: "{masks.0.bias.phi: {from: 0.000001, to: 0.0001, steps: 3}}"}, "computed back"},
 		"unchanged values without a rule": {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}",
