@@ -279,6 +279,10 @@ func TestProfiles(t *testing.T) {
 	if p.Profile == "" {
 		t.Error("ProfilePipeline changed the profile in the configuration")
 	}
+	var progress Progress
+	if _, err := ProfileSource(t.Context(), p.Source.Config, &progress); err != nil || progress.Phase() != "profile" || progress.Records() != 3 {
+		t.Errorf("error %v; the progress is %d records of the phase %q, want 3 of \"profile\"", err, progress.Records(), progress.Phase())
+	}
 	write("id,wage,region,kind\na,b,c,d\n")
 	var data *DataError
 	if _, err := ProfileSource(t.Context(), p.Source.Config, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -146,6 +147,26 @@ func TestEnds(t *testing.T) {
 	} {
 		if low, high := ends(c.values); low != c.low || high != c.high {
 			t.Errorf("ends of %v are %v and %v, want %v and %v", c.values, low, high, c.low, c.high)
+		}
+	}
+}
+
+// An intruder knows the window of a swap only if the data is the whole file: the places of a sample's
+// records in the file are not known.
+func TestWindowThatIsPublished(t *testing.T) {
+	for _, c := range []struct {
+		masks, extra string
+		records      int64
+		want         int
+	}{
+		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}", 0, 100},
+		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}", 5000, 0},
+		{"{noise: {columns: [wage], sd: 5}}", "window: {records: 100}", 0, 0},
+		{"{noise: {columns: [wage], sd: 5}}", "", 5000, 0},
+	} {
+		pl := &pipeline.Plan{Config: survey(t, 5, c.masks, c.extra)}
+		if got := publishedMoments(pl, &attack.Data{Records: c.records}).Window; got != c.want {
+			t.Errorf("%s, a sample of %d records (0: all): window %d, want %d", c.masks, c.records, got, c.want)
 		}
 	}
 }

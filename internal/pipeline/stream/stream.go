@@ -451,7 +451,6 @@ func (s *stream) close() error {
 	}
 	errs = append(errs, s.quarantine.close(), s.snapshots.close())
 	if s.kafka != nil {
-		s.kafka.Leave()
 		s.kafka.Close()
 	}
 	return errors.Join(errs...)
