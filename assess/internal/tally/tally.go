@@ -297,8 +297,7 @@ func (t *Tally) holding(k uint64) (found Bin, before uint64) {
 }
 
 // heapLeast is how many equal values of a sample show that most of a bin is one value. If a bin
-// contains several multiples of the unit, two values of a sample are often equal by chance: of the
-// bins that two equal values identified, up to 8 % had another value at the target, with three 3 %.
+// contains several multiples of the unit, two of three sampled values are often equal by chance.
 const heapLeast = 3
 
 // shown returns the value at a share of the sorted sample values in a bin, 0 < at < 1, whether
