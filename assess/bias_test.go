@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -232,6 +233,54 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		se := want * want * math.Sqrt(4*c.square*0.5+2*0.5*0.5+0.125)
 		if row.Knowledge != KnowledgeMean || !(math.Abs(float64(row.R)-want) <= 1e-12*want) || math.Abs(float64(row.SE)-se) > 1e-12*se {
 			t.Errorf("τ = %v: %+v, want R %v and SE %v", c.tau, row, want, se)
+		}
+	}
+}
+
+// turned gives each record of a block the value of the record at the same distance from the other end,
+// with an amount added.
+type turned struct {
+	unchanged
+	added float64
+}
+
+func (m turned) Apply(b *microdata.Block) error {
+	v := b.Columns[0].Mutable().Values[:b.N]
+	slices.Reverse(v)
+	for i := range v {
+		v[i] += m.added
+	}
+	return nil
+}
+
+// Masks that exchange values have no bias: the rounding of the two sums is not reported as one. A small
+// bias that the sums can tell is.
+func TestRoundingIsNoBias(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 5))
+	for _, n := range []int{2, 3, 1000, 3001} {
+		for _, centre := range []float64{0, 40, -1e6} {
+			x := make([]float64, n)
+			for i := range x {
+				x[i] = centre + math.Round(10*math.Exp(3*random.NormFloat64()))/10
+			}
+			for name, replicate := range map[string]func(Masker) func(int) Masker{
+				"the release": func(Masker) func(int) Masker { return nil },
+				"replicates":  func(m Masker) func(int) Masker { return func(int) Masker { return m } },
+			} {
+				bias := func(added float64) float64 {
+					m := turned{added: added}
+					a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), Replicates: 2, Replicate: replicate(m)})
+					a.Add(release(t, x, m))
+					return float64(measured(t, a).Column("x").Utility.Bias)
+				}
+				if b := bias(0); b != 0 {
+					t.Errorf("%d records around %v, %s: a bias of %v", n, centre, name, b)
+				}
+				added := 1e-11 * (math.Abs(centre) + 100)
+				if b := bias(added); !(math.Abs(b-added) <= added/10) {
+					t.Errorf("%d records around %v, %s: a bias of %v, want %v", n, centre, name, b, added)
+				}
+			}
 		}
 	}
 }

@@ -18,14 +18,14 @@ func (r *reckoning) utility(c int) Utility {
 		RealisedU: Float(estimate.Risk(variance + drift*drift)),
 		U0:        Float(estimate.Risk(x.Variance() / x.N)),
 	}
-	u.U, u.Bias, u.SE = u.RealisedU, Float(drift), Float(math.NaN())
+	u.U, u.Bias, u.SE = u.RealisedU, biasOf(drift, x), Float(math.NaN())
 	if r.candidate {
 		u.RealisedU = Float(math.NaN())
 	}
 	u.gate(x, y.Variance(), drift)
 	answers, replicated := r.answers[c]
 	if e := r.expected[c]; e != nil {
-		u.U, u.Bias = Float(estimate.Risk(e.Error)), Float(e.Bias)
+		u.U, u.Bias = Float(estimate.Risk(e.Error)), biasOf(e.Bias, x)
 		u.SE = Float(estimate.StandardError(float64(u.U), e.ErrorNoise))
 		u.Sampled = e.Sampled
 		u.gate(&e.X, e.Variance, e.Bias)
@@ -36,7 +36,7 @@ func (r *reckoning) utility(c int) Utility {
 	case replicated && r.partial:
 		// S_y² of the release is computed from more records than any replicate has.
 		u.U = Float(estimate.Risk(variance + r.bias[c].square))
-		u.Bias = Float(r.bias[c].mean)
+		u.Bias = biasOf(r.bias[c].mean, x)
 		u.SE = Float(estimate.StandardError(float64(u.U), r.varianceNoise(answers)/(y.N*y.N)+r.bias[c].squareNoise))
 		u.gate(x, variance*y.N, math.Sqrt(r.bias[c].square))
 		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
@@ -45,6 +45,15 @@ func (r *reckoning) utility(c int) Utility {
 	}
 	u.setEfficiency()
 	return u
+}
+
+// biasOf returns the bias of the mean of a column with the moments x; it is 0 if it is so small that it is
+// only the rounding of sums, as it is for masks that exchange values.
+func biasOf(bias float64, x *comoment.Pair) Float {
+	if math.Abs(bias) <= 1e-13*(math.Abs(x.Mi)+math.Sqrt(x.Variance())) {
+		return 0
+	}
+	return Float(bias)
 }
 
 // expect sets the expectations over replicates of all records, whose moments are x: Duncan et
@@ -60,7 +69,7 @@ func (u *Utility) expect(answers []replicate.Answer, x *comoment.Pair) {
 	}
 	mean, spread = mean/n, spread/n
 	u.U = Float(estimate.Risk(spread + (mean-x.Mi)*(mean-x.Mi)))
-	u.Bias = Float(mean - x.Mi)
+	u.Bias = biasOf(mean-x.Mi, x)
 	u.SE = Float(estimate.StandardError(float64(u.U), utilityNoise(answers, mean, mean-x.Mi)))
 	u.gate(x, spread*x.N, mean-x.Mi)
 }
