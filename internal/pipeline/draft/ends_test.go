@@ -3,6 +3,9 @@ package draft
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
@@ -52,6 +55,28 @@ func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 		d, err := attempt(&faulty.Calls{Name: name, N: n})
 		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // everything has been read by then
 			t.Errorf("%s, call %d fails: result %v, error %v", name, n, d, err)
+		}
+	}
+}
+
+// A source of which everything has been read is called whole, also if it has as many records as are
+// read at most, or ends in the last block that is read. Of a longer one only the first records are read.
+func TestWholeSourceIsKnownAsWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.csv")
+	for n, whole := range map[int]bool{looked - 1: true, looked: true, looked + 1: true, 2 * looked: false} {
+		if err := os.WriteFile(path, []byte("number\n"+strings.Repeat(strings.Repeat("1", 16)+"\n", n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		src, err := (&csv.SourceConfig{Path: path}).Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		look, err := Source(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if look.All != whole || (look.Records == int64(n)) != whole || look.Records < min(looked, int64(n)) {
+			t.Errorf("of %d records %d are read; all: %v", n, look.Records, look.All)
 		}
 	}
 }

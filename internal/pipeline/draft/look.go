@@ -49,7 +49,7 @@ type Look struct {
 	Columns []Column
 }
 
-// Source reads the first 200,000 records of an open source. Nested columns are
+// Source reads the first 200,000 records of an open source, and the rest of the last block. Nested columns are
 // listed without being read.
 func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 	schema := src.Schema()
@@ -71,10 +71,13 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 	}
 	defer reader.Close()
 	block := new(microdata.Block)
-	for look.Records < looked {
+	for {
 		raw, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			look.All = true
+			break
+		}
+		if look.Records >= looked {
 			break
 		}
 		if err != nil {

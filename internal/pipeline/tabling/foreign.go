@@ -131,10 +131,11 @@ func (f *foreignTable) problem() error {
 	if len(f.problems) == 0 {
 		return nil
 	}
+	problems := f.problems
 	if f.moreProblems > 0 {
-		f.problems = append(f.problems, "and "+strconv.Itoa(f.moreProblems)+" lines more")
+		problems = append(slices.Clip(problems), "and "+strconv.Itoa(f.moreProblems)+" lines more")
 	}
-	return pipeline.DataErrorf("table: %s", strings.Join(f.problems, "\ntable: "))
+	return pipeline.DataErrorf("table: %s", strings.Join(problems, "\ntable: "))
 }
 
 // mostWrong is the greatest number of problems that are named.
