@@ -262,7 +262,7 @@ func (p *Profiler) offer(b *microdata.Block, keep microdata.Bitmap) {
 	p.priorities.Draw(b, place.UnkeyedWords)
 	p.sample.Take(b, p.origins.Of(b.Scope, int32(b.Stream)), &p.priorities, keep)
 	for c, column := range p.columns {
-		p.sample.Values[c] = cell.Gather(p.sample.Reserve(p.sample.Values[c], len(p.sample.Hits)), b.Columns[column.Index].Original, p.sample.Hits)
+		p.sample.Gather(c, b.Columns[column.Index].Original)
 	}
 	p.sample.Bound()
 }

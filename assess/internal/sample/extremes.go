@@ -23,7 +23,7 @@ func (e *Extreme) comparePlace(o *Extreme) int {
 }
 
 // Edge keeps the r records with the greatest sign·x, the earliest place first
-// among equals. Entries beyond r are dropped when the buffer is full, so that adding
+// among equals. Entries beyond r are dropped when there are most of them, so that adding
 // a record is fast even if every record is a new extreme (sorted data).
 type Edge struct {
 	r       int
@@ -67,11 +67,19 @@ func (e *Edge) push(entry Extreme) bool {
 	if e.latest.From == nil || entry.comparePlace(&e.latest) > 0 {
 		e.latest = Extreme{From: entry.From, Row: entry.Row}
 	}
-	if len(e.Entries) < 2*e.r {
+	if len(e.Entries) < e.most(len(entry.Values)) {
 		return false
 	}
 	e.Prune()
 	return true
+}
+
+// most is the number of entries, of so many values each, at which those beyond r are dropped.
+func (e *Edge) most(width int) int {
+	if width > wide {
+		return e.r + max(1, e.r/4)
+	}
+	return 2 * e.r
 }
 
 // Prune sorts the entries, most extreme first, and keeps r.
@@ -126,5 +134,7 @@ func (e *Edge) Reset() {
 func (e *Edge) Inherit(o *Edge) {
 	o.Prune()
 	e.bound, e.latest = o.bound, o.latest
-	e.free = slices.Delete(e.free, min(len(e.free), 2*e.r), len(e.free))
+	if n := len(e.free); n > 0 {
+		e.free = slices.Delete(e.free, min(n, e.most(len(e.free[0]))), n)
+	}
 }

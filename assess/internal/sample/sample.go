@@ -62,28 +62,37 @@ type Sample struct {
 	Priority []uint32
 	From     []*place.Origin
 	Row      []int64     // places
-	Values   [][]float64 // by column: original and released of each, carried codes, released codes; NaN: no value
+	Values   [][]float64 // once settled, by column: original and released of each, carried codes, released codes; NaN: no value
 
-	Hits  []int32 // scratch
-	moved []int32
+	short   []multiples // of the columns whose values are not in Values
+	Hits    []int32     // scratch
+	moved   []int32
+	scratch []float64
 }
 
 // New returns an empty sample of at most k records with width values each; k < 0: of all records.
 func New(k, width int) Sample {
-	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width)}
+	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width), short: make([]multiples, width)}
 }
 
 // Len is the number of records held, which may be more than k until Prune.
 func (s *Sample) Len() int { return len(s.Priority) }
 
 // room returns how many records more than the sample are held before some are dropped: for a small
-// sample the same number again, for a large one, with megabytes in each column, a quarter.
-func (s *Sample) room() int { return max(s.K/4, min(s.K, 1024)) }
+// sample the same number again, for a large one, with a megabyte in each column, a quarter, and of many columns a sixteenth.
+func (s *Sample) room() int {
+	share := 4
+	if len(s.Values) > wide {
+		share = 16
+	}
+	return max(s.K/share, min(s.K, 1024))
+}
 
-// Reserve returns a column with room for more values. Once it has half of the sample, it gets all
+// wide is the number of values of a record above which memory matters more than the time of Prune.
+const wide = 32
+
+// reserved returns a column with room for more values. Once it has half of the sample, it gets all
 // the room that it will need at once.
-func (s *Sample) Reserve(v []float64, more int) []float64 { return reserved(s, v, more) }
-
 func reserved[T any](s *Sample, v []T, more int) []T {
 	need := len(v) + more
 	if need > cap(v) && s.K >= 0 && need > s.K/2 {
@@ -101,24 +110,58 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 	}
 	for c, index := range of.Columns {
 		col := &b.Columns[index]
-		s.Values[2*c] = cell.Gather(s.Reserve(s.Values[2*c], len(s.Hits)), col.Original, s.Hits)
-		s.Values[2*c+1] = cell.Gather(s.Reserve(s.Values[2*c+1], len(s.Hits)), col.Out(), s.Hits)
+		s.Gather(2*c, col.Original)
+		s.Gather(2*c+1, col.Out())
 	}
 	for c, index := range of.Carry {
-		dst := s.Values[of.CarryAt(c)]
-		for _, i := range s.Hits {
-			dst = append(dst, cell.Code(&b.Columns[index], int(i)))
-		}
-		s.Values[of.CarryAt(c)] = dst
+		s.extend(of.CarryAt(c), func(i int32) float64 { return cell.Code(&b.Columns[index], int(i)) })
 	}
 	for c, index := range of.Released {
-		dst := s.Values[of.releasedAt(c)]
-		for _, i := range s.Hits {
-			dst = append(dst, cell.ReleasedCode(&b.Columns[index], int(i)))
-		}
-		s.Values[of.releasedAt(c)] = dst
+		s.extend(of.releasedAt(c), func(i int32) float64 { return cell.ReleasedCode(&b.Columns[index], int(i)) })
 	}
 	s.Bound()
+}
+
+// Gather adds the values of the records in Hits to a column.
+func (s *Sample) Gather(c int, of microdata.Vector) {
+	s.scratch = cell.Gather(s.scratch[:0], of, s.Hits)
+	s.add(c, s.scratch)
+}
+
+// extend adds the value that f returns for each record in Hits to a column.
+func (s *Sample) extend(c int, f func(i int32) float64) {
+	values := slices.Grow(s.scratch[:0], len(s.Hits))
+	for _, i := range s.Hits {
+		values = append(values, f(i))
+	}
+	s.add(c, values)
+	s.scratch = values
+}
+
+func (s *Sample) add(c int, values []float64) {
+	if s.short[c].add(s, values) {
+		return
+	}
+	s.lengthen(c)
+	s.Values[c] = append(reserved(s, s.Values[c], len(values)), values...)
+}
+
+// lengthen moves the values of a column to Values.
+func (s *Sample) lengthen(c int) {
+	m := &s.short[c]
+	if len(m.counts) > 0 {
+		s.Values[c] = m.values(ascending(len(m.counts)))
+	}
+	*m = multiples{per: -1}
+}
+
+// ascending returns the numbers below n.
+func ascending(n int) []int32 {
+	order := make([]int32, n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	return order
 }
 
 // Take sets Hits to the records whose priority is low enough and adds their places;
@@ -244,19 +287,29 @@ func (s *Sample) drop(indices []int32) {
 		from := moved[i]
 		s.Priority[to], s.From[to], s.Row[to] = s.Priority[from], s.From[from], s.Row[from]
 	}
-	for _, v := range s.Values {
-		for i, to := range indices[:inside] {
-			v[to] = v[moved[i]]
-		}
+	for c, v := range s.Values {
+		replace(v, indices[:inside], moved)
+		replace(s.short[c].counts, indices[:inside], moved)
 	}
 	s.Truncate(n)
+}
+
+// replace copies the elements at the indices in from to those in to, unless there are none at all.
+func replace[T any](v []T, to, from []int32) {
+	if len(v) == 0 {
+		return
+	}
+	for i, at := range to {
+		v[at] = v[from[i]]
+	}
 }
 
 // Truncate keeps the first n records held.
 func (s *Sample) Truncate(n int) {
 	s.Priority, s.From, s.Row = s.Priority[:n], s.From[:n], s.Row[:n]
 	for c := range s.Values {
-		s.Values[c] = s.Values[c][:n]
+		s.Values[c] = s.Values[c][:min(n, len(s.Values[c]))]
+		s.short[c].counts = s.short[c].counts[:min(n, len(s.short[c].counts))]
 	}
 }
 
@@ -269,14 +322,14 @@ func (s *Sample) Merge(o *Sample) {
 			kept = append(kept, int32(i))
 		}
 	}
-	for c, from := range o.Values {
-		to := s.Reserve(s.Values[c], len(kept))
-		for _, i := range kept {
-			to = append(to, from[i])
-		}
-		s.Values[c] = to
-	}
 	s.Hits = kept
+	for c, from := range o.Values {
+		value := func(i int32) float64 { return from[i] }
+		if m := &o.short[c]; len(m.counts) > 0 {
+			value = m.value
+		}
+		s.extend(c, value)
+	}
 	s.Bound()
 }
 
@@ -291,19 +344,25 @@ func (s *Sample) Settle() {
 	for i := 1; i < s.Len() && inOrder; i++ {
 		inOrder = s.comparePlace(i-1, i) < 0
 	}
-	if inOrder {
-		return
+	order := ascending(s.Len())
+	if !inOrder {
+		s.byPlace(order)
+		s.Priority = permuted(make([]uint32, len(order)), s.Priority, order)
+		s.From = permuted(make([]*place.Origin, len(order)), s.From, order)
+		s.Row = permuted(make([]int64, len(order)), s.Row, order)
 	}
-	order := make([]int32, s.Len())
-	for i := range order {
-		order[i] = int32(i)
-	}
-	s.byPlace(order)
-	s.Priority = permuted(s.Priority, order)
-	s.From = permuted(s.From, order)
-	s.Row = permuted(s.Row, order)
-	for c := range s.Values {
-		s.Values[c] = permuted(s.Values[c], order)
+	var spare []float64
+	for c, v := range s.Values {
+		switch m := &s.short[c]; {
+		case len(m.counts) > 0:
+			s.Values[c] = m.values(order)
+		case !inOrder:
+			if cap(spare) < len(v) {
+				spare = make([]float64, len(v))
+			}
+			s.Values[c], spare = permuted(spare[:len(v)], v, order), v
+		}
+		s.short[c] = multiples{per: -1}
 	}
 }
 
@@ -322,10 +381,10 @@ func (s *Sample) byPlace(order []int32) {
 	slices.SortFunc(order, func(a, b int32) int { return s.comparePlace(int(a), int(b)) })
 }
 
-func permuted[T any](v []T, order []int32) []T {
-	w := make([]T, len(v))
+// permuted writes the elements in the given order to another slice.
+func permuted[T any](to, v []T, order []int32) []T {
 	for i, from := range order {
-		w[i] = v[from]
+		to[i] = v[from]
 	}
-	return w
+	return to
 }

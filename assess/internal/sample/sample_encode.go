@@ -98,6 +98,7 @@ func (s *Sample) Decode(d *wire.Decoder, from []*place.Origin) {
 		s.Row = append(s.Row, row)
 	}
 	for i := range s.Values {
+		s.short[i] = multiples{per: -1}
 		s.Values[i] = make([]float64, n)
 		for j := range s.Values[i] {
 			v := d.Float()

@@ -129,13 +129,17 @@ func TestStrataAreSharedOut(t *testing.T) {
 func TestTailsKeepTheFurthest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, sign := range []float64{-1, 1} {
-		for _, keep := range []int{1, 2, 5, 30} {
+		for k, keep := range []int{1, 1, 2, 2, 5, 5, 30, 30} {
+			masked, most := 1, 2*keep
+			if k%2 == 1 {
+				masked, most = wide+1, keep+max(1, keep/2)
+			}
 			for _, n := range []int{0, 1, 4, 5, 6, 9, 10, 11, 500} {
 				x := make([]float64, n)
 				for i := range x {
 					x[i] = float64(rng.IntN(60))
 				}
-				whole, left, right := newTail(sign, 1), newTail(sign, 1), newTail(sign, 1)
+				whole, left, right := newTail(sign, masked), newTail(sign, masked), newTail(sign, masked)
 				whole.keep, left.keep, right.keep = keep, keep, keep
 				for i, v := range x {
 					whole.add(x[i : i+1])
@@ -144,7 +148,7 @@ func TestTailsKeepTheFurthest(t *testing.T) {
 					} else {
 						right.add([]float64{v})
 					}
-					if len(whole.values) >= 2*keep {
+					if len(whole.values) >= most {
 						t.Fatalf("keep %d: %d values are kept", keep, len(whole.values))
 					}
 				}

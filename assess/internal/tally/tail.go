@@ -12,6 +12,7 @@ import (
 // merged.
 type tail struct {
 	keep   int
+	wide   bool    // among many columns
 	sign   float64 // +1: the greatest values; −1: the least
 	values []float64
 	bound  float64 // once keep values are held: the bound beyond which a further one is kept
@@ -24,9 +25,12 @@ const (
 	tailBytes  = 64 << 20
 )
 
+// wide is the number of masked columns above which memory matters more than the time of pruning.
+const wide = 16
+
 func newTail(sign float64, masked int) tail {
 	keep := max(100, min(tailValues, tailBytes/(2*2*8*max(masked, 1))))
-	return tail{keep: keep, sign: sign, bound: math.Inf(-int(sign))}
+	return tail{keep: keep, wide: masked > wide, sign: sign, bound: math.Inf(-int(sign))}
 }
 
 // add adds finite values.
@@ -48,11 +52,19 @@ func (t *tail) add(values []float64) {
 	t.bind()
 }
 
-// bind prunes if at least twice the number of values to be kept are held.
+// bind prunes if the most values are held.
 func (t *tail) bind() {
-	if len(t.values) >= 2*t.keep {
+	if len(t.values) >= t.most() {
 		t.prune()
 	}
+}
+
+// most is the number of values at which those beyond keep are dropped.
+func (t *tail) most() int {
+	if t.wide {
+		return t.keep + max(1, t.keep/2)
+	}
+	return 2 * t.keep
 }
 
 // prune drops all values that are not to be kept.
