@@ -8,16 +8,18 @@ import (
 )
 
 // Where a lot of memory is in use, garbage is collected when there is less of it than the usual
-// share: about mostGarbage bytes, but always leastPercent of what is in use. What takes so much
-// are mostly numbers, in which the collector has nothing to follow.
+// share: mostGarbage bytes, or what is left of muchMemory, but always leastPercent of what is in use.
+// What takes so much are mostly numbers, in which the collector has nothing to follow.
 const (
 	mostGarbage  = 100 << 20
-	leastPercent = 12
+	muchMemory   = 530 << 20
+	leastPercent = 7
 )
 
 // garbagePercent is the share of garbage for so many bytes in use; percent is the usual one.
 func garbagePercent(percent int, live uint64) int {
-	return min(percent, max(leastPercent, int(mostGarbage*100/max(live, 1))))
+	most := min(mostGarbage, muchMemory-min(live, muchMemory))
+	return min(percent, max(leastPercent, int(most*100/max(live, 1))))
 }
 
 // garbage sets the share after each collection, until it is left alone.

@@ -12,6 +12,7 @@
 //	footer.go, thrift.go    the footer and page headers, read without trust and written back without loss
 //	schema.go, types.go     Parquet's schema as a tree, and as Arrow types; arrow_schema.go the other way
 //	source.go, reader.go    streams, and blocks cut from them; Next does only I/O
+//	parted.go               pages that are decoded in parts, and read again for each
 //	page.go, levels.go, values.go, append.go, delta.go, codec.go   from a page's bytes to values
 //	arrow_metadata.go, metadata.go                      the key-value metadata that is released
 //	numbers.go, arrays.go, nested.go                    from values to the columns of a block

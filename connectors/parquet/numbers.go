@@ -76,17 +76,54 @@ func (d *dictionary) numbers(l *leaf, out []float64, index []uint32) (bad bool) 
 		if v := d.values(); l.phys == format.Double { // the values are only read
 			v.align(l)
 			d.floats = words[float64](v.data)[:d.n]
+			if d.wide {
+				d.shorten()
+			}
 			return
 		}
 		d.floats = make([]float64, d.n)
 		d.bad = convert(d.floats, d.values(), l, 0)
 	})
-	floats := d.floats
 	out = out[:len(index)]
+	if d.counts != nil {
+		counts, per := d.counts, d.per
+		for i, k := range index {
+			out[i] = float64(counts[k]) / per
+		}
+		return false
+	}
+	floats := d.floats
 	for i, k := range index {
 		out[i] = floats[k]
 	}
 	return d.bad
+}
+
+// leastShortened is the number of values from which a dictionary of numbers is worth shortening.
+const leastShortened = 1 << 12
+
+// shorten replaces floats, and the data that they are, by counts, if that is exact.
+func (d *dictionary) shorten() {
+	if d.n < leastShortened {
+		return
+	}
+	per := scaleOf(d.floats)
+	if per == 0 {
+		return
+	}
+	counts := make([]int32, d.n)
+	for i, x := range d.floats {
+		k := math.RoundToEven(x * per)
+		if !(math.Abs(k) <= math.MaxInt32) {
+			return
+		}
+		if counts[i] = int32(k); !sameBits(float64(counts[i])/per, x) {
+			return
+		}
+	}
+	d.counts, d.per = counts, per
+	putBuffer(d.data)
+	d.data, d.floats = nil, nil
 }
 
 // values returns the dictionary's values.

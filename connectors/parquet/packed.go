@@ -16,6 +16,7 @@ type packed struct {
 	src   []byte // runs, as decodeHybrid reads them
 	width int
 	n     int
+	skip  int    // number of indexes in src that are not read
 	marks []mark // the places where reading can begin, in order
 }
 
@@ -105,7 +106,8 @@ func (p *packed) read(dst []uint32, from int) error {
 	if len(dst) == 0 {
 		return nil
 	}
-	m := p.marks[sort.Search(len(p.marks), func(i int) bool { return p.marks[i].first > from })-1]
+	from += p.skip
+	m := p.before(from)
 	for first, at := m.first, m.at; len(dst) > 0; {
 		r, err := p.run(first, at)
 		if err != nil {
@@ -123,6 +125,11 @@ func (p *packed) read(dst []uint32, from int) error {
 		first, at = first+r.n, r.end
 	}
 	return nil
+}
+
+// before returns the last mark that is not after an index.
+func (p *packed) before(index int) mark {
+	return p.marks[sort.Search(len(p.marks), func(i int) bool { return p.marks[i].first > index })-1]
 }
 
 // unpack reads numbers of a bit-packed run from number `skip` on. Every eighth number begins at a byte.
@@ -162,7 +169,7 @@ func (v *values) rank(i int) int {
 		return i
 	}
 	if i/rankEach == len(v.ranks) { // the page's end
-		return v.packed.n
+		return v.packed.n - v.packed.skip
 	}
 	have := v.ranks[i/rankEach]
 	for _, w := range v.valid[i/rankEach*rankEach/64 : i/64] {

@@ -211,7 +211,10 @@ func codedRow(r *rand.Rand, i int) (c coded) {
 // as numbers or as arrays, with and without rejected records.
 func TestPagesOfManyBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(41, 4))
-	for _, pageSize := range []int{256 << 10, 3000} {
+	for _, pageSize := range []int{256 << 10, 3000, 256<<10 + 1} {
+		if pageSize%2 == 1 { // and with pages that are decoded in parts
+			parts(t, 100<<10)
+		}
 		path := filepath.Join(t.TempDir(), "in.parquet")
 		f, err := os.Create(path)
 		if err != nil {

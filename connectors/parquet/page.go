@@ -15,6 +15,7 @@ import (
 type page struct {
 	header pageHeader
 	body   []byte // compressed; from buffers
+	at     int64  // place of the body in the file
 	kept   bool   // body is still needed after it is decompressed
 }
 
@@ -36,6 +37,7 @@ type chunk struct {
 	group int
 	leaf  *leaf
 	codec format.CompressionCodec
+	wide  bool // one of many columns
 	dict  *dictionary
 }
 
@@ -84,7 +86,7 @@ func (p *pages) next() (*page, error) {
 			if p.dict != nil {
 				return nil, p.fail(errors.New("a second dictionary"))
 			}
-			p.dict = &dictionary{page: pg}
+			p.dict = &dictionary{page: pg, wide: p.wide}
 		}
 	}
 	return nil, io.EOF
@@ -121,7 +123,7 @@ func (p *pages) read() (*page, error) {
 		case h.UncompressedSize < 0 || h.UncompressedSize > maxPage:
 			return nil, fmt.Errorf("a page of %d bytes", h.UncompressedSize)
 		}
-		pg.body = getBuffer(int(h.CompressedSize))
+		pg.at, pg.body = from, getBuffer(int(h.CompressedSize))
 		done := copy(pg.body, head[n:])
 		if k, err := p.file.ReadAt(pg.body[done:], from+int64(done)); k < len(pg.body)-done {
 			return nil, readError(err)
@@ -235,8 +237,11 @@ type dictionary struct {
 
 	exact bool // the page contains nothing but the values
 
+	wide      bool      // it is one of many, and is to take less memory
 	converted sync.Once // for columns of numbers, in numbers
 	floats    []float64
+	counts    []int32 // in place of floats, if these are whole multiples of 1/per
+	per       float64
 	bad       bool // some value could not be represented
 }
 
@@ -284,6 +289,7 @@ type unit struct {
 	*chunk
 	pages []*page
 	rows  int
+	part  *pagePart // of the page that is decoded; nil: all of it
 	v     values
 
 	taken atomic.Bool
@@ -305,7 +311,11 @@ func (u *unit) try() {
 		defer close(u.done)
 		func() {
 			defer recovered(&u.err)
-			u.err = u.v.decode(u.chunk, u.pages, u.rows)
+			if u.part != nil {
+				u.err = u.v.decodePart(u.chunk, u.pages[0], u.part, u.rows)
+			} else {
+				u.err = u.v.decode(u.chunk, u.pages, u.rows)
+			}
 		}()
 		if u.err != nil {
 			u.err = u.fail(u.err)

@@ -200,8 +200,9 @@ func (r *reader) open(st *stream) []*cursor {
 	r.near.free()
 	r.near = nearby(r.file, wanted)
 	for _, c := range cursors {
-		c.file = r.near
+		c.file, c.wide = r.near, len(cursors) > wideLeaves
 	}
+	r.divide(cursors, rg)
 	return cursors
 }
 
@@ -227,6 +228,7 @@ type cursor struct {
 	rows int // of the row group
 	unit *unit
 	at   int // number of the unit's rows in earlier blocks
+	cuts cuts
 }
 
 // take adds segments of n rows.
@@ -253,6 +255,9 @@ func (c *cursor) take(segs []segment, n int64, size *int64) ([]segment, error) {
 func (c *cursor) advance(size *int64) error {
 	c.at = 0
 	if c.leaf.maxRep == 0 {
+		if c.cuts.left > 0 {
+			return c.resume()
+		}
 		p, err := c.next()
 		if err == io.EOF {
 			return c.fail(errCut)
@@ -262,8 +267,8 @@ func (c *cursor) advance(size *int64) error {
 		}
 		n, _ := p.values()
 		*size += int64(p.header.CompressedSize)
-		c.unit = newUnit(c.chunk, n, p)
-		c.unit.v.coded = c.leaf.flat()
+		c.unit = newUnit(c.chunk, c.cut(p, n), p)
+		c.unit.v.coded, c.unit.part = c.leaf.flat(), c.cuts.part
 		return nil
 	}
 	var all []*page

@@ -39,14 +39,18 @@ type values struct {
 	room     int // greatest number of bytes of the pages to be appended, if they have no dictionary
 	expanded int // number of bytes of values that were looked up in a dictionary
 
-	dense   bool     // treat a flat column like a nested one, for rewriting
-	coded   bool     // leave the dictionary indexes of a flat page packed
-	buffers [][]byte // to be returned for reuse
+	dense   bool      // treat a flat column like a nested one, for rewriting
+	coded   bool      // leave the dictionary indexes of a flat page packed
+	buffers [][]byte  // to be returned for reuse
+	lender  *partRoom // to which packed is to be returned; nil: to nobody
 }
 
 func (v *values) free() {
 	for _, b := range v.buffers {
 		putBuffer(b)
+	}
+	if v.lender != nil && cap(v.packed.src) > 0 {
+		v.lender.put(v.packed.src)
 	}
 	*v = values{}
 }

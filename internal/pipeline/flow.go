@@ -56,7 +56,7 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	}
 	stock := f.Stock
 	if stock == nil {
-		stock = NewStock()
+		stock = stockOf(blocksFor(f.Layout))
 	}
 	// There are never more parcels than blocks in the stock, so that a send into a channel of this
 	// size never waits.
@@ -160,8 +160,22 @@ func through(ctx context.Context, stage func(*Parcel) error, first bool, from <-
 }
 
 // NewStock makes the blocks of a pass.
-func NewStock() chan *microdata.Block {
-	n := 2*runtime.GOMAXPROCS(0) + 2
+func NewStock() chan *microdata.Block { return stockOf(blocksFor(nil)) }
+
+// wideColumns is the number of columns above which the blocks in flight take much memory. There is
+// then only one for each core, and one more, which waits.
+const wideColumns = 16
+
+// blocksFor returns how many blocks a pass has.
+func blocksFor(layout *microdata.Layout) int {
+	cores := runtime.GOMAXPROCS(0)
+	if layout != nil && len(layout.Read) > wideColumns {
+		return cores + 1
+	}
+	return 2*cores + 2
+}
+
+func stockOf(n int) chan *microdata.Block {
 	stock := make(chan *microdata.Block, n)
 	for range n {
 		stock <- new(microdata.Block)

@@ -350,7 +350,7 @@ func (o *Order) thin(l *orderLevel) {
 }
 
 // spare is how many dropped stretches are held for reuse.
-const spare = 32
+const spare = 8
 
 // drop removes the stretches that a level no longer keeps.
 func (o *Order) drop(l *orderLevel) {

@@ -122,7 +122,7 @@ func TestMultiplesStayWithTheirRecords(t *testing.T) {
 
 // Samples of many columns, edges of many columns, hold fewer records beyond those that are kept.
 func TestRoomOfManyColumns(t *testing.T) {
-	for width, want := range map[int]int{1: 25_000, wide: 25_000, wide + 1: 6250} {
+	for width, want := range map[int]int{1: 25_000, wide: 25_000, wide + 1: 12_500} {
 		if s := New(100_000, width); s.room() != want {
 			t.Errorf("%d values: room for %d more, want %d", width, s.room(), want)
 		}

@@ -79,11 +79,11 @@ func New(k, width int) Sample {
 func (s *Sample) Len() int { return len(s.Priority) }
 
 // room returns how many records more than the sample are held before some are dropped: for a small
-// sample the same number again, for a large one, with a megabyte in each column, a quarter, and of many columns a sixteenth.
+// sample the same number again, for a large one, with a megabyte in each column, a quarter, and of many columns an eighth.
 func (s *Sample) room() int {
 	share := 4
 	if len(s.Values) > wide {
-		share = 16
+		share = 8
 	}
 	return max(s.K/share, min(s.K, 1024))
 }

@@ -5,6 +5,7 @@ package masked
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/rs/zerolog"
 
@@ -85,6 +86,8 @@ func (r *Release) Judged(ctx context.Context, who account.Reporter, records repo
 func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulator, records report.Records) (*report.Report, error) {
 	measures := &assess.Measures{Records: records.Released}
 	if measured != nil {
+		// What the pass over the records has used is garbage, and measuring needs memory at once.
+		runtime.GC()
 		var err error
 		if measures, err = measured.Measure(ctx); err != nil {
 			return nil, err
