@@ -12,7 +12,7 @@ import (
 // What takes so much are mostly numbers, in which the collector has nothing to follow.
 const (
 	mostGarbage  = 100 << 20
-	muchMemory   = 530 << 20
+	muchMemory   = 500 << 20
 	leastPercent = 7
 )
 

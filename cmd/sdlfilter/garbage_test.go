@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// The garbage percentage is the usual one up to 100 MB, then about 100 MB, then what is left of 530
+// The garbage percentage is the usual one up to 100 MB, then about 100 MB, then what is left of 500
 // MB, and never less than 7 %.
 func TestSharesOfGarbage(t *testing.T) {
 	for _, c := range []struct {
 		percent int
 		live    uint64
 		want    int
-	}{{40, 0, 40}, {40, 250 << 20, 40}, {40, 257 << 20, 38}, {40, 400 << 20, 25}, {40, 430 << 20, 23}, {40, 480 << 20, 10}, {40, 500 << 20, 7}, {40, 800 << 20, 7}, {40, math.MaxUint64, 7}, {100, 90 << 20, 100}, {100, 200 << 20, 50}} {
+	}{{40, 0, 40}, {40, 250 << 20, 40}, {40, 257 << 20, 38}, {40, 400 << 20, 25}, {40, 430 << 20, 16}, {40, 470 << 20, 7}, {40, 500 << 20, 7}, {40, 800 << 20, 7}, {40, math.MaxUint64, 7}, {100, 90 << 20, 100}, {100, 200 << 20, 50}} {
 		if got := garbagePercent(c.percent, c.live); got != c.want {
 			t.Errorf("%d %% of %d MB: %d, want %d", c.percent, c.live>>20, got, c.want)
 		}

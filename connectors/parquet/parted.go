@@ -14,7 +14,7 @@ import (
 // more, and a page has more records than its share, its records are decoded in several parts: for
 // each of them the page is read and decompressed again, and only its records are kept. It is a
 // variable only for the tests.
-var partedBytes = int64(64 << 20)
+var partedBytes = int64(48 << 20)
 
 // cuts says where a column's pages are cut into parts.
 type cuts struct {
