@@ -249,7 +249,7 @@ func TestSettingsOfAMember(t *testing.T) {
 	defer client.Close()
 	for _, c := range []struct{ option, want any }{
 		{kgo.SessionTimeout, 15 * time.Second}, {kgo.HeartbeatInterval, 3 * time.Second}, {kgo.RebalanceTimeout, 44 * time.Second},
-		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)}, {kgo.ProducerLinger, 5 * time.Millisecond},
+		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxBytes, int32(2 << 20)}, {kgo.FetchMaxPartitionBytes, int32(2 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)}, {kgo.ProducerLinger, 5 * time.Millisecond},
 		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true}, {kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)}, {kgo.InstanceID, "i"},
 	} {
 		if got := client.OptValue(c.option); fmt.Sprint(got) != fmt.Sprint(c.want) {

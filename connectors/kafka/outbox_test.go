@@ -134,7 +134,7 @@ func TestOutboxOfOneLargeRecord(t *testing.T) {
 // A poll returns at most as many records as the open transaction still accepts, but at least one.
 func TestSizeOfAPoll(t *testing.T) {
 	for _, c := range []struct{ records, polled, want int }{
-		{5, 0, 5}, {5, 3, 2}, {5, 4, 1}, {5, 5, 1}, {5, 9, 1}, {1, 0, 1},
+		{5, 0, 5}, {5, 3, 2}, {5, 4, 1}, {5, 5, 1}, {5, 9, 1}, {1, 0, 1}, {100_000, 0, 60_000},
 		{pollRecords, 0, pollRecords}, {pollRecords + 1, 0, pollRecords}, {pollRecords + 1, 1, pollRecords}, {pollRecords + 1, 2, pollRecords - 1},
 	} {
 		s := &Stream{polled: c.polled}

@@ -104,7 +104,6 @@ type Stream struct {
 }
 
 const (
-	pollRecords = 20_000
 	runRecords  = 4096        // of a block, where windows are not cut
 	idleWait    = time.Second // a poll without records returns, so that the caller can look after the rest
 	endPatience = time.Second // ending a transaction lets partitions go after that

@@ -7,6 +7,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// fetchBytes is how many bytes of batches a broker sends at a time. The client asks for the next
+// ones once a poll has emptied what it holds, and one poll mostly does. So they arrive, and are
+// unpacked, while those before them are worked on. More would wait for polls, meanwhile drop out of
+// the processor's caches, and then leave the workers without work until the next have arrived.
+const fetchBytes = 2 << 20
+
+// pollRecords is how many records a poll brings at most: those of fetchBytes, if they are not small.
+const pollRecords = 60_000
+
 // membership is how the client reads as a member of the group, and writes.
 func (s *Stream) membership() ([]kgo.Opt, error) {
 	options, err := s.config.Source.options(s.config.Log)
@@ -21,7 +30,8 @@ func (s *Stream) membership() ([]kgo.Opt, error) {
 		kgo.DisableAutoCommit(),
 		kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxPartitionBytes(4<<20),
+		kgo.FetchMaxBytes(fetchBytes),
+		kgo.FetchMaxPartitionBytes(fetchBytes),
 		kgo.FetchMaxWait(500*time.Millisecond), // a partition that is assigned is read only after that
 		kgo.SessionTimeout(sessionTimeout),
 		kgo.HeartbeatInterval(sessionTimeout/5),
