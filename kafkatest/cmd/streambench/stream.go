@@ -70,10 +70,20 @@ func connect(brokers []string) (*cluster, error) {
 	return &cluster{client, kadm.NewClient(client)}, nil
 }
 
-// topic creates a topic without replication.
+// topic creates a topic without replication, and waits until the broker knows it: a program that
+// is started before that ends.
 func (c *cluster) topic(ctx context.Context, name string, partitions int32) error {
-	_, err := c.admin.CreateTopic(ctx, partitions, 1, nil, name)
-	return err
+	if _, err := c.admin.CreateTopic(ctx, partitions, 1, nil, name); err != nil {
+		return err
+	}
+	known := func() bool {
+		topics, err := c.admin.ListTopics(ctx, name)
+		return err == nil && topics.Has(name)
+	}
+	if !wait.Within(time.Minute, known) {
+		return fmt.Errorf("the broker does not know %s a minute after it was created", name)
+	}
+	return nil
 }
 
 // fill creates a topic and produces the survey's first n records into it.
