@@ -12,13 +12,16 @@ import (
 
 // partedBytes is how many bytes of a row group's pages are decompressed at a time. If they have
 // more, and a page has more records than its share, its records are decoded in several parts: for
-// each of them the page is read and decompressed again, and only its records are kept. It is a
-// variable only for the tests.
-var partedBytes = int64(48 << 20)
+// each of them the page is read and decompressed again, and only its records are kept. To decompress
+// a page that is hardly smaller when it is compressed is little more than to copy it. The others, of which
+// shrunkBytes are decompressed at a time, take longer. They are variables only for the tests.
+var partedBytes, shrunkBytes = int64(48 << 20), int64(256 << 20)
 
 // cuts says where a column's pages are cut into parts.
 type cuts struct {
-	each, ahead int       // records between two cuts, 0: no cuts; and of the first of these before the row group
+	least, most int       // numbers of records between two cuts, of pages that are hardly smaller when compressed and of others; 0: no cuts
+	each        int       // the one of the current page
+	ahead       int       // number of the first of these records before the row group
 	row         int       // of the row group, at which the next part begins
 	left        int       // number of records of the current page that are in no part yet
 	page        *page     // the current one, without its body
@@ -61,8 +64,11 @@ func (r *partRoom) put(b []byte) {
 	}
 }
 
-// mostParts is how often a page is read at most.
-const mostParts = 16
+// mostParts is how often a page is read at most, and mostShrunk the same for one that takes longer.
+const (
+	mostParts  = 16
+	mostShrunk = 4
+)
 
 // mostSpare is how many parts are enough for the columns of which one ends in the same block.
 const mostSpare = 16
@@ -93,12 +99,13 @@ func (r *reader) divide(cursors []*cursor, rg *rowGroup) {
 	if bytes <= partedBytes {
 		return
 	}
-	// The footer could exaggerate.
-	each := max(1, int(float64(partedBytes)/float64(bytes)*float64(rg.NumRows)), int(rg.NumRows/mostParts))
-	room := new(partRoom)
+	share := func(of int64, parts int64) int { // the footer could exaggerate
+		return max(1, int(float64(of)/float64(bytes)*float64(rg.NumRows)), int(rg.NumRows/parts))
+	}
+	least, most, room := share(partedBytes, mostParts), share(shrunkBytes, mostShrunk), new(partRoom)
 	for i, c := range cursors {
 		if c.leaf.flat() && c.leaf.width > 0 {
-			c.cuts.each, c.cuts.ahead, c.cuts.room = each, each*i/len(cursors), room
+			c.cuts = cuts{least: least, most: most, ahead: least * i / len(cursors), room: room}
 		}
 	}
 }
@@ -122,7 +129,10 @@ func (c *cuts) next() int {
 // cut begins a page of n records, and returns how many of them its first unit has.
 func (c *cursor) cut(p *page, n int) int {
 	k := &c.cuts
-	k.left, k.page, k.part = n, nil, nil
+	k.left, k.page, k.part, k.each = n, nil, nil, k.least
+	if h := &p.header; int64(h.CompressedSize)*100 < int64(h.UncompressedSize)*98 {
+		k.each = k.most
+	}
 	rows := k.next()
 	if rows < n {
 		k.page, k.part = &page{header: p.header, at: p.at}, &pagePart{of: new(firstRead), room: k.room}

@@ -21,9 +21,9 @@ import (
 
 // parts has pages decoded in parts if those of a row group have more than some bytes.
 func parts(t *testing.T, bytes int64) {
-	before := partedBytes
-	partedBytes = bytes
-	t.Cleanup(func() { partedBytes = before })
+	before, shrunk := partedBytes, shrunkBytes
+	partedBytes, shrunkBytes = bytes, bytes
+	t.Cleanup(func() { partedBytes, shrunkBytes = before, shrunk })
 }
 
 // Any part of packed indexes, cut out, reads as it did, and takes no more than its share.
@@ -111,7 +111,7 @@ func TestPartsOfPages(t *testing.T) {
 		{100, 60, []int{300}, []int{140, 100, 60}},
 		{100, 0, []int{30, 30, 30, 30, 200}, []int{30, 30, 30, 30, 80, 120}},
 	} {
-		cur := &cursor{cuts: cuts{each: c.each, ahead: c.ahead}}
+		cur := &cursor{cuts: cuts{least: c.each, ahead: c.ahead}}
 		var got []int
 		for _, n := range c.pages {
 			got = append(got, cur.cut(new(page), n))
@@ -123,6 +123,20 @@ func TestPartsOfPages(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%d, %d ahead, pages %v: parts %v, want %v", c.each, c.ahead, c.pages, got, c.want)
+		}
+	}
+}
+
+// A page that is smaller by more than a fiftieth when it is compressed has fewer parts than another one.
+func TestPartsOfCompressedPages(t *testing.T) {
+	for _, c := range []struct{ compressed, want int32 }{{1000, 100}, {980, 100}, {979, 400}, {1, 400}, {1100, 100}} {
+		cur := &cursor{cuts: cuts{least: 100, most: 400}}
+		p := &page{header: pageHeader{CompressedSize: c.compressed, UncompressedSize: 1000}}
+		if got := cur.cut(p, 1000); got != int(c.want) {
+			t.Errorf("%d of 1,000 bytes: the first part has %d records, want %d", c.compressed, got, c.want)
+		}
+		if got := cur.cut(&page{header: pageHeader{CompressedSize: 5, UncompressedSize: 5}}, 1000); got != 100 {
+			t.Errorf("%d of 1,000 bytes: the next page, not smaller when compressed, begins with %d records", c.compressed, got)
 		}
 	}
 }
@@ -151,12 +165,12 @@ func TestWhichPagesAreParted(t *testing.T) {
 		bytes  int64
 		exceed int64
 		object bool
-		each   func(rows int64) int
+		parts  [2]int64 // of pages that are not smaller when compressed, and of others; 0: not cut
 	}{
-		{bytes: 1 << 30, each: func(int64) int { return 0 }},
-		{bytes: 4 << 10, object: true, each: func(int64) int { return 0 }},
-		{bytes: 1, each: func(rows int64) int { return int(rows / mostParts) }},
-		{bytes: 1 << 40, exceed: 1 << 50, each: func(rows int64) int { return int(rows / mostParts) }},
+		{bytes: 1 << 30},
+		{bytes: 4 << 10, object: true},
+		{bytes: 1, parts: [2]int64{mostParts, mostShrunk}},
+		{bytes: 1 << 40, exceed: 1 << 50, parts: [2]int64{mostParts, mostShrunk}},
 	} {
 		parts(t, c.bytes)
 		r, cursors, rg := open()
@@ -167,18 +181,18 @@ func TestWhichPagesAreParted(t *testing.T) {
 		r.divide(cursors, rg)
 		ahead := map[int]bool{}
 		for _, cur := range cursors {
-			want := c.each(rg.NumRows)
-			if !cur.leaf.flat() || cur.leaf.width == 0 {
-				want = 0
+			var want [2]int
+			if c.parts[0] > 0 && cur.leaf.flat() && cur.leaf.width > 0 {
+				want = [2]int{int(rg.NumRows / c.parts[0]), int(rg.NumRows / c.parts[1])}
 			}
-			if cur.cuts.each != want {
-				t.Errorf("%+v: column %v is cut each %d records, want %d", c, cur.leaf.path, cur.cuts.each, want)
+			if got := [2]int{cur.cuts.least, cur.cuts.most}; got != want {
+				t.Errorf("%+v: column %v is cut each %d records, want %d", c, cur.leaf.path, got, want)
 			}
-			if want > 0 {
+			if want[0] > 0 {
 				ahead[cur.cuts.ahead] = true
 			}
 		}
-		if want := c.each(rg.NumRows); len(ahead) < min(want, 3) {
+		if c.parts[0] > 0 && len(ahead) < 3 {
 			t.Errorf("%+v: cuts at %v", c, ahead)
 		}
 	}
