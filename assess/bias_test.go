@@ -254,7 +254,7 @@ func (m turned) Apply(b *microdata.Block) error {
 }
 
 // Masks that exchange values have no bias: the rounding of the two sums is not reported as one. A small
-// bias that the sums can tell is.
+// bias that the sums can tell is. Nor do they lose any efficiency.
 func TestRoundingIsNoBias(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for _, n := range []int{2, 3, 1000, 3001} {
@@ -267,17 +267,17 @@ func TestRoundingIsNoBias(t *testing.T) {
 				"the release": func(Masker) func(int) Masker { return nil },
 				"replicates":  func(m Masker) func(int) Masker { return func(int) Masker { return m } },
 			} {
-				bias := func(added float64) float64 {
+				utility := func(added float64) Utility {
 					m := turned{added: added}
 					a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), Replicates: 2, Replicate: replicate(m)})
 					a.Add(release(t, x, m))
-					return float64(measured(t, a).Column("x").Utility.Bias)
+					return measured(t, a).Column("x").Utility
 				}
-				if b := bias(0); b != 0 {
-					t.Errorf("%d records around %v, %s: a bias of %v", n, centre, name, b)
+				if u := utility(0); u.Bias != 0 || u.EfficiencyGate != 1 {
+					t.Errorf("%d records around %v, %s: a bias of %v, an efficiency of %v", n, centre, name, u.Bias, u.EfficiencyGate)
 				}
 				added := 1e-11 * (math.Abs(centre) + 100)
-				if b := bias(added); !(math.Abs(b-added) <= added/10) {
+				if b := float64(utility(added).Bias); !(math.Abs(b-added) <= added/10) {
 					t.Errorf("%d records around %v, %s: a bias of %v, want %v", n, centre, name, b, added)
 				}
 			}

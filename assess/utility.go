@@ -77,6 +77,9 @@ func (u *Utility) expect(answers []replicate.Answer, x *comoment.Pair) {
 // gate sets the efficiency that a gate judges, for a release with the given variance and bias.
 func (u *Utility) gate(x *comoment.Pair, variance, bias float64) {
 	own := x.Variance()
+	if bias = float64(biasOf(bias, x)); math.Abs(variance-own) <= 1e-12*own {
+		variance = own // the rest is rounding: masks that exchange values pass a limit of 1
+	}
 	loss := max(own, variance)/x.N + bias*bias
 	if variance != variance {
 		loss = math.NaN()
