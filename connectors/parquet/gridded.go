@@ -76,7 +76,7 @@ func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bit
 
 // scaleOf returns the least power of ten that makes a sample of the values whole; 0 if none does.
 func scaleOf(xs []float64) float64 {
-	step := len(xs) / 32
+	step := max(1, len(xs)/32)
 	for decimals, scale := 0, 1.0; decimals <= mostDecimals; decimals, scale = decimals+1, scale*10 {
 		whole := true
 		for i := 0; i < len(xs) && whole; i += step {

@@ -148,3 +148,15 @@ func storedPage(t *testing.T, p *encodedPage) *page {
 	out.body = bytes.Clone(p.stored[n:])
 	return out
 }
+
+// The scale of any number of values, also of fewer than are looked at of many.
+func TestScaleOfFewValues(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{{nil, 1}, {[]float64{7}, 1}, {[]float64{1.5}, 10}, {[]float64{1, 2, 0.25}, 100}, {[]float64{1, math.Pi}, 0}} {
+		if got := scaleOf(c.values); got != c.want {
+			t.Errorf("%v: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
