@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -99,8 +100,9 @@ func (r *reader) divide(cursors []*cursor, rg *rowGroup) {
 	if bytes <= partedBytes {
 		return
 	}
-	share := func(of int64, parts int64) int { // the footer could exaggerate
-		return max(1, int(float64(of)/float64(bytes)*float64(rg.NumRows)), int(rg.NumRows/parts))
+	share := func(of, parts int64) int { // the footer could exaggerate, and a page has no more than MaxInt32
+		n := min(float64(math.MaxInt32), float64(of)/float64(bytes)*float64(rg.NumRows))
+		return max(1, int(n), int(min(math.MaxInt32, rg.NumRows/parts)))
 	}
 	least, most, room := share(partedBytes, mostParts), share(shrunkBytes, mostShrunk), new(partRoom)
 	for i, c := range cursors {

@@ -45,7 +45,7 @@ func countsOf(counts []int32, values []float64, per float64) bool {
 			continue
 		}
 		n := int32(math.RoundToEven(q))
-		if float64(n)/per != x {
+		if n <= minusZero || float64(n)/per != x { // a product just above the least count can be rounded to it
 			return false
 		}
 		if n == 0 && math.Signbit(x) {

@@ -27,6 +27,7 @@ func TestMultiplesAreExact(t *testing.T) {
 		"greatest":         {[][]float64{{math.MaxInt32 - 1, -math.MaxInt32 + 1}}, true},
 		"too great":        {[][]float64{{5}, {math.MaxInt32}}, false},
 		"least":            {[][]float64{{5}, {-math.MaxInt32}}, false},
+		"least, rounded":   {[][]float64{{-21474.83647}, {5}}, false}, // times 10⁵ it is −2147483646.9999998
 		"too great later":  {[][]float64{{21474836.47}, {0.001}}, false},
 		"refined to limit": {[][]float64{{214748364}, {0.5}}, true},
 		"beyond the limit": {[][]float64{{214748365}, {0.5}}, false},
