@@ -65,7 +65,8 @@ func (r *partRoom) put(b []byte) {
 	}
 }
 
-// mostParts is how often a page is read at most, and mostShrunk the same for one that takes longer.
+// mostParts is how many parts a page has at most, and mostShrunk the same for one that takes longer;
+// where the first cut is not at its beginning, it may have one more.
 const (
 	mostParts  = 16
 	mostShrunk = 4
