@@ -6,17 +6,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
-
-	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 func TestStreamCommands(t *testing.T) {
@@ -98,13 +96,24 @@ func TestStreamIsCutShort(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.persons(0, 100)
-	s.cluster.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
-		eventually.Elapse(t, 1500*time.Millisecond) // longer than a poll
+	topics, err := kadm.NewClient(s.newClient()).ListTopics(t.Context(), "in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked atomic.Bool
+	s.cluster.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		ofSource := func(topic kmsg.FetchRequestTopic) bool {
+			return topic.Topic == "in" || topic.TopicID == topics["in"].ID
+		}
+		if slices.ContainsFunc(r.(*kmsg.FetchRequest).Topics, ofSource) {
+			asked.Store(true)
+			s.cluster.SleepControl(func() { <-t.Context().Done() }) // no record comes before the signal, however late that is
+		}
 		return nil, nil, false
 	})
 	s.config()
 	p := s.start("run", "-v", "pipeline.yaml")
-	p.until("wrote Fetch")
+	p.once("asks for records", asked.Load)
 	p.signal(syscall.SIGTERM)
 	_, log := p.wait(exitSignal + int(syscall.SIGTERM))
 	mustContain(t, log, "before the end")

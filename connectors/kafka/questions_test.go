@@ -264,6 +264,34 @@ func TestOthersGetOn(t *testing.T) {
 	}
 }
 
+// A stream that is told to end, before or while it looks ahead, does not wait for a broker that
+// does not answer. It does not take the partition for read.
+func TestNothingIsAskedAfterDrain(t *testing.T) {
+	t.Parallel()
+	for _, before := range []bool{true, false} {
+		c := newCluster(t, kfake.SeedTopics(1, "in"))
+		fill(t, newClient(t, c), "in", 0, 0, 6)
+		s := asking(t, c)
+		s.ends, s.lastLook[in0] = map[Partition]int64{in0: 6}, 0
+		c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
+			s.Drain()
+			c.SleepControl(func() { <-t.Context().Done() })
+			return nil, nil, false
+		})
+		if before {
+			s.Drain()
+		}
+		if err := s.lookAhead(limited(t)); err != nil || s.at[in0] != 0 {
+			t.Errorf("told to end before the question: %v: at %d, %v", before, s.at[in0], err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := s.lookAhead(ended); err == nil {
+			t.Errorf("told to end before the question: %v: the end of the context is no error", before)
+		}
+	}
+}
+
 // An error of the group's coordinator does not matter to a stream that has reached its end.
 func TestNothingIsLearntAtTheEnd(t *testing.T) {
 	t.Parallel()

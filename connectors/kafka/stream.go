@@ -95,12 +95,12 @@ type Stream struct {
 	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
 	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
 	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
-	draining    atomic.Bool
-	drainedAt   atomic.Int64        // when it was first set, in nanoseconds
-	ends        map[Partition]int64 // where a bounded stream ends; nil: it does not
-	at          map[Partition]int64 // the next offset of each partition that has been polled
-	committed   map[Partition]int64 // the same as of the last commit
-	lastLook    map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
+	draining    chan struct{}            // closed by Drain
+	drainedAt   atomic.Int64             // when that was first called, in nanoseconds; 0: not yet
+	ends        map[Partition]int64      // where a bounded stream ends; nil: it does not
+	at          map[Partition]int64      // the next offset of each partition that has been polled
+	committed   map[Partition]int64      // the same as of the last commit
+	lastLook    map[Partition]int64      // what at was when the rest of a bounded stream was last looked at
 }
 
 const (
@@ -191,8 +191,9 @@ func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*
 
 // Drain makes Next end the open transaction and none begin after it.
 func (s *Stream) Drain() {
-	s.drainedAt.CompareAndSwap(0, time.Now().UnixNano())
-	s.draining.Store(true)
+	if s.drainedAt.CompareAndSwap(0, time.Now().UnixNano()) {
+		close(s.draining)
+	}
 }
 
 // Drained reports whether a stream without an open transaction may end: it has been told to,
@@ -270,7 +271,7 @@ func (s *Stream) reset() {
 func (s *Stream) Polled() int { return s.polled }
 
 // Draining reports whether Drain was called.
-func (s *Stream) Draining() bool { return s.draining.Load() }
+func (s *Stream) Draining() bool { return s.drainedAt.Load() != 0 }
 
 // Bounded reports whether the stream has an end.
 func (s *Stream) Bounded() bool { return s.ends != nil }

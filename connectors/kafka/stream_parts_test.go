@@ -34,6 +34,7 @@ func offline() *Stream {
 		},
 		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, committed: map[Partition]int64{},
 		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
+		draining: make(chan struct{}),
 	}
 }
 

@@ -225,11 +225,29 @@ func (s *Stream) Finished() bool {
 }
 
 // lookAhead finds out whether a bounded stream has reached its end if no more records come: in
-// partitions that hold no more, and in those of other members.
+// partitions that hold no more, and in those of other members. A stream that is told to end
+// does not wait for the answer: nothing is read then.
 func (s *Stream) lookAhead(ctx context.Context) error {
 	if s.ends == nil {
 		return nil
 	}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-s.draining:
+			stop()
+		case <-asking.Done():
+		}
+	}()
+	err := s.askAhead(asking)
+	if ctx.Err() == nil && asking.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *Stream) askAhead(ctx context.Context) error {
 	owned := s.Owned()
 	if err := s.learn(ctx, owned); err != nil {
 		return err
