@@ -171,6 +171,10 @@ type Block struct {
 	// sink of the same format.
 	Carried any
 
+	// Touched are the numbers of records that each mask of the chain has changed in this block; nil
+	// before it is masked.
+	Touched []int64
+
 	Rejects  []Reject // at most one a record, in the order in which they were found
 	rejected Bitmap   // here a set bit is a record that is not to be released; nil where all are
 	leftOut  int      // of these, how many a sample leaves out
@@ -191,7 +195,7 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 		c.Moved = Moved{}
 	}
 	b.Digests, b.Carried = nil, nil
-	b.Scope, b.Places = "", nil
+	b.Scope, b.Places, b.Touched = "", nil, b.Touched[:0]
 	b.Rejects, b.rejected, b.leftOut = b.Rejects[:0], nil, 0
 }
 

@@ -275,6 +275,7 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 // open prepares scratch space for a block, and admits the block.
 func (c *Chain) open(w *work, b *microdata.Block) error {
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
+	b.Touched = append(b.Touched[:0], make([]int64, len(c.masks))...)
 	if err := c.admit(b); err != nil {
 		return err
 	}
@@ -349,7 +350,13 @@ func (c *Chain) count(i int, b *microdata.Block, changed microdata.Bitmap) {
 			}
 		}
 	}
-	c.touched[i].Add(int64(changed.Count(b.N)))
+	c.countIn(i, b, changed.Count(b.N))
+}
+
+// countIn adds n records of a block to those that mask i has changed.
+func (c *Chain) countIn(i int, b *microdata.Block, n int) {
+	c.touched[i].Add(int64(n))
+	b.Touched[i] += int64(n)
 }
 
 // numbers returns the column's numbers for a mask to compute with.

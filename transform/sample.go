@@ -192,7 +192,7 @@ func (w *work) unbound(n int) []float64 {
 
 // apply only counts the records left out: choose has left them out.
 func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
-	c.touched[s.mask].Add(int64(b.LeftOut()))
+	c.countIn(s.mask, b, b.LeftOut())
 	return nil
 }
 

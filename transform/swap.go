@@ -165,7 +165,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 		}
 	}
-	c.touched[s.mask].Add(2 * int64(len(sw.pairs)))
+	c.countIn(s.mask, b, 2*len(sw.pairs))
 	return nil
 }
 

@@ -265,7 +265,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		col.ReleasedArray = a
 	}
-	c.touched[s.mask].Add(int64(len(moves)))
+	c.countIn(s.mask, b, len(moves))
 	return nil
 }
 

@@ -146,6 +146,9 @@ type Sampling struct {
 func (r *Report) SetMeasures(m *assess.Measures) {
 	r.Columns = Columns(m.Columns)
 	r.Correlation = m.Correlation
+	if r.Sampled = nil; len(m.Columns) == 0 {
+		return // nothing is measured, and so nothing sampled
+	}
 	s := Sampling{Pairs: m.Records, Sample: m.Sample}
 	for _, c := range m.Columns {
 		for _, k := range c.Risk {

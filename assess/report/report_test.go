@@ -289,8 +289,11 @@ func TestSetMeasuresSaysWhatIsSampled(t *testing.T) {
 			t.Errorf("%q is missing from: %s", want, text)
 		}
 	}
-	r.SetMeasures(&assess.Measures{Records: 500, Sample: 500})
+	r.SetMeasures(&assess.Measures{Records: 500, Sample: 500, Columns: []assess.ColumnMeasures{{Name: "x"}}})
 	if text := strings.Join(r.Sampled.FromSample, " "); !strings.Contains(text, "no replicates") || strings.Contains(text, "keyed sample") {
 		t.Errorf("a release without replicates and without sampling has the text: %s", text)
+	}
+	if r.SetMeasures(&assess.Measures{Records: 500}); r.Sampled != nil {
+		t.Errorf("a release of which nothing is measured has the text: %v", r.Sampled)
 	}
 }

@@ -276,6 +276,14 @@ func (s *Stream) Draining() bool { return s.drainedAt.Load() != 0 }
 // Bounded reports whether the stream has an end.
 func (s *Stream) Bounded() bool { return s.ends != nil }
 
+// Partitions returns how many partitions the source has, those of other members included.
+func (s *Stream) Partitions() (n int) {
+	for _, t := range s.topics {
+		n += int(t.partitions)
+	}
+	return n
+}
+
 // Touched reports whether the open transaction has offsets to commit: those of
 // records, or of markers alone.
 func (s *Stream) Touched() bool { return s.touched }

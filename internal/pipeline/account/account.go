@@ -23,15 +23,18 @@ type Reporter struct {
 	Started time.Time
 	Plan    *pipeline.Plan
 	Chain   *transform.Chain
-	Interim bool // a snapshot
+	Interim bool    // more records may come: a snapshot, or the report of a stream
+	Total   bool    // of all that a stream has released, and as confidential as the report of a file job
+	Effect  *Effect // what the masks did to the records that are reported; nil: to all that Chain has masked
 }
 
 // Report is the account of the records so far.
 func (r *Reporter) Report(records report.Records, measures *assess.Measures) *report.Report {
+	effect := r.effect()
 	rep := &report.Report{
 		Name: r.Config.Name, Version: r.Version, Started: r.Started, Finished: time.Now(),
 		ConfigSHA256: r.Config.SHA256(), KeyID: r.KeyID,
-		Records: records, IdentifiedByPlace: r.Chain.Unidentified(),
+		Records: records, IdentifiedByPlace: effect.Unidentified,
 		Gate: assess.Judge(r.rules(), measures),
 	}
 	r.remark(measures)
@@ -39,11 +42,10 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 	for _, o := range r.Config.Loosened {
 		rep.Loosened = append(rep.Loosened, report.Loosened(o))
 	}
-	touched := r.Chain.Touched()
 	for i, spec := range r.Config.Masks {
-		rep.Masks = append(rep.Masks, report.MaskOf(spec, touched[i].Records, r.Plan.SD))
+		rep.Masks = append(rep.Masks, report.MaskOf(spec, effect.changed(i), r.Plan.SD))
 	}
-	rep.Warnings = r.warnings(measures, touched)
+	rep.Warnings = r.warnings(measures, effect)
 	rep.Codes = r.codes()
 	return rep
 }

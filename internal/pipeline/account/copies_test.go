@@ -13,7 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
-	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Each form of a report on several releases lists all of them, in order, relative to its own folder
@@ -137,7 +136,7 @@ func TestWarningsOfColumns(t *testing.T) {
 	for i := range m.Columns {
 		m.Columns[i].Risk = []assess.Risk{{Target: assess.TargetTypical, Knowledge: assess.KnowledgeOrder, RMSE: 3}}
 	}
-	got := r.warnings(m, []transform.Touch{{Columns: []string{"wage"}}})
+	got := r.warnings(m, Effect{})
 	if len(got) != 2 || !strings.HasPrefix(got[0], "wage: the order of the records gives values to within 3") || !strings.HasPrefix(got[1], "debt: the order") {
 		t.Errorf("warnings are %q, want one about the order for wage and one for debt", got)
 	}

@@ -73,6 +73,14 @@ func TestClipRemark(t *testing.T) {
 			}}}
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			got := m.Columns[0].Remark
+			// The total of a stream has the same remark, a snapshot has none.
+			m.Columns[0].Remark = ""
+			if (&Reporter{Config: p, Chain: chain, Interim: true}).remark(m); m.Columns[0].Remark != "" {
+				t.Errorf("the remark of a snapshot is %q, want none", m.Columns[0].Remark)
+			}
+			if (&Reporter{Config: p, Chain: chain, Interim: true, Total: true}).remark(m); m.Columns[0].Remark != got {
+				t.Errorf("the remark of a stream's total is %q, want %q", m.Columns[0].Remark, got)
+			}
 			// If an extreme is already known better than by the bound, the remark is omitted for
 			// that extreme only.
 			m.Columns[0].Remark, m.Columns[0].Risk[0].RMSE = "", 0

@@ -97,20 +97,13 @@ func TestWarnings(t *testing.T) {
 	} {
 		r := reporterOf(t, noiseOn("wage"))
 		r.Interim, r.Plan.Intruder.Left = c.interim, c.left
-		r.Chain.Resume(nil, c.unidentified)
-		var touched []transform.Touch
 		r.Config.Masks = nil
-		for i, m := range c.masks {
+		for _, m := range c.masks {
 			r.Config.Masks = append(r.Config.Masks, transform.Spec{Params: m})
-			columns := m.Masks()
-			if len(columns) == 0 {
-				columns = []string{"wage"}
-			}
-			touched = append(touched, transform.Touch{Columns: columns, Records: c.touched[i]})
 		}
 		m := &assess.Measures{Records: c.records, Columns: []assess.ColumnMeasures{{Name: "wage"}, {Name: "debt"}, {Name: "empty"}}}
 		m.Columns[0].Original.N, m.Columns[1].Original.N = 3, 3
-		got := r.warnings(m, touched)
+		got := r.warnings(m, Effect{c.touched, c.unidentified})
 		if len(got) != len(c.want) {
 			t.Errorf("%s: warnings are %q, want beginnings %q", c.name, got, c.want)
 			continue

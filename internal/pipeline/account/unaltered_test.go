@@ -95,7 +95,7 @@ func TestUnalteredColumnsAreWarnedOf(t *testing.T) {
 		t.Errorf("the unaltered columns are %q, want job alone", got)
 	}
 	warned := func() (n int) {
-		for _, w := range r.warnings(&assess.Measures{Records: 4}, chain.Touched()) {
+		for _, w := range r.warnings(&assess.Measures{Records: 4}, r.effect()) {
 			if w == "job: all of its released values are the original: its masks have left each as it is" {
 				n++
 			} else if strings.Contains(w, "all of its released values") {

@@ -11,7 +11,7 @@ import (
 
 // warnings returns what the data steward should know before the release is used: for example columns
 // with too many unchanged values, and masks that changed nothing.
-func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list []string) {
+func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	for i := range m.Columns {
 		if w := m.Columns[i].UnchangedWarning(); w != "" {
 			list = append(list, w)
@@ -23,7 +23,7 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	for _, name := range r.unaltered() {
 		list = append(list, unalteredWarning(name))
 	}
-	if n := r.Chain.Unidentified(); n > 0 {
+	if n := effect.Unidentified; n > 0 {
 		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
 	}
 	if r.Interim || m.Records == 0 {
@@ -32,13 +32,14 @@ func (r *Reporter) warnings(m *assess.Measures, touched []transform.Touch) (list
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
 	}
-	for i, t := range touched {
-		if transform.LeavesOut(r.Config.Masks[i].Params) {
+	for i, mask := range r.Config.Masks {
+		if transform.LeavesOut(mask.Params) {
 			continue // a rate of 1, or few records
 		}
+		columns := mask.Params.Masks()
 		// Bounds are often set where no value is expected beyond them.
-		_, bounds := transform.ActionOf(r.Config.Masks[i].Params, t.Columns[0], math.NaN()).(transform.Bounding)
-		if t.Records == 0 && !bounds && hasValues(m, t.Columns) {
+		_, bounds := transform.ActionOf(mask.Params, columns[0], math.NaN()).(transform.Bounding)
+		if effect.changed(i) == 0 && !bounds && hasValues(m, columns) {
 			list = append(list, fmt.Sprintf("%s: changed no record", r.Plan.MaskPath(i)))
 		}
 	}
@@ -56,7 +57,7 @@ func (r *Reporter) remark(m *assess.Measures) {
 		}
 	}
 	for i := range m.Columns {
-		if c := &m.Columns[i]; c.Masked && r.Chain != nil && !r.Interim {
+		if c := &m.Columns[i]; c.Masked && r.Chain != nil && (!r.Interim || r.Total) {
 			c.Remark = strings.TrimSpace(c.Remark + " " + r.clipRemark(c))
 		}
 	}

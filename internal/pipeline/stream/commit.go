@@ -67,24 +67,22 @@ func (s *stream) complete(ctx context.Context) error {
 	}
 	for i, p := range s.partitions() {
 		kept := s.ledgers[p]
-		if _, read := s.kafka.At(p); !read {
+		next, read := s.kafka.At(p)
+		if !read {
 			continue
 		}
 		if files := manifest[p]; files != nil {
 			s.kafka.PutState(ctx, p, manifestEntry, files)
 		}
-		if kept.Ledger == nil {
-			continue
-		}
 		for _, e := range entries[i] {
 			s.kafka.PutState(ctx, p, string(e.Key), e.Value)
 		}
-		counted, err := kept.reasons.keep(s.fingerprint)
+		counted, err := kept.totals.keep(s.fingerprint, s.source.Place(next))
 		if err != nil {
 			return err
 		}
 		if counted != nil {
-			s.kafka.PutState(ctx, p, reasonsEntry, counted)
+			s.kafka.PutState(ctx, p, totalsEntry, counted)
 		}
 	}
 	return s.snapshots.emit(ctx)

@@ -3,7 +3,6 @@ package stream
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
@@ -48,17 +46,17 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	counts, parts, err := f.load(states, o.Log)
+	kept, err := f.load(states, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	measures, err := f.measure(ctx, parts)
+	measures, err := f.measure(ctx, kept.parts)
 	if err != nil {
 		return nil, err
 	}
-	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true}
-	rep := who.Report(counts, measures)
-	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)
+	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true, Total: true, Effect: &kept.totals.effect}
+	rep := who.Report(kept.totals.records, measures)
+	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
 	return rep, nil
 }
 
@@ -74,40 +72,47 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	return whole.Measure(ctx)
 }
 
+// keptGroup is what is kept of all partitions of a group.
+type keptGroup struct {
+	totals counted
+	parts  []*assess.Accumulator // the assessments
+}
+
 // load reads the stored state of each partition, if it was made with this configuration.
-func (f *inForce) load(states kafka.States, log zerolog.Logger) (counts report.Records, parts []*assess.Accumulator, err error) {
+func (f *inForce) load(states kafka.States, log zerolog.Logger) (all keptGroup, err error) {
 	stale := 0
 	for _, of := range sortedStates(states) {
 		if of.Pipeline != f.config.Name {
 			continue
 		}
 		entries := states[of]
-		counted := entries[reasonsEntry]
-		for _, own := range []string{manifestEntry, reasonsEntry, liveEntry} {
+		text := entries[totalsEntry]
+		for _, own := range ownEntries {
 			delete(entries, own)
 		}
-		l, err := ledger.Load(f.assessOptions, f.fingerprint, maps.All(entries))
+		k, err := f.loadLedger(entries)
 		if err != nil {
-			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+			return all, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
 		}
-		if l.Stale() {
+		old := k.Ledger != nil && k.Stale()
+		if !old {
+			if old, err = k.totals.take(text, f.fingerprint); err != nil {
+				return all, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+			}
+		}
+		if old {
 			stale++
 			continue
 		}
-		released, _ := l.Counts()
-		var r reasons
-		if err := r.take(counted, f.fingerprint); err != nil {
-			return counts, nil, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
+		all.totals = all.totals.plus(counted{k.counts(), k.totals.whole.effect})
+		if k.Ledger != nil {
+			all.parts = append(all.parts, k.Whole())
 		}
-		add := recordsOf(released)
-		add.Reasons = r.whole
-		counts = sum(counts, add)
-		parts = append(parts, l.Whole())
 	}
 	if stale > 0 {
 		log.Warn().Int("partitions", stale).Msg("what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
 	}
-	return counts, parts, nil
+	return all, nil
 }
 
 func sortedStates(states kafka.States) []kafka.StateOf {

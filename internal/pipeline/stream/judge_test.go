@@ -67,7 +67,7 @@ func benchOf(t *testing.T, more string) *bench {
 		t.Fatal(err)
 	}
 	for i := range int32(2) {
-		if b.ledgers[part(i)], err = b.newLedger(&b.inForce, part(i), nil); err != nil {
+		if b.ledgers[part(i)], err = b.loadLedger(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -407,7 +407,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 		t.Error("committed returns no error")
 	}
 	b.feed(0, 0)
-	b.ledgers[part(0)].reasons = reasons{}
+	b.ledgers[part(0)].totals = totals{}
 	if b.snapshots.open, err = b.snapshots.empty(); err != nil {
 		t.Fatal(err)
 	}
@@ -446,7 +446,7 @@ func TestPageOfNoPartition(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
 	clear(b.ledgers)
-	rep := b.report(report.Records{}, &assess.Measures{})
+	rep := b.report(report.Records{}, &assess.Measures{}, false)
 	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.pageUpdate == nil {
 		t.Errorf("show returns %v, or there is nothing to show", err)
 	}

@@ -12,35 +12,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// keptLedger is the assessment of one partition, as the state topic stores it. If there is
-// nothing to assess it has only the numbers of records since the start.
+// keptLedger is the assessment of one partition and its totals, as the state topic stores them.
 type keptLedger struct {
 	*ledger.Ledger                     // nil if there is nothing to assess
 	heldPairs      *assess.Accumulator // of the open transaction's records that are held back; nil: none are
-	whole, delta   report.Records      // used without a ledger
-	reasons        reasons             // of the records in quarantine
+	totals         totals
 }
 
 const manifestEntry = "files"
 
 // add takes a masked block of the open transaction.
 func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
-	if k.Ledger != nil {
-		k.reasons.add(b, k.Next())
-	} else {
-		k.reasons.add(b, 0)
-	}
+	k.totals.add(b, k.next(), holding)
 	switch {
 	case k.Ledger == nil:
-		r := report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)), LeftOut: int64(b.LeftOut())}
-		if holding {
-			r.Released, r.Held = 0, r.Released
-		}
-		k.delta = sum(k.delta, r)
 	case !holding:
 		k.Ledger.Add(b)
 	default:
@@ -53,6 +43,14 @@ func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
 		k.heldPairs.Add(b)
 	}
 	return nil
+}
+
+// next is the first place that is not counted in what is committed.
+func (k *keptLedger) next() int64 {
+	if k.Ledger == nil {
+		return k.totals.next
+	}
+	return k.Next()
 }
 
 // parts returns the assessments of what is released; with open, also those of the open
@@ -69,38 +67,35 @@ func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 
 // counts returns the counts of the partition's records, with the open transaction.
 func (k *keptLedger) counts() (r report.Records) {
-	if k.Ledger == nil {
-		r = sum(k.whole, k.delta)
-	} else {
+	r = sum(k.totals.whole.records, k.totals.delta.records)
+	if k.Ledger != nil {
 		whole, delta := k.Counts()
-		r = sum(recordsOf(whole), recordsOf(delta))
+		r = sum(r, sum(recordsOf(whole), recordsOf(delta)))
 	}
-	r.Reasons = plus(k.reasons.whole, k.reasons.delta)
 	return r
 }
 
 // openCounts returns the counts of the open transaction.
 func (k *keptLedger) openCounts() (r report.Records) {
-	r = k.delta
+	r = k.totals.delta.records
 	if k.Ledger != nil {
 		_, delta := k.Counts()
-		r = recordsOf(delta)
+		r = sum(r, recordsOf(delta))
 	}
-	r.Reasons = k.reasons.delta
 	return r
 }
 
 func (k *keptLedger) commit() {
-	k.whole, k.delta, k.heldPairs = sum(k.whole, k.delta), report.Records{}, nil
-	k.reasons.commit()
+	k.heldPairs = nil
+	k.totals.commit()
 	if k.Ledger != nil {
 		k.Commit()
 	}
 }
 
 func (k *keptLedger) rollback() {
-	k.delta, k.heldPairs = report.Records{}, nil
-	k.reasons.rollback()
+	k.heldPairs = nil
+	k.totals.rollback()
 	if k.Ledger != nil {
 		k.Rollback()
 	}
@@ -121,22 +116,27 @@ func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte)
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	counted, live := entries[reasonsEntry], entries[liveEntry]
-	for _, own := range []string{manifestEntry, reasonsEntry, liveEntry} {
+	counted, live := entries[totalsEntry], entries[liveEntry]
+	for _, own := range ownEntries {
 		delete(entries, own)
 	}
-	kept, err := s.newLedger(&s.inForce, p, entries)
+	kept, err := s.loadLedger(entries)
 	if err != nil {
-		return err
+		return fmt.Errorf("the assessment that is kept: %w", err)
 	}
-	if kept.Ledger != nil && kept.Next() > 0 && kept.Next() < s.source.Place(next) {
-		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
-			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
-	}
-	if kept.Ledger != nil && !kept.Stale() {
-		if err := kept.reasons.take(counted, s.fingerprint); err != nil {
+	stale := kept.Ledger != nil && kept.Stale()
+	if !stale {
+		if stale, err = kept.totals.take(counted, s.fingerprint); err != nil {
 			return err
 		}
+	}
+	if stale {
+		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
+			Msg("the stored assessment was made with other masks or columns: counts and the measurement of R and U start again from here")
+	}
+	if kept.next() > 0 && kept.next() < s.source.Place(next) {
+		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
+			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
 	}
 	s.mu.Lock()
 	s.ledgers[p] = kept
@@ -146,17 +146,15 @@ func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte)
 	return nil
 }
 
-func (s *stream) newLedger(f *inForce, p kafka.Partition, entries map[string][]byte) (*keptLedger, error) {
+// loadLedger reads the stored assessment of a partition, without its totals. Without entries it is
+// a new one.
+func (f *inForce) loadLedger(entries map[string][]byte) (*keptLedger, error) {
 	if !f.measures {
-		return &keptLedger{}, nil
+		return &keptLedger{totals: totals{records: true}}, nil
 	}
 	l, err := ledger.Load(f.assessOptions, f.fingerprint, maps.All(entries))
 	if err != nil {
-		return nil, fmt.Errorf("the assessment that is kept: %w", err)
-	}
-	if l.Stale() {
-		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
-			Msg("the stored assessment was made with other masks or columns: the measurement of R and U starts again from here")
+		return nil, err
 	}
 	return &keptLedger{Ledger: l}, nil
 }
@@ -189,6 +187,17 @@ func (s *stream) counts() report.Records {
 		r = sum(r, k.counts())
 	}
 	return r
+}
+
+// effect returns what the masks did to the records of this instance's partitions, with the open
+// transaction.
+func (s *stream) effect() (e account.Effect) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.ledgers {
+		e = e.Plus(k.totals.whole.effect).Plus(k.totals.delta.effect)
+	}
+	return e
 }
 
 // whole returns the assessment of this instance's partitions, with or without the open

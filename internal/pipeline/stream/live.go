@@ -68,7 +68,7 @@ func (s *stream) presentKept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rep := s.report(counts, measures)
+	rep := s.report(counts, measures, false)
 	if s.config.Gate.Judges() {
 		m.Gate(rep.Gate.Passed, brokenRules(rep.Gate))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
@@ -177,5 +178,73 @@ func TestStreamReportsWhyRecordsAreLost(t *testing.T) {
 	}
 	if !reflect.DeepEqual(rep.Records.Reasons, want) {
 		t.Errorf("the group's reasons are %v, want %v", rep.Records.Reasons, want)
+	}
+}
+
+// A report says if it is not of all partitions, because another member of the group has some.
+func TestReportOfSomePartitions(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.fill(400)
+	const part = "of the source's 2 partitions"
+	if r := s.run(s.pipeline()).Report; r.Records.Read != 400 || strings.Contains(strings.Join(r.Warnings, " "), part) {
+		t.Errorf("alone: %d records, warnings %q", r.Records.Read, r.Warnings)
+	}
+	other := s.newClient(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.DisableAutoCommit(), kgo.Balancers(kgo.CooperativeStickyBalancer()))
+	go func() {
+		for !other.PollFetches(t.Context()).IsClientClosed() && t.Context().Err() == nil {
+			other.AllowRebalance()
+		}
+	}()
+	eventually.True(t, "the other member joins", func() bool { id, _ := other.GroupMetadata(); return id != "" })
+	logged := s.listen()
+	result, err := stream.Run(t.Context(), s.pipeline(), logged.options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := result.Report; !strings.Contains(strings.Join(r.Warnings, " "), "this report is of 1 "+part) || r.Records.Read != 200 || !logged.has("sdlfilter assess --group shows the whole") {
+		t.Errorf("beside another member: %d records, warnings %q", r.Records.Read, r.Warnings)
+	}
+}
+
+// The report of a stream counts all records and what the masks did to them, also those of earlier
+// runs, whether there are measures or not; so does its group. Counts of other masks are not taken up.
+func TestStreamCountsEarlierRuns(t *testing.T) {
+	recode := strings.NewReplacer("noise: {columns: [wage], sd: 50}", "recode: {columns: [region], map: {south: s}, other: n}", "wage: {role: sensitive, decimals: 2}", "wage: {role: other}",
+		"assess: {replicates: 20, targets: [max]}\n", "").Replace(standConfig)
+	for _, text := range []string{standConfig, recode} {
+		s := newStand(t)
+		parse := func(settings ...string) *config.Pipeline {
+			return s.parse(fmt.Sprintf(text, s.address, s.key)+"identity: [name]\n", settings...)
+		}
+		check := func(what string, r *report.Report, read, unidentified int64) {
+			t.Helper()
+			if c := r.Records; c.Read != read || c.Released != read || r.IdentifiedByPlace != unidentified {
+				t.Errorf("%s: records %+v, %d identified by their place, want %d and %d", what, c, r.IdentifiedByPlace, read, unidentified)
+			}
+			if got := r.Masks[0].Records; float64(got) < 0.99*float64(read) || got > read {
+				t.Errorf("%s: the mask has changed %d of %d records", what, got, read)
+			}
+		}
+		for round := range int64(3) {
+			s.persons(1000*int(round), 1000*int(round)+400)
+			s.produce(&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`{"id":1,"name":"","wage":3.25,"region":"r"}`)})
+			check("run", s.run(parse("sink.kafka.commit.records=100")).Report, 401*(round+1), round+1)
+			check("nothing more to read", s.run(parse()).Report, 401*(round+1), round+1)
+			rep, err := stream.AssessGroup(t.Context(), parse(), "", s.options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("group", rep, 401*(round+1), round+1)
+		}
+		logged := s.listen()
+		other := strings.NewReplacer("sd: 50", "sd: 49", "other: n", "other: m").Replace(fmt.Sprintf(text, s.address, s.key))
+		result, err := stream.Run(t.Context(), s.parse(other+"identity: [name]\n"), logged.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := result.Report.Records; c.Read != 0 || !logged.has("start again from here") {
+			t.Errorf("counts of other masks are taken up: %+v", c)
+		}
 	}
 }

@@ -83,7 +83,7 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 		}
 		return b
 	}
-	k := &keptLedger{}
+	k := &keptLedger{totals: totals{records: true}}
 	add := func(b *microdata.Block, held bool) {
 		t.Helper()
 		if err := k.add(b, held); err != nil {
@@ -113,7 +113,7 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	expect("as before", k.counts(), 10, 8, 2, 0, 2)
 	s := &stream{ledgers: map[kafka.Partition]*keptLedger{}}
 	for i, n := range []int{1, 20, 300} {
-		l := &keptLedger{}
+		l := &keptLedger{totals: totals{records: true}}
 		if err := l.add(block(n), false); err != nil {
 			t.Fatal(err)
 		}

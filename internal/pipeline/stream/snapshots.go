@@ -132,7 +132,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 		return err
 	}
 	counts := s.counts()
-	rep := s.report(counts, measures)
+	rep := s.report(counts, measures, false)
 	if !due {
 		return n.show(ctx, rep)
 	}

@@ -380,6 +380,10 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 	if err != nil {
 		return nil, err
 	}
+	if own, all := len(s.partitions()), s.kafka.Partitions(); own < all {
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("this report is of %d of the source's %d partitions, which this instance had at its end; sdlfilter assess --group shows the whole", own, all))
+		s.options.Log.Warn().Int("partitions", own).Int("of", all).Msg("the report is of the partitions that this instance had at its end; sdlfilter assess --group shows the whole")
+	}
 	if refused {
 		rep.Gate = *s.verdict.last
 		rep.Withheld = account.WithheldBecause(rep.Gate)
@@ -424,7 +428,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 		}
 	}
 	measures.Records = counts.Released
-	rep := s.report(counts, measures)
+	rep := s.report(counts, measures, true)
 	if whole == nil {
 		return rep, nil
 	}
@@ -433,10 +437,12 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	return rep, err
 }
 
-// report returns the report of the records so far, with the verdict that a commit of as many records has.
-func (s *stream) report(counts report.Records, measures *assess.Measures) *report.Report {
+// report returns the report of the records so far, with the verdict that a commit of as many records
+// has: total, or a snapshot.
+func (s *stream) report(counts report.Records, measures *assess.Measures, total bool) *report.Report {
+	effect := s.effect()
 	who := account.Reporter{
-		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true,
+		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true, Total: total, Effect: &effect,
 	}
 	rep := who.Report(counts, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)

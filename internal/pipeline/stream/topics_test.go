@@ -171,7 +171,7 @@ func TestStreamBeginsTotalsAnewWithOtherMasks(t *testing.T) {
 	if r := result.Report.Records; r.Released != 300 {
 		t.Errorf("records %+v, want the 300 of the new masks", r)
 	}
-	if !logged.has("the measurement of R and U starts again") {
+	if !logged.has("counts and the measurement of R and U start again") {
 		t.Error("no log line says that R and U are measured again")
 	}
 	// They continue from there, and do not start again each time.

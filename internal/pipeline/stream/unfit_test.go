@@ -31,7 +31,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	other := b.inForce
 	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
 	var err error
-	if b.ledgers[part(1)], err = b.newLedger(&other, part(1), nil); err != nil {
+	if b.ledgers[part(1)], err = other.loadLedger(nil); err != nil {
 		t.Fatal(err)
 	}
 	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
@@ -76,7 +76,7 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	b.measures = false
 	for i := range int32(2) {
 		var err error
-		if b.ledgers[part(i)], err = b.newLedger(&b.inForce, part(i), nil); err != nil || b.ledgers[part(i)].Ledger != nil {
+		if b.ledgers[part(i)], err = b.loadLedger(nil); err != nil || b.ledgers[part(i)].Ledger != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,27 +138,27 @@ func TestPagesThatCannotBeResumed(t *testing.T) {
 	}
 }
 
-// Damaged reasons are refused when a partition is entered, and in its group.
-func TestReasonsThatAreDamaged(t *testing.T) {
+// Damaged counts are refused when a partition is entered, and in its group.
+func TestCountsThatAreDamaged(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40, 3)
 	kept := keptOf(b, 0)
-	if len(kept[reasonsEntry]) == 0 {
-		t.Fatal("the kept state has no reasons")
+	if len(kept[totalsEntry]) == 0 {
+		t.Fatal("the kept state has no counts")
 	}
-	kept[reasonsEntry] = []byte("damaged")
+	kept[totalsEntry] = []byte("damaged")
 	clear(b.ledgers)
 	b.failing()
 	b.source = nil
 	// The kept state ends before the group's offset, and the source knows its place; an empty
 	// ledger asks for none.
 	for key := range kept {
-		if key != reasonsEntry {
+		if key != totalsEntry {
 			delete(kept, key)
 		}
 	}
-	if err := b.enter(part(0), 0, kept); err == nil || !strings.Contains(err.Error(), "reasons") || strings.Contains(err.Error(), "damaged\"") {
-		t.Errorf("damaged reasons: enter returns %v", err)
+	if err := b.enter(part(0), 0, kept); err == nil || !strings.Contains(err.Error(), "counts") || strings.Contains(err.Error(), "damaged\"") {
+		t.Errorf("damaged counts: enter returns %v", err)
 	}
 	if len(b.ledgers) != 0 || b.entered {
 		t.Error("the partition has a ledger in spite of the error")

@@ -146,7 +146,7 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 	b.source = new(kafka.StreamSource)
 	damaged := map[string][]byte{}
 	for key := range kept {
-		if key != reasonsEntry {
+		if key != totalsEntry {
 			damaged[key] = []byte("damaged")
 		}
 	}
@@ -354,6 +354,7 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.config.Report.JSON = filepath.Join(file, "below", "r.json")
+	b.kafka = new(kafka.Stream)
 	_, err := b.finish(t.Context(), false)
 	saysAll(t, "below a file", err, "report: ")
 	ended, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,50 @@
+package account
+
+import "slices"
+
+// Effect is what the masks did to a number of records.
+type Effect struct {
+	Changed      []int64 `json:"changed"`      // records changed, for each mask; shorter if the last masks changed none
+	Unidentified int64   `json:"unidentified"` // records whose identity is their place, although identity columns are configured
+}
+
+// None reports whether no record was changed and none lacked its identity.
+func (e Effect) None() bool {
+	return e.Unidentified == 0 && !slices.ContainsFunc(e.Changed, func(n int64) bool { return n != 0 })
+}
+
+// Plus returns the sum of two effects of the same masks, and changes neither of them.
+func (e Effect) Plus(f Effect) Effect {
+	if f.None() {
+		return e
+	}
+	sum := slices.Clone(e.Changed)
+	if n := len(f.Changed); len(sum) < n {
+		sum = append(sum, make([]int64, n-len(sum))...)
+	}
+	for i, n := range f.Changed {
+		sum[i] += n
+	}
+	return Effect{sum, e.Unidentified + f.Unidentified}
+}
+
+// changed returns how many records mask i has changed.
+func (e Effect) changed(i int) int64 {
+	if i < len(e.Changed) {
+		return e.Changed[i]
+	}
+	return 0
+}
+
+// effect returns what the masks did: to all records of the chain unless the reporter has another
+// account of it.
+func (r *Reporter) effect() Effect {
+	if r.Effect != nil {
+		return *r.Effect
+	}
+	e := Effect{Unidentified: r.Chain.Unidentified()}
+	for _, t := range r.Chain.Touched() {
+		e.Changed = append(e.Changed, t.Records)
+	}
+	return e
+}
