@@ -95,8 +95,9 @@ type Stream struct {
 	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
 	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
 	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
-	draining    chan struct{}            // closed by Drain
-	drainedAt   atomic.Int64             // when that was first called, in nanoseconds; 0: not yet
+	draining    context.Context          // ends with Drain
+	drain       context.CancelFunc       // of draining
+	drainedAt   atomic.Int64             // when Drain was first called, in nanoseconds; 0: not yet
 	ends        map[Partition]int64      // where a bounded stream ends; nil: it does not
 	at          map[Partition]int64      // the next offset of each partition that has been polled
 	committed   map[Partition]int64      // the same as of the last commit
@@ -191,9 +192,8 @@ func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*
 
 // Drain makes Next end the open transaction and none begin after it.
 func (s *Stream) Drain() {
-	if s.drainedAt.CompareAndSwap(0, time.Now().UnixNano()) {
-		close(s.draining)
-	}
+	s.drainedAt.CompareAndSwap(0, time.Now().UnixNano())
+	s.drain()
 }
 
 // Drained reports whether a stream without an open transaction may end: it has been told to,

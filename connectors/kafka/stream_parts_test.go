@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ var (
 
 // offline returns a stream that has joined, without brokers.
 func offline() *Stream {
-	return &Stream{
+	s := &Stream{
 		config: StreamConfig{
 			Name: "p", Source: &SourceConfig{Group: "g", Topics: []string{"in"}}, Sink: &SinkConfig{Topic: "out"},
 			Commit: Commit{Interval: connectors.Duration(time.Second), Records: 100}, Due: func() bool { return false },
@@ -34,8 +35,9 @@ func offline() *Stream {
 		},
 		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, committed: map[Partition]int64{},
 		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
-		draining: make(chan struct{}),
 	}
+	s.draining, s.drain = context.WithCancel(context.Background())
+	return s
 }
 
 // A transaction lasts for the longer of the interval and the linger. The brokers' timeout is three

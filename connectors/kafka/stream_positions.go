@@ -233,13 +233,7 @@ func (s *Stream) lookAhead(ctx context.Context) error {
 	}
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		select {
-		case <-s.draining:
-			stop()
-		case <-asking.Done():
-		}
-	}()
+	defer context.AfterFunc(s.draining, stop)()
 	err := s.askAhead(asking)
 	if ctx.Err() == nil && asking.Err() != nil {
 		return nil
