@@ -106,10 +106,17 @@ func chain(tb testing.TB, setup Setup, masks ...Spec) *Chain {
 	return c
 }
 
+// What the chain counts for the block must be what the block says of it.
 func apply(tb testing.TB, c *Chain, b *microdata.Block) *microdata.Block {
 	tb.Helper()
+	before := c.Touched()
 	if err := c.Apply(b); err != nil {
 		tb.Fatal(err)
+	}
+	for i, touch := range c.Touched() {
+		if n := touch.Records - before[i].Records; len(b.Touched) != len(before) || n != b.Touched[i] {
+			tb.Errorf("%s has changed %d records; those of the block: %v", touch.Label, n, b.Touched)
+		}
 	}
 	return b
 }

@@ -75,6 +75,11 @@ func TestTotals(t *testing.T) {
 			}
 		}
 	}
+	// One without identity that is rejected is not released, and not counted as such.
+	var lost totals
+	if lost.add(blockOf(0, 9), 0, false); lost.delta.effect.Unidentified != 0 {
+		t.Errorf("%d records without identity, want none", lost.delta.effect.Unidentified)
+	}
 	a := map[string]int64{"x": 1}
 	if sum := plus(a, map[string]int64{"x": 2, "y": 1}); a["x"] != 1 || sum["x"] != 3 || sum["y"] != 1 {
 		t.Errorf("the sum is %v, the first operand %v", sum, a)
@@ -100,10 +105,53 @@ func TestTotalsKeepTheirPlace(t *testing.T) {
 	}
 	// Offsets that were set back by hand do not lower it.
 	again.add(blockOf(0), again.next, false)
-	if _, err := again.keep("masks", 2); err != nil {
+	if kept, err = again.keep("masks", 2); err != nil {
 		t.Fatal(err)
 	}
 	if again.commit(); again.next != 4 || again.whole.records.Read != 6 {
 		t.Errorf("the next place is %d after %d records, want 4 after 6", again.next, again.whole.records.Read)
+	}
+	again.rollback()
+	if again.commit(); again.next != 4 {
+		t.Errorf("after an empty transaction the next place is %d, want 4", again.next)
+	}
+	third, assessed := totals{records: true}, totals{}
+	if _, err := third.take(kept, "masks"); err != nil || third.next != 4 {
+		t.Errorf("the loaded place is %d (error %v), want 4", third.next, err)
+	}
+	// Where there is an assessment, that counts the records.
+	if _, err := assessed.take(kept, "masks"); err != nil || assessed.whole.records.Read != 0 || assessed.whole.effect.Changed[0] != 7 {
+		t.Errorf("beside an assessment the counts are %+v (error %v)", assessed.whole, err)
+	}
+	// Without one, the kept place says what is counted already.
+	k := keptLedger{totals: totals{records: true, next: 4}}
+	if err := k.add(blockOf(0), false); err != nil || k.counts().Read != 6 {
+		t.Errorf("%d records are counted (error %v), want 6", k.counts().Read, err)
+	}
+}
+
+// What the masks did counts with the open transaction, and not after it was aborted. A stored
+// assessment of other masks is not taken up, and the log says so.
+func TestEffectOfAStream(t *testing.T) {
+	b := benchOf(t, "")
+	b.feed(0, 40)
+	b.feed(1, 60)
+	if n := b.effect().Changed[0]; n < 95 || n > 100 {
+		t.Errorf("%d of 100 records are changed", n)
+	}
+	kept := keptOf(b, 1)
+	b.ledgers[part(0)].rollback()
+	if n := b.effect().Changed[0]; n < 55 || n > 60 {
+		t.Errorf("%d of 60 records are changed", n)
+	}
+	delete(kept, totalsEntry)
+	b.fingerprint = "another"
+	b.failing()
+	b.logText()
+	if err := b.enter(part(1), 60, kept); err != nil || b.ledgers[part(1)].counts().Read != 0 {
+		t.Errorf("state of other masks: error %v, counts %+v", err, b.ledgers[part(1)].counts())
+	}
+	if log := b.logText(); !strings.Contains(log, "start again from here") || !strings.Contains(log, `"partition":1`) {
+		t.Errorf("state of other masks: the log is %s", log)
 	}
 }
