@@ -1,0 +1,184 @@
+package joint
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
+)
+
+// categories are the values from which on a number stands for a category and not for itself.
+const categories = 1e299
+
+// Category returns the value that stands for a category with a code below 2⁵³. It is no quantity:
+// only whether two of them are equal matters.
+func Category(code float64) float64 {
+	return math.Float64frombits(0x7e<<56 | uint64(code))
+}
+
+// feature is a number made of the values of a record.
+type feature struct {
+	column int
+	from   []int // columns of which it is made, if it is made of several
+	values []float64
+	whole  bool // whether it is a column's own value, not an indicator
+}
+
+// grouping is a partition of the records by the values of a column, or of two.
+type grouping struct {
+	columns []int
+	of      []int32 // by row; −1: no value
+	groups  int
+	// identifies says that the values may be those of units: categories or whole numbers, too many
+	// for indicators.
+	identifies bool
+}
+
+// level is a value of a column, and how many records of the sample have it.
+type level struct {
+	value float64
+	count int
+}
+
+// prepare makes the features of a column that do not depend on what is sought.
+func (f *Frame) prepare(i int) {
+	c := &f.columns[i]
+	levels, of, missing := f.levels(c.Values)
+	numeric := !c.GroupOnly && !slices.ContainsFunc(c.Values, func(v float64) bool { return v >= categories })
+	if numeric && len(levels) > 0 {
+		f.numbers(i, c.Values, missing)
+	}
+	if share := float64(missing) / float64(max(f.rows, 1)); !c.GroupOnly && share > 0.001 && share < 0.999 {
+		f.indicator(i, func(v float64) bool { return v != v })
+	}
+	if len(levels) < 2 {
+		return
+	}
+	if len(levels) <= mostLevels && !c.GroupOnly {
+		common := slices.MaxFunc(levels, func(a, b level) int { return a.count - b.count }).value
+		for _, l := range levels {
+			if (l.value != common || numeric) && l.count >= max(5, f.rows/1000) {
+				f.indicator(i, func(v float64) bool { return v == l.value })
+			}
+		}
+	}
+	if len(levels) > f.rows*9/10 && !c.GroupOnly {
+		return // nearly every record has a value of its own
+	}
+	g := grouping{columns: []int{i}, of: of, groups: len(levels)}
+	g.identifies = c.GroupOnly || len(levels) > mostLevels && (!numeric || !slices.ContainsFunc(levels, func(l level) bool { return l.value != math.Trunc(l.value) }))
+	f.groups = append(f.groups, g)
+}
+
+// levels returns the different values of the sample in ascending order, the place among them of each
+// row's value (−1: none, or not a value of the sample), and how often the sample has none.
+func (f *Frame) levels(values []float64) (levels []level, of []int32, missing int) {
+	order := make([]int32, 0, f.rows)
+	for i, v := range values[:f.rows] {
+		if v == v {
+			order = append(order, int32(i))
+		}
+	}
+	missing = f.rows - len(order)
+	rank.Order(order, values, nil)
+	of = make([]int32, len(values))
+	for i := range of {
+		of[i] = -1
+	}
+	for _, i := range order {
+		v := values[i]
+		if n := len(levels); n == 0 || levels[n-1].value != v {
+			levels = append(levels, level{value: v})
+		}
+		levels[len(levels)-1].count++
+		of[i] = int32(len(levels) - 1)
+	}
+	for i := f.rows; i < len(values); i++ {
+		at, there := slices.BinarySearchFunc(levels, values[i], func(l level, v float64) int { return cmp.Compare(l.value, v) })
+		if there {
+			of[i] = int32(at)
+		}
+	}
+	return levels, of, missing
+}
+
+// numbers adds a column's values as a feature; the mean stands for a missing one.
+func (f *Frame) numbers(column int, values []float64, missing int) {
+	if missing > 0 {
+		sum, n := 0.0, 0.0
+		for _, v := range values[:f.rows] {
+			if v == v {
+				sum, n = sum+v, n+1
+			}
+		}
+		filled := slices.Clone(values)
+		for i, v := range filled {
+			if v != v {
+				filled[i] = sum / n
+			}
+		}
+		values = filled
+	}
+	f.features = append(f.features, feature{column: column, values: values, whole: true})
+}
+
+func (f *Frame) indicator(column int, is func(v float64) bool) {
+	values := make([]float64, f.all)
+	for i, v := range f.columns[column].Values {
+		if is(v) {
+			values[i] = 1
+		}
+	}
+	f.features = append(f.features, feature{column: column, values: values})
+}
+
+// fewLevels is the number of values up to which a column is crossed with another.
+const fewLevels = 200
+
+// pairsOf returns the partitions by two columns with few values each.
+func (f *Frame) pairsOf() (list []grouping) {
+	var few []*grouping
+	for i := range f.groups {
+		if g := &f.groups[i]; g.groups <= fewLevels {
+			few = append(few, g)
+		}
+	}
+	few = few[:min(len(few), 8)]
+	for i, a := range few {
+		for _, b := range few[:i] {
+			g := grouping{columns: []int{b.columns[0], a.columns[0]}, of: make([]int32, f.all), groups: a.groups * b.groups}
+			for row := range g.of {
+				if g.of[row] = -1; a.of[row] >= 0 && b.of[row] >= 0 {
+					g.of[row] = a.of[row]*int32(b.groups) + b.of[row]
+				}
+			}
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// averaged returns the mean of y over the records of a row's group, by row; the mean of all where
+// there is none.
+func (f *Frame) averaged(g *grouping, y []float64) []float64 {
+	sums, counts := make([]float64, g.groups), make([]float64, g.groups)
+	all, n := 0.0, 0.0
+	for i := range f.rows {
+		if v := y[i]; v == v {
+			all, n = all+v, n+1
+			if at := g.of[i]; at >= 0 {
+				sums[at] += v
+				counts[at]++
+			}
+		}
+	}
+	out := make([]float64, f.all)
+	for i := range out {
+		out[i] = all / max(n, 1)
+		if at := g.of[i]; at >= 0 && counts[at] > 0 {
+			out[i] = sums[at] / counts[at]
+		}
+	}
+	return out
+}

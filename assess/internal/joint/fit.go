@@ -1,0 +1,361 @@
+package joint
+
+import (
+	"math"
+	"slices"
+)
+
+// A linear estimator is fitted by modified Gram–Schmidt: features are taken one after another, the
+// released column itself first, then the one that explains most of what is left. If all can be
+// taken, the result is that of least squares.
+
+// fit fits the linear estimator from all features.
+func (s *sought) fit() {
+	s.features = slices.Clone(s.Frame.features)
+	if s.own < 0 || !slices.ContainsFunc(s.features, func(f feature) bool { return f.column == s.own && f.whole }) {
+		s.own = -1
+	}
+	if s.complete {
+		made := 0
+		for g := range s.groups {
+			at := &s.groups[g]
+			if made < mostGroups && at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
+				s.features = append(s.features, feature{column: at.columns[0], values: s.averaged(at, s.y)})
+				made++
+			}
+		}
+	}
+	s.base = len(s.features)
+	s.refit()
+	s.alone = s.leftByOwn()
+}
+
+// parameters is the number of features that the records suffice for.
+func (s *sought) parameters() int { return min(mostFit, max(1, len(s.rows)/10)) }
+
+// refit fits the estimator with the present features.
+func (s *sought) refit() {
+	n := len(s.rows)
+	s.centred()
+	p := len(s.features)
+	z, centre, size := make([][]float64, p), make([]float64, p), make([]float64, p)
+	for j := range s.features {
+		z[j] = make([]float64, n)
+		v := s.features[j].values
+		for _, i := range s.rows {
+			centre[j] += v[i] / float64(n)
+		}
+		for k, i := range s.rows {
+			z[j][k] = v[i] - centre[j]
+		}
+		size[j] = dot(z[j], z[j])
+	}
+	s.chosen, s.beta = nil, nil
+	var r [][]float64 // by step: the coefficients of later features on the direction taken
+	var along []float64
+	open := make([]bool, p)
+	for j := range open {
+		open[j] = size[j] > 0 && !s.collinear(z[j], centre[j])
+	}
+	q := make([][]float64, 0, p)
+	square := slices.Clone(size)
+	for len(s.chosen) < s.parameters() {
+		best, most := -1, -1.0
+		for j := range z {
+			if !open[j] {
+				continue
+			}
+			if square[j] <= 1e-20*size[j] || square[j] <= 1e-13*size[j] && s.collinear(z[j], centre[j]) {
+				open[j] = false // given by those taken
+				continue
+			}
+			gain := dot(z[j], s.left)
+			gain *= gain / square[j]
+			if len(s.chosen) == 0 && s.features[j].column == s.own && s.features[j].whole {
+				gain = math.Inf(1)
+			}
+			if gain > most {
+				best, most = j, gain
+			}
+		}
+		if best < 0 {
+			break
+		}
+		open[best] = false
+		length := math.Sqrt(square[best])
+		direction := z[best]
+		for k := range direction {
+			direction[k] /= length
+		}
+		// Once more against the directions taken, so that rounding does not add up.
+		for _, d := range q {
+			c := dot(d, direction)
+			for k := range direction {
+				direction[k] -= c * d[k]
+			}
+		}
+		row := make([]float64, p)
+		row[best] = length
+		for j := range z {
+			if open[j] {
+				c := dot(direction, z[j])
+				row[j] = c
+				for k := range direction {
+					z[j][k] -= c * direction[k]
+				}
+				square[j] = dot(z[j], z[j])
+			}
+		}
+		c := dot(direction, s.left)
+		for k := range direction {
+			s.left[k] -= c * direction[k]
+		}
+		q, r, along = append(q, direction), append(r, row), append(along, c)
+		s.chosen = append(s.chosen, best)
+	}
+	s.solve(r, along)
+	s.centre = centre
+}
+
+// centred sets what is left of x without features.
+func (s *sought) centred() {
+	s.mean, s.total = 0, 0
+	for _, i := range s.rows {
+		s.mean += s.x[i] / float64(len(s.rows))
+	}
+	s.left = make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		s.left[k] = s.x[i] - s.mean
+		s.total += s.left[k] * s.left[k]
+	}
+}
+
+// collinear reports whether what is left of a feature is only what rounding of its values leaves.
+func (s *sought) collinear(left []float64, centre float64) bool {
+	most := math.Abs(centre)
+	for _, v := range left {
+		most = max(most, math.Abs(v))
+	}
+	return dot(left, left) <= float64(len(left))*most*most*1e-26
+}
+
+// solve computes the coefficients, and how much the sum of squares grows without each feature:
+// β_j²/((Z'Z)⁻¹)_jj.
+func (s *sought) solve(r [][]float64, along []float64) {
+	m := len(s.chosen)
+	at := func(i, j int) float64 { return r[i][s.chosen[j]] }
+	s.beta = make([]float64, m)
+	for i := m - 1; i >= 0; i-- {
+		v := along[i]
+		for j := i + 1; j < m; j++ {
+			v -= at(i, j) * s.beta[j]
+		}
+		s.beta[i] = v / at(i, i)
+	}
+	// Column c of the inverse of R; its squares over columns add up to the diagonal of (R'R)⁻¹.
+	diagonal := make([]float64, m)
+	inverse := make([]float64, m)
+	for c := range m {
+		for i := c; i >= 0; i-- {
+			v := 0.0
+			if i == c {
+				v = 1
+			}
+			for j := i + 1; j <= c; j++ {
+				v -= at(i, j) * inverse[j]
+			}
+			inverse[i] = v / at(i, i)
+			diagonal[i] += inverse[i] * inverse[i]
+		}
+	}
+	s.drop = make([]float64, m)
+	for i := range s.drop {
+		s.drop[i] = s.beta[i] * s.beta[i] / diagonal[i]
+	}
+}
+
+func dot(a, b []float64) float64 {
+	var s0, s1, s2, s3 float64
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + (s2 + s3)
+}
+
+// factor corrects the mean of squares for the fitted coefficients: n/(n − m − 1).
+func (s *sought) factor() float64 {
+	n := float64(len(s.rows))
+	return n / max(1, n-float64(len(s.chosen))-1)
+}
+
+// square is the mean squared error of the linear estimator.
+func (s *sought) square() float64 {
+	return dot(s.left, s.left) / float64(len(s.left)) * s.factor()
+}
+
+// noise is the variance of the mean of squares.
+func (s *sought) noise() float64 {
+	var mean, q float64
+	for k, v := range s.left {
+		d := v*v - mean
+		mean += d / float64(k+1)
+		q += d * (v*v - mean)
+	}
+	n := float64(len(s.left))
+	return q / max(1, n-1) / n * s.factor() * s.factor()
+}
+
+// leftByOwn is what the released value alone, with the mean, leaves of the sum of squares.
+func (s *sought) leftByOwn() float64 {
+	if s.own < 0 {
+		return s.total
+	}
+	j := slices.IndexFunc(s.features, func(f feature) bool { return f.column == s.own && f.whole })
+	v, n := s.features[j].values, float64(len(s.rows))
+	m := 0.0
+	for _, i := range s.rows {
+		m += v[i] / n
+	}
+	var vv, vx float64
+	for _, i := range s.rows {
+		d := v[i] - m
+		vv += d * d
+		vx += d * (s.x[i] - s.mean)
+	}
+	if !(vv > 0) {
+		return s.total
+	}
+	return s.total - vx*vx/vv
+}
+
+// predict returns the linear estimate of a row.
+func (s *sought) predict(row int) float64 {
+	v := s.mean
+	for k, j := range s.chosen {
+		v += s.beta[k] * (s.features[j].values[row] - s.centre[j])
+	}
+	return v
+}
+
+// tells returns the columns, other than the one sought, without which the error would be greater by
+// at least a hundredth and beyond chance.
+func (s *sought) tells() []string {
+	rss := dot(s.left, s.left)
+	grows := map[int]float64{}
+	for k, j := range s.chosen {
+		from := s.features[j].from
+		if from == nil {
+			from = []int{s.features[j].column}
+		}
+		for _, c := range from {
+			grows[c] += s.drop[k]
+		}
+	}
+	n := float64(len(s.rows))
+	var names []string
+	for c := range s.columns {
+		if c != s.own && grows[c] > max(0.01, 16/n)*rss && grows[c] > 1e-6*s.total {
+			names = append(names, s.columns[c].Name)
+		}
+	}
+	return names
+}
+
+// thresholds of a product or quotient: how much of what is left it must explain.
+const (
+	worthwhile = 0.02
+	mostMade   = 3  // products and quotients in an estimator
+	mostFactor = 12 // columns that are multiplied
+)
+
+// enrich adds products and quotients of two columns that explain much of what is left.
+func (s *sought) enrich() {
+	var whole []int
+	for j := range s.Frame.features {
+		if s.features[j].whole {
+			whole = append(whole, j)
+		}
+	}
+	whole = whole[:min(len(whole), mostFactor)]
+	sample := make([]int, 0, 2000)
+	for k := 0; k < len(s.rows); k += max(1, len(s.rows)/2000) {
+		sample = append(sample, k)
+	}
+	if len(sample) < 30 {
+		return
+	}
+	for range mostMade {
+		best, most := feature{}, 0.0
+		for _, a := range whole {
+			for _, b := range whole {
+				for _, quotient := range []bool{false, true} {
+					if !quotient && b < a || quotient && a == b {
+						continue
+					}
+					made := func(i int) float64 { return madeOf(s.features[a].values[i], s.features[b].values[i], quotient) }
+					if gain := s.explains(sample, made); gain > most {
+						most = gain
+						best = feature{column: s.features[a].column, from: []int{s.features[a].column, s.features[b].column}, values: nil}
+						best.make(s.features[a].values, s.features[b].values, quotient)
+					}
+				}
+			}
+		}
+		if most < max(worthwhile, 40/float64(len(sample))) || len(s.features) >= s.parameters() {
+			return
+		}
+		before, square := len(s.features), s.square()
+		s.features = append(s.features, best)
+		s.refit()
+		if s.square() > square*(1-worthwhile/2) {
+			s.features = s.features[:before]
+			s.refit()
+			return
+		}
+	}
+}
+
+func madeOf(a, b float64, quotient bool) float64 {
+	switch {
+	case !quotient:
+		return a * b
+	case b == 0:
+		return 0
+	}
+	return a / b
+}
+
+func (f *feature) make(a, b []float64, quotient bool) {
+	f.values = make([]float64, len(a))
+	for i := range a {
+		f.values[i] = madeOf(a[i], b[i], quotient)
+	}
+}
+
+// explains returns the share of what is left, over a sample of the rows, that a number explains.
+func (s *sought) explains(sample []int, made func(i int) float64) float64 {
+	var m, e, n float64
+	for _, k := range sample {
+		m += made(s.rows[k])
+		e += s.left[k]
+		n++
+	}
+	m, e = m/n, e/n
+	var vv, ve, ee float64
+	for _, k := range sample {
+		d, l := made(s.rows[k])-m, s.left[k]-e
+		vv, ve, ee = vv+d*d, ve+d*l, ee+l*l
+	}
+	if !(vv > 0 && ee > 1e-12*s.total*n/float64(len(s.rows))) {
+		return 0
+	}
+	return ve * ve / vv / ee
+}

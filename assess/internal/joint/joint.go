@@ -1,0 +1,325 @@
+// Package joint estimates how well an intruder who has the whole released record, masked and
+// unmasked columns, computes the original value of one masked column.
+//
+// The intruder knows the joint distribution of originals and released columns (their second moments)
+// and how the masks work. The estimate is the best of: the linear estimator from all released columns
+// (with indicators of categories, means over the records of a group, and products and quotients that
+// tell), exact relations between columns, and a small tree on what the linear estimator leaves.
+package joint
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
+)
+
+// Column is what leaves of one column, or a grouping that the intruder knows.
+type Column struct {
+	Name   string
+	Values []float64 // by row; NaN: no value; categories as Category gives them
+	// GroupOnly says that the column is not released: the intruder knows which records have the same
+	// value (the members of a household), not the value.
+	GroupOnly bool
+}
+
+// Limits of what is tried. They bound the time, which grows with rows·features².
+const (
+	mostColumns = 200        // the columns beyond that tell least by their correlation are left out
+	mostLevels  = 30         // categories with more values have no indicators
+	mostFit     = 120        // features of a linear estimator
+	mostGroups  = 8          // groupings whose means are features
+	work        = 60_000_000 // rows·features² of a fit, at most
+	leastRows   = 5
+	mostRows    = 30_000
+)
+
+// Frame holds the released columns of the rows of a sample, and of further rows for which an
+// estimate is wanted.
+type Frame struct {
+	rows     int // of the sample; further rows follow
+	all      int
+	columns  []Column
+	features []feature
+	groups   []grouping
+	complete bool
+}
+
+// New prepares the released columns of n records. Columns may have further values behind, of
+// records that are not of the sample. complete says that the n records are all there are: only then
+// can means over groups be computed.
+func New(columns []Column, n int, complete bool) *Frame {
+	f := &Frame{rows: n, columns: columns, complete: complete}
+	if len(columns) > 0 {
+		f.all = len(columns[0].Values)
+	}
+	for i := range columns {
+		f.prepare(i)
+	}
+	return f
+}
+
+// Target is an original value that the intruder is after.
+type Target struct {
+	X   float64
+	Row int // of the record that holds it, in the columns' values; −1: not known
+}
+
+// Found is the mean squared error of a target.
+type Found struct {
+	Square   float64 // mean of (x − x̂)² over records near the target
+	Index    float64 // mean of (x − y)² over the same records
+	Realised float64 // (x − x̂)² of the target's own record; NaN if it is not known
+}
+
+// Result is what the intruder finds of a column.
+type Result struct {
+	Rows   int     // on which the errors are measured
+	Square float64 // mean of (x − x̂)², x̂ the best estimate; NaN if there are too few records
+	Noise  float64 // its variance
+	Linear float64 // of the linear estimator alone
+	Index  float64 // mean of (x − y)² over the same records
+	Ratio  float64 // Square/Index, at most 1
+	Exact  bool    // whether a relation gives the value
+	Tells  []string
+	Of     []Found // by target
+	// Open says that means over groups matter but cannot be computed, because not all records
+	// are held; the value then counts as known.
+	Open bool
+}
+
+// Estimate measures the estimators of a column with originals x and released values y, by row of
+// the sample. own is the column's place among the frame's columns, −1 if it is not released.
+func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
+	s := f.seek(x, y, own)
+	r := Result{Rows: len(s.rows), Square: math.NaN(), Linear: math.NaN(), Index: s.index, Ratio: math.NaN(), Noise: math.NaN()}
+	for range targets {
+		r.Of = append(r.Of, Found{math.NaN(), math.NaN(), math.NaN()})
+	}
+	if len(s.rows) < leastRows {
+		return r
+	}
+	exact := f.relation(s)
+	if exact == nil {
+		if by := f.dependence(s); by != nil {
+			exact = by
+			r.Open = by.open
+		}
+	}
+	s.fit()
+	s.enrich()
+	r.Linear = s.square()
+	if exact == nil {
+		exact = s.exactly()
+	}
+	gain := s.grow()
+	r.Square = r.Linear * (1 - gain)
+	r.Tells = s.tells()
+	if exact != nil {
+		r.Exact, r.Square, r.Tells = true, 0, exact.tells
+	}
+	r.Noise = s.noise()
+	if r.Exact {
+		r.Noise = 0
+	}
+	r.Ratio = ratio(r.Square, s.index)
+	order := s.byValue()
+	for i, t := range targets {
+		if t.X != t.X {
+			continue
+		}
+		near := s.near(order, t.X)
+		square, index := 0.0, 0.0
+		for _, k := range near {
+			square += s.left[k] * s.left[k] / float64(len(near))
+			index += s.error(int(k)) * s.error(int(k)) / float64(len(near))
+		}
+		at := Found{Square: square * s.factor() * (1 - gain), Index: index, Realised: math.NaN()}
+		if r.Exact {
+			at.Square = 0
+		}
+		if t.Row >= 0 && t.Row < f.all {
+			d := t.X - s.predict(t.Row)
+			at.Realised = d * d
+			if exact != nil && (exact.at == nil || exact.holds(s, t.X, t.Row)) {
+				at.Realised = 0
+			}
+		}
+		r.Of[i] = at
+	}
+	return r
+}
+
+func ratio(square, index float64) float64 {
+	if !(index > 0) {
+		return math.NaN()
+	}
+	return min(1, square/index)
+}
+
+// sought is one column that the intruder is after.
+type sought struct {
+	*Frame
+	x, y  []float64
+	own   int
+	rows  []int // with an original and, where there are such, a released value
+	index float64
+	step  float64 // of the grid of x; 0: none
+	usual float64 // the most frequent value of x if at least a tenth of the records have it, else NaN
+
+	features []feature
+	base     int // features that are not made of others
+	chosen   []int
+	centre   []float64 // means of the features chosen
+	mean     float64   // of x
+	beta     []float64
+	drop     []float64   // by feature chosen: how much the sum of squares grows without it
+	left     []float64   // x − x̂ by place in rows
+	design   [][]float64 // features by place in rows, not centred
+	total    float64     // Σ (x − x̄)²
+	alone    float64     // what y alone leaves of total
+}
+
+func (f *Frame) seek(x, y []float64, own int) *sought {
+	s := &sought{Frame: f, x: x, y: y, own: own, index: math.NaN()}
+	both := func(i int) bool { return x[i] == x[i] && y[i] == y[i] }
+	there := func(i int) bool { return x[i] == x[i] }
+	for _, has := range []func(int) bool{both, there} {
+		if len(s.rows) >= leastRows {
+			break
+		}
+		s.rows = s.rows[:0]
+		for i := range f.rows {
+			if has(i) {
+				s.rows = append(s.rows, i)
+			}
+		}
+	}
+	if p := 1 + len(f.features); len(s.rows) > 0 {
+		most := min(mostRows, max(5000, work/(p*p)))
+		s.rows = thinned(s.rows, most)
+	}
+	sum, n := 0.0, 0.0
+	values := make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		values[k] = x[i]
+		if d := x[i] - y[i]; d == d {
+			sum += d * d
+			n++
+		}
+	}
+	if n > 0 {
+		s.index = sum / n
+	}
+	s.step, s.usual = stepOf(values), usual(values)
+	s.centred()
+	return s
+}
+
+// thinned returns at most n of the rows, evenly spread.
+func thinned(rows []int, n int) []int {
+	if len(rows) <= n {
+		return rows
+	}
+	out := make([]int, n)
+	for k := range out {
+		out[k] = rows[k*len(rows)/n]
+	}
+	return out
+}
+
+// error is x − y at a place in rows; 0 if there is no y.
+func (s *sought) error(k int) float64 {
+	i := s.rows[k]
+	if d := s.x[i] - s.y[i]; d == d {
+		return d
+	}
+	return 0
+}
+
+// tolerance is the distance within which a relation gives a value: what rounding leaves, or, with
+// rounded, half a step of the value's grid.
+func (s *sought) tolerance(x float64, rounded bool) float64 {
+	switch fine := 1e-9 * math.Abs(x); {
+	case s.step > 0 && rounded:
+		return 0.49 * s.step
+	case s.step > 0:
+		return min(0.49*s.step, max(1e-3*s.step, fine))
+	default:
+		return max(fine, 1e-9*math.Sqrt(s.total/float64(len(s.rows))))
+	}
+}
+
+// byValue returns places in rows in the order of x.
+func (s *sought) byValue() []int32 {
+	order, x := make([]int32, len(s.rows)), make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		order[k], x[k] = int32(k), s.x[i]
+	}
+	rank.Order(order, x, nil)
+	return order
+}
+
+// near returns the places of the records whose values are nearest to x: a tenth of all, at least 20
+// and at most 200 as in the replicates of Duncan et al. (2004).
+func (s *sought) near(order []int32, x float64) []int32 {
+	k := min(len(order), max(20, min(200, len(order)/10)))
+	at, _ := slices.BinarySearchFunc(order, x, func(p int32, v float64) int {
+		if s.x[s.rows[p]] < v {
+			return -1
+		}
+		return 1
+	})
+	from, to := at, at
+	for to-from < k {
+		down, up := math.Inf(1), math.Inf(1)
+		if from > 0 {
+			down = x - s.x[s.rows[order[from-1]]]
+		}
+		if to < len(order) {
+			up = s.x[s.rows[order[to]]] - x
+		}
+		if down < up {
+			from--
+		} else {
+			to++
+		}
+	}
+	return order[from:to]
+}
+
+// stepOf returns the decimal step of values; 0 if they have none of nine decimals or fewer.
+func stepOf(values []float64) float64 {
+	step := 1.0
+	for range 10 {
+		if !slices.ContainsFunc(values, func(v float64) bool {
+			q := v / step
+			return math.Abs(q-math.Round(q)) > 1e-6+1e-15*math.Abs(q)
+		}) {
+			return step
+		}
+		step /= 10
+	}
+	return 0
+}
+
+// usual returns the most frequent value if at least a tenth are equal to it, else NaN.
+func usual(values []float64) float64 {
+	sorted := slices.Clone(values)
+	rank.Sort(sorted)
+	best, most := math.NaN(), 0
+	for from := 0; from < len(sorted); {
+		to := from + 1
+		for to < len(sorted) && sorted[to] == sorted[from] {
+			to++
+		}
+		if to-from > most {
+			best, most = sorted[from], to-from
+		}
+		from = to
+	}
+	if 10*most < len(values) || most < 3 {
+		return math.NaN()
+	}
+	return best
+}

@@ -1,0 +1,347 @@
+package joint
+
+import (
+	"math"
+	"slices"
+)
+
+// Relations give a value exactly: x = Σ kᵢ·zᵢ with small whole kᵢ, a copy, a constant ratio, a
+// linear relation with any coefficients, or a value that is constant in the groups of a category.
+
+// exact is a relation that gives x.
+type exact struct {
+	tells []string
+	at    func(row int) float64 // x by the relation; nil: known by group
+	open  bool
+	// rounded says that the relation gives the value after rounding to its grid.
+	rounded bool
+}
+
+func (e *exact) holds(s *sought, x float64, row int) bool {
+	return math.Abs(e.at(row)-x) <= s.tolerance(x, e.rounded)
+}
+
+// counted are the rows on which relations are tried, at most: those whose value is neither the most
+// frequent one, which anyone guesses, nor released as it is.
+const counted = 400
+
+// tried returns places in rows for relations.
+func (s *sought) tried() []int {
+	var rows []int
+	for _, i := range s.rows {
+		if s.x[i] != s.usual && s.x[i] != s.y[i] {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// majority reports whether most of the rows that can be judged obey, many more than the values of
+// other records would by chance. There must be enough such rows, with enough different values.
+func (s *sought) majority(rows []int, rounded bool, at func(row int) float64) bool {
+	for _, part := range [][]int{thinned(rows, 64), thinned(rows, counted), rows} {
+		n, holds, chance := 0.0, 0.0, 0.0
+		for k, i := range part {
+			v := at(i)
+			if v != v {
+				continue
+			}
+			n++
+			other := s.x[part[(k+len(part)/2)%len(part)]]
+			if math.Abs(v-s.x[i]) <= s.tolerance(s.x[i], rounded) {
+				holds++
+			}
+			if math.Abs(v-other) <= s.tolerance(other, rounded) {
+				chance++
+			}
+		}
+		if n < leastRows || 4*n < float64(len(part)) || 2*holds < n || holds-chance < 0.5*(n-chance) {
+			return false
+		}
+	}
+	return s.different(rows)
+}
+
+// different reports whether x has at least leastRows different values on rows.
+func (s *sought) different(rows []int) bool {
+	seen := map[float64]bool{}
+	for _, i := range rows {
+		if seen[s.x[i]] = true; len(seen) >= leastRows {
+			return true
+		}
+	}
+	return false
+}
+
+// relation tries relations of up to three columns with small whole coefficients, and products and
+// quotients of two.
+func (f *Frame) relation(s *sought) *exact {
+	rows := s.tried()
+	if len(rows) < leastRows {
+		return nil
+	}
+	var at []int // numeric columns
+	for _, w := range f.features {
+		if w.whole && w.column != s.own {
+			at = append(at, w.column)
+		}
+	}
+	z := func(c, row int) float64 { return f.columns[c].Values[row] }
+	found := func(rounded bool, value func(row int) float64, columns ...int) *exact {
+		if !s.majority(rows, rounded, value) {
+			return nil
+		}
+		e := &exact{at: value, rounded: rounded}
+		for _, c := range columns {
+			e.tells = append(e.tells, f.columns[c].Name)
+		}
+		return e
+	}
+	factors := []float64{1, -1, 2, 0.5, 3, 4, 10, 12, 100, 1000, 1.0 / 3, 0.25, 0.1, 1.0 / 12, 0.01, 0.001}
+	for _, a := range at {
+		for _, k := range factors {
+			if e := found(k < 1 && k > 0, func(i int) float64 { return k * z(a, i) }, a); e != nil {
+				return e
+			}
+		}
+	}
+	if len(at) > 60 {
+		at = at[:60]
+	}
+	type pair struct{ a, b float64 }
+	for i, a := range at {
+		for _, b := range at[:i] {
+			for _, k := range []pair{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1}, {0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}} {
+				if e := found(false, func(i int) float64 { return k.a*z(a, i) + k.b*z(b, i) }, b, a); e != nil {
+					return e
+				}
+			}
+			for _, of := range []func(i int) float64{
+				func(i int) float64 { return z(a, i) * z(b, i) },
+				func(i int) float64 { return z(a, i) * z(b, i) / 100 },
+				func(i int) float64 { return z(a, i) / z(b, i) },
+				func(i int) float64 { return z(b, i) / z(a, i) },
+			} {
+				if e := found(true, of, b, a); e != nil {
+					return e
+				}
+			}
+		}
+	}
+	if len(at) > 24 {
+		at = at[:24]
+	}
+	for i, a := range at {
+		for j, b := range at[:i] {
+			for _, c := range at[:j] {
+				for signs := range 8 {
+					sign := func(bit int) float64 { return float64(1 - 2*(signs>>bit&1)) }
+					u, v, w := sign(0), sign(1), sign(2)
+					if e := found(false, func(i int) float64 { return u*z(a, i) + v*z(b, i) + w*z(c, i) }, c, b, a); e != nil {
+						return e
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// exactly reports whether the linear estimator gives most values exactly, or does after records that
+// do not fit have been given less weight.
+func (s *sought) exactly() *exact {
+	rows := s.tried()
+	if len(rows) < 2*(len(s.chosen)+leastRows) {
+		return nil
+	}
+	if tells := s.tells(); len(tells) > 0 && s.majority(rows, false, s.predict) {
+		return &exact{tells: tells, at: s.predict}
+	}
+	return s.robust(rows)
+}
+
+// robust fits the least sum of absolute errors by repeated weighting. It gives the relation that most
+// records obey even if others do not.
+func (s *sought) robust(rows []int) *exact {
+	m := len(s.chosen)
+	rows = thinned(rows, max(1000, 20*(m+1)))
+	if len(rows) < 3*(m+1) || m < 2 {
+		return nil
+	}
+	scale := make([]float64, m+1)
+	z := make([][]float64, len(rows))
+	for k, i := range rows {
+		z[k] = make([]float64, m+1)
+		z[k][m] = 1
+		for c, j := range s.chosen {
+			z[k][c] = s.features[j].values[i] - s.centre[j]
+		}
+	}
+	for c := range scale {
+		for k := range z {
+			scale[c] += z[k][c] * z[k][c]
+		}
+		if scale[c] = math.Sqrt(scale[c] / float64(len(z))); scale[c] == 0 {
+			scale[c] = 1
+		}
+		for k := range z {
+			z[k][c] /= scale[c]
+		}
+	}
+	beta := append(slices.Clone(s.beta), 0)
+	for c := range beta {
+		beta[c] *= scale[c]
+	}
+	sd := math.Sqrt(s.total / float64(len(s.rows)))
+	weight := make([]float64, len(rows))
+	for range 30 {
+		for k, i := range rows {
+			e := s.x[i] - s.mean
+			for c, b := range beta {
+				e -= b * z[k][c]
+			}
+			weight[k] = 1 / max(math.Abs(e), 1e-9*sd)
+		}
+		next := weighted(z, weight, func(k int) float64 { return s.x[rows[k]] - s.mean })
+		if next == nil {
+			return nil
+		}
+		beta = next
+	}
+	value := func(i int) float64 {
+		v := s.mean + beta[m]/scale[m]
+		for c, j := range s.chosen {
+			v += beta[c] / scale[c] * (s.features[j].values[i] - s.centre[j])
+		}
+		return v
+	}
+	if !s.majority(s.tried(), false, value) {
+		return nil
+	}
+	var tells []string
+	for c, j := range s.chosen {
+		from := s.features[j].from
+		if from == nil {
+			from = []int{s.features[j].column}
+		}
+		for _, at := range from {
+			if name := s.columns[at].Name; at != s.own && math.Abs(beta[c]) > 1e-4*sd && !slices.Contains(tells, name) {
+				tells = append(tells, name)
+			}
+		}
+	}
+	if len(tells) == 0 {
+		return nil
+	}
+	return &exact{tells: tells, at: value}
+}
+
+// weighted solves weighted least squares by Cholesky; nil if that is not possible.
+func weighted(z [][]float64, weight []float64, x func(k int) float64) []float64 {
+	p := len(z[0])
+	a, b := make([][]float64, p), make([]float64, p)
+	for i := range a {
+		a[i] = make([]float64, p)
+	}
+	for k, row := range z {
+		for i := range p {
+			w := weight[k] * row[i]
+			b[i] += w * x(k)
+			for j := range i + 1 {
+				a[i][j] += w * row[j]
+			}
+		}
+	}
+	for i := range p {
+		for j := range i + 1 {
+			v := a[i][j]
+			for k := range j {
+				v -= a[i][k] * a[j][k]
+			}
+			if i == j {
+				if !(v > 1e-13*a[i][i]) {
+					return nil
+				}
+				a[i][i] = math.Sqrt(v)
+			} else {
+				a[i][j] = v / a[j][j]
+			}
+		}
+	}
+	for i := range p {
+		for k := range i {
+			b[i] -= a[i][k] * b[k]
+		}
+		b[i] /= a[i][i]
+	}
+	for i := p - 1; i >= 0; i-- {
+		for k := i + 1; k < p; k++ {
+			b[i] -= a[k][i] * b[k]
+		}
+		b[i] /= a[i][i]
+	}
+	return b
+}
+
+// dependence reports whether x is constant in the groups of a category, of two categories, or of a
+// grouping that the intruder knows.
+func (f *Frame) dependence(s *sought) *exact {
+	rows := s.tried()
+	if len(rows) < 20 {
+		return nil
+	}
+	for _, g := range slices.Concat(f.groups, f.pairsOf()) {
+		if slices.Contains(g.columns, s.own) {
+			continue
+		}
+		constant, size, judged := s.constant(&g, rows)
+		only := f.columns[g.columns[0]].GroupOnly
+		e := &exact{}
+		for _, c := range g.columns {
+			e.tells = append(e.tells, f.columns[c].Name)
+		}
+		switch {
+		case judged < leastRows:
+		case !only && 2*judged >= len(rows) && constant >= 0.9 && size >= 5:
+			return e
+		case !f.complete && constant >= 0.5:
+			e.open = true
+			return e
+		}
+	}
+	return nil
+}
+
+// constant returns the share of rows in groups of two or more whose value is that of all the group,
+// the mean size of the groups of such rows, and their number.
+func (s *sought) constant(g *grouping, rows []int) (share, size float64, judged int) {
+	low, high := make([]float64, g.groups), make([]float64, g.groups)
+	count := make([]int, g.groups)
+	for _, i := range s.rows {
+		at := g.of[i]
+		if at < 0 {
+			continue
+		}
+		if count[at] == 0 {
+			low[at], high[at] = s.x[i], s.x[i]
+		}
+		count[at]++
+		low[at], high[at] = min(low[at], s.x[i]), max(high[at], s.x[i])
+	}
+	same := 0
+	for _, i := range rows {
+		at := g.of[i]
+		if at < 0 || count[at] < 2 {
+			continue
+		}
+		judged++
+		size += float64(count[at])
+		if high[at]-low[at] <= s.tolerance(high[at], false) {
+			same++
+		}
+	}
+	if judged == 0 || !s.different(rows) {
+		return 0, 0, 0
+	}
+	return float64(same) / float64(judged), size / float64(judged), judged
+}
