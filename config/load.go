@@ -66,7 +66,7 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
-	p.Loosened = l.loosened()
+	p.Loosened = l.loosened(p)
 	return p, nil
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,26 +39,34 @@ func clipped(s string) string {
 
 // LooseningAllowed returns an error for each setting that loosens a pipeline, unless that is
 // allowed.
-func (p *Pipeline) LooseningAllowed(allowed bool) error {
-	if allowed || len(p.Loosened) == 0 {
+func (p *Pipeline) LooseningAllowed(allowed bool) error { return looseningAllowed(p.Loosened, allowed) }
+
+func looseningAllowed(list []Loosening, allowed bool) error {
+	if allowed || len(list) == 0 {
 		return nil
 	}
 	var problems Errors
-	for _, o := range p.Loosened {
+	for _, o := range list {
 		problems = append(problems, Error{Path: o.Path, Text: o.Words() + "; say it in the file, or run with --allow-loosening", File: o.Origin})
 	}
 	return problems
 }
 
-// change is what settings have made of one scalar of the file.
-type change struct{ form.Change }
+// change is what settings have made of one scalar of the file. It is judged by the path, by what
+// the file says (or, where it is silent, by the default), and by the pipeline as it then is.
+type change struct {
+	form.Change
+	pipeline *Pipeline
+}
 
 // loosened lists the settings that loosen.
-func (l *loader) loosened() []Loosening {
-	var list []Loosening
-	for _, was := range l.Changes() {
-		c := change{was}
-		if !c.loosens() {
+func (l *loader) loosened(p *Pipeline) []Loosening {
+	return l.loosenedBy(func(c form.Change) bool { return (&change{c, p}).loosens() })
+}
+
+func (l *loader) loosenedBy(loosens func(form.Change) bool) (list []Loosening) {
+	for _, c := range l.Changes() {
+		if repeats(c) || !loosens(c) {
 			continue
 		}
 		o := Loosening{Path: c.Path, Origin: c.Origin, To: c.Now}
@@ -69,23 +78,24 @@ func (l *loader) loosened() []Loosening {
 	return list
 }
 
+// repeats reports whether a setting repeats the file. What the file leaves to ${…} is not known
+// here.
+func repeats(c form.Change) bool {
+	return c.Old != nil && *c.Old == c.Now && !strings.Contains(c.Now, "${")
+}
+
 // loosens judges a setting by its place. A setting loosens unless it is known to be harmless,
 // or to be at least as strict as the file.
 func (c *change) loosens() bool {
-	if c.Old != nil && *c.Old == c.Now {
-		return false
-	}
 	switch names := c.Names; names[0] {
-	case "version", "name", "quarantine", "map":
+	case "version", "quarantine", "map":
 		return false // where entries go that hold no value; a run ignores the map
+	case "name":
+		return c.resumes() // it names the consumer group
 	case "source":
-		return !harmless(names, "path", "brokers", "tls", "sasl", "patience", "topics", "pattern", "group", "instance", "start", "until", "registry")
+		return c.loosensSource(names)
 	case "sink":
-		return !c.strictest(names[len(names)-1]) &&
-			!harmless(names, "path", "compression", "encoding", "brokers", "tls", "sasl", "patience", "topic", "delivery", "commit", "registry", "roll",
-				"delimiter", "header", "nulls", "quoting", "line_ending")
-	case "window":
-		return !(names[1] == "linger" && c.longer())
+		return c.loosensSink(names)
 	case "columns":
 		return c.loosensColumn(names[len(names)-1])
 	case "unlisted":
@@ -101,75 +111,156 @@ func (c *change) loosens() bool {
 	case "report":
 		return names[1] == "publish"
 	}
-	return true // key, identity, profile, and what is yet to come
+	return true // key, identity, profile, window, and what is yet to come
 }
 
-// harmless reports whether a field of a source or a sink (its third name) is one of
-// those that decide where data come from and go to, and not what.
-func harmless(names []string, fields ...string) bool {
-	return len(names) > 2 && slices.Contains(fields, names[2])
+// resumes reports whether a gate judges what is read of topics: the same records in
+// other portions, or from another beginning, may pass where those of the file did not.
+func (c *change) resumes() bool {
+	return c.pipeline.kafkaSource() != nil && c.pipeline.Gate.Judges()
 }
 
-// strictest reports whether a field of the sink gets the value that lets least out.
-func (c *change) strictest(field string) bool {
-	switch field {
-	case "order":
-		return c.Now == "shuffled"
-	case "key", "headers", "timestamp":
-		return c.Now == "drop"
+// Of a source, a sink and a column, what decides where data come from and go to, and how values
+// that are released are spelled, but not which.
+var (
+	whence = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topics", "pattern", "instance", "registry"}
+	where  = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topic", "registry", "compression", "encoding", "delimiter", "header"}
+)
+
+func (c *change) loosensSource(names []string) bool {
+	switch {
+	case len(names) < 3:
+	case slices.Contains(whence, names[2]):
+		return false
+	case slices.Contains([]string{"group", "start", "until"}, names[2]):
+		return c.resumes()
 	}
-	return false
+	return true
 }
 
-// roles by how much they protect.
-var roles = []string{"other", "key", "sensitive", "identifier"}
+func (c *change) loosensSink(names []string) bool {
+	switch field := names[len(names)-1]; field {
+	case "order":
+		return c.Now != "shuffled"
+	case "key", "headers", "timestamp":
+		return c.Now != "drop"
+	case "delivery":
+		return c.Now != "exactly_once" // else records leave before the gate judges them
+	case "quoting":
+		return c.Now != "all" // else fields that no mask has changed show by their quotes
+	case "line_ending":
+		return c.Now != "lf" && c.Now != "crlf" // else each record shows that of its source
+	}
+	switch {
+	case len(names) < 3:
+	case slices.Contains(where, names[2]):
+		return false
+	case names[2] == "commit", names[2] == "roll": // the portions that the gate judges
+		return c.resumes()
+	}
+	return true
+}
 
+// loosensColumn judges a column of the file; one that the file does not list is what ends a run
+// there. A role that takes a column from the intruder's keys, or gives him one more (which may
+// lead him astray), changes what the gate counts.
 func (c *change) loosensColumn(field string) bool {
 	switch field {
 	case "unit":
 		return false
 	case "role":
-		now := slices.Index(roles, c.Now)
-		if c.Old == nil { // a column that the file does not list
-			return c.Now != "identifier"
+		if c.Old == nil {
+			return true
 		}
-		return now < 0 || now < slices.Index(roles, *c.Old)
+		return c.Now != "identifier" && (c.Now != "sensitive" || *c.Old != "other")
 	case "unmasked":
 		return c.Now != "false"
-	}
-	return !c.tighter(field)
-}
-
-// stronger are the parameters of masks that mask more the greater they are; weaker,
-// the smaller they are. Of every other one (the columns, the distribution, tiers, a
-// kind of mask that is yet to come) a change may loosen.
-var (
-	stronger = []string{"noise.sd", "bias.phi", "bias.range", "swap.rate", "round.base", "truncate.lower"}
-	weaker   = []string{"truncate.upper", "round.decimals"}
-)
-
-// loosensMask judges masks, KIND, PARAMETER.
-func (c *change) loosensMask(names []string) bool {
-	switch parameter := strings.Join(names[1:], "."); {
-	case slices.Contains(stronger, parameter):
-		return !c.grows()
-	case slices.Contains(weaker, parameter):
-		return !c.shrinks()
 	}
 	return true
 }
 
+// loosensMask judges masks, KIND, PARAMETER. Of three parameters it is known that more of them hides
+// more, whatever comes before and after: the SD of noise and the spread of a bias. Rounding and
+// clipping hide more only where they are all that becomes of a column (behind noise, a coarser
+// base brings values that lie on it back), and rounding only to a multiple of the base: to 8 instead of 7
+// releases the multiples of 8. A greater rate of swap brings pairs into exchange that are undone more
+// easily; so does every other parameter, or it may.
+func (c *change) loosensMask(names []string) bool {
+	switch strings.Join(names[1:], ".") {
+	case "noise.sd", "bias.phi", "bias.range":
+		return !c.grows()
+	case "round.base":
+		return !c.alone() || !c.compare(multiple)
+	case "round.decimals":
+		return !c.alone() || !c.shrinks()
+	case "truncate.lower":
+		return !c.alone() || !c.grows()
+	case "truncate.upper":
+		return !c.alone() || !c.shrinks()
+	}
+	return true
+}
+
+// alone reports whether no other mask touches the columns of the mask that a setting changes.
+func (c *change) alone() bool {
+	at, masks := indexIn(c.Path, "masks"), c.pipeline.Masks
+	if at < 0 || at >= len(masks) {
+		return false
+	}
+	for i, other := range masks {
+		for _, name := range masks[at].Params.Masks() {
+			if i != at && (slices.Contains(other.Params.Masks(), name) || slices.Contains(other.Params.Reads(), name)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// indexIn is the index that follows a list's name at the start of a path, or −1.
+func indexIn(path, list string) int {
+	text, found := strings.CutPrefix(path, list+"[")
+	text, _, closed := strings.Cut(text, "]")
+	i, err := strconv.Atoi(text)
+	if !found || !closed || err != nil {
+		return -1
+	}
+	return i
+}
+
+// multiple reports whether all multiples of now are multiples of old.
+func multiple(old, now float64) bool {
+	q := now / old
+	return old > 0 && q >= 1 && math.Abs(q-math.Round(q)) <= 1e-9
+}
+
+// defaults are what a limit is compared with where the file does not state it; for a limit that
+// is not listed nothing is known, and stating it loosens.
+var defaults = map[string]string{
+	"assess.replicates":    "200",
+	"assess.sample":        "100000",
+	"gate.max_quarantined": strconv.FormatFloat(MaxQuarantined, 'g', -1, 64),
+	"gate.allow_unchanged": "0", // the law of the masks
+	"gate.max_lost":        "0",
+}
+
+// orDefault is the change with the default in the place of what the file does not say.
+func (c *change) orDefault() *change {
+	if d, ok := defaults[c.Path]; ok && c.Old == nil {
+		c = &change{c.Change, c.pipeline}
+		c.Old = &d
+	}
+	return c
+}
+
 func (c *change) loosensAssessment(names []string) bool {
 	switch names[1] {
-	case "every", "emit":
-		return false
+	case "every": // the difference of two snapshots tells of the records between them
+		return len(c.pipeline.Assess.Emit) > 0 && !c.grows() && !c.longer()
+	case "emit":
+		return names[len(names)-1] != "jsonl" // which its owner alone may read
 	case "replicates", "sample":
-		if c.Old == nil {
-			defaults := map[string]string{"replicates": "200", "sample": "100000"}
-			d := defaults[names[1]]
-			c = &change{form.Change{Old: &d, Now: c.Now}}
-		}
-		return c.Now != "all" && !c.grows()
+		return c.Now != "all" && !c.orDefault().grows()
 	}
 	return true
 }
@@ -177,30 +268,32 @@ func (c *change) loosensAssessment(names []string) bool {
 // What becomes of records that the gate refuses, the strictest last.
 var onFail = []string{Alert, Hold, Stop, Withhold}
 
+// ruleFields are the fields of a rule that may be added: none of these takes the place of what
+// is refused without a rule, as max_unchanged does.
+var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_linked", "max_correct_links", "min_k",
+	"max_individual_risk", "max_changed", "max_entropy_lost", "max_posterior", "max_pmse", "max_replicated_uniques", "max_ks", "min_overlap",
+	"max_attribute_disclosure"}
+
 func (c *change) loosensGate(names []string) bool {
-	switch names[1] {
-	case "on_fail":
-		was := len(onFail) - 2 // stop and withhold are the defaults, and alike
-		if c.Old != nil {
+	field := names[len(names)-1]
+	switch {
+	case names[1] == "on_fail":
+		was, now := len(onFail)-2, slices.Index(onFail, c.Now) // stop and withhold are the defaults, and alike
+		if c.Old != nil && slices.Contains(onFail, *c.Old) {
 			was = min(was, slices.Index(onFail, *c.Old))
 		}
-		return slices.Index(onFail, c.Now) < was
-	case "rules":
-		if c.Added {
-			return false // one rule more
-		}
+		return now < was
+	case names[1] == "rules" && c.Added:
+		return !slices.Contains(ruleFields, field)
 	}
-	return !c.tighter(names[len(names)-1])
+	return !c.orDefault().tighter(field)
 }
 
-// tighter reports whether a limit (max_risk, min_rmse, max_quarantined, …) is
-// stricter than that of the file, or is the only one.
+// tighter reports whether a limit (max_risk, min_rmse, max_quarantined, …) is at least as
+// strict as that of the file, or as the default.
 func (c *change) tighter(field string) bool {
 	switch {
-	case strings.HasPrefix(field, "max_") && c.Old == nil, strings.HasPrefix(field, "min_") && c.Old == nil:
-		_, _, ok := amount(c.Now)
-		return ok
-	case strings.HasPrefix(field, "max_"):
+	case strings.HasPrefix(field, "max_"), field == "allow_unchanged":
 		return c.shrinks()
 	case strings.HasPrefix(field, "min_"):
 		return c.grows()
@@ -211,14 +304,25 @@ func (c *change) tighter(field string) bool {
 func (c *change) grows() bool   { return c.compare(func(old, now float64) bool { return now >= old }) }
 func (c *change) shrinks() bool { return c.compare(func(old, now float64) bool { return now <= old }) }
 
-// compare compares two amounts, which must both be numbers or both percentages.
+// compare compares two amounts, which must both be numbers or both percentages; of a limit of the
+// gate, a percentage is a share.
 func (c *change) compare(condition func(old, now float64) bool) bool {
 	if c.Old == nil {
 		return false
 	}
 	old, oldUnit, ok1 := amount(*c.Old)
 	now, nowUnit, ok2 := amount(c.Now)
+	if c.Names[0] == "gate" && oldUnit != nowUnit {
+		old, now, oldUnit, nowUnit = share(old, oldUnit), share(now, nowUnit), "", ""
+	}
 	return ok1 && ok2 && oldUnit == nowUnit && condition(old, now)
+}
+
+func share(v float64, unit string) float64 {
+	if unit == "%" {
+		v /= 100
+	}
+	return v
 }
 
 func amount(text string) (v float64, unit string, ok bool) {

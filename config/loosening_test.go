@@ -35,26 +35,29 @@ report: {json: r.json, publish: [sd]}
 // Settings and whether each loosens; on the left of => the earlier settings.
 var settingsOf = map[bool][]string{
 	true: {
-		"columns.ssn.role=other", "columns.ssn.role=sensitive", "columns.wage.role=key", "columns.age.role=other", "columns.new.role=other",
+		"columns.ssn.role=other", "columns.ssn.role=sensitive", "columns.wage.role=key", "columns.age.role=other", "columns.age.role=sensitive", "columns.region.role=key",
+		"columns.new.role=other", "columns.new.role=identifier",
 		"columns.wage.decimals=9", "columns.wage.decimals=1", "unlisted=drop", "identity.0=ssn", "key.file=other", "profile=p.yaml",
 		"masks.0.noise.sd=34%", "masks.0.noise.sd=100", "masks.0.noise.distribution=uniform", "masks.0.noise.columns.0=age",
 		"masks.0.noise.tiers.0.above=2000", "masks.0.noise.tiers.0.variance_factor=1", "masks.0.name=x",
-		"masks.1.truncate.upper=9000", "masks.1.truncate.lower=-5", "masks.1.truncate.mode=redraw",
-		"masks.2.bias.range=0.01", "masks.3.swap.rate=0.1", "masks.4.round.base=1",
+		"masks.1.truncate.upper=9000", "masks.1.truncate.lower=-5", "masks.1.truncate.upper=4000", "masks.1.truncate.lower=10", "masks.1.truncate.mode=redraw",
+		"masks.2.bias.range=0.01", "masks.3.swap.rate=0.1", "masks.3.swap.rate=0.6", "masks.4.round.base=1", "masks.4.round.base=10",
 		"window.records=10", "window.records=100000",
 		"gate.rules.0.max_risk=1", "gate.rules.0.max_risk=5e-5", "gate.rules.0.target=min", "gate.rules.0.knowledge=mean",
 		"gate.rules.1.min_rmse=157.9", "gate.rules.1.target=max",
-		"assess.replicates=99", "assess.sample=100", "assess.keys.0=age",
+		"gate.max_quarantined=1", "gate.max_quarantined=1.1%", "gate.max_quarantined=0.011", "gate.allow_unchanged=0.001",
+		"assess.replicates=99", "assess.sample=100", "assess.sample=99999", "assess.keys.0=age", "assess.intruder.targets=5000", "assess.intruder.inversion=false",
 		"report.publish.0=tiers", "report.publish.1=tiers", "source.csv.header=false", "sink.order=source", "source.csv.types.wage=string", "source.csv.nulls.0=7",
+		"sink.csv.nulls=7", "sink.csv.quoting=minimal", "sink.csv.decimal=.",
 	},
 	false: {
-		"name=x", "columns.ssn.role=identifier", "columns.wage.role=sensitive", "columns.age.role=sensitive",
-		"columns.region.role=key", "columns.new.role=identifier", "columns.wage.unit=EUR", "columns.wage.decimals=2", "unlisted=fail", "key.file=k",
-		"masks.0.noise.sd=35%", "masks.0.noise.sd=36%", "masks.1.truncate.upper=4000", "masks.1.truncate.lower=10",
-		"masks.2.bias.range=0.2", "masks.3.swap.rate=0.6", "masks.4.round.base=10",
+		"name=x", "columns.ssn.role=identifier", "columns.wage.role=sensitive", "columns.region.role=sensitive",
+		"columns.wage.unit=EUR", "columns.wage.decimals=2", "unlisted=fail", "key.file=k",
+		"masks.0.noise.sd=35%", "masks.0.noise.sd=36%", "masks.2.bias.range=0.2",
+		"gate.max_quarantined=1%", "gate.max_quarantined=0.5%", "gate.max_quarantined=0", "gate.allow_unchanged=0",
 		"gate.rules.0.max_risk=1e-5", "gate.rules.0.max_risk=0.00004", "gate.rules.1.min_rmse=200",
-		"assess.replicates=500", "assess.sample=all", "assess.every.records=5", "report.json=other.json", "report.html=r.html",
-		"source.csv.path=other.csv", "sink.csv.path=-", "sink.order=shuffled", "sink.csv.compression=gzip", "quarantine.jsonl=q.jsonl", "gate.on_fail=withhold",
+		"assess.replicates=500", "assess.sample=all", "assess.sample=100000", "assess.every.records=5", "report.json=other.json", "report.html=r.html",
+		"source.csv.path=other.csv", "sink.csv.path=-", "sink.order=shuffled", "sink.csv.compression=gzip", "sink.csv.quoting=all", "sink.csv.line_ending=lf", "quarantine.jsonl=q.jsonl", "gate.on_fail=withhold",
 	},
 }
 
@@ -93,6 +96,9 @@ func TestLooseningOfAddedElements(t *testing.T) {
 		want []string
 	}{
 		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_risk=1", "gate.rules.2.knowledge=mean"}, nil},
+		// A rule that takes the place of what is refused without one, whatever it says.
+		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_unchanged=1"}, []string{"gate.rules[2].max_unchanged"}},
+		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_unchanged=0"}, []string{"gate.rules[2].max_unchanged"}},
 		{[]string{"masks.5.noise.columns.0=wage", "masks.5.noise.sd=5"}, []string{"masks[5].noise.columns[0]", "masks[5].noise.sd"}},
 		// The last setting counts, compared with the file.
 		{[]string{"masks.0.noise.sd=50%", "masks.0.noise.sd=10%"}, []string{"masks[0].noise.sd"}},
@@ -128,8 +134,10 @@ gate: {on_fail: ON, rules: [{column: wage, min_rmse: 1}]}
 		"alert gate.on_fail=stop": false, "alert gate.on_fail=alert": false,
 		"stop sink.kafka.headers=pass": true, "stop sink.kafka.headers=drop": false, "stop sink.kafka.key=wage": true, "stop sink.kafka.key=drop": false,
 		"stop sink.kafka.timestamp=drop": false, "stop sink.kafka.timestamp=pass": true,
-		"stop sink.kafka.topic=elsewhere": false, "stop source.kafka.group=h": false,
-		"stop source.kafka.until=latest": false,
+		"stop sink.kafka.topic=elsewhere": false, "stop source.kafka.group=h": true, "stop name=h": true, "stop source.kafka.until=latest": true, "stop source.kafka.start=latest": true,
+		"stop source.kafka.instance=i": false, "stop source.kafka.topics.0=u": false, "stop sink.kafka.commit.records=10": true,
+		"stop sink.kafka.delivery=at_least_once": true, "stop sink.kafka.delivery=exactly_once": false,
+		"'${F:-stop}' gate.on_fail=alert": true, "'${F:-stop}' gate.on_fail=stop": false,
 	} {
 		on, set, _ := strings.Cut(set, " ")
 		p, err := Parse("p.yaml", []byte(strings.Replace(stream, "ON", on, 1)), Options{Set: []string{set}, Environ: func() []string { return nil }})
@@ -140,5 +148,78 @@ gate: {on_fail: ON, rules: [{column: wage, min_rmse: 1}]}
 		if got := len(p.Loosened) > 0; got != want {
 			t.Errorf("%s, %s: loosens %v, want %v", on, set, got, want)
 		}
+	}
+}
+
+// Masks that hide more the greater they are only where nothing else becomes of their columns.
+func TestLooseningOfMasksAlone(t *testing.T) {
+	const file = `version: 1
+key: {file: k}
+source: {csv: {path: in.csv}}
+columns: {wage: {role: sensitive, decimals: 2}, tax: {role: sensitive}, age: {role: sensitive}, h: {role: sensitive}, z: {role: key}}
+masks:
+  - round: {columns: [wage], base: 7}
+  - round: {columns: [tax], decimals: 1}
+  - truncate: {columns: [age], lower: 18, upper: 90}
+  - noise: {columns: [h], sd: 3}
+  - truncate: {columns: [h], lower: 0, mode: redraw}
+sink: {csv: {path: out.csv}}
+`
+	for set, want := range map[string]bool{
+		"0.round.base=8": true, "0.round.base=10.5": true, "0.round.base=14": false, "0.round.base=21": false, "0.round.base=3.5": true, "0.round.base=-7": true,
+		"0.round.base=0.7": true, "1.round.decimals=0": false, "1.round.decimals=-2": false, "1.round.decimals=2": true,
+		"2.truncate.lower=20": false, "2.truncate.lower=17": true, "2.truncate.upper=80": false, "2.truncate.upper=91": true,
+		"4.truncate.lower=1": true, "4.truncate.upper=99": true, "3.noise.sd=4": false, "3.noise.sd=2": true,
+	} {
+		c := settled(t, file, "masks."+set)
+		if c != nil && (len(c) > 0) != want {
+			t.Errorf("%s: loosened %v, want %v", set, c, want)
+		}
+	}
+	// Another mask on the column, before or after, and one that reads it.
+	for _, other := range []string{"noise: {columns: [wage], sd: 1}", "swap: {keys: [z], attribute: wage, columns: [tax], rate: 0.1}"} {
+		for i, masks := range []string{"[{" + other + "}, {round: {columns: [wage], base: 5}}]", "[{round: {columns: [wage], base: 5}}, {" + other + "}]"} {
+			text := file[:strings.Index(file, "masks:")] + "masks: " + masks + "\nsink: {csv: {path: out.csv}}\n"
+			set := "masks." + []string{"1", "0"}[i] + ".round.base=10"
+			if c := settled(t, text, set); len(c) != 1 {
+				t.Errorf("%s with %s: loosened %v", set, masks, c)
+			}
+		}
+	}
+}
+
+// settled are the settings that loosen a text.
+func settled(t *testing.T, text string, set ...string) []Loosening {
+	t.Helper()
+	p, err := Parse("p.yaml", []byte(text), Options{Set: set, Environ: func() []string { return nil }})
+	if err != nil {
+		if !strings.Contains(err.Error(), "must be") {
+			t.Errorf("%s: %v", set, err)
+		}
+		return nil
+	}
+	return append([]Loosening{}, p.Loosened...)
+}
+
+// What the file leaves to a variable is not known when a setting is compared with it, nor does a
+// setting tell more often what snapshots tell.
+func TestLooseningOfAVariable(t *testing.T) {
+	text := strings.Replace(tight, "ssn: {role: identifier}", "ssn: {role: '${ROLE:-identifier}'}", 1)
+	for set, want := range map[string]int{"columns.ssn.role=other": 1, "columns.ssn.role=sensitive": 1, "columns.ssn.role=identifier": 0} {
+		if c := settled(t, text, set); len(c) != want {
+			t.Errorf("%s: loosened %v", set, c)
+		}
+	}
+	text = strings.Replace(tight, "assess: {replicates: 100}", "assess: {replicates: 100, every: {records: 1000}, emit: [{jsonl: e.jsonl}]}", 1)
+	for set, want := range map[string]int{
+		"assess.every.records=999": 1, "assess.every.records=2000": 0, "assess.every.interval=1h": 1, "assess.emit.1.log=info": 1, "assess.emit.1.jsonl=f.jsonl": 0,
+	} {
+		if c := settled(t, text, set); len(c) != want {
+			t.Errorf("%s: loosened %v", set, c)
+		}
+	}
+	text = strings.Replace(tight, "sd: 35%", "sd: '${SD:-35%}'", 1)
+	if c := settled(t, text, "masks.0.noise.sd=99%"); len(c) != 1 {
+		t.Errorf("an sd that is not known: %v", c)
 	}
 }
