@@ -38,6 +38,10 @@ type Tabulation struct {
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`
 
+	// Loosened are the settings of the environment and the command line that let more
+	// out than the file does.
+	Loosened []Loosening `yaml:"-"`
+
 	loaded  *loader
 	digest  string // of the configuration that this one was derived from
 	mapping bool   // read for a map, which tries further methods
@@ -258,6 +262,7 @@ func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
+	t.Loosened = l.loosenedTables(t)
 	return t, nil
 }
 

@@ -144,10 +144,14 @@ func (s *state) parsedToMeasure(p *config.Pipeline, err error) (*config.Pipeline
 	for _, w := range p.Warnings {
 		log.Warn().Msg(w)
 	}
-	for _, o := range p.Loosened {
+	logLoosened(log, p.Loosened)
+	return p, nil
+}
+
+func logLoosened(log zerolog.Logger, list []config.Loosening) {
+	for _, o := range list {
 		log.Warn().Str("field", o.Path).Str("by", o.Origin).Msg("loosened: " + o.Path + ": " + o.Words())
 	}
-	return p, nil
 }
 
 // logger writes to stderr: for people on a terminal, JSON otherwise.

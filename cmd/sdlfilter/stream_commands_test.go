@@ -69,10 +69,10 @@ func TestStreamCommands(t *testing.T) {
 	s.file("relative.yaml", s.text(endless, `profile: wages.yaml`, `masks: [{noise: {columns: [wage], sd: 20%}}]`,
 		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive}, region: {role: other}}`))
 	s.run(exitDone, "profile", "relative.yaml", "-o", "wages.yaml")
-	s.run(exitDone, "run", "-q", "relative.yaml", "--set", "source.kafka.until=latest", "--set", "sink.kafka.topic=again", "--set", "source.kafka.group=relative")
+	s.run(exitDone, "run", "--allow-loosening", "-q", "relative.yaml", "--set", "source.kafka.until=latest", "--set", "sink.kafka.topic=again", "--set", "source.kafka.group=relative")
 	s.released("again", 100)
 
-	s.run(exitDone, "run", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest")
+	s.run(exitDone, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest")
 	s.released("out", 100)
 	stdout, _ = s.run(exitDone, "assess", "--group", "sdlfilter-stand", "--config", "pipeline.yaml", "--json")
 	var rep struct {
@@ -151,7 +151,7 @@ func TestStreamRights(t *testing.T) {
 			fmt.Sprintf(`sink: {kafka: {brokers: ["BROKER"], topic: out, sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user)))
 	}
 	as("all")
-	s.run(exitDone, "run", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest") // so that the state topic is not empty
+	s.run(exitDone, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest") // so that the state topic is not empty
 	s.persons(10, 20)
 	for i, want := range missing {
 		as(fmt.Sprintf("lacks-%d", i))

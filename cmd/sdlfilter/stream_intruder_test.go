@@ -45,7 +45,7 @@ func TestIntruderOfTopics(t *testing.T) {
 	_, stderr := s.run(exitUsage, "run", "pipeline.yaml")
 	mustContain(t, stderr, "gate.rules[0]")
 	s.config(assessSection, `report: {json: out/stream.json}`)
-	s.run(exitDone, "run", "pipeline.yaml", "--set", "source.kafka.group=stream")
+	s.run(exitDone, "run", "--allow-loosening", "pipeline.yaml", "--set", "source.kafka.group=stream")
 	s.released("out", 400)
 	report = object(t, []byte(s.read("out/stream.json")))
 	if n := figure(t, report, "attack", "records"); n != 400 {

@@ -50,6 +50,9 @@ topic's records after another, each once. The configuration is that of docs/tabl
 			if err != nil {
 				return err
 			}
+			if err := t.LooseningAllowed(s.loosen); err != nil {
+				return err
+			}
 			if check {
 				if !s.quiet {
 					fmt.Printf("%s: valid\n", args[0])
@@ -69,14 +72,14 @@ topic's records after another, each once. The configuration is that of docs/tabl
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
 	cmd.Flags().StringVar(&watched.metrics, "metrics-file", "", "metrics for the textfile collector of Prometheus' node exporter, written after each window and at the end")
 	cmd.Flags().StringVar(&watched.listen, "listen", "", "with windows: serve metrics and health at this address, such as 127.0.0.1:9464")
-	s.configFlags(cmd)
+	s.releaseFlags(cmd)
 	return cmd
 }
 
 // makeTables makes the tables of a configuration, sets the exit status and says how it
 // ended.
 func (s *state) makeTables(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
-	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
 	stop, err := s.watch(o.Progress)
 	if err != nil {
 		return err
@@ -116,6 +119,7 @@ func (s *state) loadTables(path string) (*config.Tabulation, error) {
 	for _, w := range t.Warnings {
 		log.Warn().Msg(w)
 	}
+	logLoosened(log, t.Loosened)
 	return t, nil
 }
 
@@ -129,6 +133,9 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 			continue
 		}
 		fmt.Fprintf(out, "%s: %d cells, %d published, %d held back (%d of them unsafe), %d empty\n", t.Name, t.Cells, t.Published, t.Primary+t.Secondary, t.Primary, t.Empty)
+	}
+	for _, o := range rep.Loosened {
+		fmt.Fprintf(out, "loosened: %s by %s\n", o.Path, o.Origin)
 	}
 	if n := rep.Records.Lost(); n > 0 {
 		fmt.Fprintf(out, "%d of %d records are in no table; the report says why\n", n, rep.Records.Read)

@@ -13,7 +13,7 @@ import (
 // makeWindows makes the tables of the windows of topics, says of each window how it ended, and
 // sets the exit status.
 func (s *state) makeWindows(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
-	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}}
+	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
 	stop, err := s.watch(o.Progress)
 	if err != nil {
 		return err

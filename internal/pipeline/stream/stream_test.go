@@ -198,6 +198,7 @@ func (s *stand) parse(text string, settings ...string) *config.Pipeline {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	p.Loosened = nil // the settings stand for the text of a file
 	return p
 }
 

@@ -29,6 +29,8 @@ type records struct {
 	keyID  string
 	keys   *perturb.Keys // of records and cells, if tables need them
 
+	loosened []config.Loosening // the settings that loosen the pipeline
+
 	windowed    bool          // the records are those of a window: everybody knows their number
 	recordCount *atomic.Int64 // of all passes
 
@@ -62,6 +64,7 @@ func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, sp
 	if err != nil {
 		return nil, err
 	}
+	r.loosened = p.Loosened
 	switch from := abilities.SpannedOf(p.Source.Config); {
 	case spans == nil && (p.Stream() || p.Streaming()):
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}

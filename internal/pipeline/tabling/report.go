@@ -31,6 +31,8 @@ type Report struct {
 	Withheld     string         `json:"withheld,omitempty"`
 	Release      *Release       `json:"release,omitempty"`
 	Warnings     []string       `json:"warnings,omitempty"`
+
+	Loosened []config.Loosening `json:"loosened,omitempty"` // settings that disclose more than the configuration does
 }
 
 // Records counts the records that were read, and those that are in no table, by reason.

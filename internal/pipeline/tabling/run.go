@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,6 +34,9 @@ type Result struct {
 func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
+	if err := t.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
 	r, err := open(ctx, t, o)
 	if err != nil {
 		return nil, err
@@ -64,7 +68,8 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 // account returns the report of the tables with the gate's verdict.
 func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
-	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings}
+	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings,
+		Loosened: slices.Concat(t.Loosened, r.loosened)}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())
 	}

@@ -100,6 +100,9 @@ func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, o
 
 func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer, step func(string) error) (_ *WindowsResult, err error) {
 	ctx, o = o.Ready(ctx)
+	if err := t.LooseningAllowed(o.AllowLoosening); err != nil {
+		return nil, err
+	}
 	p, err := config.Load(t.Pipeline, config.Options{})
 	if err != nil {
 		return nil, err
