@@ -15,6 +15,7 @@ type aggregation struct {
 	k                  int
 	univariate, median bool
 	strata             bool // whether there are any
+	demand             contributors
 }
 
 // most implements allMasker.
@@ -44,6 +45,9 @@ func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
 			return err
 		}
 		plans = append(plans, plan)
+	}
+	if err := a.judge(g, plans); err != nil {
+		return err
 	}
 	for i := range plans {
 		plans[i].write()

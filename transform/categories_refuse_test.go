@@ -124,8 +124,8 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 func TestTailsAndGroupsWithoutNumbers(t *testing.T) {
 	const want = `column "a": must be in Numbers form to be masked`
 	for name, m := range map[string]Params{
-		"bound": &Topcode{Columns: []string{"a"}, Upper: ptr(2.0)}, "mean": &Topcode{Columns: []string{"a"}, Upper: ptr(2.0), Replace: "mean"},
-		"groups": &Microaggregate{Columns: []string{"b", "a"}, K: ptr(2)}, "ranks": &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.5)},
+		"bound": &Topcode{Columns: []string{"a"}, Upper: ptr(2.0)}, "mean": &Topcode{Columns: []string{"a"}, Upper: ptr(1.0), Replace: "mean", Least: ptr(2), Share: ptr(1.0)},
+		"groups": &Microaggregate{Columns: []string{"b", "a"}, K: ptr(3), Share: ptr(1.0)}, "ranks": &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.5)},
 	} {
 		setup, blocks := absent(t, 0)
 		setup.Sorted = map[string][]float64{"a": {1, 2, 3}}
@@ -175,7 +175,7 @@ func TestKeepingOfCategories(t *testing.T) {
 		{"a matrix", &PRAM{Columns: a, Matrix: map[string]map[string]float64{"0": {"0": 0.25, "1": 0.75}, "1": {"1": 1}, "2": {"0": 1}, "3": {"3": 0.5, "9": 0.5}, "4": {"4": 1}, "9": {"9": 1}}}, false, []float64{0.25, 1, 0, 0.5, 1, 1, 0}},
 		{"tails", &Topcode{Columns: a, Lower: ptr(1.0), Upper: ptr(3.0)}, false, []float64{1, 1, 1, 1, 1, 1, 1}},
 		{"tails of nobody", &Topcode{Columns: a, Lower: ptr(0.0), Upper: ptr(9.0)}, false, []float64{0, 0, 0, 0, 0, 0, 0}},
-		{"means", &Topcode{Columns: a, Lower: ptr(1.0), Upper: ptr(3.0), Replace: "mean"}, true, []float64{1, 1, 1, 1, 1, 1, 1}},
+		{"means", &Topcode{Columns: a, Lower: ptr(0.0), Upper: ptr(2.0), Replace: "mean"}, true, []float64{1, 1, 1, 1, 1, 1, 1}},
 	} {
 		if got := share(t, c.sorted, mask(c.m)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -204,7 +204,7 @@ func TestKeepingThatExplainsNothing(t *testing.T) {
 func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}
 	setup := testSetup(t, of)
-	setup.Sorted = map[string][]float64{"a": of.values}
+	setup.Sorted = map[string][]float64{"a": {-2, -1, 0, 1, 2, 3, 4, 5, 9}}
 	for _, replace := range []string{"bound", "mean"} {
 		c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Topcode{Columns: []string{"a"}, Lower: ptr(1.0), Upper: ptr(3.0), Replace: replace}))
 		k := c.Keeping("a", 5, true)

@@ -181,7 +181,7 @@ func TestMicroaggregateChecks(t *testing.T) {
 		}
 	}
 	for _, m := range []*Microaggregate{
-		{K: ptr(2)}, {K: ptr(greatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
+		{K: ptr(3)}, {K: ptr(greatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
 		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(greatestColumns)},
 	} {
 		if m.Columns == nil {

@@ -17,6 +17,8 @@ type Microaggregate struct {
 	Method    string   `yaml:"method" doc:"mdav (default): groups of records that are similar in all columns, each column scaled to variance 1; univariate: separate groups for each column, in the order of its values" enum:"mdav,univariate"`
 	Aggregate string   `yaml:"aggregate" doc:"mean (default) or median; the median of an odd number of values is one of these values, so this value is released unchanged" enum:"mean,median"`
 	By        []string `yaml:"by" doc:"strata: groups are formed among records with equal values of these columns; each stratum needs k records"`
+	Least     *int     `yaml:"least" doc:"the least k that is accepted; default 3: who knows one of two values knows the other by their mean"`
+	Share     *float64 `yaml:"share" share:"whole" doc:"the greatest share that one of the greatest values, by amount, of a column or stratum may have in the sum of its group; not with median; default 0.8"`
 }
 
 // greatestK bounds k, so that a number of records given by mistake is refused.
@@ -34,6 +36,10 @@ func (m *Microaggregate) Check() check.Problems {
 		ps.Addf("k", "must be given: the least number of records in a group")
 	case *m.K < 2 || *m.K > greatestK:
 		ps.Addf("k", "must be at least 2 and at most %d, got %d: a group of one record is that record", greatestK, *m.K)
+	}
+	checkContributors(&ps, m.Least, m.Share)
+	if few := contributorsOf(m.Least, nil); m.K != nil && *m.K >= 2 && *m.K < few.least {
+		ps.Addf("k", "must be at least %d, which is least, got %d: who knows all values of a group but one knows this one by their mean; raise k", few.least, *m.K)
 	}
 	checkWord(&ps, "method", m.Method, "mdav", "univariate")
 	checkWord(&ps, "aggregate", m.Aggregate, "mean", "median")
@@ -74,7 +80,7 @@ func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 
 func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
-	s, err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0}, done)
+	s, err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0, demand: contributorsOf(m.Least, m.Share)}, done)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +110,10 @@ func strataRead(by []string) []ReadColumn {
 	return list
 }
 
-// MapAxis implements Varying: k from 2 to 30.
+// MapAxis implements Varying: k from least to 30.
 func (m *Microaggregate) MapAxis() Axis {
-	return Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 30}}
+	least := float64(contributorsOf(m.Least, nil).least)
+	return Axis{Rank: 3, Field: "k", From: Amount{Value: least}, To: Amount{Value: max(30, 2*least)}}
 }
 
 // Parameters implements Described.
@@ -119,7 +126,7 @@ func (m *Microaggregate) Parameters() []Parameter {
 	if len(m.By) > 0 {
 		list = append(list, Parameter{"by", jsonWords(m.By)})
 	}
-	return list
+	return withContributors(list, m.Least, m.Share)
 }
 
 // ActionOn implements Acting.

@@ -13,7 +13,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func micro(k int, columns ...string) *Microaggregate { return &Microaggregate{Columns: columns, K: &k} }
+// micro groups k records; groups of two have to be asked for.
+func micro(k int, columns ...string) *Microaggregate {
+	m := &Microaggregate{Columns: columns, K: &k}
+	if k == 2 {
+		m.Least = &k
+	}
+	return m
+}
 
 // whole masks columns after a survey, in blocks of a size, and returns the release of each column,
 // with NaN for missing values.
@@ -91,7 +98,7 @@ func TestMicroaggregateInvariants(t *testing.T) {
 				for _, by := range [][]string{nil, {"d"}} {
 					columns := microData(n, uint64(n+k))
 					m := micro(k, "a", "b", "c")
-					m.Method, m.By = method, by
+					m.Method, m.By, m.Share = method, by, ptr(1.0)
 					got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 64, columns...)
 					for c := range 3 {
 						missing := map[int]bool{}

@@ -55,7 +55,7 @@ var examples = map[string][]struct {
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})} }},
 	},
 	"rankswap": {{0, func() []Spec {
-		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.02), Top: ptr(0.03)})}
+		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5), Share: ptr(0.9)})}
 	}}},
 	"suppress": {{1, func() []Spec {
 		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
@@ -75,14 +75,14 @@ var examples = map[string][]struct {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(12)})}
 	}}},
 	"microaggregate": {{0, func() []Spec {
-		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(5), Method: "mdav", Aggregate: "mean", By: []string{"c"}})}
+		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(12), Method: "mdav", Aggregate: "mean", By: []string{"c"}, Least: ptr(4), Share: ptr(0.9)})}
 	}}},
 	"topcode": {
 		{0, func() []Spec {
 			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "bound"})}
 		}},
 		{0, func() []Spec {
-			return []Spec{mask(&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(10.0), UpperPercentile: ptr(60.0), Replace: "mean"})}
+			return []Spec{mask(&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(10.0), UpperPercentile: ptr(60.0), Replace: "mean", Least: ptr(5), Share: ptr(0.6)})}
 		}},
 		{0, func() []Spec {
 			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label", LowerLabel: ptr("few"), UpperLabel: ptr("many")})}

@@ -19,6 +19,8 @@ type RankSwap struct {
 	MinCorrelation *float64 `yaml:"min_correlation" share:"whole" doc:"the least expected correlation between the original and the released values of a column, 0.95 for example: the ranks of exchanged values differ by as much as this allows, and by no more than p"`
 	Bottom         *float64 `yaml:"bottom" share:"whole" doc:"this share of the records, those with the least values, are not exchanged: each gets the mean of these values; default 0"`
 	Top            *float64 `yaml:"top" share:"whole" doc:"the same for the greatest values"`
+	Least          *int     `yaml:"least" doc:"the least number of records at an end that get their mean; default 3"`
+	Share          *float64 `yaml:"share" share:"whole" doc:"the greatest share that one value may have in the sum of those at an end, by its amount and by its distance from the nearest value that is not among them; default 0.8"`
 }
 
 // Check implements Params.
@@ -33,6 +35,7 @@ func (m *RankSwap) Check() check.Problems {
 	} else if m.P != nil && !(*m.P > 0 && *m.P <= 1) {
 		ps.Addf("p", "must be above 0 and at most 1, a share of the records, got %v", *m.P)
 	}
+	checkContributors(&ps, m.Least, m.Share)
 	ends := 0.0
 	for _, end := range []struct {
 		path  string
@@ -72,7 +75,7 @@ func orZero(v *float64) float64 {
 }
 
 func (m *RankSwap) compile(c *Chain, i int) (step, error) {
-	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top)}
+	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top), demand: contributorsOf(m.Least, m.Share)}
 	done := part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
 		done = part("rankswap", r.p, r.bottom, r.top, r.correlation)
@@ -96,7 +99,10 @@ func (m *RankSwap) share() float64 {
 }
 
 // rankExchange is the arithmetic of RankSwap. correlation is 0 if none is required.
-type rankExchange struct{ p, correlation, bottom, top float64 }
+type rankExchange struct {
+	p, correlation, bottom, top float64
+	demand                      contributors
+}
 
 // most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
@@ -141,6 +147,9 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 			if reach = CorrelatedReach(sorted, bottom, top, reach, r.correlation); reach < 1 {
 				return &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
 			}
+		}
+		if err := r.ends(g, k, order, bottom, top); err != nil {
+			return err
 		}
 		average(values, order[:bottom])
 		average(values, order[len(order)-top:])
@@ -223,7 +232,8 @@ func (m *RankSwap) MapAxis() Axis {
 
 // Parameters implements Described.
 func (m *RankSwap) Parameters() []Parameter {
-	return withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom", m.Bottom), "top", m.Top)
+	list := withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom", m.Bottom), "top", m.Top)
+	return withContributors(list, m.Least, m.Share)
 }
 
 // ActionOn implements Acting.

@@ -99,7 +99,7 @@ func TestRankSwapPartnersAreUniform(t *testing.T) {
 func TestRankSwapEnds(t *testing.T) {
 	column := floats(-1, 9, 1, 2, 3, 4, 5, 6, 7, 8, 100)
 	m := ranked(0.2, "a")
-	m.Bottom, m.Top = ptr(0.2), ptr(0.3)
+	m.Bottom, m.Top, m.Least, m.Share = ptr(0.2), ptr(0.3), ptr(2), ptr(1.0)
 	got := whole(t, chain(t, testSetup(t, column), mask(m)), 10, column)[0]
 	for i, y := range got {
 		switch x := column.values[i]; {

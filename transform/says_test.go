@@ -332,7 +332,8 @@ func TestAxesOfMaps(t *testing.T) {
 		{&Synthesise{}, Axis{}},
 		{&RankSwap{}, Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}},
 		{&Swap{}, Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}}},
-		{&Microaggregate{}, Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 30}}},
+		{&Microaggregate{}, Axis{Rank: 3, Field: "k", From: Amount{Value: 3}, To: Amount{Value: 30}}},
+		{&Microaggregate{Least: ptr(20)}, Axis{Rank: 3, Field: "k", From: Amount{Value: 20}, To: Amount{Value: 40}}},
 	} {
 		if got, ok := MapAxis(c.p); got != c.want || ok != (c.want.Field != "") {
 			t.Errorf("%T: %+v, %v", c.p, got, ok)

@@ -26,6 +26,8 @@ type Topcode struct {
 	Replace         string   `yaml:"replace" doc:"what replaces a coded value. bound (default): the bound; mean: the mean of the original values beyond the bound, which takes a first pass; label: the texts upper_label and lower_label" enum:"bound,mean,label"`
 	UpperLabel      *string  `yaml:"upper_label" doc:"with replace: label, the text that replaces values above the bound"`
 	LowerLabel      *string  `yaml:"lower_label" doc:"with replace: label, the text that replaces values below the bound"`
+	Least           *int     `yaml:"least" doc:"with replace: mean or a percentile, the least number of values beyond a bound beyond which there are any; default 3"`
+	Share           *float64 `yaml:"share" share:"whole" doc:"with replace: mean, the greatest share that one value may have in the sum of those beyond the bound, by its amount and by its distance from the bound; default 0.8"`
 }
 
 // Check implements Params.
@@ -65,6 +67,7 @@ func (m *Topcode) Check() check.Problems {
 		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
 	}
 	checkWord(&ps, "replace", m.Replace, "bound", "mean", "label")
+	checkContributors(&ps, m.Least, m.Share)
 	return ps
 }
 
@@ -184,6 +187,9 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 			sorted := c.setup.Sorted[name]
 			below := sort.SearchFloat64s(sorted, lower)
 			above := sort.Search(len(sorted), func(k int) bool { return sorted[k] > upper })
+			if err := m.contributors(c, i, col, sorted[:below], sorted[above:], lower, upper); err != nil {
+				return nil, err
+			}
 			t.low, t.high = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
 			if col.decimals >= 0 {
 				g := decimalGrid(col.decimals)
@@ -191,6 +197,12 @@ func (m *Topcode) compile(c *Chain, i int) (step, error) {
 			}
 			c.addToHistory(i, col, part("topmean", lower, upper, t.low, t.high))
 		default:
+			sorted := c.setup.Sorted[name]
+			below := sort.SearchFloat64s(sorted, lower)
+			above := sort.Search(len(sorted), func(k int) bool { return sorted[k] > upper })
+			if err := m.beyondPercentiles(c, i, col, below, len(sorted)-above); err != nil {
+				return nil, err
+			}
 			if err := clip.take(c, i, col, lower, upper); err != nil {
 				return nil, err
 			}
@@ -340,7 +352,7 @@ func (m *Topcode) Reach() Scope { return ScopeRecord }
 func (m *Topcode) Parameters() []Parameter {
 	list := withNumber(withNumber(nil, "upper", m.Upper), "lower", m.Lower)
 	list = withNumber(withNumber(list, "upper_percentile", m.UpperPercentile), "lower_percentile", m.LowerPercentile)
-	list = append(list, Parameter{"replace", wordOr(m.Replace, "bound")})
+	list = withContributors(append(list, Parameter{"replace", wordOr(m.Replace, "bound")}), m.Least, m.Share)
 	if m.UpperLabel != nil {
 		list = append(list, Parameter{"upper_label", *m.UpperLabel})
 	}

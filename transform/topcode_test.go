@@ -37,6 +37,7 @@ func coded(t *testing.T, m *Topcode, of testColumn) []float64 {
 
 func TestTopcode(t *testing.T) {
 	of := testColumn{[]float64{5, 0, 10, 20, 0, 100, 60}, []int{4}, arrow.PrimitiveTypes.Float64, 1}
+	pairs, all := ptr(2), ptr(1.0) // so few values can only be shown with these
 	null := math.NaN()
 	for name, c := range map[string]struct {
 		m    *Topcode
@@ -45,11 +46,11 @@ func TestTopcode(t *testing.T) {
 		"above":         {&Topcode{Upper: ptr(20.0)}, []float64{5, 0, 10, 20, null, 20, 20}},
 		"below":         {&Topcode{Lower: ptr(5.0)}, []float64{5, 5, 10, 20, null, 100, 60}},
 		"both":          {&Topcode{Lower: ptr(5.0), Upper: ptr(60.0), Replace: "bound"}, []float64{5, 5, 10, 20, null, 60, 60}},
-		"means":         {&Topcode{Lower: ptr(9.0), Upper: ptr(20.0), Replace: "mean"}, []float64{2.5, 2.5, 10, 20, null, 80, 80}},
+		"means":         {&Topcode{Lower: ptr(9.0), Upper: ptr(20.0), Replace: "mean", Least: pairs, Share: all}, []float64{2.5, 2.5, 10, 20, null, 80, 80}},
 		"nobody beyond": {&Topcode{Upper: ptr(100.0), Replace: "mean"}, []float64{5, 0, 10, 20, null, 100, 60}},
-		// For 0 5 10 20 60 100: h = 5·0.8 + 1 = 5, the fifth; h = 5·0.1 + 1 = 1.5.
-		"percentiles":   {&Topcode{UpperPercentile: ptr(80.0), LowerPercentile: ptr(10.0)}, []float64{5, 2.5, 10, 20, null, 60, 60}},
-		"with the mean": {&Topcode{UpperPercentile: ptr(60.0), Replace: "mean"}, []float64{5, 0, 10, 20, null, 80, 80}},
+		// For 0 5 10 20 60 100: h = 5·0.7 + 1 = 4.5; h = 5·0.3 + 1 = 2.5.
+		"percentiles":   {&Topcode{UpperPercentile: ptr(70.0), LowerPercentile: ptr(30.0), Least: pairs}, []float64{7.5, 7.5, 10, 20, null, 40, 40}},
+		"with the mean": {&Topcode{UpperPercentile: ptr(60.0), Replace: "mean", Least: pairs, Share: all}, []float64{5, 0, 10, 20, null, 80, 80}},
 	} {
 		got := coded(t, c.m, of)
 		for i, want := range c.want {

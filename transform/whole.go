@@ -74,6 +74,7 @@ type gatheredData struct {
 	columns []*column
 	runs    []recordRun
 	stop    stopper
+	trial   bool // the values are those of a replicate, which is not released and may be of a sample
 }
 
 // recordRun is a run of records of one stream that are consecutive in gatheredData.
@@ -305,7 +306,7 @@ func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 // earlier replicate on the same values.
 func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
-	g.stop = c.cancelled.Load
+	g.stop, g.trial = c.cancelled.Load, c.replicate != 0
 	g.sortRuns()
 	s.grouping = grouping{}
 	if f, ok := s.all.(fitting); ok {

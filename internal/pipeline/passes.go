@@ -217,6 +217,9 @@ func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
 // maskError adds to an error of building the masks, which begins with the path of a parameter
 // ("masks[1].recode.breaks: …"), its place in the configuration.
 func (pl *Plan) maskError(err error) error {
+	if of := (*transform.SurveyError)(nil); errors.As(err, &of) {
+		return pl.SurveyError(err)
+	}
 	path, text, ok := strings.Cut(err.Error(), ": ")
 	for i := range pl.Config.Masks {
 		if of := pl.MaskPath(i); ok && (path == of || strings.HasPrefix(path, of+".")) {
