@@ -4,6 +4,7 @@ package assess
 // number fails; for a sampled or approximate measure the less safe end of its interval is
 // compared (Risk.Upper, Utility.Lower). Without a rule max_unchanged for a masked column, the
 // gate also fails if more of its values are unchanged than its masks explain or AllowUnchanged
+// permits, and without a rule max_exact if more of its values can be stated than the default limit
 // permits.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
@@ -14,6 +15,8 @@ func Judge(rules []Rule, m *Measures) Verdict {
 			one = r.judgeIdentity(m.Identity)
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))
+		case r.MaxExact != nil:
+			one = r.judgeExact(m)
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:
@@ -28,7 +31,7 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		v.Rules = append(v.Rules, one)
 	}
 	if len(rules) > 0 || m.Gated {
-		for _, one := range judgeLaws(rules, m) {
+		for _, one := range append(judgeLaws(rules, m), judgeUsual(rules, m)...) {
 			v.Passed = false
 			v.Rules = append(v.Rules, one)
 		}

@@ -205,6 +205,8 @@ type Identity struct {
 	// Inverted is the number of values that were computed back from the release and the
 	// list of masks; nil if that was not tried.
 	Inverted *int64
+	// Exact holds the shares of values that the best snooper states within a distance, by column.
+	Exact []ExactShare
 	// InvertedBy says in words in which column and how.
 	InvertedBy []string
 }

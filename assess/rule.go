@@ -1,7 +1,7 @@
 package assess
 
 // Rule is a condition on a release. It has exactly one limit. MaxRisk, MinRMSE, MinEfficiency
-// and MaxUnchanged limit a measure of a column, the others a measure about respondents
+// MaxUnchanged and MaxExact limit a measure of a column, the others a measure about respondents
 // (Identity). A rule without target or knowledge applies to all of them: {column: wage,
 // min_rmse: 5000} means that no target of wage may be known to better than 5,000.
 type Rule struct {
@@ -12,6 +12,8 @@ type Rule struct {
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance smaller than that of the original does not count as utility"`
 	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; replaces the limit that follows from the law of the masks"`
+
+	MaxExact *ExactLimit `yaml:"max_exact" doc:"greatest share of values that the best snooper states within a distance, from the release, the list of masks and the usual values of the column; replaces the default limit of the column; needs assess.intruder.inversion"`
 
 	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links correctly; needs assess.intruder.bayes"`

@@ -11,7 +11,7 @@ func (r Rule) Check() check.Problems {
 	var ps check.Problems
 	given := r.checkIdentity(&ps)
 	identity := given > 0
-	given += r.checkUnchanged(&ps)
+	given += r.checkUnchanged(&ps) + r.checkExact(&ps)
 	if !identity && r.Column == "" {
 		ps.Addf("column", "must name a column")
 	}
@@ -89,7 +89,7 @@ func (r Rule) checkUnchanged(ps *check.Problems) (given int) {
 }
 
 // Limits are the names of all limits that a rule can set, those about a column first.
-var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged"}, respondentLimits()...)
+var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged", "max_exact"}, respondentLimits()...)
 
 func respondentLimits() (names []string) {
 	for _, m := range RespondentMeasures {

@@ -317,6 +317,18 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 	}
 }
 
+// validateExactRule demands that a rule about values that are stated exactly has its measure, and has
+// it before anything is released.
+func (l *loader) validateExactRule(p *Pipeline, path string) {
+	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
+		l.Wrong(path, "must not have max_exact on a stream: the snooper's claims are computed from all records at the end, and a stream releases records before; use a file job, such as from topics with until: latest into a file")
+		return
+	}
+	if in := p.Assess.Intruder; (in == nil || !in.Inversion) && l.Known("assess") && l.Known("assess.intruder.inversion") && l.Sound(path) && !l.Misspelt("assess", "intruder") {
+		l.Wrong(form.Join(path, "max_exact"), "needs the intruder who knows the masks: add assess.intruder.inversion: true")
+	}
+}
+
 // validateIdentityRule demands that a rule about the respondents has its measure, and has it
 // before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {

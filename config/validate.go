@@ -295,6 +295,9 @@ func (l *loader) validateGate(p *Pipeline) {
 			l.validateIdentityRule(p, path, rule)
 			continue // Check has seen to it that it names nothing else
 		}
+		if rule.MaxExact != nil {
+			l.validateExactRule(p, path)
+		}
 		if rule.Column != "" {
 			c := l.listed(p, path+".column", rule.Column)
 			switch {

@@ -191,7 +191,11 @@ func viewInversion(r *inversion.Result, path string) *inversionView {
 	for i, c := range r.Columns {
 		at := fmt.Sprintf("%s/columns/%d", path, i)
 		row := inversionRow{Name: c.Name, Passed: c.Passed, By: "–", Cells: []cell{whole(at+"/recovered", int64(c.Recovered)),
-			shareCell(at+"/share", c.Share), shareCell(at+"/beyond_guess", c.BeyondGuess)}}
+			shareCell(at+"/share", c.Share), shareCell(at+"/beyond_guess", c.BeyondGuess), {Text: "–"}}}
+		if len(c.Exact) > 0 {
+			row.Cells[3] = shareCell(at+"/exact/0/found", c.Exact[0].Found)
+			row.Cells[3].Text += " within " + pretty(c.Exact[0].Within, riskDigits)
+		}
 		if c.By != "" {
 			row.By = inversionWords(c.By)
 		}

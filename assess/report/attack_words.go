@@ -233,6 +233,8 @@ var inverted = map[inversion.Kind]string{
 	inversion.Scale:        "a scale, undone by the published mean",
 	inversion.Standardise:  "a change of mean and SD, undone by the published ones",
 	inversion.Reflect:      "a reflection, undone by the published mean and SD",
+	inversion.OnLattice:    "the noise is small against the step of its usual values",
+	inversion.ToldApart:    "no other usual value is near",
 	inversion.Luck:         "the released value, where masks may have left it",
 }
 

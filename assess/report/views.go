@@ -28,7 +28,7 @@ func (r *Report) ruleView(i int, rule assess.RuleVerdict) ruleView {
 	switch rule.Measure {
 	case "min_efficiency":
 		found, limit = figure.Remaining, figure.StatedShare
-	case "max_unchanged", "max_quarantined":
+	case "max_unchanged", "max_quarantined", "max_exact":
 		found, limit = figure.Risking, figure.StatedShare
 	case "min_rmse":
 		v.FoundInUnit = unitAfter(r.unit(rule.Column))

@@ -93,4 +93,6 @@ type Linkage struct {
 type Inversion struct {
 	Masks []transform.Spec
 	Known inversion.Published
+	// Within holds, by column, distances within which values are stated.
+	Within map[string][]float64
 }

@@ -180,6 +180,9 @@ func (r *Result) Identity() *assess.Identity {
 		n := r.recovered()
 		id.Inverted = &n
 		for _, c := range r.Inversion.Columns {
+			for _, e := range c.Exact {
+				id.Exact = append(id.Exact, assess.ExactShare{Column: c.Name, Within: e.Within, Found: e.Found, Limit: e.Limit})
+			}
 			if !c.Passed {
 				id.InvertedBy = append(id.InvertedBy, c.Name+", "+undone(&c))
 			}

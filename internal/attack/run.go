@@ -314,7 +314,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	}
 	switch {
 	case len(release.Columns) > 0:
-		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{})
+		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{Within: a.o.Inversion.Within})
 	case len(categories) > 0:
 		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
 	default:

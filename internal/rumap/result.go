@@ -90,6 +90,7 @@ type Point struct {
 	Respondents map[string]assess.Float `json:"respondents,omitempty" doc:"measures about respondents that rules limit, by name, from one replicate of the sample; max_attribute_disclosure also if assess.intruder.attribute is configured"`
 	Loss        *Loss                   `json:"loss,omitempty" doc:"information loss that U does not measure, from one replicate of the sample, if assess.intruder.utility is configured"`
 	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of unchanged values, for each column that a rule is about, from one replicate of the sample"`
+	Exact       map[string]assess.Float `json:"exact,omitempty" doc:"share of values that the best snooper states within the distance of a rule max_exact, by the rule in words, from one replicate of the sample"`
 	Beside      map[string]*Point       `json:"-"`                                                                                 // R and U of other columns that rules are about
 	Worst       *Group                  `json:"worst,omitempty" doc:"the group with the greatest R of those that the rules limit"` // of the groups, that of the greatest R anywhere among what the rules protect
 }

@@ -14,6 +14,10 @@ import (
 // cannot compute values back from the list of masks.
 const MeasureInversion = "inversion"
 
+// MeasureUsual is the name of a demand that a run makes of columns without a rule max_exact: that
+// no more values are stated than the default limit permits. It is the greatest excess over the limit.
+const MeasureUsual = "max_exact"
+
 // MeasureAttribute is the name of the attribute disclosure of records from which synthetic columns were learnt.
 const MeasureAttribute = "max_attribute_disclosure"
 
@@ -36,7 +40,7 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		if one.Column == m.Column {
 			one.Column = ""
 		}
-		if r.Identity() || r.MaxUnchanged != nil {
+		if r.Identity() || r.MaxUnchanged != nil || r.MaxExact != nil {
 			one.name(assess.Judge([]assess.Rule{r}, &assess.Measures{}).Rules[0])
 		}
 		m.Rules = append(m.Rules, one)
@@ -48,6 +52,8 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		var one Rule
 		one.name(found)
 		m.Rules = append(m.Rules, one)
+		none := assess.Float(0)
+		m.Rules = append(m.Rules, Rule{Measure: MeasureUsual, Limit: &none, Words: "no more values stated exactly than noise of one step of the usual values leaves"})
 	}
 }
 
@@ -176,6 +182,9 @@ func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
 	found, ok := p.Respondents[r.Measure]
 	if r.Measure == "max_unchanged" {
 		found, ok = p.Unchanged[cmp.Or(r.Column, m.Column)]
+	}
+	if exact, there := p.Exact[r.Words]; there {
+		found, ok = exact, true
 	}
 	held := found <= *r.Limit
 	if r.least() {

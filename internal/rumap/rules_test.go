@@ -24,40 +24,44 @@ func TestJudgeEveryKindOfRule(t *testing.T) {
 		{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(2)},
 		{Column: "y", Target: "max", Knowledge: "index", MinRMSE: ptr(2)},
 		{Column: "y", MinEfficiency: ptr(0.5)},
+		{Column: "x", MaxExact: &assess.ExactLimit{Share: 0.05, Within: 0.5}},
 	}
 	m := &Map{Column: "x", Points: []Point{{Strategy: Configured, U: 1}}}
 	m.SetRules(rules, true)
 	m.Judge()
 	p := &m.Points[0]
-	if !p.Admissible || len(p.Unjudged) != len(rules)+1 || len(m.Rules) != len(rules)+1 {
+	if !p.Admissible || len(p.Unjudged) != len(rules)+2 || len(m.Rules) != len(rules)+2 {
 		t.Fatalf("of %d rules %q are not judged, and %+v broken", len(m.Rules), p.Unjudged, p.Broken)
 	}
 	nan := assess.Float(math.NaN())
-	set := func(linked, links, k, risk, inverted, ux, uy, r, u assess.Float) {
-		p.Respondents = map[string]assess.Float{"max_linked": linked, "max_correct_links": links, "min_k": k, "max_individual_risk": risk, MeasureInversion: inverted}
+	set := func(linked, links, k, risk, inverted, ux, uy, r, u, exact, usual assess.Float) {
+		p.Respondents = map[string]assess.Float{"max_linked": linked, "max_correct_links": links, "min_k": k, "max_individual_risk": risk, MeasureInversion: inverted, MeasureUsual: usual}
+		p.Exact = map[string]assess.Float{"x: share of values stated within 0.5 at most 0.05": exact}
 		p.Unchanged = map[string]assess.Float{"x": ux, "y": uy}
 		p.Beside = map[string]*Point{"y": {EfficiencyGate: u, Risk: []Risk{{Target: "max", Knowledge: "index", R: 1 / (r * r), RMSE: r}}}}
 		m.Judge()
 	}
 	for _, c := range []struct {
 		name   string
-		values [9]assess.Float
+		values [11]assess.Float
 		broken []int
 	}{
-		{"all at their limits", [9]assess.Float{0.1, 3, 3, 0.2, 0, 0.01, 0.02, 2, 0.5}, nil},
-		{"linked", [9]assess.Float{0.11, 3, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{0}},
-		{"links", [9]assess.Float{0, 4, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{1}},
-		{"k", [9]assess.Float{0, 0, 2, 0.2, 0, 0, 0, 2, 0.5}, []int{2}},
-		{"individual risk", [9]assess.Float{0, 0, 3, 0.21, 0, 0, 0, 2, 0.5}, []int{3}},
-		{"inversion", [9]assess.Float{0, 0, 3, 0, 1, 0, 0, 2, 0.5}, []int{9}},
-		{"unchanged here", [9]assess.Float{0, 0, 3, 0, 0, 0.011, 0, 2, 0.5}, []int{4}},
-		{"unchanged there", [9]assess.Float{0, 0, 3, 0, 0, 0, 0.021, 2, 0.5}, []int{5}},
-		{"another column's risk", [9]assess.Float{0, 0, 3, 0, 0, 0, 0, 1.9, 0.5}, []int{7}},
-		{"another column's efficiency", [9]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.49}, []int{8}},
-		{"nothing could be measured", [9]assess.Float{nan, nan, nan, nan, nan, nan, nan, nan, nan}, []int{0, 1, 2, 3, 4, 5, 7, 8, 9}},
+		{"all at their limits", [11]assess.Float{0.1, 3, 3, 0.2, 0, 0.01, 0.02, 2, 0.5}, nil},
+		{"linked", [11]assess.Float{0.11, 3, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{0}},
+		{"links", [11]assess.Float{0, 4, 3, 0.2, 0, 0, 0, 2, 0.5}, []int{1}},
+		{"k", [11]assess.Float{0, 0, 2, 0.2, 0, 0, 0, 2, 0.5}, []int{2}},
+		{"individual risk", [11]assess.Float{0, 0, 3, 0.21, 0, 0, 0, 2, 0.5}, []int{3}},
+		{"inversion", [11]assess.Float{0, 0, 3, 0, 1, 0, 0, 2, 0.5}, []int{10}},
+		{"unchanged here", [11]assess.Float{0, 0, 3, 0, 0, 0.011, 0, 2, 0.5}, []int{4}},
+		{"unchanged there", [11]assess.Float{0, 0, 3, 0, 0, 0, 0.021, 2, 0.5}, []int{5}},
+		{"another column's risk", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 1.9, 0.5}, []int{7}},
+		{"another column's efficiency", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.49}, []int{8}},
+		{"nothing could be measured", [11]assess.Float{nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan}, []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11}},
+		{"stated exactly", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.5, 0.051}, []int{9}},
+		{"stated by the usual step", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.5, 0.05, 0.001}, []int{11}},
 	} {
 		v := c.values
-		set(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8])
+		set(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10])
 		var broken []int
 		for _, b := range p.Broken {
 			broken = append(broken, b.Rule)

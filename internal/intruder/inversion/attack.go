@@ -55,6 +55,8 @@ type Options struct {
 	// Confidence is the probability from which a claim counts as deterministic; 0
 	// stands for DefaultConfidence.
 	Confidence float64
+	// Within holds, by column, distances within which values are stated (ColumnResult.Exact).
+	Within map[string][]float64
 }
 
 // DefaultConfidence is just above P(|ε| < g/2) of normal noise with λ = g/2.
@@ -88,6 +90,11 @@ type ColumnResult struct {
 	By         Kind        `json:"by" doc:"the inversion that recovered the most records; empty if the column passed"`
 	Passed     bool        `json:"passed"`
 	Inversions []Inversion `json:"inversions"`
+	// Lattice holds at least 90 % of the original values, nil if only the grid does.
+	Lattice *Lattice `json:"lattice,omitempty" doc:"where at least 90 % of the original values lie, if this is coarser than the grid"`
+	// Exact holds the shares of values that are stated within a distance, that of the default limit
+	// first.
+	Exact []Exact `json:"exact,omitempty" doc:"shares of the values that the best snooper states within a distance; the first is that of the default limit"`
 }
 
 // Kind names an inversion.
@@ -110,6 +117,8 @@ const (
 	Scale        Kind = "scale"         // y·x̄/ȳ
 	Standardise  Kind = "standardise"   // x̄ + (y − ȳ)·S_x/S_y
 	Reflect      Kind = "reflect"       // x̄ − (y − ȳ)·S_x/S_y
+	OnLattice    Kind = "lattice"       // the noise is small against the distance of the values that are usual in the column
+	ToldApart    Kind = "told_apart"    // the release tells the value from all that are as usual or near it
 	Luck         Kind = "luck"          // claim: the released value is the original, although the masks may have changed it
 )
 
@@ -163,7 +172,7 @@ func Attack(ctx context.Context, masks []transform.Spec, known Published, releas
 		if err != nil {
 			return nil, err
 		}
-		c := a.attack()
+		c := a.attack(masks, o.Within[a.column.Name])
 		r.Passed = r.Passed && c.Passed
 		r.Columns = append(r.Columns, c)
 	}

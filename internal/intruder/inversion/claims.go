@@ -107,11 +107,12 @@ func (a *attacker) near(claim, x float64) bool {
 	return math.Abs(claim-x) <= a.grid/2*(1+1e-6)+1e-15*math.Abs(x)
 }
 
-func (a *attacker) attack() ColumnResult {
+func (a *attacker) attack(masks []transform.Spec, distances []float64) ColumnResult {
 	c := ColumnResult{Name: a.column.Name, Masked: a.masked, Grid: a.grid, Records: a.original.n, Guess: a.guess, Passed: true}
 	certain, luck := a.direct(&c)
 	a.heapsByMoments(&c, certain)
 	a.affine(&c, luck)
+	a.exact(&c, masks, distancesOf(distances))
 	best, claimed := 0, 0
 	for _, v := range c.Inversions {
 		if !v.Fails {
@@ -119,7 +120,11 @@ func (a *attacker) attack() ColumnResult {
 		}
 		c.Passed = false
 		claimed += v.Claims
-		if v.Recovered > best {
+		other := float64(best)
+		if v.Kind == OnLattice || v.Kind == ToldApart {
+			other *= 1.05 // what undoes the mask itself says more
+		}
+		if float64(v.Recovered) > other {
 			best, c.By = v.Recovered, v.Kind
 		}
 	}

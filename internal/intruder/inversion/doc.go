@@ -18,6 +18,11 @@
 //   - Heaps: a released value at the bound of a truncation is that bound.
 //   - One or two values at bounds, if all others are known exactly: they follow from
 //     published mean and SD.
+//   - The values that are usual in the column. An intruder knows from ordinary life that
+//     wages are multiples of 1,000 or prices end in .99. The package finds the lattices on
+//     which the originals lie (lattice.go), and for each released value computes the posterior of
+//     the original from the law of the masks: with every lattice point alike, and with the
+//     frequencies of the original values as prior (prior.go, posterior.go).
 //   - The release is an affine image of the original (a shift, a scale, a reflection,
 //     by this program or any other): the original follows from published mean and SD.
 //
@@ -31,6 +36,16 @@
 // chance. They fail the column only if they are correct significantly more often than
 // the masks leave values unchanged, and more often than a constant guess of the most
 // frequent value.
+//
+// Claims by a lattice are deterministic if the posterior with every point alike reaches the
+// confidence: frequent values by themselves make none, since their frequency is known without the
+// release. Claims by the frequencies count where the release tells a value apart from all others: a
+// posterior of 0.95, and odds that are 20 times those of the prior.
+//
+// Beside this, the package computes which share of the values the best snooper states within a
+// distance (Exact), by any claims. The default limit of the gate compares it with what normal noise
+// of one usual step would leave of the same column, so that coarse data with noise of a
+// step pass however frequent their values are.
 //
 // The package reads columns in memory and does no I/O. Results contain counts and
 // shares, never a value or a record.

@@ -283,9 +283,20 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		}
 	}
 	if in.Inversion {
-		o.Inversion = &attack.Inversion{Masks: pl.Config.Masks, Known: publishedMoments(pl, d)}
+		o.Inversion = &attack.Inversion{Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules)}
 	}
 	return o, nil
+}
+
+// distances returns, by column, the distances of the rules about values that are stated.
+func distances(rules []assess.Rule) map[string][]float64 {
+	within := map[string][]float64{}
+	for _, r := range rules {
+		if r.MaxExact != nil {
+			within[r.Column] = append(within[r.Column], r.MaxExact.Within)
+		}
+	}
+	return within
 }
 
 func defaultUniqueness() *uniqueness.Options {

@@ -50,7 +50,7 @@ func (g *grid) limitsOthers() bool {
 // limited reports whether a rule limits R, an error or the efficiency of a column.
 func (g *grid) limited(column string) bool {
 	return slices.ContainsFunc(g.config.Gate.Rules, func(r assess.Rule) bool {
-		return r.Column == column && !r.Identity() && r.MaxUnchanged == nil
+		return r.Column == column && !r.Identity() && r.MaxUnchanged == nil && r.MaxExact == nil
 	})
 }
 
@@ -195,11 +195,37 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 		p.Respondents[rumap.MeasureAttribute] = v
 	}
 	if inverts(g.whole) {
+		g.takeExact(p, id)
 		p.Respondents[rumap.MeasureInversion] = assess.Float(math.NaN())
 		if id.Inverted != nil {
 			p.Respondents[rumap.MeasureInversion] = assess.Float(*id.Inverted)
 		}
 	}
+}
+
+// takeExact adds to a point what rules max_exact and the default limit are compared with.
+func (g *grid) takeExact(p *rumap.Point, id *assess.Identity) {
+	rules := g.config.Gate.Rules
+	measures := &assess.Measures{Identity: id, Gated: true}
+	for _, c := range g.plan.Assessed {
+		measures.Columns = append(measures.Columns, assess.ColumnMeasures{Name: c.Name, Masked: c.Masked, Original: assess.Moments{N: 1}})
+	}
+	p.Exact = map[string]assess.Float{}
+	for _, r := range rules {
+		if r.MaxExact != nil {
+			v := assess.Judge([]assess.Rule{r}, measures).Rules[0]
+			p.Exact[v.Rule] = v.Found
+		}
+	}
+	var excess assess.Float
+	for _, v := range assess.Judge(rules, measures).Rules {
+		if v.Measure == rumap.MeasureUsual && v.Column != "" && !v.Passed {
+			if _, ofRule := p.Exact[v.Rule]; !ofRule {
+				excess = max(excess, v.Found-v.Limit)
+			}
+		}
+	}
+	p.Respondents[rumap.MeasureUsual] = excess
 }
 
 // unchanged returns the share of pairs whose released value equals the original; 0 if there are
