@@ -83,6 +83,10 @@ fuzz: ## every fuzz target for FUZZTIME each (default 5s; 1500x for a number of 
 test-attack: build ## play the intruder against the build: exits with 1 where something was recovered
 	$(GO) run ./internal/redteam -program bin/sdlfilter $(ATTACKS)
 
+.PHONY: test-generated
+test-generated: build ## snoopers against releases of random data: exits with 1 where a report or a gate is beaten
+	scripts/attack.sh $(GENERATED)
+
 .PHONY: test-arm64
 test-arm64: ## the same bits on arm64, under qemu-user
 	scripts/test-arm64.sh

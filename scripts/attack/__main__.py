@@ -1,0 +1,139 @@
+"""Tries to beat what reports state. See docs/testing.md.
+
+    scripts/attack.sh [--cases N] [--from SEED] [--hours H] [--replay SEED] [--keep FOLDER]
+"""
+import argparse
+import csv
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[threads] = "1"
+
+import numpy as np
+
+import judge
+from attackers import Release, Snooper, number
+from cases import draw
+
+
+def release(case, folder):
+    text = (folder / "out.csv").read_text()
+    rows = list(csv.reader(text.splitlines()))
+    raw = {name: [row[j] for row in rows[1:]] for j, name in enumerate(rows[0])}
+    numbers, texts = {}, {}
+    for name, cells in raw.items():
+        values = np.array([number(c) for c in cells])
+        missing = np.array([c == "" for c in cells])
+        if name in case.numbers and not (np.isnan(values) & ~missing).any():
+            numbers[name] = values
+        else:
+            texts[name] = cells
+    return Release(numbers, texts, raw, text)
+
+
+def run(program, folder):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("SDLFILTER_")}
+    done = subprocess.run([program, "run", "--quiet", "p.yaml"], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
+    return done.returncode, done.stderr.strip()
+
+
+def play(job):
+    """One case: (seed, outcome, finds, seconds)."""
+    program, seed, keep, doctor = job
+    began = time.time()
+    try:
+        case = draw(seed)
+        with tempfile.TemporaryDirectory(prefix="attack-") as scratch:
+            folder = Path(keep) if keep else Path(scratch)
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / "k").exists():
+                subprocess.run([program, "keygen", "--quiet", "--out", "k"], cwd=folder, check=True, capture_output=True)
+            case.write(folder)
+            status, said = run(program, folder)
+            if status == 2:  # TEMPORARY: rules that are not landed
+                case.rules = [r for r in case.rules if not any(k in r and (k + ": is not a field") in said for k in ("max_exact", "combinations"))
+                              and not ("max_posterior" in r and "max_posterior: needs" in said)] or [{"column": "wage", "min_efficiency": 0.01}]
+                case.write(folder)
+                status, said = run(program, folder)
+            if status == 4:
+                return seed, "withheld", [], time.time() - began
+            if status == 2:
+                return seed, "refused", [said], time.time() - began
+            if status not in (0, 3):
+                return seed, "failed", [f"status {status}: {said}"], time.time() - began
+            out = release(case, folder)
+            if len(next(iter(out.raw.values()))) != case.n:
+                return seed, "short", ["fewer records than were read"], time.time() - began
+            report = json.loads((folder / "r.json").read_text())
+            if doctor:
+                judge.doctor(case, report)
+            finds = judge.judge(case, out, report, Snooper(case, out))
+        return seed, "beaten" if finds else "held", finds, time.time() - began
+    except Exception:
+        return seed, "failed", [traceback.format_exc()], time.time() - began
+
+
+def main():
+    p = argparse.ArgumentParser(prog="attack")
+    p.add_argument("--program", required=True)
+    p.add_argument("--cases", type=int, default=120)
+    p.add_argument("--from", dest="first", type=int, default=1)
+    p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
+    p.add_argument("--replay", type=int, help="one seed, and all that is known of it")
+    p.add_argument("--keep", help="a folder for the files of --replay")
+    p.add_argument("--doctor", action="store_true", help="attack reports that claim too much: fails where none is beaten")
+    p.add_argument("--workers", type=int, default=2)
+    a = p.parse_args()
+    program = str(Path(a.program).resolve())
+    if a.replay is not None:
+        case = draw(a.replay)
+        print("\n".join(case.story), json.dumps(case.masks), json.dumps(case.rules), sep="\n")
+        outcome = play((program, a.replay, a.keep, a.doctor))
+        print(outcome[1], *outcome[2], sep="\n  ")
+        return outcome[1] in ("beaten", "failed")
+    until = time.time() + a.hours * 3600 if a.hours else None
+    counts, beaten = {}, []
+
+    def jobs():
+        seed = a.first
+        while (time.time() < until) if until else seed < a.first + a.cases:
+            yield program, seed, None, a.doctor
+            seed += 1
+
+    with multiprocessing.Pool(a.workers) as pool:
+        for seed, outcome, finds, seconds in pool.imap(play, jobs()) if not until else _bounded(pool, jobs(), a.workers):
+            counts[outcome] = counts.get(outcome, 0) + 1
+            if outcome in ("beaten", "failed", "short", "refused"):
+                beaten.append(seed)
+                print(f"seed {seed}: {outcome} ({seconds:.1f} s); scripts/attack.sh --replay {seed}")
+                for find in finds:
+                    print("    " + find.replace("\n", "\n    "))
+                sys.stdout.flush()
+    tried = sum(counts.values())
+    print(f"{tried} cases: " + ", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
+    if a.doctor:
+        return counts.get("beaten", 0) < max(1, (tried - counts.get("withheld", 0)) // 2)
+    return len(beaten) > 0
+
+
+def _bounded(pool, jobs, workers):
+    """imap without reading all jobs at once, so that time can end them."""
+    open_ = []
+    for job in jobs:
+        open_.append(pool.apply_async(play, (job,)))
+        if len(open_) >= 2 * workers:
+            yield open_.pop(0).get()
+    for result in open_:
+        yield result.get()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
