@@ -139,6 +139,13 @@ type JSONWriting interface {
 	WritesJSON(src SourceConfig) bool
 }
 
+// MissingNaming is the configuration of a sink that can spell a missing value in several ways.
+type MissingNaming interface {
+	// NamesMissing says how the missing values of masked columns are written, if a source of this
+	// configuration has other spellings too; "" if it has none.
+	NamesMissing(src SourceConfig) string
+}
+
 // Noting is a sink whose release can hold messages for other topics, so that they
 // appear with it or not at all.
 type Noting interface {

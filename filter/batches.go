@@ -99,17 +99,15 @@ func (s *batches) encode(b *microdata.Block, rec arrow.RecordBatch, layout *micr
 		}
 	}()
 	for _, o := range layout.Release {
-		var a arrow.Array
 		switch {
 		case o.Column >= 0 && layout.Read[o.Column].As == microdata.Numbers:
 			columns = append(columns, microdata.ToArray(b.Columns[o.Column].Out(), b.N, o.Field, b.Keep()))
 			continue
 		case o.Column >= 0:
-			a = b.Columns[o.Column].OutArray()
-		default:
-			a = rec.Column(o.Source)
+			columns = append(columns, arrowipc.Exact(b.Columns[o.Column].OutArray(), b))
+			continue
 		}
-		kept, err := keep(a, b)
+		kept, err := keep(rec.Column(o.Source), b)
 		if err != nil {
 			return nil, errors.New("the records that are kept of a column cannot be put together")
 		}

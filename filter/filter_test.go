@@ -409,3 +409,46 @@ func TestContextEndsAssessment(t *testing.T) {
 		t.Errorf("%v, %v after %d looks", rep, err, ctx.checks)
 	}
 }
+
+// Under nulls there is nothing: what the source has there would tell its nulls from those of a mask.
+// What leaves has memory of its own.
+func TestNothingUnderNulls(t *testing.T) {
+	f := open(t, "[{noise: {columns: [wage], sd: 800}}, {swap: {keys: [wage], attribute: kind, columns: [region], rate: 0.5, scope: window, policy: random}}]", "{rules: [{column: wage, min_efficiency: 0.01}]}")
+	rec := batchOf(memory.DefaultAllocator, 0, 100, 0)
+	d := rec.Column(2).Data()
+	valid := make([]byte, 13)
+	for i := range 100 {
+		if i%10 != 0 {
+			valid[i/8] |= 1 << (i % 8)
+		}
+	}
+	region := array.MakeFromData(array.NewData(d.DataType(), d.Len(), []*memory.Buffer{memory.NewBufferBytes(valid), d.Buffers()[1], d.Buffers()[2]}, nil, 10, 0))
+	in := array.NewRecordBatch(schema, []arrow.Array{rec.Column(0), rec.Column(1), region, rec.Column(3)}, 100)
+	out, err := f.Batch(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	wages, regions := out.Column(0).(*array.Float64), out.Column(1).(*array.String)
+	nulls := 0
+	for i := range 100 {
+		if wages.IsNull(i) && wages.Float64Values()[i] != 0 {
+			t.Errorf("record %d: %v under a null", i, wages.Float64Values()[i])
+		}
+		if at := regions.ValueOffsets(); regions.IsNull(i) {
+			if nulls++; at[i] != at[i+1] {
+				t.Errorf("record %d: %q under a null", i, regions.ValueBytes()[at[i]:at[i+1]])
+			}
+		}
+	}
+	if nulls != 10 {
+		t.Errorf("%d nulls, want 10", nulls)
+	}
+	for _, b := range regions.Data().Buffers() {
+		for _, old := range d.Buffers() {
+			if b != nil && old != nil && b.Len() > 0 && old.Len() > 0 && &b.Bytes()[0] == &old.Bytes()[0] {
+				t.Error("the released column shares memory with the batch")
+			}
+		}
+	}
+}

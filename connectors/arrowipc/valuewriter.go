@@ -1,11 +1,14 @@
 package arrowipc
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -21,6 +24,31 @@ func Plain(a arrow.Array) arrow.Array { return plain(a) }
 // Nulls returns n nulls of a type.
 func Nulls(t arrow.DataType, n int) arrow.Array {
 	return exact(noRows(t), []stretch{{null, n}})
+}
+
+// Exact returns the released records of a column of a block without dictionaries, in memory of its own that contains
+// nothing else: no values of rejected records, and zeros under nulls, where otherwise the value
+// that a mask has set missing, or what another program has left under a null of the source, could
+// be read.
+func Exact(a arrow.Array, b *microdata.Block) arrow.Array {
+	d := owned(gather(a.Data(), keptStretches(b)))
+	defer d.Release()
+	return array.MakeFromData(d)
+}
+
+// owned returns a copy of gathered data, which may share memory with their source.
+func owned(d arrow.ArrayData) arrow.ArrayData {
+	buffers := make([]*memory.Buffer, len(d.Buffers()))
+	for i, b := range d.Buffers() {
+		if b != nil {
+			buffers[i] = memory.NewBufferBytes(bytes.Clone(b.Bytes()))
+		}
+	}
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = owned(c)
+	}
+	return array.NewData(d.DataType(), d.Len(), buffers, children, d.NullN(), d.Offset())
 }
 
 // Join joins verified arrays of one type; dictionaries are joined by their values. It

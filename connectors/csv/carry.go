@@ -7,16 +7,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// stayed reports whether record r has no value in the column and had none before, so
-// that the field can stay unchanged.
-func (s *sink) stayed(b *microdata.Block, o *op, r int) bool {
-	col := &b.Columns[s.layout.Release[o.output].Column]
-	if col.ReleasedArray != nil || col.Array != nil {
-		return col.Array != nil && col.Array.IsNull(r) && col.OutArray().IsNull(r)
-	}
-	return !col.Original.Valid.Has(r) && !col.Out().Valid.Has(r)
-}
-
 // patch copies the text of the block and replaces the masked fields. The text between
 // two of them, including line ends, is copied at once.
 func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
@@ -32,7 +22,7 @@ func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
 		}
 		for i := range s.ops {
 			o := &s.ops[i]
-			if o.output < 0 || e.sure[i] == nil && s.stayed(b, o, r) {
+			if o.output < 0 {
 				continue
 			}
 			start, end := c.field(r, o.field)
@@ -103,9 +93,6 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 				dst = appendRun(dst, data, start, end)
 			case e.sure[i] != nil:
 				dst = text.AppendFixed(dst, e.sure[i][r], o.decimals, o.pad)
-			case s.stayed(b, o, r):
-				start, end := c.field(r, o.field)
-				dst = append(dst, data[start:end]...)
 			default:
 				dst = s.value(dst, e, b, i, r)
 			}

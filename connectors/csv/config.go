@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
@@ -42,7 +43,7 @@ type SinkConfig struct {
 	Path        string  `yaml:"path" doc:"a file, a folder, or - for stdout; .gz and .zst are compressed"`
 	Delimiter   string  `yaml:"delimiter" doc:"the character that separates fields; by default that of the source if the source is CSV, otherwise a comma"`
 	Header      *bool   `yaml:"header" doc:"whether the first record contains the names of the columns; by default as in the source if the source is CSV, otherwise true"`
-	Nulls       *string `yaml:"nulls" doc:"the text for a missing value; by default the first text in nulls of a CSV source, otherwise the empty field"`
+	Nulls       *string `yaml:"nulls" doc:"the text for a missing value; by default the first text in nulls of a CSV source, otherwise the empty field; in masked columns every missing value is written so"`
 	Quoting     string  `yaml:"quoting" doc:"minimal (default): only fields that need quotes, and unchanged fields as in the source; all: every field that is not null"`
 	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; by default as in each record of the source if the source is CSV, otherwise lf"`
 	Decimal     string  `yaml:"decimal" doc:"the decimal sign, a point or a comma; by default that of the source if the source is CSV, otherwise a point"`
@@ -180,6 +181,41 @@ func (c *SourceConfig) nulls() []string {
 		return []string{""}
 	}
 	return c.Nulls
+}
+
+// NamesMissing implements connectors.MissingNaming: of several texts for a missing value one is
+// written in masked columns, where the others would tell the source's missing values from those of
+// a mask.
+func (c *SinkConfig) NamesMissing(src connectors.SourceConfig) string {
+	from, ok := src.(*SourceConfig)
+	if !ok {
+		return ""
+	}
+	words := from.nulls()
+	chosen := ""
+	if c.Nulls != nil {
+		chosen = *c.Nulls
+	} else if len(words) > 0 {
+		chosen = words[0]
+	}
+	var others []string
+	for _, w := range words {
+		if w != chosen {
+			others = append(others, named(w))
+		}
+	}
+	if others == nil {
+		return ""
+	}
+	return fmt.Sprintf("missing values of masked columns are written as %s, also those that are %s in the source", named(chosen), strings.Join(others, " or "))
+}
+
+// named returns a text for a missing value as messages show it.
+func named(word string) string {
+	if word == "" {
+		return "the empty field"
+	}
+	return strconv.Quote(word)
 }
 
 // Open implements connectors.SourceConfig.

@@ -2,7 +2,9 @@
 // one byte, fields in quotes that may hold delimiters, line ends and doubled
 // quotes, a header, null strings, UTF-8 with or without a byte order mark.
 //
-// Fields that no mask changes keep exactly the same bytes from CSV to CSV. The
+// Fields of columns without a mask keep exactly the same bytes from CSV to CSV. Those of a masked
+// column are all written anew, the missing ones with one text, so that none shows whether a mask has
+// changed it or set it missing. The
 // header's fields, a byte order mark and each record's line end are kept too; the
 // last record gets a line end if it had none, and blank lines are left out. A field
 // in quotes is never null, except "" in a column that is not of text.

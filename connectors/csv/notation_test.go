@@ -41,7 +41,7 @@ func TestNotation(t *testing.T) {
 		{name: "exponents", in: "a;b\n1,5e3;2E-1\n", source: SourceConfig{Delimiter: ";", Decimal: ","}, mask: []string{"a", "b"},
 			types: []string{"float64", "float64"}, want: "a;b\n1501;1,2\n"},
 		{name: "na", in: "a;b\nNA;x\n;y\n1,5;NA\n", source: SourceConfig{Delimiter: ";", Decimal: ",", NA: []string{"NA", "-"}}, mask: []string{"a"},
-			types: []string{"float64", "utf8"}, want: "a;b\nNA;x\n;y\n2,5;NA\n"},
+			types: []string{"float64", "utf8"}, want: "a;b\n;x\n;y\n2,5;NA\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, cut := range []connectors.Cut{{}, {Records: 1, Exact: true}} {

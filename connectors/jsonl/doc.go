@@ -8,9 +8,11 @@
 // first MiB; a later value that does not fit makes its record malformed, and a
 // member that occurs only later is not released. A missing member is null.
 //
-// From JSON Lines to JSON Lines, the text and order of a record's members stay the
-// same: values of masked columns are replaced in their place, and members that are
-// not released are cut out with their comma, whatever their columns are.
+// From JSON Lines to JSON Lines, values that no mask changes keep their text. The records around
+// them are written anew, all alike: without white space between members, the members in the order
+// of the columns, and each masked one there, null if it has no value. So a record shows neither
+// which of its values a mask has changed nor which were missing in the source. Objects without
+// released members are left out.
 //
 // A line that is not an object of valid JSON in UTF-8, that has a member twice, or
 // in which a value does not have its column's type is rejected; an incomplete line

@@ -48,6 +48,15 @@ func WritesJSON(config connectors.SinkConfig, src connectors.SourceConfig) bool 
 	return ok && w.WritesJSON(src)
 }
 
+// NamesMissing says how missing values of masked columns are written, if a sink chooses among
+// several spellings; "" if it does not.
+func NamesMissing(config connectors.SinkConfig, src connectors.SourceConfig) string {
+	if m, ok := config.(connectors.MissingNaming); ok {
+		return m.NamesMissing(src)
+	}
+	return ""
+}
+
 // DeclarableOf returns the configuration as a Declarable; nil if it is none.
 func DeclarableOf(config connectors.SourceConfig) connectors.Declarable {
 	d, _ := config.(connectors.Declarable)

@@ -61,6 +61,7 @@ func Run(t *testing.T, c Contract) {
 	}{
 		{"RoundTrip", roundTrip},
 		{"Masked", masked},
+		{"Spelling", Spelling},
 		{"Rejected", rejected},
 		{"Empty", empty},
 		{"Streams", streams},

@@ -23,8 +23,9 @@ type job struct {
 	carry bool // leave undecoded what the sink carries
 	// mask changes the column maskedName; nil: it is released as it is.
 	mask    func(b *microdata.Block, c *microdata.Column)
-	drop    []string // columns that are not released
-	ordered bool     // decode on one goroutine, in order
+	masks   map[string]func(b *microdata.Block, c *microdata.Column) // of further columns
+	drop    []string                                                 // columns that are not released
+	ordered bool                                                     // decode on one goroutine, in order
 }
 
 // plan lays out a job: numbers as Numbers, everything else as Array, or carried.
@@ -37,7 +38,7 @@ func (j *job) plan(src connectors.Source, sink connectors.SinkConfig) *microdata
 			continue
 		}
 		o := microdata.Output{Field: f, Source: i, Column: -1, Decimals: -1}
-		o.Masked = f.Name == maskedName && j.mask != nil
+		o.Masked = j.maskOf(f.Name) != nil
 		if !carries || o.Masked {
 			o.Column = len(l.Read)
 			form := microdata.Array
@@ -150,9 +151,17 @@ func (j *job) encode(raws []connectors.Raw, layout *microdata.Layout, sink conne
 func (j *job) apply(b *microdata.Block, layout *microdata.Layout) {
 	for _, o := range layout.Release {
 		if o.Masked {
-			j.mask(b, &b.Columns[o.Column])
+			j.maskOf(o.Field.Name)(b, &b.Columns[o.Column])
 		}
 	}
+}
+
+// maskOf returns the mask of a column; nil if it has none.
+func (j *job) maskOf(column string) func(b *microdata.Block, c *microdata.Column) {
+	if column == maskedName {
+		return j.mask
+	}
+	return j.masks[column]
 }
 
 // spoil overwrites the block's own buffers: what was encoded must not share

@@ -1,8 +1,10 @@
 package members
 
 import (
+	"cmp"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,22 +26,11 @@ const (
 // Span is a piece of the text of a block's records.
 type Span struct{ Start, End uint32 }
 
-// edit is a place where what leaves differs from what came.
-type edit struct {
+// present is a member of a record that is released as it is: its value, and its place among the
+// columns of the release.
+type present struct {
 	Span
-	out   int32 // the column that is written there, or cutOut
-	into  int32 // for a member that is missing: the object in which it is; else nowhere
-	whole bool  // the object itself is missing (null), and the span is what is there instead
-	comma bool  // the object has members before that leave
-}
-
-const nowhere = -1
-
-const cutOut = -1
-
-type object struct {
-	Span
-	comma bool
+	rank int32
 }
 
 // Records are the texts of a block's records: what a Block carries.
@@ -53,13 +44,12 @@ type Records struct {
 
 	plan    *Plan
 	n       int
-	clean   bool     // all of Data is UTF-8
-	values  []Span   // of decoded members: record r of slot s is at s*n + r; empty where missing
-	edits   []edit   // of all records
-	last    []uint32 // where the edits of each record end
-	stamps  []int32  // by node: the last record, from 1, that had it
-	objects []object // by node: where the object of that record lies
-	next    []*node  // as Plan.next, and as the records have shown since
+	clean   bool      // all of Data is UTF-8
+	values  []Span    // of decoded members: record r of slot s is at s*n + r; empty where missing
+	kept    []present // the members of all records that are released as they are, by record and rank
+	last    []uint32  // where those of each record end
+	stamps  []int32   // by node: the last record, from 1, that had it
+	next    []*node   // as Plan.next, and as the records have shown since
 	own     []byte
 	buf     []byte
 	release func()
@@ -90,9 +80,9 @@ func (p *Plan) Records(n int) *Records {
 	s := pool.Get().(*Records)
 	s.plan, s.n = p, n
 	s.Spans, s.values, s.last = sized(s.Spans, n), sized(s.values, n*p.slots), sized(s.last, n)
-	s.stamps, s.objects = sized(s.stamps, len(p.nodes)), sized(s.objects, len(p.nodes))
+	s.stamps = sized(s.stamps, len(p.nodes))
 	s.next = append(s.next[:0], p.next...)
-	s.edits, s.Unlisted, s.unlisted = s.edits[:0], nil, nil
+	s.kept, s.Unlisted, s.unlisted = s.kept[:0], nil, nil
 	return s
 }
 
@@ -157,7 +147,7 @@ func Reuse(b *microdata.Block) {
 // record is malformed, b.Reject is told, and the reason returned.
 func (s *Records) Scan(b *microdata.Block, r, from, to int) (reason string) {
 	s.Spans[r] = Span{uint32(from), uint32(to)}
-	edits := len(s.edits)
+	kept := len(s.kept)
 	s.column, s.reason = "", ""
 	s.p, s.stamp = s.Data[:to], int32(r)+1
 	if !s.clean && !utf8.Valid(s.p[from:]) {
@@ -173,16 +163,17 @@ func (s *Records) Scan(b *microdata.Block, r, from, to int) (reason string) {
 	}
 	if s.reason != "" {
 		s.drop(b, r, s.column, s.reason)
-		s.edits = s.edits[:edits]
+		s.kept = s.kept[:kept]
 	}
-	s.last[r] = uint32(len(s.edits))
+	inOrder(s.kept[kept:])
+	s.last[r] = uint32(len(s.kept))
 	return s.reason
 }
 
 // Refuse rejects record r, which is not scanned.
 func (s *Records) Refuse(b *microdata.Block, r int, reason string) {
 	s.drop(b, r, "", reason)
-	s.last[r] = uint32(len(s.edits))
+	s.last[r] = uint32(len(s.kept))
 }
 
 func (s *Records) drop(b *microdata.Block, r int, column, reason string) {
@@ -212,8 +203,7 @@ func (s *Records) record(r, from int) {
 		s.fail(nil, NotJSON)
 		return
 	}
-	edits := len(s.edits)
-	end := s.object(s.plan.tree.nodes[Root], r, i, 1, s.plan.carry)
+	end := s.object(s.plan.tree.nodes[Root], r, i, 1)
 	if end < 0 || Space(p, end) != len(p) {
 		// A record that is not JSON is reported as such, whatever other errors it has.
 		if s.reason != "" {
@@ -222,40 +212,42 @@ func (s *Records) record(r, from int) {
 		if s.reason == "" || end < 0 || Space(p, end) != len(p) {
 			s.reason, s.column = NotJSON, ""
 		}
-		return
 	}
-	if s.plan.carry && len(s.plan.fills) > 0 {
-		s.fill(edits)
+}
+
+// inOrder sorts the members of a record by their ranks. Most records have them in this order.
+func inOrder(kept []present) {
+	for i := 1; i < len(kept); i++ {
+		if kept[i].rank < kept[i-1].rank {
+			slices.SortFunc(kept, func(a, b present) int { return cmp.Compare(a.rank, b.rank) })
+			return
+		}
 	}
 }
 
 // object scans the object at p[i], whose members are those of n, and returns
-// its end, or -1. Where edit is false nothing of it leaves in this way.
-func (s *Records) object(n *node, r, i, depth int, edit bool) int {
-	p, start := s.p, i
+// its end, or -1.
+func (s *Records) object(n *node, r, i, depth int) int {
+	p := s.p
 	if depth > maxDepth {
 		return s.fail(nil, NotJSON)
 	}
 	s.stamps[n.id] = s.stamp
-	comma := false // some member before leaves
 	i = Space(p, i+1)
 	if i < len(p) && p[i] == '}' {
-		s.objects[n.id] = object{Span{uint32(start), uint32(i + 1)}, false}
 		return i + 1
 	}
-	from := start + 1 // of the member with the white space and, once comma is true, the comma before it
 	at := len(s.plan.nodes) + n.id
 	for {
 		k, value, end := s.usual(at, i)
-		keep := false
 		if k != nil {
-			keep, at = s.plan.nodes[k.id].keep, k.id
-			s.take(k, r, value, end, edit && keep)
+			at = k.id
+			s.take(k, r, value, end)
 		} else if k, value = s.memberName(n, at, i); value < 0 {
 			return -1
 		} else if k != nil {
-			keep, at = s.plan.nodes[k.id].keep, k.id
-			end = s.member(k, r, value, depth, edit && keep)
+			at = k.id
+			end = s.member(k, r, value, depth)
 		} else if end = SkipValue(p, value, depth); end < 0 {
 			s.fail(nil, NotJSON)
 		}
@@ -266,21 +258,8 @@ func (s *Records) object(n *node, r, i, depth int, edit bool) int {
 		if i >= len(p) || p[i] != ',' && p[i] != '}' {
 			return s.fail(nil, NotJSON)
 		}
-		if edit && !keep {
-			to := i
-			if !comma && p[i] == ',' {
-				to++
-			}
-			s.edits = append(s.edits, edit1(from, to, cutOut))
-		}
-		comma = comma || keep
 		if p[i] == '}' {
-			s.objects[n.id] = object{Span{uint32(start), uint32(i + 1)}, comma}
 			return i + 1
-		}
-		from = i
-		if !comma {
-			from = i + 1
 		}
 		i = Space(p, i+1)
 	}
@@ -351,12 +330,8 @@ func (s *Records) memberName(n *node, at, i int) (*node, int) {
 	return k, Space(p, i+1)
 }
 
-func edit1(from, to int, out int32) edit {
-	return edit{Span: Span{uint32(from), uint32(to)}, out: out, into: nowhere}
-}
-
 // member scans the value at p[i] of a member that the tree knows.
-func (s *Records) member(k *node, r, i, depth int, edit bool) int {
+func (s *Records) member(k *node, r, i, depth int) int {
 	p := s.p
 	if s.stamps[k.id] == s.stamp {
 		return s.fail(k, Twice)
@@ -365,13 +340,12 @@ func (s *Records) member(k *node, r, i, depth int, edit bool) int {
 	if k.column < 0 {
 		switch {
 		case i < len(p) && p[i] == '{':
-			return s.object(k, r, i, depth+1, edit)
+			return s.object(k, r, i, depth+1)
 		case i < len(p) && p[i] == 'n':
 			end := skipWord(p, i, "null")
 			if end < 0 {
 				return s.fail(nil, NotJSON)
 			}
-			s.objects[k.id] = object{Span: Span{uint32(i), uint32(end)}}
 			return end
 		}
 		return s.fail(k, NotNested)
@@ -383,18 +357,18 @@ func (s *Records) member(k *node, r, i, depth int, edit bool) int {
 	if !k.text && (p[i] == '{' || p[i] == '[') {
 		return s.fail(k, Nested)
 	}
-	s.take(k, r, i, end, edit)
+	s.take(k, r, i, end)
 	return end
 }
 
 // take notes the value p[i:end] of a column.
-func (s *Records) take(k *node, r, i, end int, edit bool) {
+func (s *Records) take(k *node, r, i, end int) {
 	a := &s.plan.nodes[k.id]
 	if a.slot >= 0 {
 		s.values[int(a.slot)*s.n+r] = Span{uint32(i), uint32(end)}
 	}
-	if edit && a.out >= 0 {
-		s.edits = append(s.edits, edit1(i, end, a.out))
+	if a.rank >= 0 {
+		s.kept = append(s.kept, present{Span{uint32(i), uint32(end)}, a.rank})
 	}
 }
 
@@ -420,32 +394,4 @@ func (s *Records) note(n *node, name []byte) {
 		word = path + "." + word
 	}
 	s.unlisted = append(s.unlisted, word)
-}
-
-// fill notes where members of masked columns that the record lacks would go,
-// since a mask may move a value there from another record: at the end of the
-// innermost object that is there.
-func (s *Records) fill(edits int) {
-	added := false
-	for _, k := range s.plan.fills {
-		if s.stamps[k.id] == s.stamp {
-			continue
-		}
-		n := k.parent
-		for s.stamps[n.id] != s.stamp {
-			n = n.parent
-		}
-		o := s.objects[n.id]
-		e := edit{out: s.plan.nodes[k.id].out, into: int32(n.id), comma: o.comma}
-		if s.p[o.Start] == '{' {
-			e.Span = Span{o.End - 1, o.End - 1}
-		} else {
-			e.Span, e.whole = o.Span, true
-		}
-		s.edits = append(s.edits, e)
-		added = true
-	}
-	if added {
-		sortEdits(s.edits[edits:])
-	}
 }

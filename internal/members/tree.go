@@ -2,7 +2,6 @@ package members
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -118,14 +117,12 @@ type Plan struct {
 	slots  int      // members whose values are decoded
 	wants  []int    // slot by Layout.Read
 	nodes  []action // by id
-	fills  []*node  // members of masked columns: where a record lacks one, a mask may still fill it
 	next   []*node  // the member that is likely to follow, in the order of the tree
 }
 
 type action struct {
 	slot int32 // -1: not decoded
-	out  int32 // index in Layout.Release where a mask may change it, else -1
-	keep bool  // it, or some member of it, is released
+	rank int32 // its place in Tree.released, if the records are carried and no mask changes it; else -1
 }
 
 // Plan prepares a pass. carry: the text of the records is kept for a Writer of
@@ -134,7 +131,7 @@ type action struct {
 func (t *Tree) Plan(layout *microdata.Layout, carry, strict bool) *Plan {
 	p := &Plan{tree: t, layout: layout, carry: carry, strict: strict, nodes: make([]action, len(t.nodes))}
 	for i := range p.nodes {
-		p.nodes[i] = action{slot: -1, out: -1}
+		p.nodes[i] = action{slot: -1, rank: -1}
 	}
 	for _, w := range layout.Read {
 		a := &p.nodes[t.columns[w.Field].id]
@@ -144,18 +141,13 @@ func (t *Tree) Plan(layout *microdata.Layout, carry, strict bool) *Plan {
 		}
 		p.wants = append(p.wants, int(a.slot))
 	}
-	for i, o := range layout.Release {
-		n := t.columns[o.Source]
-		if o.Masked {
-			p.nodes[n.id].out = int32(i)
-			p.fills = append(p.fills, n)
-		}
-		for ; n != nil; n = n.parent {
-			p.nodes[n.id].keep = true
+	if carry {
+		for rank, m := range t.released(layout) {
+			if !m.masked {
+				p.nodes[m.leaf.id].rank = int32(rank)
+			}
 		}
 	}
-	p.nodes[Root].keep = true
-	slices.SortFunc(p.fills, func(a, b *node) int { return cmp.Compare(a.id, b.id) })
 	// By id: the member after this one; then by id: the first member of this one.
 	p.next = make([]*node, 2*len(t.nodes))
 	for _, n := range t.nodes {
@@ -166,6 +158,36 @@ func (t *Tree) Plan(layout *microdata.Layout, carry, strict bool) *Plan {
 		}
 	}
 	return p
+}
+
+// member is a column of a release as a member of the records.
+type member struct {
+	leaf   *node
+	inside []*node // the objects in which it lies, the outermost first
+	out    int     // index in Layout.Release
+	masked bool
+}
+
+// released returns the members that are released, in the order in which they are written: that of
+// the tree.
+func (t *Tree) released(layout *microdata.Layout) []member {
+	of := make(map[*node]int, len(layout.Release))
+	for i, o := range layout.Release {
+		of[t.columns[o.Source]] = i
+	}
+	var list []member
+	var walk func(n *node, inside []*node)
+	walk = func(n *node, inside []*node) {
+		for _, k := range n.kids {
+			if k.column < 0 {
+				walk(k, append(slices.Clone(inside), k))
+			} else if out, ok := of[k]; ok {
+				list = append(list, member{leaf: k, inside: inside, out: out, masked: layout.Release[out].Masked})
+			}
+		}
+	}
+	walk(t.nodes[Root], nil)
+	return list
 }
 
 // Carries reports whether the records are kept for a Writer.

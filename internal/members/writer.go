@@ -1,9 +1,7 @@
 package members
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -11,10 +9,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
-
-func sortEdits(edits []edit) {
-	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.Start, b.Start) })
-}
 
 var (
 	style = text.Style{Null: "null", String: Quote, Literals: true}
@@ -25,7 +19,8 @@ var (
 // Writer makes JSON objects of what leaves.
 type Writer struct {
 	layout *microdata.Layout
-	tree   *Tree // of records that are carried, else nil
+	list   []member // of records that are carried, else nil
+	masked []int    // the places in list of the masked ones
 	texts  []bool
 	frame  []string
 }
@@ -35,11 +30,19 @@ type Writer struct {
 // columns of the layout's schema hold JSON text, which is written as it is and not in
 // quotes.
 func NewWriter(layout *microdata.Layout, tree *Tree, texts connectors.JSONTexts) (*Writer, error) {
-	w := &Writer{layout: layout, tree: tree, texts: make([]bool, len(layout.Release)), frame: Frame(layout.Release)}
+	w := &Writer{layout: layout, texts: make([]bool, len(layout.Release)), frame: Frame(layout.Release)}
 	for i, o := range layout.Release {
 		w.texts[i] = texts != nil && texts.JSONText(o.Source)
 		if o.Column < 0 && tree == nil {
 			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", o.Field.Name)
+		}
+	}
+	if tree != nil {
+		w.list = tree.released(layout)
+		for rank, m := range w.list {
+			if m.masked {
+				w.masked = append(w.masked, rank)
+			}
 		}
 	}
 	return w, nil
@@ -58,7 +61,7 @@ func (w *Writer) Fill(c *Cells, b *microdata.Block) error {
 		c.columns = make([]text.Cells, len(w.layout.Release))
 	}
 	c.carried = nil
-	if w.tree != nil {
+	if w.list != nil {
 		c.carried, _ = b.Carried.(*Records)
 	}
 	for i, o := range w.layout.Release {
@@ -112,24 +115,21 @@ func (w *Writer) Size(c *Cells, b *microdata.Block) int {
 		}
 		return size
 	}
-	for i, o := range w.layout.Release {
-		if o.Masked {
-			size += len(c.columns[i].Buf)
-		}
+	for _, rank := range w.masked {
+		m := &w.list[rank]
+		size += len(c.columns[m.out].Buf) + b.N*(len(m.leaf.quoted)+2)
 	}
-	size += len(c.carried.Data)
-	for i := range c.carried.edits {
-		e := &c.carried.edits[i]
-		size -= int(e.End - e.Start)
-	}
-	return size
+	return size + len(c.carried.Data)
 }
 
-// Append appends record r of the block: where it is carried all of its span,
-// with its edits.
+// Append appends record r of the block. Of one that is carried, the values that no mask changes
+// are those of its text; everything else is written anew, the same for each record: no white
+// space between members, the members in the order of the columns, and each masked one there, null
+// if it has no value. So nothing shows whether a mask has changed a value, set it missing, or put
+// it where the source had none.
 func (w *Writer) Append(dst []byte, c *Cells, r int) []byte {
 	if c.carried != nil {
-		return w.patch(dst, c, c.carried, r)
+		return w.compose(dst, c, c.carried, r)
 	}
 	last := len(w.layout.Release)
 	for i := range last {
@@ -139,85 +139,65 @@ func (w *Writer) Append(dst []byte, c *Cells, r int) []byte {
 	return append(dst, w.frame[last]...)
 }
 
-func (w *Writer) patch(dst []byte, c *Cells, from *Records, r int) []byte {
-	data := from.Data
+// composing is a record that is being written.
+type composing struct {
+	dst   []byte
+	open  []*node // the objects that are open within the record
+	comma bool    // the innermost of them has a member
+}
+
+func (w *Writer) compose(dst []byte, c *Cells, from *Records, r int) []byte {
 	first := uint32(0)
 	if r > 0 {
 		first = from.last[r-1]
 	}
-	mine := from.edits[first:from.last[r]]
-	at := from.Spans[r].Start
-	for k := 0; k < len(mine); k++ {
-		ed := &mine[k]
-		dst = append(dst, data[at:ed.Start]...)
-		at = ed.End
-		switch {
-		case ed.out == cutOut:
-		case ed.into == nowhere:
-			value := c.columns[ed.out].At(r)
-			if came := data[ed.Start:ed.End]; IsNull(value) && IsNull(came) {
-				value = came
-			}
-			dst = append(dst, value...)
-		default:
-			n := 1
-			for k+n < len(mine) && mine[k+n].into == ed.into {
-				n++
-			}
-			dst = w.fill(dst, c, data, mine[k:k+n], r)
-			k += n - 1
+	k := composing{dst: append(dst, '{')}
+	masked := w.masked
+	for _, p := range from.kept[first:from.last[r]] {
+		for len(masked) > 0 && masked[0] < int(p.rank) {
+			k.add(&w.list[masked[0]], c.columns[w.list[masked[0]].out].At(r))
+			masked = masked[1:]
 		}
+		k.add(&w.list[p.rank], from.Data[p.Start:p.End])
 	}
-	return append(dst, data[at:from.Spans[r].End]...)
+	for _, rank := range masked {
+		k.add(&w.list[rank], c.columns[w.list[rank].out].At(r))
+	}
+	for range k.open {
+		k.dst = append(k.dst, '}')
+	}
+	return append(k.dst, '}')
 }
 
-// fill writes the members that an object lacked and that a mask has given a
-// value.
-func (w *Writer) fill(dst []byte, c *Cells, data []byte, edits []edit, r int) []byte {
-	var filled []edit
-	for _, ed := range edits {
-		if !IsNull(c.columns[ed.out].At(r)) {
-			filled = append(filled, ed)
-		}
+// add writes a member, in its objects.
+func (k *composing) add(m *member, value []byte) {
+	if len(k.open)+len(m.inside) > 0 {
+		k.enter(m.inside)
 	}
-	first := edits[0]
-	if len(filled) == 0 {
-		return append(dst, data[first.Start:first.End]...)
+	if k.comma {
+		k.dst = append(k.dst, ',')
 	}
-	if first.whole {
-		dst = append(dst, '{')
+	k.dst = append(k.dst, m.leaf.quoted...)
+	k.dst = append(k.dst, ':')
+	k.dst = append(k.dst, value...)
+	k.comma = true
+}
+
+// enter closes the objects that are open and do not contain a member, and opens those that do.
+func (k *composing) enter(inside []*node) {
+	same := 0
+	for same < len(k.open) && same < len(inside) && k.open[same] == inside[same] {
+		same++
 	}
-	comma := first.comma
-	var open []*node
-	for _, ed := range filled {
-		leaf := w.tree.columns[w.layout.Release[ed.out].Source]
-		var inside []*node
-		for n := leaf.parent; n.id != int(first.into); n = n.parent {
-			inside = append(inside, n)
-		}
-		slices.Reverse(inside)
-		k := 0
-		for k < len(open) && k < len(inside) && open[k] == inside[k] {
-			k++
-		}
-		for range open[k:] {
-			dst = append(dst, '}')
-		}
-		if comma {
-			dst = append(dst, ',')
-		}
-		for _, n := range inside[k:] {
-			dst = append(append(dst, n.quoted...), ':', '{')
-		}
-		dst = append(append(dst, leaf.quoted...), ':')
-		dst = append(dst, c.columns[ed.out].At(r)...)
-		open, comma = inside, true
+	for range k.open[same:] {
+		k.dst, k.comma = append(k.dst, '}'), true
 	}
-	for range open {
-		dst = append(dst, '}')
+	for _, n := range inside[same:] {
+		if k.comma {
+			k.dst = append(k.dst, ',')
+		}
+		k.dst = append(append(k.dst, n.quoted...), ':', '{')
+		k.comma = false
 	}
-	if first.whole {
-		dst = append(dst, '}')
-	}
-	return dst
+	k.open = inside
 }

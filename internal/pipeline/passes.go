@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -105,12 +106,15 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 }
 
 // WarnOfConstant logs, after Settle, the columns for which a percentage of the standard
-// deviation masks nothing.
+// deviation masks nothing, and which spelling of a missing value is chosen.
 func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}
 	pl.warnOfDetermined(log)
+	if text := abilities.NamesMissing(pl.Config.Sink.Config, pl.Config.Source.Config); text != "" && len(pl.Masked) > 0 {
+		log.Info().Msg(text)
+	}
 }
 
 // checkAmounts returns an error for each column whose standard deviation a percentage needs

@@ -9,9 +9,9 @@
 // equals that of the same value in a typed file. Every other column is unchanged JSON
 // text. Null and missing are null.
 //
-// From JSON to JSON a message does not change otherwise, including its white space:
-// values of masked columns are replaced in place, and members that are not released are
-// removed with their comma. From other formats, columns with dotted names become nested
+// From JSON to JSON, values that no mask changes keep their text. The message around them is
+// written anew, always in the same way (members.Writer.Append), so that it does not show which values
+// a mask has changed or set missing. From other formats, columns with dotted names become nested
 // objects.
 //
 // A message is rejected if it is not an object of valid JSON in UTF-8, if it has a

@@ -168,17 +168,17 @@ func TestCarry(t *testing.T) {
 		job
 		in, want []string // want nil: equal to in
 	}{
-		{name: "untouched", job: job{columns: "a b c", decimals: 2}, in: []string{`{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}`, " \n{ \"b\" : \"y\" ,\n\t\"a\" : -0.0 }\r\n"}},
-		{name: "masked", job: job{columns: "a# b", decimals: 2}, in: []string{"{\n  \"a\": 1.5 ,\n  \"b\": 2\n}", `{"b":4,"a":3e0}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}, want: []string{"{\n  \"a\": 2.5 ,\n  \"b\": 2\n}", `{"b":4,"a":4}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}},
+		{name: "untouched", job: job{columns: "a b c", decimals: 2}, in: []string{`{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}`, " \n{ \"b\" : \"y\" ,\n\t\"a\" : -0.0 }\r\n"}, want: []string{`{"a":1.50,"b":"x\u00e9\/","c":[1, {"d":null}]}`, `{"a":-0.0,"b":"y"}`}},
+		{name: "masked", job: job{columns: "a# b", decimals: 2}, in: []string{"{\n  \"a\": 1.5 ,\n  \"b\": 2\n}", `{"b":4,"a":3e0}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}, want: []string{`{"a":2.5,"b":2}`, `{"a":4,"b":4}`, `{"a":null,"b":2}`, `{"a":null,"b":2}`, `{"a":null}`}},
 		{name: "integers stay integers", job: job{columns: "a#"}, in: []string{`{"a":1}`, `{"a":1e3}`, `{"a":9007199254740990}`, `{"a":-1}`, `{"a":2.0}`}, want: []string{`{"a":2}`, `{"a":1001}`, `{"a":9007199254740991}`, `{"a":0}`, `{"a":3}`}},
-		{name: "withheld", job: job{columns: "id! a p.n! p.x"}, in: []string{`{"id":"canary" , "a":1,"p":{"n":{"canary":1},"x":2}}`, `{"a":1,"id":[]}`, `{"id":1}`}, want: []string{`{ "a":1,"p":{"x":2}}`, `{"a":1}`, `{}`}},
+		{name: "withheld", job: job{columns: "id! a p.n! p.x"}, in: []string{`{"id":"canary" , "a":1,"p":{"n":{"canary":1},"x":2}}`, `{"a":1,"id":[]}`, `{"id":1}`}, want: []string{`{"a":1,"p":{"x":2}}`, `{"a":1}`, `{}`}},
 		{name: "unlisted", job: job{columns: "a p.x", drop: true}, in: []string{`{"canary":1,"a":1,"p":{"canary":{"x":1},"x":[2]},"q":{"canary":2}}`}, want: []string{`{"a":1,"p":{"x":[2]}}`}},
 		{name: "below a listed one", job: job{columns: "p"}, in: []string{`{"p":{"x":{"y":[1]}}}`, `{"p":7}`}},
-		{name: "nested and masked", job: job{columns: "p.x# p.y b"}, in: []string{`{"p": {"y":"u" , "x":1},"b":2}`, `{"p":null}`}, want: []string{`{"p": {"y":"u" , "x":2},"b":2}`, `{"p":null}`}},
-		{name: "escaped name", job: job{columns: `a# b"`}, in: []string{`{"\u0061":1,"b\"":2}`}, want: []string{`{"\u0061":2,"b\"":2}`}},
-		{name: "other orders", job: job{columns: "a# b c# d"}, in: []string{`{"d":1,"c":2,"b":3,"a":4}`, `{"d":1,"c":2,"b":3,"a":4}`, `{"a":4,"d":1}`, `{"c":1,"b":2}`}, want: []string{`{"d":1,"c":3,"b":3,"a":5}`, `{"d":1,"c":3,"b":3,"a":5}`, `{"a":5,"d":1}`, `{"c":2,"b":2}`}},
-		{name: "filled", job: job{columns: "p.x# a# b", fill: true}, in: []string{`{"b":2 }`, `{"p":null,"a": null}`, `{"p":{}}`}, want: []string{`{"b":2 ,"p":{"x":7},"a":7}`, `{"p":{"x":7},"a": 7}`, `{"p":{"x":7},"a":7}`}},
-		{name: "moved", job: job{columns: "a b", moved: []string{"b"}}, in: []string{`{"a":1,"b":"x\u0041"}`, `{"a":2,"b": [1, 2] }`, `{"a":3}`, `{"a":4,"b":null}`, `{"a":5,"b":1.50}`}, want: []string{`{"a":1,"b":1.50}`, `{"a":2,"b": "x\u0041" }`, `{"a":3,"b":[1, 2]}`, `{"a":4,"b":null}`, `{"a":5,"b":null}`}},
+		{name: "nested and masked", job: job{columns: "p.x# p.y b"}, in: []string{`{"p": {"y":"u" , "x":1},"b":2}`, `{"p":null}`}, want: []string{`{"p":{"x":2,"y":"u"},"b":2}`, `{"p":{"x":null}}`}},
+		{name: "escaped name", job: job{columns: `a# b"`}, in: []string{`{"\u0061":1,"b\"":2}`}, want: []string{`{"a":2,"b\"":2}`}},
+		{name: "other orders", job: job{columns: "a# b c# d"}, in: []string{`{"d":1,"c":2,"b":3,"a":4}`, `{"d":1,"c":2,"b":3,"a":4}`, `{"a":4,"d":1}`, `{"c":1,"b":2}`}, want: []string{`{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"c":null,"d":1}`, `{"a":null,"b":2,"c":2}`}},
+		{name: "filled", job: job{columns: "p.x# a# b", fill: true}, in: []string{`{"b":2 }`, `{"p":null,"a": null}`, `{"p":{}}`}, want: []string{`{"p":{"x":7},"a":7,"b":2}`, `{"p":{"x":7},"a":7}`, `{"p":{"x":7},"a":7}`}},
+		{name: "moved", job: job{columns: "a b", moved: []string{"b"}}, in: []string{`{"a":1,"b":"x\u0041"}`, `{"a":2,"b": [1, 2] }`, `{"a":3}`, `{"a":4,"b":null}`, `{"a":5,"b":1.50}`}, want: []string{`{"a":1,"b":1.50}`, `{"a":2,"b":"x\u0041"}`, `{"a":3,"b":[1, 2]}`, `{"a":4,"b":null}`, `{"a":5,"b":null}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -489,7 +489,7 @@ func TestConcurrent(t *testing.T) {
 		go func() {
 			p := &pass{job: shared.job, layout: shared.layout, decoder: shared.decoder, writer: shared.writer}
 			for i := range 200 {
-				in, want := fmt.Sprintf(`{"b":"%d","a":%d}`, g, i), fmt.Sprintf(`{"b":"%d","a":%d}`, g, i+1)
+				in, want := fmt.Sprintf(`{"b":"%d","a":%d}`, g, i), fmt.Sprintf(`{"a":%d,"b":"%d"}`, i+1, g)
 				if err := p.decode(in, in); err != nil {
 					done <- err.Error()
 					return

@@ -212,18 +212,17 @@ func (d *decoder) record(c *carried, p *plan, r, n int, v []byte, at int) (colum
 		}
 	}
 	if d.carry {
-		c.editLacking(p, at, stamp)
+		c.editMasked(p, at)
 	}
 	return "", ""
 }
 
-// editLacking adds edits at the end of a message for the masked fields that it lacks,
-// because a mask may give them a value.
-func (c *carried) editLacking(p *plan, at int, stamp int32) {
-	for i, f := range p.masked {
-		if f.id < 0 || c.stamps[f.id] != stamp {
-			c.edits = append(c.edits, edit{uint32(at), uint32(at), int32(i)})
-		}
+// editMasked adds edits at the end of a message for all masked fields. They are not written in
+// the places that they had: a field that was absent, and got a value by a mask (the noise on a
+// zero, a value of another record), has none.
+func (c *carried) editMasked(p *plan, at int) {
+	for i := range p.masked {
+		c.edits = append(c.edits, edit{uint32(at), uint32(at), int32(i)})
 	}
 }
 
@@ -302,10 +301,8 @@ func (c *carried) once(p *plan, f *field, stamp int32) (reason string) {
 // field cannot be read.
 func (c *carried) edit(f *field, r int, v []byte, w scanned) bool {
 	switch {
-	case !f.keep:
+	case !f.keep, f.out >= 0:
 		c.cut(r, w.start, w.end)
-	case f.out >= 0:
-		c.edits = append(c.edits, edit{uint32(w.start), uint32(w.end), int32(f.mask)})
 	case f.node != nil:
 		switch f.node.inspect(nestedOf(w.number, w.typ, v, w.start, w.end), 1) {
 		case broken:

@@ -10,8 +10,9 @@
 // fields are unlisted too.
 //
 // Messages are scanned in their wire format, without reflection. A writer of this format copies
-// the bytes of released fields in their order, replaces masked numbers in place, and omits
-// fields that are withheld, not listed, or unknown to the writer's schema. For each writer's
+// the bytes of released fields in their order, omits fields that are withheld, not listed, or
+// unknown to the writer's schema, and puts the masked ones at the end, always in the same order, so
+// that their places do not show which of them a mask has filled or made zero. For each writer's
 // schema there is a released schema without the fields that are not released (their numbers are
 // reserved, their names are not given) and without comments, options and unused types.
 //

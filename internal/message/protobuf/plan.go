@@ -23,7 +23,6 @@ type field struct {
 	id       int   // index among the plan's fields
 	slot     int   // slot in which it is decoded; -1: not decoded
 	out      int   // index in Layout.Release if a mask may change it, else -1
-	mask     int   // index among the masked fields, if out ≥ 0
 	keep     bool  // it is released
 	oneof    int   // index of its oneof, -1 if it has none
 	presence bool  // absent means null, not zero
@@ -202,7 +201,7 @@ func (p *planner) release(f *field, column, place int) {
 		p.required = append(p.required, f)
 	}
 	if p.d.layout.Release[place].Masked {
-		f.out, f.mask = place, len(p.masked)
+		f.out = place
 		p.masked = append(p.masked, f)
 		if f.oneof >= 0 && p.d.carry {
 			p.refuse(p.d.name(column), "the message's schema has the column in a oneof, in which it cannot be masked")
@@ -229,7 +228,7 @@ func (p *planner) addLacking(m protoreflect.MessageDescriptor) {
 			p.refuse(d.name(o.Source), "the message's schema does not have the column, and has no room for it")
 			continue
 		}
-		p.masked = append(p.masked, &field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, mask: len(p.masked), oneof: -1, presence: true, desc: fd})
+		p.masked = append(p.masked, &field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, oneof: -1, presence: true, desc: fd})
 	}
 }
 
