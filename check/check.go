@@ -97,6 +97,29 @@ func Suggest(v string, candidates []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
+// SuggestPlace is Suggest for candidates that come from the data, whose names must not be shown: it
+// gives the place of the column, from 1.
+func SuggestPlace(v string, candidates []string) string {
+	for i, c := range candidates {
+		if s := Suggest(v, []string{c}); s != "" && s == Suggest(v, candidates) {
+			return fmt.Sprintf(" (did you mean column %d?)", i+1)
+		}
+	}
+	return ""
+}
+
+// shownPlaces is the number of places that a message shows.
+const shownPlaces = 5
+
+// Places names columns or fields, by their places and not by their names, which may be data: at
+// most five, and how many more there are.
+func Places(places []string) string {
+	if more := len(places) - shownPlaces; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(places[:shownPlaces], ", "), more)
+	}
+	return strings.Join(places, ", ")
+}
+
 // distance is the Levenshtein distance with adjacent transpositions counted as one.
 func distance(a, b string) int {
 	s, t := []rune(a), []rune(b)

@@ -195,7 +195,22 @@ func TestOpenErrors(t *testing.T) {
 		{"\n\n", "the file is empty", SourceConfig{}},
 		{"\xef\xbb\xbf", "the file is empty", SourceConfig{}},
 		{"", "names no columns", SourceConfig{Header: yes(false)}},
-		{"a,b,a\n", `columns 1 and 3 are both called "a"`, SourceConfig{}},
+		{"a,b,a\n", "columns 1 and 3 are the same, and every name must be there once: the file seems to have no header", SourceConfig{}},
+		{"Canaryname,4711.50\nb,1\n", "no header: the first record has values in the place of names (column 2)", SourceConfig{}},
+		{"1;2,5;canary\n", "(column 1, column 2)", SourceConfig{Delimiter: ";"}},
+		{"1,2,3,4,5,6,7\n", "(column 1, column 2, column 3, column 4, column 5 and 2 more)", SourceConfig{}},
+		{"canary,NA\n", "(column 2)", SourceConfig{NA: []string{"NA"}}},
+		{"canary,a@b\n", "(column 2)", SourceConfig{}},
+		{"canary,123-45-6789\n", "(column 2)", SourceConfig{}},
+		{"canary,12.03.1980\n", "(column 2)", SourceConfig{}},
+		{"canary,2020-02-03T10:00:00Z\n", "(column 2)", SourceConfig{}},
+		{"canary,3-Mar-2020\n", "(column 2)", SourceConfig{}},
+		{"\"canary\",\" 7 \"\n", "(column 2)", SourceConfig{}},
+		{"canary,b\r1,2\r", "the lines end with CR alone", SourceConfig{}},
+		{"canary,b\r1,2\n3,4\n", "the lines end with CR alone", SourceConfig{}},
+		{"canary,b\r1,2\r", "the lines end with CR alone", SourceConfig{Header: yes(false)}},
+		{"sep=;\ncanary;b\n1;2\n", "the first line is sep=", SourceConfig{}},
+		{"\"SEP=,\"\r\ncanary,b\r\n", "the first line is sep=", SourceConfig{}},
 		{"a,\xff\n", "the name of column 2 is not valid UTF-8", SourceConfig{}},
 		{"\xff\xfea\x00", "UTF-16", SourceConfig{}},
 		{"a,\"b\n", "malformed", SourceConfig{}},
@@ -206,8 +221,42 @@ func TestOpenErrors(t *testing.T) {
 		if err == nil {
 			src.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "anary") {
 			t.Errorf("%q: got %v, want %q", c.in, err, c.want)
+		}
+	}
+}
+
+// Names with digits are names; where the configuration says that there is a header, so is everything.
+func TestNamesAreNotValues(t *testing.T) {
+	for in, source := range map[string]SourceConfig{
+		"a1,b_2020,x.1,V3,c 4,Q1/2019,3rd,,nan,true,may\n": {},
+		"2019,2020\n1,2\n":        {Header: yes(true)},
+		"1,2\n":                   {Header: yes(false)},
+		"sepal,\"a\r\nb\"\n1,2\n": {},
+		"separator=1,b\n1,2\n":    {},
+	} {
+		src, err := openText(t, source, in)
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		src.Close()
+	}
+}
+
+// A second file without header shows nothing of its first record.
+func TestSecondFileWithoutHeader(t *testing.T) {
+	for second, want := range map[string]string{"3,4711.50,Canary\n4,5,z\n": "seems to have no header", "Canary,Canaries,x\n": "column 1 has another name", "id\n": "it must have 3 columns, got 1"} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"a.csv": "id,wage,name\n1,2.5,x\n", "b.csv": second} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := (&SourceConfig{Path: dir}).Open(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "anar") || strings.Contains(err.Error(), "4711") {
+			t.Errorf("%q: got %v, want %q", second, err, want)
 		}
 	}
 }
@@ -350,7 +399,7 @@ func TestFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(in, "canary2.csv"), []byte("a,c\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (job{source: SourceConfig{Path: in}}).run(t, ""); err == nil || !strings.Contains(err.Error(), `column 2 must be "b", got "c"`) {
+	if _, err := (job{source: SourceConfig{Path: in}}).run(t, ""); err == nil || !strings.Contains(err.Error(), "column 2 has another name") {
 		t.Errorf("files of different headers: %v", err)
 	}
 }

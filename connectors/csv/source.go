@@ -148,11 +148,19 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 		}
 		return head{bom: skipped > 0}, nil
 	}
+	if errors.Is(err, text.ErrTooLong) {
+		return h, fmt.Errorf("%w: lines must end with LF or CRLF, and not with CR alone", err)
+	}
 	if err != nil {
 		return h, err
 	}
 	h = head{bom: skipped > 0, crlf: bytes.HasSuffix(chunk.Data, []byte("\r\n"))}
-	h.fields, err = s.dialect.splitRecord(text.Chomp(bytes.TrimLeft(chunk.Data, "\r\n")))
+	line := text.Chomp(bytes.TrimLeft(chunk.Data, "\r\n"))
+	if err := foreignStart(line); err != nil {
+		chunk.Release()
+		return h, err
+	}
+	h.fields, err = s.dialect.splitRecord(line)
 	chunk.Release()
 	return h, err
 }
@@ -187,6 +195,9 @@ func (s *source) names() ([]string, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: header: %w", s.Streams()[i], err)
 		}
+		if err := s.checkNames(got); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Streams()[i], err)
+		}
 		if i > 0 && !slices.Equal(got, names) {
 			return nil, fmt.Errorf("%s: header: must be that of %s: %s", s.Streams()[i], s.Streams()[0], difference(names, got))
 		}
@@ -195,10 +206,11 @@ func (s *source) names() ([]string, error) {
 	return names, nil
 }
 
+// difference says where two headers differ. Their names may be values: they are not shown.
 func difference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
-			return fmt.Sprintf("column %d must be %q, got %q", i+1, want[i], got[i])
+			return fmt.Sprintf("column %d has another name; if the file has no header, give it one, or all of them none (header: false)", i+1)
 		}
 	}
 	return fmt.Sprintf("it must have %d columns, got %d", len(want), len(got))
@@ -217,7 +229,7 @@ func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
 			names[i] = fmt.Sprintf("c%d", i+1) // an empty name, as R writes for row names
 		}
 		if j, ok := seen[names[i]]; ok {
-			return nil, fmt.Errorf("columns %d and %d are both called %q; every name must be there once", j, i+1, names[i])
+			return nil, fmt.Errorf("columns %d and %d are the same, and every name must be there once: the file seems to have no header (header: false, and names)", j, i+1)
 		}
 		seen[names[i]] = i + 1
 	}
@@ -256,7 +268,7 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 	for _, name := range slices.Sorted(maps.Keys(s.config.Types)) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return fmt.Errorf("%s: types.%s: the file has no such column%s", s.Streams()[0], name, check.Suggest(name, names))
+			return fmt.Errorf("%s: types.%s: the file has no such column%s", s.Streams()[0], name, check.SuggestPlace(name, names))
 		}
 		t, err := text.ParseType(s.config.Types[name])
 		if err != nil {

@@ -141,10 +141,10 @@ func TestOpenErrors(t *testing.T) {
 		in, want string
 		types    map[string]string
 	}{
-		{"{\"a\":1}\n{\"a\":{\"b\":1}}\n", "a is an object in some records and not in others", nil},
-		{"{\"a.b\":1,\"a\":{\"b\":1}}\n", "two members are called a.b", nil},
+		{"{\"a\":1}\n{\"a\":{\"b\":1}}\n", "member 1 is an object in some records and not in others", nil},
+		{"{\"a.b\":1,\"a\":{\"b\":1}}\n", "two members have the same path", nil},
 		{"{\"a\":1}\n", "types.b: no record has such a member", map[string]string{"b": "int64"}},
-		{"{\"a\":{\"b\":1}}\n", "types: a is declared, and so is a.b", map[string]string{"a": "json", "a.b": "int64"}},
+		{"{\"a\":{\"b\":1}}\n", "types: a is declared, and so is a member that lies within it", map[string]string{"a": "json", "a.b": "int64"}},
 	} {
 		if _, err := (job{source: SourceConfig{Types: c.types}}).run(t, c.in); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v", c.in, err)

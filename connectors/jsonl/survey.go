@@ -65,6 +65,19 @@ func (n *node) path() string {
 	return n.parent.path() + "." + n.name
 }
 
+// place says where a member is, in the order in which the members first occur: its name may be data.
+// The path of one whose type the configuration declares is shown.
+func (n *node) place() string {
+	if n.expected {
+		return n.path()
+	}
+	place := fmt.Sprintf("member %d", slices.Index(n.parent.kids, n)+1)
+	if n.parent.parent != nil {
+		place += " of " + n.parent.place()
+	}
+	return place
+}
+
 // at returns the node of a dotted path; missing nodes are created.
 func (n *node) at(path string) *node {
 	for name := range strings.SplitSeq(path, ".") {
@@ -218,9 +231,9 @@ func (s *settling) members(n *node, id int) error {
 		scalar := k.kinds &^ (text.SeenObject | text.SeenNull)
 		switch {
 		case len(k.kids) > 0 && k.expected:
-			return fmt.Errorf("types: %s is declared, and so is %s, which lies within it", k.path(), k.kids[0].path())
+			return fmt.Errorf("types: %s is declared, and so is a member that lies within it", k.path())
 		case scalar != 0 && (k.kinds&text.SeenObject != 0 || len(k.kids) > 0) && !k.holdsDeclared():
-			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.path())
+			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.place())
 		case k.kinds&text.SeenObject == 0 && len(k.kids) == 0:
 			if err := s.column(k, id); err != nil {
 				return err
@@ -237,7 +250,7 @@ func (s *settling) members(n *node, id int) error {
 func (s *settling) column(n *node, in int) error {
 	name := n.path()
 	if s.seen[name] {
-		return fmt.Errorf("two members are called %s, one of them with a dot in its name", name)
+		return fmt.Errorf("%s: two members have the same path, one of them with a dot in its name", n.place())
 	}
 	if s.seen[name] = true; len(s.seen) > maxColumns {
 		return fmt.Errorf("the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)

@@ -4,9 +4,9 @@
 //
 // A Tree says which members are columns. A Plan says what becomes of each in a
 // pass: decoded, masked, released or cut. Records are the texts of a block's
-// records, scanned once: where the wanted values are, and what of the text is to
-// change on its way out. A Writer makes text of what leaves, from such records
-// with every other byte as it came, or from columns alone.
+// records, scanned once: where the values are that are wanted, or released as they are. A Writer makes
+// text of what leaves, always in the same form: from the values of such records and masked
+// columns, or from columns alone.
 //
 // What belongs to a file or a topic (lines, chunks, inference of types, offsets)
 // is not here.

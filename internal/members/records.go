@@ -3,10 +3,9 @@ package members
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -38,7 +37,7 @@ type Records struct {
 	// Data is the text of the block, Spans where the records lie in it.
 	Data  []byte
 	Spans []Span
-	// Unlisted are paths of members that the tree does not have, of the first
+	// Unlisted are the places of members that the tree does not have, of the first
 	// record that is an object of valid JSON with any, where the plan is strict.
 	Unlisted []string
 
@@ -60,6 +59,7 @@ type Records struct {
 	column   string
 	reason   string
 	unlisted []string
+	member   int // the number of the member being scanned in its object, from 1
 }
 
 var pool = sync.Pool{New: func() any { return new(Records) }}
@@ -186,7 +186,7 @@ func (s *Records) drop(b *microdata.Block, r int, column, reason string) {
 func (s *Records) fail(n *node, reason string) int {
 	if s.reason == "" {
 		s.reason = reason
-		if n != nil && n.parent != nil {
+		if n != nil && n.parent != nil && s.plan.nodes[n.id].named {
 			s.column = n.path()
 		}
 	}
@@ -238,7 +238,8 @@ func (s *Records) object(n *node, r, i, depth int) int {
 		return i + 1
 	}
 	at := len(s.plan.nodes) + n.id
-	for {
+	for number := 1; ; number++ {
+		s.member = number
 		k, value, end := s.usual(at, i)
 		if k != nil {
 			at = k.id
@@ -247,7 +248,7 @@ func (s *Records) object(n *node, r, i, depth int) int {
 			return -1
 		} else if k != nil {
 			at = k.id
-			end = s.member(k, r, value, depth)
+			end = s.scanned(k, r, value, depth)
 		} else if end = SkipValue(p, value, depth); end < 0 {
 			s.fail(nil, NotJSON)
 		}
@@ -318,7 +319,7 @@ func (s *Records) memberName(n *node, at, i int) (*node, int) {
 		if k = n.byName[string(name)]; k != nil {
 			s.next[at] = k
 		} else if s.plan.strict {
-			s.note(n, name)
+			s.note(n)
 		}
 		i = end
 	}
@@ -330,8 +331,8 @@ func (s *Records) memberName(n *node, at, i int) (*node, int) {
 	return k, Space(p, i+1)
 }
 
-// member scans the value at p[i] of a member that the tree knows.
-func (s *Records) member(k *node, r, i, depth int) int {
+// scanned scans the value at p[i] of a member that the tree knows.
+func (s *Records) scanned(k *node, r, i, depth int) int {
 	p := s.p
 	if s.stamps[k.id] == s.stamp {
 		return s.fail(k, Twice)
@@ -372,26 +373,18 @@ func (s *Records) take(k *node, r, i, end int) {
 	}
 }
 
-// maxNoted bounds how many unlisted members of a record are named.
+// maxNoted bounds how many unlisted members of a record are noted.
 const maxNoted = 20
 
-// note notes a member of n that the tree does not have.
-func (s *Records) note(n *node, name []byte) {
+// note notes the place of a member of n that the tree does not have. Its name may be data, for
+// example that of a person.
+func (s *Records) note(n *node) {
 	if s.Unlisted != nil || len(s.unlisted) == maxNoted {
 		return
 	}
-	// A name in a record can be any text; one that is not a plain word is shown in quotes, and
-	// truncated if it is long.
-	const longest = 100
-	word := string(name[:min(len(name), longest)])
-	if len(name) > longest {
-		word = strings.ToValidUTF8(word, "") + "…"
-	}
-	if q := strconv.Quote(word); len(q) != len(word)+2 && len(name) <= longest || strings.ContainsAny(word, ". ,;") || word == "" {
-		word = q
-	}
+	place := fmt.Sprintf("member %d", s.member)
 	if path := n.path(); path != "" {
-		word = path + "." + word
+		place += " of " + path
 	}
-	s.unlisted = append(s.unlisted, word)
+	s.unlisted = append(s.unlisted, place)
 }

@@ -14,6 +14,10 @@ const Root = 0
 // Tree says which members of the records are columns, in the order of the
 // schema.
 type Tree struct {
+	// Declared says that all columns are those of a configuration. Otherwise they come from the
+	// data, and the names of those that a plan does not use are not shown.
+	Declared bool
+
 	nodes   []*node // by id
 	columns []*node
 }
@@ -121,8 +125,9 @@ type Plan struct {
 }
 
 type action struct {
-	slot int32 // -1: not decoded
-	rank int32 // its place in Tree.released, if the records are carried and no mask changes it; else -1
+	slot  int32 // -1: not decoded
+	named bool  // its path may be shown: it, or a member of it, is a column of the configuration
+	rank  int32 // its place in Tree.released, if the records are carried and no mask changes it; else -1
 }
 
 // Plan prepares a pass. carry: the text of the records is kept for a Writer of
@@ -146,6 +151,15 @@ func (t *Tree) Plan(layout *microdata.Layout, carry, strict bool) *Plan {
 			if !m.masked {
 				p.nodes[m.leaf.id].rank = int32(rank)
 			}
+		}
+	}
+	for _, n := range t.columns {
+		used := t.Declared || p.nodes[n.id].slot >= 0
+		for _, o := range layout.Release {
+			used = used || t.columns[o.Source] == n
+		}
+		for ; used && n != nil; n = n.parent {
+			p.nodes[n.id].named = true
 		}
 	}
 	// By id: the member after this one; then by id: the first member of this one.

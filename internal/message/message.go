@@ -6,7 +6,6 @@ package message
 
 import (
 	"context"
-	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -105,13 +104,12 @@ type Released struct {
 }
 
 // UnlistedError reports that messages have fields that the configuration does not list,
-// with unlisted set to fail. Names are names of schema fields or JSON members, never
-// values.
+// with unlisted set to fail. Their names may be data; Places are where they are.
 type UnlistedError struct {
-	Stream string // "topic survey" or "topic survey, partition 3, offset 17"
-	Names  []string
+	Stream string   // "topic survey" or "topic survey, partition 3, offset 17"
+	Places []string // "field 3", "member 2 of address"
 }
 
 func (e *UnlistedError) Error() string {
-	return e.Stream + ": fields that are not listed: " + strings.Join(e.Names, ", ") + "; list them under columns, or say `unlisted: drop`"
+	return e.Stream + ": fields that are not listed: " + check.Places(e.Places) + "; list them under columns, or say `unlisted: drop`"
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -49,7 +48,7 @@ func (pl *Plan) checkListed() (problems config.Errors) {
 	for _, c := range pl.Config.Columns {
 		i := schema.Index(c.Name)
 		if i < 0 {
-			problems = append(problems, pl.Config.Errorf("columns."+c.Name, "the source has no such column%s", check.Suggest(c.Name, schema.Names())))
+			problems = append(problems, pl.Config.Errorf("columns."+c.Name, "the source has no such column%s", check.SuggestPlace(c.Name, schema.Names())))
 			continue
 		}
 		f := schema.Fields[i]
@@ -60,22 +59,23 @@ func (pl *Plan) checkListed() (problems config.Errors) {
 	return problems
 }
 
-// checkUnlisted returns an error for each column of the source that is not listed, unless
-// unlisted columns may be dropped.
+// checkUnlisted returns an error if columns of the source are not listed, unless unlisted columns
+// may be dropped. It gives their places: what the source calls them may be a value, for example
+// if the file has no header.
 func (pl *Plan) checkUnlisted() config.Errors {
 	if pl.Config.Unlisted == "drop" {
 		return nil
 	}
 	var extra []string
-	for _, f := range pl.Source.Schema().Fields {
+	for i, f := range pl.Source.Schema().Fields {
 		if pl.Config.Columns.Named(f.Name) == nil && !pl.Config.Place.Has(f.Name) {
-			extra = append(extra, f.Name)
+			extra = append(extra, fmt.Sprintf("column %d", i+1))
 		}
 	}
 	if len(extra) == 0 {
 		return nil
 	}
-	return config.Errors{pl.Config.Errorf("columns", "the source has columns that are not listed: %s; list them, or say `unlisted: drop`", strings.Join(extra, ", "))}
+	return config.Errors{pl.Config.Errorf("columns", "the source has columns that are not listed: %s; list them (`sdlfilter init` writes all names), or say `unlisted: drop`", check.Places(extra))}
 }
 
 // checkMasks returns an error for each mask that cannot work with the type of a column.

@@ -70,7 +70,7 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 		if err := d.message(&parts[i], v); err != nil {
 			var extra unlisted
 			if errors.As(err, &extra) {
-				return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Names: extra}
+				return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: extra}
 			}
 			return err
 		}

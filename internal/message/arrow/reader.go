@@ -38,11 +38,11 @@ func newReader(path string, r message.Request) (*reader, error) {
 	for i, f := range s.Fields {
 		out.index[f.Name], out.listed[i] = i, listed[f.Name]
 		if !listed[f.Name] {
-			extra = append(extra, f.Name)
+			extra = append(extra, fmt.Sprintf("column %d", i+1))
 		}
 	}
 	if len(extra) > 0 && !r.DropUnlisted {
-		return nil, &message.UnlistedError{Stream: path, Names: extra}
+		return nil, &message.UnlistedError{Stream: path, Places: extra}
 	}
 	return out, nil
 }
@@ -104,7 +104,7 @@ var errTwice = &misfit{reason: "has two columns of one name"}
 // match compares the schema of a message with the reader's and returns the index of
 // each of the reader's columns in the message, -1 if it has none; this is allowed if
 // the column is neither listed nor needed. The error is a *misfit, or an unlisted with
-// the names of the unlisted columns.
+// the places of the unlisted columns.
 func (r *reader) match(s *arrow.Schema, needed []bool) ([]int, error) {
 	places := make([]int, len(r.schema.Fields))
 	for i := range places {
@@ -115,7 +115,7 @@ func (r *reader) match(s *arrow.Schema, needed []bool) ([]int, error) {
 		k, ok := r.index[f.Name]
 		switch {
 		case !ok:
-			extra = append(extra, f.Name)
+			extra = append(extra, fmt.Sprintf("column %d", i+1))
 			continue
 		case places[k] >= 0:
 			return nil, errTwice
@@ -137,7 +137,7 @@ func (r *reader) match(s *arrow.Schema, needed []bool) ([]int, error) {
 	return places, nil
 }
 
-// unlisted holds the names of a message's columns that the reader does not know.
+// unlisted holds the places of a message's columns that the reader does not know.
 type unlisted []string
 
 func (unlisted) Error() string { return "columns that are not listed" }

@@ -136,7 +136,7 @@ func (d *decoder) walk(ctx context.Context, b *microdata.Block, run *message.Run
 			case len(w.unlisted) > 0 && !d.reader.dropUnlisted:
 				return &message.UnlistedError{
 					Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[row]),
-					Names:  w.unlisted,
+					Places: w.unlisted,
 				}
 			default:
 				current = d.plan(w)

@@ -26,7 +26,7 @@ func TestUnlisted(t *testing.T) {
 	l := b.layout(true, "age")
 	_, err := b.tryDecode(l, true, b.frame(now, record), b.frame(more, record))
 	var unlisted *message.UnlistedError
-	if !asUnlisted(err, &unlisted) || !slices.Equal(unlisted.Names, []string{"name", "phone"}) || unlisted.Stream != "topic survey, partition 3, offset 102" {
+	if !asUnlisted(err, &unlisted) || !slices.Equal(unlisted.Places, []string{"field 2", "field 3"}) || unlisted.Stream != "topic survey, partition 3, offset 102" {
 		t.Errorf("%v", err)
 	}
 	b.open(true) // the latest schema is now the one with more fields, and all are listed

@@ -141,9 +141,9 @@ func (r *reader) match(id uint32, rec *record) *written {
 			w.column[i], w.field[k] = k, i
 		}
 	}
-	for i, f := range rec.node.fields {
+	for i := range rec.node.fields {
 		if k := w.column[i]; k < 0 || !r.listed[k] {
-			w.unlisted = append(w.unlisted, f.name)
+			w.unlisted = append(w.unlisted, fmt.Sprintf("field %d", i+1))
 		}
 	}
 	return w

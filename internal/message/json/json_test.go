@@ -282,12 +282,13 @@ func TestUnlisted(t *testing.T) {
 		want    string // "": no error
 	}{
 		{"a p.x", []string{`{"a":1,"p":{"x":1}}`}, ""},
-		{"a p.x", []string{`{"a":1}`, `{"a":1,"new":"canary"}`}, "topic survey, partition 3, offset 110: fields that are not listed: new;"},
-		{"a p.x", []string{`{"p":{"x":1,"name":{"y":"canary"}},"n\u0065w":1,"a":1}`}, "topic survey, partition 3, offset 100: fields that are not listed: p.name, new;"},
-		{"p.x! a", []string{`{"p":{"x":1,"name":"canary"}}`}, "topic survey, partition 3, offset 100: fields that are not listed: p.name;"},
+		{"a p.x", []string{`{"a":1}`, `{"a":1,"new":"canary"}`}, "topic survey, partition 3, offset 110: fields that are not listed: member 2;"},
+		{"a p.x", []string{`{"p":{"x":1,"name":{"y":"canary"}},"n\u0065w":1,"a":1}`}, "topic survey, partition 3, offset 100: fields that are not listed: member 2 of p, member 2;"},
+		{"p.x! a", []string{`{"p":{"x":1,"name":"canary"}}`}, "topic survey, partition 3, offset 100: fields that are not listed: member 2 of p;"},
 		{"p", []string{`{"p":{"x":{"y":1}}}`}, ""},
-		{"a.b", []string{`{"a.b":"canary"}`}, `offset 100: fields that are not listed: "a.b";`},
-		{"a", []string{"{\"x\\u000ay\":1,\"\":2,\"" + strings.Repeat("n", 200) + "\":3}"}, `not listed: "x\ny", "", ` + strings.Repeat("n", 100) + "…;"},
+		{"a.b", []string{`{"a.b":"canary"}`}, `offset 100: fields that are not listed: member 1;`},
+		{"a", []string{"{\"x\\u000ay\":1,\"\":2,\"" + strings.Repeat("n", 200) + "\":3}"}, `not listed: member 1, member 2, member 3;`},
+		{"a", []string{`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"canary":7,"h":8}`}, `not listed: member 2, member 3, member 4, member 5, member 6 and 2 more;`},
 		// Unlisted members of a malformed message do not end the stream.
 		{"a", []string{`{"new":"canary","a":1`, `{"new":1,"a":1,"a":2}`}, ""},
 	} {

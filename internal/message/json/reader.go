@@ -21,6 +21,7 @@ type reader struct {
 
 func newReader(r message.Request) (*reader, error) {
 	d := &reader{tree: members.NewTree(), schema: &microdata.Schema{}, strict: !r.DropUnlisted, plain: r.Plain}
+	d.tree.Declared = true
 	for _, c := range r.Columns {
 		f := microdata.Field{Name: c.Name, Type: arrow.BinaryTypes.String, Nullable: true}
 		switch {
@@ -112,7 +113,7 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 		if c.Unlisted != nil {
 			err = &message.UnlistedError{
 				Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream&partition, run.Offsets[r]),
-				Names:  c.Unlisted,
+				Places: c.Unlisted,
 			}
 		}
 	}

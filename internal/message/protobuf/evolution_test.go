@@ -58,7 +58,7 @@ func TestEvolution(t *testing.T) {
 		if !drop {
 			var u *message.UnlistedError
 			err := s.decoder.Decode(t.Context(), new(microdata.Block), runOf(values...))
-			if !errors.As(err, &u) || !slices.Equal(u.Names, []string{"extra", "home (p.M.Home.door)", "home (p.M.Home.door_key)"}) || u.Stream != "topic survey, partition 3, offset 14" {
+			if !errors.As(err, &u) || len(u.Places) != 3 || strings.Contains(err.Error(), "extra") || strings.Contains(err.Error(), "door") || !strings.Contains(err.Error(), "of a message in home") || u.Stream != "topic survey, partition 3, offset 14" {
 				t.Errorf("an unlisted field: %v", err)
 			}
 			values[2] = values[0]

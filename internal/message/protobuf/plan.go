@@ -133,7 +133,7 @@ func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
 	}
 	p.nested = &tree{known: d.known, top: m.FullName(), own: p.own, nodes: map[protoreflect.FullName]*node{}, extra: func(f protoreflect.FieldDescriptor) {
 		p.withhold(f)
-		p.unlisted = append(p.unlisted, fmt.Sprintf("%s (%s)", p.within, f.FullName()))
+		p.unlisted = append(p.unlisted, fmt.Sprintf("field number %d of a message in %s", f.Number(), p.within))
 	}}
 	for i := range m.Fields().Len() {
 		p.add(i, m.Fields().Get(i))
@@ -173,7 +173,7 @@ func (p *planner) add(i int, fd protoreflect.FieldDescriptor) {
 	p.put(f)
 	column, ok := d.index[string(fd.Name())]
 	if _, listed := d.listed[string(fd.Name())]; !listed {
-		p.unlisted = append(p.unlisted, string(fd.Name()))
+		p.unlisted = append(p.unlisted, fmt.Sprintf("field number %d", fd.Number()))
 	}
 	place, released := p.releases[column]
 	released = released && ok
@@ -273,7 +273,7 @@ func convertible(from, to protoreflect.FieldDescriptor) bool {
 
 // unlistedAt returns the error that ends a stream.
 func (p *plan) unlistedAt(run *message.Run, i int) error {
-	return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Names: p.unlisted}
+	return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: p.unlisted}
 }
 
 // class is the representation of a kind's values while a block is decoded.

@@ -495,7 +495,7 @@ func TestUnlisted(t *testing.T) {
 	r.Register(t, "survey-value", registry.Protobuf, person)
 	var u *message.UnlistedError
 	_, err := (&Config{}).Reader(t.Context(), message.Request{Topics: []string{"survey"}, Columns: listed[1:], Registry: r.Client(t)})
-	if !errors.As(err, &u) || !slices.Equal(u.Names, []string{"wage"}) || u.Stream != "topic survey" {
+	if !errors.As(err, &u) || !slices.Equal(u.Places, []string{"field number 1"}) || u.Stream != "topic survey" {
 		t.Errorf("at the start: %v", err)
 	}
 	if _, err := (&Config{}).Reader(t.Context(), message.Request{Topics: []string{"absent"}, Registry: r.Client(t)}); !registry.IsNotFound(err) {

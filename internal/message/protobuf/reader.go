@@ -81,7 +81,7 @@ func (r *reader) add(name string, m protoreflect.MessageDescriptor) error {
 		f := m.Fields().Get(i)
 		column := string(f.Name())
 		if _, ok := r.listed[column]; !ok {
-			extra = append(extra, column)
+			extra = append(extra, fmt.Sprintf("field number %d", f.Number()))
 		} else {
 			r.known.add(f)
 		}
@@ -99,7 +99,7 @@ func (r *reader) add(name string, m protoreflect.MessageDescriptor) error {
 		}
 	}
 	if len(extra) > 0 && !r.dropUnlisted {
-		return &message.UnlistedError{Stream: "topic " + name, Names: extra}
+		return &message.UnlistedError{Stream: "topic " + name, Places: extra}
 	}
 	return nil
 }

@@ -338,7 +338,7 @@ func TestPlaceColumns(t *testing.T) {
 	dir := t.TempDir()
 	writeStanding(t, dir+"/in.csv", standingIn([][]person{people(20)}))
 	for place, want := range map[string]string{
-		"{stream: part, record: rwo}":      `place.record: the source has no such column, got "rwo" (did you mean "row"?) (test.yaml:`,
+		"{stream: part, record: rwo}":      `place.record: the source has no such column, got "rwo" (did you mean column `,
 		"{stream: region, record: row}":    "place.stream: must be a column of whole numbers, and region is",
 		"{record: id}":                     "place.record: must be a column of whole numbers, and id is",
 		"{stream: part, record: nonsense}": "test.yaml:",

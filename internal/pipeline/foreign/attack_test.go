@@ -257,7 +257,7 @@ func TestAttackRefuses(t *testing.T) {
 		{"no original", "original: ", Attack{Original: gone}, false},
 		{"no release", "released: ", Attack{Original: full(), Released: gone}, false},
 		{"the last of the earlier", "earlier (2): ", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), gone}}, false},
-		{"no such key", `column "wages" is not in the original file (did you mean "wage"?)`, Attack{Original: full(), Released: full(), Keys: []string{"wage", "wages"}}, true},
+		{"no such key", `column "wages" is not in the original file (did you mean column `, Attack{Original: full(), Released: full(), Keys: []string{"wage", "wages"}}, true},
 		{"no such key in the release", `column "debt" is not in the released file`, Attack{Original: full(), Released: file(t, "id,wage", original), Keys: []string{"wage", "debt"}}, true},
 		{"no such key in an earlier one", `column "debt" is not in the earlier (2) file`, Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), file(t, "id,wage", original)}, Keys: []string{"debt"}}, true},
 		{"a key of text", `column "region" of the original file is string, and must be numeric; count it with --categorical`, Attack{Original: full(), Released: full(), Keys: []string{"region"}}, true},

@@ -105,7 +105,7 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 	}
 	for _, name := range f.Columns {
 		if !slices.Contains(both, name) {
-			return nil, pipeline.DataErrorf("column %q is not a numeric column of both files%s", name, check.Suggest(name, both))
+			return nil, pipeline.DataErrorf("column %q is not a numeric column of both files%s", name, check.SuggestPlace(name, a.Names()))
 		}
 	}
 	for _, file := range []struct {
@@ -113,7 +113,7 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 		schema *microdata.Schema
 	}{{"original", a}, {"released", b}} {
 		if f.ID != "" && file.schema.Index(f.ID) < 0 {
-			return nil, pipeline.DataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID, file.words, check.Suggest(f.ID, file.schema.Names()))
+			return nil, pipeline.DataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID, file.words, check.SuggestPlace(f.ID, file.schema.Names()))
 		}
 	}
 	if len(f.Columns) > 0 {

@@ -254,7 +254,7 @@ func needs(file string, schema *microdata.Schema, numeric bool, names ...string)
 	for _, name := range names {
 		i := schema.Index(name)
 		if i < 0 {
-			return pipeline.DataErrorf("column %q is not in the %s file%s", name, file, check.Suggest(name, schema.Names()))
+			return pipeline.DataErrorf("column %q is not in the %s file%s", name, file, check.SuggestPlace(name, schema.Names()))
 		}
 		switch f := schema.Fields[i]; {
 		case numeric && !f.Numeric():

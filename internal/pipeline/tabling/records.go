@@ -129,7 +129,7 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 	schema := r.source.Schema()
 	at := schema.Index(name)
 	if at < 0 {
-		r.wrong(path, "the source has no column %q%s", name, check.Suggest(name, schema.Names()))
+		r.wrong(path, "the source has no column %q%s", name, check.SuggestPlace(name, schema.Names()))
 		return -1
 	}
 	f := &schema.Fields[at]

@@ -373,7 +373,7 @@ sink: {csv: {path: %s/release.csv}}
 	}
 	for _, c := range []struct{ old, with, want string }{
 		{"rows: [region]", "rows: [firm]", `tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
-		{"rows: [region]", "rows: [regoin]", `the source has no column "regoin" (did you mean "region"?)`},
+		{"rows: [region]", "rows: [regoin]", `the source has no column "regoin" (did you mean column `},
 		{"value: turnover", "value: region", "must be a numeric column, got region, which is string"},
 		{"pipeline.yaml", "out.yaml", "out.yaml"},
 	} {
@@ -388,7 +388,7 @@ sink: {csv: {path: %s/release.csv}}
 		t.Errorf("with holdings: error %v, or not 6 records", err)
 	}
 	for _, c := range []struct{ old, with, want string }{
-		{"  region: {role: key}\n", "", "region"},
+		{"  region: {role: key}\n", "", "not listed: column "},
 		{"key: {file: %s/k}", "key: {file: %s/gone}", "gone"},
 		{"in.csv}", "gone.csv}", "source: "},
 		{"upper: 45", "upper: 45}\n  - noise: {columns: [region], sd: 3", "region"},
