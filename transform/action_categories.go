@@ -7,6 +7,8 @@ import "strings"
 type Recoding struct {
 	Breaks    []float64 // nil where categories were mapped, or the bounds are not published
 	Midpoints bool
+	From, To  []string // the categories that were mapped, and what takes their places; nil where they are not known
+	Other     *string  // what takes the place of those that are not listed; nil: they are refused
 }
 
 // Randomising replaces a category by one drawn from the row of the Matrix for that category:
@@ -18,7 +20,7 @@ type Randomising struct {
 	// InvariantMatrix of Matrix and the stratum's original frequencies.
 	Counted bool
 	By      []string
-	Other   *string // with Counted: the category that those not listed are counted as; nil: they are not counted
+	Other   *string // the category that those not listed count as; nil: they are refused
 }
 
 // Suppression sets cells of Keys missing until every combination belongs to at least K records.

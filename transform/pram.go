@@ -278,9 +278,9 @@ func (m *PRAM) ActionOn(string, float64) Action {
 		return nil
 	}
 	categories, p := m.matrix()
-	a := Randomising{Categories: categories, Matrix: p}
+	a := Randomising{Categories: categories, Matrix: p, Other: m.Other}
 	if m.NeedsFrequencies() != "" {
-		a.Counted, a.By, a.Other = true, m.By, m.Other
+		a.Counted, a.By = true, m.By
 	}
 	return a
 }

@@ -445,7 +445,11 @@ func (m *Recode) ActionOn(string, float64) Action {
 	if m.Breaks == nil && m.list() == nil {
 		return nil
 	}
-	return Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints}
+	a := Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints, Other: m.Other}
+	if m.Breaks == nil {
+		a.From, a.To = m.resolved()
+	}
+	return a
 }
 
 // PublishedAction implements Publishing.

@@ -28,6 +28,7 @@ type Data struct {
 	// distance also compares them.
 	Categorical []CategoricalColumn
 	Sensitive   []CategoricalColumn // columns whose l-diversity is measured
+	Beside      []BesideColumn      // other released columns, which may tell of masked categories
 	Weights     []float64           // sampling weights, by record; nil: none
 	Household   []int32             // by record, −1 if unknown; nil: none
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
@@ -46,6 +47,13 @@ func (d *Data) place(i int) int {
 		return i
 	}
 	return d.Places[i]
+}
+
+// BesideColumn has the released values of a column: numbers, or codes of categories; NaN if one is
+// missing.
+type BesideColumn struct {
+	Name     string
+	Released []float64
 }
 
 // NumericColumn is a numeric column before and after masking, NaN if a value is

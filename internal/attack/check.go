@@ -79,8 +79,11 @@ func (d *Data) check() (n int, err error) {
 			return 0, fmt.Errorf("linked[%d]: must be the index of one of the %d numeric columns, each once, got %d", i, len(d.Numeric), j)
 		}
 	}
+	for _, c := range d.Beside {
+		err = errors.Join(err, length("column "+strconv.Quote(c.Name), len(c.Released)))
+	}
 	if d.Weights != nil {
-		err = length("weights", len(d.Weights))
+		err = errors.Join(err, length("weights", len(d.Weights)))
 	}
 	if d.Household != nil {
 		err = errors.Join(err, length("household", len(d.Household)))

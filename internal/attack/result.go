@@ -189,7 +189,11 @@ func (r *Result) Identity() *assess.Identity {
 		}
 		for _, c := range r.Inversion.Categories {
 			if !c.Passed {
-				id.InvertedBy = append(id.InvertedBy, c.Name+", by "+string(c.By))
+				by := c.Name + ", by " + string(c.By)
+				if c.By == inversion.Determined {
+					by = c.Name + " follows from " + strings.Join(c.Tells, " and ")
+				}
+				id.InvertedBy = append(id.InvertedBy, by)
 			}
 		}
 	}

@@ -327,6 +327,9 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	if r.Categories, err = inversion.Categories(ctx, masks, categories, a.originals(), whole); err != nil {
 		return err
 	}
+	if err = inversion.Told(ctx, masks, categories, a.originals(), a.beside(), whole, r.Categories); err != nil {
+		return err
+	}
 	for _, c := range r.Categories {
 		r.Passed = r.Passed && c.Passed
 	}

@@ -14,6 +14,7 @@ import (
 type IntruderColumns struct {
 	Linked  []string // numeric keys
 	Counted []string // categorical keys
+	Beside  []string // other released columns, which may tell of masked categories
 	Left    []string // keys by their role that have nested values: not measured
 	Carried []int    // indexes in layout.Read that the sample must hold codes of
 	// Released are those of Carried that a mask changes. The sample must hold the codes of their
@@ -72,6 +73,7 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 			}
 		}
 	}
+	pl.carryBeside(b, in)
 	if err := pl.checkIntruder(in); err != nil {
 		return err
 	}

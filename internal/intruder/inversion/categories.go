@@ -33,7 +33,7 @@ type CategoryResult struct {
 	// follow from the released frequencies and the matrix. For a recoding it is the share of
 	// the most frequent category among the joined ones, which an intruder may know from
 	// other sources.
-	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability of an original category, given the released one; absent if no mask recodes or randomises the column"`
+	Posterior *float64 `json:"posterior,omitempty" doc:"greatest probability of an original category of a record, given its released category and all other released columns; absent if no mask recodes or randomises the column"`
 	// Rarest, for post-randomisation only, is the probability that the rarest category
 	// by these frequencies is the original category of a record for which it is
 	// released.
@@ -46,6 +46,8 @@ type CategoryResult struct {
 	Hidden    int `json:"hidden,omitempty" doc:"number of cells that are missing in the release but not in the original"`
 	Claims    int `json:"claims,omitempty" doc:"number of missing cells for which only one value makes the combination rare"`
 	Recovered int `json:"recovered" doc:"number of values computed back by the inversion that fails the column"`
+	// Tells are the other released columns that tell of the category.
+	Tells []string `json:"tells,omitempty" doc:"other released columns that tell of the original category, beginning with the one that tells most"`
 	// By is the inversion that recovered values, "" if the column passes.
 	By     Kind `json:"by" doc:"the inversion that computed values back; empty if the column passed"`
 	Passed bool `json:"passed"`

@@ -177,6 +177,14 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 	for _, name := range pl.Intruder.Counted {
 		d.Categorical = append(d.Categorical, categoriesOf(pl, p, name))
 	}
+	for _, name := range pl.Intruder.Beside {
+		i := slices.Index(p.CarriedColumns, pl.Intruder.Index[name])
+		values := p.CarriedReleased[i]
+		if values == nil {
+			values = p.Carried[i]
+		}
+		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: values})
+	}
 	if in := pl.Config.Assess.Intruder; in != nil && in.Uniqueness != nil {
 		for _, name := range in.Uniqueness.Sensitive {
 			d.Sensitive = append(d.Sensitive, categoriesOf(pl, p, name))

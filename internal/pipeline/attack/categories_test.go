@@ -124,3 +124,48 @@ func TestCategoriesComputedBackAreJudged(t *testing.T) {
 		t.Errorf("one category: %d values recovered, posterior %v", *id.Inverted, id.Posterior)
 	}
 }
+
+// A released column that is no key tells of a category as a key does; one that is withheld does not.
+func TestColumnsBesideACategory(t *testing.T) {
+	g := rand.New(rand.NewPCG(6, 36))
+	var rows strings.Builder
+	rows.WriteString("job,town,code,weight\n")
+	for i := range 3000 {
+		job := g.IntN(3)
+		fmt.Fprintf(&rows, "%s,%s%d,%d,%d\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5), i)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for columns, told := range map[string]string{
+		"town: {role: other}, weight: {role: other}":      "job follows from town",
+		"weight: {role: other}, code: {role: other}":      "job follows from code",
+		"code: {role: key}":                               "job follows from code",
+		"code: {role: sensitive, unmasked: true}":         "job follows from code",
+		"town: {role: identifier}, weight: {role: other}": "",
+		"town: {role: identifier}, weight: {role: key}":   "",
+	} {
+		p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll(`version: 1
+key: {file: DIR/k}
+source: {csv: {path: DIR/in.csv}}
+sink: {csv: {path: DIR/out.csv}}
+columns: {job: {role: key}, `+columns+`}
+unlisted: drop
+masks: [{pram: {columns: [job], categories: [a, b, c], keep: 0.6}}]
+assess: {keys: [job], intruder: {inversion: true}}
+`, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := Run(context.Background(), p, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id := r.Identity(); strings.Join(id.InvertedBy, "; ") != told || (id.Posterior == 1) != (told != "") {
+			t.Errorf("%s: %q, posterior %v; want %q", columns, id.InvertedBy, id.Posterior, told)
+		}
+	}
+}

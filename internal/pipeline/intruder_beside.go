@@ -1,0 +1,43 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// carryBeside asks for all released columns that the intruder does not have yet, if the inversion
+// infers the categories of a key: whoever has the record sees them beside the category.
+func (pl *Plan) carryBeside(b *layoutBuilder, in *config.Intruder) {
+	at := &pl.Intruder
+	if !in.Inversion || !slices.ContainsFunc(at.Counted, pl.infersCategories) {
+		return
+	}
+	for _, f := range b.schema.Fields {
+		c := pl.Config.Columns.Named(f.Name)
+		_, carried := at.Index[f.Name]
+		switch form, masked := b.masked[f.Name]; {
+		case c == nil || c.Role == microdata.Identifier || f.Nested() || carried:
+		case slices.Contains(at.Linked, f.Name) || masked && form == microdata.Numbers: // measured as numbers
+		default:
+			at.Beside = append(at.Beside, f.Name)
+			at.count(b, f.Name)
+		}
+	}
+}
+
+// infersCategories reports whether a mask recodes or randomises a column.
+func (pl *Plan) infersCategories(name string) bool {
+	return slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool {
+		if !slices.Contains(m.Params.Masks(), name) {
+			return false
+		}
+		switch transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Recoding, transform.Randomising:
+			return true
+		}
+		return false
+	})
+}
