@@ -173,7 +173,7 @@ func TestWordsOfMasks(t *testing.T) {
 	strata := &Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 0.25, "y": 1}}
 	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added", "; the noise of the mask's columns is correlated as their values are"
 	const synthesis = "synthesis: all values were drawn from models of the data"
-	const suppressed = "local suppression: cells of the keys were set missing where the combination of a record was rare"
+	const suppressed = "local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
 	for _, c := range []struct {
 		p           Params
 		named, want string
@@ -200,9 +200,9 @@ func TestWordsOfMasks(t *testing.T) {
 		{&Shuffle{Columns: a, On: []string{"k", "l"}}, "on", "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model that goes by k, l"},
 		{&Suppress{Keys: a, K: ptr(3)}, "", suppressed},
 		{&Suppress{Keys: a, K: ptr(3)}, "keys,missing", suppressed + "; the keys are a, b"},
-		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; every combination is that of at least 3 records, not counting records that lack further cells"},
-		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; every combination is that of at least 3 records, counting those whose missing cells may be the same"},
-		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; every combination is that of at least 3 records"},
+		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those that lack no cell, or the same as the respondent's own"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
 		{&Synthesise{Columns: a}, "", synthesis},
 		{&Synthesise{Columns: a}, "method", synthesis + ", linear regressions with residuals like those of the data"},
 		{&Synthesise{Columns: a, Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with residuals like those of the data; b as categories, by logistic regression where they were drawn"},

@@ -1,9 +1,11 @@
 package transform
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -178,6 +180,37 @@ func (c *coder) anyText(v []byte) int32 {
 	code := int32(len(c.texts)) + 1
 	c.texts[string(v)] = code
 	return code
+}
+
+// inOrder replaces codes by those in the order of the values (of their bytes), which do not depend on
+// the order of the records. The coder must not be used any more.
+func (c *coder) inOrder(codes []int32) {
+	type word struct {
+		w    uint64
+		code int32
+	}
+	var words []word
+	for i, code := range c.words.codes {
+		if code > 0 {
+			words = append(words, word{c.words.words[i], code})
+		}
+	}
+	slices.SortFunc(words, func(a, b word) int { return cmp.Compare(a.w, b.w) })
+	texts := slices.Sorted(maps.Keys(c.texts))
+	to := make([]int32, max(len(words), len(texts))+1)
+	for at, w := range words {
+		to[w.code] = int32(at) + 1
+	}
+	if len(words) == 0 {
+		for at, text := range texts {
+			to[c.texts[text]] = int32(at) + 1
+		}
+	}
+	for i, code := range codes {
+		if code > 0 {
+			codes[i] = to[code]
+		}
+	}
 }
 
 // canonical is the bit pattern that stands for all representations of a number.

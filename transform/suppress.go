@@ -12,15 +12,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Suppress sets cells of the keys missing until the combination of every record belongs to at
-// least K records: local suppression (Willenborg and de Waal 2001, Elements of Statistical
-// Disclosure Control, section 5.3). For each record, the sufficient set of cells with the least
-// total importance is set missing.
+// Suppress sets cells of the keys missing until at least K released records can be that of each
+// respondent for a snooper who knows the respondent's keys: local suppression (Willenborg and de
+// Waal 2001, Elements of Statistical Disclosure Control, section 5.3). The snooper knows the values
+// that come into the mask, also those that it hides. Cells of little total importance are set missing.
 type Suppress struct {
 	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
-	K          *int               `yaml:"k" doc:"k, the least number of records that share each combination of the keys"`
-	Importance map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: in each record the cells with the least total cost are set missing"`
-	Missing    string             `yaml:"missing" doc:"none (default): when records are counted, a missing cell matches no value, so that k holds for any weight (alpha) of missing cells; any: a missing cell matches every value, so that fewer cells are set missing and a rare record stays complete if incomplete records could be equal to it" enum:"none,any"`
+	K          *int               `yaml:"k" doc:"k, the least number of released records that can be that of a respondent whose keys are known, also those that are set missing here"`
+	Importance map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: the total cost is to be small"`
+	Missing    string             `yaml:"missing" doc:"none (default): a missing cell matches no value; only those records count that are at least as likely as the respondent's own whatever a missing cell weighs: complete ones that agree with the known keys, and those with the same present cells as the respondent's own record; any: a missing cell matches every value, so that a few records that lack many cells protect all others, and rare records stay complete" enum:"none,any"`
 	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
 }
 
@@ -36,7 +36,7 @@ func (m *Suppress) Check() check.Problems {
 	}
 	switch {
 	case m.K == nil:
-		ps.Addf("k", "must be given: the least number of records with a combination of the keys")
+		ps.Addf("k", "must be given: the least number of records that can be that of a respondent")
 	case *m.K < 2 || *m.K > greatestK:
 		ps.Addf("k", "must be at least 2 and at most %d, got %d: with 1 nothing is suppressed", greatestK, *m.K)
 	}
@@ -171,6 +171,9 @@ func (s *suppressStep) error(c *Chain, e *SurveyError) error {
 
 func (s *suppressStep) decide(c *Chain) error {
 	s.data.sortRuns()
+	for k := range s.coders {
+		s.coders[k].inOrder(s.codes[k])
+	}
 	s.coders = nil
 	if len(s.columns) == 0 {
 		return nil
@@ -321,17 +324,17 @@ func (m *Suppress) PublishedAction(p Published, _ string) Action {
 
 // Words implements Publishing.
 func (m *Suppress) Words(p Published, _ string) string {
-	s := "local suppression: cells of the keys were set missing where the combination of a record was rare"
+	s := "local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
 	if keys := p.list("keys"); keys != nil {
 		s += "; the keys are " + strings.Join(keys, ", ")
 	}
 	if k, ok := p.number("k"); ok {
-		s += fmt.Sprintf("; every combination is that of at least %s records", p.Number(k))
+		s += fmt.Sprintf("; for whoever knows the keys of a respondent at least %s records can be the respondent's", p.Number(k))
 		switch p.word("missing") {
 		case "any":
 			s += ", counting those whose missing cells may be the same"
 		case "none":
-			s += ", not counting records that lack further cells"
+			s += ", counting those that lack no cell, or the same as the respondent's own"
 		}
 	}
 	return s

@@ -12,47 +12,55 @@ import (
 // of a word. A tuple of the keys is packed into two words, with 0 for a missing key, so that a
 // bit mask removes keys from a tuple.
 //
-// f of a record is the number of records that may have its combination. If a missing cell may
-// be any value, these are the records that agree with it wherever both have a value, and f of
-// one record never falls when cells of others are set missing. Then each record whose f is
-// below k takes, one after another, the first set of cells with which f is at least k, of all
-// sets in the order of their cost. A record whose f has risen to k because of earlier ones
-// takes none.
+// The snooper knows the keys of a respondent as they were before this mask; a key that is missing
+// then is not known. The candidates for a respondent are the released records whose present cells
+// do not contradict what is known, and k of the respondent is their number. To hide a cell of a
+// record makes it a candidate for others; the respondent whose cell it is gains nothing.
 //
-// If a missing cell is no value (strict), f counts the records without missing keys that agree
-// wherever the record has a value, and the records that miss the same keys and agree in the
-// others. Then whole combinations are treated at once: for each set in the order of cost, those
-// that together with the complete combinations of at least k records reach k. Complete
-// combinations of k records never change, so that f stays as it was when it was counted.
+// If a missing cell may be any value, every candidate counts (see cover). If a missing cell is no
+// value (strict), only the candidates count that are at least as likely as the respondent's own
+// record whatever a missing cell weighs: complete ones, and those that lack the same keys as the
+// own record (see bunching).
 type suppression struct {
 	k       int
 	strict  bool
+	known   int // the number of keys that a snooper knows at a time, any of them; 0: all
 	weights []float64
-	ties    []uint64 // by record: sorts the records, so that the result does not depend on their order; nil: it depends on it
+	ties    []uint64 // by record: sorts equal records, so that the result does not depend on their order; nil: it depends on it
 
 	span    []int      // by key: number of codes
 	keep    []packed   // by set: the bits of the keys that are not in it
+	cost    []float64  // by set
 	sets    []uint16   // in the order of cost
 	of      []int32    // by record: its class, −1 for a rejected one
-	classes tupleTable // the distinct tuples and the number of their records
+	classes tupleTable // the distinct tuples, in the order of their codes, and the number of their records
 	lacks   []uint16   // by class: the keys that it misses to begin with
 
 	cancelled stopper // once true, the results must not be used
+	halted    bool    // it has been true
+}
+
+// lacking are records of a class that are released without the keys of a set.
+type lacking struct {
+	set uint16
+	n   int32
 }
 
 // stopped reports, at turn i of a loop, whether the search has been cancelled.
-func (s *suppression) stopped(i int) bool { return s.cancelled.at(i) }
+func (s *suppression) stopped(i int) bool { return s.halted || i%every == 0 && s.stop() }
 
-// packed is a tuple of the keys.
-type packed [2]uint64
-
-func (p packed) and(q packed) packed { return packed{p[0] & q[0], p[1] & q[1]} }
+// stop reports whether the search has been cancelled.
+func (s *suppression) stop() bool {
+	s.halted = s.halted || s.cancelled.now()
+	return s.halted
+}
 
 // mostTuples bounds the number of tuples that are counted, of about 40 bytes each.
 const mostTuples = 1 << 25
 
 // hide returns for each record the set of keys whose cells are to be set missing. codes are
-// by key and record, 0 where the value is missing, −1 in the first for a rejected record.
+// by key and record, in the order of the values, 0 where the value is missing, −1 in the first
+// for a rejected record.
 func (s *suppression) hide(codes [][]int32) ([]uint16, *SurveyError) {
 	records := 0
 	for _, code := range codes[0] {
@@ -64,378 +72,174 @@ func (s *suppression) hide(codes [][]int32) ([]uint16, *SurveyError) {
 		return make([]uint16, len(codes[0])), nil
 	}
 	if records < s.k {
-		return nil, &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the number of records, got %d: no combination can be that of more records than there are", s.k)}
+		return nil, &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the number of records, got %d: no respondent can have more candidates than there are records, even if all cells are set missing", s.k)}
 	}
 	if err := s.pack(codes); err != nil {
 		return nil, err
 	}
 	s.order()
+	hide := s.hideLoosely
 	if s.strict {
-		return s.hideStrictly(), nil
+		hide = s.hideStrictly
 	}
-	return s.hideLoosely()
+	plan, err := hide()
+	if err != nil {
+		return nil, err
+	}
+	return s.byRecord(plan), nil
 }
 
 // pack finds the classes and the masks of all sets.
 func (s *suppression) pack(codes [][]int32) *SurveyError {
 	n, keys := len(codes[0]), len(codes)
-	type field struct{ word, shift int }
-	fields, used := make([]field, keys), [2]int{}
-	s.span, s.keep = make([]int, keys), make([]packed, 1<<keys)
+	widths := make([]int, keys)
+	s.span = make([]int, keys)
 	for j, column := range codes {
 		s.span[j] = int(slices.Max(column)) + 1
-		width, w := bits.Len(uint(s.span[j]-1)), 0
-		if used[0]+width > 64 {
-			w = 1
-		}
-		if used[w]+width > 64 {
-			return &SurveyError{Path: "keys", Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
-		}
-		fields[j] = field{w, used[w]}
-		for set := range s.keep {
+		widths[j] = bits.Len(uint(s.span[j] - 1))
+	}
+	words, shifts, ok := fields(widths)
+	if !ok {
+		return &SurveyError{Path: "keys", Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
+	}
+	s.keep = make([]packed, 1<<keys)
+	for set := range s.keep {
+		for j, width := range widths {
 			if set>>j&1 == 0 {
-				s.keep[set][w] |= (1<<width - 1) << used[w]
+				s.keep[set][words[j]] |= (1<<width - 1) << shifts[j]
 			}
 		}
-		used[w] += width
 	}
 	s.of = make([]int32, n)
+	var seen tupleTable
 	for i := range n {
 		s.of[i] = -1
 		if codes[0][i] < 0 {
 			continue
 		}
 		var p packed
-		set := uint16(0)
 		for j := range codes {
-			c := codes[j][i]
-			if c == 0 {
-				set |= 1 << j
-			}
-			p[fields[j].word] |= uint64(c) << fields[j].shift
+			p[words[j]] |= uint64(codes[j][i]) << shifts[j]
 		}
-		class := s.classes.add(p, 1)
-		s.of[i] = class
-		if int(class) == len(s.lacks) {
-			s.lacks = append(s.lacks, set)
-		}
+		s.of[i] = seen.add(p, 1)
 	}
+	s.sortClasses(&seen)
 	return nil
 }
+
+// fields places keys of so many bits in two words, the first keys in the highest bits, so that tuples
+// sort as their codes do. It reports whether they fit.
+func fields(widths []int) (words, shifts []int, ok bool) {
+	words, shifts = make([]int, len(widths)), make([]int, len(widths))
+	free, w := [2]int{64, 64}, 0
+	for j, width := range widths {
+		if free[w] < width {
+			if w = 1 - w; free[w] < width {
+				return nil, nil, false
+			}
+		}
+		free[w] -= width
+		words[j], shifts[j] = w, free[w]
+	}
+	return words, shifts, true
+}
+
+// sortClasses puts the classes in the order of their codes, so that the order of the records does
+// not matter.
+func (s *suppression) sortClasses(seen *tupleTable) {
+	order, rank := make([]int32, len(seen.tuples)), make([]int32, len(seen.tuples))
+	for class := range order {
+		order[class] = int32(class)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		p, q := seen.tuples[a], seen.tuples[b]
+		return cmp.Or(cmp.Compare(p[0], q[0]), cmp.Compare(p[1], q[1]))
+	})
+	s.classes, s.lacks = tupleTable{}, make([]uint16, len(order))
+	for at, class := range order {
+		tuple := seen.tuples[class]
+		rank[class] = s.classes.add(tuple, seen.counts[class])
+		for j := range s.span {
+			if only := s.key(j); tuple.and(only) == (packed{}) {
+				s.lacks[at] |= 1 << j
+			}
+		}
+	}
+	for i, class := range s.of {
+		if class >= 0 {
+			s.of[i] = rank[class]
+		}
+	}
+}
+
+// key returns the bits of a key.
+func (s *suppression) key(j int) packed { return s.keep[(len(s.keep)-1)&^(1<<j)] }
 
 // order sorts the sets by cost; of equal cost by size, the smaller first, and then by the number
 // of their keys' categories, the greater first, since these distinguish more records.
 func (s *suppression) order() {
 	keys := len(s.weights)
-	cost, detail := make([]float64, 1<<keys), make([]float64, 1<<keys)
-	s.sets = make([]uint16, 0, 1<<keys)
-	for set := range cost {
+	detail := make([]float64, 1<<keys)
+	s.cost, s.sets = make([]float64, 1<<keys), make([]uint16, 0, 1<<keys)
+	for set := range s.cost {
 		for j, w := range s.weights {
 			if set>>j&1 == 1 {
-				cost[set] += w
+				s.cost[set] += w
 				detail[set] += math.Log(float64(s.span[j]))
 			}
 		}
 		s.sets = append(s.sets, uint16(set))
 	}
 	slices.SortFunc(s.sets, func(a, b uint16) int {
-		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(bits.OnesCount16(a), bits.OnesCount16(b)), cmp.Compare(detail[b], detail[a]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.cost[a], s.cost[b]), cmp.Compare(bits.OnesCount16(a), bits.OnesCount16(b)), cmp.Compare(detail[b], detail[a]), cmp.Compare(a, b))
 	})
 }
 
-// hideStrictly is hide if a missing cell is no value.
-func (s *suppression) hideStrictly() []uint16 {
-	chosen := make([]uint16, len(s.classes.tuples)) // by class: the keys missing at the end
-	var safe, left, taken []int32
-	for class, n := range s.classes.counts {
-		if s.lacks[class] == 0 && int(n) >= s.k {
-			safe = append(safe, int32(class))
-		} else {
-			left = append(left, int32(class))
+// unknown returns the sets of keys that a snooper does not know: the empty one, or all that leave
+// the number of keys that are known at a time.
+func (s *suppression) unknown() (sets []uint16) {
+	keys := len(s.weights)
+	if s.known == 0 || s.known >= keys {
+		return []uint16{0}
+	}
+	for set := range 1 << keys {
+		if bits.OnesCount(uint(set)) == keys-s.known {
+			sets = append(sets, uint16(set))
 		}
 	}
-	for _, set := range s.sets {
-		if len(left) == 0 || s.stopped(0) {
-			break
-		}
-		groups := s.grouped(set, left, safe)
-		if len(groups.tuples) == 0 {
-			continue
-		}
-		rest := left[:0]
-		for _, class := range left {
-			if s.lacks[class]&^set == 0 && int(groups.counts[groups.find(s.without(class, set))]) >= s.k {
-				chosen[class] = set
-				taken = append(taken, class)
-			} else {
-				rest = append(rest, class)
-			}
-		}
-		left = rest
-	}
-	if len(left) > 0 {
-		s.join(left, taken, chosen)
-	}
-	return s.byRecord(chosen)
+	return sets
 }
 
-// without returns the combination of a class with the keys of a set missing.
-func (s *suppression) without(class int32, set uint16) packed {
-	return s.classes.tuples[class].and(s.keep[set])
-}
-
-// grouped counts the records that are equal if the keys of a set are missing: those of the
-// classes in left that miss no other key, and, if the set has keys, those of the classes in safe.
-func (s *suppression) grouped(set uint16, left, safe []int32) (groups tupleTable) {
-	for _, class := range left {
-		if s.lacks[class]&^set == 0 {
-			groups.add(s.without(class, set), s.classes.counts[class])
-		}
-	}
-	if set == 0 || len(groups.tuples) == 0 {
-		return groups
-	}
-	for _, class := range safe {
-		if g := groups.find(s.without(class, set)); g >= 0 {
-			groups.counts[g] += s.classes.counts[class]
-		}
-	}
-	return groups
-}
-
-// join sets all keys of the classes in left missing. They have fewer than k records, and there is
-// no complete combination of k records, so the keys of the group with the fewest cells are set
-// missing with them.
-func (s *suppression) join(left, taken []int32, chosen []uint16) {
-	all := uint16(1<<len(s.weights) - 1)
-	type group struct {
-		set  uint16
-		rest packed
-	}
-	cells := map[group]int{}
-	of := func(class int32) group {
-		return group{chosen[class], s.classes.tuples[class].and(s.keep[chosen[class]])}
-	}
-	var best group
-	for _, class := range taken {
-		g := of(class)
-		cells[g] += int(s.classes.counts[class]) * bits.OnesCount16(all&^g.set)
-	}
-	least, first := math.MaxInt, s.first()
-	slices.SortStableFunc(taken, func(a, b int32) int { return cmp.Compare(first[a], first[b]) })
-	for _, class := range taken {
-		if g := of(class); cells[g] < least {
-			best, least = g, cells[g]
-		}
-	}
-	for _, class := range taken {
-		if of(class) == best {
-			left = append(left, class)
-		}
-	}
-	for _, class := range left {
-		chosen[class] = all
-	}
-}
-
-// first returns for each class the least tie of its records; all are equal if there are no ties.
-func (s *suppression) first() []uint64 {
-	least := make([]uint64, len(s.classes.tuples))
-	if s.ties == nil {
-		return least
-	}
-	for class := range least {
-		least[class] = math.MaxUint64
-	}
-	for i, class := range s.of {
-		if class >= 0 {
-			least[class] = min(least[class], s.ties[i])
-		}
-	}
-	return least
-}
-
-// inTurn returns the records in the order in which they take cells: by their ties, or as they are.
-func (s *suppression) inTurn() []int32 {
-	turn := make([]int32, len(s.of))
-	for i := range turn {
-		turn[i] = int32(i)
-	}
-	if s.ties != nil {
-		slices.SortStableFunc(turn, func(a, b int32) int { return cmp.Compare(s.ties[a], s.ties[b]) })
-	}
-	return turn
-}
-
-// byRecord returns for each record the set of its class, without the keys that were missing
-// before.
-func (s *suppression) byRecord(chosen []uint16) []uint16 {
+// byRecord returns for each record the keys that are set missing, of the sets that the plan has for
+// its class. Of equal records those with the least ties lose most.
+func (s *suppression) byRecord(plan map[int32][]lacking) []uint16 {
 	hidden := make([]uint16, len(s.of))
+	if len(plan) == 0 {
+		return hidden
+	}
+	records := make([][]int32, len(s.classes.tuples))
+	for class := range plan {
+		records[class] = make([]int32, 0, s.classes.counts[class])
+	}
 	for i, class := range s.of {
-		if class >= 0 {
-			hidden[i] = chosen[class] &^ s.lacks[class]
+		if class >= 0 && records[class] != nil {
+			records[class] = append(records[class], int32(i))
+		}
+	}
+	for class, list := range plan {
+		slices.SortFunc(list, func(a, b lacking) int {
+			return cmp.Or(cmp.Compare(s.cost[b.set], s.cost[a.set]), cmp.Compare(a.set, b.set))
+		})
+		turn := records[class]
+		if s.ties != nil {
+			slices.SortStableFunc(turn, func(a, b int32) int { return cmp.Compare(s.ties[a], s.ties[b]) })
+		}
+		for _, l := range list {
+			for _, i := range turn[:l.n] {
+				hidden[i] = l.set &^ s.lacks[class]
+			}
+			turn = turn[l.n:]
 		}
 	}
 	return hidden
-}
-
-// hideLoosely is hide if a missing cell may be any value.
-func (s *suppression) hideLoosely() ([]uint16, *SurveyError) {
-	c := compatible{keep: s.keep}
-	for class, n := range s.classes.counts {
-		c.change(s.classes.tuples[class], s.lacks[class], n)
-	}
-	rare := make([]bool, len(s.classes.tuples))
-	for class, tuple := range s.classes.tuples {
-		if s.stopped(class) {
-			break
-		}
-		rare[class] = c.records(tuple, s.lacks[class]) < s.k
-	}
-	hidden := make([]uint16, len(s.of))
-	for done, i := range s.inTurn() {
-		class := s.of[i]
-		if s.stopped(done) {
-			break
-		}
-		if class < 0 || !rare[class] {
-			continue
-		}
-		tuple, lacks := s.classes.tuples[class], s.lacks[class]
-		for _, set := range s.sets {
-			if lacks&^set != 0 || c.records(tuple, set) < s.k {
-				continue
-			}
-			if set != lacks {
-				c.change(tuple, lacks, -1)
-				c.change(tuple, set, 1)
-				hidden[i] = set &^ lacks
-			}
-			break
-		}
-		if c.tuples > mostTuples {
-			return nil, &SurveyError{Text: fmt.Sprintf("must not be used on so many rare combinations: more than %d would be counted in memory; recode the keys more coarsely first, or name fewer of them", mostTuples)}
-		}
-	}
-	return hidden, nil
-}
-
-// compatible counts the records that agree with a tuple wherever both have a value, while
-// cells are set missing. The records are grouped by the set of keys that they miss.
-type compatible struct {
-	keep    []packed        // by set: the bits of the other keys
-	misses  []uint16        // sets of keys that some records miss
-	missing []*tupleTable   // of each: the tuples
-	without [][]*tupleTable // of each, by set: the tuples without the keys of the set; nil if not needed so far
-	tuples  int             // approximate number of tuples in all tables
-}
-
-// change adds n records with a tuple that miss a set of keys.
-func (c *compatible) change(tuple packed, missed uint16, n int32) {
-	at := slices.Index(c.misses, missed)
-	if at < 0 {
-		at = len(c.misses)
-		c.misses, c.missing = append(c.misses, missed), append(c.missing, &tupleTable{})
-		c.without = append(c.without, make([]*tupleTable, len(c.keep)))
-	}
-	c.missing[at].add(tuple.and(c.keep[missed]), n)
-	c.tuples++
-	for set, t := range c.without[at] {
-		if t != nil && uint16(set) != missed {
-			t.add(tuple.and(c.keep[set]), n)
-		}
-	}
-}
-
-// records returns how many records agree with a tuple that misses a set of keys.
-func (c *compatible) records(tuple packed, set uint16) int {
-	n := int32(0)
-	for at, missed := range c.misses {
-		t := c.lacking(at, set|missed)
-		if i := t.find(tuple.and(c.keep[set|missed])); i >= 0 {
-			n += t.counts[i]
-		}
-	}
-	return int(n)
-}
-
-// lacking returns the tuples of the records that miss the keys misses[at], without the keys of
-// set, which contains these.
-func (c *compatible) lacking(at int, set uint16) *tupleTable {
-	if t := c.without[at][set]; t != nil {
-		return t
-	}
-	t := c.missing[at]
-	if set != c.misses[at] {
-		all := t
-		t = &tupleTable{}
-		for i, tuple := range all.tuples {
-			if all.counts[i] != 0 {
-				t.add(tuple.and(c.keep[set]), all.counts[i])
-			}
-		}
-		c.tuples += len(t.tuples)
-	}
-	c.without[at][set] = t
-	return t
-}
-
-// tupleTable counts tuples: open addressing with linear probing. The zero value is empty.
-type tupleTable struct {
-	tuples []packed
-	counts []int32
-	slots  []int32 // place in tuples + 1, 0 where the slot is free
-	shift  uint    // 64 − log2 of the number of slots
-}
-
-func (t *tupleTable) slotOf(p packed) int {
-	w := p[0] ^ bits.RotateLeft64(p[1]*0xd6e8feb86659fd93, 32)
-	w ^= w >> 32
-	w *= 0xbf58476d1ce4e5b9
-	w ^= w >> 29
-	return int(w * 0x9e3779b97f4a7c15 >> t.shift)
-}
-
-// find returns the place of a tuple, −1 where it is not there.
-func (t *tupleTable) find(p packed) int32 {
-	if len(t.slots) == 0 {
-		return -1
-	}
-	for i := t.slotOf(p); ; i = (i + 1) & (len(t.slots) - 1) {
-		at := t.slots[i] - 1
-		if at < 0 || t.tuples[at] == p {
-			return at
-		}
-	}
-}
-
-// add adds n to a tuple's count and returns its place.
-func (t *tupleTable) add(p packed, n int32) int32 {
-	if 2*len(t.tuples) >= len(t.slots) {
-		t.grow()
-	}
-	for i := t.slotOf(p); ; i = (i + 1) & (len(t.slots) - 1) {
-		at := t.slots[i] - 1
-		if at < 0 {
-			at = int32(len(t.tuples))
-			t.tuples, t.counts = append(t.tuples, p), append(t.counts, 0)
-			t.slots[i] = at + 1
-		}
-		if t.tuples[at] == p {
-			t.counts[at] += n
-			return at
-		}
-	}
-}
-
-func (t *tupleTable) grow() {
-	slots := max(2*len(t.slots), 64)
-	t.slots, t.shift = make([]int32, slots), uint(64-bits.TrailingZeros(uint(slots)))
-	for at, p := range t.tuples {
-		i := t.slotOf(p)
-		for t.slots[i] != 0 {
-			i = (i + 1) & (slots - 1)
-		}
-		t.slots[i] = int32(at) + 1
-	}
 }
