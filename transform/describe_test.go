@@ -27,7 +27,7 @@ var filled = map[string]Params{
 	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}, Least: ptr(4), Share: ptr(0.7)},
 	"topcode":        &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound", Least: ptr(4), Share: ptr(0.7)},
 	"recode":         &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
-	"suppress":       &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
+	"suppress":       &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Combinations: ptr(2), Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }
 

@@ -17,11 +17,12 @@ import (
 // Waal 2001, Elements of Statistical Disclosure Control, section 5.3). The snooper knows the values
 // that come into the mask, also those that it hides. Cells of little total importance are set missing.
 type Suppress struct {
-	Keys       []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
-	K          *int               `yaml:"k" doc:"k, the least number of released records that can be that of a respondent whose keys are known, also those that are set missing here"`
-	Importance map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: the total cost is to be small"`
-	Missing    string             `yaml:"missing" doc:"none (default): a missing cell matches no value; only those records count that are at least as likely as the respondent's own whatever a missing cell weighs: complete ones that agree with the known keys, and those with the same present cells as the respondent's own record; any: a missing cell matches every value, so that a few records that lack many cells protect all others, and rare records stay complete" enum:"none,any"`
-	MaxShare   *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
+	Keys         []string           `yaml:"keys" doc:"the key columns, whose cells are set missing"`
+	K            *int               `yaml:"k" doc:"k, the least number of released records that can be that of a respondent whose keys are known, also those that are set missing here"`
+	Combinations *int               `yaml:"combinations" doc:"the number of keys that a snooper knows at a time: k then holds for every set of so many keys; all keys by default"`
+	Importance   map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: the total cost is to be small"`
+	Missing      string             `yaml:"missing" doc:"none (default): a missing cell matches no value; only those records count that are at least as likely as the respondent's own whatever a missing cell weighs: complete ones that agree with the known keys, and those with the same present cells as the respondent's own record; any: a missing cell matches every value, so that a few records that lack many cells protect all others, and rare records stay complete" enum:"none,any"`
+	MaxShare     *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
 }
 
 // greatestKeys bounds the keys of one mask: all of their subsets may have to be tried.
@@ -39,6 +40,9 @@ func (m *Suppress) Check() check.Problems {
 		ps.Addf("k", "must be given: the least number of records that can be that of a respondent")
 	case *m.K < 2 || *m.K > greatestK:
 		ps.Addf("k", "must be at least 2 and at most %d, got %d: with 1 nothing is suppressed", greatestK, *m.K)
+	}
+	if c := m.Combinations; c != nil && (*c < 1 || *c > max(len(m.Keys), 1)) {
+		ps.Addf("combinations", "must be at least 1 and at most the number of keys, %d, got %d", len(m.Keys), *c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Importance)) {
 		if v := m.Importance[name]; !(v > 0) || math.IsInf(v, 1) {
@@ -115,6 +119,11 @@ type suppressStep struct {
 
 func (m *Suppress) compile(c *Chain, i int) (step, error) {
 	s := &suppressStep{mask: i, of: m, suppress: suppression{k: *m.K, strict: m.strict()}}
+	word := "suppress " + wordOr(m.Missing, "none")
+	if m.Combinations != nil {
+		s.suppress.known = *m.Combinations
+		word += fmt.Sprintf(" of %d", *m.Combinations)
+	}
 	var weights []float64
 	for j, name := range m.Keys {
 		at := fmt.Sprintf("keys[%d]", j)
@@ -129,7 +138,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		weights = append(weights, m.weight(name))
 	}
 	s.suppress.weights = weights
-	done := part("suppress "+wordOr(m.Missing, "none"), append([]float64{float64(*m.K)}, weights...)...) + c.digestOf("keys", m.Keys...)
+	done := part(word, append([]float64{float64(*m.K)}, weights...)...) + c.digestOf("keys", m.Keys...)
 	for _, col := range s.columns {
 		c.addToHistory(i, col, done)
 		col.Field.Nullable = true
@@ -298,6 +307,9 @@ func (m *Suppress) Parameters() []Parameter {
 	if m.K != nil {
 		list = append(list, Parameter{"k", float64(*m.K)})
 	}
+	if m.Combinations != nil {
+		list = append(list, Parameter{"combinations", float64(*m.Combinations)})
+	}
 	if m.Importance != nil {
 		table := make(map[string]any, len(m.Importance))
 		for name, v := range m.Importance {
@@ -329,7 +341,11 @@ func (m *Suppress) Words(p Published, _ string) string {
 		s += "; the keys are " + strings.Join(keys, ", ")
 	}
 	if k, ok := p.number("k"); ok {
-		s += fmt.Sprintf("; for whoever knows the keys of a respondent at least %s records can be the respondent's", p.Number(k))
+		of := "the keys"
+		if n, ok := p.number("combinations"); ok {
+			of = p.Number(n) + " of the keys"
+		}
+		s += fmt.Sprintf("; for whoever knows %s of a respondent at least %s records can be the respondent's", of, p.Number(k))
 		switch p.word("missing") {
 		case "any":
 			s += ", counting those whose missing cells may be the same"
