@@ -18,6 +18,10 @@ type Moved struct {
 	Weight []float64 // probability that y is there
 	Total  []float64 // Weight · E((x − y)² | y is there), for the mean over records
 
+	// Weight · E((x − τ̂)² | y is there) of somebody who undoes the move: τ̂ is the released value of the
+	// record that most probably holds x, or the mean of the released values by these probabilities.
+	Likeliest, Mean []float64
+
 	// Deviations are, by batch, the differences between independent estimates and their mean
 	// Total. Their sums over records show the error of the sum of Total. Nil if Total is exact.
 	Deviations [][]float32
@@ -26,7 +30,7 @@ type Moved struct {
 // Displace gives Moved n elements of undefined content, from the column's own buffers;
 // Deviations are nil.
 func (c *Column) Displace(n int) *Moved {
-	for _, to := range []*[]float64{&c.moved.Stay, &c.moved.Square, &c.moved.Noise, &c.moved.Weight, &c.moved.Total} {
+	for _, to := range []*[]float64{&c.moved.Stay, &c.moved.Square, &c.moved.Noise, &c.moved.Weight, &c.moved.Total, &c.moved.Likeliest, &c.moved.Mean} {
 		*to = slices.Grow((*to)[:0], n)[:n]
 	}
 	deviations := c.moved.Deviations
@@ -52,7 +56,10 @@ func (m *Moved) part(from, n int) Moved {
 		return Moved{}
 	}
 	to := from + n
-	p := Moved{m.Stay[from:to], m.Square[from:to], m.Noise[from:to], m.Weight[from:to], m.Total[from:to], nil}
+	p := Moved{
+		Stay: m.Stay[from:to], Square: m.Square[from:to], Noise: m.Noise[from:to], Weight: m.Weight[from:to], Total: m.Total[from:to],
+		Likeliest: m.Likeliest[from:to], Mean: m.Mean[from:to],
+	}
 	for _, d := range m.Deviations {
 		p.Deviations = append(p.Deviations, d[from:to])
 	}

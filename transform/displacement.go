@@ -45,14 +45,15 @@ type displacedColumn struct {
 	unknown bool                                    // keys of a swap on it depend on draws
 }
 
-// moment is Σ p, Σ p·E(y − centre), Σ p·E(y − centre)² over records, p the probability
-// that a record's value is not null.
-type moment [3]float64
+// moment is Σ p, Σ p·E(y − centre), Σ p·E(y − centre)², Σ p·(E(y − centre))² over records, p the
+// probability that a record's value is not null.
+type moment [4]float64
 
 func (m *moment) add(o moment, f float64) {
 	m[0] += f * o[0]
 	m[1] += f * o[1]
 	m[2] += f * o[2]
+	m[3] += f * o[3]
 }
 
 // Displacer returns nil if no swap moves a numeric column of the chain.
@@ -339,7 +340,7 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 			}
 			switch {
 			case !s.dataset:
-				s.window(w)
+				s.window(w, len(col.swaps) > 1)
 			case survey:
 				if !col.centred {
 					col.centre, col.centred = w.centre, true
@@ -347,7 +348,7 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 				s.take(w, i)
 				return nil // the values before a later swap are not known yet, and not needed
 			default:
-				if err := s.apply(w, i, d.window); err != nil {
+				if err := s.apply(w, i, d.window, len(col.swaps) > 1); err != nil {
 					return err
 				}
 			}

@@ -205,7 +205,7 @@ func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64, t territory) 
 
 // from converts a moment to a centre that is lower by by.
 func (m moment) from(by float64) moment {
-	return moment{m[0], m[1] + by*m[0], m[2] + 2*by*m[1] + by*by*m[0]}
+	return moment{m[0], m[1] + by*m[0], m[2] + 2*by*m[1] + by*by*m[0], m[3] + 2*by*m[1] + by*by*m[0]}
 }
 
 // packDecided copies the codes of a survey as they were read, and writes the outcomes of its
@@ -251,6 +251,9 @@ func (g *grouping) inAll() []uint64 {
 // pack writes an outcome, batch by batch; no batch if there is no possible partner.
 func (o *outcome) pack(p *packer) {
 	p.number(uint64(o.batches))
+	if o.batches > 0 {
+		o.undo.pack(p)
+	}
 	for k := range o.batches {
 		p.word(math.Float64bits(o.p[k]))
 		o.receives[k].pack(p)
@@ -285,6 +288,9 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 			}
 			s.outcomeStart[k*columns+column] = uint32(len(s.outcomes))
 			s.outcomes = append(s.outcomes, float64(n))
+			if n > 0 {
+				s.outcomes = u.undoing(s.outcomes)
+			}
 			for range n {
 				p, receives := u.probability(), u.moment()
 				if !receives.plausible(p) {
@@ -301,7 +307,11 @@ func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
 func (s *displacingSwap) decidedOutcome(column, code int) outcome {
 	at := s.outcomeStart[code*(len(s.outcomeStart)/len(s.combos))+column]
 	o := outcome{swap: s, column: column, code: code, batches: int(s.outcomes[at])}
-	list := slices.Clone(s.outcomes[at+1 : int(at)+1+o.batches*(1+len(moment{}))])
+	list := s.outcomes[at+1:]
+	if o.batches > 0 {
+		list = o.undo.take(list)
+	}
+	list = slices.Clone(list[:o.batches*(1+len(moment{}))])
 	for k := range o.batches {
 		o.p[k], list = list[0], list[1:]
 		list = list[copy(o.receives[k][:], list):]

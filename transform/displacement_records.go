@@ -15,14 +15,15 @@ type displacing struct {
 	grouping grouping
 	readers  map[*displacingSwap]*grouping // of the codes of the whole data
 	matcher  matcher
-	here     []bool      // whether a record has a value
-	centre   float64     // of the column
-	from     []float64   // x − centre
-	batches  int         // number of batches used in held and moved: one as long as all is exact
-	held     [][]float64 // [batch][record]: probability that a record has kept its own value
-	moved    [][]moment  // [batch][record]: moments of the values of other records that may be there
-	own      [][]moment  // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch if in closed form
-	outcomes []outcome   // of combinations of the whole data
+	here     []bool         // whether a record has a value
+	centre   float64        // of the column
+	from     []float64      // x − centre
+	batches  int            // number of batches used in held and moved: one as long as all is exact
+	held     [][]float64    // [batch][record]: probability that a record has kept its own value
+	moved    [][]moment     // [batch][record]: moments of the values of other records that may be there
+	own      [][]moment     // [batch][record]: of a record's own value: 1, E(y−x), E(y−x)²; one batch if in closed form
+	undone   [][][2]float64 // [batch][record]: the results of undoing.squares; negative: those of the released value
+	outcomes []outcome      // of combinations of the whole data
 	wanted   func(i int) bool
 	rows     []int // of the wanted records
 	sizes    []int32
@@ -36,7 +37,7 @@ func (w *displacing) content(k, r int) moment {
 	m := w.moved[k][r]
 	if o := w.own[k%len(w.own)][r]; o[0] > 0 {
 		u := w.from[r]
-		m.add(moment{1, u + o[1], o[2] + 2*u*o[1] + u*u}, w.held[k][r])
+		m.add(moment{1, u + o[1], o[2] + 2*u*o[1] + u*u, (u + o[1]) * (u + o[1])}, w.held[k][r])
 	}
 	return m
 }
@@ -46,6 +47,7 @@ func (w *displacing) split() {
 	for k := w.batches; k < batches; k++ {
 		copy(w.held[k], w.held[0])
 		copy(w.moved[k], w.moved[0])
+		copy(w.undone[k], w.undone[0])
 	}
 	w.batches = batches
 }
@@ -70,6 +72,7 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 		w.batches = batches
 	}
 	w.held, w.moved, w.own = sized(w.held, batches, n), sized(w.moved, batches, n), sized(w.own, w.batches, n)
+	w.undone = sized(w.undone, batches, n)
 	w.from = slices.Grow(w.from[:0], n)[:n]
 	if w.attend(b, v, from, n); !col.centred {
 		w.centre = w.middle(v.Values[from : from+n])
@@ -78,15 +81,15 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 		x := v.Values[from+r]
 		w.from[r] = x - w.centre
 		for k := range w.batches {
-			w.held[k][r], w.moved[k][r], w.own[k][r] = 1, moment{}, moment{}
+			w.held[k][r], w.moved[k][r], w.own[k][r], w.undone[k][r] = 1, moment{}, moment{}, [2]float64{-1, -1}
 			switch {
 			case !here:
 			case col.moments != nil:
 				shift, square := col.moments(x)
-				w.own[k][r] = moment{1, shift, square}
+				w.own[k][r] = moment{1, shift, square, 0}
 			default:
 				shift := w.drawn[k][i][from+r] - x
-				w.own[k][r] = moment{1, shift, shift * shift}
+				w.own[k][r] = moment{1, shift, shift * shift, 0}
 			}
 		}
 	}
@@ -149,6 +152,13 @@ func (d *Displacer) writeColumn(w *displacing, b *microdata.Block, i, from, n in
 			h[k], m[k], own[k] = w.held[k][r], w.moved[k][r], w.own[k%len(w.own)][r][2]
 		}
 		writeRecord(to, at, w.from[r], w.batches, &h, &m, &own)
+		to.Likeliest[at], to.Mean[at] = to.Total[at], to.Total[at]
+		if likeliest := w.meanUndone(r, 0); likeliest >= 0 {
+			to.Likeliest[at] = to.Weight[at] * likeliest
+		}
+		if mean := w.meanUndone(r, 1); mean >= 0 {
+			to.Mean[at] = to.Weight[at] * mean
+		}
 	}
 }
 
@@ -207,16 +217,16 @@ func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *
 	if count > 1 && to.Deviations == nil {
 		c.Deviate(batches)
 	}
-	w.writeOutcomes(s, to, i, from, count, func(x float64) (u, square float64) {
-		_, square = col.moments(x)
-		return x - col.centre, square
+	w.writeOutcomes(s, to, i, from, count, func(x float64) (u, shift, square float64) {
+		shift, square = col.moments(x)
+		return x - col.centre, shift, square
 	}, v.Values[from:from+n])
 	return nil
 }
 
 // writeUnknown writes that there is no result for the record at a place.
 func writeUnknown(to *microdata.Moved, at int) {
-	to.Weight[at], to.Total[at] = 0, 0
+	to.Weight[at], to.Total[at], to.Likeliest[at], to.Mean[at] = 0, 0, 0, 0
 	to.Stay[at], to.Square[at], to.Noise[at] = math.NaN(), math.NaN(), math.NaN()
 }
 

@@ -44,6 +44,8 @@ type displacedGroup struct {
 	pairing *pairing
 	records []float64 // by class
 	sums    []moment  // over the records of a class: [column and batch × class]
+	after   []moment  // the same, of what the records hold after the swap
+	codes   []int32   // of a group whose exchanges are enumerated: its combinations, by size
 }
 
 // exchangeOutcome returns the probability that a record of a combination is exchanged, and the moments
@@ -74,8 +76,9 @@ func exchangeOutcome(rates []float64, class int, records []float64, sums []momen
 	return p, receives
 }
 
-// settle applies an exchange with probability p to record r of batch k.
-func (w *displacing) settle(k, r int, p float64, receives moment) {
+// settle applies an exchange with probability p to record r of batch k. several is whether several swaps move the column.
+func (w *displacing) settle(k, r int, p float64, receives moment, undo *undoing, several bool) {
+	w.undo(k, r, p, &receives, undo, several)
 	w.held[k][r] *= 1 - p
 	m := &w.moved[k][r]
 	for j := range m {
@@ -85,7 +88,7 @@ func (w *displacing) settle(k, r int, p float64, receives moment) {
 }
 
 // window applies the swap to the records of one window, which w.grouping describes.
-func (s *displacingSwap) window(w *displacing) {
+func (s *displacingSwap) window(w *displacing, several bool) {
 	m, g := &w.matcher, &w.grouping
 	m.sort(g.group, g.combo)
 	for i := 0; i+1 < len(m.groupStart); i++ {
@@ -103,13 +106,13 @@ func (s *displacingSwap) window(w *displacing) {
 			w.split()
 		}
 		for k := range w.batches {
-			w.group(k, pairing, start)
+			w.group(k, pairing, start, several)
 		}
 	}
 }
 
 // group is window for one batch and one group, whose members start at start in the matcher.
-func (w *displacing) group(k int, pairing *pairing, start int32) {
+func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 	m := &w.matcher
 	classes := len(pairing.sizes)
 	w.class = slices.Grow(w.class[:0], classes)[:classes]
@@ -129,11 +132,20 @@ func (w *displacing) group(k int, pairing *pairing, start int32) {
 		w.class[c].add(sum, 1)
 		w.records[c] += float64(size)
 	}
+	after := received{make([]moment, classes), w.records}
+	for i, size := range w.sizes {
+		class := pairing.class(size)
+		p, receives := exchangeOutcome(pairing.rate(k), class, w.records, w.class, size, w.combos[i])
+		after.sums[class].add(hold(p, receives, size, w.combos[i]), 1)
+	}
+	small := pairing.sumsOf(w.sizes, w.combos)
 	at = start
 	for i, size := range w.sizes {
-		p, receives := exchangeOutcome(pairing.rate(k), pairing.class(size), w.records, w.class, size, w.combos[i])
+		class := pairing.class(size)
+		p, receives := exchangeOutcome(pairing.rate(k), class, w.records, w.class, size, w.combos[i])
+		undo := undo(p, receives, pairing.row(k, class), class, size, w.combos[i], after, small.of(i))
 		for _, r := range m.members[at : at+size] {
-			w.settle(k, int(r), p, receives)
+			w.settle(k, int(r), p, receives, &undo, several)
 		}
 		at += size
 	}
@@ -195,16 +207,19 @@ func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *
 		m[0]++
 		m[1] += u + shift
 		m[2] += square + 2*u*shift + u*u
+		m[3] += (u + shift) * (u + shift)
 	}
 	return nil
 }
 
 // endSurvey makes the pairings and the sums over classes, on all cores.
 func (s *displacingSwap) endSurvey() {
-	order := make([]int32, len(s.combos))
+	order := make([]int32, 0, len(s.combos))
 	groups := int32(0)
-	for i := range order {
-		order[i] = int32(i)
+	for i := range s.combos {
+		if s.combos[i].sums != nil { // otherwise it has rejected records only
+			order = append(order, int32(i))
+		}
 		groups = max(groups, s.combos[i].group+1)
 	}
 	slices.SortStableFunc(order, func(i, j int32) int { return cmp.Compare(s.combos[i].group, s.combos[j].group) })
@@ -241,6 +256,10 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 	g := &displacedGroup{pairing: s.pairer.of(sizes)}
 	classes := len(g.pairing.sizes)
 	g.records, g.sums = make([]float64, classes), make([]moment, s.width*classes)
+	if g.pairing.small != nil {
+		g.codes = slices.Clone(codes)
+		slices.SortStableFunc(g.codes, func(i, j int32) int { return cmp.Compare(s.combos[j].size, s.combos[i].size) })
+	}
 	for _, code := range codes {
 		c := &s.combos[code]
 		class := g.pairing.class(c.size)
@@ -249,14 +268,32 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 			g.sums[k*classes+class].add(m, 1)
 		}
 	}
+	if g.codes == nil { // otherwise outcome computes it, from few combinations
+		g.after = make([]moment, s.width*classes)
+		for k := range s.width {
+			g.addAfter(s, g.after[k*classes:(k+1)*classes], codes, k, k)
+		}
+	}
 	return g
+}
+
+// addAfter adds to sums what the records of combinations hold after the swap, by class, for a place in sums and a batch
+// of the pairing.
+func (g *displacedGroup) addAfter(s *displacingSwap, sums []moment, codes []int32, at, batch int) {
+	classes := len(g.pairing.sizes)
+	for _, code := range codes {
+		c := &s.combos[code]
+		class := g.pairing.class(c.size)
+		p, receives := exchangeOutcome(g.pairing.rate(batch), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+		sums[class].add(hold(p, receives, c.size, c.sums[at]), 1)
+	}
 }
 
 var errGone = errors.New("a record that the first pass saw is another one now")
 
 // apply exchanges records with those of the whole data. Records without a value are left out,
 // unless windows make them receive values of others.
-func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
+func (s *displacingSwap) apply(w *displacing, column int, all, several bool) error {
 	for r, group := range w.grouping.group {
 		if group < 0 || !w.here[r] && !all {
 			continue
@@ -272,7 +309,7 @@ func (s *displacingSwap) apply(w *displacing, column int, all bool) error {
 			w.split()
 		}
 		for k := range w.batches {
-			w.settle(k, r, o.p[k], o.receives[k])
+			w.settle(k, r, o.p[k], o.receives[k], &o.undo, several)
 		}
 	}
 	return nil
@@ -288,6 +325,7 @@ type outcome struct {
 	p, stays [batches]float64 // stays is 1 − p
 	receives [batches]moment
 	factors  [2]outcomeFactors // of one batch, and of all
+	undo     undoing           // the mean over the batches
 }
 
 // keptOutcomes is the number of outcomes that a worker caches. They are the same for all blocks.
@@ -338,6 +376,20 @@ func (s *displacingSwap) outcome(column, code int) outcome {
 		}
 		at := s.at[column] + k%s.batches[column]
 		o.p[k], o.receives[k] = exchangeOutcome(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+		after, exact := received{records: g.records}, (*averaged)(nil)
+		if g.codes == nil {
+			after.sums = g.after[at*classes : (at+1)*classes]
+		} else {
+			after.sums = make([]moment, classes)
+			g.addAfter(s, after.sums, g.codes, at, k)
+			sizes, sums := make([]int32, len(g.codes)), make([]moment, len(g.codes))
+			for i, code := range g.codes {
+				sizes[i], sums[i] = s.combos[code].size, s.combos[code].sums[at]
+			}
+			exact = g.pairing.sumsOf(sizes, sums).of(slices.Index(g.codes, int32(code)))
+		}
+		one := undo(o.p[k], o.receives[k], g.pairing.row(k, class), class, c.size, c.sums[at], after, exact)
+		o.undo.add(&one, 1/float64(o.batches))
 	}
 	return o
 }

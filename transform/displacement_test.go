@@ -377,7 +377,7 @@ func TestDisplacementAloneIsTheGeneralOne(t *testing.T) {
 						if err := d.swaps[0].find(w, b, 0, b.N); err != nil {
 							return err
 						}
-						if err := d.swaps[0].apply(w, 0, false); err != nil {
+						if err := d.swaps[0].apply(w, 0, false, false); err != nil {
 							return err
 						}
 						several += w.batches

@@ -120,6 +120,7 @@ func TestFiguresOfDisplacements(t *testing.T) {
 				for k, moved := range displacements(t, c, size, columns) {
 					for i := range moved.Total {
 						all.add(k*size+i, moved.Weight[i], moved.Total[i], moved.Stay[i], moved.Square[i], moved.Noise[i])
+						all.add(k*size+i, 0, 0, 0, 0, 0, 0, moved.Likeliest[i], moved.Mean[i])
 						for _, d := range moved.Deviations {
 							all.add(k*size+i, 0, 0, 0, 0, 0, float64(d[i])*float64(d[i]))
 						}

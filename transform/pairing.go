@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // pairing gives how often the records of a group of equal keys are exchanged with
@@ -18,8 +19,9 @@ import (
 // another combination. The rates account for the competition for partners: each of three
 // records that are unique in their group is exchanged with probability 2π/3.
 type pairing struct {
-	sizes []int32     // distinct, descending
-	rates [][]float64 // by batch, [s·len(sizes)+t]; one batch where the rates are exact
+	sizes []int32       // distinct, descending
+	rates [][]float64   // by batch, [s·len(sizes)+t]; one batch where the rates are exact
+	small *smallPairing // of a group of at most smallGroup records; nil: it has more
 }
 
 // batches is the number of independent estimates of a rate without a closed form. Their
@@ -61,12 +63,17 @@ func (p *pairer) of(sizes []int32) *pairing {
 	}
 	g := newCohort(sorted, name)
 	var made *pairing
-	if p.unique {
+	more := 16
+	switch {
+	case g.total <= smallGroup:
+		made = g.enumerated(p.smallOf(sorted))
+		more = len(sorted) * int(unsafe.Sizeof(smallUndoing{})/8)
+	case p.unique:
 		made = p.ofUnique(g)
-	} else {
+	default:
 		made = p.ofAny(g)
 	}
-	if size := int64(len(name) + len(made.rates)*len(made.sizes)*len(made.sizes) + 16); p.kept.Load()+size <= keptRates {
+	if size := int64(len(name) + len(made.rates)*len(made.sizes)*len(made.sizes) + more); p.kept.Load()+size <= keptRates {
 		p.kept.Add(size)
 		p.known.Store(string(name), made)
 	}
@@ -136,6 +143,21 @@ func (g *cohort) pairing(rate float64, found [][]float64) *pairing {
 		p.rates = append(p.rates, rates)
 	}
 	return p
+}
+
+// enumerated is the pairing of a group whose exchanges are enumerated.
+func (g *cohort) enumerated(from *smallPairing) *pairing {
+	n := len(g.distinct)
+	rates := make([]float64, n*n)
+	for c, s := range g.class {
+		for d, t := range g.class {
+			if c != d {
+				rates[s*n+t] = from.rates[c][d]
+			}
+		}
+	}
+	from.law = nil // rates and undo have what is used of it
+	return &pairing{sizes: g.distinct, rates: [][]float64{rates}, small: from}
 }
 
 // runs returns the number of simulations in a batch, for a given number of steps in total: a

@@ -178,7 +178,8 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 		}
 		m := &b.Columns[0].Moved
 		for i := range b.N {
-			all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1]})
+			all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1],
+				Likeliest: m.Likeliest[i : i+1], Mean: m.Mean[i : i+1]})
 		}
 		return all
 	}

@@ -37,18 +37,27 @@ type exchangedColumn struct {
 	assess.Column
 	own func(x float64) (square, noise float64) // E(x − y)² of the masks that do not move values
 
-	weight, total float64
-	deviations    []float64 // by batch; nil if the expectation is exact
-	records       []movedRecord
-	holders       map[string]movedRecord // by target, if not all records are kept
+	weight, total   float64
+	likeliest, mean float64   // as total, of a snooper who undoes the exchanges (microdata.Moved)
+	deviations      []float64 // by batch; nil if the expectation is exact
+	records         []movedRecord
+	holders         map[string]movedRecord // by target, if not all records are kept
 }
 
-// movedRecord is the expected change of one record; its fields are those of microdata.Moved.
-type movedRecord struct{ x, stay, square, noise, weight float64 }
+// movedRecord is the expected change of one record; its fields are those of microdata.Moved, and undone is the least of
+// Likeliest and Mean, divided by Weight.
+type movedRecord struct{ x, stay, square, noise, weight, undone float64 }
 
+// expected returns the snooper's expected square, and the variance of this estimate: that of x − y, or what he has where
+// he undoes exchanges, if that is less.
 func (r movedRecord) expected(own func(float64) (float64, float64)) (square, noise float64) {
 	square, noise = own(r.x)
-	return r.stay*square + r.square, r.stay*r.stay*noise + r.noise
+	square, noise = r.stay*square+r.square, r.stay*r.stay*noise+r.noise
+	if r.undone < square {
+		share := r.undone / square
+		return r.undone, noise * share * share
+	}
+	return square, noise
 }
 
 // exchanged reports whether a mask moves values of a column between records.
@@ -159,12 +168,14 @@ func (x *Exchange) Add(b *microdata.Block) {
 	x.takeExpected(b)
 	for _, c := range x.columns {
 		m := &b.Columns[c.Index].Moved
-		weight, total := c.weight, c.total
+		weight, total, likeliest, mean := c.weight, c.total, c.likeliest, c.mean
 		for i, t := range m.Total {
 			weight += m.Weight[i]
 			total += t
+			likeliest += m.Likeliest[i]
+			mean += m.Mean[i]
 		}
-		c.weight, c.total = weight, total
+		c.weight, c.total, c.likeliest, c.mean = weight, total, likeliest, mean
 		if m.Deviations != nil && c.deviations == nil {
 			c.deviations = make([]float64, len(m.Deviations))
 		}
@@ -246,7 +257,11 @@ func (x *Exchange) keepNone() {
 
 func recordOf(b *microdata.Block, index, i int) movedRecord {
 	m := &b.Columns[index].Moved
-	return movedRecord{b.Columns[index].Original.Values[i], m.Stay[i], m.Square[i], m.Noise[i], m.Weight[i]}
+	undone := 0.0
+	if w := m.Weight[i]; w > 0 {
+		undone = min(m.Likeliest[i], m.Mean[i]) / w
+	}
+	return movedRecord{b.Columns[index].Original.Values[i], m.Stay[i], m.Square[i], m.Noise[i], m.Weight[i], undone}
 }
 
 func (x *Exchange) column(name string) *exchangedColumn {
@@ -270,7 +285,11 @@ func (x *Exchange) Typical(column string) (square, se float64, ok bool) {
 	if m := float64(len(c.deviations)); m > 1 {
 		se = math.Sqrt(squares / m / (m - 1))
 	}
-	square, se = c.total/c.weight, se/c.weight
+	least := min(c.total, c.likeliest, c.mean)
+	if least < c.total {
+		se *= least / c.total
+	}
+	square, se = least/c.weight, se/c.weight
 	return square, se, square >= 0 // otherwise NaN, because values were too large
 }
 

@@ -42,30 +42,31 @@ type partPlace struct {
 }
 
 type columnPart struct {
-	Weight, Total float64
-	Deviations    []float64
-	Records       [][5]float64 // the fields of movedRecord
+	Weight, Total   float64
+	Likeliest, Mean float64
+	Deviations      []float64
+	Records         [][6]float64 // the fields of movedRecord
 }
 
 type seekerPart struct {
 	Sought
-	Found       [][5]float64
+	Found       [][6]float64
 	Seen        int64
 	Alone, Lost bool
 }
 
-func packMoved(records []movedRecord) [][5]float64 {
-	list := make([][5]float64, len(records))
+func packMoved(records []movedRecord) [][6]float64 {
+	list := make([][6]float64, len(records))
 	for i, r := range records {
-		list[i] = [5]float64{r.x, r.stay, r.square, r.noise, r.weight}
+		list[i] = [6]float64{r.x, r.stay, r.square, r.noise, r.weight, r.undone}
 	}
 	return list
 }
 
-func unpackMoved(list [][5]float64) []movedRecord {
+func unpackMoved(list [][6]float64) []movedRecord {
 	records := make([]movedRecord, len(list))
 	for i, r := range list {
-		records[i] = movedRecord{r[0], r[1], r[2], r[3], r[4]}
+		records[i] = movedRecord{r[0], r[1], r[2], r[3], r[4], r[5]}
 	}
 	return records
 }
@@ -81,7 +82,7 @@ func (x *Exchange) Marshal() ([]byte, error) {
 		part.Places = append(part.Places, partPlace{p.scope, p.stream, p.row})
 	}
 	for _, c := range x.columns {
-		part.Columns = append(part.Columns, columnPart{c.weight, c.total, c.deviations, packMoved(c.records)})
+		part.Columns = append(part.Columns, columnPart{c.weight, c.total, c.likeliest, c.mean, c.deviations, packMoved(c.records)})
 	}
 	for _, s := range x.seekers {
 		part.Seekers = append(part.Seekers, seekerPart{Sought{s.bracket, s.before}, packMoved(s.records), s.count, s.equal, s.lost})
@@ -110,7 +111,7 @@ func (p *exchangePart) plausible(of []transform.Stretch) bool {
 		}
 		known[at] = true
 	}
-	wrong := func(r [5]float64) bool { return r[1] < 0 || r[1] > 1 || r[3] < 0 || r[4] < 0 }
+	wrong := func(r [6]float64) bool { return r[1] < 0 || r[1] > 1 || r[3] < 0 || r[4] < 0 || r[5] < 0 }
 	for _, c := range p.Columns {
 		if c.Weight < 0 || slices.ContainsFunc(c.Records, wrong) || len(c.Deviations) > mostDeviations {
 			return false
@@ -145,6 +146,8 @@ func (x *Exchange) Merge(text []byte, of []transform.Stretch) error {
 		}
 		c.weight += from.Weight
 		c.total += from.Total
+		c.likeliest += from.Likeliest
+		c.mean += from.Mean
 		if len(from.Deviations) > len(c.deviations) {
 			c.deviations = append(c.deviations, make([]float64, len(from.Deviations)-len(c.deviations))...)
 		}

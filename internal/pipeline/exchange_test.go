@@ -115,10 +115,48 @@ func (p *population) released(y []float64, from, to int, policy, scope string, r
 	}
 }
 
+// means returns the means of the released values of a file, by the probabilities with which the records of the
+// group hold the original of each. Those are the shares of the releases in which two records of two kinds are exchanged.
+func (p *population) means(releases [][]int, size int) func(y []float64) []float64 {
+	type place struct{ window, key, kind int }
+	at := func(i, kind int) place { return place{i / size, p.keys[i], kind} }
+	number, exchanged := map[place]float64{}, map[place]map[int]float64{}
+	for i := range p.x {
+		number[at(i, p.kind[i])]++
+		exchanged[at(i, p.kind[i])] = map[int]float64{}
+	}
+	for _, from := range releases {
+		for i, j := range from {
+			if i != j {
+				exchanged[at(i, p.kind[i])][p.kind[j]] += 1 / float64(len(releases))
+			}
+		}
+	}
+	return func(y []float64) []float64 {
+		sums := map[place]float64{}
+		for i, v := range y {
+			sums[at(i, p.kind[i])] += v
+		}
+		means := make([]float64, len(y))
+		for i, v := range y {
+			own, stay := at(i, p.kind[i]), 1.0
+			for kind, n := range exchanged[own] {
+				each := n / number[own] / number[at(i, kind)]
+				stay -= each * number[at(i, kind)]
+				means[i] += each * sums[at(i, kind)]
+			}
+			means[i] += stay * v
+		}
+		return means
+	}
+}
+
 // With more records than the sample, R by index under a swap equals that of whole files that
 // independent code has swapped many times: for the typical record, and for the records with the
-// targets. The tolerance is five standard errors of these simulations (the mean over replicates of
-// a rare exchange is skewed), plus two of the report's own.
+// targets. The snooper states the released value or the mean by his probabilities, whichever has the smaller expected
+// square. The tolerance is five standard errors of these simulations (the mean over replicates of
+// a rare exchange is skewed), plus two of the report's own, and what the error of the mean is lowered by in groups that are
+// not enumerated, at most 2/9.
 func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 	const n, window, replicates, rate = 3000, 500, 600, 0.4
 	targets := []string{"min", "p10", "p50", "p90", "max"}
@@ -135,29 +173,54 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 			}
 			slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p.x[i], p.x[j]) })
 			holders := []int{order[0], order[n/10-1], order[n/2-1], order[n*9/10-1], slices.Index(p.x, slices.Max(p.x))}
-			var sum, squares [6]float64
+			var sum, squares [2][6]float64
+			size := n
+			if c.scope == "window" {
+				size = window
+			}
+			var releases [][]int
 			for range replicates {
-				y := slices.Clone(p.x)
-				size := n
-				if c.scope == "window" {
-					size = window
+				places := make([]float64, n)
+				for i := range places {
+					places[i] = float64(i)
 				}
 				for from := 0; from < n; from += size {
-					p.released(y, from, min(from+size, n), c.policy, c.scope, rate)
+					p.released(places, from, min(from+size, n), c.policy, c.scope, rate)
 				}
-				add := func(k int, v float64) { sum[k] += v; squares[k] += v * v }
-				all := 0.0
-				for i := range y {
-					all += (y[i] - p.x[i]) * (y[i] - p.x[i]) / n
+				from := make([]int, n)
+				for i, j := range places {
+					from[i] = int(j)
 				}
-				add(0, all)
-				for k, i := range holders {
-					add(k+1, (y[i]-p.x[i])*(y[i]-p.x[i]))
+				releases = append(releases, from)
+			}
+			means := p.means(releases, size)
+			for _, from := range releases {
+				y := make([]float64, n)
+				for i, j := range from {
+					y[i] = p.x[j]
+				}
+				for way, stated := range [][]float64{y, means(y)} {
+					add := func(k int, v float64) { sum[way][k] += v; squares[way][k] += v * v }
+					all := 0.0
+					for i, v := range stated {
+						all += (v - p.x[i]) * (v - p.x[i]) / n
+					}
+					add(0, all)
+					for k, i := range holders {
+						add(k+1, (stated[i]-p.x[i])*(stated[i]-p.x[i]))
+					}
 				}
 			}
 			for k, name := range append([]string{assess.TargetTypical}, targets...) {
-				mean := sum[k] / replicates
-				se := math.Sqrt(max(0, squares[k]/replicates-mean*mean) / replicates)
+				way, lowered := 0, 0.0
+				if sum[1][k] < 1.3*sum[0][k] {
+					lowered = 2.0 / 9
+				}
+				if sum[1][k] < sum[0][k] {
+					way = 1
+				}
+				mean := sum[way][k] / replicates
+				se := math.Sqrt(max(0, squares[way][k]/replicates-mean*mean) / replicates)
 				for sampled, m := range measured {
 					risk := m.Column("income").Risk
 					r := risk[slices.IndexFunc(risk, func(r assess.Risk) bool { return r.Target == name && r.Knowledge == assess.KnowledgeIndex })]
@@ -165,7 +228,7 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 					if se := float64(r.SE); se == se {
 						own = se / float64(r.R) / float64(r.R)
 					}
-					if !(math.Abs(got-mean) <= 5*se+2*own+1e-9*mean) {
+					if !(math.Abs(got-mean) <= 5*se+2*own+1e-9*mean || got < mean && got >= (1-lowered)*mean-5*se-2*own) {
 						t.Errorf("%s, sampled %v: E(x−y)² is %v ± %v, the simulations give %v ± %v", name, sampled, got, own, mean, se)
 					}
 				}
