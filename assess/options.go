@@ -36,6 +36,7 @@ type Column struct {
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
 	Exchanged  bool // whether a mask moves its values between records, so that a record's released value does not depend on its own original alone
 	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
+	Undoing    Undoing
 }
 
 // Options say what an Accumulator measures. Accumulators that are merged must have

@@ -79,6 +79,7 @@ func (r *reckoning) risksOf(v view) []Risk {
 		r.typicalExchanged(v.column, t.last())
 		t.atMost(t.last())
 	}
+	t.undo(-1, t.last())
 	for i := range v.targets {
 		t.target(i, b)
 	}
@@ -92,6 +93,8 @@ type riskTable struct {
 	factor float64 // factor for a replicate's mean of (x−y)²
 	copies float64 // number of releases that a snooper has, each with draws of its own
 	list   []Risk
+
+	correlation float64 // of original and released values, where a snooper undoes moves of the whole column
 }
 
 func (t *riskTable) last() *Risk { return &t.list[len(t.list)-1] }
@@ -158,6 +161,7 @@ func (t *riskTable) target(i int, b bias) {
 		t.targetExchanged(c, &f, t.last())
 		t.atMost(t.last())
 	}
+	t.undo(i, t.last())
 	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
 }
 

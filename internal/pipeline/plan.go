@@ -103,7 +103,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 		if form == microdata.Numbers {
 			pl.Assessed = append(pl.Assessed, assess.Column{
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Masked: true, Exchanged: exchanged(pl.Config.Masks, f.Name),
-				Copies: transform.CopiesOf(pl.Config.Masks, f.Name),
+				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
 			})
 		}
 	}

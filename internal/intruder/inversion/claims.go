@@ -110,6 +110,7 @@ func (a *attacker) near(claim, x float64) bool {
 func (a *attacker) attack(masks []transform.Spec, distances []float64) ColumnResult {
 	c := ColumnResult{Name: a.column.Name, Masked: a.masked, Grid: a.grid, Records: a.original.n, Guess: a.guess, Passed: true}
 	certain, luck := a.direct(&c)
+	a.undo(&c)
 	a.heapsByMoments(&c, certain)
 	a.affine(&c, luck)
 	a.exact(&c, masks, distancesOf(distances))

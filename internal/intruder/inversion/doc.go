@@ -11,6 +11,9 @@
 //     π of 0, noise or bias so small that rounding to the grid undoes it, values
 //     within the bounds of a truncation, records that no swap can have changed, tiers
 //     without noise, zeros under a bias.
+//   - The value of the record with which a swap has most probably exchanged the value: a
+//     group of two, the neighbour in rank. Where several partners have the same value, the
+//     probabilities of that value add up. Several swaps are undone from the last to the first.
 //   - The value of a group (microaggregation) is the published minimum or maximum: then
 //     all values of the group are equal to it.
 //   - Sets of equal values ("heaps") under rank swapping that are wider than the window

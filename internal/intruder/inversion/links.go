@@ -21,7 +21,10 @@ type link struct {
 	// atBound reports whether a released value lies at a bound that hides
 	// originals beyond it. nil: there is no such bound.
 	atBound func(y float64) (lower, upper bool)
-	step    float64 // step of the rounding, if it is coarser than the grid
+	// back replaces values by what they most probably were before the mask, which exchanges values; false: it cannot.
+	// nil: the mask exchanges none.
+	back func(u *undoing) bool
+	step float64 // step of the rounding, if it is coarser than the grid
 }
 
 // noise is the distribution of ε.
@@ -273,7 +276,7 @@ func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, 
 		}
 		return link{kind: Identity, trivial: true}, true
 	case transform.Exchange:
-		return swaps.link(i, p), true
+		return swaps.link(i, p, a.grid), true
 	case transform.RankExchange:
 		return a.rankLink(p), true
 	case transform.Shuffling: // a value may come from any rank

@@ -14,7 +14,7 @@ import (
 // outside the heap. So a value is that of its own record with a probability of at least
 // (L − 2w)/L, or (L − w)/L if the heap is at an end of the column.
 func (a *attacker) rankLink(m transform.RankExchange) link {
-	return link{kind: RankWindow, certain: func(y, p []float64) {
+	return link{kind: RankWindow, back: ranksBack(m, a.grid), certain: func(y, p []float64) {
 		sorted := make([]float64, 0, len(y))
 		for _, v := range y {
 			if v == v {

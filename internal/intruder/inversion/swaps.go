@@ -2,7 +2,9 @@ package inversion
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -18,23 +20,57 @@ type swapReach struct {
 	masks        []transform.Spec
 	window       int
 	n            int
-	unmovedCache map[int][]float32 // by mask: a lower bound of the probability that a record was not moved
+	unmovedCache map[int][]float32  // by mask: a lower bound of the probability that a record was not moved
+	groups       map[int]swapGroups // by mask
+}
+
+// swapGroups are the groups in which a swap finds partners.
+type swapGroups struct {
+	combo    []int32 // by record: its combination of keys and attribute
+	alike    []int32 // by combination: the number of its records
+	few      [][]int // the records of each group of at most fewRecords with more than one combination
+	partners func(sizes []int32) func(own, other int32) float64
+}
+
+// fewRecords is the size of groups up to which the attack knows the probability of each exchange. In larger ones no
+// record is exchanged with any given one with a probability of ½.
+const fewRecords = 8
+
+// sizesOf returns the numbers of records of the combinations of a group.
+func (g *swapGroups) sizesOf(records []int) (sizes []int32) {
+	var seen []int32
+	for _, r := range records {
+		if c := g.combo[r]; !slices.Contains(seen, c) {
+			seen, sizes = append(seen, c), append(sizes, g.alike[c])
+		}
+	}
+	return sizes
 }
 
 // link returns the link of mask i, a swap, on each of its columns.
-func (s *swapReach) link(i int, m transform.Exchange) link {
+func (s *swapReach) link(i int, m transform.Exchange, grid float64) link {
 	rate := m.Rate
 	if rate == 0 {
 		return link{kind: Identity, trivial: true}
 	}
 	if s.unmovedCache == nil {
-		s.unmovedCache = map[int][]float32{}
+		s.unmovedCache, s.groups = map[int][]float32{}, map[int]swapGroups{}
 	}
 	if _, done := s.unmovedCache[i]; !done {
 		s.unmovedCache[i] = s.unmoved(i, m)
 	}
 	unmoved := s.unmovedCache[i]
-	return link{kind: Unswapped, certain: func(y, p []float64) {
+	groups := s.groups[i]
+	back := func(u *undoing) bool {
+		if unmoved == nil { // who was exchanged with whom is not known
+			for r := range u.chance {
+				u.chance[r] *= 1 - rate
+			}
+			return false
+		}
+		return groups.back(u, grid, unmoved)
+	}
+	return link{kind: Unswapped, back: back, certain: func(y, p []float64) {
 		for r := range y {
 			if unmoved == nil {
 				p[r] *= 1 - rate
@@ -102,6 +138,17 @@ func (s *swapReach) unmoved(i int, m transform.Exchange) []float32 {
 		p := m.Rate * math.Min(1, float64(others)/float64(same))
 		unmoved[r] = float32(1 - p)
 	}
+	of := map[int32][]int{}
+	for r, g := range group {
+		if n := size[g]; n <= fewRecords && n > alike[combo[r]] {
+			of[g] = append(of[g], r)
+		}
+	}
+	groups := swapGroups{combo: combo, alike: alike, partners: m.Partners()}
+	for _, g := range slices.Sorted(maps.Keys(of)) {
+		groups.few = append(groups.few, of[g])
+	}
+	s.groups[i] = groups
 	return unmoved
 }
 
