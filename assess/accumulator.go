@@ -377,7 +377,7 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	switch {
 	case a.opts.Key.ID() != o.opts.Key.ID():
 		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
-	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released):
+	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside):
 		return fmt.Errorf("assess: merge: columns must be the same")
 	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes || a.opts.OrderBins != o.opts.OrderBins:
 		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",

@@ -97,7 +97,7 @@ func (t *pairTable) block(from, to int) *microdata.Block {
 func testOptions(tb testing.TB) Options {
 	return Options{
 		Columns: []Column{{Name: "income", Index: 0, Masked: true}, {Name: "time", Index: 1, Masked: true}, {Name: "class", Index: 2, Masked: true}, {Name: "constant", Index: 3}},
-		Sample:  300, Extremes: 20, Key: testKey(tb), Carry: []int{4, 0}, Targets: []string{"min", "p50", "max"},
+		Sample:  300, Extremes: 20, Key: testKey(tb), Carry: []int{4, 0}, Beside: []BesideColumn{{Name: "region", Index: 4}}, Targets: []string{"min", "p50", "max"},
 	}
 }
 
@@ -435,6 +435,7 @@ func TestMergeRefusesAnotherSetup(t *testing.T) {
 		"sample":   func(o *Options) { o.Sample = 7 },
 		"extremes": func(o *Options) { o.Extremes = 7 },
 		"carry":    func(o *Options) { o.Carry = nil },
+		"beside":   func(o *Options) { o.Beside = nil },
 	} {
 		p := o
 		change(&p)

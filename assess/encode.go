@@ -15,7 +15,7 @@ import (
 // change of the encoding raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 6
+	encodingVersion = 7
 )
 
 // MarshalBinary encodes the accumulator, so that another process can continue with
@@ -36,6 +36,11 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 		for _, c := range list {
 			e.Uint(uint64(c))
 		}
+	}
+	e.Uint(uint64(len(a.opts.Beside)))
+	for _, c := range a.opts.Beside {
+		e.Text(c.Name)
+		e.Uint(uint64(c.Index))
 	}
 	e.Int(int64(a.opts.Sample))
 	e.Int(int64(a.opts.Extremes))
@@ -163,6 +168,10 @@ func (o *Options) sameOptions(d *wire.Decoder) error {
 			*list = append(*list, int(d.Int()))
 		}
 	}
+	var beside []BesideColumn
+	for range d.Count(16) {
+		beside = append(beside, BesideColumn{Name: d.Text(), Index: int(d.Int())})
+	}
 	sample, extremes := int(d.Int()), int(d.Int())
 	if d.Failed {
 		return errEncoding
@@ -171,6 +180,7 @@ func (o *Options) sameOptions(d *wire.Decoder) error {
 	for i := 0; same && i < len(names); i++ {
 		same = names[i] == o.Columns[i].Name && indexes[i] == o.Columns[i].Index
 	}
+	same = same && slices.EqualFunc(beside, o.Beside, func(a, b BesideColumn) bool { return a.Name == b.Name && a.Index == b.Index })
 	switch {
 	case id != o.Key.ID():
 		return errors.New("assess: encoded accumulator was made with another key")

@@ -174,6 +174,11 @@ func TestImplausibleCounts(t *testing.T) {
 		e.Uint(uint64(c))
 	}
 	e.Uint(0)
+	e.Uint(uint64(len(o.Beside)))
+	for _, c := range o.Beside {
+		e.Text(c.Name)
+		e.Uint(uint64(c.Index))
+	}
 	e.Int(int64(o.Sample))
 	e.Int(int64(o.Extremes))
 	if err := o.sameOptions(&wire.Decoder{Rest: e}); err != nil {
@@ -190,6 +195,11 @@ func TestImplausibleCounts(t *testing.T) {
 		"is of other columns  ":     func(o *Options) { o.Columns = o.Columns[:2] },
 		"is of other columns   ":    func(o *Options) { o.Carry = append([]int{1}, o.Carry...) },
 		"is of other columns    ":   func(o *Options) { o.Released = []int{4} },
+		"is of other columns     ":  func(o *Options) { o.Beside = nil },
+		"is of other columns      ": func(o *Options) { o.Beside = []BesideColumn{{Name: "other", Index: 9}} },
+		"is of other columns       ": func(o *Options) {
+			o.Beside = []BesideColumn{{Name: o.Beside[0].Name, Index: o.Beside[0].Index + 1}}
+		},
 		"must have sample 7":        func(o *Options) { o.Sample = 7 },
 		"and extremes 8":            func(o *Options) { o.Extremes = 8 },
 		"was made with another key": func(o *Options) { o.Key = keystream.Key{} },

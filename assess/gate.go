@@ -20,7 +20,9 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:
-			one = r.judgeRisk(m.Column(r.Column))
+			if one = r.judgeRisk(m.Column(r.Column)); m.Gated {
+				one = r.judgeGated(m.Column(r.Column))
+			}
 		}
 		v.Passed = v.Passed && one.Passed
 		v.Rules = append(v.Rules, one)

@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
@@ -62,7 +63,7 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 		v.Rule += " (at two standard errors)"
 		w.R, w.RMSE = upper, Float(math.Sqrt(1/float64(upper)))
 	}
-	if r.Target == "" || r.Knowledge == "" {
+	if r.Target == "" || r.Knowledge == "" || w.Knowledge != r.Knowledge {
 		v.Rule += fmt.Sprintf(" (worst: %s by %s)", w.Target, w.Knowledge)
 	}
 	if r.MaxRisk != nil {
@@ -80,7 +81,7 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 // with which the rule holds.
 func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	v = RuleVerdict{
-		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Measure: "min_rmse",
+		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record, Measure: "min_rmse",
 		Found: Float(math.NaN()),
 	}
 	if r.MaxRisk != nil {
@@ -98,11 +99,63 @@ func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	return v, needed
 }
 
+// RecordAlone is the value of Rule.Record with which a rule leaves out the risk under knowledge of the
+// whole record.
+const RecordAlone = "alone"
+
+// covers reports whether a rule applies to the risk of a target under a knowledge state.
+func (r Rule) covers(target, knowledge string) bool {
+	return Covers(r.Target, r.Knowledge, r.Record, target, knowledge)
+}
+
+// Covers reports whether a rule with a target, a knowledge state and a word on the record ("": all,
+// all and none) applies to the risk of a target under a knowledge state. A rule of index applies to
+// that of the whole record too, unless it says that the column is alone.
+func Covers(ruleTarget, ruleKnowledge, ruleRecord, target, knowledge string) bool {
+	switch {
+	case ruleTarget != "" && ruleTarget != target:
+		return false
+	case knowledge == KnowledgeRecord && ruleKnowledge != KnowledgeRecord:
+		return ruleRecord != RecordAlone && (ruleKnowledge == "" || ruleKnowledge == KnowledgeIndex)
+	}
+	return ruleKnowledge == "" || ruleKnowledge == knowledge
+}
+
+// Covers reports whether the rule applies to the risk of a target under a knowledge state.
+func (v RuleVerdict) Covers(target, knowledge string) bool {
+	return Covers(v.Target, v.Knowledge, v.Record, target, knowledge)
+}
+
+// judgeGated is judgeRisk for a release that a gate lets out or keeps: where the other columns were not
+// looked at, a rule of index does not hold.
+func (r Rule) judgeGated(c *ColumnMeasures) RuleVerdict {
+	if c != nil {
+		if target := r.lacksRecord(c); target != "" {
+			v, needed := r.riskVerdict(c.Unit)
+			v.Advice = advise(Risk{Target: target, Knowledge: KnowledgeRecord, R: Float(math.NaN())}, needed, c.Unit)
+			return v
+		}
+	}
+	return r.judgeRisk(c)
+}
+
+// lacksRecord returns a target that the rule applies to by index and whose risk under knowledge of the
+// whole record should have been measured and is not; "" if there is none.
+func (r Rule) lacksRecord(c *ColumnMeasures) string {
+	for _, k := range c.Risk {
+		if k.Knowledge == KnowledgeIndex && r.covers(k.Target, KnowledgeIndex) && r.covers(k.Target, KnowledgeRecord) &&
+			!slices.ContainsFunc(c.Risk, func(o Risk) bool { return o.Target == k.Target && o.Knowledge == KnowledgeRecord }) {
+			return k.Target
+		}
+	}
+	return ""
+}
+
 // worstRisk returns the greatest risk that a rule applies to; one that could not be measured
 // counts as greater than all others. It returns false if the rule applies to none.
 func (r Rule) worstRisk(c *ColumnMeasures) (worst Risk, measured bool) {
 	for _, k := range c.Risk {
-		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
+		if !r.covers(k.Target, k.Knowledge) {
 			continue
 		}
 		if math.IsNaN(float64(k.R)) {
@@ -122,6 +175,9 @@ func (r Rule) subject() string {
 		target = "every target"
 	}
 	if knowledge != "" {
+		if r.Record != "" {
+			knowledge += " alone"
+		}
 		target += " (" + knowledge + ")"
 	}
 	return target

@@ -53,6 +53,12 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 			one(c)
 		}
 	}
+	part := 0
+	if limit > 0 {
+		part = quickRecords
+	}
+	r.byRecord(m.Columns, part)
+	m.Unseen = a.opts.Unseen
 	m.Correlation = a.correlation()
 	return m, nil
 }

@@ -86,7 +86,7 @@ type Utility struct {
 // due to the sample (docs/methods.md §9).
 type Risk struct {
 	Target     string `json:"target" doc:"typical, min, p01, …, max"`
-	Knowledge  string `json:"knowledge" doc:"mean, index, position or order (the snooper knows the order of the records in the source)"` // mean, index, position, order
+	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), position or order (the snooper knows the order of the records in the source)"` // mean, index, record, position, order
 	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
 	SE         Float  `json:"R_se" doc:"Monte-Carlo standard error of R; null if there are fewer than two replicates or R is infinite"`
 	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
@@ -98,6 +98,11 @@ type Risk struct {
 	// be wrong.
 	Approximate bool   `json:"approximate,omitempty"`
 	Errs        string `json:"errs,omitempty"`
+
+	// Under knowledge of the whole record: the other columns that tell of the value, and, for the
+	// typical record, the share of the linear estimator's mean squared error that a small tree removes.
+	Tells    []string `json:"tells,omitempty" doc:"under knowledge record: the other columns that tell of the value"`
+	TreeGain *Float   `json:"tree_gain,omitempty" doc:"under knowledge record: the share of the mean squared error of the best linear estimator that a small tree removes"`
 }
 
 // ColumnMeasures is everything measured of one column.
@@ -146,6 +151,7 @@ type Measures struct {
 	Identity    *Identity // nil if no such measure was requested
 
 	Gated          bool     // whether the release passes a gate, with rules or without
+	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out
 	AllowUnchanged *float64 // share of values that may be released unchanged, whatever the masks explain; nil: none
 }
 
@@ -219,11 +225,12 @@ const KnowledgeOrder = "order"
 const (
 	KnowledgeMean     = "mean"     // τ̂ = ȳ
 	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
+	KnowledgeRecord   = "record"   // τ̂ is the best estimate from all released columns of the linked record
 	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
 )
 
 // knowledges lists the knowledge states in the order of reports.
-var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgePosition, KnowledgeOrder}
+var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgeRecord, KnowledgePosition, KnowledgeOrder}
 
 // TargetTypical is the target "any record of the sample": Duncan et al. (2004), eq. 3 under
 // knowledge of the mean.

@@ -35,8 +35,18 @@ type Column struct {
 	Single     bool // of type float32, which a profile's decimals go by
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
 	Exchanged  bool // whether a mask moves its values between records, so that a record's released value does not depend on its own original alone
+	Withheld   bool // whether it is not released, and only measured
 	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
 	Undoing    Undoing
+}
+
+// BesideColumn is a released column that is not measured itself.
+type BesideColumn struct {
+	Name  string
+	Index int // in Block.Columns, in either form
+	// GroupOnly says that it is not released: the intruder knows which records have the same value
+	// (the members of a household).
+	GroupOnly bool
 }
 
 // Options say what an Accumulator measures. Accumulators that are merged must have
@@ -93,6 +103,14 @@ type Options struct {
 	// for equal values, and a replicate's block presents the codes as Numbers at
 	// the same index.
 	Carry []int
+	// Record asks for the risk under knowledge of the whole record. A gate needs it (Options.Gated).
+	Record bool
+	// Beside lists the released columns that are not among Columns, for the risk under knowledge of
+	// the whole record. The sample holds what the release shows of them.
+	Beside []BesideColumn
+	// Unseen names released columns of which nothing is held: nested ones, and those beyond the
+	// number that is looked at.
+	Unseen []string
 	// Released lists those of Carry of which the sample also keeps a code of the released
 	// value, because a mask changes it: released values are then counted.
 	Released []int
@@ -140,6 +158,12 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 			return o, nil, fmt.Errorf("assess: released: must be among the carried columns, got %d", i)
 		}
 	}
+	o.Beside, o.Unseen = slices.Clone(o.Beside), slices.Clone(o.Unseen)
+	for _, c := range o.Beside {
+		if c.Index < 0 || seen[c.Index] {
+			return o, nil, fmt.Errorf("assess: beside: %s: index must be at least 0 and not that of a measured column, got %d", c.Name, c.Index)
+		}
+	}
 	if len(o.Carry) > 0 && o.Carry[0] < 0 {
 		return o, nil, fmt.Errorf("assess: carry: must be at least 0, got %d", o.Carry[0])
 	}
@@ -166,6 +190,9 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 // layout returns what the sample and the extremes keep of a record.
 func (o *Options) layout() sample.Layout {
 	l := sample.Layout{Carry: o.Carry, Released: o.Released}
+	for _, c := range o.Beside {
+		l.Beside = append(l.Beside, c.Index)
+	}
 	for _, c := range o.Columns {
 		l.Columns = append(l.Columns, c.Index)
 	}

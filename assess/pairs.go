@@ -52,6 +52,10 @@ func (a *Accumulator) Pairs() Pairs {
 	return p
 }
 
+// Shown returns what the sample holds of record i of a column of Options.Beside: the released number, also
+// of a date and of text that is a number; otherwise a value, at least 1e299, that stands for the category.
+func Shown(c *microdata.Column, i int) float64 { return cell.Shown(c, i) }
+
 // Code returns the number that represents the value of record i of a carried column in the
 // groups of Explore. For a column in Numbers form it is the value. For other columns equal
 // values have equal codes, and different values have different codes except with probability

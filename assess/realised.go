@@ -20,7 +20,7 @@ func (r Rule) RealisedRemark(c *ColumnMeasures) string {
 	}
 	var worse []string
 	for _, k := range c.Risk {
-		if r.Target != "" && k.Target != r.Target || r.Knowledge != "" && k.Knowledge != r.Knowledge {
+		if !r.covers(k.Target, k.Knowledge) {
 			continue
 		}
 		realised := float64(k.RealisedR)

@@ -44,8 +44,17 @@ func (r Rule) Check() check.Problems {
 	if r.Knowledge != "" {
 		ps.OneOf("knowledge", r.Knowledge, knowledges...)
 	}
+	if r.Record != "" {
+		ps.OneOf("record", r.Record, RecordAlone)
+		switch {
+		case r.MaxRisk == nil && r.MinRMSE == nil:
+			ps.Addf("record", "must be left out of a rule without max_risk or min_rmse")
+		case r.Knowledge != "" && r.Knowledge != KnowledgeIndex:
+			ps.Addf("record", "must be left out with knowledge %s: it is about index", r.Knowledge)
+		}
+	}
 	if r.Target == TargetTypical && r.Knowledge == KnowledgePosition {
-		ps.Addf("knowledge", "must be mean or index with target typical, which has no position")
+		ps.Addf("knowledge", "must be mean, index or record with target typical, which has no position")
 	}
 	if r.Knowledge == KnowledgeOrder && r.Target != "" && r.Target != TargetTypical {
 		ps.Addf("target", "must be typical or left out with knowledge order, got %q", r.Target)

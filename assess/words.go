@@ -43,6 +43,29 @@ func withUnit(v float64, unit string) string {
 	return strings.TrimSpace(s + " " + unit)
 }
 
+// recordAdvice says what to change if all released columns of a record together give a value.
+func recordAdvice(w Risk, needed string) string {
+	if len(w.Tells) == 0 {
+		return fmt.Sprintf(": it is estimated from its released value and from how the column is distributed, which gives less error than the noise alone: more noise, so that λ/√(1 + λ²/S²) is at least %s (or record: alone, for R = 1/λ²)", needed)
+	}
+	if w.Approximate && w.Errs == ErrsSafe && math.IsInf(float64(w.R), 1) {
+		return fmt.Sprintf(": records with the same %s share one value, and the sample does not hold all of them, so that how much the mean of their released values tells is not known: keep all records in the sample (assess.sample: all)", strings.Join(w.Tells, " and "))
+	}
+	if math.IsInf(float64(w.R), 1) {
+		return fmt.Sprintf(": most values follow exactly from %s: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them", strings.Join(listed(w.Tells), ", "))
+	}
+	return fmt.Sprintf(": it is told by %s together with its own released value: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them (record: alone judges the column by itself)",
+		strings.Join(listed(w.Tells), ", "))
+}
+
+// listed returns at most five names, and how many more there are.
+func listed(names []string) []string {
+	if len(names) <= 5 {
+		return names
+	}
+	return append(names[:5:5], fmt.Sprintf("%d more", len(names)-5))
+}
+
 // advise returns advice on how to reach the needed RMSE of a target.
 func advise(w Risk, needed float64, unit string) string {
 	if math.IsNaN(float64(w.R)) {
@@ -53,6 +76,8 @@ func advise(w Risk, needed float64, unit string) string {
 	switch w.Knowledge {
 	case KnowledgeIndex:
 		return fmt.Sprintf("%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)
+	case KnowledgeRecord:
+		return state + recordAdvice(w, what)
 	case KnowledgeOrder:
 		return fmt.Sprintf("%s: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column", state)
 	case KnowledgePosition:

@@ -68,6 +68,9 @@ func (l *loader) validateColumns(p *Pipeline) {
 			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
 	}
+	if p.Household != "" {
+		l.listed(p, "household", p.Household)
+	}
 	if l.Given("identity") && l.Sound("identity") && len(p.Identity) == 0 {
 		l.Wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
 	}

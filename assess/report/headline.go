@@ -179,7 +179,7 @@ func concerning(rules []assess.RuleVerdict, k *assess.Risk) []assess.RuleVerdict
 	var list, others []assess.RuleVerdict
 	for _, rule := range rules {
 		switch {
-		case (rule.Target == "" || rule.Target == k.Target) && (rule.Knowledge == "" || rule.Knowledge == k.Knowledge):
+		case rule.Covers(k.Target, k.Knowledge):
 			list = append(list, rule)
 		case !rule.Passed:
 			others = append(others, rule)

@@ -51,7 +51,7 @@ func MapOf(c *assess.ColumnMeasures, gate assess.Verdict) figure.RUMap {
 func judged(gate assess.Verdict, column, target, knowledge string, risk float64) (held, concerned bool) {
 	held = true
 	for _, rule := range gate.Rules {
-		if rule.Column != column || rule.Target != "" && rule.Target != target || rule.Knowledge != "" && rule.Knowledge != knowledge {
+		if rule.Column != column || !rule.Covers(target, knowledge) {
 			continue
 		}
 		switch limit := float64(rule.Limit); rule.Measure {

@@ -194,6 +194,7 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	}
 	s.Line("")
 	s.risks(c)
+	s.tells(c)
 	s.order(c)
 	s.Line("")
 }
@@ -250,6 +251,21 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	}
 }
 
+// tells names the columns that tell of the values of a masked one.
+func (s *summary) tells(c *assess.ColumnMeasures) {
+	for _, k := range c.Risk {
+		if k.Knowledge == assess.KnowledgeRecord && len(k.Tells) > 0 {
+			for i, l := range wrap("told by the other columns of the record: "+printable(strings.Join(k.Tells, ", ")), summaryWidth-6) {
+				if i > 0 {
+					l = "  " + l
+				}
+				s.Line("  " + l)
+			}
+			return
+		}
+	}
+}
+
 // order writes what the order of the records discloses, if anything.
 func (s *summary) order(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
@@ -260,15 +276,17 @@ func (s *summary) order(c *assess.ColumnMeasures) {
 	}
 }
 
-// rank orders states of knowledge: the two that risk is judged by come first.
+// rank orders states of knowledge: those that risk is judged by come first.
 func rank(knowledge string) int {
 	switch knowledge {
 	case "index":
 		return 0
-	case "position":
+	case "record":
 		return 1
+	case "position":
+		return 2
 	}
-	return 2
+	return 3
 }
 
 func appendNew(list []string, s string) []string {

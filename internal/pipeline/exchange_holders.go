@@ -31,7 +31,7 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 	}
 	progress.Start("locate", pl.Source.Records())
 	pass := Flow{
-		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Source: pl.Source, Layout: pl.passLayout(), Cut: pl.Cut,
 		Work: func(p *Parcel) error {
 			if err := chain.Admit(p.Block); err != nil {
 				return err

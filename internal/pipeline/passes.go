@@ -270,7 +270,7 @@ func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
 // functions in also with each block.
 func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress, also ...func(b *microdata.Block)) error {
 	pass := Flow{
-		Source: pl.Source, Layout: pl.SurveyLayout(), Cut: pl.Cut,
+		Source: pl.Source, Layout: pl.passLayout(), Cut: pl.Cut,
 		Work: func(p *Parcel) (err error) {
 			p.prepared, err = chain.Prepare(p.Block)
 			return pl.SurveyError(err)
@@ -336,6 +336,11 @@ func (r *refusal) Unwrap() []error { return []error{r.Errors, r.of} }
 // SurveyLayout returns the layout of the run without released columns.
 func (pl *Plan) SurveyLayout() *microdata.Layout {
 	return &microdata.Layout{Schema: pl.Layout.Schema, Read: pl.Layout.Read}
+}
+
+// passLayout returns the layout of a pass over the originals before the run.
+func (pl *Plan) passLayout() *microdata.Layout {
+	return &microdata.Layout{Schema: pl.Layout.Schema, Read: pl.Layout.Read[:pl.passed]}
 }
 
 // newReplicate returns a function that gives the masks of replicate m. The sample holds numbers

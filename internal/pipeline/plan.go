@@ -37,6 +37,9 @@ type Plan struct {
 	Carry     []int                  // indexes in layout.Read of swap keys and attributes
 	Cut       connectors.Cut         // how the source is cut into blocks if a mask needs windows
 	Masked    []string               // in the order of the schema
+	Beside    []assess.BesideColumn  // released columns that are not assessed, for the risk by the whole record
+	Unseen    []string               // those of which the sample holds nothing
+	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured
 	Displacer *transform.Displacer   // nil if no mask moves values between records
@@ -75,6 +78,8 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	if err := pl.keyed(b); err != nil {
 		return nil, err
 	}
+	pl.passed = len(b.layout.Read)
+	pl.wantBeside(b)
 	if len(b.layout.Release) == 0 {
 		return nil, config.Errors{p.Errorf("columns", "no column of the source would be released")}
 	}

@@ -36,7 +36,8 @@ type Map struct {
 	Recommended *Recommended `json:"recommended" doc:"the admissible point with the greatest utility; null if there is none"` // nil where no point is admissible
 	Reason      string       `json:"reason,omitempty" doc:"why no point is recommended"`                                      // what prevents it, where none is
 
-	gateRules int // rules of the gate; behind them in Rules is what a run demands by itself
+	record    bool // whether points have the risk under knowledge of the whole record
+	gateRules int  // rules of the gate; behind them in Rules is what a run demands by itself
 }
 
 // Axis is one parameter that runs over a range.
@@ -53,6 +54,7 @@ type Rule struct {
 	Column        string        `json:"column,omitempty" doc:"column of the rule, if it is not the map's; absent for measures about respondents"`
 	Target        string        `json:"target,omitempty" doc:"target of the rule; absent: every target"`
 	Knowledge     string        `json:"knowledge,omitempty" doc:"knowledge state of the rule; absent: every knowledge state"`
+	Record        string        `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
 	MaxRisk       *assess.Float `json:"max_risk,omitempty"`
 	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"equivalent to a greatest R of 1/min_rmse²"` // the same as a greatest R of 1/MinRMSE²
 	MinEfficiency *assess.Float `json:"min_efficiency,omitempty"`

@@ -34,7 +34,7 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 	}
 	for _, r := range rules {
 		one := Rule{
-			Column: r.Column, Target: r.Target, Knowledge: r.Knowledge,
+			Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record,
 			MaxRisk: float(r.MaxRisk), MinRMSE: float(r.MinRMSE), MinEfficiency: float(r.MinEfficiency),
 		}
 		if one.Column == m.Column {
@@ -56,6 +56,10 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		m.Rules = append(m.Rules, Rule{Measure: MeasureUsual, Limit: &none, Words: "no more values stated exactly than noise of one step of the usual values leaves"})
 	}
 }
+
+// WantRecord says that points have the risk under knowledge of the whole record: where it is missing, a
+// rule that is judged by it cannot be judged.
+func (m *Map) WantRecord() { m.record = true }
 
 // name takes measure, limit and words from what a gate says of a rule.
 func (r *Rule) name(v assess.RuleVerdict) {
@@ -80,7 +84,7 @@ func (r *Rule) least() bool {
 
 // names reports whether a rule on R is about a target under a knowledge state.
 func (r *Rule) names(target, knowledge string) bool {
-	return (r.Target == "" || r.Target == target) && (r.Knowledge == "" || r.Knowledge == knowledge)
+	return assess.Covers(r.Target, r.Knowledge, r.Record, target, knowledge)
 }
 
 // protects reports whether a rule is about a target of the map's column under a
@@ -108,7 +112,11 @@ func (r Rule) String() string {
 	}
 	subject := cmp.Or(r.Target, "every target")
 	if r.Knowledge != "" {
-		subject += " (" + r.Knowledge + ")"
+		if r.Record != "" {
+			subject += " (" + r.Knowledge + " alone)"
+		} else {
+			subject += " (" + r.Knowledge + ")"
+		}
 	}
 	if r.MaxRisk != nil {
 		return column + "R of " + subject + " at most " + significant(*r.MaxRisk)
@@ -163,7 +171,7 @@ func (m *Map) broken(p *Point) (list []Broken, unjudged []string) {
 				one = &Broken{Found: found}
 			}
 		default:
-			one, judged = at.brokenRisk(r, m.Margin)
+			one, judged = at.brokenRisk(r, m.Margin, m.record)
 		}
 		if !judged {
 			unjudged = append(unjudged, r.String())
@@ -199,9 +207,13 @@ func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
 // brokenRisk judges a rule on R of a column; nil where it holds. A risk must hold with
 // margin standard errors added; one that is not a number does not hold, and neither does
 // a rule about what was not measured. What the order of the records discloses is known for
-// a release only.
-func (p *Point) brokenRisk(r *Rule, margin float64) (broken *Broken, judged bool) {
+// a release only. With record, a rule of index is not judged where the whole record was not looked at.
+func (p *Point) brokenRisk(r *Rule, margin float64, record bool) (broken *Broken, judged bool) {
 	measured, worst, height := false, &Broken{Found: assess.Float(math.NaN())}, math.Inf(-1)
+	if record && r.names(cmp.Or(r.Target, assess.TargetTypical), assess.KnowledgeRecord) && r.Knowledge != assess.KnowledgeRecord &&
+		!slices.ContainsFunc(p.Risk, func(k Risk) bool { return r.names(k.Target, k.Knowledge) && k.Knowledge == assess.KnowledgeRecord }) {
+		return nil, false // the run judges it
+	}
 	for _, k := range p.Risk {
 		if !r.names(k.Target, k.Knowledge) {
 			continue

@@ -5,6 +5,11 @@ package cell
 import (
 	"math"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -89,6 +94,71 @@ func ReleasedCode(c *microdata.Column, i int) float64 {
 		return microdata.CodeOf(a, i)
 	}
 	return At(c.Out(), i)
+}
+
+// Categories are the values from which on a number stands for a category and not for itself.
+const Categories = 1e299
+
+// Category returns the value that stands for a category with a code below 2⁵³. It is no quantity: only
+// whether two of them are equal matters.
+func Category(code float64) float64 { return math.Float64frombits(0x7e<<56 | uint64(code)) }
+
+// Shown returns what a reader of the release sees in a column: the released number, also of a date
+// and of text that is a number; else the Category of the released value; NaN for null.
+func Shown(c *microdata.Column, i int) float64 {
+	a := c.OutArray()
+	if a == nil {
+		return At(c.Out(), i)
+	}
+	if d, ok := a.(*array.Dictionary); ok {
+		if d.IsNull(i) {
+			return math.NaN()
+		}
+		return shown(d.Dictionary(), d.GetValueIndex(i))
+	}
+	return shown(a, i)
+}
+
+func shown(a arrow.Array, i int) float64 {
+	if a.IsNull(i) {
+		return math.NaN()
+	}
+	switch a := a.(type) {
+	case *array.String:
+		if x, ok := numberIn(a.Value(i)); ok {
+			return x
+		}
+	case *array.Int64:
+		return float64(a.Value(i))
+	case *array.Uint64:
+		return float64(a.Value(i))
+	case *array.Date32:
+		return float64(a.Value(i))
+	case *array.Date64:
+		return float64(a.Value(i))
+	case *array.Timestamp:
+		return float64(a.Value(i))
+	case *array.Boolean:
+		if a.Value(i) {
+			return 1
+		}
+		return 0
+	}
+	code := microdata.CodeOf(a, i)
+	if t := a.DataType().ID(); arrow.IsInteger(t) || arrow.IsFloating(t) || arrow.IsDecimal(t) {
+		return code
+	}
+	return Category(code)
+}
+
+// numberIn returns the number that a text is, also in the quotes of JSON.
+func numberIn(text string) (x float64, ok bool) {
+	text = strings.Trim(text, "\" ")
+	if len(text) == 0 || len(text) > 24 || text[0] != '-' && text[0] != '+' && text[0] != '.' && (text[0] < '0' || text[0] > '9') {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	return x, err == nil && math.Abs(x) < Categories
 }
 
 // Run is the number of records that one pass of the kernels handles: the

@@ -5,17 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
-
-// categories are the values from which on a number stands for a category and not for itself.
-const categories = 1e299
-
-// Category returns the value that stands for a category with a code below 2⁵³. It is no quantity:
-// only whether two of them are equal matters.
-func Category(code float64) float64 {
-	return math.Float64frombits(0x7e<<56 | uint64(code))
-}
 
 // feature is a number made of the values of a record.
 type feature struct {
@@ -45,10 +37,7 @@ type level struct {
 func (f *Frame) prepare(i int) {
 	c := &f.columns[i]
 	levels, of, missing := f.levels(c.Values)
-	numeric := !c.GroupOnly && !slices.ContainsFunc(c.Values, func(v float64) bool { return v >= categories })
-	if numeric && len(levels) > 0 {
-		f.numbers(i, c.Values, missing)
-	}
+	numeric := f.numbers(i)
 	if share := float64(missing) / float64(max(f.rows, 1)); !c.GroupOnly && share > 0.001 && share < 0.999 {
 		f.indicator(i, func(v float64) bool { return v != v })
 	}
@@ -103,24 +92,42 @@ func (f *Frame) levels(values []float64) (levels []level, of []int32, missing in
 	return levels, of, missing
 }
 
-// numbers adds a column's values as a feature; the mean stands for a missing one.
-func (f *Frame) numbers(column int, values []float64, missing int) {
-	if missing > 0 {
-		sum, n := 0.0, 0.0
-		for _, v := range values[:f.rows] {
-			if v == v {
-				sum, n = sum+v, n+1
+// numbers adds a column's values as a feature if at least half of them are numbers, and reports
+// whether they are; the mean stands for what is missing or no number.
+func (f *Frame) numbers(column int) bool {
+	c := &f.columns[column]
+	sum, n, others := 0.0, 0.0, 0.0
+	for _, v := range c.Values[:f.rows] {
+		switch {
+		case v >= cell.Categories:
+			others++
+		case v == v:
+			sum, n = sum+v, n+1
+		}
+	}
+	if c.GroupOnly || n == 0 || others > n {
+		return false
+	}
+	c.numbers = c.Values
+	if others > 0 {
+		c.numbers = slices.Clone(c.Values)
+		for i, v := range c.numbers {
+			if v >= cell.Categories {
+				c.numbers[i] = math.NaN()
 			}
 		}
-		filled := slices.Clone(values)
-		for i, v := range filled {
+	}
+	values := c.numbers
+	if slices.ContainsFunc(values, func(v float64) bool { return v != v }) {
+		values = slices.Clone(values)
+		for i, v := range values {
 			if v != v {
-				filled[i] = sum / n
+				values[i] = sum / n
 			}
 		}
-		values = filled
 	}
 	f.features = append(f.features, feature{column: column, values: values, whole: true})
+	return true
 }
 
 func (f *Frame) indicator(column int, is func(v float64) bool) {

@@ -17,10 +17,12 @@ import (
 // Column is what leaves of one column, or a grouping that the intruder knows.
 type Column struct {
 	Name   string
-	Values []float64 // by row; NaN: no value; categories as Category gives them
+	Values []float64 // by row; NaN: no value; categories as cell.Category gives them
 	// GroupOnly says that the column is not released: the intruder knows which records have the same
 	// value (the members of a household), not the value.
 	GroupOnly bool
+
+	numbers []float64 // those of Values that are numbers, NaN elsewhere
 }
 
 // Limits of what is tried. They bound the time, which grows with rows·features².
@@ -49,7 +51,7 @@ type Frame struct {
 // records that are not of the sample. complete says that the n records are all there are: only then
 // can means over groups be computed.
 func New(columns []Column, n int, complete bool) *Frame {
-	f := &Frame{rows: n, columns: columns, complete: complete}
+	f := &Frame{rows: n, columns: slices.Clone(columns), complete: complete}
 	if len(columns) > 0 {
 		f.all = len(columns[0].Values)
 	}

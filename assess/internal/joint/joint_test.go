@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 )
 
 // world makes columns of n records.
@@ -168,7 +170,7 @@ func TestRelations(t *testing.T) {
 	large := w.of(func(int) float64 { return math.Round(1e8 * w.r.Float64()) })
 	grade := w.of(func(i int) float64 { return float64(w.r.IntN(12)) })
 	step := w.of(func(i int) float64 { return float64(w.r.IntN(5)) })
-	employer := w.of(func(i int) float64 { return Category(float64(1000 + w.r.IntN(300))) })
+	employer := w.of(func(i int) float64 { return cell.Category(float64(1000 + w.r.IntN(300))) })
 	pay := func(i int) float64 { return 1000 + math.Mod(7919*grade[i], 4001) }
 	for name, test := range map[string]struct {
 		x     []float64
@@ -185,7 +187,7 @@ func TestRelations(t *testing.T) {
 		"product":              {x, [][]float64{b, w.of(func(i int) float64 { return x[i] / b[i] })}, 2},
 		"constant by grade":    {w.of(pay), [][]float64{b, grade}, 1},
 		"by grade and step":    {w.of(func(i int) float64 { return 1000 + math.Mod(7919*(grade[i]*5+step[i]+1), 4001) }), [][]float64{grade, step}, 2},
-		"by employer":          {w.of(func(i int) float64 { return 1000 + math.Mod(employer[i]/categories*7919, 4001) }), [][]float64{employer}, 1},
+		"by employer":          {w.of(func(i int) float64 { return 1000 + math.Mod(employer[i]/cell.Categories*7919, 4001) }), [][]float64{employer}, 1},
 		"most records": {x, [][]float64{b, cents(func(i int) float64 {
 			if i%10 == 3 {
 				return x[i] + b[i] + c[i]
@@ -235,7 +237,7 @@ func TestUnrelatedColumnsTellNothing(t *testing.T) {
 		list := [][]float64{y}
 		for range 6 {
 			list = append(list, w.incomes(), w.of(func(int) float64 { return float64(w.r.IntN(8)) }),
-				w.of(func(int) float64 { return Category(float64(w.r.IntN(40))) }))
+				w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(40))) }))
 		}
 		r := New(columns(list...), w.n, true).Estimate(x, y, 0, nil)
 		want := leastSquares(x, y)
@@ -253,7 +255,7 @@ func TestUnrelatedColumnsTellNothing(t *testing.T) {
 // and counts as open.
 func TestHouseholds(t *testing.T) {
 	w := newWorld(5, 6000)
-	of := w.of(func(i int) float64 { return Category(float64(i / 3)) })
+	of := w.of(func(i int) float64 { return cell.Category(float64(i / 3)) })
 	incomes := w.incomes()
 	x := w.of(func(i int) float64 { return incomes[i/3] })
 	y := w.noisy(x, 100)

@@ -86,7 +86,7 @@ func (f *Frame) relation(s *sought) *exact {
 			at = append(at, w.column)
 		}
 	}
-	z := func(c, row int) float64 { return f.columns[c].Values[row] }
+	z := func(c, row int) float64 { return f.columns[c].numbers[row] }
 	found := func(rounded bool, value func(row int) float64, columns ...int) *exact {
 		if !s.majority(rows, rounded, value) {
 			return nil

@@ -17,11 +17,12 @@ import (
 
 // Layout says which columns of blocks the values of a record come from, by their index:
 // of columns in Numbers form the original and the released value each, then codes of the
-// originals that are carried, then codes of the released values of some of those.
-type Layout struct{ Columns, Carry, Released []int }
+// originals that are carried, then codes of the released values of some of those, then what the
+// release shows of further columns (cell.Shown).
+type Layout struct{ Columns, Carry, Released, Beside []int }
 
 // Width is the number of values of a record.
-func (l Layout) Width() int { return l.releasedAt(len(l.Released)) }
+func (l Layout) Width() int { return l.BesideAt(len(l.Beside)) }
 
 // Index returns the index in blocks of column c; carried columns follow after the others.
 func (l Layout) Index(c int) int {
@@ -37,6 +38,9 @@ func (l Layout) CarryAt(i int) int { return 2*len(l.Columns) + i }
 // releasedAt returns the index of the released code of column i of Released.
 func (l Layout) releasedAt(i int) int { return 2*len(l.Columns) + len(l.Carry) + i }
 
+// BesideAt returns the index of what the release shows of column i of Beside.
+func (l Layout) BesideAt(i int) int { return l.releasedAt(len(l.Released)) + i }
+
 // Fill writes the values of a record.
 func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 	for i, index := range l.Columns {
@@ -48,6 +52,9 @@ func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 	}
 	for i, index := range l.Released {
 		dst[l.releasedAt(i)] = cell.ReleasedCode(&b.Columns[index], row)
+	}
+	for i, index := range l.Beside {
+		dst[l.BesideAt(i)] = cell.Shown(&b.Columns[index], row)
 	}
 }
 
@@ -118,6 +125,9 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 	}
 	for c, index := range of.Released {
 		s.extend(of.releasedAt(c), func(i int32) float64 { return cell.ReleasedCode(&b.Columns[index], int(i)) })
+	}
+	for c, index := range of.Beside {
+		s.extend(of.BesideAt(c), func(i int32) float64 { return cell.Shown(&b.Columns[index], int(i)) })
 	}
 	s.Bound()
 }

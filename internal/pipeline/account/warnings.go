@@ -19,6 +19,12 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 		if w := m.Columns[i].OrderWarning(); w != "" {
 			list = append(list, w)
 		}
+		if w := m.Columns[i].RecordWarning(); w != "" {
+			list = append(list, w)
+		}
+	}
+	if w := m.UnseenWarning(); w != "" {
+		list = append(list, w)
 	}
 	for _, name := range r.unaltered() {
 		list = append(list, unalteredWarning(name))

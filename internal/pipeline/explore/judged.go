@@ -54,15 +54,38 @@ func (g *grid) limited(column string) bool {
 	})
 }
 
+// byRecord reports whether a rule is judged by all released columns of a record.
+func (g *grid) byRecord() bool {
+	return !g.ofCategories() && slices.ContainsFunc(g.config.Gate.Rules, func(r assess.Rule) bool {
+		return (r.MaxRisk != nil || r.MinRMSE != nil) && assess.Covers("", r.Knowledge, r.Record, "", assess.KnowledgeRecord)
+	})
+}
+
+// addRecord adds to the risks of a point those of an intruder who uses all released columns.
+func (g *grid) addRecord(pairs assess.Pairs, p *rumap.Point) {
+	add := func(column string, to *rumap.Point) {
+		known := make([]assess.Risk, len(to.Risk))
+		for i, k := range to.Risk {
+			known[i] = assess.Risk{Target: k.Target, Knowledge: k.Knowledge, R: k.R, SE: k.RSE, RMSE: k.RMSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs}
+		}
+		to.Risk = risksOf(g.pairs.WithRecord(pairs, column, known))
+	}
+	add(g.column, p)
+	for column, other := range p.Beside {
+		add(column, other)
+	}
+}
+
 // wantPairs makes the accumulator of the pairs on which rules about respondents and about unchanged
 // values are judged, and losses are measured. Its sample is that of a run.
 func (g *grid) wantPairs() (err error) {
 	stays := func(r assess.Rule) bool { return r.MaxUnchanged != nil }
-	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) {
+	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) && !g.byRecord() {
 		return nil
 	}
 	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)
-	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes})
+	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes,
+		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside})
 	return err
 }
 
@@ -90,6 +113,9 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 		if r.MaxUnchanged != nil && c >= 0 {
 			p.Unchanged[r.Column] = assess.Float(unchanged(pairs.Original[c], pairs.Released[c]))
 		}
+	}
+	if g.byRecord() {
+		g.addRecord(pairs, p)
 	}
 	if !wantsIntruder(g.whole) {
 		return nil

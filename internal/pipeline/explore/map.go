@@ -106,6 +106,7 @@ func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 		m.Sampled = sample
 	}
 	m.SetRules(g.whole.Gate.Rules, inverts(g.whole))
+	m.WantRecord()
 	switch {
 	case m.Records == 0:
 		return m, g.empty(ctx, m)

@@ -59,16 +59,18 @@ func Assess(ctx context.Context, f Release, progress *pipeline.Progress) (*Measu
 	for i, name := range names {
 		columns = append(columns, assess.Column{Name: name, Index: i, Masked: true})
 	}
-	acc, err := assess.New(assess.Options{Columns: columns, Targets: f.Targets})
+	o := assess.Options{Columns: columns, Targets: f.Targets, Record: true}
+	beside := f.beside(names, released.Schema(), &o)
+	acc, err := assess.New(o)
 	if err != nil {
 		return nil, err
 	}
-	a, err := newRecords(ctx, original, names, f.ID)
+	a, err := newRecords(ctx, original, names, nil, f.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer a.close()
-	b, err := newRecords(ctx, released, names, f.ID)
+	b, err := newRecords(ctx, released, names, beside, f.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +127,27 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 	return both, nil
 }
 
+// mostBeside is the number of released columns, beside the measured ones, that are looked at.
+const mostBeside = 200
+
+// beside returns the columns of the released file that are not measured, numbers first, and adds them to
+// the options. They follow the measured ones in a block.
+func (f Release) beside(names []string, released *microdata.Schema, o *assess.Options) (list []string) {
+	for _, numeric := range []bool{true, false} {
+		for _, field := range released.Fields {
+			switch {
+			case field.Numeric() != numeric || field.Name == f.ID || slices.Contains(names, field.Name):
+			case field.Nested() || len(list) == mostBeside:
+				o.Unseen = append(o.Unseen, field.Name)
+			default:
+				o.Beside = append(o.Beside, assess.BesideColumn{Name: field.Name, Index: len(names) + len(list)})
+				list = append(list, field.Name)
+			}
+		}
+	}
+	return list
+}
+
 // records iterates over the records of a source, block by block.
 type records struct {
 	source connectors.Source
@@ -133,15 +156,24 @@ type records struct {
 	block  *microdata.Block
 	at     int // next record of the block
 	count  int64
+	beside [][]float64 // by column beside the measured ones, what the block shows of it
+	id     int         // index in blocks of the column that matches
 }
 
-// newRecords starts a pass over the named numeric columns, followed by the identifying one in
-// array form.
-func newRecords(ctx context.Context, src connectors.Source, names []string, id string) (*records, error) {
+// newRecords starts a pass over the named numeric columns, followed by those beside them and the
+// identifying one in array form.
+func newRecords(ctx context.Context, src connectors.Source, names, beside []string, id string) (*records, error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	for _, name := range names {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
+	}
+	for _, name := range beside {
+		want := microdata.Want{Field: schema.Index(name), As: microdata.Array}
+		if schema.Fields[want.Field].Numeric() {
+			want.As, want.Measured = microdata.Numbers, true
+		}
+		layout.Read = append(layout.Read, want)
 	}
 	if id != "" {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(id), As: microdata.Array})
@@ -150,7 +182,7 @@ func newRecords(ctx context.Context, src connectors.Source, names []string, id s
 	if err != nil {
 		return nil, err
 	}
-	return &records{source: src, name: src.Streams()[0], reader: reader, block: new(microdata.Block)}, nil
+	return &records{source: src, name: src.Streams()[0], reader: reader, block: new(microdata.Block), beside: make([][]float64, len(beside)), id: len(names) + len(beside)}, nil
 }
 
 func (r *records) close() { r.reader.Close() }
@@ -171,6 +203,12 @@ func (r *records) remaining(ctx context.Context) (int, error) {
 		}
 		r.at = 0
 		r.count += int64(r.block.N)
+		for j := range r.beside {
+			r.beside[j] = r.beside[j][:0]
+			for i := range r.block.N {
+				r.beside[j] = append(r.beside[j], assess.Shown(&r.block.Columns[r.id-len(r.beside)+j], i))
+			}
+		}
 	}
 	return r.block.N - r.at, nil
 }
@@ -195,7 +233,10 @@ func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int,
 			return nil
 		}
 		n = min(n, m)
-		pair.Reset(0, first, n, columns)
+		pair.Reset(0, first, n, columns+len(b.beside))
+		for j, shown := range b.beside {
+			pair.Columns[columns+j].Original = microdata.Vector{Values: shown[b.at : b.at+n]}
+		}
 		for j := range columns {
 			slice(&pair.Columns[j].Original, a.block.Columns[j].Original, a.at, n)
 			slice(&pair.Columns[j].Released, b.block.Columns[j].Original, b.at, n)
@@ -265,7 +306,7 @@ type indexed struct {
 
 // index reads all records of a file.
 func index(ctx context.Context, b *records, columns int) (*indexed, error) {
-	x := &indexed{rows: map[string]int{}, values: make([][]float64, columns)}
+	x := &indexed{rows: map[string]int{}, values: make([][]float64, columns+len(b.beside))}
 	for {
 		n, err := b.remaining(ctx)
 		if err != nil {
@@ -275,7 +316,7 @@ func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 			x.matched = make([]bool, len(x.rows))
 			return x, nil
 		}
-		ids := b.block.Columns[columns].Array
+		ids := b.block.Columns[b.id].Array
 		for i := range n {
 			if b.block.Rejected(i) {
 				continue
@@ -291,6 +332,9 @@ func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 			for j := range columns {
 				x.values[j] = append(x.values[j], valueOrNaN(b.block.Columns[j].Original, i))
 			}
+			for j, shown := range b.beside {
+				x.values[columns+j] = append(x.values[columns+j], shown[i])
+			}
 		}
 		b.at = b.block.N
 	}
@@ -298,7 +342,17 @@ func index(ctx context.Context, b *records, columns int) (*indexed, error) {
 
 // join sets the released values of the original records in the current block.
 func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
-	ids := a.block.Columns[columns].Array
+	ids := a.block.Columns[a.id].Array
+	beside := make([][]float64, len(x.values)-columns)
+	for j := range beside {
+		beside[j] = make([]float64, a.block.N)
+	}
+	defer func() { // in place of the identity, which the assessment does not read
+		a.block.Columns = a.block.Columns[:columns]
+		for _, values := range beside {
+			a.block.Columns = append(a.block.Columns, microdata.Column{Original: microdata.Vector{Values: values}})
+		}
+	}()
 	for i := range a.block.N {
 		if a.block.Rejected(i) {
 			continue
@@ -319,6 +373,9 @@ func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
 		x.matched[row] = true
 		for j := range columns {
 			setOrNull(&a.block.Columns[j].Released, i, a.block.N, x.values[j][row])
+		}
+		for j := range beside {
+			beside[j][i] = x.values[columns+j][row]
 		}
 	}
 	return unmatched, nil

@@ -235,5 +235,8 @@ func fingerprint(p *config.Pipeline, o assess.Options, key keystream.Key) string
 		fmt.Fprintf(h, " %q %d %v", c.Name, c.Index, c.Masked)
 	}
 	fmt.Fprintf(h, " %v %v", o.Carry, o.Released)
+	for _, c := range o.Beside {
+		fmt.Fprintf(h, " %q %d %v", c.Name, c.Index, c.GroupOnly)
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -1,0 +1,193 @@
+package assess
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
+	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+)
+
+// quickRecords is the number of records of the sample on which the risk by the whole record is
+// computed for a snapshot.
+const quickRecords = 10_000
+
+// mostBeside is the number of released columns that are looked at together.
+const mostBeside = 200
+
+// byRecord adds to the risks of each masked column those of an intruder who uses all released
+// columns of the record. limit > 0: of a part of the sample.
+func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
+	f := r.recordFrame(nil, limit)
+	if f == nil {
+		return
+	}
+	onCores(len(columns), func(c int) {
+		if r.a.opts.Columns[c].Masked {
+			f.add(c, &columns[c].Risk)
+		}
+	})
+}
+
+// WithRecord adds to the risks of a masked column, of masks that are only explored, those of an intruder
+// who uses all released columns of the record. p has the values that the masks release of the sample
+// (Masked); the released values of categories are taken to be the original ones, which tell no less.
+func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
+	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column && c.Masked })
+	if c < 0 {
+		return risks
+	}
+	f := a.reckon(true).recordFrame(p.Released, 0)
+	if f == nil {
+		return risks
+	}
+	f.add(c, &risks)
+	return risks
+}
+
+// recordFrame is the released columns of the sample, and of the records that hold targets.
+type recordFrame struct {
+	*reckoning
+	joint    *joint.Frame
+	rows     []int32     // of the sample
+	released [][]float64 // by measured column and row
+	holders  map[*sample.Extreme]int
+	complete bool
+	own      []int // by measured column, its place among the released ones; −1: not released
+}
+
+// recordFrame gathers the released columns. released replaces the released values of the measured
+// columns, by column and record of the sample, if the masks are only explored; nil: those of the
+// release.
+func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
+	n := r.data.N
+	if !r.a.opts.Record || n == 0 || !slices.ContainsFunc(r.a.opts.Columns, func(c Column) bool { return c.Masked }) {
+		return nil
+	}
+	f := &recordFrame{reckoning: r, holders: map[*sample.Extreme]int{}, complete: r.data.Complete}
+	if limit = min(limit, n); limit <= 0 {
+		limit = n
+	}
+	f.complete = f.complete && limit == n
+	for k := range limit {
+		f.rows = append(f.rows, int32(k*n/limit))
+	}
+	var holders []*sample.Extreme
+	for c := range r.a.opts.Columns {
+		for _, t := range r.targets[c] {
+			if _, there := f.holders[t.record]; t.record != nil && !there && released == nil {
+				f.holders[t.record] = limit + len(holders)
+				holders = append(holders, t.record)
+			}
+		}
+	}
+	gather := func(from []float64, at int) []float64 {
+		values := make([]float64, 0, limit+len(holders))
+		for _, i := range f.rows {
+			values = append(values, from[i])
+		}
+		for _, h := range holders {
+			values = append(values, h.Values[at])
+		}
+		return values
+	}
+	var list []joint.Column
+	for c, column := range r.a.opts.Columns {
+		at := 2*c + 1
+		from := r.data.Values[at]
+		if released != nil {
+			from = released[c]
+		}
+		f.released = append(f.released, gather(from, at))
+		if column.Withheld {
+			f.own = append(f.own, -1)
+			continue
+		}
+		f.own = append(f.own, len(list))
+		list = append(list, joint.Column{Name: column.Name, Values: f.released[c]})
+	}
+	for i, column := range r.a.opts.Beside {
+		at := r.a.layout.BesideAt(i)
+		list = append(list, joint.Column{Name: column.Name, Values: gather(r.data.Values[at], at), GroupOnly: column.GroupOnly})
+	}
+	f.joint = joint.New(list, limit, f.complete)
+	return f
+}
+
+// add adds the risks of column c to its list, each after that by index.
+func (f *recordFrame) add(c int, list *[]Risk) {
+	x := make([]float64, len(f.rows))
+	for k, i := range f.rows {
+		x[k] = f.data.Original(c)[i]
+	}
+	var targets []joint.Target
+	for _, t := range f.targets[c] {
+		at := joint.Target{X: t.tau, Row: -1}
+		if row, there := f.holders[t.record]; there {
+			at.Row = row
+		}
+		targets = append(targets, at)
+	}
+	found := f.joint.Estimate(x, f.released[c], f.own[c], targets)
+	rows := make([]Risk, 0, len(*list)+len(targets)+1)
+	for _, k := range *list {
+		rows = append(rows, k)
+		if k.Knowledge != KnowledgeIndex {
+			continue
+		}
+		of := joint.Found{Square: found.Square, Index: found.Index, Realised: found.Square}
+		if k.Target != TargetTypical {
+			of = found.Of[slices.IndexFunc(f.targets[c], func(t located) bool { return t.target.Name == k.Target })]
+		}
+		row := f.risk(k, of, &found)
+		if k.Target == TargetTypical && found.Square < found.Linear && !found.Exact {
+			gain := Float(1 - found.Square/found.Linear)
+			row.TreeGain = &gain
+		}
+		rows = append(rows, row)
+	}
+	*list = rows
+}
+
+// risk returns the risk by the whole record of a target whose risk by index is k. The records near
+// the target give the share of the squared error by index that remains; the draws' effect on both
+// is the same, and that by index is known better.
+func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
+	row := k
+	row.Knowledge, row.Tells = KnowledgeRecord, found.Tells
+	square, noise := 1/float64(k.R), 0.0
+	switch ratio := min(1, of.Square/of.Index); {
+	case of.Square == 0:
+		square = 0
+	case of.Index == 0, of.Square != of.Square: // nothing is changed nearby, or there are too few records
+		if of.Square != of.Square && of.Realised != of.Realised {
+			of.Realised = 1 / float64(k.RealisedR)
+		}
+	case ratio == ratio && square == square:
+		square *= ratio
+	default: // no released value
+		square = of.Square
+	}
+	if se := float64(k.SE); se == se && square > 0 && !math.IsInf(float64(k.R), 1) {
+		relative := se / float64(k.R)
+		noise = square * square * relative * relative
+	}
+	if !f.complete || noise == 0 {
+		if relative := found.Noise / (found.Square * found.Square); relative == relative && square > 0 {
+			noise += square * square * relative
+		}
+	}
+	row.Sampled = k.Sampled || !f.complete
+	if found.Open {
+		row.Approximate, row.Errs = true, ErrsSafe
+	}
+	row.R = Float(estimate.Risk(square))
+	row.RMSE = Float(math.Sqrt(square))
+	row.SE = Float(estimate.StandardError(float64(row.R), noise))
+	row.RealisedR = Float(estimate.Risk(of.Realised))
+	if f.candidate {
+		row.RealisedR = Float(math.NaN())
+	}
+	return row
+}
