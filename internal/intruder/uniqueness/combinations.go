@@ -12,7 +12,7 @@ import (
 // suppressed, because the table belongs to the confidential report.
 type Combination struct {
 	Keys []string `json:"keys"`
-	// Uniques is the number of records with f_k < 2 on these keys alone.
+	// Uniques is the number of records with k (or f_k) below 2 by these keys alone.
 	Uniques int `json:"uniques" doc:"number of records with a sample frequency below 2 by these keys alone"`
 }
 
@@ -105,25 +105,30 @@ func (t *tabulator) uniques(ctx context.Context, columns []field, count []int64,
 func keySets(n, size int) [][]int {
 	var sets [][]int
 	for k := 1; k <= size; k++ {
-		set := make([]int, k)
-		for j := range set {
-			set[j] = j
-		}
-		for {
-			sets = append(sets, append([]int(nil), set...))
-			// Next set in lexical order: advance the last position that can advance.
-			at := k - 1
-			for at >= 0 && set[at] == n-k+at {
-				at--
-			}
-			if at < 0 {
-				break
-			}
-			set[at]++
-			for j := at + 1; j < k; j++ {
-				set[j] = set[j-1] + 1
-			}
-		}
+		sets = append(sets, setsOf(n, k)...)
 	}
 	return sets
+}
+
+// setsOf returns the sets of k of n keys, in lexical order.
+func setsOf(n, k int) (sets [][]int) {
+	set := make([]int, k)
+	for j := range set {
+		set[j] = j
+	}
+	for {
+		sets = append(sets, append([]int(nil), set...))
+		// Next set in lexical order: advance the last position that can advance.
+		at := k - 1
+		for at >= 0 && set[at] == n-k+at {
+			at--
+		}
+		if at < 0 {
+			return sets
+		}
+		set[at]++
+		for j := at + 1; j < k; j++ {
+			set[j] = set[j-1] + 1
+		}
+	}
 }

@@ -19,8 +19,16 @@ type Column struct {
 
 // Data holds the input columns. All have one entry for each record.
 type Data struct {
-	// Keys are the columns that the intruder knows.
+	// Keys are the released values of the columns that the intruder knows.
 	Keys []Column
+	// Known holds for each of Keys the codes that the intruder knows of the respondents: the
+	// original values in the coding of Keys, −1 if a value is missing and so not known. All
+	// measures are then taken from the snooper's side (see the type snooper). nil:
+	// frequencies are counted from the released record, as other tools do.
+	Known [][]int32
+	// Laws holds for each of Keys how masks drew it at random, nil for a key that is released
+	// as it is known or as missing; the entry of Known is then not used. nil: no key is drawn.
+	Laws []*Law
 	// Weights are sampling weights, at least 0. nil: the records are the population.
 	Weights []float64
 	// Household holds the number of each record's household, −1 if it is unknown; such
@@ -42,7 +50,8 @@ type Options struct {
 	//   - 0 otherwise;
 	//
 	// and to F_k the same share of its weight. This is the rule of freqCalc in
-	// sdcMicro.
+	// sdcMicro. From the snooper's side a record with a missing key counts Alpha for a
+	// respondent whose key is known, and always 1 for its own.
 	Alpha float64
 	// K are the k of k-anonymity for which violations are counted.
 	K []int
@@ -55,6 +64,9 @@ type Options struct {
 	// Combinations is the largest number of keys in a tabulated combination; 0: no
 	// table.
 	Combinations int
+	// Subsets are numbers of keys: for each, the least k and the greatest risk over all sets of
+	// this many keys are found.
+	Subsets []int
 }
 
 // DefaultOptions returns α = 1, k = 2, 3 and 5, the exact risk, c = 2, SUDA2 with its
@@ -76,6 +88,9 @@ func check(data Data, o Options) error {
 		return err
 	}
 	if err := checkColumns("sensitive", data.Sensitive, n); err != nil {
+		return err
+	}
+	if err := checkKnown(&data, n); err != nil {
 		return err
 	}
 	if data.Weights != nil && len(data.Weights) != n {
@@ -133,6 +148,11 @@ func checkOptions(o Options, keys int, sensitive bool) error {
 	for _, k := range o.K {
 		if k < 1 {
 			return fmt.Errorf("k: must be at least 1, got %d", k)
+		}
+	}
+	for _, size := range o.Subsets {
+		if size < 1 {
+			return fmt.Errorf("subsets: must be at least 1 key, got %d", size)
 		}
 	}
 	if s := o.SUDA2; s != nil {

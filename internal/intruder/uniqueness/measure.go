@@ -5,15 +5,20 @@ import "context"
 // Result holds the measures: totals, and in the fields with JSON name "-" one entry per
 // record.
 type Result struct {
-	Keys []string `json:"keys" doc:"categorical columns whose combinations are counted"`
-	// Records is the number of records. MinFrequency is the least f_k: the file is
+	Keys []string `json:"keys" doc:"columns whose combinations are counted"`
+	// Count is CountSnooper or CountReleased.
+	Count string `json:"count" doc:"snooper: k of a respondent is the number of released records that can be the respondent's for a snooper who knows the original keys; released: the number of released records with the same released keys, which is what other tools report"`
+	// Posterior lists the keys that are drawn at random, where the posterior takes the place of
+	// the count.
+	Posterior []string `json:"posterior,omitempty" doc:"keys that masks draw at random: k is then 1 divided by the probability of the snooper's best claim"`
+	// Records is the number of records. MinFrequency is the least k (f_k): the file is
 	// k-anonymous for every k up to MinFrequency.
 	Records      int     `json:"records" doc:"number of records among which frequencies are counted"`
-	MinFrequency float64 `json:"min_k" doc:"least sample frequency: the file is k-anonymous for every k up to this value"`
-	// SampleUniques is the number of records with f_k = 1.
-	SampleUniques int `json:"sample_uniques" doc:"number of records whose combination of keys no other record has"`
-	// Violations is the number of records with f_k < k, by k.
-	Violations map[int]int `json:"violations" doc:"number of records with a sample frequency below k, by k"`
+	MinFrequency float64 `json:"min_k" doc:"least k: the file is k-anonymous for every k up to this value"`
+	// SampleUniques is the number of records with k = 1.
+	SampleUniques int `json:"sample_uniques" doc:"number of respondents with k = 1: only one released record can be theirs"`
+	// Violations is the number of records with a frequency below k, by k.
+	Violations map[int]int `json:"violations" doc:"number of respondents with fewer than k candidates, by k"`
 	// Estimator is the estimator of the individual risk: exact or approx.
 	Estimator string `json:"estimator" doc:"estimator of the individual risk: exact or approx"`
 	// ExpectedReidentifications is the sum of the individual risks.
@@ -24,6 +29,7 @@ type Result struct {
 	LDiversity                map[string]Diversity `json:"l_diversity,omitempty" doc:"l-diversity of each sensitive column"`
 	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"l-diversity of the sensitive columns together"`
 	Combinations              []Combination        `json:"combinations,omitempty" doc:"records that are unique by some of the keys alone, for each set of keys"`
+	Subsets                   []Subset             `json:"subsets,omitempty" doc:"least k and greatest risk over all sets of a number of keys, which rules with combinations demand"`
 
 	// SampleFrequency is f_k and PopulationFrequency F_k; without weights both are the
 	// same slice.
@@ -31,6 +37,12 @@ type Result struct {
 	PopulationFrequency []float64 `json:"-"`
 	Risk                []float64 `json:"-"`
 }
+
+// The ways to count k.
+const (
+	CountSnooper  = "snooper"
+	CountReleased = "released"
+)
 
 // Household is the risk that at least one member of a household is found.
 type Household struct {
@@ -50,17 +62,37 @@ func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
 	if err := check(data, o); err != nil {
 		return nil, err
 	}
-	n := len(data.Keys[0].Codes)
+	if data.Known != nil {
+		return measureKnown(ctx, &data, &o)
+	}
 	g := &grouper{workers: workers()}
 	c := newClasses(g, fieldsOf(data.Keys), data.Weights)
 	f, F, err := frequencies(ctx, g, c.keys, c.count, c.weight, o.Alpha)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Records: n, Estimator: o.Estimator.String(), Violations: make(map[int]int, len(o.K))}
+	r := newResult(&data, &o)
+	r.fill(&data, &o, c, f, F)
+	if err := r.more(ctx, g, c, data, o); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// newResult returns a result without measures.
+func newResult(data *Data, o *Options) *Result {
+	r := &Result{Count: CountReleased, Records: len(data.Keys[0].Codes), Estimator: o.Estimator.String(), Violations: make(map[int]int, len(o.K))}
+	if data.Known != nil {
+		r.Count = CountSnooper
+	}
 	for _, key := range data.Keys {
 		r.Keys = append(r.Keys, key.Name)
 	}
+	return r
+}
+
+// fill enters the frequencies of classes and what follows from them.
+func (r *Result) fill(data *Data, o *Options, c *classes, f, F []float64) {
 	risk := make([]float64, len(f))
 	inChunks(len(f), workers(), func(lo, hi int) {
 		for k := lo; k < hi; k++ {
@@ -81,10 +113,6 @@ func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
 		}
 		r.Household = h
 	}
-	if err := r.more(ctx, g, c, data, o); err != nil {
-		return nil, err
-	}
-	return r, nil
 }
 
 // total fills in the totals over all classes.
@@ -110,8 +138,8 @@ func (r *Result) total(count []int64, f, risk []float64, ks []int) {
 }
 
 // byRecord returns for each record the figure of its class.
-func byRecord(class []int32, figure []float64) []float64 {
-	records := make([]float64, len(class))
+func byRecord[T any](class []int32, figure []T) []T {
+	records := make([]T, len(class))
 	inChunks(len(class), workers(), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
 			records[i] = figure[class[i]]
@@ -139,7 +167,12 @@ func (r *Result) more(ctx context.Context, g *grouper, c *classes, data Data, o 
 		}
 	}
 	if o.Combinations > 0 {
-		r.Combinations, err = tabulate(ctx, c, r.Keys, o.Combinations, o.Alpha, workers())
+		if r.Combinations, err = tabulate(ctx, c, r.Keys, o.Combinations, o.Alpha, workers()); err != nil {
+			return err
+		}
+	}
+	if len(o.Subsets) > 0 {
+		r.Subsets, err = releasedSubsets(ctx, g, data, &o, r.Keys)
 	}
 	return err
 }
