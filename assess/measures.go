@@ -187,7 +187,7 @@ type Order struct {
 type Identity struct {
 	Linked            Float // share of the targets whose nearest released record is their own
 	CorrectLinks      Float // number of targets that the Bayesian intruder links correctly
-	MinK              Float // least number of records that share a combination of keys
+	MinK              Float // least number of released records that fit a respondent's keys
 	MaxIndividualRisk Float // greatest probability of re-identification of a record
 
 	// Loss of information in the categorical keys that masks change.
@@ -208,6 +208,11 @@ type Identity struct {
 	// replicated uniques and the attribute disclosure are then NaN: they may depend on a record
 	// that was not drawn.
 	Sampled bool
+	// BySubset has MinK and MaxIndividualRisk over all sets of some number of keys, by that number.
+	BySubset map[int]BySubset
+	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
+	// MaxIndividualRisk and BySubset are then not measured.
+	Uncounted string
 	// Inverted is the number of values that were computed back from the release and the
 	// list of masks; nil if that was not tried.
 	Inverted *int64

@@ -30,6 +30,16 @@ type Pairs struct {
 	Place func(i int) (scope string, stream int, place int64)
 }
 
+// Len returns the number of pairs.
+func (p *Pairs) Len() int {
+	for _, columns := range [][][]float64{p.Original, p.Carried} {
+		if len(columns) > 0 {
+			return len(columns[0])
+		}
+	}
+	return 0
+}
+
 // Pairs returns the pairs of the sample.
 func (a *Accumulator) Pairs() Pairs {
 	a.sample.Settle()

@@ -20,6 +20,7 @@ type RespondentMeasure struct {
 	Part        string // the part of assess.intruder that computes it
 	ByDefault   bool   // the part runs if keys are given and no part is named
 	Categorical bool   // it is about categorical keys, else about numeric ones
+	AllKeys     bool   // with Categorical: it is about combinations of all keys, whatever their types
 	FromSample  bool   // it can be estimated from a sample; otherwise it may depend on a record that was not drawn
 	Population  bool   // without weights it assumes that the file is the whole population
 	Loss        bool   // it is about changes of categorical keys, and needs masks that change some
@@ -33,6 +34,7 @@ type RespondentMeasure struct {
 	check  func(ps *check.Problems, name string, limit float64)
 	limit  func(Rule) (v float64, given bool)
 	number func(*Identity) *Float
+	subset func(*BySubset) *Float // nil if the measure exists for all keys together only
 }
 
 // RespondentForm is the form in which a measure about respondents is written.
@@ -62,9 +64,9 @@ var RespondentMeasures = []RespondentMeasure{
 		limit: func(r Rule) (float64, bool) { return optional(r.MaxCorrectLinks) }, number: func(id *Identity) *Float { return &id.CorrectLinks },
 	},
 	{
-		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, Least: true,
+		Name: "min_k", Label: "smallest k", Part: "uniqueness", ByDefault: true, Categorical: true, AllKeys: true, Least: true,
 		One: "record", Many: "records",
-		words: "records that share a combination of keys", Advice: "recode the categorical keys more coarsely, or release fewer of them",
+		words: "released records that fit the keys of every respondent", Advice: "recode the keys more coarsely, suppress more of their cells (suppress), or release fewer of them",
 		check: func(ps *check.Problems, name string, v float64) {
 			if v < 2 {
 				ps.Addf(name, "must be at least 2, got %.0f", v)
@@ -76,13 +78,14 @@ var RespondentMeasures = []RespondentMeasure{
 			}
 			return float64(*r.MinK), true
 		},
-		number: func(id *Identity) *Float { return &id.MinK },
+		number: func(id *Identity) *Float { return &id.MinK }, subset: func(b *BySubset) *Float { return &b.MinK },
 	},
 	{
-		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, Population: true,
+		Name: "max_individual_risk", Label: "greatest individual risk", Part: "uniqueness", ByDefault: true, Categorical: true, AllKeys: true, Population: true,
 		Form:  AsProbability,
-		words: "probability of re-identification of every record", Advice: "recode the categorical keys more coarsely, or release a smaller sample of the population",
+		words: "probability of re-identification of every record", Advice: "recode the keys more coarsely, or release a smaller sample of the population",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxIndividualRisk) }, number: func(id *Identity) *Float { return &id.MaxIndividualRisk },
+		subset: func(b *BySubset) *Float { return &b.MaxIndividualRisk },
 	},
 	{
 		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
@@ -188,17 +191,19 @@ func Unmeasured() *Identity {
 // computed, NaN, fails any limit.
 func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	limit, _ := m.limit(r)
-	measured := *m.number(id)
-	v := RuleVerdict{Measure: m.Name, Limit: Float(limit), Found: measured}
+	measured := m.Value(r, id)
+	v := RuleVerdict{Measure: m.Name, Combinations: r.Subset(), Limit: Float(limit), Found: measured}
 	if m.Least {
-		v.Rule, v.Passed = fmt.Sprintf("%s at least %s", m.words, stated(limit)), float64(measured) >= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at least %s%s", m.words, stated(limit), r.bySubset()), float64(measured) >= limit
 	} else {
-		v.Rule, v.Passed = fmt.Sprintf("%s at most %s", m.words, stated(limit)), float64(measured) <= limit
+		v.Rule, v.Passed = fmt.Sprintf("%s at most %s%s", m.words, stated(limit), r.bySubset()), float64(measured) <= limit
 	}
 	switch {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
 		v.Advice = m.Advice
+	case m.subset != nil && id.Uncounted != "":
+		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 	default:

@@ -18,8 +18,9 @@ type Rule struct {
 
 	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links correctly; needs assess.intruder.bayes"`
-	MinK              *int     `yaml:"min_k" doc:"least number of records that share a combination of categorical keys; needs assess.intruder.uniqueness"`
-	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by categorical keys, 0 to 1; needs assess.intruder.uniqueness"`
+	MinK              *int     `yaml:"min_k" doc:"least number of released records that fit the keys of a respondent; needs assess.intruder.uniqueness"`
+	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by the keys, 0 to 1; needs assess.intruder.uniqueness"`
+	Combinations      *int     `yaml:"combinations" doc:"with min_k and max_individual_risk: the limit holds for every set of this many of the keys, and not for all keys together"`
 
 	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or differs from the original one; the key with the greatest share decides; needs assess.intruder.uniqueness"`
 	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known; the key with the greatest share decides; needs assess.intruder.uniqueness"`
@@ -47,12 +48,14 @@ type RuleVerdict struct {
 	// Measure, Target and Knowledge describe the rule for programs, such as for the R-U map's
 	// threshold lines: the name of the limit in the configuration (max_risk, min_k, …) or
 	// inversion, and the target and knowledge state of max_risk and min_rmse.
-	Measure   string `json:"measure"`
-	Target    string `json:"target,omitempty"`
-	Knowledge string `json:"knowledge,omitempty"`
-	Record    string `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
-	Passed    bool   `json:"passed"`
-	Limit     Float  `json:"limit"`
-	Found     Float  `json:"found"`
-	Advice    string `json:"advice,omitempty" doc:"what to change so that the rule holds"`
+	Measure string `json:"measure"`
+	// Combinations is the number of keys of the sets that the rule is about; 0: all keys together.
+	Combinations int    `json:"combinations,omitempty" doc:"number of keys of the sets that the rule is about; absent if it is about all keys together"`
+	Target       string `json:"target,omitempty"`
+	Knowledge    string `json:"knowledge,omitempty"`
+	Record       string `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
+	Passed       bool   `json:"passed"`
+	Limit        Float  `json:"limit"`
+	Found        Float  `json:"found"`
+	Advice       string `json:"advice,omitempty" doc:"what to change so that the rule holds"`
 }

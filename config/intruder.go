@@ -7,13 +7,14 @@ import (
 
 // Intruder describes the attacks on the pairs of original and released records in the keyed
 // sample. With keys and no attack named it stands for linkage by the numeric keys and
-// uniqueness of the others; which of the two are possible depends on the data.
+// uniqueness of all keys; which of the two are possible depends on the data.
 type Intruder struct {
 	Targets     int                 `yaml:"targets" default:"1000" doc:"number of respondents that linkage and the Bayesian intruder try to find, spread evenly over the keyed sample"`
-	Categorical []string            `yaml:"categorical" doc:"numeric keys whose values are categories: they are counted, not linked; text columns are counted anyway"`
+	Categorical []string            `yaml:"categorical" doc:"numeric keys whose values are categories: they are not linked; keys of all types are counted anyway"`
+	Count       string              `yaml:"count" default:"snooper" enum:"snooper,released" doc:"how k is counted. snooper (default): the released records that can be the respondent's, for a snooper who knows the original keys; released: the released records with the same released keys, as other tools count, which is too low where cells are suppressed: k looks greater than it is"`
 	Linkage     *IntruderLinkage    `yaml:"linkage" doc:"link each target to the released record that is nearest by the numeric keys"`
 	Bayes       *IntruderBayes      `yaml:"bayes" doc:"the Bayesian intruder of Trottini et al. (2004), who knows how the masks work: the posterior of every released record"`
-	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the categorical keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
+	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
 	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05. The measure decreases with each additional column, even if linkage finds nearly everyone"`
 	Utility     *IntruderUtility    `yaml:"utility" doc:"information loss that U does not measure: IL1s, moments, eigenvalues, distances of distributions"`
 	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns from the nearest released record: for records to which the models were fitted, and for records that held_out sets aside"`
@@ -25,6 +26,12 @@ type IntruderLinkage struct {
 	Distance string `yaml:"distance" default:"standardised" enum:"standardised,mahalanobis,gower,ranks" doc:"the distance. standardised (default): numeric keys in standard deviations; mahalanobis: by the covariance of the changes that the masks made; gower: numeric and categorical keys; ranks: ranks of the values, for swapped values"`
 	OneToOne bool   `yaml:"one_to_one" default:"false" doc:"also link all targets at once, each to a different record, so that the sum of distances is least: the worst case; needs a sample of at most 5000"`
 }
+
+// The ways to count k.
+const (
+	CountSnooper  = "snooper"
+	CountReleased = "released"
+)
 
 // What the Bayesian intruder knows of the masks.
 const (

@@ -17,16 +17,16 @@ func TestIntruderDefaults(t *testing.T) {
 	}{
 		{"", false, false, nil},
 		{keys + "}", true, false, nil},
-		{keys + ", intruder: {}}", true, false, &Intruder{Targets: 1000}},
-		{keys + ", intruder: {linkage: {}}}", true, true, &Intruder{Targets: 1000, Linkage: &IntruderLinkage{Distance: "standardised"}}},
-		{keys + ", intruder: {bayes: {}}}", true, true, &Intruder{Targets: 1000, Bayes: &IntruderBayes{Knowledge: KnowledgeD1}}},
-		{keys + ", intruder: {uniqueness: {}}}", true, true, &Intruder{Targets: 1000, Uniqueness: &IntruderUniqueness{Alpha: 1, K: []int{2, 3, 5}, SUDA2: true, Approximate: true}}},
-		{keys + ", intruder: {uniqueness: {k: [], alpha: 0}}}", true, true, &Intruder{Targets: 1000, Uniqueness: &IntruderUniqueness{K: []int{}, SUDA2: true, Approximate: true}}},
-		{"assess: {intruder: {interval: [0.05]}}", true, true, &Intruder{Targets: 1000, Interval: []float64{0.05}}},
-		{"assess: {intruder: {inversion: true}}", true, true, &Intruder{Targets: 1000, Inversion: true}},
-		{"assess: {intruder: {utility: {}}}", true, true, &Intruder{Targets: 1000, Utility: &IntruderUtility{}}},
+		{keys + ", intruder: {}}", true, false, &Intruder{Targets: 1000, Count: CountSnooper}},
+		{keys + ", intruder: {linkage: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Linkage: &IntruderLinkage{Distance: "standardised"}}},
+		{keys + ", intruder: {bayes: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Bayes: &IntruderBayes{Knowledge: KnowledgeD1}}},
+		{keys + ", intruder: {uniqueness: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Uniqueness: &IntruderUniqueness{Alpha: 1, K: []int{2, 3, 5}, SUDA2: true, Approximate: true}}},
+		{keys + ", intruder: {uniqueness: {k: [], alpha: 0}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Uniqueness: &IntruderUniqueness{K: []int{}, SUDA2: true, Approximate: true}}},
+		{"assess: {intruder: {interval: [0.05]}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Interval: []float64{0.05}}},
+		{"assess: {intruder: {inversion: true}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Inversion: true}},
+		{"assess: {intruder: {utility: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Utility: &IntruderUtility{}}},
 		{"assess: {intruder: {utility: {regressions: [{response: wage, predictors: [person.income]}]}}}", true, true,
-			&Intruder{Targets: 1000, Utility: &IntruderUtility{Regressions: []IntruderRegression{{Response: "wage", Predictors: []string{"person.income"}, Level: 0.95}}}}},
+			&Intruder{Targets: 1000, Count: CountSnooper, Utility: &IntruderUtility{Regressions: []IntruderRegression{{Response: "wage", Predictors: []string{"person.income"}, Level: 0.95}}}}},
 	} {
 		p, err := Parse("p.yaml", []byte(base+c.text+"\n"), Options{LookupEnv: lookup})
 		if err != nil {
@@ -49,7 +49,7 @@ func TestIntruderIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Intruder{
-		Targets: 500, Categorical: []string{"education"},
+		Targets: 500, Count: CountSnooper, Categorical: []string{"education"},
 		Linkage: &IntruderLinkage{Distance: "mahalanobis", OneToOne: true},
 		Bayes: &IntruderBayes{Knowledge: KnowledgeD1, Threshold: 0.5, Population: 1_000_000,
 			Phi: map[string]float64{"wage": 0.05}, Sigma: map[string]float64{"wage": 90, "age": 1.5}},

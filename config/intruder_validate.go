@@ -378,8 +378,6 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 			l.Wrong(at, "needs %s, which is not among the parts of assess.intruder that are named: %s", limit.Part, add)
 		case !a.AttacksRelease():
 			l.Wrong(at, "needs %s, and nothing is asked of an intruder: %s", limit.Part, add)
-		case limit.Part == "linkage" && len(a.IntruderKeys()) > 0 && !a.linked() && l.Sound("assess.intruder.categorical"):
-			l.Wrong(at, "needs linkage, and intruder.categorical lists all keys: add a numeric key, or assess.intruder.linkage: {distance: gower}")
 		}
 	}
 }

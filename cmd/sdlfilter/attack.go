@@ -45,6 +45,7 @@ type attackFlags struct {
 	population         int
 	alpha              float64
 	estimator          string
+	count              string
 	intervals          []float64
 	records            string
 	out                measuredFlags
@@ -63,8 +64,9 @@ records share; and what the masking costs beside it.
 
 With a configuration, its masks are applied to its source, and the intruder knows
 assess.keys; nothing is released. With --original and --released, a release that
-any tool made: numeric --keys are linked, --categorical ones are counted. Records
-are matched by position or, with --id, by a column. With --original alone, the
+any tool made: numeric --keys are linked, --categorical ones of any type are
+counted: how many released records can be a respondent's for who knows the original
+keys (--count released: how many have equal released keys). Records are matched by position or, with --id, by a column. With --original alone, the
 uniqueness of one file.
 
 The Bayesian intruder is asked for by --knowledge: d1 knows bias and noise of the
@@ -100,6 +102,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.Float64Var(&a.threshold, "threshold", 0, "a link is made where the greatest posterior exceeds it")
 	f.IntVar(&a.population, "population", 0, "size of the population that the released records are of; they are all of it where 0")
 	f.Float64Var(&a.alpha, "alpha", 1, "the weight with which a missing categorical value matches, 0 to 1")
+	f.StringVar(&a.count, "count", uniqueness.CountSnooper, "how k is counted: snooper, the released records that can be a respondent's by the original keys, or released, those with equal released keys, as other tools do")
 	f.StringVar(&a.estimator, "estimator", "approx", "of the individual risk: approx, the formula of other tools, or exact")
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
@@ -295,7 +298,7 @@ func (a *attackFlags) linkage() error {
 // uniqueness asks for what is about categorical keys.
 func (a *attackFlags) uniqueness() error {
 	if len(a.foreign.Categorical) == 0 {
-		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator")
+		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator", "count")
 	}
 	u := uniqueness.DefaultOptions()
 	u.Alpha = a.alpha
@@ -306,6 +309,13 @@ func (a *attackFlags) uniqueness() error {
 		u.Estimator = uniqueness.Exact
 	default:
 		return fmt.Errorf("--estimator must be approx or exact, got %q", a.estimator)
+	}
+	switch a.count {
+	case uniqueness.CountSnooper:
+	case uniqueness.CountReleased:
+		a.foreign.CountReleased = true
+	default:
+		return fmt.Errorf("--count must be snooper or released, got %q", a.count)
 	}
 	a.foreign.Options.Uniqueness = &u
 	return nil

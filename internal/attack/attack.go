@@ -24,13 +24,19 @@ type Data struct {
 	// that an intruder knows.
 	Numeric []NumericColumn
 	Linked  []int
-	// Categorical are the keys whose combinations are counted. Linkage by Gower's
-	// distance also compares them.
+	// Categorical are the categorical keys. Linkage by Gower's distance also compares them.
 	Categorical []CategoricalColumn
-	Sensitive   []CategoricalColumn // columns whose l-diversity is measured
-	Beside      []BesideColumn      // other released columns, which may tell of masked categories
-	Weights     []float64           // sampling weights, by record; nil: none
-	Household   []int32             // by record, −1 if unknown; nil: none
+	// Counted are the keys whose combinations are counted, numeric ones among them; nil: those
+	// in Categorical.
+	Counted []CategoricalColumn
+	// Released makes Uniqueness count the released records that have the same released keys, as
+	// other tools do, instead of those that can be a respondent's for a snooper who knows the
+	// original keys.
+	Released  bool
+	Sensitive []CategoricalColumn // columns whose l-diversity is measured
+	Beside    []BesideColumn      // other released columns, which may tell of masked categories
+	Weights   []float64           // sampling weights, by record; nil: none
+	Household []int32             // by record, −1 if unknown; nil: none
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
 	// Records is the number of records of the release if the data are a sample of it;
@@ -72,6 +78,19 @@ type CategoricalColumn struct {
 	// Code returns the code of a category from its text, false if no record has it; nil
 	// if the texts are unknown.
 	Code func(text string) (int32, bool)
+	// Known says how the released codes come from what a snooper knows; nil: from the data
+	// alone (see knownFrom).
+	Known *Known
+}
+
+// Known is a key as a snooper knows it.
+type Known struct {
+	// Codes are the original values in the coding of the release, −1 if not known.
+	Codes []int32
+	// Law is how masks drew the released codes; nil if they are those of Codes or missing.
+	Law *uniqueness.Law
+	// Not says why the key cannot be counted from the snooper's side, "" if it can be.
+	Not string
 }
 
 // Options select the parts of an attack. A nil part is not computed.

@@ -51,7 +51,7 @@ func (c *checker) columns(d *Data) error {
 	for _, list := range []struct {
 		name    string
 		columns []CategoricalColumn
-	}{{"categorical", d.Categorical}, {"sensitive", d.Sensitive}} {
+	}{{"categorical", d.Categorical}, {"counted", d.Counted}, {"sensitive", d.Sensitive}} {
 		c.names = c.names[:0] // a column may be numeric and categorical
 		for i := range list.columns {
 			column := &list.columns[i]
@@ -117,8 +117,8 @@ func (o *Options) check(d *Data) error {
 			"(categorical ones are compared by %v distance only)", linkage.Gower)
 	case o.Bayes != nil && len(d.Linked) == 0:
 		return errors.New("bayes: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none")
-	case o.Uniqueness != nil && len(d.Categorical) == 0:
-		return errors.New("uniqueness: must have categorical keys: name columns as categorical ones, got none")
+	case o.Uniqueness != nil && len(d.counted()) == 0:
+		return errors.New("uniqueness: must have keys to count: name columns as categorical ones, got none")
 	case len(o.Intervals) > 0 && len(d.Numeric) == 0:
 		return errors.New("interval: must have numeric columns, got none")
 	case o.Loss != nil && len(d.Numeric) == 0:

@@ -127,6 +127,7 @@ func few() (attack.Data, attack.Options) {
 		Sensitive:   []attack.CategoricalColumn{{Name: "s", Original: []int32{0, 0, 0, 1}}},
 		Household:   []int32{7, 7, 8, 9},
 		Earlier:     [][][]float64{{{1, 1, 4, 10}}},
+		Released:    true, // frequencies of the release, by hand; known_test.go has the snooper's
 	}
 	u := uniqueness.DefaultOptions()
 	return d, attack.Options{

@@ -39,6 +39,10 @@ type Result struct {
 	Linkage    *linkage.Result    `json:"linkage,omitempty"`
 	Bayes      *intruder.Result   `json:"bayes,omitempty"`
 	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
+	// Uncounted are keys that Uniqueness leaves out, because their masks are not covered.
+	Uncounted []Uncounted `json:"uncounted,omitempty" doc:"keys that cannot be counted from the snooper's side, which uniqueness leaves out"`
+	// TwoReadings are the keys with unknown masks, which are counted in two ways.
+	TwoReadings []string `json:"two_readings,omitempty" doc:"keys whose released values differ from the original ones by no coding: they are counted by the original value and by what it became most often, and the smaller k holds for each respondent"`
 	// Interval is, by width in SDs of the released column, the share of disclosed
 	// records (loss.Interval.Risk). IntervalSound is the same in SDs of the original
 	// column, without suppressed cells (loss.Interval.Sound).
@@ -75,12 +79,7 @@ type AveragedColumn struct {
 // takes the measure from a result; it returns false if the attack did not compute the
 // measure. Other measures are never computed.
 var measureOf = map[string]func(*Result) (float64, bool){
-	"max_linked": func(r *Result) (float64, bool) {
-		if r.Linkage == nil {
-			return 0, false
-		}
-		return r.Linkage.CorrectShare, true
-	},
+	"max_linked": (*Result).linkedShare,
 	"max_correct_links": func(r *Result) (float64, bool) {
 		if r.Bayes == nil {
 			return 0, false
@@ -88,13 +87,13 @@ var measureOf = map[string]func(*Result) (float64, bool){
 		return float64(r.Bayes.Correct), true
 	},
 	"min_k": func(r *Result) (float64, bool) {
-		if r.Uniqueness == nil {
+		if r.Uniqueness == nil || len(r.Uncounted) > 0 {
 			return 0, false
 		}
 		return float64(r.Uniqueness.MinFrequency), true
 	},
 	"max_individual_risk": func(r *Result) (float64, bool) {
-		if r.Uniqueness == nil {
+		if r.Uniqueness == nil || len(r.Uncounted) > 0 {
 			return 0, false
 		}
 		return r.Uniqueness.MaxIndividualRisk, true
@@ -174,6 +173,15 @@ func (r *Result) Identity() *assess.Identity {
 		}
 		if v, measured := take(r); measured {
 			*m.ValueIn(id) = assess.Float(v)
+		}
+	}
+	id.Uncounted = r.uncountedWords()
+	if r.Uniqueness != nil && !id.Sampled && len(r.Uncounted) == 0 {
+		for _, s := range r.Uniqueness.Subsets {
+			if id.BySubset == nil {
+				id.BySubset = map[int]assess.BySubset{}
+			}
+			id.BySubset[s.Size] = assess.BySubset{MinK: assess.Float(s.MinFrequency), MaxIndividualRisk: assess.Float(s.MaxIndividualRisk)}
 		}
 	}
 	if r.Inversion != nil {

@@ -21,8 +21,8 @@ import (
 //
 // Targets are the o.Targets records in the middle of as many equal stretches of the
 // file. Linkage and the Bayesian intruder use the linked numeric columns; Gower's
-// distance also uses the categorical ones. Uniqueness is computed on the released
-// codes. If d is a sample of the release, each of its records represents Records/n
+// distance also uses the categorical ones, in the coding of the release. Uniqueness is counted
+// from the snooper's side. If d is a sample of the release, each of its records represents Records/n
 // records: the weights (1 if none are given) are multiplied by this factor, so that F_k
 // estimates the population of the release; f_k is counted within the sample. Intervals
 // and loss use all numeric columns, inversion those that a mask names. For a column
@@ -134,7 +134,7 @@ func (a *attack) keys() (targets, released linkage.Keys, o linkage.Options) {
 	if o.Distance == linkage.Gower {
 		for i := range a.d.Categorical {
 			c := &a.d.Categorical[i]
-			targets.Categorical = append(targets.Categorical, pick(a, c.Original))
+			targets.Categorical = append(targets.Categorical, pick(a, c.known()))
 			released.Categorical = append(released.Categorical, c.released())
 		}
 	}
@@ -169,23 +169,6 @@ func (a *attack) bayes(ctx context.Context) (err error) {
 		w.Record = a.d.place(w.Record)
 	}
 	return nil
-}
-
-func (a *attack) uniqueness(ctx context.Context) (err error) {
-	data := uniqueness.Data{Keys: codes(a.d.Categorical), Sensitive: codes(a.d.Sensitive), Household: a.d.Household, Weights: a.d.Weights}
-	if a.r.Sampled > 0 {
-		each := float64(a.d.Records) / float64(a.n)
-		data.Weights = make([]float64, a.n)
-		for i := range data.Weights {
-			data.Weights[i] = each
-			if a.d.Weights != nil {
-				data.Weights[i] *= a.d.Weights[i]
-			}
-		}
-	}
-	a.r.Weighted = a.d.Weights != nil
-	a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
-	return err
 }
 
 // codes returns the released codes of the columns.

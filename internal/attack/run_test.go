@@ -334,7 +334,7 @@ func TestErrors(t *testing.T) {
 			d.Linked, d.Categorical, o.Linkage.Distance = nil, nil, linkage.Gower
 		}, "linkage: must have keys"},
 		"bayes keys":      {func(d *attack.Data, o *attack.Options) { d.Linked, o.Linkage = nil, nil }, "bayes: must have numeric keys"},
-		"uniqueness keys": {func(d *attack.Data, o *attack.Options) { d.Categorical = nil }, "uniqueness: must have categorical keys"},
+		"uniqueness keys": {func(d *attack.Data, o *attack.Options) { d.Categorical = nil }, "uniqueness: must have keys to count"},
 		"masks":           {func(_ *attack.Data, o *attack.Options) { o.Inversion.Masks = nil }, "inversion: must have the list of masks"},
 		"masked columns":  {func(_ *attack.Data, o *attack.Options) { o.Inversion.Masks[0] = noise(1, "b") }, "inversion: must have a numeric column or a categorical key that some mask names"},
 		"of a part":       {func(_ *attack.Data, o *attack.Options) { o.Bayes.Keys = nil }, "bayes: "},

@@ -6,7 +6,11 @@ package headline
 
 import (
 	"cmp"
+	"fmt"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -84,15 +88,17 @@ type Headline struct {
 // Figure is one figure of a headline. What it is about, its number, and how that is
 // written for people.
 type Figure struct {
-	Measure string       `json:"measure" doc:"name of the limit that a rule can set on this figure, or known, bias, precision, inversion, lost"`
-	Column  string       `json:"column,omitempty" doc:"the column of this figure; the worst one if there are several"`
-	Label   string       `json:"label" doc:"the name of the figure, in words"`
-	Value   assess.Float `json:"value" doc:"the value; null if it was not measured"`
-	Text    string       `json:"text" doc:"the value, formatted for people; – if it was not measured"`
-	Unit    string       `json:"unit,omitempty" doc:"what the text counts, or its unit"`
-	Note    string       `json:"note,omitempty" doc:"what the figure refers to, how it was computed and what is not known about it"`
-	Rule    string       `json:"rule,omitempty" doc:"the limit with which the value is compared, formatted for people"`
-	Tone    Tone         `json:"tone" doc:"good: its rule holds; bad: its rule does not hold; amber: approximate, or it could not be computed; neutral: it has no rule"`
+	Measure string `json:"measure" doc:"name of the limit that a rule can set on this figure, or known, bias, precision, inversion, lost"`
+	Column  string `json:"column,omitempty" doc:"the column of this figure; the worst one if there are several"`
+	// Combinations is the number of keys of the sets that the figure is about; 0: all keys.
+	Combinations int          `json:"combinations,omitempty" doc:"number of keys of the sets that the figure is about; absent if it is about all keys together"`
+	Label        string       `json:"label" doc:"the name of the figure, in words"`
+	Value        assess.Float `json:"value" doc:"the value; null if it was not measured"`
+	Text         string       `json:"text" doc:"the value, formatted for people; – if it was not measured"`
+	Unit         string       `json:"unit,omitempty" doc:"what the text counts, or its unit"`
+	Note         string       `json:"note,omitempty" doc:"what the figure refers to, how it was computed and what is not known about it"`
+	Rule         string       `json:"rule,omitempty" doc:"the limit with which the value is compared, formatted for people"`
+	Tone         Tone         `json:"tone" doc:"good: its rule holds; bad: its rule does not hold; amber: approximate, or it could not be computed; neutral: it has no rule"`
 }
 
 // Add puts a remark behind a figure's note.
@@ -170,41 +176,76 @@ func Respondents(s Subject, rules []assess.RuleVerdict) (figures []Figure, assum
 	}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
-		about := Named(rules, m.Name)
-		v := float64(*m.ValueIn(id))
-		if math.IsNaN(v) && len(about) > 0 {
-			v = float64(about[0].Found)
-		}
-		if math.IsNaN(v) && len(about) == 0 && (!m.ByDefault || m.Loss) {
-			continue
-		}
-		f := Figure{Measure: m.Name, Label: cmp.Or(m.Label, m.Name), Value: assess.Float(v)}
-		f.Text, f.Unit = written(m, v)
-		doubt := ""
-		switch {
-		case math.IsNaN(v) && id.Sampled && !m.FromSample:
-			doubt = "a sample does not tell it: assess.sample: all"
-		case math.IsNaN(v):
-			f.Note = NotMeasured
-			if len(about) > 0 {
-				doubt = "so that its rule cannot hold"
+		for subset, about := range bySubset(Named(rules, m.Name)) {
+			f := respondent(m, subset, about, s, id)
+			if f == nil {
+				continue
 			}
-		case id.Sampled && m.Loss:
-			doubt = "found among a sample"
-		case id.Sampled:
-			doubt = "found among a sample, where people are found more easily than in the whole release"
+			if m.Population && !math.IsNaN(float64(f.Value)) && !s.Population {
+				assumptions = appendNew(assumptions, WholePopulation)
+			}
+			figures = append(figures, *f)
 		}
-		if m.Population && !math.IsNaN(v) && !s.Population {
-			f.Add(WholePopulation)
-			assumptions = appendNew(assumptions, WholePopulation)
-		}
-		f.Hold(about, doubt, func(r assess.RuleVerdict) string {
-			limit := f.Beside(v, float64(r.Limit), Value(m), Limit(m))
-			return bound(m.Least, strings.TrimSpace(limit+" "+counted(float64(r.Limit), m.One, m.Many)))
-		})
-		figures = append(figures, f)
 	}
 	return append(figures, inverted(id, s.Unknown, Named(rules, "inversion"))), assumptions
+}
+
+// bySubset yields the rules about all keys together, under 0 and even if there are none, and then
+// those about sets of some of them.
+func bySubset(rules []assess.RuleVerdict) iter.Seq2[int, []assess.RuleVerdict] {
+	by := map[int][]assess.RuleVerdict{0: nil}
+	for _, r := range rules {
+		by[r.Combinations] = append(by[r.Combinations], r)
+	}
+	return func(yield func(int, []assess.RuleVerdict) bool) {
+		for _, subset := range slices.Sorted(maps.Keys(by)) {
+			if !yield(subset, by[subset]) {
+				return
+			}
+		}
+	}
+}
+
+// respondent is the figure of one measure, about all keys or the sets of some of them; nil if it
+// is not to be shown.
+func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerdict, s Subject, id *assess.Identity) *Figure {
+	v := float64(m.ValueBy(subset, id))
+	if math.IsNaN(v) && len(about) > 0 {
+		v = float64(about[0].Found)
+	}
+	if math.IsNaN(v) && len(about) == 0 && (!m.ByDefault || m.Loss) {
+		return nil
+	}
+	f := &Figure{Measure: m.Name, Combinations: subset, Label: cmp.Or(m.Label, m.Name), Value: assess.Float(v)}
+	if subset > 0 {
+		f.Label += fmt.Sprintf(" by %d keys", subset)
+	}
+	f.Text, f.Unit = written(m, v)
+	doubt := ""
+	switch {
+	case math.IsNaN(v) && m.Subsets() && id.Uncounted != "":
+		f.Note = NotMeasured
+		doubt = id.Uncounted
+	case math.IsNaN(v) && id.Sampled && !m.FromSample:
+		doubt = "a sample does not tell it: assess.sample: all"
+	case math.IsNaN(v):
+		f.Note = NotMeasured
+		if len(about) > 0 {
+			doubt = "so that its rule cannot hold"
+		}
+	case id.Sampled && m.Loss:
+		doubt = "found among a sample"
+	case id.Sampled:
+		doubt = "found among a sample, where people are found more easily than in the whole release"
+	}
+	if m.Population && !math.IsNaN(v) && !s.Population {
+		f.Add(WholePopulation)
+	}
+	f.Hold(about, doubt, func(r assess.RuleVerdict) string {
+		limit := f.Beside(v, float64(r.Limit), Value(m), Limit(m))
+		return bound(m.Least, strings.TrimSpace(limit+" "+counted(float64(r.Limit), m.One, m.Many)))
+	})
+	return f
 }
 
 // inverted is what was computed back from the list of masks.

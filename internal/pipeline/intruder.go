@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -15,8 +16,11 @@ type IntruderColumns struct {
 	Linked  []string // numeric keys
 	Counted []string // categorical keys
 	Beside  []string // other released columns, which may tell of masked categories
-	Left    []string // keys by their role that have nested values: not measured
-	Carried []int    // indexes in layout.Read that the sample must hold codes of
+	Keys    []string // keys whose combinations are counted, of all types
+	// Uncounted are the keys that cannot be counted because of their masks.
+	Uncounted []Uncounted
+	Left      []string // keys by their role that have nested values: not measured
+	Carried   []int    // indexes in layout.Read that the sample must hold codes of
 	// Released are those of Carried that a mask changes. The sample must hold the codes of their
 	// released values as well.
 	Released []int
@@ -52,16 +56,21 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	at := &pl.Intruder
 	at.Index = map[string]int{}
 	for _, name := range a.IntruderKeys() {
-		if b.field(name).Numeric() && !slices.Contains(in.Categorical, name) {
+		if form, masked := b.masked[name]; b.field(name).Numeric() && !slices.Contains(in.Categorical, name) && !(masked && form == microdata.Array) {
 			at.Linked = append(at.Linked, name)
+			pl.setCounted(b, name)
 			continue
 		}
-		if pl.leavesOut(b.field(name).Nested()) {
+		if b.field(name).Nested() {
+			if !pl.leavesOut(true) {
+				return config.Errors{pl.Config.Errorf("assess.keys", "%s is nested (%s) and cannot be counted: leave it out of assess.keys and give it another role than key", strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
+			}
 			at.Left = append(at.Left, name)
 			continue
 		}
 		at.Counted = append(at.Counted, name)
 		at.count(b, name)
+		pl.setCounted(b, name)
 	}
 	if err := pl.carryForUniqueness(b, in.Uniqueness); err != nil {
 		return err
@@ -135,8 +144,12 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 		return config.Errors{pl.Config.Errorf("assess.intruder.linkage", "links numeric keys, and none of the keys is one")}
 	case in.Bayes != nil && len(at.Linked) == 0:
 		return config.Errors{pl.Config.Errorf("assess.intruder.bayes", "links numeric keys, and none of the keys is one")}
-	case in.Uniqueness != nil && len(at.Counted) == 0:
-		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts categories, and none of the keys is categorical; list numeric ones that are in assess.intruder.categorical")}
+	case in.Uniqueness != nil && len(at.Keys) == 0:
+		why := ""
+		if len(at.Uncounted) > 0 {
+			why = fmt.Sprintf("; %q %s", at.Uncounted[0].Name, at.Uncounted[0].Why)
+		}
+		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts combinations of keys, and none of the keys can be counted%s", why)}
 	}
 	return pl.checkInversion(in)
 }
@@ -178,11 +191,21 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 			_, given := m.Limit(rule)
 			switch {
 			case !given:
+			case m.AllKeys:
+				if err := pl.checkCounted(path, &m); err != nil {
+					return err
+				}
+				if err := pl.checkSubsets(path, rule); err != nil {
+					return err
+				}
+				if len(at.Keys) == 0 {
+					return config.Errors{pl.Config.Errorf(path, "is about combinations of keys, and none of the keys can be counted")}
+				}
 			case m.Categorical && len(at.Counted) == 0:
 				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
 			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool { return slices.Contains(at.Released, at.Index[name]) }):
 				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about the information loss of categorical keys, and no mask changes one")}
-			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil:
+			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil && !(pl.fromSnooper() && pl.counts(in) && len(at.Keys) > 0 && len(at.Uncounted) == 0):
 				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
 			}
 		}

@@ -51,9 +51,12 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 		{recode, "{max_changed: 0.5}", "region", ""},
 		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
 		{noise, "{min_k: 2}", "region", ""},
-		{noise, "{min_k: 2}", "wage", ": is about combinations of categorical keys, and none of the keys is one"},
+		{noise, "{min_k: 2}", "wage", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
+		{noise, "{max_individual_risk: 0.5}", "region, wage", ".max_individual_risk: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
+		{noise, "{min_k: 2, combinations: 1}", "wage, region", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
+		{recode, "{min_k: 2}", "region", ""},
 		{noise, "{max_linked: 0.5}", "wage", ""},
-		{noise, "{max_linked: 0.5}", "region", ".max_linked: is about linkage by numeric keys, and none of the keys is one"},
+		{noise, "{max_linked: 0.5}", "region", ""},
 	} {
 		for at, gate := range []string{of, any} {
 			masks := c.masks

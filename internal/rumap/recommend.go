@@ -137,7 +137,7 @@ func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
 		if rule < 0 {
 			limit := one.Limit
 			rule = len(m.Rules)
-			m.Rules = append(m.Rules, Rule{Measure: one.Measure, Limit: &limit, Words: one.Rule, inRun: true})
+			m.Rules = append(m.Rules, Rule{Measure: one.Measure, Combinations: one.Combinations, Limit: &limit, Words: one.Rule, inRun: true})
 		}
 		list = append(list, Broken{Rule: rule, Target: one.Target, Knowledge: one.Knowledge, Found: one.Found, AsRun: true})
 	}

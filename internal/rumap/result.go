@@ -62,6 +62,8 @@ type Rule struct {
 	Measure string        `json:"measure,omitempty" doc:"the limited measure, if it is not R, RMSE or efficiency, named as in the gate's verdict: max_linked, min_k, max_unchanged, inversion …"`
 	Limit   *assess.Float `json:"limit,omitempty" doc:"the limit on this measure"`
 	Words   string        `json:"words,omitempty" doc:"the rule about this measure in words"`
+	// Combinations is the number of keys of the sets that the rule is about; 0: all keys together.
+	Combinations int `json:"combinations,omitempty" doc:"number of keys of the sets that the rule is about; absent: all keys together"`
 
 	inRun bool // a requirement of a run, judged by the run itself: points cannot be compared with it
 }

@@ -64,7 +64,7 @@ func (m *Map) WantRecord() { m.record = true }
 // name takes measure, limit and words from what a gate says of a rule.
 func (r *Rule) name(v assess.RuleVerdict) {
 	limit := v.Limit
-	r.Measure, r.Limit, r.Words = v.Measure, &limit, v.Rule
+	r.Measure, r.Combinations, r.Limit, r.Words = v.Measure, v.Combinations, &limit, v.Rule
 }
 
 // onRisk reports whether a rule limits R of the map's column, as R or as an error.
@@ -187,7 +187,7 @@ func (m *Map) broken(p *Point) (list []Broken, unjudged []string) {
 // brokenMeasure judges a rule about the respondents or about values that stay; nil where
 // it holds.
 func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
-	found, ok := p.Respondents[r.Measure]
+	found, ok := p.Respondents[assess.MeasureKey(r.Measure, r.Combinations)]
 	if r.Measure == "max_unchanged" {
 		found, ok = p.Unchanged[cmp.Or(r.Column, m.Column)]
 	}

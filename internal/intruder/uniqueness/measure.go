@@ -106,13 +106,17 @@ func (r *Result) fill(data *Data, o *Options, c *classes, f, F []float64) {
 		r.PopulationFrequency = byRecord(c.of, F)
 	}
 	if data.Household != nil {
-		h := &Household{Risk: householdRisk(data.Household, r.Risk)}
-		for _, risk := range h.Risk {
-			h.ExpectedReidentifications += risk
-			h.MaxRisk = max(h.MaxRisk, risk)
-		}
-		r.Household = h
+		r.Household = householdOf(data.Household, r.Risk)
 	}
+}
+
+func householdOf(household []int32, risk []float64) *Household {
+	h := &Household{Risk: householdRisk(household, risk)}
+	for _, risk := range h.Risk {
+		h.ExpectedReidentifications += risk
+		h.MaxRisk = max(h.MaxRisk, risk)
+	}
+	return h
 }
 
 // total fills in the totals over all classes.

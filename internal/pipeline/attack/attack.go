@@ -174,8 +174,11 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 	codes := func(name string) []int32 {
 		return uniqueness.Codes(p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[name])])
 	}
-	for _, name := range pl.Intruder.Counted {
-		d.Categorical = append(d.Categorical, categoriesOf(pl, p, name))
+	categories := map[string]attack.CategoricalColumn{}
+	for _, name := range slices.Concat(pl.Intruder.Counted, pl.Intruder.Keys) {
+		if _, done := categories[name]; !done {
+			categories[name] = categoriesOf(pl, p, name)
+		}
 	}
 	for _, name := range pl.Intruder.Beside {
 		i := slices.Index(p.CarriedColumns, pl.Intruder.Index[name])
@@ -185,7 +188,28 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 		}
 		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: values})
 	}
-	if in := pl.Config.Assess.Intruder; in != nil && in.Uniqueness != nil {
+	in := pl.Config.Assess.Intruder
+	d.Released = in != nil && in.Count == config.CountReleased
+	for _, name := range pl.Intruder.Keys {
+		c := categories[name]
+		if !d.Released {
+			c.Known = knownOf(pl, &c, categories)
+			categories[name] = c
+		}
+		d.Counted = append(d.Counted, c)
+	}
+	for _, u := range pl.Intruder.Uncounted {
+		c := categories[u.Name]
+		c.Name, c.Known = u.Name, &attack.Known{Not: u.Why}
+		if c.Original == nil {
+			c.Original = make([]int32, p.Len()) // not read
+		}
+		d.Counted = append(d.Counted, c)
+	}
+	for _, name := range pl.Intruder.Counted {
+		d.Categorical = append(d.Categorical, categories[name])
+	}
+	if in != nil && in.Uniqueness != nil {
 		for _, name := range in.Uniqueness.Sensitive {
 			d.Sensitive = append(d.Sensitive, categoriesOf(pl, p, name))
 		}
@@ -258,9 +282,10 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	} else if all && len(d.Linked) > 0 {
 		o.Linkage = &attack.Linkage{}
 	}
-	if u := in.Uniqueness; u != nil || all && len(d.Categorical) > 0 {
+	if u := in.Uniqueness; u != nil || all && len(d.Counted) > 0 {
 		options := defaultUniqueness()
-		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Categorical) > pipeline.MostForSUDA2 {
+		options.Subsets = pl.Subsets()
+		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Counted) > pipeline.MostForSUDA2 {
 			options.SUDA2 = nil // not requested, and slow with so many keys
 		}
 		if u != nil {

@@ -311,7 +311,7 @@ func TestOptionsOf(t *testing.T) {
 			extra = "assess: {sample: 5000, keys: [wage, region], intruder: " + c.intruder + "}"
 		}
 		p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", extra)
-		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}, Categorical: []attack.CategoricalColumn{{Name: "region"}}}
+		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}, Counted: []attack.CategoricalColumn{{Name: "region"}}}
 		o, err := optionsOf(&pipeline.Plan{Config: p}, d)
 		if err != nil {
 			t.Errorf("%q: %v", c.intruder, err)

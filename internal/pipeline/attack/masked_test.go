@@ -101,7 +101,7 @@ func TestSomeOfTheParts(t *testing.T) {
 	shown := map[string]func(*assess.Identity) bool{
 		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
 		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
-		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.MinK)) },
+		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Changed)) && i.Uncounted != "" }, // wage has noise
 		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
 		"utility":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.KS)) && math.IsNaN(float64(i.Overlap)) },
 		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },

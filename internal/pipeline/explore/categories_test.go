@@ -80,7 +80,7 @@ func TestMapsOfCategories(t *testing.T) {
 		{"level", "[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{max_individual_risk: 0.4}",
 			"categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}", "re-identification", false, false},
 		{"k", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{min_k: 4}, {max_entropy_lost: 0.9}",
-			"categories: [place, job, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "share a combination", false, false},
+			"categories: [place, job, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "fit the keys", false, false},
 		{"k with a rule on pMSE", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_pmse: 0.25}, {max_individual_risk: 0.3}",
 			"categories: [place, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "re-identification", false, false},
 	} {

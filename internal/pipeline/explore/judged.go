@@ -211,9 +211,9 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 			if _, limited := m.Limit(r); !limited {
 				continue
 			}
-			p.Respondents[m.Name] = *m.ValueIn(id)
+			p.Respondents[r.Key()] = m.Value(r, id)
 			if m.Categorical && g.countedOnce() {
-				p.Respondents[m.Name] = *m.ValueIn(g.categoricalIdentity)
+				p.Respondents[r.Key()] = m.Value(r, g.categoricalIdentity)
 			}
 		}
 	}

@@ -25,6 +25,7 @@ type Attack struct {
 	Categorical       []string // columns whose combinations are counted
 	Sensitive         []string // whose l-diversity is measured
 	Weight, Household string   // of the original
+	CountReleased     bool     // count combinations from the released record, as other tools do
 	Options           attack.Options
 }
 
@@ -81,6 +82,7 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 		return nil, err
 	}
 	progress.Measuring()
+	out.Data.Released = a.CountReleased
 	out.Result, err = attack.Run(ctx, out.Data, a.Options)
 	return out, err
 }

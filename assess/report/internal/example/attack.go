@@ -124,7 +124,7 @@ func unique() *uniqueness.Result {
 	u := &uniqueness.Result{
 		Keys: []string{"region", "education", "ethnicity", "experience"}, Records: n - 3, MinFrequency: 1, SampleUniques: 1903,
 		Violations: map[int]int{2: 1903, 3: 4107, 5: 8210}, Estimator: "exact",
-		ExpectedReidentifications: 412.75, MaxIndividualRisk: 0.0871,
+		ExpectedReidentifications: 412.75, MaxIndividualRisk: 0.0871, Count: uniqueness.CountSnooper,
 		Household: &uniqueness.Household{ExpectedReidentifications: 903.5, MaxRisk: 0.2144},
 		SUDA2: &uniqueness.SUDA2{Max: 22.5, Mean: 0.3125, MaxSize: 4, Sizes: []int64{0, 112, 1204, 987},
 			Contribution: map[string]float64{"region": 0.42, "education": 0.71, "ethnicity": 0.38, "experience": 0.97}, DISMax: 0.125, DISMean: 0.0031},

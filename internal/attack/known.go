@@ -1,0 +1,154 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+)
+
+// counted returns the keys whose combinations are counted.
+func (d *Data) counted() []CategoricalColumn {
+	if d.Counted != nil {
+		return d.Counted
+	}
+	return d.Categorical
+}
+
+// uniqueness counts combinations: from the snooper's side, or, if asked for, from the released
+// record. Keys that cannot be counted from the snooper's side are left out by name.
+func (a *attack) uniqueness(ctx context.Context) (err error) {
+	data := uniqueness.Data{Sensitive: codes(a.d.Sensitive), Household: a.d.Household, Weights: a.d.Weights}
+	if a.r.Sampled > 0 {
+		each := float64(a.d.Records) / float64(a.n)
+		data.Weights = make([]float64, a.n)
+		for i := range data.Weights {
+			data.Weights[i] = each
+			if a.d.Weights != nil {
+				data.Weights[i] *= a.d.Weights[i]
+			}
+		}
+	}
+	a.r.Weighted = a.d.Weights != nil
+	if a.d.Released {
+		data.Keys = codes(a.d.counted())
+		a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
+		return err
+	}
+	var others [][]int32 // the known codes by the second reading, where there is one
+	twoReadings, drawn := false, false
+	for i := range a.d.counted() {
+		c := &a.d.counted()[i]
+		known, other := c.Known, []int32(nil)
+		if known == nil {
+			known, other = knownFrom(c)
+		}
+		if known.Not != "" {
+			a.r.Uncounted = append(a.r.Uncounted, Uncounted{c.Name, known.Not})
+			continue
+		}
+		data.Keys = append(data.Keys, uniqueness.Column{Name: c.Name, Codes: c.released()})
+		data.Known, data.Laws = append(data.Known, known.Codes), append(data.Laws, known.Law)
+		if other != nil {
+			twoReadings = true
+			a.r.TwoReadings = append(a.r.TwoReadings, c.Name)
+		} else {
+			other = known.Codes
+		}
+		drawn = drawn || known.Law != nil
+		others = append(others, other)
+	}
+	if len(data.Keys) == 0 {
+		return nil
+	}
+	if !drawn {
+		data.Laws = nil
+	}
+	first, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
+	if err != nil || !twoReadings {
+		a.r.Uniqueness = first
+		return err
+	}
+	data.Known = others
+	second, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
+	if err != nil {
+		return err
+	}
+	a.r.Uniqueness = uniqueness.Worse(first, second, data.Household, *a.o.Uniqueness)
+	return nil
+}
+
+// knownFrom returns what a snooper knows of a key when the masks are not known. If each original
+// category is released as one and the same category, wherever it is not missing, this is taken
+// as a coding that the snooper knows too. Else the masks are unknown, and there are two readings:
+// the original category as it stands, and the category that it became most often. Either way a
+// record that contradicts its own respondent counts as a candidate, and of both readings the
+// smaller k holds for each respondent.
+func knownFrom(c *CategoricalColumn) (known *Known, other []int32) {
+	if c.Released == nil {
+		return &Known{Codes: c.Original}, nil
+	}
+	coded, same := uniqueness.Coded(c.Original, c.Released)
+	if same {
+		return &Known{Codes: coded}, nil
+	}
+	return &Known{Codes: c.Original}, coded
+}
+
+// Uncounted is a key that is not counted from the snooper's side.
+type Uncounted struct {
+	Name string `json:"name"`
+	Why  string `json:"why" doc:"what is not covered"`
+}
+
+// uncountedWords says which keys are not counted, and why; "" if all are.
+func (r *Result) uncountedWords() string {
+	var words []string
+	for _, u := range r.Uncounted {
+		words = append(words, fmt.Sprintf("%q %s", u.Name, u.Why))
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "k is over all keys, and cannot be counted: " + strings.Join(words, "; ")
+}
+
+// linkedShare returns the share of respondents who are found by linkage, or by the counted keys
+// if these find more.
+func (r *Result) linkedShare() (share float64, measured bool) {
+	byKeys, counted := r.foundByKeys()
+	switch {
+	case r.Linkage != nil:
+		return max(r.Linkage.CorrectShare, byKeys), true
+	case len(r.Uncounted) > 0: // keys that neither part covers
+		return 0, false
+	}
+	return byKeys, counted
+}
+
+// foundByKeys returns the share of respondents who are expected to be found by the counted keys,
+// if the snooper names one of the candidates: the mean of 1/k. It is not measured if k was not
+// counted from the snooper's side.
+func (r *Result) foundByKeys() (share float64, measured bool) {
+	u := r.Uniqueness
+	if u == nil || u.Count != uniqueness.CountSnooper || len(u.SampleFrequency) == 0 {
+		return 0, false
+	}
+	for _, k := range u.SampleFrequency {
+		share += 1 / k
+	}
+	return share / float64(len(u.SampleFrequency)), true
+}
+
+// known returns the codes that a snooper compares with the released ones.
+func (c *CategoricalColumn) known() []int32 {
+	switch {
+	case c.Known != nil && c.Known.Law == nil && c.Known.Not == "":
+		return c.Known.Codes
+	case c.Known == nil:
+		known, _ := knownFrom(c)
+		return known.Codes
+	}
+	return c.Original
+}

@@ -1,0 +1,132 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// Uncounted is a key that cannot be counted from the snooper's side.
+type Uncounted struct{ Name, Why string }
+
+// fromSnooper reports whether k is counted from the snooper's side.
+func (pl *Plan) fromSnooper() bool {
+	in := pl.Config.Assess.Intruder
+	return in == nil || in.Count != config.CountReleased
+}
+
+// whyUncounted says which mask of a key keeps it from being counted: one under which the release
+// does not tell by a count, nor by a posterior that is computed, which records can be a
+// respondent's. "" if there is none.
+func (pl *Plan) whyUncounted(name string) string {
+	coded, drawn := false, false
+	for i, m := range pl.Config.Masks {
+		if !slices.Contains(m.Params.Masks(), name) {
+			continue
+		}
+		switch a := transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Suppression, transform.Sampling:
+			continue
+		case transform.Recoding:
+			coded = coded || a.From == nil
+			if !drawn || a.From != nil {
+				continue
+			}
+		case transform.Rounding:
+			if coded = true; !drawn {
+				continue
+			}
+		case transform.Bounding:
+			if coded = true; a.Mode != "redraw" && !drawn {
+				continue
+			}
+		case transform.Randomising:
+			if drawn = true; !coded && (!a.Counted || pl.onlyDraw(name, i)) {
+				continue
+			}
+			return fmt.Sprintf("is drawn at random (%s) in a way whose posterior is not computed: after a recoding of numbers, or by counted frequencies together with another mask that changes it", pl.MaskPath(i))
+		}
+		return fmt.Sprintf("is masked by %s (%s), for which the posterior of the records is not computed", m.Kind(), pl.MaskPath(i))
+	}
+	return ""
+}
+
+// onlyDraw reports whether no other mask than suppress changes a column beside mask i.
+func (pl *Plan) onlyDraw(name string, i int) bool {
+	for j, m := range pl.Config.Masks {
+		if j == i || !slices.Contains(m.Params.Masks(), name) {
+			continue
+		}
+		switch transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Suppression, transform.Sampling:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// setCounted decides which keys are counted: all of them, whatever their types. Those that no mask
+// changes are compared exactly, in array form: two integers beyond 2^53, or two decimals, may have
+// one nearest float64.
+func (pl *Plan) setCounted(b *layoutBuilder, name string) {
+	at := &pl.Intruder
+	if pl.fromSnooper() {
+		if why := pl.whyUncounted(name); why != "" {
+			at.Uncounted = append(at.Uncounted, Uncounted{name, why})
+			return
+		}
+	}
+	at.Keys = append(at.Keys, name)
+	if _, known := at.Index[name]; known {
+		return // a categorical key
+	}
+	at.count(b, name)
+}
+
+// checkCounted returns an error for a rule about combinations of all keys if some cannot be
+// counted.
+func (pl *Plan) checkCounted(path string, m *assess.RespondentMeasure) error {
+	at := &pl.Intruder
+	if !m.AllKeys || len(at.Uncounted) == 0 {
+		return nil
+	}
+	var words []string
+	for _, u := range at.Uncounted {
+		words = append(words, fmt.Sprintf("%q %s", u.Name, u.Why))
+	}
+	return config.Errors{pl.Config.Errorf(path+"."+m.Name, "counts combinations of all keys, and not all can be counted: %s; recode, round or suppress the key instead, or leave it out of assess.keys if an intruder does not know it (a numeric key is still linked by max_linked)", strings.Join(words, "; "))}
+}
+
+// checkSubsets returns an error if a rule is about more sets of keys than are counted.
+func (pl *Plan) checkSubsets(path string, rule assess.Rule) error {
+	n, of, sets := rule.Subset(), len(pl.Intruder.Keys), 1
+	for k := 1; k <= min(n, of); k++ {
+		if sets = sets * (of - k + 1) / k; sets > mostSubsets {
+			return config.Errors{pl.Config.Errorf(path+".combinations", "is about more than %d sets of the %d keys; name fewer keys in assess.keys, or a smaller number", mostSubsets, of)}
+		}
+	}
+	return nil
+}
+
+// mostSubsets is the greatest number of sets of keys that a rule is judged by: 100,000 records
+// take about 10 ms for each.
+const mostSubsets = 20_000
+
+// Subsets returns the numbers of keys of the sets that rules are about, ascending.
+func (pl *Plan) Subsets() (sizes []int) {
+	for _, rule := range pl.Config.Gate.Rules {
+		if n := rule.Subset(); n > 0 && !slices.Contains(sizes, n) {
+			sizes = append(sizes, n)
+		}
+	}
+	slices.Sort(sizes)
+	return sizes
+}
+
+// counts reports whether the combinations of keys are counted.
+func (pl *Plan) counts(in *config.Intruder) bool { return in.Uniqueness != nil || !in.Named() }
