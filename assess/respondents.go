@@ -202,10 +202,10 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
 		v.Advice = m.Advice
-	case m.subset != nil && id.Uncounted != "":
-		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
+	case m.subset != nil && id.Uncounted != "":
+		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	default:
 		v.Advice = "it was not measured: ask for it under assess.intruder; a rule without its measure does not hold"
 	}

@@ -12,7 +12,6 @@ func (r Rule) Check() check.Problems {
 	given := r.checkIdentity(&ps)
 	identity := given > 0
 	given += r.checkUnchanged(&ps) + r.checkExact(&ps)
-	given += r.checkUnchanged(&ps)
 	r.checkCombinations(&ps)
 	if !identity && r.Column == "" {
 		ps.Addf("column", "must name a column")

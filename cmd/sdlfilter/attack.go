@@ -66,8 +66,9 @@ With a configuration, its masks are applied to its source, and the intruder know
 assess.keys; nothing is released. With --original and --released, a release that
 any tool made: numeric --keys are linked, --categorical ones of any type are
 counted: how many released records can be a respondent's for who knows the original
-keys (--count released: how many have equal released keys). Records are matched by position or, with --id, by a column. With --original alone, the
-uniqueness of one file.
+keys (--count released: how many have equal released keys). Records are matched by
+position or, with --id, by a column. With --original alone, the uniqueness of one
+file.
 
 The Bayesian intruder is asked for by --knowledge: d1 knows bias and noise of the
 masks (--phi, --sigma: a number for all keys, or key=number,…), d2 has priors of

@@ -8,6 +8,7 @@ var flagWords = map[string][]string{
 	"knowledge": {"d1", "d2"},
 	"format":    {"json", "avro", "protobuf"},
 	"estimator": {"approx", "exact"},
+	"count":     {"snooper", "released"},
 }
 
 // completeWords lets a shell complete the flags of a command that take words.

@@ -81,6 +81,9 @@ type CategoricalColumn struct {
 	// Known says how the released codes come from what a snooper knows; nil: from the data
 	// alone (see knownFrom).
 	Known *Known
+	// Cells are the codes of the released values by which Known.Law gives probabilities, if they
+	// are not those of Released.
+	Cells []int32
 }
 
 // Known is a key as a snooper knows it.

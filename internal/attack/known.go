@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -48,7 +49,11 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 			a.r.Uncounted = append(a.r.Uncounted, Uncounted{c.Name, known.Not})
 			continue
 		}
-		data.Keys = append(data.Keys, uniqueness.Column{Name: c.Name, Codes: c.released()})
+		released := c.released()
+		if c.Cells != nil {
+			released = c.Cells
+		}
+		data.Keys = append(data.Keys, uniqueness.Column{Name: c.Name, Codes: released})
 		data.Known, data.Laws = append(data.Known, known.Codes), append(data.Laws, known.Law)
 		if other != nil {
 			twoReadings = true
@@ -66,6 +71,9 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 		data.Laws = nil
 	}
 	first, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
+	if errors.Is(err, uniqueness.ErrPairs) {
+		return a.withoutDrawn(ctx, data)
+	}
 	if err != nil || !twoReadings {
 		a.r.Uniqueness = first
 		return err
@@ -77,6 +85,24 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	}
 	a.r.Uniqueness = uniqueness.Worse(first, second, data.Household, *a.o.Uniqueness)
 	return nil
+}
+
+// withoutDrawn counts by the keys that are not drawn at random, and says that the others are left
+// out because their posterior would take too long.
+func (a *attack) withoutDrawn(ctx context.Context, data uniqueness.Data) (err error) {
+	some := data
+	some.Keys, some.Known, some.Laws = nil, nil, nil
+	for j, law := range data.Laws {
+		if law != nil {
+			a.r.Uncounted = append(a.r.Uncounted, Uncounted{data.Keys[j].Name, "is drawn at random, and too many pairs of records agree for its posterior to be computed"})
+			continue
+		}
+		some.Keys, some.Known = append(some.Keys, data.Keys[j]), append(some.Known, data.Known[j])
+	}
+	if len(some.Keys) > 0 {
+		a.r.Uniqueness, err = uniqueness.Measure(ctx, some, *a.o.Uniqueness)
+	}
+	return err
 }
 
 // knownFrom returns what a snooper knows of a key when the masks are not known. If each original

@@ -23,6 +23,9 @@ func (pl *Plan) fromSnooper() bool {
 // does not tell by a count, nor by a posterior that is computed, which records can be a
 // respondent's. "" if there is none.
 func (pl *Plan) whyUncounted(name string) string {
+	if why, noisy := pl.noisy(name); noisy {
+		return why
+	}
 	coded, drawn := false, false
 	for i, m := range pl.Config.Masks {
 		if !slices.Contains(m.Params.Masks(), name) {
@@ -53,6 +56,52 @@ func (pl *Plan) whyUncounted(name string) string {
 		return fmt.Sprintf("is masked by %s (%s), for which the posterior of the records is not computed", m.Kind(), pl.MaskPath(i))
 	}
 	return ""
+}
+
+// noisy reports whether noise or bias changes a key. Its posterior is computed from the law of
+// the masks, if they have one and a rule needs it; why says what keeps it from that, "" if
+// nothing does.
+func (pl *Plan) noisy(name string) (why string, noisy bool) {
+	for i, m := range pl.Config.Masks {
+		if !slices.Contains(m.Params.Masks(), name) {
+			continue
+		}
+		switch a := transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Addition:
+			if noisy = true; a.Correlated {
+				why = fmt.Sprintf("has noise that is correlated with that of other columns (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
+			}
+		case transform.Multiplication:
+			noisy = true
+		case transform.Bounding, transform.Rounding, transform.Sampling:
+		default:
+			why = fmt.Sprintf("has noise and is masked by %s (%s) too, for which the posterior of the records is not computed", m.Kind(), pl.MaskPath(i))
+		}
+	}
+	switch {
+	case !noisy || why != "":
+	case transform.CopiesOf(pl.Config.Masks, name) > 1:
+		why = "is released several times with noise, for which the posterior of the records is not computed"
+	case !pl.judgesCounts():
+		why = "has noise, and its posterior, which takes time, is computed only where a rule is about k or individual risk"
+	}
+	return why, noisy
+}
+
+// Noisy reports whether noise or bias changes a column.
+func (pl *Plan) Noisy(name string) bool {
+	_, noisy := pl.noisy(name)
+	return noisy
+}
+
+// judgesCounts reports whether a rule is about combinations of all keys.
+func (pl *Plan) judgesCounts() bool {
+	return slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
+		m := assess.RespondentMeasureNamed("min_k")
+		_, k := m.Limit(r)
+		_, risk := assess.RespondentMeasureNamed("max_individual_risk").Limit(r)
+		return k || risk
+	})
 }
 
 // onlyDraw reports whether no other mask than suppress changes a column beside mask i.

@@ -44,6 +44,7 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 // loss needs a mask of such a key: the first rule and the last are refused, with their places.
 func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{recode: {columns: [region], map: {a: b}}}]\n"
+	const means = "masks: [{microaggregate: {columns: [wage], k: 3}}]\n"
 	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n", "gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
 	for _, c := range []struct{ masks, rule, keys, want string }{
 		{noise, "{max_changed: 0.5}", "region", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
@@ -51,10 +52,11 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 		{recode, "{max_changed: 0.5}", "region", ""},
 		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
 		{noise, "{min_k: 2}", "region", ""},
-		{noise, "{min_k: 2}", "wage", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
-		{noise, "{max_individual_risk: 0.5}", "region, wage", ".max_individual_risk: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
-		{noise, "{min_k: 2, combinations: 1}", "wage, region", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by noise (masks[0].noise)"},
+		{means, "{min_k: 2}", "wage", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
+		{means, "{max_individual_risk: 0.5}", "region, wage", ".max_individual_risk: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
+		{means, "{min_k: 2, combinations: 1}", "wage, region", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
 		{recode, "{min_k: 2}", "region", ""},
+		{noise, "{min_k: 2}", "wage", ""}, // by its posterior
 		{noise, "{max_linked: 0.5}", "wage", ""},
 		{noise, "{max_linked: 0.5}", "region", ""},
 	} {

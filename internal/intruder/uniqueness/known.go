@@ -8,11 +8,13 @@ import (
 )
 
 // Law is the distribution of the released codes of a key that masks draw at random:
-// P[row][code] is the probability that a record of this row is released with this code.
+// P[row][code − From[row]] is the probability that a record of this row is released with this
+// code; it is 0 for codes beyond.
 type Law struct {
 	// Row holds for each record the row of its original value, −1 if the value is missing.
-	Row []int32
-	P   [][]float64
+	Row  []int32
+	P    [][]float64
+	From []int32 // by row; nil: all 0
 }
 
 // checkKnown returns an error if Known and Laws do not fit the keys.
@@ -54,6 +56,9 @@ func (d *Data) law(j int) *Law {
 }
 
 func (l *Law) check(released []int32) error {
+	if l.From != nil && len(l.From) != len(l.P) {
+		return fmt.Errorf("must have a first code for each of %d rows, got %d", len(l.P), len(l.From))
+	}
 	if len(l.Row) != len(released) {
 		return fmt.Errorf("must have %d rows as the key has records, got %d", len(released), len(l.Row))
 	}
@@ -70,7 +75,10 @@ func (l *Law) check(released []int32) error {
 
 // of returns the probability that a record of a row is released with a code.
 func (l *Law) of(row, code int32) float64 {
-	if p := l.P[row]; int(code) < len(p) {
+	if l.From != nil {
+		code -= l.From[row]
+	}
+	if p := l.P[row]; code >= 0 && int(code) < len(p) {
 		return p[code]
 	}
 	return 0
@@ -111,7 +119,7 @@ type snooper struct {
 
 // maxPairs is the greatest number of pairs of distinct respondents and released records that
 // are compared for the posterior: about 20 seconds.
-const maxPairs = 4_000_000_000
+const maxPairs = 1_000_000_000
 
 func newSnooper(g *grouper, data *Data, alpha float64) *snooper {
 	s := &snooper{alpha: alpha, laws: data.Laws, weighted: data.Weights != nil, pairs: maxPairs}

@@ -36,7 +36,10 @@ func measureKnown(ctx context.Context, data *Data, o *Options) (*Result, error) 
 			return nil, err
 		}
 	}
-	sets := keySets(len(all), min(o.Combinations, len(all)))
+	// Keys that are drawn seldom make anyone unique, and take the time of all pairs.
+	sets := slices.DeleteFunc(keySets(len(all), min(o.Combinations, len(all))), func(set []int) bool {
+		return slices.ContainsFunc(set, func(j int) bool { return s.laws[j] != nil })
+	})
 	table, err := s.bySets(ctx, sets, o.Estimator)
 	if err != nil {
 		return nil, err
@@ -76,7 +79,7 @@ type bySet struct {
 	mostRisky float64
 }
 
-// bySets counts by each of several sets of keys. Its only errors are that of ctx and errPairs.
+// bySets counts by each of several sets of keys. Its only errors are that of ctx and ErrPairs.
 func (s *snooper) bySets(ctx context.Context, sets [][]int, e Estimator) ([]bySet, error) {
 	table := make([]bySet, len(sets))
 	errs := make([]error, workers())
@@ -130,7 +133,7 @@ func (s *snooper) subsets(ctx context.Context, o *Options, names []string, sets 
 		w := Subset{Size: size, Sets: len(wanted)}
 		at := slices.IndexFunc(sets, func(set []int) bool { return len(set) == len(wanted[0]) })
 		table := done
-		if at >= 0 {
+		if at >= 0 && len(sets)-at >= len(wanted) && len(sets[at+len(wanted)-1]) == len(wanted[0]) {
 			table = done[at : at+len(wanted)] // the sets of one size stand together, in the same order
 		} else if table, err = s.bySets(ctx, wanted, o.Estimator); err != nil {
 			return nil, err

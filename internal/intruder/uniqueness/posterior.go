@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// errPairs is returned if the posterior would take too long.
-var errPairs = errors.New("too many pairs of distinct keys agree for the posterior of randomly masked keys: count fewer keys, or a sample")
+// ErrPairs is returned if the posterior would take too long.
+var ErrPairs = errors.New("too many pairs of distinct keys agree for the posterior of randomly masked keys: count fewer keys, or a sample")
 
 // agreeing is the released tuples of a bundle that agree with respondents of a bundle by the
 // exact keys.
@@ -48,7 +48,9 @@ func (m *meeting) likelihood(t, r int32) float64 {
 	bt, br := m.t.base[t], m.r.base[r]
 	for _, j := range m.random {
 		if row, y := m.s.t.keys[j].codes[bt], m.s.r.keys[j].codes[br]; row >= 0 && y >= 0 {
-			p *= m.s.laws[j].of(row, y)
+			if p *= m.s.laws[j].of(row, y); p == 0 {
+				return 0
+			}
 		}
 	}
 	return p
@@ -68,7 +70,7 @@ func (m *meeting) visit(ctx context.Context, mean []float64, each func(t, r int3
 				a := &list[b]
 				rows := a.rows[a.start[a.group[at]]:a.start[a.group[at]+1]]
 				if m.s.pairs -= int64(len(rows)); m.s.pairs < 0 {
-					return errPairs
+					return ErrPairs
 				}
 				odds := 1.0
 				if a.missing&^t.missing != 0 {

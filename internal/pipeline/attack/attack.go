@@ -104,7 +104,7 @@ var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute"
 // of a sample. It returns the result, or nil if the configuration asks for none of the parts.
 // The chain is the one that made the pairs.
 func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*attack.Result, error) {
-	d := dataOf(pl, p)
+	d := dataOf(pl, chain, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 
 // onPairs runs the intruder on the pairs of a release.
 func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) (*attack.Result, attack.Data, error) {
-	d := dataOf(pl, p)
+	d := dataOf(pl, chain, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
 		return nil, d, err
@@ -154,7 +154,7 @@ func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p a
 }
 
 // dataOf puts pairs into the form of an attack.
-func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
+func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Data {
 	d := attack.Data{}
 	if !p.Complete {
 		d.Records = p.Records
@@ -193,7 +193,7 @@ func dataOf(pl *pipeline.Plan, p assess.Pairs) attack.Data {
 	for _, name := range pl.Intruder.Keys {
 		c := categories[name]
 		if !d.Released {
-			c.Known = knownOf(pl, &c, categories)
+			c.Known, c.Cells = knownOf(pl, chain, p, &c, categories)
 			categories[name] = c
 		}
 		d.Counted = append(d.Counted, c)

@@ -21,7 +21,7 @@ type Masked struct {
 // Categories measures pairs that masks have made of a sample: the information loss of the named
 // categorical keys, and the individual risk by all categorical keys, with the configured estimator.
 func Categories(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, names []string) (*Masked, error) {
-	d := dataOf(pl, p)
+	d := dataOf(pl, nil, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
 		return nil, err

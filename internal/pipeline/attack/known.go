@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -13,10 +14,18 @@ import (
 // knownOf returns a key as a snooper knows it: the original categories in the coding that the
 // masks publish, and how the masks drew from them at random. keys are all columns of categories,
 // among them those that draw in strata.
-func knownOf(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[string]attack.CategoricalColumn) *attack.Known {
+func knownOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attack.CategoricalColumn, keys map[string]attack.CategoricalColumn) (known *attack.Known, cells []int32) {
 	if c.Released == nil {
-		return &attack.Known{Codes: c.Original}
+		return &attack.Known{Codes: c.Original}, nil
 	}
+	if pl.Noisy(c.Name) {
+		return noisyKey(pl, chain, p, c)
+	}
+	return knownCategories(pl, c, keys), nil
+}
+
+// knownCategories is knownOf for a column that has no noise.
+func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[string]attack.CategoricalColumn) *attack.Known {
 	var masks []transform.Action
 	drawn := false
 	for _, m := range pl.Config.Masks {
