@@ -17,16 +17,18 @@ import (
 // records move to bunches that cost less, and bunches are broken up and made again.
 type bunching struct {
 	*suppression
-	within   uint16 // the keys that the snooper knows
-	sets     []uint16
-	tuples   []packed // by kind of respondent: the known keys
-	lacks    []uint16 // likewise: the keys that are not known
-	bunches  []bunch
-	index    []*tupleTable // by set: the place of each bunch + 1
-	agreeing []*tupleTable // by set of keys that are not known: the number of safe complete bunches
-	left     []leftover    // records that are not safe where they are
-	least    float64       // the cost of the cheapest cell
-	tabu     int32         // a bunch that no record may join; −1: none
+	within      uint16 // the keys that the snooper knows
+	sets        []uint16
+	tuples      []packed // by kind of respondent: the known keys
+	lacks       []uint16 // likewise: the keys that are not known
+	bunches     []bunch
+	index       []*tupleTable // by set: the place of each bunch + 1
+	agreeing    []*tupleTable // by set of keys that are not known: the number of safe complete bunches
+	left        []leftover    // records that are not safe where they are
+	least       float64       // the cost of the cheapest cell
+	solids      []solid       // the bunches whose records are all safe
+	turnedSince bool          // a bunch has changed since solids were collected
+	tabu        int32         // a bunch that no record may join; −1: none
 }
 
 // bunch holds the records that are released alike.
@@ -139,6 +141,7 @@ func (a *bunching) takeOut(at int32, i int, n int32) {
 
 // turned updates agreeing after a bunch had another number of records.
 func (a *bunching) turned(b *bunch, was int32) {
+	a.turnedSince = true
 	if b.set != 0 {
 		return
 	}

@@ -25,7 +25,8 @@ type cover struct {
 	at      map[coverPlace]int32
 	heap    coverHeap
 	spent   float64
-	lacking int // targets that lack candidates
+	lacking int     // targets that lack candidates
+	changed []int32 // targets that have begun or ceased to lack some in the last move
 }
 
 // target is what a snooper knows of respondents who have fewer than k candidates before cells are
@@ -195,12 +196,28 @@ func (c *cover) table(kind int, set uint16) *tupleTable {
 	return t
 }
 
-// settle enters in the tables that a target lacks candidates (n = 1), or that it does so no more (−1).
-func (c *cover) settle(t *target, n int32) {
-	c.lacking += int(n)
-	for set, table := range c.open[t.kind] {
-		if table != nil {
-			table.add(t.tuple.and(c.keep[set]), n)
+// settle enters in the tables that targets lack candidates, or do so no more. Tables of which much changes are
+// made again when they are needed.
+func (c *cover) settle(changed []int32) {
+	for _, i := range changed {
+		n := int32(1)
+		if c.targets[i].short <= 0 {
+			n = -1
+		}
+		c.lacking += int(n)
+		if len(changed) > len(c.targets)/8 {
+			continue
+		}
+		t := &c.targets[i]
+		for set, table := range c.open[t.kind] {
+			if table != nil {
+				table.add(t.tuple.and(c.keep[set]), n)
+			}
+		}
+	}
+	if len(changed) > len(c.targets)/8 {
+		for _, tables := range c.open {
+			clear(tables)
 		}
 	}
 }
@@ -233,6 +250,7 @@ func (c *cover) move(from int32, to uint16) int32 {
 	}
 	c.states[at].n++
 	c.spent += c.cost[to] - c.cost[s.set]
+	c.changed = c.changed[:0]
 	for i := range c.targets {
 		t := &c.targets[i]
 		d := c.contradicts(s.class, t)
@@ -240,14 +258,15 @@ func (c *cover) move(from int32, to uint16) int32 {
 		switch {
 		case is && !was:
 			if t.short--; t.short == 0 {
-				c.settle(t, -1)
+				c.changed = append(c.changed, int32(i))
 			}
 		case was && !is:
 			if t.short++; t.short == 1 {
-				c.settle(t, 1)
+				c.changed = append(c.changed, int32(i))
 			}
 		}
 	}
+	c.settle(c.changed)
 	return at
 }
 
@@ -407,7 +426,7 @@ func (c *cover) extend() {
 // follow makes the moves of the heap, the best ones first, until other moves may be better.
 func (c *cover) follow(sets []uint16, beyond float64, direct bool) {
 	for turn := 0; c.lacking > 0 && len(c.heap) > 0; turn++ {
-		if turn%64 == 0 && c.stop() {
+		if turn%64 == 0 && c.stop() || turn > 0 && !direct && c.lacking <= fewOpen {
 			return
 		}
 		m := heap.Pop(&c.heap).(coverMove)
@@ -423,7 +442,7 @@ func (c *cover) follow(sets []uint16, beyond float64, direct bool) {
 			heap.Push(&c.heap, m)
 			continue
 		}
-		if turn > 0 && (r < beyond || !direct && c.lacking <= fewOpen) {
+		if turn > 0 && r < beyond {
 			return
 		}
 		at := c.move(m.state, m.to)

@@ -62,15 +62,17 @@ func (a *bunching) gather() bool {
 		b := heap.Pop(&h).(gatherBound)
 		limit := b.cost
 		if len(h) > 0 {
-			limit = max(limit, h[0].cost*(1+slack))
+			limit = max(limit, h[0].cost*(1+a.slack()))
 		} else {
 			limit = math.Inf(1)
 		}
 		next, broken := a.gatherIn(a.sets[b.at], limit)
 		if broken {
-			a.unsafe()
-			h = a.bounds()
-			continue
+			left := len(a.left)
+			if a.unsafe(); len(a.left) > left { // records that agreed with what was broken up
+				h = a.bounds()
+				continue
+			}
 		}
 		if !math.IsInf(next, 1) {
 			heap.Push(&h, gatherBound{max(next, b.cost), b.at})
@@ -81,7 +83,12 @@ func (a *bunching) gather() bool {
 
 // slack is the share by which records may be gathered at more than the least cost, so that few
 // searches are needed.
-const slack = 0.05
+func (a *bunching) slack() float64 {
+	if len(a.left)*len(a.sets) > 1<<24 {
+		return 0.5
+	}
+	return 0.05
+}
 
 // gathering are the records that are left and become alike without the keys of a set.
 type gathering struct {
@@ -90,13 +97,13 @@ type gathering struct {
 	need    int32   // records that are needed beside them
 	spare   int32   // records of other bunches that may join
 	whole   float64 // the least cost of a whole bunch that joins
-	hope    float64 // the cost for each if the records that are needed lose one cell each
+	hope    float64 // the least that the cost for each can be
 	taken   bool
 	bunches []int32 // those that may join
 }
 
 // gatherIn gathers the records that become safe without the keys of a set at a cost of at most limit for each.
-// It returns the least cost beyond, +Inf if there is none, and whether safe bunches were broken up.
+// It returns the least cost beyond, +Inf if there is none, and whether complete bunches were broken up.
 func (a *bunching) gatherIn(set uint16, limit float64) (next float64, broken bool) {
 	var groups tupleTable
 	var list []gathering
@@ -125,7 +132,8 @@ func (a *bunching) gatherIn(set uint16, limit float64) (next float64, broken boo
 	for i := range list {
 		g := &list[i]
 		if g.need > 0 && !g.taken {
-			if g.hope = (g.cost + float64(g.need)*a.least) / float64(g.n); g.hope <= limit {
+			more := min(float64(g.need)*a.cost[set], float64(a.k)*a.least)
+			if g.hope = (g.cost + more) / float64(g.n); g.hope <= limit {
 				short = true
 			}
 		}
@@ -172,18 +180,33 @@ func (a *bunching) gatherIn(set uint16, limit float64) (next float64, broken boo
 
 // donors calls f for each bunch whose records would join a gathering that needs some.
 func (a *bunching) donors(set uint16, groups *tupleTable, f func(g int32, b *bunch, at int32), list []gathering) {
-	for at := range a.bunches {
-		b := &a.bunches[at]
-		if b.n == 0 || b.set == set || b.set&^set != 0 || !a.solid(b) || int32(at) == a.tabu {
+	if a.turnedSince {
+		a.turnedSince = false
+		a.solids = a.solids[:0]
+		for at := range a.bunches {
+			if b := &a.bunches[at]; b.n > 0 && a.solid(b) {
+				a.solids = append(a.solids, solid{b.rest, int32(at), b.set})
+			}
+		}
+	}
+	for _, s := range a.solids {
+		if s.set == set || s.set&^set != 0 || s.at == a.tabu {
 			continue
 		}
-		if g := groups.find(b.rest.and(a.keep[set])); g >= 0 && list[g].need > 0 {
-			f(g, b, int32(at))
+		if g := groups.find(s.rest.and(a.keep[set])); g >= 0 && list[g].need > 0 {
+			f(g, &a.bunches[s.at], s.at)
 		}
 	}
 }
 
-// take gathers the records that are taken, and those that they need. It reports whether safe bunches were broken up.
+// solid is a bunch whose records are all safe.
+type solid struct {
+	rest packed
+	at   int32
+	set  uint16
+}
+
+// take gathers the records that are taken, and those that they need. It reports whether complete bunches were broken up.
 func (a *bunching) take(set uint16, groups *tupleTable, list []gathering, short bool) (broken bool) {
 	if short {
 		a.donors(set, groups, func(g int32, b *bunch, at int32) {
@@ -247,7 +270,7 @@ func (a *bunching) fill(to int32, g *gathering) (broken bool) {
 	for a.bunches[best].n > 0 {
 		a.moveMember(best, a.bunches[best].members[0], to)
 	}
-	return true
+	return a.bunches[best].set == 0
 }
 
 // moveMember moves records of a bunch to another.

@@ -11,7 +11,7 @@ func (s *suppression) hideStrictly() (map[int32][]lacking, *SurveyError) {
 	all := uint16(len(s.keep) - 1)
 	unknown := s.unknown()
 	// To hide cells by some keys can leave fewer candidates by others. Each turn hides more, and
-	// without any cells everything is safe.
+	// without any cells everything is safe. The last turn finds nothing to hide.
 	for some := true; some; {
 		some = false
 		for _, set := range unknown {
@@ -20,7 +20,6 @@ func (s *suppression) hideStrictly() (map[int32][]lacking, *SurveyError) {
 			}
 			some = r.within(all&^set) || some
 		}
-		some = some && len(unknown) > 1
 	}
 	if len(unknown) > 1 {
 		r.giveBack(all, unknown)

