@@ -71,7 +71,7 @@ unlisted: drop
 masks: [{noise: {columns: [income], sd: 20%}}, {truncate: {columns: [income], lower: 0}}]
 sink: {csv: {path: DIR/out.csv}}
 assess: {replicates: 60, targets: [p10, max]}
-gate: {rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}
+gate: {rules: [{column: income, target: p10, knowledge: index, record: alone, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}
 quarantine: {jsonl: DIR/q.jsonl}
 map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 5}}}
 `
@@ -129,13 +129,65 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			if got.U != c.Utility.U || got.Efficiency != c.Utility.Efficiency || m.U0 != c.Utility.U0 {
 				t.Errorf("the map has U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)
 			}
+			risks := withoutRecord(c.Risk)
 			for i, r := range got.Risk {
-				w := c.Risk[i]
+				w := risks[i]
 				if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE {
 					t.Errorf("the map has %+v, the run has %+v", r, w)
 				}
 			}
 		})
+	}
+}
+
+// withoutRecord leaves out the risks by the whole record: a map without a rule about them has none.
+func withoutRecord(risks []assess.Risk) []assess.Risk {
+	return slices.DeleteFunc(slices.Clone(risks), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeRecord })
+}
+
+// With a rule that the whole record decides, every point has R by the record beside that by index: never
+// below it, with the columns that tell, and near that of a run. kind tells nothing; region tells of the
+// income. The recommended point passes the gate of a run.
+func TestMapJudgesByTheRecord(t *testing.T) {
+	for _, gate := range []string{"knowledge: index, target: typical", "target: typical", "knowledge: record"} {
+		dir := t.TempDir()
+		p := mapped(t, dir, "gate: {rules: [{column: income, "+gate+", min_rmse: 100}]}")
+		m := mapOf(t, p)
+		res, err := filejob.Run(context.Background(), p, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := 0
+		for i, point := range m.Points {
+			found := 0
+			for k, r := range point.Risk {
+				if r.Knowledge != assess.KnowledgeRecord {
+					continue
+				}
+				found++
+				if index := point.Risk[k-1]; index.Knowledge != assess.KnowledgeIndex || index.Target != r.Target || r.R < index.R {
+					t.Errorf("%s: point %d: %+v behind %+v", gate, i, r, index)
+				}
+				if r.Target == assess.TargetTypical && point.Parameters["masks.0.noise.sd"] == 0.22 {
+					for _, w := range res.Report.Columns[0].Risk {
+						// Of the run the noise is 20 %, of the point 22 %: RMSE is between these and 1.1 times as
+						// large, and each is of 1,999 records, with a relative SD of 1.6 %.
+						if w.Knowledge == r.Knowledge && w.Target == r.Target {
+							if ratio := float64(r.RMSE / w.RMSE); !(ratio > 0.93 && ratio < 1.19) {
+								t.Errorf("%s: the map has %v, the run %v", gate, r.RMSE, w.RMSE)
+							}
+							ran++
+						}
+					}
+				}
+			}
+			if found != 3 {
+				t.Errorf("%s: point %d has %d risks by the record, want 3", gate, i, found)
+			}
+		}
+		if ran != 1 || m.Recommended == nil {
+			t.Errorf("%s: %d compared, recommended %+v: %s", gate, ran, m.Recommended, m.Reason)
+		}
 	}
 }
 
@@ -156,7 +208,7 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 		t.Errorf("U %v ± %v, the run has %v ± %v", got.U, got.USE, c.Utility.U, c.Utility.SE)
 	}
 	// The risk from the order of the records is measured for a release only.
-	risks := slices.DeleteFunc(slices.Clone(c.Risk), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeOrder })
+	risks := slices.DeleteFunc(withoutRecord(c.Risk), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeOrder })
 	if len(got.Risk) != len(risks) {
 		t.Fatalf("%d risks, the run has %d", len(got.Risk), len(risks))
 	}
