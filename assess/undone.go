@@ -79,7 +79,8 @@ func (t *riskTable) undoneTarget(i int, shuffled bool, ρ float64) float64 {
 		squares += e * (y - mean)
 	}
 	if shuffled && n > 1 {
-		return max(0, (x-mean)*(x-mean)-squares/(n-1)/n)
+		d := x - t.of.x.Mi // a shuffle keeps the mean of the column, which is an estimate too
+		return min(d*d, max(0, (x-mean)*(x-mean)-squares/(n-1)/n))
 	}
 	return sum / n
 }

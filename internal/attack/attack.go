@@ -45,6 +45,8 @@ type Data struct {
 	// Places holds the records' positions in the file, from 0, if the data omit some
 	// records; nil: the positions are the indices.
 	Places []int
+	// Read holds the released columns that masks read and do not change; those among the others may be left out.
+	Read []inversion.Key
 }
 
 // place returns the position in the file of record i.

@@ -295,6 +295,13 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: c.released()})
 		}
 	}
+	for _, k := range a.d.Read {
+		known := func(name string) bool { return name == k.Name }
+		if whole && !slices.ContainsFunc(release.Keys, func(o inversion.Key) bool { return known(o.Name) }) &&
+			!slices.ContainsFunc(release.Columns, func(o inversion.Column) bool { return known(o.Name) }) {
+			release.Keys = append(release.Keys, k)
+		}
+	}
 	switch {
 	case len(release.Columns) > 0:
 		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{Within: a.o.Inversion.Within})

@@ -188,6 +188,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		}
 		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: values})
 	}
+	d.Read = readBy(pl, p)
 	in := pl.Config.Assess.Intruder
 	d.Released = in != nil && in.Count == config.CountReleased
 	for _, name := range pl.Intruder.Keys {
@@ -221,6 +222,34 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		}
 	}
 	return d
+}
+
+// readBy returns the columns that masks read and do not change, such as the keys and attributes of swaps, whatever their
+// role: they are released, and the snooper knows the groups by them.
+func readBy(pl *pipeline.Plan, p assess.Pairs) (list []inversion.Key) {
+	seen := map[string]bool{}
+	for _, m := range pl.Config.Masks {
+		for _, name := range m.Params.Reads() {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			at := slices.IndexFunc(pl.Columns, func(c transform.ColumnInfo) bool { return c.Name == name })
+			if at < 0 {
+				continue
+			}
+			i := slices.Index(p.CarriedColumns, pl.Columns[at].Index)
+			if i < 0 {
+				continue // it is among the numeric columns
+			}
+			values := p.Carried[i]
+			if p.CarriedReleased[i] != nil {
+				values = p.CarriedReleased[i]
+			}
+			list = append(list, inversion.Key{Name: name, Codes: uniqueness.Codes(values)})
+		}
+	}
+	return list
 }
 
 // categoriesOf returns the categories of a column. If a mask changes it, they are those of the

@@ -1,0 +1,103 @@
+package inversion
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// exchanged returns a release of couples in which each pair of neighbours has exchanged its values with probability rate.
+func exchanged(n int, rate float64) Release {
+	r := rand.New(rand.NewPCG(5, 2))
+	c := Column{Name: "wage", Grid: 1}
+	couple, sex := Key{Name: "couple"}, Key{Name: "sex"}
+	for i := range n {
+		c.Original = append(c.Original, math.Round(1000+8000*r.Float64()))
+		couple.Codes, sex.Codes = append(couple.Codes, int32(i/2)), append(sex.Codes, int32(i%2))
+	}
+	c.Released = append([]float64{}, c.Original...)
+	for i := 0; i < n; i += 2 {
+		if r.Float64() < rate {
+			c.Released[i], c.Released[i+1] = c.Released[i+1], c.Released[i]
+		}
+	}
+	return Release{Columns: []Column{c}, Keys: []Key{couple, sex}}
+}
+
+func coupleSwap(keys string, rate float64, policy, scope string) transform.Spec {
+	return transform.Spec{Params: &transform.Swap{Keys: []string{keys}, Attribute: "sex", Columns: []string{"wage"}, Rate: &rate, Policy: policy, Scope: scope}}
+}
+
+// Couples are exchanged back where that is more probable than the confidence; where neither is, nothing is claimed; and
+// where an exchange is improbable, the released value is claimed. This holds for each policy and scope.
+func TestCouplesAreExchangedBack(t *testing.T) {
+	const n = 2000
+	for rate, want := range map[float64]Kind{1: ExchangedBack, 0.95: ExchangedBack, 0.7: ExchangedBack, 0.6: "", 0.5: "", 0.1: Unswapped} {
+		release := exchanged(n, rate)
+		for _, policy := range []string{"unique", "random"} {
+			for _, scope := range []string{"window", "dataset"} {
+				r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", rate, policy, scope)}, Published{Window: n}, release, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := r.Columns[0]
+				if c.By != want || c.Passed != (want == "") {
+					t.Errorf("%s %s, rate %v: passed %v, by %q, want %q", policy, scope, rate, c.Passed, c.By, want)
+				}
+				// Five standard errors of a share of 1,000 couples.
+				if share := max(rate, 1-rate); want != "" && !(math.Abs(c.Share-share) <= 5*math.Sqrt(share*(1-share)/(n/2))+0.002) {
+					t.Errorf("%s %s, rate %v: recovered %v, want %v", policy, scope, rate, c.Share, share)
+				}
+			}
+		}
+	}
+	// A group of many tells nobody's partner.
+	release := exchanged(n, 1)
+	clear(release.Keys[0].Codes)
+	r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", 1, "random", "dataset")}, Published{}, release, Options{})
+	if err != nil || !r.Passed {
+		t.Errorf("one large group: %+v, %v", r, err)
+	}
+}
+
+// Neighbours in rank are exchanged back where the reach is one rank, and not where it is five.
+func TestNeighboursInRankAreExchangedBack(t *testing.T) {
+	const n = 500
+	for reach, want := range map[int]Kind{1: ExchangedBack, 5: ""} {
+		r := rand.New(rand.NewPCG(9, uint64(reach)))
+		c := Column{Name: "wage", Grid: 1}
+		order := r.Perm(n)
+		c.Original, c.Released = make([]float64, n), make([]float64, n)
+		value := func(rank int) float64 { return float64(rank*rank + 10*rank) }
+		from, taken := make([]int, n), make([]bool, n)
+		for k := range n {
+			from[k] = k
+		}
+		for k := range n {
+			var free []int
+			for j := k + 1; j <= k+reach && j < n; j++ {
+				if !taken[j] {
+					free = append(free, j)
+				}
+			}
+			if taken[k] || len(free) == 0 {
+				continue
+			}
+			j := free[r.IntN(len(free))]
+			from[k], from[j], taken[j] = j, k, true
+		}
+		for k, i := range order {
+			c.Original[i], c.Released[i] = value(k), value(from[k])
+		}
+		share := (float64(reach) + 0.5) / n
+		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}}, Published{}, Release{Columns: []Column{c}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := got.Columns[0]; c.By != want || want != "" && c.Recovered != n {
+			t.Errorf("reach %d: by %q, %d recovered, want %q", reach, c.By, c.Recovered, want)
+		}
+	}
+}
