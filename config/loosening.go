@@ -187,6 +187,10 @@ func (c *change) loosensColumn(field string) bool {
 // easily; so does every other parameter, or it may.
 func (c *change) loosensMask(names []string) bool {
 	switch strings.Join(names[1:], ".") {
+	case "topcode.least", "rankswap.least", "microaggregate.least": // which refuse, and change no value
+		return !c.or("3").grows()
+	case "topcode.share", "rankswap.share", "microaggregate.share":
+		return !c.or("0.8").shrinks()
 	case "noise.sd", "bias.phi", "bias.range":
 		return !c.grows()
 	case "round.base":
@@ -246,9 +250,16 @@ var defaults = map[string]string{
 
 // orDefault is the change with the default in the place of what the file does not say.
 func (c *change) orDefault() *change {
-	if d, ok := defaults[c.Path]; ok && c.Old == nil {
+	if d, ok := defaults[c.Path]; ok {
+		return c.or(d)
+	}
+	return c
+}
+
+func (c *change) or(def string) *change {
+	if c.Old == nil {
 		c = &change{c.Change, c.pipeline}
-		c.Old = &d
+		c.Old = &def
 	}
 	return c
 }
@@ -272,7 +283,7 @@ var onFail = []string{Alert, Hold, Stop, Withhold}
 // is refused without a rule, as max_unchanged does.
 var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_linked", "max_correct_links", "min_k",
 	"max_individual_risk", "max_changed", "max_entropy_lost", "max_posterior", "max_pmse", "max_replicated_uniques", "max_ks", "min_overlap",
-	"max_attribute_disclosure"}
+	"max_attribute_disclosure", "combinations"}
 
 func (c *change) loosensGate(names []string) bool {
 	field := names[len(names)-1]
@@ -295,10 +306,18 @@ func (c *change) tighter(field string) bool {
 	switch {
 	case strings.HasPrefix(field, "max_"), field == "allow_unchanged":
 		return c.shrinks()
-	case strings.HasPrefix(field, "min_"):
+	case strings.HasPrefix(field, "min_"), field == "combinations":
 		return c.grows()
+	case c.within("max_exact"): // a greater distance has a greater share within it
+		return field == "share" && c.shrinks() || field == "within" && c.grows()
 	}
 	return false
+}
+
+// within reports whether the setting is of a field of the given one.
+func (c *change) within(field string) bool {
+	n := len(c.Names)
+	return n > 1 && c.Names[n-2] == field
 }
 
 func (c *change) grows() bool   { return c.compare(func(old, now float64) bool { return now >= old }) }

@@ -156,13 +156,15 @@ func TestLooseningOfMasksAlone(t *testing.T) {
 	const file = `version: 1
 key: {file: k}
 source: {csv: {path: in.csv}}
-columns: {wage: {role: sensitive, decimals: 2}, tax: {role: sensitive}, age: {role: sensitive}, h: {role: sensitive}, z: {role: key}}
+columns: {wage: {role: sensitive, decimals: 2}, tax: {role: sensitive}, age: {role: sensitive}, h: {role: sensitive}, t: {role: key}, m: {role: sensitive}, z: {role: key}}
 masks:
   - round: {columns: [wage], base: 7}
   - round: {columns: [tax], decimals: 1}
   - truncate: {columns: [age], lower: 18, upper: 90}
   - noise: {columns: [h], sd: 3}
   - truncate: {columns: [h], lower: 0, mode: redraw}
+  - topcode: {columns: [t], upper: 9, replace: mean}
+  - microaggregate: {columns: [m], k: 5, least: 5, share: 0.7}
 sink: {csv: {path: out.csv}}
 `
 	for set, want := range map[string]bool{
@@ -170,9 +172,25 @@ sink: {csv: {path: out.csv}}
 		"0.round.base=0.7": true, "1.round.decimals=0": false, "1.round.decimals=-2": false, "1.round.decimals=2": true,
 		"2.truncate.lower=20": false, "2.truncate.lower=17": true, "2.truncate.upper=80": false, "2.truncate.upper=91": true,
 		"4.truncate.lower=1": true, "4.truncate.upper=99": true, "3.noise.sd=4": false, "3.noise.sd=2": true,
+		"5.topcode.least=2": true, "5.topcode.least=3": false, "5.topcode.least=4": false, "5.topcode.share=0.9": true, "5.topcode.share=0.8": false, "5.topcode.share=0.5": false,
+		"6.microaggregate.least=4": true, "6.microaggregate.share=0.75": true, "6.microaggregate.share=0.6": false, "6.microaggregate.k=6": true, "5.topcode.upper=8": true,
 	} {
 		c := settled(t, file, "masks."+set)
 		if c != nil && (len(c) > 0) != want {
+			t.Errorf("%s: loosened %v, want %v", set, c, want)
+		}
+	}
+	for set, want := range map[string]bool{
+		"0.max_exact.share=0.2": true, "0.max_exact.share=0.05": false, "0.max_exact.within=1": true, "0.max_exact.within=3": false,
+		"3.column=wage 3.max_exact.share=0.01 3.max_exact.within=5": true, "3.min_k=3 3.combinations=2": false,
+	} {
+		var list []string
+		for _, s := range strings.Fields(set) {
+			list = append(list, "gate.rules."+s)
+		}
+		text := strings.Replace(tight, "gate:\n  rules:", "gate:\n  rules:\n    - {column: wage, max_exact: {share: 0.1, within: 2}}", 1)
+		text = strings.Replace(text, "assess: {", "assess: {intruder: {inversion: true}, ", 1)
+		if c := settled(t, text, list...); (len(c) > 0) != want {
 			t.Errorf("%s: loosened %v, want %v", set, c, want)
 		}
 	}

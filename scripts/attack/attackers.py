@@ -49,7 +49,10 @@ def grouped(labels, y, size=None):
 class Snooper:
     def __init__(self, case, release):
         self.case, self.release = case, release
-        self.half = np.random.default_rng(case.seed + 1).random(case.n) < 0.5
+        # Who knows one of a household knows what they share without any release: halves keep them together.
+        together = case.texts.get("hh") or case.texts.get("couple") or range(case.n)
+        _, group = np.unique(np.array(list(together), dtype=str), return_inverse=True)
+        self.half = np.random.default_rng(case.seed + 1).random(group.max() + 1)[group] < 0.5
         self.features = self._features()
 
     def _features(self):

@@ -49,6 +49,9 @@ class Case:
         """The masks of a column, in order."""
         return [m for m in self.masks if column in _masks(m)]
 
+    def needs_inversion(self):  # TEMPORARY: on by default
+        return any("max_exact" in r or "max_posterior" in r for r in self.rules)
+
     def write(self, folder):
         with open(folder / "in.csv", "w", newline="") as f:
             w = csv.writer(f)
@@ -65,7 +68,8 @@ class Case:
             "version": 1, "name": f"case-{self.seed}", "key": {"file": "k"}, "identity": ["id"],
             "source": {"csv": {"path": "in.csv", "types": {"id": "string"} | {c: "string" for c in self.texts}}},
             "columns": listed, "masks": self.masks, "sink": {"csv": {"path": "out.csv"}},
-            "assess": {"sample": "all", "replicates": 20, **({"keys": self.keys} if self.keys else {})},
+            "assess": {"sample": "all", "replicates": 20, **({"intruder": {"inversion": True, "uniqueness": {}} | ({"categorical": ["age"]} if "age" in self.keys else {})} if self.needs_inversion() else {}),
+                       **({"keys": self.keys} if self.keys else {})},
             "gate": {"rules": self.rules}, "report": {"json": "r.json"},
         }
         (folder / "p.yaml").write_text(json.dumps(config, indent=1))  # JSON is YAML
@@ -246,7 +250,7 @@ def _topcode(c, column):
 
 
 def _micro(c, column):
-    return {"microaggregate": {"columns": [column], "k": int(c.rng.choice([2, 3, 5, 10])), "method": "univariate"}}
+    return {"microaggregate": {"columns": [column], "k": int(c.rng.choice([3, 5, 10])), "method": "univariate"}}
 
 
 def _rankswap(c, column):
