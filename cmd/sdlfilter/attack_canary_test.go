@@ -102,7 +102,7 @@ func TestIntruderCanary(t *testing.T) {
 		name, input, rule string
 		status            int
 	}{
-		{"passes", "in.csv", "{min_k: 2}, {max_linked: 1}, {max_correct_links: 400}, {max_individual_risk: 1}", 0},
+		{"passes", "in.csv", "{max_linked: 1}, {max_correct_links: 400}, {max_individual_risk: 1}", 0},
 		{"quarantine", "broken.csv", "{max_linked: 1}", exitQuarantined},
 		{"refused", "in.csv", "{max_linked: 0}", exitRefused},
 		{"wrong", "in.csv", "{max_linked: 2}", exitUsage},

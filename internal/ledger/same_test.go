@@ -111,6 +111,10 @@ func take(tb testing.TB, a *assess.Accumulator) decoded {
 	for range 2 { // carried columns, and those with kept released codes
 		w.pass(8 * w.uint())
 	}
+	for range w.uint() { // columns beside the record's
+		w.text()
+		w.pass(8)
+	}
 	w.pass(24) // sample, extremes, records
 	for range w.uint() {
 		w.text()
