@@ -117,8 +117,8 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 	}{
 		{name: "linkage", rule: "{max_linked: 0.1}", assess: keys, wants: "found by linkage"},
 		{name: "Bayes", rule: "{max_correct_links: 10}", assess: ", keys: [income, age], intruder: {targets: 100, bayes: {}}", wants: "Bayesian"},
-		{name: "k", rule: "{min_k: 2}", assess: keys, whole: true},
-		{name: "individual risk", rule: "{max_individual_risk: 0.2}", assess: keys, whole: true},
+		{name: "k", rule: "{min_k: 2}", assess: ", keys: [region, kind]", whole: true},
+		{name: "individual risk", rule: "{max_individual_risk: 0.6}", assess: ", keys: [region, kind]", whole: true},
 		{name: "unchanged", rule: "{column: income, max_unchanged: 0.002}", assess: "", wants: "equal to the original"},
 		{name: "another column", rule: "{column: debt, target: typical, knowledge: index, min_rmse: 60}", assess: "", wants: "debt: RMSE"},
 		{name: "another column's efficiency", rule: "{column: debt, min_efficiency: 0.9}", assess: ""},
@@ -180,7 +180,7 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 		reason string
 	}{
 		"linkage without an allowed link": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
-		"k":                               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "share a combination of keys"},
+		"k":                               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "fit the keys of every respondent"},
 		"k of a sample":                   {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
 		"individual risk":                 {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
 		"lost records":                    {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},

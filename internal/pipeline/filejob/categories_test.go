@@ -133,7 +133,7 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 // The released file reaches k, by counting its records, and the report says so. A numeric key has
 // missing cells too.
 func TestSuppressedFile(t *testing.T) {
-	const extra = "assess: {replicates: 5, intruder: {categorical: [age], uniqueness: {alpha: 0, k: [4]}}}\ngate: {rules: [{min_k: 4}]}\n"
+	const extra = "assess: {replicates: 5, intruder: {categorical: [age], uniqueness: {k: [4]}}}\ngate: {rules: [{min_k: 4}]}\n"
 	rows, result, err := rereleased(t, "parquet", "parquet", "\n  - suppress: {keys: [age, region], k: 4}\n", extra)
 	if err != nil {
 		t.Fatal(err)
