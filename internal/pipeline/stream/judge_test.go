@@ -88,6 +88,14 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 	for i := range n {
 		v.Values[i] = 1000 + math.Round(float64(i*7919%977))
 	}
+	for _, c := range b.assessOptions.Beside { // columns that the release shows beside the wage
+		if c.Index != b.assessOptions.Columns[0].Index {
+			beside := block.Columns[c.Index].Alloc(n, false)
+			for i := range n {
+				beside.Values[i] = float64(i % 3)
+			}
+		}
+	}
 	for _, r := range rejected {
 		block.Reject(r, "wage", "for the test")
 	}
