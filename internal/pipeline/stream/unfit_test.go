@@ -30,6 +30,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b.feed(0, 150)
 	other := b.inForce
 	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
+	other.assessOptions.Beside = nil
 	var err error
 	if b.ledgers[part(1)], err = other.loadLedger(nil); err != nil {
 		t.Fatal(err)
