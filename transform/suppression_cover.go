@@ -17,7 +17,6 @@ import (
 type cover struct {
 	*suppression
 	only    []packed // by key: its bits
-	family  []uint16 // the sets of cells that are tried, in the order of cost
 	targets []target
 	kinds   []uint16        // the sets of keys that are not known of targets
 	open    [][]*tupleTable // by kind and set: the targets that lack candidates, without the keys of the set

@@ -23,7 +23,7 @@ import (
 // null, statistics, or a dictionary.
 func Spelling(t *testing.T, c Contract) {
 	if !c.Nulls {
-		t.Skip("no nulls")
+		t.Skip("the format has no missing values: there is no spelling of them")
 	}
 	const n = 200
 	want := NewTable(t, c, n)

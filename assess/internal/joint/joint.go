@@ -175,11 +175,10 @@ type sought struct {
 	centre   []float64 // means of the features chosen
 	mean     float64   // of x
 	beta     []float64
-	drop     []float64   // by feature chosen: how much the sum of squares grows without it
-	left     []float64   // x − x̂ by place in rows
-	design   [][]float64 // features by place in rows, not centred
-	total    float64     // Σ (x − x̄)²
-	alone    float64     // what y alone leaves of total
+	drop     []float64 // by feature chosen: how much the sum of squares grows without it
+	left     []float64 // x − x̂ by place in rows
+	total    float64   // Σ (x − x̄)²
+	alone    float64   // what y alone leaves of total
 }
 
 func (f *Frame) seek(x, y []float64, own int) *sought {

@@ -168,7 +168,7 @@ func TestPosteriorGivenOtherColumns(t *testing.T) {
 func TestPosteriorInSmallStrata(t *testing.T) {
 	g := rand.New(rand.NewPCG(36, 7))
 	const n = 6000
-	x, y, place, alone := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
+	x, place, alone := make([]int32, n), make([]int32, n), make([]int32, n)
 	left, right, age := make([]int32, n), make([]int32, n), make([]int32, n)
 	of := map[int32]int32{}
 	for i := range x {
@@ -183,7 +183,7 @@ func TestPosteriorInSmallStrata(t *testing.T) {
 			age[i] = 0
 		}
 	}
-	y = drawnFrom(g, x, keepMatrix(4, 0.6))
+	y := drawnFrom(g, x, keepMatrix(4, 0.6))
 	masks, column := []transform.Params{pramOf(0.6)}, CategoryColumn{"v", x, y, letters}
 	by := bayesOf(x, make([]int32, n), keepMatrix(4, 0.6))
 	for what, c := range map[string]struct {
