@@ -189,7 +189,7 @@ sink: {csv: {path: out.csv}}
 			list = append(list, "gate.rules."+s)
 		}
 		text := strings.Replace(tight, "gate:\n  rules:", "gate:\n  rules:\n    - {column: wage, max_exact: {share: 0.1, within: 2}}", 1)
-		text = strings.Replace(text, "assess: {", "assess: {intruder: {inversion: true}, ", 1)
+		text = strings.Replace(text, "assess: {", "assess: {intruder: {inversion: true, uniqueness: {}}, ", 1)
 		if c := settled(t, text, list...); (len(c) > 0) != want {
 			t.Errorf("%s: loosened %v, want %v", set, c, want)
 		}
