@@ -218,6 +218,8 @@ type Identity struct {
 	Inverted *int64
 	// Exact holds the shares of values that the best snooper states within a distance, by column.
 	Exact []ExactShare
+	// Uninverted are columns for which it was not tried, because a mask does not say what it does.
+	Uninverted []string
 	// InvertedBy says in words in which column and how.
 	InvertedBy []string
 }

@@ -24,6 +24,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 		return
 	}
 	l.validateKeys(p)
+	a.uninverted = l.Given(path+".inversion") && a.Intruder != nil && !a.Intruder.Inversion
 	if a.AttacksRelease() && (p.Stream() || p.Streaming()) {
 		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing: a stream releases before")
 	}
@@ -324,8 +325,8 @@ func (l *loader) validateExactRule(p *Pipeline, path string) {
 		l.Wrong(path, "must not have max_exact on a stream: the snooper's claims are computed from all records at the end, and a stream releases records before; use a file job, such as from topics with until: latest into a file")
 		return
 	}
-	if in := p.Assess.Intruder; (in == nil || !in.Inversion) && l.Known("assess") && l.Known("assess.intruder.inversion") && l.Sound(path) && !l.Misspelt("assess", "intruder") {
-		l.Wrong(form.Join(path, "max_exact"), "needs the intruder who knows the masks: add assess.intruder.inversion: true")
+	if p.Assess.uninverted && l.Sound(path) {
+		l.Wrong(form.Join(path, "max_exact"), "needs the intruder who knows the masks: remove assess.intruder.inversion: false")
 	}
 }
 

@@ -96,6 +96,8 @@ type Assess struct {
 	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; if keys are given and no measure is chosen: linkage by the numeric keys, uniqueness of the other keys"`
 
 	roleKeys []string // the columns with role: key, where they stand for Keys; not part of the text
+
+	uninverted bool // whether the file says inversion: false
 }
 
 // Every is how often a snapshot is emitted: by records, by time, or whichever

@@ -125,6 +125,9 @@ type Linkage struct {
 type Inversion struct {
 	Masks []transform.Spec
 	Known inversion.Published
+	// Unasked: columns that cannot be attacked are left out, and named in the result where a mask
+	// does not say what it does. Otherwise they are errors.
+	Unasked bool
 	// Within holds, by column, distances within which values are stated.
 	Within map[string][]float64
 }

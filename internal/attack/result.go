@@ -187,6 +187,9 @@ func (r *Result) Identity() *assess.Identity {
 	if r.Inversion != nil {
 		n := r.recovered()
 		id.Inverted = &n
+		for _, name := range r.Inversion.Unknown {
+			id.Uninverted = append(id.Uninverted, name)
+		}
 		for _, c := range r.Inversion.Columns {
 			for _, e := range c.Exact {
 				id.Exact = append(id.Exact, assess.ExactShare{Column: c.Name, Within: e.Within, Found: e.Found, Limit: e.Limit})

@@ -265,6 +265,7 @@ func (a *attack) averaging(ctx context.Context) error {
 
 func (a *attack) inversion(ctx context.Context) (err error) {
 	var release inversion.Release
+	var silent []string
 	masks := a.o.Inversion.Masks
 	known := a.o.Inversion.Known
 	if known.N == 0 {
@@ -277,6 +278,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		c := &a.d.Numeric[i]
 		switch {
 		case named[c.Name] && a.isCategory(c.Name):
+		case named[c.Name] && a.o.Inversion.Unasked && !a.attackable(masks, c.Name, &silent):
 		case named[c.Name]:
 			grid := c.Grid
 			if grid == 0 {
@@ -307,10 +309,17 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{Within: a.o.Inversion.Within})
 	case len(categories) > 0:
 		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
+	case a.o.Inversion.Unasked && len(silent) == 0:
+		return nil
+	case a.o.Inversion.Unasked:
+		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
 	default:
 		err = errors.New("must have a numeric column or a categorical key that some mask names, got none")
 	}
-	if err != nil || len(categories) == 0 {
+	if err == nil && len(silent) > 0 {
+		a.r.Inversion.Unknown, a.r.Inversion.Passed = silent, false
+	}
+	if err != nil || len(categories) == 0 || a.o.Inversion.Unasked && !a.stratified(masks) {
 		return err
 	}
 	r := a.r.Inversion
@@ -324,6 +333,39 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		r.Passed = r.Passed && c.Passed
 	}
 	return nil
+}
+
+// attackable reports whether the masks of a numeric column can be undone as those of numbers. It adds
+// the column to silent if one of them does not say what it does.
+func (a *attack) attackable(masks []transform.Spec, name string, silent *[]string) bool {
+	for _, m := range masks {
+		if !slices.Contains(m.Params.Masks(), name) {
+			continue
+		}
+		switch transform.ActionOf(m.Params, name, 1).(type) {
+		case nil:
+			*silent = append(*silent, name)
+			return false
+		case transform.Recoding, transform.Randomising, transform.Suppression:
+			return false // categories that are not counted
+		}
+	}
+	return true
+}
+
+// stratified reports whether the strata of all randomising masks are among the categorical keys.
+func (a *attack) stratified(masks []transform.Spec) bool {
+	for _, m := range masks {
+		for _, name := range m.Params.Masks() {
+			r, ok := transform.ActionOf(m.Params, name, 1).(transform.Randomising)
+			for _, by := range r.By {
+				if ok && !slices.ContainsFunc(a.d.Categorical, func(c CategoricalColumn) bool { return c.Name == by }) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // namedBy returns the columns that masks change, and those that they only read.

@@ -67,6 +67,8 @@ type Result struct {
 	Passed     bool           `json:"passed" doc:"whether no original value could be computed back"` // every column passed
 	Confidence float64        `json:"confidence" doc:"probability from which a claim counts as deterministic"`
 	Columns    []ColumnResult `json:"columns"`
+	// Unknown are columns that were not attacked, because a mask does not say what it does to them.
+	Unknown []string `json:"unknown,omitempty" doc:"columns that were not attacked, because a mask does not say what it does to them; the gate refuses them"`
 	// Categories holds the results of the categorical keys that masks change.
 	Categories []CategoryResult `json:"categories,omitempty" doc:"results for the categorical keys that masks change"`
 }

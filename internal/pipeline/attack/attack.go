@@ -344,10 +344,15 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 			o.Loss.Regressions = append(o.Loss.Regressions, loss.Regression{Response: r.Response, Predictors: r.Predictors, Level: r.Level})
 		}
 	}
-	if in.Inversion {
-		o.Inversion = &attack.Inversion{Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules)}
+	if pl.Config.Inverts() && (in.Inversion || invertible(pl)) {
+		o.Inversion = &attack.Inversion{Unasked: !in.Inversion, Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules)}
 	}
 	return o, nil
+}
+
+// invertible reports whether a masked column is a number that was assessed, or a counted key.
+func invertible(pl *pipeline.Plan) bool {
+	return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) || len(pl.Intruder.Released) > 0
 }
 
 // distances returns, by column, the distances of the rules about values that are stated.
@@ -524,7 +529,8 @@ func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err err
 // Identify runs the configured intruder on the release of a file job, and enters into the
 // measures what the gate judges. The chain is that of the release.
 func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
-	if !pl.Config.Assess.AttacksRelease() || acc == nil || acc.Records() == 0 {
+	inverts := pl.Config.InvertsUnasked() && invertible(pl)
+	if !pl.Config.Assess.AttacksRelease() && !inverts || acc == nil || acc.Records() == 0 {
 		return nil, nil
 	}
 	r, _, err := onPairs(ctx, pl, chain, acc.Pairs())

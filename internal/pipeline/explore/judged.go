@@ -18,7 +18,7 @@ import (
 )
 
 // inverts reports whether a run would try to recover original values.
-func inverts(p *config.Pipeline) bool { return p.Assess.Intruder != nil && p.Assess.Intruder.Inversion }
+func inverts(p *config.Pipeline) bool { return p.Inverts() }
 
 // judgesIntruder reports whether the gate of a run judges what an intruder finds.
 func judgesIntruder(p *config.Pipeline) bool {
