@@ -88,7 +88,9 @@ type IntruderRegression struct {
 }
 
 // AttacksRelease reports whether a run measures what an intruder finds.
-func (a *Assess) AttacksRelease() bool { return len(a.IntruderKeys()) > 0 || a.Intruder != nil }
+func (a *Assess) AttacksRelease() bool {
+	return len(a.IntruderKeys()) > 0 || a.Intruder != nil && (a.Intruder.Named() || !a.uninverted)
+}
 
 // Inverts reports whether an intruder tries to undo the masks: if the file asks for it, and in a
 // file job with a gate unless the file says that he does not.

@@ -163,7 +163,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"uniqueness", in.Uniqueness != nil, false, ""},
 		{"attribute", in.Attribute != nil, false, ""},
 	}
-	if len(a.IntruderKeys()) == 0 && !in.Named() && !l.HasStrange(path) {
+	if len(a.IntruderKeys()) == 0 && !in.Named() && !a.uninverted && !l.HasStrange(path) {
 		l.Wrong(path, "needs columns with role: key, or assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
 	}
 	for _, part := range parts {
