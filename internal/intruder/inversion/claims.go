@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -85,7 +86,7 @@ func modalShare(values []float64, grid float64) float64 {
 			s = append(s, x)
 		}
 	}
-	slices.Sort(s)
+	rank.Sort(s)
 	most := 0
 	for from := 0; from < len(s); {
 		to := from + 1

@@ -1,10 +1,12 @@
 package inversion
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"sort"
 
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -38,10 +40,12 @@ const (
 	nearlySure     = 0.95
 	strongEvidence = 20
 	fewTold        = 0.02
+	// mostRecords is the number of records from which shares and priors are computed.
+	mostRecords = 25_000
 	// evaluations of the law for one column, and records of the noise of the default limit
-	evaluations = 300_000
-	leastLooks  = 500
-	reference   = 1000
+	evaluations = 60_000
+	leastLooks  = 400
+	reference   = 400
 )
 
 // believed is the prior of the column and what follows from it.
@@ -56,9 +60,9 @@ type believed struct {
 
 // believe sets up the attack with the usual values. It returns nil if there are no values.
 func (a *attacker) believe(masks []transform.Spec) *believed {
-	x := make([]float64, 0, a.original.n)
-	for _, v := range a.column.Original {
-		if v == v {
+	x := make([]float64, 0, min(a.original.n, mostRecords))
+	for i := range a.spread() {
+		if v := a.column.Original[i]; v == v {
 			x = append(x, v)
 		}
 	}
@@ -72,7 +76,7 @@ func (a *attacker) believe(masks []transform.Spec) *believed {
 			b.usual = &list[i+1]
 		}
 	}
-	slices.Sort(x)
+	rank.Sort(x)
 	b.sorted = x
 	b.prior = newPrior(x, a.grid, list)
 	b.gap = b.prior.usualGap(len(x))
@@ -86,6 +90,19 @@ func (a *attacker) believe(masks []transform.Spec) *believed {
 		}
 	}
 	return b
+}
+
+// spread yields the indexes of mostRecords records, spread evenly, or of all if there are not more.
+func (a *attacker) spread() iter.Seq[int] {
+	n := len(a.column.Original)
+	m := min(n, mostRecords)
+	return func(yield func(int) bool) {
+		for k := range m {
+			if !yield(int(int64(k) * int64(n) / int64(m))) {
+				return
+			}
+		}
+	}
 }
 
 // untouched reports whether no mask changes a value of the column.
@@ -122,41 +139,29 @@ func within(claim, x, distance float64) bool {
 	return math.Abs(claim-x) <= distance*(1+1e-6)+1e-12*math.Abs(x)
 }
 
-// present returns the number of records with an original and a released value.
-func (a *attacker) present() (n int) {
-	for i, y := range a.column.Released {
-		if x := a.column.Original[i]; x == x && y == y {
-			n++
-		}
-	}
-	return n
-}
-
 // looked is a released value with the records that have it.
 type looked struct {
 	y       float64
 	records []int32
 }
 
-// looks returns the distinct released values, in ascending order, of records with both values; not
-// more than a number of them, spread evenly over the records.
-func (a *attacker) looks(most int) (list []looked, all bool) {
-	var order []int32
+// ordered returns the records with an original and a released value, in ascending order of the latter.
+func (a *attacker) ordered() []int32 {
 	x, y := a.column.Original, a.column.Released
-	for i := range y {
+	order := make([]int32, 0, min(len(y), mostRecords))
+	for i := range a.spread() {
 		if y[i] == y[i] && x[i] == x[i] {
 			order = append(order, int32(i))
 		}
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		switch {
-		case y[i] < y[j]:
-			return -1
-		case y[i] > y[j]:
-			return 1
-		}
-		return int(i - j)
-	})
+	rank.Order(order, y, nil)
+	return order
+}
+
+// looks returns the distinct released values of ordered records, in ascending order; those of not more
+// than a number of records if there are more of them, spread evenly over the records.
+func (a *attacker) looks(order []int32, most int) (list []looked, all bool) {
+	y := a.column.Released
 	distinct := 0
 	for i := range order {
 		if i == 0 || y[order[i]] != y[order[i-1]] {
@@ -180,8 +185,8 @@ func (a *attacker) looks(most int) (list []looked, all bool) {
 }
 
 // affordable returns how many released values can be evaluated.
-func (a *attacker) affordable(b *believer) int {
-	few, _ := a.looks(16)
+func (a *attacker) affordable(b *believer, order []int32) int {
+	few, _ := a.looks(order, 16)
 	cost := 1
 	for _, l := range few {
 		b.at(l.y)
@@ -218,7 +223,7 @@ func (a *attacker) exact(c *ColumnResult, masks []transform.Spec, distances []fl
 	default:
 		for i := range found {
 			e := &found[i]
-			e.SE = a.ofSample(e.Realised)
+			e.SE = a.ofSample(e.Realised, len(b.sorted))
 			e.Found = min(1, e.Realised+2*e.SE)
 		}
 	}
@@ -227,20 +232,21 @@ func (a *attacker) exact(c *ColumnResult, masks []transform.Spec, distances []fl
 	c.Exact = found
 }
 
-// ofSample returns the standard error of a share that a sample of the release gives; 0 for all of it.
-func (a *attacker) ofSample(p float64) float64 {
-	if a.n <= len(a.column.Released) {
+// ofSample returns the standard error of a share of which n values of a sample of the release are known; 0
+// if they are all.
+func (a *attacker) ofSample(p float64, n int) float64 {
+	if a.n <= min(len(a.column.Released), mostRecords) {
 		return 0
 	}
-	return math.Sqrt(p * (1 - p) / float64(max(a.original.n, 1)))
+	return math.Sqrt(p * (1 - p) / float64(max(n, 1)))
 }
 
 // simply returns the share of values that are stated without a posterior: as the released value, as
 // the usual value nearest to it, or as a constant.
 func (a *attacker) simply(b *believed, d, constant float64) float64 {
 	var itself, rounded, guessed, n int
-	for i, y := range a.column.Released {
-		x := a.column.Original[i]
+	for i := range a.spread() {
+		x, y := a.column.Original[i], a.column.Released[i]
 		if x != x {
 			continue
 		}
@@ -272,7 +278,8 @@ func (b *believed) stays(i int32) float64 {
 // posteriors computes the shares of found from posteriors, and the claims that are certain.
 func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 	bel := newBeliever(b.prior, b.law)
-	list, all := a.looks(a.affordable(bel))
+	order := a.ordered()
+	list, all := a.looks(order, a.affordable(bel, order))
 	lattice := &claims{file: file{0, OnLattice}, certainty: 1, deterministic: true}
 	told := &claims{file: file{0, ToldApart}, certainty: 1, deterministic: true}
 	type hit struct {
@@ -328,13 +335,13 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 		}
 	}
 	m := float64(max(n, 1))
-	present := float64(a.present()) / float64(max(a.original.n, 1)) // others are guessed
+	present := float64(len(order)) / float64(len(b.sorted)) // others are guessed
 	for k := range found {
 		e := &found[k]
 		p := present*expected[k]/m + (1-present)*e.Guess
 		r := max(e.Realised, present*realised[k]/m)
 		e.Expected, e.Realised = &p, r
-		e.SE = a.ofSample(p)
+		e.SE = a.ofSample(p, len(b.sorted))
 		if !all { // values in their order: the error is that of neighbours (Wolter 2007, section 8.2)
 			e.SE = math.Hypot(e.SE, math.Sqrt(steps[k]/2)/m)
 		}
