@@ -350,7 +350,7 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
-		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
+		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)

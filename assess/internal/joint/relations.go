@@ -154,10 +154,34 @@ func (s *sought) exactly() *exact {
 	if len(rows) < 2*(len(s.chosen)+leastRows) {
 		return nil
 	}
-	if tells := s.tells(); len(tells) > 0 && s.majority(rows, false, s.predict) {
+	if tells := s.tells(); len(tells) > 0 && s.majority(rows, false, s.predict) && s.ofAll(s.predict) {
 		return &exact{tells: tells, at: s.predict}
 	}
 	return s.robust(rows)
+}
+
+// confident is the share of correct statements from which a snooper counts as certain, as in the inversion.
+const confident = 0.6827
+
+// ofAll reports whether a relation in which the released value itself may stand gives the values
+// also where the mask has left some as they are: nobody knows where that is. What gives x in
+// exchanged couples alone, as the sum of the couple less the released value, is wrong in the others.
+func (s *sought) ofAll(at func(row int) float64) bool {
+	n, same, holds := 0.0, 0.0, 0.0
+	for _, i := range s.rows {
+		v := at(i)
+		if v != v || s.x[i] == s.usual {
+			continue
+		}
+		n++
+		if s.x[i] == s.y[i] {
+			same++
+		}
+		if math.Abs(v-s.x[i]) <= s.tolerance(s.x[i], false) {
+			holds++
+		}
+	}
+	return 10*same < n || holds >= confident*n
 }
 
 // robust fits the least sum of absolute errors by repeated weighting. It gives the relation that most
@@ -215,7 +239,7 @@ func (s *sought) robust(rows []int) *exact {
 		}
 		return v
 	}
-	if !s.majority(s.tried(), false, value) {
+	if !s.majority(s.tried(), false, value) || !s.ofAll(value) {
 		return nil
 	}
 	var tells []string

@@ -146,8 +146,9 @@ func (a *attacker) attack(masks []transform.Spec, distances []float64) ColumnRes
 
 // direct claims that released values are the originals. Each record is one claim,
 // grouped by the mask that most probably has changed it. It returns the certainty of
-// each claim and the mean probability that the masks leave a value unchanged; this is 0
-// if it is at least the confidence, because the claims are then not correct by chance.
+// each claim and the mean probability that the masks leave a value unchanged. If that is at least the
+// confidence, claims are not correct by chance or the masks have no law: it is 0 if the released
+// values failed the column, else the share of values that are unchanged.
 func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 	x, y := a.column.Original, a.column.Released
 	certain, chance, weakest := a.leftAlone()
@@ -182,7 +183,16 @@ func (a *attacker) direct(c *ColumnResult) (certain []float64, luck float64) {
 		}
 	}
 	if luck >= a.confidence {
+		// No law says how often: as often as it has come about, unless that failed the column.
 		luck = 0
+		if hits := 0; !failed && a.original.n > 0 {
+			for i, v := range y {
+				if a.near(v, x[i]) {
+					hits++
+				}
+			}
+			luck = float64(hits) / float64(a.original.n)
+		}
 	}
 	return certain, luck
 }

@@ -12,7 +12,9 @@ import (
 // hidden cell if, with this value, the record's combination occurs in at least k − 1
 // complete records of the release: the combination would not have been rare. If only one value
 // remains, it is claimed to be the value of the cell. A claim can be wrong, since records that are not
-// rare lose cells too, as candidates for the others: claims are held against the truth.
+// rare lose cells too, as candidates for the others: claims are held against the truth, and cells count as
+// told if so many claims are correct that who makes them is more likely right than not (DefaultConfidence),
+// or more than guesses would be.
 
 // mostValues is the greatest number of combinations of values that are tried for the
 // hidden cells of one record.
@@ -59,7 +61,7 @@ func minimality(ctx context.Context, s transform.Suppression, columns []Category
 	for j, at := range keys {
 		r := &results[at]
 		share := float64(hits[j]) / float64(max(r.Claims, 1))
-		if hits[j] > 0 && share > r.Guess {
+		if share > r.Guess && (share >= DefaultConfidence || improbable(hits[j], r.Claims, r.Guess)) {
 			r.Passed, r.By = false, Minimality
 			r.Recovered += hits[j]
 		}
