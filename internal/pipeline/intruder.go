@@ -82,7 +82,7 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 			}
 		}
 	}
-	pl.carryBeside(b, in)
+	pl.carryBeside(b)
 	if err := pl.checkIntruder(in); err != nil {
 		return err
 	}

@@ -3,16 +3,15 @@ package pipeline
 import (
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // carryBeside asks for all released columns that the intruder does not have yet, if the inversion
 // infers the categories of a key: whoever has the record sees them beside the category.
-func (pl *Plan) carryBeside(b *layoutBuilder, in *config.Intruder) {
+func (pl *Plan) carryBeside(b *layoutBuilder) {
 	at := &pl.Intruder
-	if !in.Inversion || !slices.ContainsFunc(at.Counted, pl.infersCategories) {
+	if !pl.Config.Inverts() || !slices.ContainsFunc(at.Counted, pl.infersCategories) {
 		return
 	}
 	for _, f := range b.schema.Fields {
