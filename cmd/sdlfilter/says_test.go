@@ -38,7 +38,7 @@ func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 	}{
 		{"noise: {columns: [wage], sd: 400}", "", "", 0},
 		{"noise: {columns: [wage], sd: 400}", "gate: {rules: [{column: wage, min_efficiency: 0.999}]}\n", "sdlfilter: withheld: does not hold: wage: efficiency at least 0.999\n", exitRefused},
-		{"topcode: {columns: [wage], upper: 1e6}", "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\n", "sdlfilter: withheld: does not hold: wage: no more released values equal to the original than the masks explain\n", exitRefused},
+		{"topcode: {columns: [wage], upper: 1e6}", "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\n", "sdlfilter: withheld: does not hold: no value is computed back from the list of masks; wage: no more released values equal to the original than the masks explain; wage: no more values stated within 0.5 than noise of one step of its usual values leaves\n", exitRefused},
 	} {
 		cmd := program(t, saying(t, "out.csv", c.masks, c.rest), "run", "--quiet", "pipeline.yaml")
 		var out, words bytes.Buffer
