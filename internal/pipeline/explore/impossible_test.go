@@ -12,7 +12,7 @@ import (
 // chosen. The map continues with the others, and their results are the same as without that point.
 func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	const noise = "masks: [{noise: {columns: [income], sd: 20%}}, {round: {columns: [income], base: 5000}}, {suppress: {"
-	const assess = "assess: {replicates: 10, targets: [p10]}"
+	const assess = "assess: {replicates: 10, targets: [p10], intruder: {inversion: false}}"
 	const axis = "masks.0.noise.sd: {from: 20%, to: 30%, steps: 2}"
 	const rule = "gate: {allow_unchanged: 1, rules: [{column: income, min_efficiency: 0.001}]}"
 	// Without a gate no point is tried as a run: the replicates detect impossible points.

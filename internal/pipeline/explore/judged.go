@@ -220,7 +220,8 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 	if v := id.AttributeDisclosure; attributes(g.whole) && v == v {
 		p.Respondents[rumap.MeasureAttribute] = v
 	}
-	if inverts(g.whole) {
+	// A run that nobody asks to undo its masks leaves out what cannot be undone.
+	if inverts(g.whole) && (id.Inverted != nil || !g.whole.InvertsUnasked()) {
 		g.takeExact(p, id)
 		p.Respondents[rumap.MeasureInversion] = assess.Float(math.NaN())
 		if id.Inverted != nil {

@@ -20,7 +20,7 @@ func TestPointsHaveLosses(t *testing.T) {
 		return "assess: {replicates: 4, " + sample + "targets: [max], intruder: {utility: {propensity: true, regressions: [{response: income, predictors: [kind]}]}}}"
 	}
 	dir := t.TempDir()
-	for _, line := range []string{"assess: {replicates: 4, targets: [max]}", "assess: {replicates: 4, targets: [max], intruder: {linkage: {}}}"} {
+	for _, line := range []string{"assess: {replicates: 4, targets: [max], intruder: {inversion: false}}", "assess: {replicates: 4, targets: [max], intruder: {linkage: {}, inversion: false}}"} {
 		for _, p := range mapOf(t, mapped(t, dir, columns, masks, vary, "gate: {}", line)).Points {
 			if p.Loss != nil || p.Respondents != nil {
 				t.Errorf("%s: the point has the loss %+v and respondents %v, want none", line, p.Loss, p.Respondents)

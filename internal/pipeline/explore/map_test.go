@@ -331,7 +331,7 @@ func TestMapComparesStrategies(t *testing.T) {
 func TestMapRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ lines, want []string }{
 		"an unknown column":      {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"}, []string{"map.column"}},
-		"a search without rules": {[]string{"gate: {}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
+		"a search without rules": {[]string{"gate: {}", "assess: {replicates: 4, targets: [max], intruder: {inversion: false}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
 		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
 			[]string{"map.by", "1000 groups"}},
 		"a strategy's mask on text": {[]string{`map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {noise: {columns: [region], sd: 1}}]}]}`},

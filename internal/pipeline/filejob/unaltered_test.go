@@ -29,7 +29,7 @@ func TestTextsThatStay(t *testing.T) {
 		{pram("0.999999999"), "gate: {allow_unchanged: 0.99}", "sensitive", true, true},
 		{pram("0.999999999"), "gate: {allow_unchanged: 1}", "sensitive", true, false},
 		{pram("0.999999999"), "", "sensitive", true, false},
-		{pram("0.999999999"), "gate: {}", "key", true, false},
+		{pram("0.999999999"), "gate: {}\nassess: {intruder: {inversion: false}}", "key", true, false},
 		{pram("0.5"), "gate: {}", "sensitive", false, false},
 		{swap, "gate: {}", "sensitive", true, true},
 		{"recode: {columns: [place], map: {a: a, b: b, c: d}}", "gate: {}", "sensitive", true, true},

@@ -95,7 +95,7 @@ func TestReleasesAreJudged(t *testing.T) {
 	} {
 		// Of more records than the sample, a swap needs its own account of what it moved.
 		for _, sample := range []string{"all", "20"} {
-			p := people(t, c.rest+"assess: {replicates: 4, targets: [max], sample: "+sample+", keys: [region], intruder: {uniqueness: {}}}\n")
+			p := people(t, c.rest+"assess: {replicates: 4, targets: [max], sample: "+sample+", keys: [region], intruder: {uniqueness: {}, inversion: false}}\n")
 			key, err := p.Key.Resolve()
 			if err != nil {
 				t.Fatal(err)
