@@ -26,9 +26,9 @@ func TestFiguresOfRuns(t *testing.T) {
 		"refused by the last rule": {noiseMasks, out + "gate: {max_quarantined: 0.5, rules: [{column: income, min_efficiency: 0.01}, {column: debt, min_efficiency: 0.999}]}\n"},
 		"snapshots":                {noiseMasks, out + loose + "assess: {every: {records: 25}, emit: [{jsonl: DIR/s.jsonl}]}\n"},
 		"intruders":                {noiseMasks, out + loose + "assess: {replicates: 10, keys: [income, age, region], intruder: {targets: 30, linkage: {}, uniqueness: {sensitive: [debt]}, interval: [0.1], inversion: true}}\n"},
-		"warnings":                 {"\n  - noise: {columns: [income], sd: 2}\n  - topcode: {columns: [debt], upper: 100000}\n  - noise: {columns: [debt], sd: 1, tiers: [{above: 100000, variance_factor: 2}]}\n  - truncate: {columns: [income], upper: 3183}\n", "identity: [region]\n" + out + loose + "assess: {replicates: 10}\n"},
+		"warnings":                 {"\n  - noise: {columns: [income], sd: 2}\n  - topcode: {columns: [debt], upper: 100000}\n  - noise: {columns: [debt], sd: 1, tiers: [{above: 100000, variance_factor: 2}]}\n  - truncate: {columns: [income], upper: 3183}\n", "identity: [region]\n" + out + loose + "assess: {replicates: 10, intruder: {inversion: false}}\n"},
 		"categories":               {"\n  - recode: {columns: [region], map: {r0: a, r1: a, r2: b}}\n  - noise: {columns: [income], sd: 5%}\n", out + loose + "assess: {replicates: 5, keys: [age, region], intruder: {inversion: false}}\n"},
-		"wholes":                   {"\n  - noise: {columns: [income, debt], sd: 10%, correlated: true}\n  - microaggregate: {columns: [age], k: 3}\n", out + loose + "assess: {replicates: 4}\n"},
+		"wholes":                   {"\n  - noise: {columns: [income, debt], sd: 10%, correlated: true}\n  - microaggregate: {columns: [age], k: 3}\n", out + loose + "assess: {replicates: 4, intruder: {inversion: false}}\n"},
 	}
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
