@@ -187,9 +187,7 @@ func (r *Result) Identity() *assess.Identity {
 	if r.Inversion != nil {
 		n := r.recovered()
 		id.Inverted = &n
-		for _, name := range r.Inversion.Unknown {
-			id.Uninverted = append(id.Uninverted, name)
-		}
+		id.Uninverted = append(id.Uninverted, r.Inversion.Unknown...)
 		for _, c := range r.Inversion.Columns {
 			for _, e := range c.Exact {
 				id.Exact = append(id.Exact, assess.ExactShare{Column: c.Name, Within: e.Within, Found: e.Found, Limit: e.Limit})
