@@ -109,7 +109,7 @@ func TestMapOverBound(t *testing.T) {
 		return math.Sqrt(sum / f.n())
 	}
 	demanded := math.Round(rms(f.quantile(0.9999)))
-	j.gate = "{column: x, target: typical, knowledge: index, min_rmse: " + number(demanded) + "}"
+	j.gate = "{column: x, target: typical, knowledge: index, record: alone, min_rmse: " + number(demanded) + "}"
 	j.vary = "masks.0.truncate.upper: {from: " + number(f.grid(f.quantile(0.99))) + ", to: " + number(f.sorted[len(f.sorted)-1]) + ", steps: 30, scale: log}"
 	for key := range 5 {
 		j.key = key

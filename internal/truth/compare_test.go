@@ -116,6 +116,9 @@ func (o outcome) unsafe() bool { return !(o.z <= limit) }
 // leaves a bound, 200 replicates may not have seen it: that errs on this side only, and up to 2 %
 // is allowed. The same holds, by position, for deviations within the bin of a percentile.
 func (o outcome) timid() bool {
+	if o.truth.most {
+		return false
+	}
 	if isUtility(o.name) {
 		return o.z < -limit && o.ratio < 1/1.02 && !o.reported.approximate
 	}

@@ -118,7 +118,7 @@ func TestRecommendedIsAdmissible(t *testing.T) {
 			var gate []string
 			for _, name := range rules {
 				target, knowledge, _ := strings.Cut(name, " ")
-				gate = append(gate, fmt.Sprintf("{column: x, target: %s, knowledge: %s, min_rmse: %s}", target, knowledge, number(math.Sqrt(at[name].value))))
+				gate = append(gate, fmt.Sprintf("{column: x, target: %s, knowledge: %s, record: alone, min_rmse: %s}", target, knowledge, number(math.Sqrt(at[name].value))))
 			}
 			j := job{f: f, path: path, masks: s.at(f, middle).yaml(), sample: sample, replicates: 200, gate: strings.Join(gate, ", "),
 				vary: fmt.Sprintf(s.axis, number(from), number(to))}

@@ -100,7 +100,7 @@ columns: {x: %[3]s, many: {role: other}, few: {role: other}, a: {role: other}}
 masks: %[4]s
 window: {records: %[5]d}
 sink: {csv: {path: %[1]s/out.csv}}
-assess: {replicates: %[6]d, sample: %[7]d, targets: [%[8]s]}
+assess: {replicates: %[6]d, sample: %[7]d, targets: [%[8]s], intruder: {inversion: false}}
 report: {json: %[1]s/report.json}
 `, dir, j.path, x, j.masks, max(j.window, 2), j.replicates, j.sample, strings.Join(targets, ", "))
 	if j.gate != "" {

@@ -10,12 +10,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
 // figure is a mean squared error, in the square of the column's unit, with its standard error; R or
 // U is its reciprocal.
-type figure struct{ value, se float64 }
+type figure struct {
+	value, se float64
+	// most: of an exchange, brute force takes the value linked to the target. The program's snooper
+	// also takes the mean over the possible holders, and the figure is that of the nearest.
+	most bool
+}
 
 // targets of every cell; extremes and percentiles in both tails.
 var targets = []string{"min", "p01", "p10", "p50", "p90", "p99", "max"}
@@ -63,7 +69,9 @@ func (t *tally) variance() float64 {
 	return max(0, t.squares-t.sum*t.sum/t.n) / (t.n - 1)
 }
 
-func (t *tally) figure() figure { return figure{t.mean(), math.Sqrt(t.variance() / t.n)} }
+func (t *tally) figure() figure {
+	return figure{value: t.mean(), se: math.Sqrt(t.variance() / t.n)}
+}
 
 // bruteForce contains the results of whole-file replicates of a chain on a file.
 type bruteForce struct {
@@ -81,7 +89,7 @@ type bruteForce struct {
 // given by -references contains them.
 func (b *bruteForce) replicates() map[string]figure {
 	if *referencesFlag == "" {
-		return b.reckon()
+		return b.marked(b.reckon())
 	}
 	id := fnv.New64a()
 	fmt.Fprintln(id, b.seed, b.c, b.m, b.draws, b.f.name, b.f.mean, b.f.s2, len(b.f.x), b.f.many, b.f.few, b.f.attribute)
@@ -90,9 +98,9 @@ func (b *bruteForce) replicates() map[string]figure {
 	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) == nil {
 		figures := map[string]figure{}
 		for name, v := range kept {
-			figures[name] = figure{v[0], v[1]}
+			figures[name] = figure{value: v[0], se: v[1]}
 		}
-		return figures
+		return b.marked(figures)
 	}
 	figures := b.reckon()
 	for name, v := range figures {
@@ -100,6 +108,20 @@ func (b *bruteForce) replicates() map[string]figure {
 	}
 	if text, err := json.Marshal(kept); err == nil {
 		os.WriteFile(path, text, 0o600) // without it the next run takes longer
+	}
+	return b.marked(figures)
+}
+
+// marked tells the figures by index of a chain with an exchange, where brute force is an upper end.
+func (b *bruteForce) marked(figures map[string]figure) map[string]figure {
+	if !slices.ContainsFunc(b.c, func(m mask) bool { _, ok := m.(swap); return ok }) {
+		return figures
+	}
+	for name, v := range figures {
+		if strings.HasSuffix(name, " index") {
+			v.most = true
+			figures[name] = v
+		}
 	}
 	return figures
 }
@@ -245,7 +267,7 @@ func (b *bruteForce) figures(p *part) map[string]figure {
 			variance += one.variance() / one.n / (n * n)
 		}
 	}
-	out[typicalIndex] = figure{value, math.Sqrt(variance)}
+	out[typicalIndex] = figure{value: value, se: math.Sqrt(variance)}
 	for t, name := range targets {
 		out[name+" mean"] = p.byMean[t].figure()
 		out[name+" position"] = p.byPosition[t].figure()
@@ -267,13 +289,13 @@ func (b *bruteForce) figures(p *part) map[string]figure {
 		slope := 2 * math.Copysign(math.Sqrt(square), drift)
 		return math.Sqrt(max(0, scaled+slope*slope*p.mean.variance()+2*slope*covariance)/m + 2*noise*noise)
 	}
-	out[utility] = figure{p.scaled.mean() + square, se(p.scaled.variance(), covariance)}
+	out[utility] = figure{value: p.scaled.mean() + square, se: se(p.scaled.variance(), covariance)}
 	if own := b.f.s2 / b.f.n(); own > p.scaled.mean() {
-		out[gateUtility] = figure{own + square, se(0, 0)}
+		out[gateUtility] = figure{value: own + square, se: se(0, 0)}
 	} else {
 		out[gateUtility] = out[utility]
 	}
-	out[meanBias] = figure{drift, math.Sqrt(noise)}
+	out[meanBias] = figure{value: drift, se: math.Sqrt(noise)}
 	return out
 }
 

@@ -127,9 +127,7 @@ func judge(t *testing.T, f *file, r *report, truth map[string]figure) []outcome 
 		switch {
 		case o.unsafe():
 			t.Errorf("UNSAFE %v", o)
-		case o.timid() && !(strings.HasSuffix(name, " index") && (strings.Contains(t.Name(), "swap") || strings.Contains(t.Name(), "shuffle"))):
-			// Of an exchange the program's snooper also takes the mean over the possible holders, which is
-			// nearer than the linked value that brute force takes.
+		case o.timid():
 			t.Errorf("timid  %v", o)
 		case *listFlag:
 			t.Logf("       %v", o)
