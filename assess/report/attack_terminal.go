@@ -139,7 +139,7 @@ func (t *attackTable) unique(v *uniqueView) {
 	t.title("By standing out: " + v.Keys)
 	t.tiles(v.Tiles)
 	for _, r := range v.Violations {
-		t.row("fewer than "+r.Name+" share the keys", r.Cells[0].Text, "records, "+r.Cells[1].Text+" of all")
+		t.row("k below "+r.Name, r.Cells[0].Text, "records, "+r.Cells[1].Text+" of all")
 	}
 	for _, r := range v.Diversity {
 		t.row("l of "+r.Name, r.Cells[0].Text, "values at least among equal keys, effectively "+r.Cells[1].Text)

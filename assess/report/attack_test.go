@@ -16,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report/internal/pagecheck"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
 // section returns the text of the page's section about intruders, and its elements.
@@ -140,7 +141,11 @@ func TestWorstFindingFirst(t *testing.T) {
 		"nobody found":   {func(a *attack.Result) { setResults(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
 		"hardly anybody": {func(a *attack.Result) { setResults(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
 		"nobody alone": {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
-			[]string{"Of 1,000 respondents none is found.", "is shared by at least 7 records"}},
+			[]string{"Of 1,000 respondents none is found.", "Whoever knows region, education, ethnicity and experience of a respondent finds at least 7 records that can be theirs"}},
+		"as others count": {func(a *attack.Result) {
+			setResults(a, 0)
+			a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency, a.Uniqueness.Count = 0, 7, uniqueness.CountReleased
+		}, []string{"Of 1,000 respondents none is found.", "is shared by at least 7 records"}},
 		"one alone":         {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques = 1 }, []string{"1 of 28,152 records is alone with its combination of region, education, ethnicity and experience"}},
 		"nothing but costs": {func(a *attack.Result) { *a = attack.Result{Records: 10, Utility: a.Utility} }, []string{"No respondent was sought; what was measured is below.", "An attack on 10 records."}},
 	} {
@@ -214,7 +219,7 @@ func TestRulesAboutRespondentsReadWell(t *testing.T) {
 	for _, want := range [][2]string{
 		{"Share of respondents found by linkage at most 0.05", "found 24.3~% of those sought; limit 5~% of those sought"},
 		{"Respondents linked rightly by the Bayesian intruder at most 30", "found –, not measured; limit 30 respondents"},
-		{"Records that share a combination of keys at least 5", "found 1 record; limit 5 records"},
+		{"Released records that fit the keys of every respondent at least 5", "found 1 record; limit 5 records"},
 		{"No value is computed back from the list of masks", "found 20,110 values; limit 0 values"},
 	} {
 		if !strings.Contains(page, want[0]+" "+want[1]) {

@@ -35,10 +35,18 @@ type uniqueRow struct {
 // mostCombinations bounds the rows of the table of uniques.
 const mostCombinations = 60
 
+// meaningOfK says what the smallest k counts.
+func meaningOfK(u *uniqueness.Result) string {
+	if u.Count == uniqueness.CountReleased {
+		return "fewest records that share a combination of the keys"
+	}
+	return "fewest released records that can be one respondent’s"
+}
+
 func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 	v := &uniqueView{Keys: names(u.Keys), of: u.Records}
 	v.Tiles = []labelled{
-		{"k", amountCell(path+"/min_k", u.MinFrequency), "fewest records that share a combination of the keys"},
+		{"k", amountCell(path+"/min_k", u.MinFrequency), meaningOfK(u)},
 		{"records alone", whole(path+"/sample_uniques", int64(u.SampleUniques)), v.share(u.SampleUniques).Text + " of " + count(int64(u.Records))},
 		{"greatest individual risk", riskCell(path+"/max_individual_risk", u.MaxIndividualRisk), "E(1/F | f), " + u.Estimator},
 		{"re-identifications expected", amountCell(path+"/expected_reidentifications", u.ExpectedReidentifications), "sum of the individual risks"},

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
 var (
@@ -147,8 +148,10 @@ func findings(a *attack.Result) []string {
 		case u.SampleUniques > 0:
 			unique = fmt.Sprintf("%s alone with %s combination of %s",
 				isAreOf(int64(u.SampleUniques), int64(u.Records)), theirs(int64(u.SampleUniques)), names(u.Keys)) + most
-		default:
+		case u.Count == uniqueness.CountReleased:
 			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records", names(u.Keys), amount(u.MinFrequency)) + most
+		default:
+			unique = fmt.Sprintf("Whoever knows %s of a respondent finds at least %s records that can be theirs", names(u.Keys), amount(u.MinFrequency)) + most
 		}
 	}
 	if few && a.Uniqueness != nil && a.Uniqueness.SampleUniques > 0 {

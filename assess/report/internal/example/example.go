@@ -47,7 +47,7 @@ func Withheld() *report.Report {
 			Advice: "mask the keys by more than the distance between neighbours, or release fewer of them"},
 		{Rule: "respondents linked rightly by the Bayesian intruder at most 30", Measure: "max_correct_links", Limit: 30, Found: assess.Float(math.NaN()),
 			Advice: "it was not measured; a rule without its measure does not hold"},
-		{Rule: "records that share a combination of keys at least 5", Measure: "min_k", Limit: 5, Found: 1,
+		{Rule: "released records that fit the keys of every respondent at least 5", Measure: "min_k", Limit: 5, Found: 1,
 			Advice: "recode the categorical keys more coarsely, or release fewer of them"},
 		{Rule: "no value is computed back from the list of masks", Measure: "inversion", Found: 20110,
 			Advice: "some masks are undone by whoever knows them; the report says which, on which column"},
