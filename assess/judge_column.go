@@ -23,18 +23,33 @@ func (r Rule) judgeEfficiency(c *ColumnMeasures) RuleVerdict {
 	case math.IsNaN(float64(v.Found)):
 		v.Advice = "the efficiency could not be measured; a rule without its measure does not hold"
 	default:
-		v.Advice = "mask less"
-		if sd := float64(c.Original.SD); limit < 1 && sd > 0 {
-			v.Advice += fmt.Sprintf(": noise alone has efficiency 1/(1 + λ²/S²), so λ of at most %s", withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
-		}
-		if n := float64(c.Original.N); n > 0 {
-			// If the bias alone exceeds the error that the limit allows, less noise does not help.
-			if b, room := float64(c.Utility.Bias), 1/(limit*float64(c.Utility.U0)); b*b > room-1/float64(c.Utility.U0) && room > 0 {
-				v.Advice += fmt.Sprintf("; the mean is shifted by %s: the mask must be less one-sided", withUnit(b, c.Unit))
-			}
-		}
+		v.Advice = "mask less: " + c.costliest(limit)
 	}
 	return v
+}
+
+// costliest says which effect of a column's masks costs most of its efficiency, and, where the other
+// one alone exceeds a limit too, also this one. 1/U − 1/U0 is the sum of two effects: the squared shift
+// of the mean (clips, top codes, bias of one sign), and the variance of the mean that noise adds.
+func (c *ColumnMeasures) costliest(limit float64) string {
+	b, u0 := float64(c.Utility.Bias), float64(c.Utility.U0)
+	lost, room := 1/(float64(c.Utility.EfficiencyGate)*u0)-1/u0, (1/limit-1)/u0
+	shift, spread := b*b, lost-b*b
+	noise := "noise adds to the variance"
+	if sd := float64(c.Original.SD); limit < 1 && sd > 0 {
+		noise += fmt.Sprintf(": alone it has efficiency 1/(1 + λ²/S²), so λ of at most %s", withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
+	}
+	if !(shift > room || shift >= spread) || shift == 0 || !(lost > 0) || math.IsInf(lost, 1) {
+		return noise
+	}
+	words := fmt.Sprintf("the mean is shifted by %s, %.0f %% of what is lost: the mask must be less one-sided", withUnit(b, c.Unit), 100*min(1, shift/lost))
+	switch {
+	case spread <= room && shift >= spread:
+		return words
+	case shift >= spread:
+		return words + "; " + noise
+	}
+	return noise + "; " + words
 }
 
 func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {

@@ -48,31 +48,37 @@ func TestOrderRuleHasNoOtherTarget(t *testing.T) {
 	}
 }
 
-// The advice for a failed rule about efficiency: less noise if that helps, a less biased mask if
-// the bias alone exceeds the limit, and neither if that is unknown.
+// The advice for a failed rule about efficiency names what costs most first, and what else exceeds
+// the limit by itself.
 func TestAdviceOfEfficiency(t *testing.T) {
 	const n, sd = 100, 30.0
 	u0 := n / (sd * sd)
 	for _, c := range []struct {
-		name            string
-		limit, bias, sd float64
-		n               int64
-		noise, onesided bool
+		name                       string
+		limit, bias, sd            float64
+		noise, onesided, noiseMost bool
 	}{
-		// 1/U may be 1/(0.8·u0) = 11.25: 9 of it belongs to the data, and 2.25 = 1.5² remains.
-		{"bias just below", 0.8, 1.49, sd, n, true, false},
-		{"bias just above", 0.8, 1.51, sd, n, true, true},
-		{"negative bias", 0.8, -1.51, sd, n, true, true},
-		{"no bias", 0.8, 0, sd, n, true, false},
-		{"a limit of 1", 1, 0.1, sd, n, false, true},
-		{"a constant column", 0.8, 2, 0, n, false, true},
-		{"no records", 0.8, 2, sd, 0, true, false},
+		// 1/U is 18 at an efficiency of 0.5, of which 9 belongs to the data, so 9 is lost. A limit of 0.8 leaves
+		// 2.25 = 1.5².
+		{"bias just below", 0.8, 1.49, sd, true, false, true},
+		{"bias just above", 0.8, 1.51, sd, true, true, true},
+		{"negative bias", 0.8, -1.51, sd, true, true, true},
+		{"no bias", 0.8, 0, sd, true, false, true},
+		{"as much of both", 0.8, 2.13, sd, true, true, false},          // 4.54 of 9
+		{"bias, and some noise", 0.8, 2.59, sd, true, true, false},     // 6.71, and 2.29 of noise
+		{"bias, and little noise", 0.8, -2.61, sd, false, true, false}, // 6.81, and 2.19 of noise
+		{"all is bias", 0.8, 3, sd, false, true, false},
+		{"a limit of 1", 1, 0.1, sd, false, true, true},
+		{"a constant column", 0.8, 2, 0, false, true, true},
 	} {
-		m := &ColumnMeasures{Name: "wage", Masked: true, Original: Moments{N: c.n, SD: Float(c.sd)},
+		m := &ColumnMeasures{Name: "wage", Masked: true, Original: Moments{N: n, SD: Float(c.sd)},
 			Utility: Utility{U0: Float(u0), Bias: Float(c.bias), Efficiency: 0.5, EfficiencyGate: 0.5, SE: Float(math.NaN())}}
 		v := Rule{Column: "wage", MinEfficiency: &c.limit}.judgeEfficiency(m)
 		if v.Passed || strings.Contains(v.Advice, "so λ of at most") != c.noise || strings.Contains(v.Advice, "must be less one-sided") != c.onesided {
 			t.Errorf("%s: %q", c.name, v.Advice)
+		}
+		if strings.HasPrefix(v.Advice, "mask less: noise") != c.noiseMost {
+			t.Errorf("%s: not the costliest effect first: %q", c.name, v.Advice)
 		}
 		if c.noise && !strings.Contains(v.Advice, "λ of at most 15") { // 30·√(1/0.8 − 1)
 			t.Errorf("%s: %q", c.name, v.Advice)

@@ -105,7 +105,7 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	s := &r.a.columns[c]
 	m := ColumnMeasures{
-		Name: column.Name, Unit: column.Unit, Masked: column.Masked,
+		Name: column.Name, Unit: column.Unit, Masked: column.Masked, Key: column.Key,
 		Original:              columnMoments(&r.a.original, c, r.a.records),
 		Released:              columnMoments(&r.a.released, c, r.a.records),
 		MeanSquaredDifference: Float(s.squareDiff / float64(s.pairs)),

@@ -110,6 +110,7 @@ type ColumnMeasures struct {
 	Name                  string  `json:"-"`
 	Unit                  string  `json:"unit,omitempty"`
 	Masked                bool    `json:"masked"`
+	Key                   bool    `json:"key,omitempty" doc:"whether its role is key: its risk is that of combinations of keys, and the headline is about the other columns, unless a rule names it or no other is masked"`
 	Original              Moments `json:"original"`
 	Released              Moments `json:"released"`
 	MeanSquaredDifference Float   `json:"mean_squared_difference" doc:"mean of (x − y)²"` // mean of (x − y)² over records with both

@@ -33,6 +33,7 @@ type Column struct {
 	Name, Unit string
 	Index      int  // in Block.Columns, Numbers form
 	Single     bool // of type float32, which a profile's decimals go by
+	Key        bool // whether it is a key of the respondents, whose risk is that of combinations of categories
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
 	Exchanged  bool // whether a mask moves its values between records, so that a record's released value does not depend on its own original alone
 	Withheld   bool // whether it is not released, and only measured

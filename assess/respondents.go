@@ -90,7 +90,7 @@ var RespondentMeasures = []RespondentMeasure{
 	{
 		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of the records", Many: "of the records",
-		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k); all records of a column whose categories were given other names are changed",
+		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k)",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxChanged) }, number: func(id *Identity) *Float { return &id.Changed },
 	},
 	{
@@ -108,7 +108,7 @@ var RespondentMeasures = []RespondentMeasure{
 	{
 		Name: "max_pmse", Label: "pMSE of the masked keys", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
-		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less; combinations of categories with other names are told apart for certain, which is 0.25",
+		words: "propensity score mean squared error of the masked keys", Advice: "mask the categorical keys less",
 		check: func(ps *check.Problems, name string, v float64) { ps.Between(name, v, 0, 0.25) },
 		limit: func(r Rule) (float64, bool) { return optional(r.MaxPMSE) }, number: func(id *Identity) *Float { return &id.PMSE },
 	},

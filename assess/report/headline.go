@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
@@ -66,9 +67,10 @@ func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []hea
 // is known, the greatest bias and the least precision; each is that of the worst column.
 func (r *Report) columnFigures() (figures []headline.Figure) {
 	known, bias, precision := worstOf{by: " in its SDs"}, worstOf{by: " in its SDs"}, worstOf{}
+	values := slices.ContainsFunc(r.Columns, func(c assess.ColumnMeasures) bool { return c.Masked && !c.Key })
 	for i := range r.Columns {
 		c := &r.Columns[i]
-		if !c.Masked {
+		if !c.Masked || c.Key && values && !r.ruled(c.Name) {
 			continue
 		}
 		known.see(r.knownBest(c))
@@ -81,6 +83,11 @@ func (r *Report) columnFigures() (figures []headline.Figure) {
 		}
 	}
 	return figures
+}
+
+// ruled reports whether a rule is about a column.
+func (r *Report) ruled(column string) bool {
+	return slices.ContainsFunc(r.Gate.Rules, func(v assess.RuleVerdict) bool { return v.Column == column })
 }
 
 // worstOf keeps the worst figure of several columns: one that breaks its rule, otherwise the

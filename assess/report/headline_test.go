@@ -32,6 +32,11 @@ func column(name string, risks ...assess.Risk) assess.ColumnMeasures {
 		Utility: assess.Utility{Efficiency: 0.9, EfficiencyGate: 0.9, Bias: 1}}
 }
 
+func asKey(c assess.ColumnMeasures) assess.ColumnMeasures {
+	c.Key = true
+	return c
+}
+
 func risk(target, knowledge string, rmse float64) assess.Risk {
 	return assess.Risk{Target: target, Knowledge: knowledge, RMSE: assess.Float(rmse)}
 }
@@ -57,6 +62,10 @@ func TestKnownBest(t *testing.T) {
 	}{
 		{"alone", []assess.ColumnMeasures{wide}, nil, "wide", 4, headline.Neutral, "wide; min by position"},
 		{"two", []assess.ColumnMeasures{wide, near}, nil, "near", 0.5, headline.Neutral, "p10 by index"},
+		{"a key beside", []assess.ColumnMeasures{wide, asKey(near)}, nil, "wide", 4, headline.Neutral, "wide; min by position"},
+		{"a key before", []assess.ColumnMeasures{asKey(near), wide}, nil, "wide", 4, headline.Neutral, "wide; min by position"},
+		{"keys only", []assess.ColumnMeasures{asKey(wide), asKey(near)}, nil, "near", 0.5, headline.Neutral, "p10 by index"},
+		{"a key with a rule", []assess.ColumnMeasures{wide, asKey(near)}, []assess.RuleVerdict{rule("near", "", "", 3, false)}, "near", 0.5, headline.Bad, "p10 by index"},
 		{"two, other order", []assess.ColumnMeasures{near, wide}, nil, "near", 0.5, headline.Neutral, "p10 by index"},
 		{"a rule on another target", []assess.ColumnMeasures{near}, []assess.RuleVerdict{rule("near", "max", "index", 1, true)}, "near", 0.5, headline.Neutral, "p10 by index"},
 		{"a rule on it", []assess.ColumnMeasures{near}, []assess.RuleVerdict{rule("near", "p10", "", 0.25, true)}, "near", 0.5, headline.Good, "p10 by index"},

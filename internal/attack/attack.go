@@ -83,6 +83,9 @@ type CategoricalColumn struct {
 	// Known says how the released codes come from what a snooper knows; nil: from the data
 	// alone (see knownFrom).
 	Known *Known
+	// Recoded are the original categories after the recodings among the masks, where other masks
+	// change the column too; nil: there are none, or they are found in the data.
+	Recoded []int32
 	// Cells are the codes of the released values by which Known.Law gives probabilities, if they
 	// are not those of Released.
 	Cells []int32

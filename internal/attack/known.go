@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -177,4 +178,44 @@ func (c *CategoricalColumn) known() []int32 {
 		return known.Codes
 	}
 	return c.Original
+}
+
+// Pair returns a column that masks have changed, for measures of what is lost. Its categories are
+// compared in the coding that the masks publish: a recoding changes names, and no record.
+func (c *CategoricalColumn) Pair() loss.CategoryPair {
+	return loss.CategoryPair{Name: c.Name, Original: c.Original, Released: c.Released, Coded: c.published()}
+}
+
+// published returns the original categories in the coding of the release: by the recodings among
+// the masks, or as the data show it if each category is released as one, which is new or its own.
+func (c *CategoricalColumn) published() []int32 {
+	switch {
+	case c.Released == nil:
+		return c.Original
+	case c.Known != nil && c.Known.Codes != nil:
+		return c.Known.Codes
+	case c.Recoded != nil:
+		return c.Recoded
+	case c.Known != nil:
+		return c.Original
+	}
+	if coded, same := uniqueness.Coded(c.Original, c.Released); same && renames(c.Original, coded) {
+		return coded
+	}
+	return c.Original
+}
+
+// renames reports whether a coding keeps each category or gives it a new name. A draw among the
+// categories can look like a coding where each is rare, but makes no new names.
+func renames(original, coded []int32) bool {
+	names := map[int32]bool{}
+	for _, x := range original {
+		names[x] = true
+	}
+	for i, x := range original {
+		if coded[i] != x && names[coded[i]] {
+			return false
+		}
+	}
+	return true
 }

@@ -208,7 +208,7 @@ func (a *attack) utility(ctx context.Context) (err error) {
 func (a *attack) masked() (list []loss.CategoryPair) {
 	for _, c := range a.d.Categorical {
 		if c.Released != nil {
-			list = append(list, loss.CategoryPair{Name: c.Name, Original: c.Original, Released: c.Released})
+			list = append(list, c.Pair())
 		}
 	}
 	return list
@@ -222,7 +222,7 @@ func (a *attack) categories(context.Context) (err error) {
 	var original, released [][]int32
 	for i := range a.d.Categorical {
 		c := &a.d.Categorical[i]
-		original, released = append(original, c.Original), append(released, c.released())
+		original, released = append(original, c.published()), append(released, c.released())
 	}
 	a.r.Replicated, err = uniqueness.ReplicatedUniques(original, released)
 	return err

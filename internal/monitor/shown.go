@@ -106,7 +106,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	}
 	nan := assess.Float(math.NaN())
 	v := &columnView{enough: c.Original.N >= fewest && c.Released.N >= fewest}
-	out := assess.ColumnMeasures{Name: c.Name, Unit: c.Unit, Masked: c.Masked, Risk: []assess.Risk{}}
+	out := assess.ColumnMeasures{Name: c.Name, Unit: c.Unit, Masked: c.Masked, Key: c.Key, Risk: []assess.Risk{}}
 	moments := func(m assess.Moments) assess.Moments {
 		s := assess.Moments{N: m.N, Nulls: m.Nulls, Mean: nan, SD: nan, Min: nan, Max: nan}
 		if v.enough {

@@ -107,7 +107,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
 		if form == microdata.Numbers {
 			pl.Assessed = append(pl.Assessed, assess.Column{
-				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Masked: true, Exchanged: exchanged(pl.Config.Masks, f.Name),
+				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true, Exchanged: exchanged(pl.Config.Masks, f.Name),
 				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
 			})
 		}
@@ -171,7 +171,7 @@ func (pl *Plan) wantMeasured(b *layoutBuilder) {
 			continue
 		}
 		i := b.want(c.Name, microdata.Numbers, true)
-		pl.Assessed = append(pl.Assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i})
+		pl.Assessed = append(pl.Assessed, assess.Column{Name: c.Name, Unit: c.Unit, Index: i, Key: c.Role == microdata.Key})
 	}
 }
 

@@ -11,6 +11,16 @@ import (
 type CategoryPair struct {
 	Name               string
 	Original, Released []int32
+	// Coded are the original categories in the coding that the masks publish (recoded), which the
+	// released ones are compared with; nil: Original.
+	Coded []int32
+}
+
+func (c *CategoryPair) coded() []int32 {
+	if c.Coded == nil {
+		return c.Original
+	}
+	return c.Coded
 }
 
 // Categories holds the information loss of categorical columns. Missing values count as
@@ -18,11 +28,11 @@ type CategoryPair struct {
 type Categories struct {
 	Columns []CategoryLoss `json:"columns"`
 	// PMSE is the propensity score mean squared error of the saturated model, all
-	// combinations of the columns: Σ (p̂_i − ½)²/N over original and released records, where
+	// combinations of the coded columns: Σ (p̂_i − ½)²/N over original and released records, where
 	// p̂ of a combination is the share of released records among its records on both sides
 	// (Woo, Reiter, Oganian & Karr 2009). 0: all combinations have the same frequency on
 	// both sides; ¼: no combination occurs on both sides.
-	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 if all combinations have the same frequency in the original and the release, 0.25 if no combination occurs in both"`
+	PMSE float64 `json:"pmse" doc:"propensity score mean squared error of the saturated model of all columns: 0 if all combinations have the same frequency in the original, after the published recoding, and the release, 0.25 if no combination occurs in both"`
 	// Expected is the mean of PMSE if the released records are independent draws from the
 	// distribution of the original: (k − 1)/(8N), with k combinations and N records on both
 	// sides together (Snoke et al. 2018, section 3.1, with c = ½).
@@ -34,10 +44,9 @@ type Categories struct {
 type CategoryLoss struct {
 	Name    string `json:"name"`
 	Records int    `json:"records"`
-	// Changed counts the records whose category differs from the original, including
-	// those whose value was set missing. In a recoded column it counts every record
-	// whose coarser category has another name.
-	Changed int `json:"changed" doc:"number of records whose category differs from the original one or is missing instead of it"`
+	// Changed counts the records whose category differs from the original in the coding of the
+	// release, including those whose value was set missing.
+	Changed int `json:"changed" doc:"number of records whose category differs from the original one, after the published recoding, or is missing instead of it"`
 	Missing int `json:"missing" doc:"number of these records whose value was set missing"`
 	// Original and Released are the entropies of the categories, in bits: −Σ p·log₂ p.
 	Original float64 `json:"entropy" doc:"entropy of the original categories, in bits"`
@@ -46,8 +55,8 @@ type CategoryLoss struct {
 	// information on the original that the release does not contain.
 	Lost float64 `json:"entropy_lost" doc:"entropy of the original category given the released one, in bits: 0 if the original category follows from the released one"`
 	// Distance is half the sum over the categories of |p − q|, where p and q are the
-	// category's shares before and after masking. It compares shares, not records.
-	Distance float64 `json:"distance" doc:"half the sum of the absolute differences of the categories' shares: 0 if all categories have the same share in the original and the release, 1 if no category occurs in both"`
+	// shares of the coded category before and after masking. It compares shares, not records.
+	Distance float64 `json:"distance" doc:"half the sum of the absolute differences of the categories' shares: 0 if all categories have the same share in the original, after the published recoding, and the release, 1 if no category occurs in both"`
 }
 
 // MostChanged returns the greatest share of changed records among the columns.
@@ -89,12 +98,12 @@ func CategoriesOf(columns []CategoryPair) (*Categories, error) {
 	var r Categories
 	original, released := make([]int32, n), make([]int32, n) // number of each record's combination of the columns so far
 	for _, c := range columns {
-		if len(c.Original) != n || len(c.Released) != n {
-			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d and %d", c.Name, n, len(c.Original), len(c.Released))
+		if len(c.Original) != n || len(c.Released) != n || len(c.coded()) != n {
+			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d (coded: %d) and %d", c.Name, n, len(c.Original), len(c.coded()), len(c.Released))
 		}
 		r.Columns = append(r.Columns, lossOf(c))
 		number := map[[2]int32]int32{}
-		for _, side := range []struct{ all, codes []int32 }{{original, c.Original}, {released, c.Released}} {
+		for _, side := range []struct{ all, codes []int32 }{{original, c.coded()}, {released, c.Released}} {
 			for i, code := range side.codes {
 				pair := [2]int32{side.all[i], code}
 				of, known := number[pair]
@@ -120,7 +129,7 @@ func CategoriesOf(columns []CategoryPair) (*Categories, error) {
 func lossOf(c CategoryPair) CategoryLoss {
 	l := CategoryLoss{Name: c.Name, Records: len(c.Original)}
 	joint := map[[2]int32]int{}
-	for i, x := range c.Original {
+	for i, x := range c.coded() {
 		y := c.Released[i]
 		if x != y {
 			l.Changed++
@@ -128,10 +137,10 @@ func lossOf(c CategoryPair) CategoryLoss {
 				l.Missing++
 			}
 		}
-		joint[[2]int32{x, y}]++
+		joint[[2]int32{c.Original[i], y}]++
 	}
-	before, after := tallied(c.Original), tallied(c.Released)
-	l.Original, l.Released = entropy(before), entropy(after)
+	before, after := tallied(c.coded()), tallied(c.Released)
+	l.Original, l.Released = entropy(tallied(c.Original)), entropy(after)
 	l.Lost = max(0, entropy(joint)-l.Released)
 	if len(joint) == len(after) {
 		l.Lost = 0 // exactly 0: each released category comes from one original category

@@ -17,10 +17,10 @@ func categoriesNear(t *testing.T, what string, got, want float64) {
 // records changed.
 func TestCategoriesByHand(t *testing.T) {
 	r, err := CategoriesOf([]CategoryPair{
-		{"joined", []int32{0, 1, 2, 3, 0, 1, 2, 3}, []int32{4, 4, 5, 5, 4, 4, 5, 5}},
-		{"same", []int32{0, 1, -1, 1, 0, 1, -1, 1}, []int32{0, 1, -1, 1, 0, 1, -1, 1}},
-		{"missing", []int32{0, 0, 0, 0, 1, 1, 1, 1}, []int32{0, 0, 0, 0, 1, 1, -1, -1}},
-		{"swapped", []int32{0, 0, 0, 0, 1, 1, 1, 1}, []int32{1, 1, 1, 1, 0, 0, 0, 0}},
+		{"joined", []int32{0, 1, 2, 3, 0, 1, 2, 3}, []int32{4, 4, 5, 5, 4, 4, 5, 5}, nil},
+		{"same", []int32{0, 1, -1, 1, 0, 1, -1, 1}, []int32{0, 1, -1, 1, 0, 1, -1, 1}, nil},
+		{"missing", []int32{0, 0, 0, 0, 1, 1, 1, 1}, []int32{0, 0, 0, 0, 1, 1, -1, -1}, nil},
+		{"swapped", []int32{0, 0, 0, 0, 1, 1, 1, 1}, []int32{1, 1, 1, 1, 0, 0, 0, 0}, nil},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,8 @@ func TestCategoriesByHand(t *testing.T) {
 		categoriesNear(t, want.Name+" distance", got.Distance, want.Distance)
 	}
 	categoriesNear(t, "pMSE", r.PMSE, 0.25) // no combination is on both sides
-	for _, wrong := range [][]CategoryPair{nil, {{"a", nil, nil}}, {{"a", []int32{1}, []int32{1, 2}}}, {{"a", []int32{1}, []int32{1}}, {"b", []int32{1, 2}, []int32{1, 2}}}} {
+	for _, wrong := range [][]CategoryPair{nil, {{"a", nil, nil, nil}}, {{"a", []int32{1}, []int32{1, 2}, nil}}, {{"a", []int32{1}, []int32{1}, []int32{}}},
+		{{"a", []int32{1}, []int32{1}, nil}, {"b", []int32{1, 2}, []int32{1, 2}, nil}}} {
 		if _, err := CategoriesOf(wrong); err == nil {
 			t.Errorf("%v is no error", wrong)
 		}
@@ -63,7 +64,7 @@ func TestCategoriesOfFreshDraws(t *testing.T) {
 		for i := range released {
 			released[i] = original[r.IntN(n)]
 		}
-		c, err := CategoriesOf([]CategoryPair{{"a", original, released}})
+		c, err := CategoriesOf([]CategoryPair{{"a", original, released, nil}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,5 +72,35 @@ func TestCategoriesOfFreshDraws(t *testing.T) {
 	}
 	if !(math.Abs(ratio-1) <= 0.02+4*math.Sqrt(2.0/(9*trials))) {
 		t.Errorf("pMSE is %v times its expectation", ratio)
+	}
+}
+
+// After a recoding, records are compared with what the recoding makes of them; what it joins is lost.
+func TestCategoriesAfterRecoding(t *testing.T) {
+	original := []int32{0, 1, 2, 3, 0, 1, 2, 3}
+	coded := []int32{4, 4, 5, 5, 4, 4, 5, 5}
+	for _, c := range []struct {
+		released []int32
+		want     CategoryLoss
+		pmse     float64
+	}{
+		{coded, CategoryLoss{"a", 8, 0, 0, 2, 1, 1, 0}, 0},
+		{[]int32{4, 5, 4, 5, 4, 5, 4, 5}, CategoryLoss{"a", 8, 4, 0, 2, 1, 1, 0}, 0},
+		// 3 of 4 are lost of 4, and 5 has 4 before and after: (4/7 − ½)²·7 + (½)²·1 over 16.
+		{[]int32{4, 4, 5, 5, 4, -1, 5, 5}, CategoryLoss{"a", 8, 1, 1, 2, 1.4056390622295664, 0.8443609377704336, 0.125}, (7*(3.0/7-0.5)*(3.0/7-0.5) + 0.25) / 16},
+	} {
+		r, err := CategoriesOf([]CategoryPair{{"a", original, c.released, coded}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Columns[0]
+		if got.Changed != c.want.Changed || got.Missing != c.want.Missing {
+			t.Errorf("%v: %d changed, %d missing; want %d and %d", c.released, got.Changed, got.Missing, c.want.Changed, c.want.Missing)
+		}
+		categoriesNear(t, "entropy", got.Original, c.want.Original)
+		categoriesNear(t, "released", got.Released, c.want.Released)
+		categoriesNear(t, "distance", got.Distance, c.want.Distance)
+		categoriesNear(t, "lost", got.Lost, c.want.Lost)
+		categoriesNear(t, "pMSE", r.PMSE, c.pmse)
 	}
 }

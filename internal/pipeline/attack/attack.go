@@ -177,7 +177,9 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	categories := map[string]attack.CategoricalColumn{}
 	for _, name := range slices.Concat(pl.Intruder.Counted, pl.Intruder.Keys) {
 		if _, done := categories[name]; !done {
-			categories[name] = categoriesOf(pl, p, name)
+			c := categoriesOf(pl, p, name)
+			c.Recoded = recodedFirst(pl, &c)
+			categories[name] = c
 		}
 	}
 	for _, name := range pl.Intruder.Beside {

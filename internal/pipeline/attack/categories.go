@@ -40,7 +40,7 @@ func Categories(ctx context.Context, pl *pipeline.Plan, p assess.Pairs, names []
 	var columns []loss.CategoryPair
 	for _, c := range d.Categorical {
 		if slices.Contains(names, c.Name) {
-			columns = append(columns, loss.CategoryPair{Name: c.Name, Original: c.Original, Released: c.Released})
+			columns = append(columns, c.Pair())
 		}
 	}
 	m.Loss, err = loss.CategoriesOf(columns)

@@ -59,10 +59,49 @@ func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[st
 	return &attack.Known{Law: law}
 }
 
-// composedLaw returns the law of a sequence of recodings and draws; nil if a category is not
-// listed where it must be.
-func composedLaw(c *attack.CategoricalColumn, masks []transform.Action) *uniqueness.Law {
-	text := map[int32]string{} // of the categories that the masks list
+// recodedFirst returns the original categories after the recodings among the masks of a column; nil
+// if none maps categories that are known.
+func recodedFirst(pl *pipeline.Plan, c *attack.CategoricalColumn) []int32 {
+	var masks []transform.Action
+	for _, m := range pl.Config.Masks {
+		if slices.Contains(m.Params.Masks(), c.Name) {
+			if a, ok := transform.ActionOf(m.Params, c.Name, 1).(transform.Recoding); ok && (a.From != nil || a.Other != nil) {
+				masks = append(masks, a)
+			}
+		}
+	}
+	if masks == nil || c.Code == nil {
+		return nil
+	}
+	text, next := listedTexts(c, masks), width(c)
+	others := map[string]int32{} // codes of categories that no record has
+	becomes := map[int32]int32{}
+	codes := slices.Clone(c.Original)
+	for i, x := range c.Original {
+		to, known := becomes[x]
+		if !known {
+			to = x
+			for name := range through(text[x], masks) { // one at most: recodings draw nothing
+				if code, ok := c.Code(name); ok {
+					to = code
+				} else if to, ok = others[name]; !ok {
+					to = next
+					others[name], next = to, next+1
+				}
+			}
+			if x < 0 {
+				to = x
+			}
+			becomes[x] = to
+		}
+		codes[i] = to
+	}
+	return codes
+}
+
+// listedTexts returns the texts of the categories that masks list, by code.
+func listedTexts(c *attack.CategoricalColumn, masks []transform.Action) map[int32]string {
+	text := map[int32]string{}
 	note := func(list []string) {
 		for _, t := range list {
 			if code, ok := c.Code(t); ok {
@@ -79,12 +118,23 @@ func composedLaw(c *attack.CategoricalColumn, masks []transform.Action) *uniquen
 			note(a.Categories)
 		}
 	}
-	width := int32(0)
+	return text
+}
+
+// width is the number of codes of a column.
+func width(c *attack.CategoricalColumn) (n int32) {
 	for _, codes := range [][]int32{c.Original, c.Released} {
 		for _, code := range codes {
-			width = max(width, code+1)
+			n = max(n, code+1)
 		}
 	}
+	return n
+}
+
+// composedLaw returns the law of a sequence of recodings and draws; nil if a category is not
+// listed where it must be.
+func composedLaw(c *attack.CategoricalColumn, masks []transform.Action) *uniqueness.Law {
+	text, n := listedTexts(c, masks), width(c)
 	law := &uniqueness.Law{Row: make([]int32, len(c.Original))}
 	row := map[int32]int32{}
 	for i, x := range c.Original {
@@ -94,7 +144,7 @@ func composedLaw(c *attack.CategoricalColumn, masks []transform.Action) *uniquen
 		}
 		at, known := row[x]
 		if !known {
-			p := make([]float64, width)
+			p := make([]float64, n)
 			for to, share := range through(text[x], masks) {
 				if code, ok := c.Code(to); ok {
 					p[code] += share
@@ -193,16 +243,11 @@ func countedLaw(c *attack.CategoricalColumn, a *transform.Randomising, keys map[
 			counts[s][k]++
 		}
 	}
-	width := int32(0)
-	for _, codes := range [][]int32{c.Original, c.Released} {
-		for _, y := range codes {
-			width = max(width, y+1)
-		}
-	}
 	law := &uniqueness.Law{Row: make([]int32, len(c.Original))}
-	for _, n := range counts {
-		for _, row := range transform.InvariantMatrix(a.Matrix, n) {
-			p := make([]float64, width)
+	n := width(c)
+	for _, in := range counts {
+		for _, row := range transform.InvariantMatrix(a.Matrix, in) {
+			p := make([]float64, n)
 			for l, share := range row {
 				if code[l] >= 0 {
 					p[code[l]] = share

@@ -3,8 +3,10 @@ package attack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -89,6 +91,46 @@ func TestCategories(t *testing.T) {
 		}
 		if id, err := Some(ctx, pl, nil, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
 			t.Errorf("%s: with an ended context, Some returns %+v and error %v", name, id, err)
+		}
+	}
+}
+
+// Of a recoding and a draw, only what is drawn counts as changed, in both orders; of a recoding
+// alone nothing, whatever its names.
+func TestCategoriesAreComparedAfterRecoding(t *testing.T) {
+	const recode, pram = "{recode: {columns: [region], map: {n: a, s: a, w: w}}}", "{pram: {columns: [region], keep: 0.6, categories: [%s]}}"
+	for masks, coding := range map[string]map[string]string{
+		recode: {"n": "a", "s": "a", "w": "w"},
+		"{recode: {columns: [region], map: {n: s, s: n, w: w}}}": {"n": "s", "s": "n", "w": "w"},
+		recode + ", " + fmt.Sprintf(pram, "a, w"):                {"n": "a", "s": "a", "w": "w"},
+		fmt.Sprintf(pram, "n, s, w") + ", " + recode:             {"n": "a", "s": "a", "w": "w"},
+		fmt.Sprintf(pram, "n, s, w"):                             {"n": "n", "s": "s", "w": "w"},
+		"{recode: {columns: [region], map: {n: a}, other: b}}, {pram: {columns: [region], keep: 0.6, categories: [a, b]}}": {"n": "a", "s": "b", "w": "b"},
+	} {
+		for _, count := range []string{"snooper", "released"} {
+			p := survey(t, 120, masks, "assess: {keys: [region], intruder: {count: "+count+", uniqueness: {}}}")
+			pl, chain, pairs := releaseOf(t, p)
+			r, _, err := onPairs(t.Context(), pl, chain, pairs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			index := pl.Intruder.Index["region"]
+			i := slices.Index(pairs.CarriedColumns, index)
+			changed := 0
+			for k, x := range pairs.Carried[i] {
+				for from, to := range coding {
+					if x == microdata.CategoryCode([]byte(from)) && pairs.CarriedReleased[i][k] != microdata.CategoryCode([]byte(to)) {
+						changed++
+					}
+				}
+			}
+			got := r.Categories.Columns[0]
+			if got.Changed != changed || strings.Contains(masks, "pram") != (changed > 0) {
+				t.Errorf("%s, count %s: %d changed, want %d", masks, count, got.Changed, changed)
+			}
+			if !strings.Contains(masks, "pram") && (r.Categories.PMSE != 0 || got.Distance != 0) {
+				t.Errorf("%s, count %s: pMSE %v, distance %v of a recoding alone", masks, count, r.Categories.PMSE, got.Distance)
+			}
 		}
 	}
 }
