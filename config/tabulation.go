@@ -25,6 +25,7 @@ type Tabulation struct {
 	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
 	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
+	Coalition   int           `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
 	Request     string        `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`

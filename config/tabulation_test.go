@@ -150,3 +150,27 @@ func TestFaultsOfATabulation(t *testing.T) {
 		t.Errorf("three faults, reported: %v", err)
 	}
 }
+
+// A coalition has at most as many contributors as cells keep identities of, and only audits that
+// know coalitions have one.
+func TestCoalitionsOfTables(t *testing.T) {
+	const text = `version: 1
+source: {csv: {path: in.csv}}
+tables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {PROTECT}}]
+sink: {csv: {path: out.csv}}
+`
+	for _, c := range []struct{ protect, more, want string }{
+		{"suppress: {}", "", ""},
+		{"suppress: {}", "coalition: 3\n", ""},
+		{"round: {base: 3}", "coalition: 1\n", ""},
+		{"suppress: {}", "coalition: 0\n", "coalition: must be between 1 and 3, got 0"},
+		{"suppress: {}", "coalition: 4\n", "coalition: must be between 1 and 3, got 4"},
+		{"round: {base: 3}", "coalition: 2\n", "coalition: must be 1: tables[0] is protected by round, which is audited against single contributors, got 2"},
+		{"suppress: {}", "coalition: 2\nmap: {}\n", "coalition: must be 1 beside map"},
+	} {
+		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "PROTECT", c.protect, 1)+c.more), Options{})
+		if c.want == "" && (err != nil || p.Coalition < 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %q: error %v, want %q", c.protect, c.more, err, c.want)
+		}
+	}
+}

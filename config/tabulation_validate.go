@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 )
 
 // validateTabulation checks what must hold beyond the form of single fields.
@@ -20,6 +21,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 		l.Wrong("version", "must be 1, got %d", t.Version)
 	}
 	l.validateTabulated(t)
+	l.validateCoalition(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")
@@ -36,6 +38,28 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateJJ(t)
 	l.validateWindow(t)
 	l.validateTabulationPaths(t)
+}
+
+// validateCoalition demands that the audit knows what a coalition of several contributors knows.
+func (l *loader) validateCoalition(t *Tabulation) {
+	if !l.Sound("coalition") {
+		return
+	}
+	var ps check.Problems
+	whole(&ps, "coalition", t.Coalition, 1, tabulate.MostIdentities)
+	l.Within("", ps)
+	if t.Coalition < 2 || len(ps) > 0 {
+		return
+	}
+	if t.Map != nil {
+		l.Wrong("coalition", "must be 1 beside map, whose methods are not all audited against several contributors, got %d", t.Coalition)
+	}
+	for i := range t.Tables {
+		if p := &t.Tables[i].Protect; p.Perturbs() {
+			l.Wrong("coalition", "must be 1: tables[%d] is protected by %s, which is audited against single contributors, got %d", i, p.Name(), t.Coalition)
+			return
+		}
+	}
 }
 
 // validateTabulated judges where records come from and where tables go.

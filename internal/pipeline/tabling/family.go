@@ -77,6 +77,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 	t, at := f.table, fmt.Sprintf("tables[%d]", f.of[0])
 	f.options = tabulate.Options{
 		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
+		Identities: r.config.Coalition,
 	}
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
 		f.options.Most = max(f.options.Most, 1)

@@ -309,7 +309,7 @@ func (p *protected) auditForeign() (err error) {
 		return err
 	}
 	if s := p.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
-		p.insiders, err = audit.Insiders(p.question, p.rules, tables.SoleContributors(p.cells))
+		p.insiders, err = audit.Insiders(p.question, p.rules, p.knowers)
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 // account returns the report of the tables with the gate's verdict.
 func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
-	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings,
+	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition, Records: tally.records(), Warnings: t.Warnings,
 		Loosened: slices.Concat(t.Loosened, r.loosened)}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())

@@ -21,8 +21,13 @@ type Options struct {
 	Samples  *Samples // samples of the records, which then must have draws; nil: none
 	Holdings bool     // contributors are holdings: all that a holding adds to a cell is one contribution
 
+	Identities int // number of contributors per cell whose identities are kept, at most MostIdentities
+
 	MaxEntries int // greatest number of base cells, or of pairs of base cell and holding; 0: 50 million
 }
+
+// MostIdentities is the largest number of contributors per cell whose identities can be kept.
+const MostIdentities = 3
 
 // Samples specifies samples of the records: sample i has one record in OneIn[i].
 type Samples struct{ OneIn []int }
@@ -33,6 +38,7 @@ type Records struct {
 	Values  []float64 // nil for counts
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
+	Who     []uint64  // identity of each record, the same in all tables; nil without Options.Identities, or with holdings
 	Keys    []uint64  // of each record; nil without
 	Draws   []uint64  // of each record, uniform over 64 bits; nil without samples
 	Unknown []bool    // records without identity, which have no key; nil: none
@@ -69,7 +75,21 @@ type entry struct {
 	keys              uint64
 	requested         int64 // 1 + the largest contribution of a respondent who requested protection, 0 if none did
 	overflow          bool
+	who               [MostIdentities]uint64 // identities of the first records
 }
+
+// meet counts records of the given identities.
+func (e *entry) meet(who ...uint64) {
+	for _, w := range who {
+		if e.records < MostIdentities {
+			e.who[e.records] = w
+		}
+		e.records++
+	}
+}
+
+// known returns the identities of all records, or of the first ones.
+func (e *entry) known() []uint64 { return e.who[:min(e.records, MostIdentities)] }
 
 type share struct {
 	key    uint64
@@ -98,6 +118,9 @@ func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	}
 	if o.Most < 0 || o.Most > 100 {
 		problems.Addf("most", "must be between 0 and 100, got %d", o.Most)
+	}
+	if o.Identities < 0 || o.Identities > MostIdentities {
+		problems.Addf("identities", "must be between 0 and %d, got %d", MostIdentities, o.Identities)
 	}
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 50_000_000
@@ -194,6 +217,7 @@ func (a *Accumulator) unplaced(codes [][]int32, i int) {
 type contribution struct {
 	value, weight float64
 	holder        string
+	who           uint64 // 0 without Options.Identities
 	key           uint64 // 0 without Options.Keys
 	draw          uint64 // 0 without Options.Samples
 	requested     bool
@@ -211,6 +235,9 @@ func (a *Accumulator) contribution(r *Records, i int) (one contribution, ok bool
 	}
 	if a.options.Holdings {
 		one.holder = r.Holding[i]
+	}
+	if a.options.Identities > 0 && r.Who != nil {
+		one.who = r.Who[i]
 	}
 	if a.options.Keys {
 		one.key = r.Keys[i]
@@ -256,7 +283,7 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 		return err
 	}
 	entry := &a.entries[e]
-	entry.records++
+	entry.meet(one.who)
 	entry.keys += one.key
 	if s := a.options.Samples; s != nil {
 		for i, oneIn := range s.OneIn {
@@ -353,7 +380,9 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 			return err
 		}
 		e := &a.entries[n]
-		e.records += x.records
+		known := x.known()
+		e.meet(known...)
+		e.records += x.records - int64(len(known))
 		e.keys += x.keys
 		e.negative += x.negative
 		e.requested = max(e.requested, x.requested)
