@@ -22,6 +22,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	}
 	l.validateTabulated(t)
 	l.validateCoalition(t)
+	l.validateEquations(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")
@@ -58,6 +59,30 @@ func (l *loader) validateCoalition(t *Tabulation) {
 		if p := &t.Tables[i].Protect; p.Perturbs() {
 			l.Wrong("coalition", "must be 1: tables[%d] is protected by %s, which is audited against single contributors, got %d", i, p.Name(), t.Coalition)
 			return
+		}
+	}
+}
+
+// validateEquations demands that equations are between values of tables.
+func (l *loader) validateEquations(t *Tabulation) {
+	var values []string
+	for _, table := range t.Tables {
+		if table.Value != "" {
+			values = append(values, table.Value)
+		}
+	}
+	for i, e := range t.Equations {
+		at := fmt.Sprintf("equations[%d]", i)
+		total, parts, ok := Equation(e)
+		if !ok {
+			l.Wrong(at, "must be a value and the sum of others, such as total = domestic + export, got %q", e)
+			continue
+		}
+		for _, name := range append([]string{total}, parts...) {
+			if !slices.Contains(values, name) && l.Sound("tables") {
+				l.Wrong(at, "must be between values of tables, got %q%s", name, form.Instead(name, values))
+				break
+			}
 		}
 	}
 }

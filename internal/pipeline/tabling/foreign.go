@@ -48,6 +48,10 @@ func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.O
 	if err != nil {
 		return nil, err
 	}
+	groups, err := r.groups(families, tally.relations)
+	if err != nil {
+		return nil, err
+	}
 	var list []*protected
 	for _, f := range families {
 		p, err := r.unsafe(ctx, f)
@@ -62,8 +66,12 @@ func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.O
 	if err := r.readTable(file, list); err != nil {
 		return nil, err
 	}
-	for _, p := range list {
-		if err := p.auditForeign(); err != nil {
+	for _, g := range groups {
+		var together []*protected
+		for _, f := range g.families {
+			together = append(together, list[slices.Index(families, f)])
+		}
+		if err := r.auditGroup(g, together); err != nil {
 			return nil, err
 		}
 	}
@@ -291,8 +299,8 @@ func (f *foreignTable) row(record []string, line int) {
 	p.question.Hidden[cell] = false
 }
 
-// auditForeign computes what can be inferred about the suppressed cells, and judges it.
-func (p *protected) auditForeign() (err error) {
+// foreignBounds sets the statuses of the cells that a file holds back, and what everybody knows of them.
+func (p *protected) foreignBounds() {
 	p.status = slices.Clone(p.rules.Status)
 	zeros := p.hidesZeros() || p.table.Protect.Suppress != nil && p.table.Protect.Suppress.Zeros != "never"
 	for cell, hidden := range p.question.Hidden {
@@ -302,13 +310,17 @@ func (p *protected) auditForeign() (err error) {
 		}
 	}
 	p.setBounds(zeros)
+}
+
+// auditForeign computes what can be inferred about the suppressed cells, and judges it.
+func (p *protected) auditForeign() (err error) {
 	if p.ranges, err = audit.Audit(p.question); err != nil {
 		return err
 	}
 	if p.verdict, err = audit.Judge(p.question, p.ranges, p.rules); err != nil {
 		return err
 	}
-	if s := p.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
+	if p.knowers != nil {
 		p.insiders, err = audit.Insiders(p.question, p.rules, p.knowers)
 	}
 	return err

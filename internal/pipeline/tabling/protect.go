@@ -32,6 +32,8 @@ type protected struct {
 	cutShort      bool                       // the search for cells to publish after all was cut short
 	optimum       *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
 	totalKnown    bool                       // everybody knows the grand total, whatever is published for it
+	related       []string                   // relations between this value and those of other tables
+	unjoined      []*protected               // tables on which this one depends, itself included, if they could not be protected together
 	unprotectable check.Problems             // why there is no pattern: cells that cannot be protected
 }
 
@@ -225,42 +227,54 @@ func (p *protected) isEmpty(cell int32) bool {
 	return p.cells.Contributors[cell] == 0 && p.cells.Value[cell] == 0
 }
 
-// suppress suppresses cells.
-func (p *protected) suppress(costs []float64) error {
-	s := p.table.Protect.Suppress
-	if s.Zeros == "may" { // also cells without contributors
-		for cell, status := range p.rules.Status {
-			if status == tables.Empty {
-				p.rules.Status[cell] = tables.Free
-			}
+// mayHideEmpty makes cells without contributors candidates if cells of value 0 may be suppressed.
+func (p *protected) mayHideEmpty() {
+	if p.table.Protect.Suppress.Zeros != "may" {
+		return
+	}
+	for cell, status := range p.rules.Status {
+		if status == tables.Empty {
+			p.rules.Status[cell] = tables.Free
 		}
 	}
-	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal"}
+}
+
+// suppression returns the options of suppression.
+func (p *protected) suppression(costs []float64) suppress.Options {
+	s := p.table.Protect.Suppress
+	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal", Knowers: p.knowers, Patience: time.Duration(s.Patience)}
 	switch s.Cost {
 	case "value":
 		o.Cost = suppress.Value
 	case "log":
 		o.Cost = suppress.Log
 	}
-	o.Patience = time.Duration(s.Patience)
-	if s.Respondents == "protect" {
-		o.Knowers = p.knowers
-	}
-	pattern, problems, err := suppress.Protect(p.question, p.rules, o)
+	return o
+}
+
+// suppress suppresses cells.
+func (p *protected) suppress(costs []float64) error {
+	p.mayHideEmpty()
+	pattern, problems, err := suppress.Protect(p.question, p.rules, p.suppression(costs))
 	if err != nil {
 		return err
 	}
 	if len(problems) > 0 {
-		p.unprotectable = problems
-		p.status = p.rules.Status
-		for cell, status := range p.status {
-			p.question.Hidden[cell] = status == tables.Primary
-		}
+		p.leaveOpen(problems)
 		return nil
 	}
 	p.status, p.ranges, p.verdict, p.insiders, p.cutShort = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
 	p.optimum = pattern.Optimum
 	return nil
+}
+
+// leaveOpen says that there is no pattern, and why.
+func (p *protected) leaveOpen(problems check.Problems) {
+	p.unprotectable = problems
+	p.status = p.rules.Status
+	for cell, status := range p.status {
+		p.question.Hidden[cell] = status == tables.Primary
+	}
 }
 
 // auditAlone audits tables without suppressed cells: each unsafe cell is disclosed.

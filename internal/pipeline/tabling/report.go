@@ -99,6 +99,7 @@ type FamilyReport struct {
 	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
+	Related       []string `json:"related,omitempty"` // what holds between values in every record; tables of these values are audited together
 }
 
 // Optimum compares the cost of the secondary suppressions with the least possible cost.
@@ -131,7 +132,7 @@ func (p *protected) optimumReport() *Optimum {
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport()}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport(), Related: p.related}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}

@@ -112,16 +112,21 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 		return nil, nil, err
 	}
 	o.Progress.Measuring()
-	for _, f := range families {
+	groups, err := r.groups(families, t.relations)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, context.Cause(ctx)
 		}
-		p, err := r.protect(ctx, f)
+		together, err := r.protectGroup(ctx, g)
 		if err != nil {
 			return nil, nil, err
 		}
-		list = append(list, p)
+		list = append(list, together...)
 	}
+	slices.SortFunc(list, func(a, b *protected) int { return a.of[0] - b.of[0] })
 	return list, t, nil
 }
 

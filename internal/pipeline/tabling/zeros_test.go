@@ -88,6 +88,7 @@ sink: {csv: {path: %%s/out.csv}}
 		if err := r.readTable(Foreign{Path: dir + "/table.csv"}, []*protected{p}); err != nil {
 			t.Fatal(err)
 		}
+		p.foreignBounds()
 		if err := p.auditForeign(); err != nil {
 			t.Fatal(err)
 		}

@@ -64,6 +64,7 @@ type Accumulator struct {
 	holders []string
 	shares  map[share]total
 
+	last    []int64 // by record of the last call of Add: its contribution
 	refused Refused
 	unknown []int64 // by variable: number of records with an unknown or a missing code
 }
@@ -179,13 +180,15 @@ func (a *Accumulator) Add(r Records) error {
 	if len(r.Codes) != len(a.variables) {
 		return fmt.Errorf("tabulation: codes of %d variables, want %d", len(r.Codes), len(a.variables))
 	}
-	n := 0
+	n, err := 0, error(nil)
 	switch {
 	case len(r.Codes) > 0:
 		n = len(r.Codes[0])
 	case r.Values != nil:
 		n = len(r.Values)
 	}
+	a.last = slices.Grow(a.last[:0], n)[:n]
+	clear(a.last)
 	for i := range n {
 		key, ok := a.key(r.Codes, i)
 		if !ok {
@@ -196,12 +199,16 @@ func (a *Accumulator) Add(r Records) error {
 		if !ok {
 			continue
 		}
-		if err := a.add(key, one); err != nil {
+		if a.last[i], err = a.add(key, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// Last returns the contribution, in units, of each record of the last call of Add; 0 if the record is
+// not tabulated. It is valid until the next call.
+func (a *Accumulator) Last() []int64 { return a.last }
 
 // unplaced counts a record with an unknown or a missing code.
 func (a *Accumulator) unplaced(codes [][]int32, i int) {
@@ -272,15 +279,16 @@ func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
 	return key, true
 }
 
-func (a *Accumulator) add(key uint64, one contribution) error {
+// add adds a contribution to a base cell, and returns it in units.
+func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err error) {
 	units := math.RoundToEven(one.weight * one.value * a.scale)
 	value := math.RoundToEven(one.value * a.scale)
 	if math.Abs(units) > largestUnits || math.Abs(value) > largestUnits {
-		return ErrTooLarge
+		return 0, ErrTooLarge
 	}
 	e, err := a.entry(key)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	entry := &a.entries[e]
 	entry.meet(one.who)
@@ -297,7 +305,7 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 		entry.negative++
 	}
 	if a.options.Holdings {
-		return a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
+		return int64(units), a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
 	}
 	if a.options.Absolute {
 		value = math.Abs(value)
@@ -306,7 +314,7 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
 	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight})
-	return nil
+	return int64(units), nil
 }
 
 func (e *entry) put(units, gross int64) {
