@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,8 +26,10 @@ type Tabulation struct {
 	Key         Secret        `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
 	Identity    []string      `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
 	Holding     string        `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
+	Coalition   int           `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
 	Request     string        `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
+	Equations   []string      `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
 	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
@@ -45,6 +48,20 @@ type Tabulation struct {
 	loaded  *loader
 	digest  string // of the configuration that this one was derived from
 	mapping bool   // read for a map, which tries further methods
+}
+
+// Equation reads an equation between values, "total = domestic + export"; ok is false if it is not of
+// this form.
+func Equation(text string) (total string, parts []string, ok bool) {
+	total, sum, ok := strings.Cut(text, "=")
+	total = strings.TrimSpace(total)
+	ok = ok && total != ""
+	for _, part := range strings.Split(sum, "+") {
+		part = strings.TrimSpace(part)
+		ok = ok && part != "" && part != total && !slices.Contains(parts, part)
+		parts = append(parts, part)
+	}
+	return total, parts, ok
 }
 
 // Variable is a column that tables are made by, and how its codes add up. Several of

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +149,57 @@ func TestFaultsOfATabulation(t *testing.T) {
 	_, err := ParseTabulation("t.yaml", []byte(text), Options{})
 	if errs, ok := err.(Errors); !ok || len(errs) != 3 {
 		t.Errorf("three faults, reported: %v", err)
+	}
+}
+
+// A coalition has at most as many contributors as cells keep identities of, and only audits that
+// know coalitions have one.
+func TestCoalitionsOfTables(t *testing.T) {
+	const text = `version: 1
+source: {csv: {path: in.csv}}
+tables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {PROTECT}}]
+sink: {csv: {path: out.csv}}
+`
+	for _, c := range []struct{ protect, more, want string }{
+		{"suppress: {}", "", ""},
+		{"suppress: {}", "coalition: 3\n", ""},
+		{"round: {base: 3}", "coalition: 1\n", ""},
+		{"suppress: {}", "coalition: 0\n", "coalition: must be between 1 and 3, got 0"},
+		{"suppress: {}", "coalition: 4\n", "coalition: must be between 1 and 3, got 4"},
+		{"round: {base: 3}", "coalition: 2\n", "coalition: must be 1: tables[0] is protected by round, which is audited against single contributors, got 2"},
+		{"suppress: {}", "coalition: 2\nmap: {}\n", "coalition: must be 1 beside map"},
+	} {
+		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "PROTECT", c.protect, 1)+c.more), Options{})
+		if c.want == "" && (err != nil || p.Coalition < 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %q: error %v, want %q", c.protect, c.more, err, c.want)
+		}
+	}
+}
+
+// An equation is between values of tables.
+func TestEquationsOfTables(t *testing.T) {
+	const text = `version: 1
+source: {csv: {path: in.csv}}
+tables:
+  - {name: d, rows: [region], value: dom, unsafe: [{threshold: 3}], protect: {suppress: {}}}
+  - {name: t, rows: [region], value: total, unsafe: [{threshold: 3}], protect: {suppress: {}}}
+  - {name: e, rows: [region], value: exp, unsafe: [{threshold: 3}], protect: {suppress: {}}}
+  - {name: n, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}
+sink: {csv: {path: out.csv}}
+`
+	const form = "equations[1]: must be a value and the sum of others"
+	for equation, want := range map[string]string{
+		"total = dom + exp": "", "total=dom+exp": "", "dom = total": "",
+		"total = dom + imp": `equations[1]: must be between values of tables, got "imp"`,
+		"totl = dom + exp":  `equations[1]: must be between values of tables, got "totl" (did you mean "total"?)`,
+		"total": form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form, "total = dom + dom": form,
+	} {
+		_, err := ParseTabulation("t.yaml", []byte(text+"equations: ['exp = dom', '"+equation+"']\n"), Options{})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: error %v, want %q", equation, err, want)
+		}
+	}
+	if total, parts, ok := Equation(" a b = c + d "); !ok || total != "a b" || !slices.Equal(parts, []string{"c", "d"}) {
+		t.Errorf("%q = %q, %v", total, parts, ok)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 )
 
 // validateTabulation checks what must hold beyond the form of single fields.
@@ -20,6 +21,8 @@ func (l *loader) validateTabulation(t *Tabulation) {
 		l.Wrong("version", "must be 1, got %d", t.Version)
 	}
 	l.validateTabulated(t)
+	l.validateCoalition(t)
+	l.validateEquations(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")
@@ -36,6 +39,52 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateJJ(t)
 	l.validateWindow(t)
 	l.validateTabulationPaths(t)
+}
+
+// validateCoalition demands that the audit knows what a coalition of several contributors knows.
+func (l *loader) validateCoalition(t *Tabulation) {
+	if !l.Sound("coalition") {
+		return
+	}
+	var ps check.Problems
+	whole(&ps, "coalition", t.Coalition, 1, tabulate.MostIdentities)
+	l.Within("", ps)
+	if t.Coalition < 2 || len(ps) > 0 {
+		return
+	}
+	if t.Map != nil {
+		l.Wrong("coalition", "must be 1 beside map, whose methods are not all audited against several contributors, got %d", t.Coalition)
+	}
+	for i := range t.Tables {
+		if p := &t.Tables[i].Protect; p.Perturbs() {
+			l.Wrong("coalition", "must be 1: tables[%d] is protected by %s, which is audited against single contributors, got %d", i, p.Name(), t.Coalition)
+			return
+		}
+	}
+}
+
+// validateEquations demands that equations are between values of tables.
+func (l *loader) validateEquations(t *Tabulation) {
+	var values []string
+	for _, table := range t.Tables {
+		if table.Value != "" {
+			values = append(values, table.Value)
+		}
+	}
+	for i, e := range t.Equations {
+		at := fmt.Sprintf("equations[%d]", i)
+		total, parts, ok := Equation(e)
+		if !ok {
+			l.Wrong(at, "must be a value and the sum of others, such as total = domestic + export, got %q", e)
+			continue
+		}
+		for _, name := range append([]string{total}, parts...) {
+			if !slices.Contains(values, name) && l.Sound("tables") {
+				l.Wrong(at, "must be between values of tables, got %q%s", name, form.Instead(name, values))
+				break
+			}
+		}
+	}
 }
 
 // validateTabulated judges where records come from and where tables go.

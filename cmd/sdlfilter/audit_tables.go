@@ -13,7 +13,7 @@ import (
 )
 
 func (s *state) auditTablesCommand() *cobra.Command {
-	var table string
+	var table tabling.Foreign
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "audit-tables CONFIG --table FILE",
@@ -23,12 +23,13 @@ can be inferred of the cells that they hold back, over all linked tables at once
 configuration is one of sdlfilter tables: records, hierarchies and rules. FILE is CSV
 with a column for each variable, value, and table where there are several, or
 SDMX-CSV 2.0, with OBS_VALUE and TABLE, or .jj, as report.jj has it with the statuses
-that another tool has given; a cell whose value is empty or no number is held back, and so is one that is not there.
+that another tool has given. A cell is held back if its value is empty or one of the marks
+c x s . : - .. and those of --held-back, or if it is not there; any other text is an error.
 Exit status 4: an unsafe cell can be computed, or inferred more closely than its rule
 allows. What is printed names unsafe cells and is confidential. Nothing is written.`,
 		Args: oneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if table == "" {
+			if table.Path == "" {
 				return usageError{errors.New("--table must name the published tables")}
 			}
 			t, err := s.loadTables(args[0])
@@ -56,7 +57,8 @@ allows. What is printed names unsafe cells and is confidential. Nothing is writt
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&table, "table", "", "the published tables, CSV, SDMX-CSV or JJ")
+	cmd.Flags().StringVar(&table.Path, "table", "", "the published tables, CSV, SDMX-CSV or JJ")
+	cmd.Flags().StringArrayVar(&table.HeldBack, "held-back", nil, "a further mark of a cell that is held back, in the place of its value; can be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the report as JSON on stdout")
 	s.configFlags(cmd)
 	return cmd

@@ -25,6 +25,9 @@ type Cells struct {
 
 	Most    int            // number of largest contributions that are kept
 	largest []Contribution // Most per cell, descending by value; weight 0 for an unused entry
+
+	identities int      // number of identities that are kept per cell; see Identify
+	who        []uint64 // identities per cell, of its first contributors
 }
 
 // NewCells returns cells with value 0 and without contributors, which keep the given
@@ -87,44 +90,6 @@ func (c *Cells) Slots(cell, k int) []float64 {
 		}
 	}
 	return slots
-}
-
-// SoleContributors returns for each cell the number of its only contributor, who
-// therefore knows its value, or -1 if the cell does not have exactly one contributor.
-// The only contributor of a total is also the only contributor of its part that is not
-// empty. All cells of one respondent have the same number: the first of these cells.
-func SoleContributors(c *Cells) []int32 {
-	knower := make([]int32, c.Set.Cells())
-	for cell := range knower {
-		if knower[cell] = -1; c.Contributors[cell] == 1 {
-			knower[cell] = int32(cell)
-		}
-	}
-	find := func(cell int32) int32 {
-		for knower[cell] != cell {
-			knower[cell] = knower[knower[cell]]
-			cell = knower[cell]
-		}
-		return cell
-	}
-	for i := range c.Set.Sums() {
-		s := c.Set.Sum(i)
-		if c.Contributors[s.Total] != 1 {
-			continue
-		}
-		for _, p := range s.Parts {
-			if c.Contributors[p] == 1 {
-				a, b := find(s.Total), find(p)
-				knower[max(a, b)] = min(a, b)
-			}
-		}
-	}
-	for cell := range knower {
-		if knower[cell] >= 0 {
-			knower[cell] = find(int32(cell))
-		}
-	}
-	return knower
 }
 
 // Status says whether a cell is published and, if not, why.

@@ -331,20 +331,59 @@ func FuzzHierarchies(f *testing.F) {
 	})
 }
 
-// A respondent who is alone in a leaf, in its level and in a margin is one knower; two
-// respondents who are alone in different leaves are two knowers; a cell with two
-// respondents has none.
-func TestSoleContributorsOfNestedCells(t *testing.T) {
+// Contributors are known by identity: who is alone in a leaf, in its level and in a cell of another set
+// is one knower, in whatever order the contributors came; those of a cell with two know it together.
+func TestKnowersByIdentity(t *testing.T) {
 	h, _ := NewDimension("h", "", edges("a<A", "b<A", "c<B", "d<B"))
 	set, _ := NewSet(Table{"t", []*Dimension{h}})
-	c := NewCells(set, 0, 0)
-	for code, n := range map[string]int64{"total": 3, "A": 1, "a": 1, "b": 0, "B": 2, "c": 1, "d": 1} {
-		at, _ := h.Node(code)
-		c.Contributors[at] = n
+	other, _ := NewSet(Table{"u", []*Dimension{h}})
+	var first *Knowers
+	for _, order := range [][]uint64{{70, 80, 90}, {90, 70, 80}, {80, 90, 70}} {
+		c, o := NewCells(set, 0, 0), NewCells(other, 0, 0)
+		c.Identify(2)
+		o.Identify(2)
+		for _, who := range order {
+			for _, code := range map[uint64][]string{70: {"total", "A", "a"}, 80: {"total", "B", "c"}, 90: {"total", "B", "d"}}[who] {
+				at, _ := h.Node(code)
+				c.Contribute(at, 1, []uint64{who})
+			}
+			if at, _ := h.Node("b"); who == 70 {
+				o.Contribute(at, 1, []uint64{who})
+			}
+		}
+		k := NewKnowers(2, c, o)
+		node := func(code string) int32 { n, _ := h.Node(code); return int32(n) }
+		there := int32(set.Cells()) + node("b")
+		one, two := k.Of(node("a")), k.Of(node("B"))
+		if len(one) != 1 || !slices.Equal(one, k.Of(node("A"))) || !slices.Equal(one, k.Of(there)) || len(k.Of(node("b"))) > 0 || len(k.Of(node("total"))) > 0 {
+			t.Fatalf("knowers %+v of %v", k, h.Codes)
+		}
+		if !slices.Equal(two, slices.Sorted(slices.Values(slices.Concat(k.Of(node("c")), k.Of(node("d")))))) || len(two) != 2 {
+			t.Fatalf("knowers %v of a cell with two contributors", two)
+		}
+		known := []int32{node("B"), node("c"), node("d")}
+		slices.Sort(known)
+		if !slices.Equal(k.KnownTo(two), known) || !k.Knows(two, node("B")) || k.Knows(two[:1], node("B")) || k.Knows(nil, node("c")) || k.Knows(two, node("b")) {
+			t.Fatalf("%v know %v", two, k.KnownTo(two))
+		}
+		if got := k.Joined(k.Of(node("c")), node("B")); !slices.Equal(got, two) || k.Joined(two, node("c")) != nil || k.Joined(two, node("a")) != nil || !slices.Equal(k.Joined(nil, node("B")), two) {
+			t.Fatalf("joined %v", got)
+		}
+		if len(k.Sets()) != 4 {
+			t.Fatalf("sets %v", k.Sets())
+		}
+		if alone := SoleContributors(c); alone[node("A")] != alone[node("a")] || alone[node("A")] < 0 || alone[node("c")] == alone[node("d")] || alone[node("B")] != -1 || alone[node("b")] != -1 || alone[node("total")] != -1 {
+			t.Fatalf("sole contributors %v", alone)
+		}
+		if first == nil {
+			first = k
+		}
+		if !reflect.DeepEqual(k, first) {
+			t.Errorf("in another order the knowers are %+v, not %+v", k, first)
+		}
 	}
-	k := SoleContributors(c)
-	node := func(code string) int32 { n, _ := h.Node(code); return k[n] }
-	if node("A") != node("a") || node("A") < 0 || node("c") == node("d") || node("c") < 0 || node("B") != -1 || node("b") != -1 || node("total") != -1 {
-		t.Errorf("knowers %v of %v", k, h.Codes)
+	var nobody *Knowers
+	if nobody.Of(0) != nil || nobody.Knows([]int32{1}, 0) || nobody.Sets() != nil {
+		t.Error("nobody knows something")
 	}
 }

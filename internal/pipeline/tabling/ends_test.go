@@ -69,7 +69,7 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
-		rep, err := Audit(ctx, c, filepath.Join(dir, "out.csv"), pipeline.Options{})
+		rep, err := Audit(ctx, c, Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 		if err != nil && (!ctx.Ended() || !errors.Is(err, context.Canceled) || rep != nil) || err == nil && !rep.Gate.Passed {
 			t.Fatalf("context ended at check %d: report %v, error %v", n, rep, err)
 		}

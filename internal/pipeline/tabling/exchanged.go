@@ -133,7 +133,6 @@ func (p *protected) auditExchanged(beliefs func(cell int32, add func(countBelief
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}
 	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
-	knower := tables.SoleContributors(p.cells)
 	for c, status := range p.status {
 		if status != tables.Primary {
 			continue
@@ -159,7 +158,7 @@ func (p *protected) auditExchanged(beliefs func(cell int32, add func(countBelief
 			p.verdict.Narrow = append(p.verdict.Narrow, cell)
 		}
 		if inferred {
-			p.insiders = append(p.insiders, audit.Insider{Knower: knower[cell], Infers: cell, Disclosed: true})
+			p.insiders = append(p.insiders, audit.Insider{Infers: cell, Disclosed: true})
 		}
 	}
 	return p.question.Stopped()

@@ -32,6 +32,7 @@ type tally struct {
 	read, malformed int64
 	refused         tabulate.Refused
 	unknown         map[string]int64 // by variable
+	relations       []relation       // between the values of the families
 }
 
 // lostRecords returns how many records are in no table.
@@ -77,6 +78,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 	t, at := f.table, fmt.Sprintf("tables[%d]", f.of[0])
 	f.options = tabulate.Options{
 		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
+		Identities: r.config.Coalition,
 	}
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
 		f.options.Most = max(f.options.Most, 1)
@@ -144,11 +146,14 @@ func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Pr
 		defer func() { free <- b }()
 		b.read += int64(block.N)
 		b.malformed += int64(block.N - block.Kept())
+		var contributions [][]int64
 		for i, f := range list {
 			if err := b.accumulators[i].AddBlock(block, f.columns); err != nil {
 				return f.tooLarge(err)
 			}
+			contributions = append(contributions, b.accumulators[i].Last())
 		}
+		b.related.Add(contributions)
 		return nil
 	})
 	if err != nil {
@@ -163,17 +168,21 @@ func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Pr
 	if err := r.cells(list, first); err != nil {
 		return nil, err
 	}
+	for _, f := range first.related.Find() {
+		first.relations = append(first.relations, f)
+	}
 	return &first.tally, r.refuse(list, &first.tally)
 }
 
 // bench is where one worker tabulates records: an accumulator of each family.
 type bench struct {
 	accumulators []*tabulate.Accumulator
+	related      *tabulate.Relations
 	tally
 }
 
 func newBench(list []*family) (*bench, error) {
-	b := &bench{}
+	b := &bench{related: tabulate.NewRelations(len(list))}
 	for _, f := range list {
 		a, problems := tabulate.New(f.set, f.options)
 		if len(problems) > 0 {
@@ -188,6 +197,7 @@ func newBench(list []*family) (*bench, error) {
 func (b *bench) merge(list []*family, o *bench) error {
 	b.read += o.read
 	b.malformed += o.malformed
+	b.related.Merge(o.related)
 	for i, f := range list {
 		if err := b.accumulators[i].Merge(o.accumulators[i]); err != nil {
 			return f.tooLarge(err)

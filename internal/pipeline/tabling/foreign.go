@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -23,12 +24,16 @@ import (
 // Audit judges published tables that any tool made of the same records: a CSV file with
 // a column for each variable, value, and table if the configuration has several, or one
 // in SDMX-CSV 2.0, with OBS_VALUE and TABLE, or one in the format JJ. A cell whose value is
-// empty or no number counts as suppressed, as does one that is not in the file. Nothing is
+// empty or a mark counts as suppressed, as does one that is not in the file; any other text that
+// is not a number is an error, and so is a file without a published cell. Nothing is
 // written. An error of type *pipeline.DataError says that the file is not of these records; it
 // has codes and lines, never a value.
-func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Options) (*Report, error) {
+func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.Options) (*Report, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
+	if err := file.check(); err != nil {
+		return nil, err
+	}
 	for i := range t.Tables {
 		if p := &t.Tables[i].Protect; p.Perturbs() {
 			return nil, config.Errors{t.Errorf(fmt.Sprintf("tables[%d].protect", i), "must be suppress or none, got %s: of tables of other tools only what is held back is judged", p.Name())}
@@ -43,6 +48,10 @@ func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Op
 	if err != nil {
 		return nil, err
 	}
+	groups, err := r.groups(families, tally.relations)
+	if err != nil {
+		return nil, err
+	}
 	var list []*protected
 	for _, f := range families {
 		p, err := r.unsafe(ctx, f)
@@ -54,11 +63,15 @@ func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Op
 		}
 		list = append(list, p)
 	}
-	if err := r.readTable(path, list); err != nil {
+	if err := r.readTable(file, list); err != nil {
 		return nil, err
 	}
-	for _, p := range list {
-		if err := p.auditForeign(); err != nil {
+	for _, g := range groups {
+		var together []*protected
+		for _, f := range g.families {
+			together = append(together, list[slices.Index(families, f)])
+		}
+		if err := r.auditGroup(g, together); err != nil {
 			return nil, err
 		}
 	}
@@ -67,9 +80,35 @@ func Audit(ctx context.Context, t *config.Tabulation, path string, o pipeline.Op
 	return rep, nil
 }
 
+// Foreign is a file with published tables.
+type Foreign struct {
+	Path     string
+	HeldBack []string // marks of suppressed cells, besides Marks
+}
+
+// Marks are the texts that stand for the value of a suppressed cell, besides an empty field: those
+// of statistical offices (c: confidential, x or s: suppressed, the others: not available).
+var Marks = []string{"c", "x", "s", ".", ":", "-", ".."}
+
+// check returns an error if a mark tells something about the value that it stands for.
+func (f Foreign) check() error {
+	for _, mark := range f.HeldBack {
+		if strings.ContainsFunc(mark, unicode.IsNumber) {
+			return pipeline.DataErrorf("held-back: a mark must have no digit, which would tell something about the value")
+		}
+	}
+	return nil
+}
+
+// holds reports whether a text stands for the value of a suppressed cell.
+func (f Foreign) holds(text string) bool {
+	return text == "" || slices.Contains(Marks, text) || slices.ContainsFunc(f.HeldBack, func(mark string) bool { return strings.TrimSpace(mark) == text })
+}
+
 // foreignTable is a published file while it is read.
 type foreignTable struct {
 	*records
+	Foreign
 	path         string
 	list         []*protected
 	head         []string
@@ -79,11 +118,26 @@ type foreignTable struct {
 	moreProblems int
 }
 
-func (r *records) readTable(path string, list []*protected) error {
-	if isJJ(path) {
-		f := &foreignTable{records: r, path: path, list: list}
-		return f.readJJ()
+// readTable reads which cells are published, and demands that at least one is.
+func (r *records) readTable(from Foreign, list []*protected) error {
+	f := &foreignTable{records: r, Foreign: from, path: from.Path, list: list}
+	read := f.readCSV
+	if isJJ(f.path) {
+		read = f.readJJ
 	}
+	if err := read(); err != nil {
+		return err
+	}
+	for _, p := range list {
+		if slices.Contains(p.question.Hidden, false) {
+			return nil
+		}
+	}
+	return pipeline.DataErrorf("table: %s publishes no cell: there is nothing to audit", f.path)
+}
+
+func (f *foreignTable) readCSV() error {
+	r, path := f.records, f.path
 	file, err := os.Open(path)
 	if err != nil {
 		return pipeline.DataErrorf("table: %s %s", path, form.Reason(err))
@@ -91,7 +145,6 @@ func (r *records) readTable(path string, list []*protected) error {
 	defer file.Close()
 	in := csv.NewReader(file)
 	in.TrimLeadingSpace = true
-	f := &foreignTable{records: r, path: path, list: list}
 	if f.head, err = in.Read(); err != nil {
 		return pipeline.DataErrorf("table: %s must be CSV with a header", path)
 	}
@@ -104,8 +157,11 @@ func (r *records) readTable(path string, list []*protected) error {
 		needed = append(needed, f.tableColumn())
 	}
 	for _, name := range needed {
-		if !slices.Contains(f.head, name) {
+		switch first := slices.Index(f.head, name); {
+		case first < 0:
 			f.say("%s must have a column %s", path, name)
+		case slices.Contains(f.head[first+1:], name):
+			f.say("%s must have one column %s, not several", path, name)
 		}
 	}
 	if len(f.problems) > 0 {
@@ -226,9 +282,15 @@ func (f *foreignTable) row(record []string, line int) {
 		f.say("%s:%d: %v", f.path, line, err)
 		return
 	}
-	v, err := strconv.ParseFloat(f.field(record, f.valueColumn()), 64)
+	text := f.field(record, f.valueColumn())
+	if f.holds(text) {
+		return
+	}
+	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v-v != 0 {
-		return // suppressed
+		f.say("%s:%d: %s of cell %s must be a number with a decimal point and no more, or for a cell that is held back empty or one of %s (--held-back names other marks)",
+			f.path, line, f.valueColumn(), p.set.Name(cell), strings.Join(Marks, " "))
+		return
 	}
 	if math.Abs(v*math.Pow10(p.options.Decimals)-p.question.Value[cell]) > 0.5+1e-9 {
 		f.say("%s:%d: cell %s has another value than the records give; only cells that are held back are audited, no other protection", f.path, line, p.set.Name(cell))
@@ -237,8 +299,8 @@ func (f *foreignTable) row(record []string, line int) {
 	p.question.Hidden[cell] = false
 }
 
-// auditForeign computes what can be inferred about the suppressed cells, and judges it.
-func (p *protected) auditForeign() (err error) {
+// foreignBounds sets the statuses of the cells that a file holds back, and what everybody knows of them.
+func (p *protected) foreignBounds() {
 	p.status = slices.Clone(p.rules.Status)
 	zeros := p.hidesZeros() || p.table.Protect.Suppress != nil && p.table.Protect.Suppress.Zeros != "never"
 	for cell, hidden := range p.question.Hidden {
@@ -248,14 +310,18 @@ func (p *protected) auditForeign() (err error) {
 		}
 	}
 	p.setBounds(zeros)
+}
+
+// auditForeign computes what can be inferred about the suppressed cells, and judges it.
+func (p *protected) auditForeign() (err error) {
 	if p.ranges, err = audit.Audit(p.question); err != nil {
 		return err
 	}
 	if p.verdict, err = audit.Judge(p.question, p.ranges, p.rules); err != nil {
 		return err
 	}
-	if s := p.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
-		p.insiders, err = audit.Insiders(p.question, p.rules, tables.SoleContributors(p.cells))
+	if p.knowers != nil {
+		p.insiders, err = audit.Insiders(p.question, p.rules, p.knowers)
 	}
 	return err
 }

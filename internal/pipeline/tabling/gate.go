@@ -34,6 +34,12 @@ func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(ass
 	} else {
 		judgeAudit(p, r, asksRange(t, r.Name), add)
 	}
+	if p.dependent() {
+		add(assess.RuleVerdict{
+			Rule: r.Name + ": its cells do not follow from tables that are protected apart from it", Measure: "max_dependent", Limit: 0, Found: assess.Float(len(p.related)),
+			Advice: "the report names what holds in every record; tables of values of which one is the sum of others can be protected together, all by the same suppress of usual effort: otherwise leave one of them out",
+		})
+	}
 	if p.status[p.grand()] == tables.Primary {
 		add(assess.RuleVerdict{
 			Rule: r.Name + ": the total of all is safe", Measure: "safe_total", Limit: 0, Found: 1,

@@ -94,7 +94,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Audit(t.Context(), c, filepath.Join(dir, "other.JJ"), pipeline.Options{})
+		return Audit(t.Context(), c, Foreign{Path: filepath.Join(dir, "other.JJ")}, pipeline.Options{})
 	}
 	rep, err := audited(own)
 	if err != nil || !rep.Gate.Passed || rep.Tables[0].Secondary != 3 || rep.Tables[0].Primary != 1 {
@@ -126,10 +126,10 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Audit(t.Context(), two, filepath.Join(dir, "t.jj"), pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "must be CSV, where tables are of several values") {
+	if _, err := Audit(t.Context(), two, Foreign{Path: filepath.Join(dir, "t.jj")}, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "must be CSV, where tables are of several values") {
 		t.Error(err)
 	}
-	if _, err := Audit(t.Context(), two, filepath.Join(dir, "gone.jj"), pipeline.Options{}); err == nil {
+	if _, err := Audit(t.Context(), two, Foreign{Path: filepath.Join(dir, "gone.jj")}, pipeline.Options{}); err == nil {
 		t.Error("a missing file gives no error")
 	}
 }
@@ -146,7 +146,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return Audit(t.Context(), c, filepath.Join(dir, "other.jj"), pipeline.Options{})
+		return Audit(t.Context(), c, Foreign{Path: filepath.Join(dir, "other.jj")}, pipeline.Options{})
 	}
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))

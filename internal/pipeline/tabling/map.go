@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -52,6 +53,9 @@ func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablem
 	if err := g.others(ctx, families, of); err != nil {
 		return nil, err
 	}
+	if err := g.dependent(families, tally.relations); err != nil {
+		return nil, err
+	}
 	m.Cells = g.family.set.Cells()
 	o.Progress.Start("map", int64(len(candidates)))
 	for i := range candidates {
@@ -92,6 +96,17 @@ func (g *mapping) others(ctx context.Context, families []*family, of []int) erro
 		g.judgeOther(p)
 	}
 	return nil
+}
+
+// dependent notes that the mapped tables depend on others, together with which the map does not protect them.
+func (g *mapping) dependent(families []*family, found []relation) error {
+	groups, err := g.groups(families, found)
+	for _, group := range groups {
+		if len(group.families) > 1 && slices.Contains(group.families, g.family) {
+			g.failures = append(g.failures, "the mapped tables do not depend on others: "+strings.Join(group.words, "; "))
+		}
+	}
+	return err
 }
 
 // rules notes the rules of the gate about the mapped tables, and reports whether each table has

@@ -19,7 +19,8 @@ import (
 type protected struct {
 	*family
 	rules         *primary.Result
-	costs         []float64 // of suppressing each cell; nil if no list has costs
+	knowers       *tables.Knowers // the respondents who know cells of tables that are protected by suppression; nil for other methods
+	costs         []float64       // of suppressing each cell; nil if no list has costs
 	question      audit.Question
 	status        []tables.Status
 	ranges        *audit.Ranges
@@ -31,6 +32,8 @@ type protected struct {
 	cutShort      bool                       // the search for cells to publish after all was cut short
 	optimum       *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
 	totalKnown    bool                       // everybody knows the grand total, whatever is published for it
+	related       []string                   // relations between this value and those of other tables
+	unjoined      []*protected               // tables on which this one depends, itself included, if they could not be protected together
 	unprotectable check.Problems             // why there is no pattern: cells that cannot be protected
 }
 
@@ -74,6 +77,9 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		return nil, err
 	}
 	p.rules = rules
+	if s := f.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
+		p.knowers = tables.NewKnowers(r.config.Coalition, f.cells)
+	}
 	if r.totalKnown(f) && rules.Status[p.grand()] == tables.Free {
 		if rules.Published == nil {
 			rules.Published = make([]bool, len(rules.Status))
@@ -121,7 +127,7 @@ func (p *protected) setBounds(zeros bool) {
 		least = p.leastTotals()
 		p.reachNoLower(least)
 	}
-	if s.Respondents == "protect" {
+	if p.knowers != nil {
 		p.reachNoLower(p.knownParts(least))
 	}
 }
@@ -144,38 +150,56 @@ func (p *protected) reachNoLower(least []float64) {
 	}
 }
 
-// knownParts returns the least value that each cell can have to the respondent who knows most
-// about it. She is alone in a part of the cell: her part has its value, and the others have
-// their least values.
+// knownParts returns the least value that each cell can have to the respondents who know most
+// about it: the contributors of other cells, whose own cells have their values, while the others
+// have their least values.
 func (p *protected) knownParts(least []float64) []float64 {
 	known := slices.Clone(least)
-	for cell, n := range p.cells.Contributors {
-		if n == 1 {
-			known[cell] = p.question.Value[cell]
-		}
-	}
-	for changed := true; changed; {
-		changed = false
-		for i := range p.set.Sums() {
-			s := p.set.Sum(i)
-			if p.cells.Contributors[s.Total] == 1 {
-				continue
+	above := p.sumsAbove()
+	for _, who := range p.knowers.Sets() {
+		for cell, more := range p.gains(who, least, above) {
+			if !p.knowers.Knows(who, cell) { // her own cell needs no protection from her
+				known[cell] = max(known[cell], least[cell]+more)
 			}
-			others, more := 0.0, 0.0
-			for _, part := range s.Parts {
-				others, more = others+least[part], max(more, known[part]-least[part])
-			}
-			if others+more > known[s.Total] {
-				known[s.Total], changed = others+more, true
-			}
-		}
-	}
-	for cell, n := range p.cells.Contributors {
-		if n == 1 { // her own cell needs no protection from her
-			known[cell] = 0
 		}
 	}
 	return known
+}
+
+// gains returns how much more than the least values respondents know that cells have at least, for all cells of
+// which they know more.
+func (p *protected) gains(who []int32, least []float64, above map[int32][]int32) map[int32]float64 {
+	gain := map[int32]float64{}
+	var changed []int32
+	for _, cell := range p.knowers.KnownTo(who) {
+		gain[cell] = p.question.Value[cell] - least[cell]
+		changed = append(changed, cell)
+	}
+	for ; len(changed) > 0; changed = changed[1:] {
+		for _, i := range above[changed[0]] {
+			s := p.set.Sum(int(i))
+			more := -least[s.Total]
+			for _, part := range s.Parts {
+				more += least[part] + gain[part]
+			}
+			if more > gain[s.Total]+1e-9 {
+				gain[s.Total] = more
+				changed = append(changed, s.Total)
+			}
+		}
+	}
+	return gain
+}
+
+// sumsAbove returns the sums that each cell is a part of.
+func (p *protected) sumsAbove() map[int32][]int32 {
+	above := map[int32][]int32{}
+	for i := range p.set.Sums() {
+		for _, part := range p.set.Sum(i).Parts {
+			above[part] = append(above[part], int32(i))
+		}
+	}
+	return above
 }
 
 // leastTotals returns the least value of each cell if every cell other than 0 is at least one
@@ -203,42 +227,54 @@ func (p *protected) isEmpty(cell int32) bool {
 	return p.cells.Contributors[cell] == 0 && p.cells.Value[cell] == 0
 }
 
-// suppress suppresses cells.
-func (p *protected) suppress(costs []float64) error {
-	s := p.table.Protect.Suppress
-	if s.Zeros == "may" { // also cells without contributors
-		for cell, status := range p.rules.Status {
-			if status == tables.Empty {
-				p.rules.Status[cell] = tables.Free
-			}
+// mayHideEmpty makes cells without contributors candidates if cells of value 0 may be suppressed.
+func (p *protected) mayHideEmpty() {
+	if p.table.Protect.Suppress.Zeros != "may" {
+		return
+	}
+	for cell, status := range p.rules.Status {
+		if status == tables.Empty {
+			p.rules.Status[cell] = tables.Free
 		}
 	}
-	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal"}
+}
+
+// suppression returns the options of suppression.
+func (p *protected) suppression(costs []float64) suppress.Options {
+	s := p.table.Protect.Suppress
+	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal", Knowers: p.knowers, Patience: time.Duration(s.Patience)}
 	switch s.Cost {
 	case "value":
 		o.Cost = suppress.Value
 	case "log":
 		o.Cost = suppress.Log
 	}
-	o.Patience = time.Duration(s.Patience)
-	if s.Respondents == "protect" {
-		o.Knower = tables.SoleContributors(p.cells)
-	}
-	pattern, problems, err := suppress.Protect(p.question, p.rules, o)
+	return o
+}
+
+// suppress suppresses cells.
+func (p *protected) suppress(costs []float64) error {
+	p.mayHideEmpty()
+	pattern, problems, err := suppress.Protect(p.question, p.rules, p.suppression(costs))
 	if err != nil {
 		return err
 	}
 	if len(problems) > 0 {
-		p.unprotectable = problems
-		p.status = p.rules.Status
-		for cell, status := range p.status {
-			p.question.Hidden[cell] = status == tables.Primary
-		}
+		p.leaveOpen(problems)
 		return nil
 	}
 	p.status, p.ranges, p.verdict, p.insiders, p.cutShort = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
 	p.optimum = pattern.Optimum
 	return nil
+}
+
+// leaveOpen says that there is no pattern, and why.
+func (p *protected) leaveOpen(problems check.Problems) {
+	p.unprotectable = problems
+	p.status = p.rules.Status
+	for cell, status := range p.status {
+		p.question.Hidden[cell] = status == tables.Primary
+	}
 }
 
 // auditAlone audits tables without suppressed cells: each unsafe cell is disclosed.

@@ -76,7 +76,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 			"run": func() error { _, err := Run(context.Background(), parsed(), o); return err },
 			"map": func() error { _, err := Map(context.Background(), parsed(), o); return err },
 			"audit": func() error {
-				_, err := Audit(context.Background(), parsed(), filepath.Join(dir, "table.csv"), o)
+				_, err := Audit(context.Background(), parsed(), Foreign{Path: filepath.Join(dir, "table.csv")}, o)
 				return err
 			},
 		} {

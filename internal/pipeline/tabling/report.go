@@ -24,6 +24,7 @@ type Report struct {
 	Finished     time.Time      `json:"finished"`
 	ConfigSHA256 string         `json:"config_sha256"`
 	KeyID        string         `json:"key_id,omitempty"` // of the release key, if one was used
+	Coalition    int            `json:"coalition"`        // how many respondents the audit lets combine what they know
 	Records      Records        `json:"records"`
 	Tables       []TableReport  `json:"tables"`
 	Families     []FamilyReport `json:"families"`
@@ -80,7 +81,7 @@ type TableReport struct {
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
 	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
 	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
-	Respondent []string           `json:"respondent"`             // cells about which a respondent can infer too much: one who is alone in another cell or, for changed counts, knows her own part
+	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who are the only ones in other cells or, for changed counts, know their own part
 }
 
 // FamilyReport is the report on the tables of one value, which are protected and audited together.
@@ -98,6 +99,7 @@ type FamilyReport struct {
 	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
+	Related       []string `json:"related,omitempty"` // what holds between values in every record; tables of these values are audited together
 }
 
 // Optimum compares the cost of the secondary suppressions with the least possible cost.
@@ -130,7 +132,7 @@ func (p *protected) optimumReport() *Optimum {
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport()}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport(), Related: p.related}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}

@@ -57,7 +57,7 @@ func (p *protected) auditRespondents(q audit.Question, c change) error {
 			found = len(still) > 0
 		}
 		if found {
-			p.insiders = append(p.insiders, audit.Insider{Knower: knower[cell], Infers: cell, Disclosed: true})
+			p.insiders = append(p.insiders, audit.Insider{Infers: cell, Disclosed: true})
 		}
 	}
 	return nil

@@ -68,7 +68,7 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 // account returns the report of the tables with the gate's verdict.
 func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
-	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Records: tally.records(), Warnings: t.Warnings,
+	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition, Records: tally.records(), Warnings: t.Warnings,
 		Loosened: slices.Concat(t.Loosened, r.loosened)}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())
@@ -112,16 +112,21 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 		return nil, nil, err
 	}
 	o.Progress.Measuring()
-	for _, f := range families {
+	groups, err := r.groups(families, t.relations)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, g := range groups {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, context.Cause(ctx)
 		}
-		p, err := r.protect(ctx, f)
+		together, err := r.protectGroup(ctx, g)
 		if err != nil {
 			return nil, nil, err
 		}
-		list = append(list, p)
+		list = append(list, together...)
 	}
+	slices.SortFunc(list, func(a, b *protected) int { return a.of[0] - b.of[0] })
 	return list, t, nil
 }
 

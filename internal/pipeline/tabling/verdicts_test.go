@@ -73,7 +73,7 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 	}
 	first, last, both := only[0], only[len(only)-1], sizes[len(sizes)-1]
 	p.verdict = audit.Verdict{Disclosed: []int32{first, last}, Narrow: []int32{both, first, last, sizes[1]}, Unproven: []int32{last, both, first}}
-	p.insiders = []audit.Insider{{Knower: 1, Infers: last, Disclosed: true}, {Knower: 2, Infers: both}, {Knower: 3, Infers: last}, {Knower: 4, Infers: first, Disclosed: true}}
+	p.insiders = []audit.Insider{{Knowers: []int32{1}, Infers: last, Disclosed: true}, {Knowers: []int32{2}, Infers: both}, {Knowers: []int32{3}, Infers: last}, {Knowers: []int32{4}, Infers: first, Disclosed: true}}
 	respondents := names(first, both, last)
 	slices.Sort(respondents)
 	for table, want := range []TableReport{

@@ -32,7 +32,7 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 			return res != nil, err
 		},
 		"an audit": func(ctx context.Context) (bool, error) {
-			rep, err := Audit(ctx, tabulation(t, dir, shopTables), filepath.Join(dir, "out.csv"), pipeline.Options{})
+			rep, err := Audit(ctx, tabulation(t, dir, shopTables), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 			return rep != nil, err
 		},
 	} {

@@ -85,9 +85,10 @@ sink: {csv: {path: %%s/out.csv}}
 		for cell := range p.question.Hidden {
 			p.question.Hidden[cell] = true
 		}
-		if err := r.readTable(dir+"/table.csv", []*protected{p}); err != nil {
+		if err := r.readTable(Foreign{Path: dir + "/table.csv"}, []*protected{p}); err != nil {
 			t.Fatal(err)
 		}
+		p.foreignBounds()
 		if err := p.auditForeign(); err != nil {
 			t.Fatal(err)
 		}

@@ -10,29 +10,28 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// Insider is a primary cell that is not protected against a respondent (knower) who
-// knows other hidden cells exactly.
+// Insider is a primary cell that is not protected against respondents who know other hidden cells
+// exactly.
 type Insider struct {
-	Knower    int32 // number of the respondent, as in the caller's knower
-	Infers    int32 // the primary cell
-	Disclosed bool  // the knower can compute the cell exactly
+	Knowers   []int32 // numbers of the respondents who combine what they know
+	Infers    int32   // the primary cell
+	Disclosed bool    // they can compute the cell exactly
 }
 
-// Insiders audits the primary cells for every knower, as if the cells that the knower knows
-// were published. knower holds the number of the respondent who knows each cell, -1 for
-// none. A knower's own cells are not audited for that knower. A table in which a cell
-// deviates as far as its rule requires proves the protection against every knower whose
-// cells it does not change; for the other knowers Insiders searches for further tables. It
+// Insiders audits the primary cells for every coalition of respondents, as if the cells that they know
+// were published. Cells that a coalition knows are not audited for it. A table in which a cell
+// deviates as far as its rule requires proves the protection against all whose
+// cells it does not change; for the others Insiders searches for further tables. It
 // also reports a cell of counts for which it finds no tables of whole numbers. It returns
 // the error of q.Stop or of the solver.
-func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) {
+func Insiders(q Question, p *primary.Result, knowers *tables.Knowers) ([]Insider, error) {
 	parts, _, err := Components(q)
 	if err != nil {
 		return nil, err
 	}
 	var found []Insider
 	for i := range parts {
-		in := newInside(q, &parts[i], knower)
+		in := newInside(q, &parts[i], knowers)
 		for j, c := range parts[i].Cells {
 			if p.Status[c] != tables.Primary {
 				continue
@@ -50,70 +49,110 @@ func Insiders(q Question, p *primary.Result, knower []int32) ([]Insider, error) 
 	return found, q.Stopped()
 }
 
-// inside is a component and the cells of it that respondents know.
+// inside is a component and the respondents who know cells of it.
 type inside struct {
-	q      Question
-	p      *Component
-	knower []int32
-	own    map[int32][]int // columns that a knower knows
-	all    []int32         // knowers in the component
+	q       Question
+	p       *Component
+	knowers *tables.Knowers
+	column  map[int32]int // of a cell that somebody knows
+	all     [][]int32     // the contributors of these cells
 }
 
-func newInside(q Question, p *Component, knower []int32) *inside {
-	in := &inside{q: q, p: p, knower: knower, own: map[int32][]int{}}
+func newInside(q Question, p *Component, knowers *tables.Knowers) *inside {
+	in := &inside{q: q, p: p, knowers: knowers, column: map[int32]int{}}
 	for j, c := range p.Cells {
-		if k := knower[c]; k >= 0 {
-			if in.own[k] == nil {
-				in.all = append(in.all, k)
-			}
-			in.own[k] = append(in.own[k], j)
+		if of := knowers.Of(c); len(of) > 0 {
+			in.column[c] = j
+			in.all = append(in.all, of)
 		}
 	}
+	slices.SortFunc(in.all, slices.Compare[[]int32])
+	in.all = slices.CompactFunc(in.all, slices.Equal[[]int32])
 	return in
 }
 
-// narrow returns the knowers for whom no table was found in which column j deviates by
+// trial is the search for the tables that show how far one column can deviate, by d, against all
+// coalitions.
+type trial struct {
+	*inside
+	j      int
+	d      float64
+	shown  [][]float64 // deviations of all columns
+	done   [][]int32   // coalitions
+	failed [][]int32   // coalitions for whom no table was found
+}
+
+// narrow returns the coalitions for whom no table was found in which column j deviates by
 // up and by −down.
 func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
-	cell := in.p.Cells[j]
-	failed := map[int32]bool{}
+	var failed [][]int32
 	for _, d := range [2]float64{up, -down} {
 		if d == 0 {
 			continue
 		}
-		var shown [][]float64
+		t := &trial{inside: in, j: j, d: d}
 		who := in.all
 		if changed, z := in.first(j, d); changed != nil {
-			who = in.misled(changed)
+			who = in.misled(nil, changed)
 		} else if z != nil {
-			shown = append(shown, z)
+			t.shown = append(t.shown, z)
 		}
 		for _, k := range who {
-			if k == in.knower[cell] || failed[k] || slices.ContainsFunc(shown, func(z []float64) bool { return in.agrees(z, k) }) {
-				continue
-			}
-			z, err := in.without(k, func() []float64 { return in.reach(j, d) })
-			if err != nil {
+			if err := t.try(k); err != nil {
 				return nil, err
 			}
-			if z != nil {
-				shown = append(shown, z)
-				continue
-			}
-			failed[k] = true
 		}
+		failed = append(failed, t.failed...)
 	}
-	for _, k := range in.all {
-		if !failed[k] {
-			continue
-		}
+	slices.SortFunc(failed, slices.Compare[[]int32])
+	for _, k := range slices.CompactFunc(failed, slices.Equal[[]int32]) {
 		exactly := false
-		if _, err := in.without(k, func() []float64 { exactly = in.single(j); return nil }); err != nil {
+		if _, err := in.without(in.own(k), func() []float64 { exactly = in.single(j); return nil }); err != nil {
 			return nil, err
 		}
-		found = append(found, Insider{k, cell, exactly})
+		found = append(found, Insider{k, in.p.Cells[j], exactly})
 	}
 	return found, in.q.Stopped()
+}
+
+// try searches for a table for a coalition, and then for every larger one that can see that it
+// is not the true table.
+func (t *trial) try(who []int32) error {
+	same := func(o []int32) bool { return slices.Equal(o, who) }
+	if t.knowers.Knows(who, t.p.Cells[t.j]) || slices.ContainsFunc(t.done, same) {
+		return nil
+	}
+	if len(who) < t.knowers.Coalition {
+		t.done = append(t.done, who)
+	}
+	own := t.own(who)
+	at := slices.IndexFunc(t.shown, func(z []float64) bool { return agrees(z, own) })
+	if at < 0 {
+		z, err := t.without(own, func() []float64 { return t.reach(t.j, t.d) })
+		if err != nil {
+			return err
+		}
+		if z == nil {
+			t.failed = append(t.failed, who)
+			return nil
+		}
+		at, t.shown = len(t.shown), append(t.shown, z)
+	}
+	if len(who) == t.knowers.Coalition {
+		return nil
+	}
+	var changed []int32
+	for j, v := range t.shown[at] {
+		if math.Abs(v) > 1e-9 {
+			changed = append(changed, int32(j))
+		}
+	}
+	for _, more := range t.misled(who, changed) {
+		if err := t.try(more); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // first searches for a table in which column j deviates by d. It returns the changed columns if few columns
@@ -139,34 +178,42 @@ func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// misled returns, in ascending order, the knowers of at least one of the columns: only
-// they can see that these columns do not have their true values.
-func (in *inside) misled(columns []int32) (who []int32) {
-	seen := map[int32]bool{}
+// misled returns, in ascending order, the least coalitions that have all of who and know at least one
+// of the columns: only these and larger ones can see that these columns do not have their true values.
+func (in *inside) misled(who, columns []int32) (more [][]int32) {
 	for _, c := range columns {
-		if k := in.knower[in.p.Cells[c]]; k >= 0 && !seen[k] {
-			seen[k] = true
-			who = append(who, k)
+		if k := in.knowers.Joined(who, in.p.Cells[c]); k != nil {
+			more = append(more, k)
 		}
 	}
-	slices.Sort(who)
-	return who
+	slices.SortFunc(more, slices.Compare[[]int32])
+	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// agrees reports whether a table changes none of a knower's cells.
-func (in *inside) agrees(z []float64, k int32) bool {
-	return !slices.ContainsFunc(in.own[k], func(j int) bool { return math.Abs(z[j]) > 1e-9 })
+// own returns the columns that a coalition knows.
+func (in *inside) own(who []int32) (columns []int) {
+	for _, c := range in.knowers.KnownTo(who) {
+		if j, here := in.column[c]; here {
+			columns = append(columns, j)
+		}
+	}
+	return columns
 }
 
-// without calls do while the cells of knower k are fixed.
-func (in *inside) without(k int32, do func() []float64) (z []float64, err error) {
-	for _, j := range in.own[k] {
+// agrees reports whether a table changes none of the columns.
+func agrees(z []float64, own []int) bool {
+	return !slices.ContainsFunc(own, func(j int) bool { return math.Abs(z[j]) > 1e-9 })
+}
+
+// without calls do while the given columns are fixed.
+func (in *inside) without(own []int, do func() []float64) (z []float64, err error) {
+	for _, j := range own {
 		if err := in.p.Fix(j); err != nil {
 			return nil, err
 		}
 	}
 	z = do()
-	for _, j := range in.own[k] {
+	for _, j := range own {
 		if err := in.p.Free(in.q, j); err != nil {
 			return nil, err
 		}

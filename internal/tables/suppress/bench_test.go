@@ -13,25 +13,23 @@ import (
 //
 //	go test -run - -bench Protect -benchtime 1x ./internal/tables/suppress
 func BenchmarkProtect(b *testing.B) {
-	benchmark(b, func(audit.Question, *primary.Result) []int32 { return nil })
+	benchmark(b, func(audit.Question, *primary.Result) *tables.Knowers { return nil })
 }
 
 // The same, if respondents who are alone in a cell know it. One of two respondents in a cell knows
 // that the count is at least 1.
 func BenchmarkProtectRespondents(b *testing.B) {
-	benchmark(b, func(q audit.Question, p *primary.Result) []int32 {
-		cells := tables.NewCells(q.Set, 0, 0)
+	benchmark(b, func(q audit.Question, p *primary.Result) *tables.Knowers {
 		for c, v := range q.Value {
-			cells.Contributors[c] = int64(v)
 			if v == 2 {
 				p.Down[c] = 1
 			}
 		}
-		return tables.SoleContributors(cells)
+		return respondents(q, 1)
 	})
 }
 
-func benchmark(b *testing.B, knower func(audit.Question, *primary.Result) []int32) {
+func benchmark(b *testing.B, knower func(audit.Question, *primary.Result) *tables.Knowers) {
 	for _, name := range []string{"2d50", "3d10", "hier", "hierbig"} {
 		b.Run(name, func(b *testing.B) {
 			b.StopTimer()
@@ -39,7 +37,7 @@ func benchmark(b *testing.B, knower func(audit.Question, *primary.Result) []int3
 				q, p := load(b, name, 3)
 				k := knower(q, p)
 				b.StartTimer()
-				pattern := protect(b, q, p, Options{Knower: k})
+				pattern := protect(b, q, p, Options{Knowers: k})
 				b.StopTimer()
 				if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 {
 					b.Fatal(pattern.Verdict, len(pattern.Insiders))

@@ -29,7 +29,7 @@ func (c *cut) of(x []float64) (sum float64) {
 // are hidden.
 type attacks struct {
 	q         audit.Question
-	knower    []int32
+	knowers   *tables.Knowers
 	candidate []int32 // of a cell: its index in the candidates, -1 if it is none
 	parts     []audit.Component
 	partOf    []int32
@@ -37,8 +37,8 @@ type attacks struct {
 	work      int64
 }
 
-func newAttacks(q audit.Question, status []tables.Status, candidates, knower []int32) (*attacks, error) {
-	a := &attacks{q: q, knower: knower, candidate: make([]int32, len(q.Value)), partOf: make([]int32, len(q.Value)), column: make([]int32, len(q.Value))}
+func newAttacks(q audit.Question, status []tables.Status, candidates []int32, knowers *tables.Knowers) (*attacks, error) {
+	a := &attacks{q: q, knowers: knowers, candidate: make([]int32, len(q.Value)), partOf: make([]int32, len(q.Value)), column: make([]int32, len(q.Value))}
 	a.q.Hidden = make([]bool, len(q.Value))
 	for c := range q.Value {
 		a.candidate[c], a.partOf[c] = -1, -1
@@ -57,10 +57,10 @@ func newAttacks(q audit.Question, status []tables.Status, candidates, knower []i
 	return a, err
 }
 
-// separate checks whether a need is met against a knower (-1: an outsider) if candidates are
+// separate checks whether a need is met against a coalition of knowers (nil: an outsider) if candidates are
 // suppressed to the extent x. If it is not, separate returns a cut that x violates, nil if it
 // finds none. If it is, reached lists the cells that a table which meets the need changes.
-func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *cut, reached []int32, err error) {
+func (a *attacks) separate(n *need, who []int32, x []float64, whole bool) (c *cut, reached []int32, err error) {
 	part := a.partOf[n.cell]
 	if part < 0 {
 		return nil, nil, nil
@@ -71,7 +71,7 @@ func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *c
 		return nil, nil, err
 	}
 	for k, cell := range p.Cells {
-		share := a.share(cell, knower, x)
+		share := a.share(cell, who, x)
 		low, high := p.Low[k], p.High[k]
 		if !whole { // usually no cell has to deviate by more than the required amount
 			low, high = max(low, -n.amount), min(high, n.amount)
@@ -108,7 +108,7 @@ func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *c
 		return nil, reached, nil
 	}
 	y := s.Multipliers([]lp.Term{{Column: j, Weight: -sign}})
-	c = a.cut(p, j, sign, n.amount, knower, s, y)
+	c = a.cut(p, j, sign, n.amount, who, s, y)
 	if c != nil && c.of(x) > 1-1e-6 {
 		c = nil
 	}
@@ -116,10 +116,10 @@ func (a *attacks) separate(n *need, knower int32, x []float64, whole bool) (c *c
 }
 
 // share returns to what extent, 0 to 1, a cell is unknown: 1 for a primary cell, x for a
-// candidate, 0 for a cell that the knower knows.
-func (a *attacks) share(cell, knower int32, x []float64) float64 {
+// candidate, 0 for a cell that the coalition knows.
+func (a *attacks) share(cell int32, who []int32, x []float64) float64 {
 	switch i := a.candidate[cell]; {
-	case knower >= 0 && a.knower[cell] == knower:
+	case a.knowers.Knows(who, cell):
 		return 0
 	case i < 0:
 		return 1
@@ -135,7 +135,7 @@ func (a *attacks) share(cell, knower int32, x []float64) float64 {
 // where w is the unit vector of the cell plus the rows times y. No z exceeds the shuttle's ends
 // with all candidates hidden. So the ends of the hidden cells together must reach the required
 // amount. A single coefficient is limited to 1. cut returns nil if the inequality excludes nothing.
-func (a *attacks) cut(p *audit.Component, j int, sign, amount float64, knower int32, s *lp.System, y []float64) *cut {
+func (a *attacks) cut(p *audit.Component, j int, sign, amount float64, who []int32, s *lp.System, y []float64) *cut {
 	scale, exact := 1.0, make([]float64, len(y))
 	for _, try := range [2]float64{1, 60} { // whole numbers avoid rounding errors
 		whole := true
@@ -157,7 +157,7 @@ func (a *attacks) cut(p *audit.Component, j int, sign, amount float64, knower in
 	for k, cell := range p.Cells {
 		end := 0.0
 		switch {
-		case w[k] == 0 || knower >= 0 && a.knower[cell] == knower:
+		case w[k] == 0 || a.knowers.Knows(who, cell):
 			continue
 		case w[k] > 0:
 			end = w[k] * p.High[k]

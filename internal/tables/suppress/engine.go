@@ -3,6 +3,7 @@ package suppress
 import (
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
@@ -12,7 +13,7 @@ type need struct {
 	cell      int32
 	up        bool
 	amount    float64
-	witnesses []witness // tables that meet it: for every knower one that changes none of the knower's cells
+	witnesses []witness // tables that meet it: for every coalition of knowers one that changes none of their cells
 	changes   int32     // number of earlier sets of witnesses
 	failed    int       // number of searches without success
 }
@@ -37,8 +38,7 @@ type engine struct {
 	usedBy [][]use // of a cell that may be published: the needs whose witness changes it, and some outdated ones
 	may    []bool  // cells that may be published
 
-	knower  []int32           // of a cell: the respondent who knows its value, -1 for none; nil if there are no knowers
-	knownBy map[int32][]int32 // the cells that a knower knows
+	knowers *tables.Knowers // the respondents who know cells; nil if the pattern need not withstand them
 
 	until time.Time // end of the search for cells to publish; zero: no limit
 	short bool      // the time limit ended the search
@@ -64,13 +64,8 @@ type layout struct {
 // needs are met, only those cells of further levels stay hidden that the witnesses of
 // the remaining needs change. unmet lists the needs that no level meets; the engine
 // continues without them. open lists the hidden cells of the levels.
-func newEngine(q audit.Question, needs []need, levels [][]int32, knower []int32) (e *engine, open []int32, unmet []need, err error) {
-	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knower: knower, knownBy: map[int32][]int32{}, left: programWork}
-	for c, k := range knower {
-		if k >= 0 {
-			e.knownBy[k] = append(e.knownBy[k], int32(c))
-		}
-	}
+func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers) (e *engine, open []int32, unmet []need, err error) {
+	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers, left: programWork}
 	for _, l := range levels {
 		for _, c := range l {
 			e.may[c] = true

@@ -72,7 +72,7 @@ func TestPatternsOfHugeComponentsOfValues(t *testing.T) {
 				knowers[c] = int32(rng.IntN(3))
 			}
 		}
-		pattern, problems, err := Protect(q, p, Options{Knower: knowers})
+		pattern, problems, err := Protect(q, p, Options{Knowers: tables.Alone(knowers)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestPatternsOfHugeComponentsOfValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		insiders, err := audit.Insiders(q, p, knowers)
+		insiders, err := audit.Insiders(q, p, tables.Alone(knowers))
 		if err != nil || !v.Safe() || len(insiders) > 0 {
 			t.Fatalf("by linear programs: verdict %+v, insiders %v (%v), of the table %v", v, insiders, err, q.Value)
 		}

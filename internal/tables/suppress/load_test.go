@@ -72,3 +72,26 @@ func fill(set *tables.Set, inner []float64, around float64) (audit.Question, *pr
 	}
 	return q, p
 }
+
+// respondents returns who knows the counts of a table in which each unit of an inner cell is a
+// respondent.
+func respondents(q audit.Question, coalition int) *tables.Knowers {
+	cells := tables.NewCells(q.Set, 0, 0)
+	cells.Identify(coalition)
+	next := uint64(0)
+	for _, above := range cellsAbove(q.Set) {
+		inner := q.Value[0]
+		for _, c := range above {
+			inner = min(inner, q.Value[c])
+		}
+		var who []uint64
+		for range int(inner) {
+			who = append(who, next)
+			next++
+		}
+		for _, c := range above {
+			cells.Contribute(c, int64(len(who)), who)
+		}
+	}
+	return tables.NewKnowers(coalition, cells)
+}

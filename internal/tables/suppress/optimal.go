@@ -80,7 +80,7 @@ func (o Options) optimum(q audit.Question, p *primary.Result, until time.Time) (
 		}
 	}
 	var err error
-	s.attacks, err = newAttacks(q, p.Status, s.candidates, o.Knower)
+	s.attacks, err = newAttacks(q, p.Status, s.candidates, o.Knowers)
 	return s, err
 }
 
@@ -216,7 +216,7 @@ func (o *optimum) tighten(n *node, bound func() float64) (x []float64, err error
 const roundsBetween = 8
 
 // broken returns cuts that x violates, at most one for each need against outsiders or
-// else against one of the knowers.
+// else against a coalition of the knowers.
 func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
 	for i := range o.needs {
 		n := &o.needs[i]
@@ -226,34 +226,44 @@ func (o *optimum) broken(x []float64, whole bool) (more []cut, err error) {
 		if err := o.q.Stopped(); err != nil {
 			return nil, err
 		}
-		c, reached, err := o.separate(n, -1, x, whole)
+		a := &attack{optimum: o, n: n, x: x, whole: whole}
+		c, err := a.by(nil)
 		if err != nil {
 			return nil, err
 		}
 		if c != nil {
 			more = append(more, *c)
-			continue
-		}
-		if o.knower == nil {
-			continue
-		}
-		var respondents []int32
-		for _, cell := range reached {
-			k := o.knower[cell]
-			if k < 0 || k == o.knower[n.cell] || slices.Contains(respondents, k) {
-				continue
-			}
-			respondents = append(respondents, k)
-			if c, _, err = o.separate(n, k, x, whole); err != nil {
-				return nil, err
-			}
-			if c != nil {
-				more = append(more, *c)
-				break
-			}
 		}
 	}
 	return more, nil
+}
+
+// attack is the search for a cut that x violates, against outsiders or else against a coalition.
+type attack struct {
+	*optimum
+	n     *need
+	x     []float64
+	whole bool
+	done  [][]int32 // coalitions
+}
+
+// by attacks a need by what who knows and then by what larger coalitions know.
+func (a *attack) by(who []int32) (*cut, error) {
+	c, reached, err := a.separate(a.n, who, a.x, a.whole)
+	if c != nil || err != nil {
+		return c, err
+	}
+	for _, cell := range reached {
+		more := a.knowers.Joined(who, cell)
+		if more == nil || a.knowers.Knows(more, a.n.cell) || slices.ContainsFunc(a.done, func(o []int32) bool { return slices.Equal(o, more) }) {
+			continue
+		}
+		a.done = append(a.done, more)
+		if c, err := a.by(more); c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil
 }
 
 // forget drops cuts that were not tight for more than 20 rounds: they are found again if x
@@ -283,7 +293,7 @@ func (o *optimum) accept(x []float64) (bool, error) {
 	}
 	q := o.q
 	q.Hidden = o.hidden(held)
-	_, _, unmet, err := newEngine(q, needsOf(o.primary), nil, o.options.Knower)
+	_, _, unmet, err := newEngine(q, needsOf(o.primary), nil, o.options.Knowers)
 	if err != nil || len(unmet) > 0 {
 		return false, err
 	}
@@ -310,7 +320,7 @@ func (o *optimum) guided(x []float64) error {
 			rest = append(rest, c)
 		}
 	}
-	e, open, unmet, err := newEngine(q, needsOf(o.primary), [][]int32{some, rest}, o.options.Knower)
+	e, open, unmet, err := newEngine(q, needsOf(o.primary), [][]int32{some, rest}, o.options.Knowers)
 	if err != nil || len(unmet) > 0 {
 		return err
 	}

@@ -84,6 +84,7 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 				continue
 			}
 			o := Options{}
+			var knower []int32
 			if trial%3 == 1 {
 				o.Cost = Value
 			} else if trial%3 == 2 {
@@ -92,12 +93,13 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 				}
 			}
 			if trial%4 == 3 {
-				o.Knower = make([]int32, len(q.Value))
+				knower = make([]int32, len(q.Value))
 				for c, s := range p.Status {
-					if o.Knower[c] = -1; s == tables.Primary {
-						o.Knower[c] = int32(rng.IntN(3))
+					if knower[c] = -1; s == tables.Primary {
+						knower[c] = int32(rng.IntN(3))
 					}
 				}
+				o.Knowers = tables.Alone(knower)
 			}
 			var candidates []int
 			for c := range q.Value {
@@ -121,7 +123,7 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 			if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || !(math.Abs(found.Cost-costOf(q, o, pattern)) <= 1e-9) || found.Cost > usually+1e-9 {
 				t.Fatalf("%s: %+v, %+v, cost %v, %v usually, of the table %v", name, pattern.Verdict, found, costOf(q, o, pattern), usually, q.Value)
 			}
-			least := cheapest(q, p, o, candidates)
+			least := cheapest(q, p, o, knower, candidates)
 			if found.AtLeast > least+1e-9 || found.Cost < least-1e-9 || found.Proven() && !(math.Abs(found.Cost-least) <= 1e-6*(1+least)) {
 				t.Fatalf("%s: %+v, the cheapest pattern costs %v, of the table %v", name, found, least, q.Value)
 			}
@@ -154,12 +156,12 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 			}
 			trials++
 			q.Upper = make([]float64, len(q.Value)) // so that the ends of ranges are near
-			o := Options{Knower: make([]int32, len(q.Value))}
+			o, knowers := Options{}, make([]int32, len(q.Value))
 			var candidates []int32
 			for c := range q.Value {
 				q.Upper[c] = q.Value[c] + float64(1+rng.IntN(3))
-				if o.Knower[c] = -1; p.Status[c] == tables.Primary {
-					o.Knower[c] = int32(rng.IntN(3))
+				if knowers[c] = -1; p.Status[c] == tables.Primary {
+					knowers[c] = int32(rng.IntN(3))
 				}
 				if o.may(q, p, c) && len(candidates) < 7 {
 					candidates = append(candidates, int32(c))
@@ -168,14 +170,18 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 			for i := range q.Set.Sums() { // the reference uses the upper bounds of inner cells only
 				q.Upper[q.Set.Sum(i).Total] = math.Inf(1)
 			}
-			a, err := newAttacks(q, p.Status, candidates, o.Knower)
+			a, err := newAttacks(q, p.Status, candidates, tables.Alone(knowers))
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, n := range needsOf(p) {
 				for knower := int32(-1); knower < 3; knower++ {
-					if knower == o.Knower[n.cell] || n.amount <= 0 || a.partOf[n.cell] < 0 {
+					if knower == knowers[n.cell] || n.amount <= 0 || a.partOf[n.cell] < 0 {
 						continue
+					}
+					var who []int32
+					if knower >= 0 {
+						who = []int32{knower}
 					}
 					whole := rng.IntN(2) == 0
 					x := make([]float64, len(candidates))
@@ -184,12 +190,12 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 							x[i] = math.Round(x[i])
 						}
 					}
-					c, reached, err := a.separate(&n, knower, x, whole)
+					c, reached, err := a.separate(&n, who, x, whole)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if c == nil {
-						if met++; whole && reached == nil && a.possible(t, &n, knower) {
+						if met++; whole && reached == nil && a.possible(t, &n, who) {
 							t.Fatalf("%s: neither an inequality nor a table, x %v, of the table %v", name, x, q.Value)
 						}
 						continue
@@ -198,7 +204,7 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 					if !(c.of(x) < 1) {
 						t.Fatalf("%s: x keeps to the inequality %+v", name, c)
 					}
-					everyPatternKeepsTo(t, q, p, &n, o.Knower, knower, candidates, c)
+					everyPatternKeepsTo(t, q, p, &n, knowers, knower, candidates, c)
 				}
 			}
 		}
@@ -210,12 +216,12 @@ func TestCutsAgainstEveryPattern(t *testing.T) {
 }
 
 // possible reports whether a need is met if all cells are suppressed.
-func (a *attacks) possible(t *testing.T, n *need, knower int32) bool {
+func (a *attacks) possible(t *testing.T, n *need, who []int32) bool {
 	all := make([]float64, len(a.q.Value))
 	for i := range all {
 		all[i] = 1
 	}
-	_, reached, err := a.separate(n, knower, all, true)
+	_, reached, err := a.separate(n, who, all, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +283,7 @@ func costOf(q audit.Question, o Options, pattern *Pattern) (cost float64) {
 
 // cheapest returns the least cost of all patterns that protect according to all tables of whole
 // numbers.
-func cheapest(q audit.Question, p *primary.Result, o Options, candidates []int) float64 {
+func cheapest(q audit.Question, p *primary.Result, o Options, knower []int32, candidates []int) float64 {
 	least := math.Inf(1)
 	q.Hidden = slices.Clone(q.Hidden)
 	patterns := make([]uint, 1<<len(candidates))
@@ -299,7 +305,7 @@ func cheapest(q audit.Question, p *primary.Result, o Options, candidates []int) 
 		if cost >= least {
 			continue
 		}
-		if ok, _ := met(q, p); ok && (o.Knower == nil || withstands(q, p, o.Knower)) {
+		if ok, _ := met(q, p); ok && (knower == nil || withstands(q, p, knower)) {
 			least, protect = cost, append(protect, held)
 		}
 	}

@@ -30,12 +30,11 @@ type Options struct {
 	Own   []float64 // cost of each cell, in place of Cost; nil: use Cost
 	Zeros bool      // cells of value 0 may be suppressed as well
 
-	// Knower names, for each cell, the respondent who knows its value exactly, as a sole
-	// contributor does (tables.SoleContributors); -1 if there is none. Primary cells are
-	// protected also against each of these respondents, who see their own cells as
-	// published; a respondent's own cells are not protected against this respondent.
-	// nil: against outsiders only.
-	Knower []int32
+	// Knowers are the respondents who know the values of cells exactly, as their only
+	// contributors do (tables.NewKnowers). Primary cells are protected also against each
+	// coalition of them, who see the cells that they know as published, except for these
+	// cells themselves. nil: against outsiders only.
+	Knowers *tables.Knowers
 
 	// Patience is the time limit of the search for cells to publish; 0: no limit. Cells
 	// that were not tried within the limit stay suppressed; this does not reduce the
@@ -58,7 +57,7 @@ type Pattern struct {
 	Verdict audit.Verdict
 
 	// Insiders lists the primary cells that respondents can infer too closely; nil if
-	// Options.Knower is nil.
+	// Options.Knowers is nil.
 	Insiders []audit.Insider
 
 	Optimum *Optimum // nil unless Options.Optimal
@@ -85,7 +84,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		until = time.Now().Add(o.Patience)
 	}
 	score := lines(q, p, 2)
-	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knower)
+	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knowers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -103,7 +102,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 			return nil, nil, err
 		}
 	}
-	if err := pattern.audit(q, p, e, o.Knower); err != nil {
+	if err := pattern.audit(q, p, e, o.Knowers); err != nil {
 		return nil, nil, err
 	}
 	return pattern, nil, nil
@@ -120,7 +119,7 @@ func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *en
 	if !slices.Equal(hidden, q.Hidden) {
 		copy(q.Hidden, hidden)
 		pt.Short = false
-		if e, _, _, err = newEngine(q, needsOf(p), nil, o.Knower); err != nil {
+		if e, _, _, err = newEngine(q, needsOf(p), nil, o.Knowers); err != nil {
 			return nil, err
 		}
 	}
@@ -227,7 +226,7 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 }
 
 // audit sets the statuses and audits the pattern in q.Hidden.
-func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower []int32) (err error) {
+func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knowers *tables.Knowers) (err error) {
 	pt.Status = slices.Clone(p.Status)
 	pt.Primary, pt.Second = 0, 0
 	for cell, hidden := range q.Hidden {
@@ -262,9 +261,9 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knower 
 	if err := q.Stopped(); err != nil { // Stop may have ended the searches for tables
 		return err
 	}
-	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knower == nil {
+	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knowers == nil {
 		return err
 	}
-	pt.Insiders, err = audit.Insiders(q, p, knower)
+	pt.Insiders, err = audit.Insiders(q, p, knowers)
 	return err
 }

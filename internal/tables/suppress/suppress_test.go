@@ -285,7 +285,7 @@ func TestPatternsAgainstRespondents(t *testing.T) {
 					knowers[c] = int32(rng.IntN(4))
 				}
 			}
-			pattern, problems, err := Protect(q, p, Options{Knower: knowers})
+			pattern, problems, err := Protect(q, p, Options{Knowers: tables.Alone(knowers)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,7 +297,7 @@ func TestPatternsAgainstRespondents(t *testing.T) {
 				t.Fatalf("%s: insiders %v, of the table %v", name, pattern.Insiders, q.Value)
 			}
 			pattern = protect(t, q, p, Options{})
-			insiders, err := audit.Insiders(q, p, knowers)
+			insiders, err := audit.Insiders(q, p, tables.Alone(knowers))
 			if err != nil || !pattern.Verdict.Safe() {
 				t.Fatal(err, pattern.Verdict)
 			}
@@ -337,22 +337,102 @@ func withstands(q audit.Question, p *primary.Result, knowers []int32) bool {
 	return true
 }
 
+// Patterns withstand every pair of respondents who know the cells that only they contribute to, by
+// all possible tables.
+func TestPatternsWithstandPairs(t *testing.T) {
+	sets := tabletest.Small(t)
+	protected, broken := 0, 0
+	for _, name := range []string{"3x3", "4x2", "2x2x2"} {
+		rng := rand.New(rand.NewPCG(38, uint64(len(name))))
+		for range 25 {
+			q := tabletest.Random(t, rng, sets[name], 5, 0)
+			if q.Value[0] < 6 || q.Value[0] > 20 {
+				continue
+			}
+			p := primaries(rng, q, 1)
+			p.Published = make([]bool, len(q.Value))
+			p.Published[0] = true
+			for c, v := range q.Value { // one of two knows that the count is at least 1
+				p.Down[c] = min(p.Down[c], v-1)
+			}
+			single, pairs := respondents(q, 1), respondents(q, 2)
+			pattern, problems, err := Protect(q, p, Options{Knowers: pairs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(problems) > 0 {
+				continue
+			}
+			protected++
+			if len(pattern.Insiders) > 0 || !withstandsPairs(q, p, pairs) {
+				t.Fatalf("%s: insiders %v, of the table %v", name, pattern.Insiders, q.Value)
+			}
+			protect(t, q, p, Options{Knowers: single})
+			insiders, err := audit.Insiders(q, p, pairs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok := withstandsPairs(q, p, pairs); ok != (len(insiders) == 0) {
+				t.Fatalf("%s: insiders %v, by every table %v, of the table %v", name, insiders, ok, q.Value)
+			} else if !ok {
+				broken++
+			}
+		}
+	}
+	t.Logf("%d protected, %d of them would not be against pairs without asking", protected, broken)
+	if protected < 20 || broken < 5 {
+		t.Errorf("%d protected, %d would be broken: the test shows little", protected, broken)
+	}
+}
+
+// withstandsPairs reports whether a pattern is safe from each pair, in which each knows the cells
+// whose contributors are the two.
+func withstandsPairs(q audit.Question, p *primary.Result, pairs *tables.Knowers) bool {
+	most := int32(-1)
+	for c := range q.Value {
+		for _, w := range pairs.Of(int32(c)) {
+			most = max(most, w)
+		}
+	}
+	for a := range most + 1 {
+		for b := range a + 1 {
+			knower := make([]int32, len(q.Value))
+			for c := range knower {
+				knower[c] = -1
+				of := pairs.Of(int32(c))
+				if len(of) > 0 && !slices.ContainsFunc(of, func(w int32) bool { return w != a && w != b }) {
+					knower[c] = 0
+				}
+			}
+			if !withstands(q, p, knower) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // sdcTable issue 135: two rows of five, 1 1 7 1 0 | 1 0 0 2 8. If only the ones are
 // suppressed, their contributors can compute each other's cell.
 func TestSingletonsDoNotRevealEachOther(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 5)}})
 	q, p := fill(set, []float64{1, 1, 7, 1, 0, 1, 0, 0, 2, 8}, 1)
-	cells := tables.NewCells(set, 0, 0)
 	for c, v := range q.Value {
-		if cells.Contributors[c] = int64(v); v != 1 {
+		if v != 1 {
 			p.Status[c] = tables.Free
 		}
 	}
-	knowers := tables.SoleContributors(cells)
+	known := respondents(q, 1)
+	knowers := make([]int32, len(q.Value))
+	for c := range knowers {
+		if knowers[c] = -1; len(known.Of(int32(c))) > 0 {
+			knowers[c] = known.Of(int32(c))[0]
+		}
+	}
 	if knowers[2] != knowers[8] || knowers[2] < 0 || knowers[2] == knowers[7] || knowers[0] != -1 {
 		t.Fatalf("knowers %v: b=2 is that of a=1, b=2", knowers)
 	}
-	pattern := protect(t, q, p, Options{Knower: knowers})
+	pattern := protect(t, q, p, Options{Knowers: tables.Alone(knowers)})
 	if len(pattern.Insiders) > 0 || !pattern.Verdict.Safe() || !withstands(q, p, knowers) {
 		t.Errorf("insiders %v, verdict %+v", pattern.Insiders, pattern.Verdict)
 	}
@@ -380,11 +460,7 @@ func TestSearchStops(t *testing.T) {
 				}
 				return nil
 			}
-			cells := tables.NewCells(q.Set, 0, 0)
-			for c, v := range q.Value {
-				cells.Contributors[c] = int64(v)
-			}
-			pattern, problems, err := Protect(q, p, Options{Knower: tables.SoleContributors(cells)})
+			pattern, problems, err := Protect(q, p, Options{Knowers: respondents(q, 1)})
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}

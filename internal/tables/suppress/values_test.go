@@ -13,18 +13,21 @@ import (
 
 // drawnValues makes a table of turnovers: each inner cell has the given average number of firms, with
 // log-normal turnovers in whole units. The rules are a threshold of 3 and p = 15 percent.
-func drawnValues(t testing.TB, firms, sd float64, levels ...[]int) (audit.Question, *primary.Result, []int32) {
+func drawnValues(t testing.TB, firms, sd float64, levels ...[]int) (audit.Question, *primary.Result, *tables.Knowers) {
 	t.Helper()
 	set, inner := drawnSet(t, levels...)
 	cells := tables.NewCells(set, 0, 2)
+	cells.Identify(1)
+	firm := uint64(0)
 	rng := rand.New(rand.NewPCG(8, 8))
 	above := cellsAbove(set)
 	for i := range inner {
 		for range int(poisson(rng, firms*math.Exp(0.8*rng.NormFloat64()))) {
+			firm++
 			v := math.Ceil(100 * math.Exp(sd*rng.NormFloat64()))
 			for _, c := range above[i] {
 				cells.Value[c] += v
-				cells.Contributors[c]++
+				cells.Contribute(c, 1, []uint64{firm})
 				cells.Keep(c, tables.Contribution{Value: v, Weight: 1})
 			}
 		}
@@ -34,7 +37,7 @@ func drawnValues(t testing.TB, firms, sd float64, levels ...[]int) (audit.Questi
 		t.Fatal(problems)
 	}
 	q := audit.Question{Set: set, Value: cells.Value, Hidden: make([]bool, set.Cells())}
-	return q, p, tables.SoleContributors(cells)
+	return q, p, tables.NewKnowers(1, cells)
 }
 
 // Turnovers in the shape of "hier" and of "hierbig", in 200 by 200 cells and in 30 by 30 by
@@ -66,7 +69,7 @@ func BenchmarkValues(b *testing.B) {
 						knower = nil
 					}
 					b.StartTimer()
-					pattern := protect(b, q, p, Options{Knower: knower, Cost: Log})
+					pattern := protect(b, q, p, Options{Knowers: knower, Cost: Log})
 					b.StopTimer()
 					if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 {
 						b.Fatal(pattern.Verdict, len(pattern.Insiders))
@@ -173,7 +176,7 @@ func TestPatternsOfLargeComponentsOfValues(t *testing.T) {
 		if i == 1 {
 			q.Large, q.Work = 1, 1000
 		}
-		pattern := protect(t, q, p, Options{Knower: knower})
+		pattern := protect(t, q, p, Options{Knowers: knower})
 		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || pattern.Primary < 50 {
 			t.Fatalf("%d unsafe cells: %+v, %d insiders", pattern.Primary, pattern.Verdict, len(pattern.Insiders))
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // reach searches for the witnesses of need i in the present layout. It needs one
-// witness and, for every respondent who knows a cell that this witness changes, a
-// further witness that changes none of the respondent's cells. A respondent's own cell
-// needs no protection against this respondent. It reports whether all were found.
+// witness and, for every coalition of respondents who know a cell that this witness changes, a
+// further witness that changes none of their cells. A cell needs no protection against those who
+// know it. It reports whether all were found.
 func (e *engine) reach(i int32) ([]witness, bool) {
 	n := &e.needs[i]
 	if n.amount <= 0 {
@@ -23,28 +23,53 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 			return nil, false
 		}
 	}
-	found := []witness{first}
-	if e.knower == nil {
-		return found, true
+	g := &guard{engine: e, n: n, found: []witness{first}}
+	if e.knowers != nil && !g.withstands(nil, first) {
+		return nil, false
 	}
-	for _, c := range first.cells {
-		k := e.knower[c]
-		if k < 0 || k == e.knower[n.cell] || slices.ContainsFunc(found, func(w witness) bool { return !e.strange(w, k) }) {
-			continue
-		}
-		w, ok := e.tableWithout(n, e.knownBy[k])
-		if !ok {
-			return nil, false
-		}
-		found = append(found, w)
-	}
-	return found, true
+	return g.found, true
 }
 
-// strange reports whether a table changes a cell that respondent k knows, so that k can
+// guard collects the witnesses of one need.
+type guard struct {
+	*engine
+	n     *need
+	found []witness
+	done  [][]int32 // coalitions smaller than the largest
+}
+
+// withstands searches for further witnesses for all coalitions that include who and see that a
+// witness is not the true table. Each of them includes, for a cell that the witness changes, all of
+// its contributors.
+func (g *guard) withstands(who []int32, w witness) bool {
+	for _, c := range w.cells {
+		more := g.knowers.Joined(who, c)
+		if more == nil || g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool { return slices.Equal(o, more) }) {
+			continue
+		}
+		at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more) })
+		if at < 0 {
+			further, ok := g.tableWithout(g.n, g.knowers.KnownTo(more))
+			if !ok {
+				return false
+			}
+			at, g.found = len(g.found), append(g.found, further)
+		}
+		if len(more) == g.knowers.Coalition {
+			continue
+		}
+		g.done = append(g.done, more)
+		if !g.withstands(more, g.found[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// strange reports whether a table changes a cell that the respondents know, so that they can
 // see that it is not the true table.
-func (e *engine) strange(w witness, k int32) bool {
-	return slices.ContainsFunc(w.cells, func(c int32) bool { return e.knower[c] == k })
+func (e *engine) strange(w witness, who []int32) bool {
+	return slices.ContainsFunc(w.cells, func(c int32) bool { return e.knowers.Knows(who, c) })
 }
 
 // tableWithout searches for a table that meets a need and does not change the given

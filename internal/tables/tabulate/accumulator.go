@@ -21,8 +21,13 @@ type Options struct {
 	Samples  *Samples // samples of the records, which then must have draws; nil: none
 	Holdings bool     // contributors are holdings: all that a holding adds to a cell is one contribution
 
+	Identities int // number of contributors per cell whose identities are kept, at most MostIdentities
+
 	MaxEntries int // greatest number of base cells, or of pairs of base cell and holding; 0: 50 million
 }
+
+// MostIdentities is the largest number of contributors per cell whose identities can be kept.
+const MostIdentities = 3
 
 // Samples specifies samples of the records: sample i has one record in OneIn[i].
 type Samples struct{ OneIn []int }
@@ -33,6 +38,7 @@ type Records struct {
 	Values  []float64 // nil for counts
 	Weights []float64 // nil: 1 each
 	Holding []string  // nil without holdings
+	Who     []uint64  // identity of each record, the same in all tables; nil without Options.Identities, or with holdings
 	Keys    []uint64  // of each record; nil without
 	Draws   []uint64  // of each record, uniform over 64 bits; nil without samples
 	Unknown []bool    // records without identity, which have no key; nil: none
@@ -58,6 +64,7 @@ type Accumulator struct {
 	holders []string
 	shares  map[share]total
 
+	last    []int64 // by record of the last call of Add: its contribution
 	refused Refused
 	unknown []int64 // by variable: number of records with an unknown or a missing code
 }
@@ -69,7 +76,21 @@ type entry struct {
 	keys              uint64
 	requested         int64 // 1 + the largest contribution of a respondent who requested protection, 0 if none did
 	overflow          bool
+	who               [MostIdentities]uint64 // identities of the first records
 }
+
+// meet counts records of the given identities.
+func (e *entry) meet(who ...uint64) {
+	for _, w := range who {
+		if e.records < MostIdentities {
+			e.who[e.records] = w
+		}
+		e.records++
+	}
+}
+
+// known returns the identities of all records, or of the first ones.
+func (e *entry) known() []uint64 { return e.who[:min(e.records, MostIdentities)] }
 
 type share struct {
 	key    uint64
@@ -98,6 +119,9 @@ func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	}
 	if o.Most < 0 || o.Most > 100 {
 		problems.Addf("most", "must be between 0 and 100, got %d", o.Most)
+	}
+	if o.Identities < 0 || o.Identities > MostIdentities {
+		problems.Addf("identities", "must be between 0 and %d, got %d", MostIdentities, o.Identities)
 	}
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 50_000_000
@@ -156,13 +180,15 @@ func (a *Accumulator) Add(r Records) error {
 	if len(r.Codes) != len(a.variables) {
 		return fmt.Errorf("tabulation: codes of %d variables, want %d", len(r.Codes), len(a.variables))
 	}
-	n := 0
+	n, err := 0, error(nil)
 	switch {
 	case len(r.Codes) > 0:
 		n = len(r.Codes[0])
 	case r.Values != nil:
 		n = len(r.Values)
 	}
+	a.last = slices.Grow(a.last[:0], n)[:n]
+	clear(a.last)
 	for i := range n {
 		key, ok := a.key(r.Codes, i)
 		if !ok {
@@ -173,12 +199,16 @@ func (a *Accumulator) Add(r Records) error {
 		if !ok {
 			continue
 		}
-		if err := a.add(key, one); err != nil {
+		if a.last[i], err = a.add(key, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// Last returns the contribution, in units, of each record of the last call of Add; 0 if the record is
+// not tabulated. It is valid until the next call.
+func (a *Accumulator) Last() []int64 { return a.last }
 
 // unplaced counts a record with an unknown or a missing code.
 func (a *Accumulator) unplaced(codes [][]int32, i int) {
@@ -194,6 +224,7 @@ func (a *Accumulator) unplaced(codes [][]int32, i int) {
 type contribution struct {
 	value, weight float64
 	holder        string
+	who           uint64 // 0 without Options.Identities
 	key           uint64 // 0 without Options.Keys
 	draw          uint64 // 0 without Options.Samples
 	requested     bool
@@ -211,6 +242,9 @@ func (a *Accumulator) contribution(r *Records, i int) (one contribution, ok bool
 	}
 	if a.options.Holdings {
 		one.holder = r.Holding[i]
+	}
+	if a.options.Identities > 0 && r.Who != nil {
+		one.who = r.Who[i]
 	}
 	if a.options.Keys {
 		one.key = r.Keys[i]
@@ -245,18 +279,19 @@ func (a *Accumulator) key(codes [][]int32, i int) (uint64, bool) {
 	return key, true
 }
 
-func (a *Accumulator) add(key uint64, one contribution) error {
+// add adds a contribution to a base cell, and returns it in units.
+func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err error) {
 	units := math.RoundToEven(one.weight * one.value * a.scale)
 	value := math.RoundToEven(one.value * a.scale)
 	if math.Abs(units) > largestUnits || math.Abs(value) > largestUnits {
-		return ErrTooLarge
+		return 0, ErrTooLarge
 	}
 	e, err := a.entry(key)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	entry := &a.entries[e]
-	entry.records++
+	entry.meet(one.who)
 	entry.keys += one.key
 	if s := a.options.Samples; s != nil {
 		for i, oneIn := range s.OneIn {
@@ -270,7 +305,7 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 		entry.negative++
 	}
 	if a.options.Holdings {
-		return a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
+		return int64(units), a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
 	}
 	if a.options.Absolute {
 		value = math.Abs(value)
@@ -279,7 +314,7 @@ func (a *Accumulator) add(key uint64, one contribution) error {
 		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
 	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight})
-	return nil
+	return int64(units), nil
 }
 
 func (e *entry) put(units, gross int64) {
@@ -353,7 +388,9 @@ func (a *Accumulator) Merge(b *Accumulator) error {
 			return err
 		}
 		e := &a.entries[n]
-		e.records += x.records
+		known := x.known()
+		e.meet(known...)
+		e.records += x.records - int64(len(known))
 		e.keys += x.keys
 		e.negative += x.negative
 		e.requested = max(e.requested, x.requested)

@@ -1,6 +1,7 @@
 package tabulate
 
 import (
+	"hash/fnv"
 	"math"
 	"strings"
 
@@ -51,6 +52,9 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 			r.Holding[i], _ = text(row)
 		}
 	}
+	if a.options.Identities > 0 && !a.options.Holdings {
+		r.Who = placesOf(b, keep)
+	}
 	if c.Request >= 0 {
 		r.Request = make([]bool, len(keep))
 		text := Texts(&b.Columns[c.Request])
@@ -75,6 +79,18 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 		}
 	}
 	return a.Add(r)
+}
+
+// placesOf returns the place of each record as its identity.
+func placesOf(b *microdata.Block, keep []int) []uint64 {
+	scope := fnv.New64a() // a topic
+	scope.Write([]byte(b.Scope))
+	stream := scope.Sum64() ^ uint64(b.Stream)<<48
+	who := make([]uint64, len(keep))
+	for i, row := range keep {
+		who[i] = stream ^ uint64(b.Place(row))
+	}
+	return who
 }
 
 func isYes(s string) bool {

@@ -1,0 +1,177 @@
+package tables
+
+import "slices"
+
+// Identify makes the cells keep the identities of their contributors, exactly up to the given
+// number per cell.
+func (c *Cells) Identify(most int) {
+	c.identities, c.who = most, make([]uint64, most*len(c.Value))
+}
+
+// Contribute counts contributors of a cell. who has the identities of all of them, or of the
+// first ones if they are more than the cells keep; it is not used by cells without identities.
+func (c *Cells) Contribute(cell int, contributors int64, who []uint64) {
+	for k, w := range who {
+		if at := int(c.Contributors[cell]) + k; at < c.identities {
+			c.who[cell*c.identities+at] = w
+		}
+	}
+	c.Contributors[cell] += contributors
+}
+
+// Few returns the identities of all contributors of a cell, nil if it has none or more than are kept.
+func (c *Cells) Few(cell int) []uint64 {
+	n := int(c.Contributors[cell])
+	if n == 0 || n > c.identities {
+		return nil
+	}
+	return c.who[cell*c.identities : cell*c.identities+n]
+}
+
+// Knowers says who knows the value of which cell: the contributors of a cell, together. They are
+// numbered from 0; the numbers do not depend on the order of the records. A nil *Knowers stands for
+// nobody.
+type Knowers struct {
+	Coalition int // the greatest number of contributors who combine what they know
+
+	start []int32 // of a cell: where its contributors begin in ids
+	ids   []int32
+	cells [][]int32 // of a contributor: the cells that she knows, alone or with others
+}
+
+// NewKnowers returns the contributors of all cells that have at most coalition of them. Cells of several
+// sets are numbered one set after the other; the same identity is the same contributor in all of
+// them.
+func NewKnowers(coalition int, sets ...*Cells) *Knowers {
+	cellsOf := map[uint64][]int32{}
+	of := [][]uint64{}
+	for _, c := range sets {
+		for cell := range c.Value {
+			who := c.Few(cell)
+			if len(who) > coalition {
+				who = nil
+			}
+			for _, w := range who {
+				cellsOf[w] = append(cellsOf[w], int32(len(of)))
+			}
+			of = append(of, who)
+		}
+	}
+	list := make([]uint64, 0, len(cellsOf))
+	for w := range cellsOf {
+		list = append(list, w)
+	}
+	// Contributors of the same cells are interchangeable.
+	slices.SortFunc(list, func(a, b uint64) int { return slices.Compare(cellsOf[a], cellsOf[b]) })
+	number := make(map[uint64]int32, len(list))
+	k := &Knowers{Coalition: coalition, start: make([]int32, 1, len(of)+1)}
+	for i, w := range list {
+		number[w] = int32(i)
+		k.cells = append(k.cells, cellsOf[w])
+	}
+	for _, who := range of {
+		from := len(k.ids)
+		for _, w := range who {
+			k.ids = append(k.ids, number[w])
+		}
+		slices.Sort(k.ids[from:])
+		k.start = append(k.start, int32(len(k.ids)))
+	}
+	return k
+}
+
+// Alone returns knowers of whom each is the only contributor of the cells that have her number;
+// cells with -1 have no knower.
+func Alone(knower []int32) *Knowers {
+	k := &Knowers{Coalition: 1, start: []int32{0}}
+	for cell, w := range knower {
+		if w >= 0 {
+			for int(w) >= len(k.cells) {
+				k.cells = append(k.cells, nil)
+			}
+			k.ids = append(k.ids, w)
+			k.cells[w] = append(k.cells[w], int32(cell))
+		}
+		k.start = append(k.start, int32(len(k.ids)))
+	}
+	return k
+}
+
+// Of returns the contributors who know a cell together, ascending; none if they are too many.
+func (k *Knowers) Of(cell int32) []int32 {
+	if k == nil {
+		return nil
+	}
+	return k.ids[k.start[cell]:k.start[cell+1]]
+}
+
+// Knows reports whether all contributors of a cell are among who (ascending).
+func (k *Knowers) Knows(who []int32, cell int32) bool {
+	of := k.Of(cell)
+	if len(of) == 0 || len(of) > len(who) {
+		return false
+	}
+	return !slices.ContainsFunc(of, func(w int32) bool { return !slices.Contains(who, w) })
+}
+
+// KnownTo returns the cells whose contributors are all among who, ascending.
+func (k *Knowers) KnownTo(who []int32) (cells []int32) {
+	for _, w := range who {
+		for _, c := range k.cells[w] {
+			if k.Knows(who, c) {
+				cells = append(cells, c)
+			}
+		}
+	}
+	if len(who) > 1 {
+		slices.Sort(cells)
+		cells = slices.Compact(cells)
+	}
+	return cells
+}
+
+// Joined returns who together with the contributors of a cell, ascending: the least coalition that
+// has all of who and knows the cell. It is nil if there is none, or if who knows the cell.
+func (k *Knowers) Joined(who []int32, cell int32) []int32 {
+	of := k.Of(cell)
+	if len(of) == 0 || k.Knows(who, cell) {
+		return nil
+	}
+	if len(who) == 0 {
+		return of
+	}
+	all := slices.Concat(who, of)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > k.Coalition {
+		return nil
+	}
+	return all
+}
+
+// Sets returns every coalition that is all contributors of a cell, each once.
+func (k *Knowers) Sets() (sets [][]int32) {
+	if k == nil {
+		return nil
+	}
+	for c := range int32(len(k.start) - 1) {
+		if of := k.Of(c); len(of) > 0 {
+			sets = append(sets, of)
+		}
+	}
+	slices.SortFunc(sets, slices.Compare[[]int32])
+	return slices.CompactFunc(sets, slices.Equal[[]int32])
+}
+
+// SoleContributors returns for each cell the number of its only contributor, who therefore knows its
+// value, or -1 if the cell does not have exactly one contributor. The cells must keep identities.
+func SoleContributors(c *Cells) []int32 {
+	k := NewKnowers(1, c)
+	knower := make([]int32, len(c.Value))
+	for cell := range knower {
+		knower[cell] = -1
+		if of := k.Of(int32(cell)); len(of) == 1 {
+			knower[cell] = of[0]
+		}
+	}
+	return knower
+}
