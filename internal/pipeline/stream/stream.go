@@ -396,7 +396,7 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 	return &account.Result{
 		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
 		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
-		Held: s.kafka.Bounded() && s.holding,
+		Held: s.kafka.Bounded() && s.holding, Lost: rep.LostWords(s.config.Gate.MaxLost),
 	}, nil
 }
 
@@ -429,6 +429,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	}
 	measures.Records = counts.Released
 	rep := s.report(counts, measures, true)
+	reportGaps(rep, s.begun())
 	if whole == nil {
 		return rep, nil
 	}
