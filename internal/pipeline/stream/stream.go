@@ -390,7 +390,10 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
 	}
 	paths, err := s.publish(rep, refused)
-	if err != nil {
+	switch {
+	case err != nil && rep.Records.Released > 0:
+		return nil, &account.PublishedError{Err: fmt.Errorf("what was committed stays released, but not all of the report is written: %w; sdlfilter assess --group shows it", err)}
+	case err != nil:
 		return nil, err
 	}
 	return &account.Result{
