@@ -129,6 +129,8 @@ type Gate struct {
 
 	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"in a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 
+	MaxLost int64 `yaml:"max_lost" default:"0" doc:"in a stream: greatest number of the source's records that may be lost (removed before they were read, or skipped), of all runs together. With more, the report says so and the exit status is 1"`
+
 	given bool // whether the file has one
 }
 

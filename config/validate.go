@@ -276,6 +276,16 @@ func (l *loader) validateGate(p *Pipeline) {
 		}
 		l.Within("gate", ps)
 	}
+	if p.Gate.MaxLost != 0 {
+		var ps check.Problems
+		switch {
+		case p.Gate.MaxLost < 0:
+			ps.Addf("max_lost", "must be at least 0, got %d", p.Gate.MaxLost)
+		case !p.Streaming():
+			ps.Addf("max_lost", "must be left out of a file job, which reads all of its source or fails")
+		}
+		l.Within("gate", ps)
+	}
 	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
 		l.Wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}

@@ -36,6 +36,7 @@ type Report struct {
 	Gate         assess.Verdict     `json:"gate"`
 	Attack       *attack.Result     `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
 	Sampled      *Sampling          `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
+	Recreated    []string           `json:"recreated,omitempty" doc:"in a stream: partitions whose assessment has begun anew because their topic was deleted and made again, or has lost its last records"`
 	Warnings     []string           `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
 	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
 	Loosened     []Loosened         `json:"loosened,omitempty"`                                                          // settings that disclose more than the configuration file does
@@ -81,6 +82,11 @@ type Records struct {
 	// a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
 	Held    int64            `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
+
+	// What a stream has noticed to be missing from its figures; see docs/streams.md, Gaps.
+	Lost       int64 `json:"lost,omitempty" doc:"in a stream: offsets of the source that were never read, because their records were removed before (retention) or skipped (the group's offset was set forward); some may have held no record"`
+	Repeated   int64 `json:"repeated,omitempty" doc:"in a stream: offsets of the source that were read again after the group's offset was set back; readers of the release see their records twice, and the figures count each once"`
+	Unassessed int64 `json:"unassessed,omitempty" doc:"in a stream: offsets whose records were released and are in no figure, because the state topic was lost or the source's topic was deleted and made again"`
 }
 
 // Foreign describes a release that was made by another tool.

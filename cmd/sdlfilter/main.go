@@ -29,6 +29,7 @@ const (
 	exitUsage       = 2   // the command line or the configuration is wrong
 	exitQuarantined = 3   // done, but some records are in quarantine
 	exitRefused     = 4   // the gate refused the release, the output is withheld
+	exitUnreported  = 5   // published, but the report, or something else that belongs to the release, is not
 	exitSignal      = 128 // plus the signal's number
 )
 
@@ -110,6 +111,10 @@ func statusOf(err error) int {
 	)
 	if errors.As(err, &usage) || errors.As(err, &settings) || errors.As(err, &data) {
 		return exitUsage
+	}
+	var published *filejob.PublishedError
+	if errors.As(err, &published) {
+		return exitUnreported
 	}
 	return exitFailed
 }

@@ -108,9 +108,14 @@ func (s *state) settle(result *account.Result) {
 		fmt.Fprintf(os.Stderr, "sdlfilter: the gate has stopped the stream: %s\n", stopped.Words())
 	}
 	s.cut = result.Cut
+	if result.Lost != "" {
+		fmt.Fprintf(os.Stderr, "sdlfilter: records are lost: %s; what was released stays, and the report is written\n", result.Lost)
+	}
 	switch {
 	case result.Refused():
 		s.status = exitRefused
+	case result.Lost != "":
+		s.status = exitFailed
 	case result.Drained:
 	case result.Quarantined() > 0:
 		s.status = exitQuarantined

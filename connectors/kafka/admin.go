@@ -322,6 +322,15 @@ func (c *SourceConfig) startOffsets(ctx context.Context, admin *kadm.Client, log
 	})
 }
 
+// laterStarts returns where reading begins in partitions that have appeared since the group's first
+// start: no later than `start` says, and where that is `latest`, with their first record.
+func (c *SourceConfig) laterStarts(ctx context.Context, admin *kadm.Client, log zerolog.Logger, topics []string) (map[Partition]int64, error) {
+	if milli, err := c.start(); err == nil && milli == atEnd {
+		return offsets(ctx, log, "asking for the offsets to start at", topics, admin.ListStartOffsets)
+	}
+	return c.startOffsets(ctx, admin, log, topics)
+}
+
 // committed returns what a group has committed; partitions without an offset are
 // left out. Transactions that are about to commit offsets are waited for.
 func committed(ctx context.Context, admin *kadm.Client, log zerolog.Logger, group string) (map[Partition]int64, error) {

@@ -208,8 +208,7 @@ func TestCommittedStartsAlone(t *testing.T) {
 		}
 		return true
 	}})
-	at := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(0), 1: kgo.NewOffset().At(0)}, "too": {0: kgo.NewOffset().At(0)}}
-	if err := s.commitStarts(limited(t), s.client, map[Partition]int64{in1: 3}, at); err != nil {
+	if err := s.commitStarts(limited(t), s.client, map[Partition]int64{in1: 3}); err != nil {
 		t.Fatal(err)
 	}
 	mu.Lock()

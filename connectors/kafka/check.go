@@ -33,6 +33,10 @@ const (
 	earliest = "earliest"
 	latest   = "latest"
 
+	// What becomes of a topic that was made again.
+	Stop      = "stop"
+	BeginAnew = "begin"
+
 	placeholder = "{topic}" // in a sink's topic: the source's
 )
 
@@ -102,6 +106,9 @@ func (c *SourceConfig) Check() check.Problems {
 	}
 	if c.Until != "" {
 		ps.OneOf("until", c.Until, latest)
+	}
+	if c.OnRecreated != "" {
+		ps.OneOf("on_recreated", c.OnRecreated, Stop, BeginAnew)
 	}
 	checkFormat(&ps, &c.Format, c.Registry)
 	return ps

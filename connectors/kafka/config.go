@@ -84,10 +84,12 @@ type SourceConfig struct {
 	Pattern    string           `yaml:"pattern" doc:"a regular expression (RE2) that the names of the topics match, instead of topics: ^survey-"`
 	Group      string           `yaml:"group" doc:"the consumer group, which stores what has been read; by default sdlfilter-NAME with the pipeline's name"`
 	Instance   string           `yaml:"instance" doc:"a name that no other instance in the group has and that is the same after a restart: the instance then gets its partitions back at once instead of after a timeout"`
-	Start      string           `yaml:"start" default:"earliest" doc:"where to begin if the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z"`
+	Start      string           `yaml:"start" default:"earliest" doc:"where to begin if the group has no offset yet: earliest (default), latest, or a time such as 2026-01-31T00:00:00Z. latest is the moment of the group's first start; topics and partitions that appear later are read from their first record"`
 	Until      string           `yaml:"until" enum:"latest" doc:"latest: read the records that exist at the start, then finish like a file job; by default the stream has no end"`
 	Format     Format           `yaml:"format" doc:"the format of the messages; by default json"`
 	Registry   *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf"`
+
+	OnRecreated string `yaml:"on_recreated" default:"stop" enum:"stop,begin" doc:"in a stream, what happens if a topic was deleted and made again, or has lost its last records: stop (default; status 1), or begin a new assessment of its partitions, which log, report and metrics name"`
 
 	declared declared // by Declare, before Open
 	pipeline string   // by SetPipeline, before Open
@@ -131,6 +133,9 @@ func (c *SinkConfig) WritesJSON(src connectors.SourceConfig) bool {
 	_, ok := c.format(from).(*json.Config)
 	return ok
 }
+
+// RepeatsAfterCrashes reports whether a record may be released a second time after a crash.
+func (c *SinkConfig) RepeatsAfterCrashes() bool { return c.Delivery == atLeastOnce }
 
 // TakesStream implements connectors.StreamTaking.
 func (c *SinkConfig) TakesStream() bool { return true }

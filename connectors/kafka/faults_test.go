@@ -140,7 +140,7 @@ var jobs = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, err
 func streamed(ctx context.Context, c *kfake.Cluster) error {
 	config := StreamConfig{
 		Name: "p", Source: unhurried(sourceOf(c, "in")), Sink: unhurriedSink(c), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
-		Enter: func(Partition, int64, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
+		Enter: func(Partition, Arrival, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 	}
 	s, err := OpenStream(ctx, config)
 	if err != nil {

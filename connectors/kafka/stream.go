@@ -42,9 +42,9 @@ type StreamConfig struct {
 	Linger time.Duration // how long an incomplete window waits
 	Due    func() bool   // ends the open transaction early where it returns true; nil: never
 	// Enter is called for a partition that has been assigned, before any of its records are
-	// returned. It gets the offset of the next record and the entries of the partition's state
-	// (PutState), which the last owner left.
-	Enter func(p Partition, next int64, kept map[string][]byte) error
+	// returned. It gets what is known of the partition and the entries of its state (PutState), which
+	// the last owner left. With a *Restart it demands another offset than the group's.
+	Enter func(p Partition, a Arrival, kept map[string][]byte) error
 	Watch Observer
 	Log   zerolog.Logger
 }
@@ -102,6 +102,13 @@ type Stream struct {
 	at          map[Partition]int64      // the next offset of each partition that has been polled
 	committed   map[Partition]int64      // the same as of the last commit
 	lastLook    map[Partition]int64      // what at was when the rest of a bounded stream was last looked at
+
+	ids        map[string]string   // of the topics, when their partitions were entered
+	gone       map[Partition]int64 // the records before this offset were removed, and some of them not read
+	lost       map[Partition]int64 // offsets that reading has passed over since the partition was entered, as they were removed
+	lostBefore map[Partition]int64 // the same as of the last commit
+	epochs     map[Partition]int32 // leader epoch of the last record of each partition that has been polled
+	lookedAt   time.Time
 }
 
 const (
@@ -129,6 +136,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.decoder, s.keepTombstones = decoder, keepTombstones
 	s.entered, s.owned, s.assignedAt = map[Partition]int{}, map[Partition]int{}, time.Time{}
 	s.at, s.committed, s.lastLook = maps.Clone(s.began), maps.Clone(s.began), map[Partition]int64{}
+	s.arriving()
 	s.pending = map[Partition][]*kgo.Record{}
 	s.failed = new(atomic.Pointer[error])
 	s.promise = s.onWritten(s.failed)
@@ -377,13 +385,14 @@ func (s *Stream) poll(ctx context.Context) error {
 		if len(f.Records) == 0 {
 			return
 		}
+		s.passOver(Partition{Topic: f.Topic, Number: f.Partition}, f.Records[0].Offset, f.LogStartOffset)
 		s.take(Partition{Topic: f.Topic, Number: f.Partition}, f.Records)
 		s.config.Watch.Lag(f.Topic, f.Partition, max(0, f.LastStableOffset-s.at[Partition{Topic: f.Topic, Number: f.Partition}]))
 	})
 	if s.touched && s.deadline.IsZero() {
 		s.deadline = time.Now().Add(s.interval())
 	}
-	return nil
+	return s.look(ctx)
 }
 
 // interrupted returns an error of reading that does not pass by itself.
@@ -393,6 +402,9 @@ func (s *Stream) interrupted(e kgo.FetchError) error {
 	case errors.Is(e.Err, context.DeadlineExceeded), errors.Is(e.Err, context.Canceled):
 	case errors.Is(e.Err, kgo.ErrClientClosed):
 		return e.Err
+	case e.Topic != "" && anew(e.Err):
+		s.config.Log.Warn().Err(e.Err).Str("topic", e.Topic).Msg("the source is not what it was")
+		return errAnew
 	case Final(e.Err):
 		return s.explainRead(e)
 	case s.unread(p):
@@ -410,6 +422,7 @@ func (s *Stream) interrupted(e kgo.FetchError) error {
 func (s *Stream) take(p Partition, records []*kgo.Record) {
 	s.touched = true
 	s.at[p] = records[len(records)-1].Offset + 1
+	s.epochs[p] = records[len(records)-1].LeaderEpoch
 	records = slices.DeleteFunc(records, func(r *kgo.Record) bool { return r.Attrs.IsControl() })
 	s.polled += len(records)
 	size := runRecords

@@ -26,9 +26,9 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	defer s.client.AllowRebalance()
 	defer func() {
 		if committed {
-			s.committed = maps.Clone(s.at)
+			s.committed, s.lostBefore = maps.Clone(s.at), maps.Clone(s.lost)
 		} else {
-			s.at = maps.Clone(s.committed)
+			s.at, s.lost = maps.Clone(s.committed), maps.Clone(s.lostBefore)
 		}
 	}()
 	if s.session == nil {

@@ -333,7 +333,7 @@ func TestTakingUpFails(t *testing.T) {
 	broken := errors.New("no room")
 	entered := []Partition{}
 	m := newMember(t, c, func(s *StreamConfig) {
-		s.Enter = func(p Partition, _ int64, _ map[string][]byte) error {
+		s.Enter = func(p Partition, _ Arrival, _ map[string][]byte) error {
 			if entered = append(entered, p); p == in1 {
 				return broken
 			}

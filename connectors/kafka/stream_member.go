@@ -28,6 +28,7 @@ func (s *Stream) membership() ([]kgo.Opt, error) {
 		kgo.Balancers(kgo.CooperativeStickyBalancer()),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.DisableAutoCommit(),
+		kgo.MetadataMaxAge(lookEvery), // new topics and partitions are found after that
 		kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxBytes(fetchBytes),

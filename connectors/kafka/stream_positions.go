@@ -144,9 +144,17 @@ func (s *Stream) EnterAssigned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	arrivals, err := s.arrivals(ctx, fresh, at)
+	if err != nil {
+		return err
+	}
 	for _, p := range fresh {
 		s.at[p], s.committed[p] = at[p], at[p]
-		if err := s.config.Enter(p, at[p], states[StateOf{s.config.Name, p}]); err != nil {
+		s.arrived(p, arrivals[p])
+		switch err := s.enter(ctx, p, arrivals[p], states[StateOf{s.config.Name, p}]); {
+		case errors.Is(err, errAnew):
+			return err
+		case err != nil:
 			return &EnterError{p, err}
 		}
 		s.entered[p] = owned[p]
@@ -266,6 +274,11 @@ func (s *Stream) askAhead(ctx context.Context) error {
 			var first map[Partition]int64
 			first, err = offsets(ctx, s.config.Log, "asking for the first offsets", []string{p.Topic}, rest.admin.ListStartOffsets)
 			next = min(max(at, first[p]), end)
+			if _, mine := owned[p]; mine && err == nil {
+				s.removed(p, first[p])
+				s.lost[p] += next - at
+				s.lostBefore[p] = s.lost[p]
+			}
 		}
 		if err != nil {
 			return err
@@ -320,54 +333,88 @@ func (s *Stream) pin(start kgo.Offset) func(context.Context, map[string]map[int3
 			return offsets, nil
 		}
 		client := s.member.Load()
-		starts, err := s.config.Source.startOffsets(ctx, kadm.NewClient(client), s.config.Log, topics)
+		starts, err := s.config.Source.laterStarts(ctx, kadm.NewClient(client), s.config.Log, topics)
 		if err != nil {
 			return nil, err
 		}
+		pinned := map[Partition]int64{}
 		for name, partitions := range offsets {
 			for n, o := range partitions {
-				at, known := starts[Partition{Topic: name, Number: n}]
+				p := Partition{Topic: name, Number: n}
+				at, known := starts[p]
 				switch {
 				case o != start:
-					delete(starts, Partition{Topic: name, Number: n})
 				case !known:
 					return nil, fmt.Errorf("asking for the offsets to start at: %w", kerr.UnknownTopicOrPartition)
 				default:
-					partitions[n] = kgo.NewOffset().At(at)
+					partitions[n], pinned[p] = kgo.NewOffset().At(at), at
 				}
 			}
 		}
-		return offsets, s.commitStarts(ctx, client, starts, offsets)
+		return offsets, s.commitStarts(ctx, client, pinned)
 	}
 }
 
-// commitStarts commits offsets outside of any transaction, as the member that
-// client is.
-func (s *Stream) commitStarts(ctx context.Context, client *kgo.Client, starts map[Partition]int64, of map[string]map[int32]kgo.Offset) error {
+// pinLatest commits the present ends of all partitions if the group has no offset yet and `start` is
+// latest. So `latest` means one moment for all partitions, those of members that come later and those
+// without records included; a partition without an offset has appeared later. Once the group has
+// members, one of them has done it.
+func (s *Stream) pinLatest(ctx context.Context, client *kgo.Client, admin *kadm.Client) error {
+	c, log := s.config.Source, s.config.Log
+	if milli, err := c.start(); err != nil || milli != atEnd {
+		return err
+	}
+	group, err := committed(ctx, admin, log, c.groupName(s.config.Name))
+	if err != nil || len(group) > 0 {
+		return err
+	}
+	ends, err := c.startOffsets(ctx, admin, log, s.topicNames())
+	if err != nil {
+		return err
+	}
+	return persist(ctx, log, "committing the offsets to start at", func(ctx context.Context) error {
+		err := s.commitAs(ctx, client, nil, ends)
+		if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.RebalanceInProgress) {
+			return nil // it has members
+		}
+		return err
+	})
+}
+
+// commitStarts commits offsets outside of any transaction, as the member that client is.
+func (s *Stream) commitStarts(ctx context.Context, client *kgo.Client, starts map[Partition]int64) error {
+	var instance *string
+	if s.config.Source.Instance != "" {
+		instance = &s.config.Source.Instance
+	}
+	return s.commitAs(ctx, client, instance, starts)
+}
+
+// commitAs is commitStarts under the name of an instance; nil if it has none, or if the group has no
+// members.
+func (s *Stream) commitAs(ctx context.Context, client *kgo.Client, instance *string, starts map[Partition]int64) error {
 	const what = "committing the offsets to start at"
-	details, err := kadm.NewClient(client).ListTopics(ctx, slices.Collect(maps.Keys(of))...)
+	byTopic := map[string][]Partition{}
+	for p := range starts {
+		byTopic[p.Topic] = append(byTopic[p.Topic], p)
+	}
+	details, err := kadm.NewClient(client).ListTopics(ctx, slices.Collect(maps.Keys(byTopic))...)
 	if err != nil {
 		return explainError(err, what)
 	}
 	req := kmsg.NewPtrOffsetCommitRequest()
 	req.Group = s.config.Source.groupName(s.config.Name)
 	req.MemberID, req.Generation = client.GroupMetadata()
-	if s.config.Source.Instance != "" {
-		req.InstanceID = &s.config.Source.Instance
-	}
-	for name, partitions := range of {
+	req.InstanceID = instance
+	for name, partitions := range byTopic {
 		t := kmsg.NewOffsetCommitRequestTopic()
 		t.Topic, t.TopicID = name, details[name].ID
-		for n := range partitions {
-			if at, begins := starts[Partition{Topic: name, Number: n}]; begins {
-				p := kmsg.NewOffsetCommitRequestTopicPartition()
-				p.Partition, p.Offset = n, at
-				t.Partitions = append(t.Partitions, p)
-			}
+		for _, of := range partitions {
+			p := kmsg.NewOffsetCommitRequestTopicPartition()
+			p.Partition, p.Offset = of.Number, starts[of]
+			t.Partitions = append(t.Partitions, p)
 		}
-		if len(t.Partitions) > 0 {
-			req.Topics = append(req.Topics, t)
-		}
+		req.Topics = append(req.Topics, t)
 	}
 	answer, err := req.RequestWith(ctx, client)
 	if err != nil {

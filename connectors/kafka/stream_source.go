@@ -27,6 +27,9 @@ type StreamSource struct {
 	reader message.Reader
 }
 
+// Stream returns the names and places of what a configuration reads, without its columns.
+func (c *SourceConfig) Stream() *StreamSource { return &StreamSource{config: c, topics: c.Topics} }
+
 // Schema implements connectors.Source.
 func (s *StreamSource) Schema() *microdata.Schema { return s.reader.Schema() }
 
@@ -84,6 +87,14 @@ func (s *StreamSource) Place(offset int64) int64 {
 	return offset
 }
 
+// Offset is the offset of the message whose first record has a place.
+func (s *StreamSource) Offset(place int64) int64 {
+	if s.Rows() {
+		return place >> message.RowBits
+	}
+	return place
+}
+
 // Decoder prepares the decoding of messages.
 func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.Decoder, error) {
 	return s.reader.Decoder(layout, carry)
@@ -117,6 +128,11 @@ func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
 	}
 	if s.statePartitions, err = s.prepareState(ctx, admin, widest); err != nil {
 		return nil, err
+	}
+	if !c.Look {
+		if err := s.pinLatest(ctx, client, admin); err != nil {
+			return nil, err
+		}
 	}
 	if c.Source.Until != "" {
 		err = s.bound(ctx, admin)

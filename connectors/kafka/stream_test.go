@@ -52,8 +52,8 @@ func newMember(t *testing.T, c *kfake.Cluster, change func(*StreamConfig)) *memb
 	source.tuning = append(slices.Clone(source.tuning), kgo.HeartbeatInterval(50*time.Millisecond))
 	config := StreamConfig{
 		Name: "p", Source: source, Sink: sinkOf(c, "out"), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 40}, Due: func() bool { return false },
-		Enter: func(p Partition, next int64, kept map[string][]byte) error {
-			m.kept[p], m.entered[p] = kept, next
+		Enter: func(p Partition, a Arrival, kept map[string][]byte) error {
+			m.kept[p], m.entered[p] = kept, a.Next
 			return nil
 		},
 		Watch: m.watch, Log: zerolog.Nop(),

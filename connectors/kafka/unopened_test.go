@@ -323,7 +323,6 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	s := asking(t, c)
-	of := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(0)}}
 	at := map[Partition]int64{in0: 0}
 	const what = "committing the offsets to start at: "
 	stopped := errors.New("stopped")
@@ -332,7 +331,7 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 		delayed := false
 		seen, _ := hold(t, c, key, func(kmsg.Request) bool { defer func() { delayed = true }(); return !delayed })
 		go func() { <-seen; cancel(stopped) }()
-		if err := s.commitStarts(ctx, s.client, at, of); err == nil || Final(err) || !strings.HasPrefix(err.Error(), what) {
+		if err := s.commitStarts(ctx, s.client, at); err == nil || Final(err) || !strings.HasPrefix(err.Error(), what) {
 			t.Errorf("%s is not answered: %v", kmsg.NameForKey(int16(key)), err)
 		}
 		cancel(nil)
@@ -340,12 +339,12 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 		s = asking(t, c)
 	}
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "in", Count: -1})
-	if err := s.commitStarts(limited(t), s.client, at, of); !Final(err) || !strings.HasPrefix(err.Error(), what) {
+	if err := s.commitStarts(limited(t), s.client, at); !Final(err) || !strings.HasPrefix(err.Error(), what) {
 		t.Errorf("the topic is hidden: %v", err)
 	}
 	fault.Remove()
 	s = asking(t, c)
-	if err := s.commitStarts(limited(t), s.client, at, of); err != nil {
+	if err := s.commitStarts(limited(t), s.client, at); err != nil {
 		t.Error(err)
 	}
 }

@@ -69,6 +69,10 @@ var (
 	descCommitted = desc("last_commit_timestamp_seconds", "Unix time of the last committed transaction.")
 	descAssigned  = desc("partitions_assigned", "Partitions that this instance reads.", "topic")
 	descLag       = desc("lag_records", "Records that are not yet released.", "topic", "partition")
+	descLost      = desc("lost_records", "Offsets of the source that were never read: removed before, or skipped.")
+	descRepeated  = desc("repeated_records", "Offsets of the source that were read again after the group's offset was set back.")
+	descNoFigure  = desc("unassessed_records", "Offsets whose records were released and are in no figure.")
+	descBegun     = desc("assessments_begun_anew", "How often the assessment of a partition has begun anew because its topic was made again.")
 	descRate      = desc("records_per_second", "Records done per second, of the last seconds.")
 	descGate      = desc("gate_passed", "Whether every rule of the gate holds; absent before the first verdict.")
 	descBroken    = desc("gate_rules_broken", "Rules of the gate that do not hold; absent before the first verdict.")
@@ -108,6 +112,10 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	for p, n := range m.lag {
 		gauge(descLag, float64(n), p.topic, strconv.Itoa(int(p.partition)))
 	}
+	gauge(descLost, float64(m.gaps.lost))
+	gauge(descRepeated, float64(m.gaps.repeated))
+	gauge(descNoFigure, float64(m.gaps.unassessed))
+	gauge(descBegun, float64(m.gaps.begun))
 	gauge(descRate, m.rate.over(m.now(), m.started, m.rateWindow()))
 	if v := m.verdict(); v.Judged {
 		broken := 0

@@ -57,6 +57,7 @@ type Monitor struct {
 	rate       rate
 	assigned   map[string][]int32
 	lag        map[place]int64
+	gaps       gaps
 	committed  int64
 	aborted    int64
 	rebalances int64
@@ -75,6 +76,20 @@ type Monitor struct {
 	reasons    map[string]int64
 	watchers   map[chan struct{}]*watcher
 	joined     int64 // watchers so far
+}
+
+// gaps are what is missing from the figures, of the partitions that this instance reads.
+type gaps struct{ lost, repeated, unassessed, begun int64 }
+
+// Gaps sets how many records of this instance's partitions were never read, read again, or released
+// without being assessed, and how often an assessment has begun anew.
+func (m *Monitor) Gaps(lost, repeated, unassessed, begun int64) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gaps = gaps{lost, repeated, unassessed, begun}
 }
 
 // place is a partition of a topic.

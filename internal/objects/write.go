@@ -180,6 +180,28 @@ func (w *Writer) Finish() error {
 	return w.failure()
 }
 
+// Stage is Finish of an object that is complete on the server afterwards, however small it is. Of an
+// empty one it asks only whether the server would take it.
+func (w *Writer) Stage() error {
+	if w.upload != nil || w.finished || w.done {
+		return w.Finish()
+	}
+	if len(w.part) > 0 {
+		if err := w.send(); err != nil {
+			return err
+		}
+		return w.Finish()
+	}
+	up, err := w.bucket.Begin(w.ctx, w.key, w.mark, w.cond)
+	if err != nil {
+		return err
+	}
+	if err := up.Abort(w.ctx); err != nil && !errors.Is(err, ErrNoUpload) {
+		return err
+	}
+	return w.Finish()
+}
+
 // Sum is the size and the SHA-256 of what was written, after Finish.
 func (w *Writer) Sum() (size int64, digest string) {
 	if w.digest == nil {

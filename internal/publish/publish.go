@@ -113,7 +113,7 @@ func (f *File) Finish() error {
 }
 
 // Commit gives the file its name, replacing what was there, after Finish where
-// that has not been called.
+// that has not been called. After a *NamedError it has its name.
 func (f *File) Commit() error {
 	if f.object != nil {
 		return withName(f.path, f.object.Commit())
@@ -138,7 +138,7 @@ func (f *File) Commit() error {
 		return err
 	}
 	f.done = true
-	return errors.Join(system.close(f.File), syncDir(filepath.Dir(f.path)))
+	return named(f.path, errors.Join(system.close(f.File), syncDir(filepath.Dir(f.path))))
 }
 
 // Abort removes the temporary file. After Commit it does nothing.

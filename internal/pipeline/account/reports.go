@@ -102,15 +102,16 @@ func (f *Files) write(rep *report.Report, release func(reportPath string) *repor
 		if _, err := out.file.Write(data); err != nil {
 			return err
 		}
-		if err := out.file.Finish(); err != nil {
+		if err := out.file.Stage(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Commit gives the files their final names, the JSON report last, and returns these names.
-// Without a release the new public files are removed; those of an earlier release stay.
+// Commit gives the files their final names, the JSON report last, and returns these names. If there is
+// a release, a file that cannot get its name does not keep the others from theirs. Without a release the
+// new public files are removed; those of an earlier release stay.
 func (f *Files) Commit(released bool) (paths []string, err error) {
 	if !released {
 		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {
@@ -118,16 +119,21 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 		}
 		f.publicHTML, f.publicJSON = nil, nil
 	}
+	var errs []error
 	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
 		if file == nil {
 			continue
 		}
-		if err := file.Commit(); err != nil {
+		err := file.Complete()
+		if err == nil || Named(err) {
+			paths = append(paths, file.Path())
+		}
+		if err != nil && !released {
 			return paths, err
 		}
-		paths = append(paths, file.Path())
+		errs = append(errs, err)
 	}
-	return paths, nil
+	return paths, errors.Join(errs...)
 }
 
 // Abort removes the files that have no final name yet.

@@ -13,6 +13,8 @@ type Result struct {
 	Drained bool
 	// Cut says that a stream with an end was told to stop before that end.
 	Cut bool
+	// Lost says that a stream has lost more records of its source than may be lost; "": it has not.
+	Lost string
 	// Held says that a stream with an end was holding records back when it ended.
 	Held bool
 }

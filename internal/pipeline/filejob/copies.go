@@ -157,15 +157,23 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 			res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
 		}
 	}
+	released := res.Files
+	var err error
 	for _, r := range c.runs {
-		if err := r.keepQuarantine(res); err != nil {
+		if err = errors.Join(err, r.keepQuarantine(res)); err != nil && !rep.Gate.Passed {
 			return nil, err
 		}
 	}
-	files, err := c.reports.Commit(rep.Gate.Passed)
+	files, reported := c.reports.Commit(rep.Gate.Passed)
 	res.Files = append(res.Files, files...)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+	if reported != nil {
+		err = errors.Join(err, fmt.Errorf("report: %w", reported))
+	}
+	switch {
+	case err != nil && rep.Gate.Passed:
+		return nil, account.Unreported(released, err)
+	case err != nil:
+		return nil, err
 	}
 	return res, nil
 }

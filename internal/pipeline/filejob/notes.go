@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 // openNotes connects to the brokers of the topics for the quarantine and the snapshots of a
@@ -75,15 +76,10 @@ func (r *run) closeNotes() {
 // released.
 func (r *run) acknowledge(ctx context.Context) error {
 	if err := abilities.Acknowledge(ctx, r.source); err != nil {
-		return &PublishedError{fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
+		return &PublishedError{Err: fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil
 }
 
 // PublishedError is an error that occurred after the release was published.
-type PublishedError struct{ Err error }
-
-func (e *PublishedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the error itself.
-func (e *PublishedError) Unwrap() error { return e.Err }
+type PublishedError = account.PublishedError

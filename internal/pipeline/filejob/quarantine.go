@@ -92,7 +92,7 @@ func (q *quarantine) finish() error {
 	if err := q.out.Flush(); err != nil || q.file == nil {
 		return err
 	}
-	return q.file.Finish()
+	return q.file.Stage()
 }
 
 // note sends the entries for a topic, after finish. It can be called again.
@@ -121,7 +121,7 @@ func (q *quarantine) commit() error {
 	if q.file == nil {
 		return nil
 	}
-	return q.file.Commit()
+	return q.file.Complete()
 }
 
 // abort removes what has no final name; after a commit, only the spool.

@@ -255,32 +255,52 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 // published, are read again.
 func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
 	res := &account.Result{Report: rep}
-	if rep.Gate.Passed {
-		if err := r.sink.Commit(); err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
+	if !rep.Gate.Passed {
+		if err := r.withhold(ctx); err != nil {
+			return nil, err
 		}
-		res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
-	} else if err := r.withhold(ctx); err != nil {
-		return nil, err
-	}
-	if err := r.keepQuarantine(res); err != nil {
-		return nil, err
-	}
-	if err := r.noteAfterwards(ctx, rep.Gate.Passed); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	files, err := r.reports.Commit(rep.Gate.Passed)
-	res.Files = append(res.Files, files...)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if rep.Gate.Passed {
-		if err := r.acknowledge(ctx); err != nil {
-			return nil, fmt.Errorf("source: %w", err)
+		if err := r.appear(ctx, res, false); err != nil {
+			return nil, err
 		}
+		r.closeNotes()
+		return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
+	}
+	err := r.sink.Commit()
+	if err != nil && !account.Named(err) {
+		return nil, fmt.Errorf("sink: %w", err)
+	}
+	// From here on there is a release: nothing that fails takes it back, or keeps the rest from its names.
+	released := r.config.Sink.Config.Paths()
+	res.Files = append(res.Files, released...)
+	if err = errors.Join(err, r.appear(ctx, res, true)); err != nil {
+		return nil, account.Unreported(released, err)
+	}
+	if err := r.acknowledge(ctx); err != nil {
+		return nil, fmt.Errorf("source: %w", err)
 	}
 	r.closeNotes()
 	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
+}
+
+// appear gives the quarantine and the reports their names, the report last. With a release one that
+// fails does not keep the others from theirs.
+func (r *run) appear(ctx context.Context, res *account.Result, released bool) error {
+	err := r.keepQuarantine(res)
+	if err != nil && !released {
+		return err
+	}
+	if noted := r.noteAfterwards(ctx, released); noted != nil {
+		err = errors.Join(err, fmt.Errorf("quarantine: %w", noted))
+		if !released {
+			return err
+		}
+	}
+	files, reported := r.reports.Commit(released)
+	res.Files = append(res.Files, files...)
+	if reported != nil {
+		err = errors.Join(err, fmt.Errorf("report: %w", reported))
+	}
+	return err
 }
 
 // withhold removes the release.

@@ -231,7 +231,7 @@ func (c *commit) open(all []*State) (err error) {
 		if c.quarantine, err = publish.Create(path, publish.Confidential); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
-		if err := errors.Join(writeEntries(c.quarantine, all), c.quarantine.Finish()); err != nil {
+		if err := errors.Join(writeEntries(c.quarantine, all), c.quarantine.Stage()); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
 	}
@@ -360,16 +360,24 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
 		}
 	}
+	var errs []error
 	if c.quarantine != nil {
-		if err := c.quarantine.Commit(); err != nil {
-			return nil, fmt.Errorf("quarantine: %w", err)
+		if err := c.quarantine.Complete(); err != nil {
+			errs = append(errs, fmt.Errorf("quarantine: %w", err))
+		} else {
+			res.Files = append(res.Files, c.quarantine.Path())
 		}
-		res.Files = append(res.Files, c.quarantine.Path())
 	}
 	files, err := c.reports.Commit(rep.Gate.Passed)
 	res.Files = append(res.Files, files...)
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		errs = append(errs, fmt.Errorf("report: %w", err))
+	}
+	switch err := errors.Join(errs...); {
+	case err != nil && rep.Gate.Passed:
+		return nil, account.Unreported([]string{release}, err)
+	case err != nil:
+		return nil, err
 	}
 	c.tidy(release, rep.Gate.Passed, all)
 	return res, nil

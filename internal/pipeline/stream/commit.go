@@ -77,7 +77,12 @@ func (s *stream) complete(ctx context.Context) error {
 		for _, e := range entries[i] {
 			s.kafka.PutState(ctx, p, string(e.Key), e.Value)
 		}
-		counted, err := kept.totals.keep(s.fingerprint, s.source.Place(next))
+		place, err := s.keepPlace(p, kept, next)
+		if err != nil {
+			return err
+		}
+		s.kafka.PutState(ctx, p, placeEntry, place)
+		counted, err := kept.totals.keep(s.printOf(kept.place.Begun), s.source.Place(next))
 		if err != nil {
 			return err
 		}
@@ -130,6 +135,7 @@ func (s *stream) countReleased(r report.Records) {
 	s.options.Monitor.Records(monitor.LeftOut, int(r.LeftOut))
 	s.options.Monitor.Records(monitor.Held, int(r.Held))
 	s.options.Monitor.Quarantine(s.counts().Reasons, r.Reasons)
+	s.showGaps()
 }
 
 // rollback aborts the open transaction after an error.

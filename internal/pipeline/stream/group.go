@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -42,11 +43,20 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err := f.settle(ctx, src, p.Sink.Config.Carries(src), key, &pipeline.Progress{}); err != nil {
 		return nil, err
 	}
+	f.source = source.Stream()
+	before, err := kafka.GroupArrivals(ctx, source, p.Name, o.Log)
+	if err != nil {
+		return nil, err
+	}
 	states, err := kafka.ReadStates(ctx, source, p.Name, o.Log)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := f.load(states, o.Log)
+	after, err := kafka.GroupArrivals(ctx, source, p.Name, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := f.load(states, resting(before, after), o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -57,6 +67,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true, Total: true, Effect: &kept.totals.effect}
 	rep := who.Report(kept.totals.records, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
+	reportGaps(rep, kept.begun)
 	return rep, nil
 }
 
@@ -76,29 +87,54 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 type keptGroup struct {
 	totals counted
 	parts  []*assess.Accumulator // the assessments
+	begun  []string              // partitions whose assessment has begun anew
 }
 
-// load reads the stored state of each partition, if it was made with this configuration.
-func (f *inForce) load(states kafka.States, log zerolog.Logger) (all keptGroup, err error) {
+// resting returns the partitions whose group's offset has not moved meanwhile: what is kept of the
+// others is of another moment than their offset.
+func resting(before, after map[kafka.Partition]kafka.Arrival) map[kafka.Partition]kafka.Arrival {
+	maps.DeleteFunc(after, func(p kafka.Partition, a kafka.Arrival) bool {
+		b, known := before[p]
+		return !known || a.Next != b.Next || a.TopicID != b.TopicID
+	})
+	return after
+}
+
+// missing adds to what is kept of a partition how it differs from what is there.
+func (f *inForce) missing(p kafka.Partition, k *keptLedger, a kafka.Arrival, known, stale bool, log zerolog.Logger) {
+	g := f.gapFrom(k, a, known, stale, false)
+	if g.anew != "" {
+		log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).Msg("what is kept is of another topic than is there now: " + g.anew)
+		return
+	}
+	k.place.Lost += g.lost + max(0, a.First-a.Next)
+	k.place.Repeated += g.repeated
+	k.place.Unassessed += g.unassessed
+}
+
+// load reads the stored state of each partition, if it was made with this configuration, and compares
+// it with what is there.
+func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arrival, log zerolog.Logger) (all keptGroup, err error) {
 	stale := 0
+	for p := range there { // all that is kept of a partition may be lost
+		if of := (kafka.StateOf{Pipeline: f.config.Name, Partition: p}); states[of] == nil && states != nil {
+			states[of] = map[string][]byte{}
+		}
+	}
 	for _, of := range sortedStates(states) {
 		if of.Pipeline != f.config.Name {
 			continue
 		}
-		entries := states[of]
-		text := entries[totalsEntry]
-		for _, own := range ownEntries {
-			delete(entries, own)
-		}
-		k, err := f.loadLedger(entries)
+		k, known, old, err := f.loadKept(states[of])
 		if err != nil {
 			return all, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
 		}
-		old := k.Ledger != nil && k.Stale()
-		if !old {
-			if old, err = k.totals.take(text, f.fingerprint); err != nil {
-				return all, fmt.Errorf("the assessment that is kept of %s: %w", of.Partition, err)
-			}
+		if a, ok := there[of.Partition]; ok {
+			f.missing(of.Partition, k, a, known, old, log)
+		}
+		all.totals.records = sum(all.totals.records, k.place.gaps())
+		if k.place.Begun > 0 {
+			all.begun = append(all.begun, of.Partition.String())
 		}
 		if old {
 			stale++

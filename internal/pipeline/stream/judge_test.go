@@ -67,7 +67,7 @@ func benchOf(t *testing.T, more string) *bench {
 		t.Fatal(err)
 	}
 	for i := range int32(2) {
-		if b.ledgers[part(i)], err = b.loadLedger(nil); err != nil {
+		if b.ledgers[part(i)], err = b.loadLedger(nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}

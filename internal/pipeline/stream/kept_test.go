@@ -58,7 +58,7 @@ func TestKeptStatesAddUp(t *testing.T) {
 	load := func(states kafka.States) (string, error) {
 		t.Helper()
 		log.Reset()
-		kept, err := b.load(states, zerolog.New(&log))
+		kept, err := b.load(states, nil, zerolog.New(&log))
 		if err != nil {
 			return "", err
 		}
@@ -129,7 +129,7 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	b.feed(1, 60, 0, 59)
 	kept := keptOf(b, 1)
 	delete(kept, totalsEntry)
-	l, err := b.loadLedger(maps.Clone(kept))
+	l, err := b.loadLedger(maps.Clone(kept), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,17 +138,17 @@ func TestLedgersAreTakenUp(t *testing.T) {
 	}
 	other := b.inForce
 	other.fingerprint = "another"
-	if l, err = other.loadLedger(maps.Clone(kept)); err != nil || l.counts().Read != 0 || !l.Stale() {
+	if l, err = other.loadLedger(maps.Clone(kept), 0); err != nil || l.counts().Read != 0 || !l.Stale() {
 		t.Errorf("state of other masks: error %v, ledger %+v, want a stale one without records", err, l)
 	}
 	for key := range kept {
 		kept[key] = []byte("damaged")
 	}
-	if _, err = b.loadLedger(kept); err == nil {
+	if _, err = b.loadLedger(kept, 0); err == nil {
 		t.Errorf("damaged state: error %v", err)
 	}
 	b.measures = false
-	if l, err = b.loadLedger(nil); err != nil || l.Ledger != nil {
+	if l, err = b.loadLedger(nil, 0); err != nil || l.Ledger != nil {
 		t.Errorf("without measures: error %v, or there is a ledger", err)
 	}
 }

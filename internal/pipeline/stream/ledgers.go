@@ -22,6 +22,7 @@ type keptLedger struct {
 	*ledger.Ledger                     // nil if there is nothing to assess
 	heldPairs      *assess.Accumulator // of the open transaction's records that are held back; nil: none are
 	totals         totals
+	place          keptPlace // as of the last commit before the partition was entered, with what was found then
 }
 
 const manifestEntry = "files"
@@ -107,52 +108,67 @@ func recordsOf(c ledger.Counts) report.Records {
 
 func sum(a, b report.Records) report.Records {
 	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, LeftOut: a.LeftOut + b.LeftOut, Held: a.Held + b.Held,
-		Reasons: plus(a.Reasons, b.Reasons)}
+		Lost: a.Lost + b.Lost, Repeated: a.Repeated + b.Repeated, Unassessed: a.Unassessed + b.Unassessed, Reasons: plus(a.Reasons, b.Reasons)}
 }
 
-// enter reads the state of a partition that has been assigned: its assessment, and the files
-// of the last transaction. next is the offset of the next record.
-func (s *stream) enter(p kafka.Partition, next int64, entries map[string][]byte) error {
+// enter reads the state of a partition that has been assigned: its assessment, how far it reaches, and
+// the files of the last transaction.
+func (s *stream) enter(p kafka.Partition, a kafka.Arrival, entries map[string][]byte) error {
 	if err := s.outlet.enter(p, entries[manifestEntry]); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	counted, live := entries[totalsEntry], entries[liveEntry]
-	for _, own := range ownEntries {
-		delete(entries, own)
-	}
-	kept, err := s.loadLedger(entries)
+	live := entries[liveEntry]
+	kept, known, stale, err := s.loadKept(entries)
 	if err != nil {
 		return fmt.Errorf("the assessment that is kept: %w", err)
-	}
-	stale := kept.Ledger != nil && kept.Stale()
-	if !stale {
-		if stale, err = kept.totals.take(counted, s.fingerprint); err != nil {
-			return err
-		}
 	}
 	if stale {
 		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
 			Msg("the stored assessment was made with other masks or columns: counts and the measurement of R and U start again from here")
 	}
-	if kept.next() > 0 && kept.next() < s.source.Place(next) {
-		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
-			Msg("the group's offset is ahead of the assessment that is kept: the records in between are in no total")
+	if kept, err = s.settleGap(p, kept, a, s.gapOf(kept, a, known, stale), entries); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	s.ledgers[p] = kept
 	s.mu.Unlock()
 	s.entered = true
 	s.resumeLive(p, live)
+	s.showGaps()
 	return nil
 }
 
-// loadLedger reads the stored assessment of a partition, without its totals. Without entries it is
-// a new one.
-func (f *inForce) loadLedger(entries map[string][]byte) (*keptLedger, error) {
+// loadKept reads the entries of a partition's state. known: they say how far it reaches. stale: they
+// are of other masks or columns.
+func (f *inForce) loadKept(entries map[string][]byte) (k *keptLedger, known, stale bool, err error) {
+	place, known, err := readPlace(entries[placeEntry])
+	if err != nil {
+		return nil, false, false, err
+	}
+	counted := entries[totalsEntry]
+	for _, own := range ownEntries {
+		delete(entries, own)
+	}
+	if k, err = f.loadLedger(entries, place.Begun); err != nil {
+		return nil, false, false, err
+	}
+	k.place = place
+	stale = k.Ledger != nil && k.Stale()
+	if !stale {
+		if stale, err = k.totals.take(counted, f.printOf(place.Begun)); err != nil {
+			return nil, false, false, err
+		}
+	}
+	return k, known, stale, nil
+}
+
+// loadLedger reads the stored assessment of a partition that has begun anew so many times, without its
+// totals. Without entries it is a new one.
+func (f *inForce) loadLedger(entries map[string][]byte, begun int) (*keptLedger, error) {
 	if !f.measures {
 		return &keptLedger{totals: totals{records: true}}, nil
 	}
-	l, err := ledger.Load(f.assessOptions, f.fingerprint, maps.All(entries))
+	l, err := ledger.Load(f.assessOptions, f.printOf(begun), maps.All(entries))
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +199,8 @@ func (s *stream) counts() report.Records {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var r report.Records
-	for _, k := range s.ledgers {
-		r = sum(r, k.counts())
+	for p, k := range s.ledgers {
+		r = sum(r, sum(k.counts(), s.gaps(p, k)))
 	}
 	return r
 }

@@ -44,6 +44,7 @@ func (s *stream) resumeLive(p kafka.Partition, state []byte) {
 // the present rules. New records are shown after their commit. An error of the page does not
 // end the stream.
 func (s *stream) present(ctx context.Context) {
+	s.showGaps()
 	if s.options.Monitor == nil || !s.entered {
 		return
 	}

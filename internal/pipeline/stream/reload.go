@@ -57,7 +57,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	if f.fingerprint != old.fingerprint {
 		ledgers := map[kafka.Partition]*keptLedger{}
 		for at := range s.ledgers {
-			if ledgers[at], err = f.loadLedger(nil); err != nil {
+			if ledgers[at], err = f.loadLedger(nil, 0); err != nil {
 				return errors.Join(err, f.snapshots.close())
 			}
 		}

@@ -390,13 +390,16 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
 	}
 	paths, err := s.publish(rep, refused)
-	if err != nil {
+	switch {
+	case err != nil && rep.Records.Released > 0:
+		return nil, &account.PublishedError{Err: fmt.Errorf("what was committed stays released, but not all of the report is written: %w; sdlfilter assess --group shows it", err)}
+	case err != nil:
 		return nil, err
 	}
 	return &account.Result{
 		Report: rep, Files: append(s.config.Sink.Config.Paths(), paths...),
 		Drained: !s.kafka.Bounded(), Cut: s.kafka.Bounded() && s.kafka.Draining() && !s.kafka.Finished(),
-		Held: s.kafka.Bounded() && s.holding,
+		Held: s.kafka.Bounded() && s.holding, Lost: rep.LostWords(s.config.Gate.MaxLost),
 	}, nil
 }
 
@@ -429,6 +432,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	}
 	measures.Records = counts.Released
 	rep := s.report(counts, measures, true)
+	reportGaps(rep, s.begun())
 	if whole == nil {
 		return rep, nil
 	}

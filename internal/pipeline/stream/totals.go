@@ -20,7 +20,7 @@ const totalsEntry = "reasons"
 const totalsVersion = 1
 
 // ownEntries are the entries of a partition's state that are not its assessment's.
-var ownEntries = []string{manifestEntry, totalsEntry, liveEntry}
+var ownEntries = []string{manifestEntry, totalsEntry, liveEntry, placeEntry}
 
 // keptTotals is the content of the entry. It names columns and what is wrong with them, never a value.
 type keptTotals struct {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"reflect"
 	"strings"
 	"testing"
@@ -148,7 +149,7 @@ func TestEffectOfAStream(t *testing.T) {
 	b.fingerprint = "another"
 	b.failing()
 	b.logText()
-	if err := b.enter(part(1), 60, kept); err != nil || b.ledgers[part(1)].counts().Read != 0 {
+	if err := b.enter(part(1), kafka.Arrival{Next: 60, End: 60}, kept); err != nil || b.ledgers[part(1)].counts().Read != 0 {
 		t.Errorf("state of other masks: error %v, counts %+v", err, b.ledgers[part(1)].counts())
 	}
 	if log := b.logText(); !strings.Contains(log, "start again from here") || !strings.Contains(log, `"partition":1`) {

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -32,7 +33,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
 	other.assessOptions.Beside = nil
 	var err error
-	if b.ledgers[part(1)], err = other.loadLedger(nil); err != nil {
+	if b.ledgers[part(1)], err = other.loadLedger(nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
@@ -77,7 +78,7 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	b.measures = false
 	for i := range int32(2) {
 		var err error
-		if b.ledgers[part(i)], err = b.loadLedger(nil); err != nil || b.ledgers[part(i)].Ledger != nil {
+		if b.ledgers[part(i)], err = b.loadLedger(nil, 0); err != nil || b.ledgers[part(i)].Ledger != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +159,7 @@ func TestCountsThatAreDamaged(t *testing.T) {
 			delete(kept, key)
 		}
 	}
-	if err := b.enter(part(0), 0, kept); err == nil || !strings.Contains(err.Error(), "counts") || strings.Contains(err.Error(), "damaged\"") {
+	if err := b.enter(part(0), kafka.Arrival{}, kept); err == nil || !strings.Contains(err.Error(), "counts") || strings.Contains(err.Error(), "damaged\"") {
 		t.Errorf("damaged counts: enter returns %v", err)
 	}
 	if len(b.ledgers) != 0 || b.entered {

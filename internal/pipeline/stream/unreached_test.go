@@ -160,7 +160,7 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 	} {
 		clear(b.ledgers)
 		b.failing(c.step)
-		saysAll(t, c.what, b.enter(part(0), 0, c.entries), c.want)
+		saysAll(t, c.what, b.enter(part(0), kafka.Arrival{}, c.entries), c.want)
 		if len(b.ledgers) != 0 || b.entered {
 			t.Errorf("%s: the partition was entered in spite of the error", c.what)
 		}

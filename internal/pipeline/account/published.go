@@ -1,0 +1,42 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+// PublishedError is an error that occurred after the release was published: the release has its name,
+// and something that belongs to it has not.
+type PublishedError struct{ Err error }
+
+func (e *PublishedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error itself.
+func (e *PublishedError) Unwrap() error { return e.Err }
+
+// Unreported is the error of a release that is published under some paths, while something that belongs
+// to it could not be: in one line, what is where and what helps.
+func Unreported(paths []string, err error) error {
+	if err == nil {
+		return nil
+	}
+	reasons := strings.Join(strings.Split(err.Error(), "\n"), "; ")
+	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; run it again with the same key, which gives the same release with its report", strings.Join(paths, ", "), reasons), err}}
+}
+
+type unreported struct {
+	text string
+	err  error
+}
+
+func (e *unreported) Error() string { return e.text }
+func (e *unreported) Unwrap() error { return e.err }
+
+// Named reports whether an error of a commit says that the release has its name all the same.
+func Named(err error) bool {
+	var named *publish.NamedError
+	return errors.As(err, &named)
+}

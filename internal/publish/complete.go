@@ -1,0 +1,56 @@
+package publish
+
+import (
+	"errors"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+)
+
+// NamedError is an error that occurred after a file had got its name: readers see it, and whether it
+// survives a crash of the machine is not known.
+type NamedError struct {
+	Path string
+	Err  error
+}
+
+func (e *NamedError) Error() string {
+	return e.Path + ": has its name, but it is not known whether it survives a crash of the machine: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *NamedError) Unwrap() error { return e.Err }
+
+func named(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &NamedError{path, err}
+}
+
+// pauses are the times before a name is tried again.
+var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond}
+
+// Complete is Commit of a file after the release has its name, when nothing can be taken back any more:
+// what fails is tried again, a few times.
+func (f *File) Complete() error {
+	err := f.Commit()
+	for _, pause := range pauses {
+		var named *NamedError
+		if err == nil || f.device || errors.As(err, &named) || errors.Is(err, objects.ErrCondition) {
+			break
+		}
+		time.Sleep(pause)
+		err = f.Commit()
+	}
+	return err
+}
+
+// Stage is Finish for what gets its name after the release: of an object, even a small one, everything
+// is uploaded, so that a missing bucket or right is found before there is a release.
+func (f *File) Stage() error {
+	if f.object != nil {
+		return withName(f.path, f.object.Stage())
+	}
+	return f.Finish()
+}
