@@ -80,6 +80,10 @@ type Options struct {
 	// expectations over all of them, without replicates. It may be nil.
 	Law func(column string) Law
 
+	// Draws reports whether what a column is released with depends on random draws. Without replicates, the figures of
+	// this release then are those of one draw; nil: they are those of every release.
+	Draws func(column string) bool
+
 	// Exchange computes the effect of swaps on records that are known by their index; Replicate
 	// then returns only the masks that move no values. It may be nil.
 	Exchange Exchange

@@ -43,6 +43,15 @@ func movesOnly(p Params) bool {
 	return ok && m.MovesOnly()
 }
 
+// Permuting is a mask of whole columns that may give the values of each to other records, and do nothing else.
+type Permuting interface{ Permutes() bool }
+
+// permutes reports whether a mask leaves each column the values that it has.
+func permutes(p Params) bool {
+	m, ok := p.(Permuting)
+	return ok && m.Permutes()
+}
+
 // Categorical is a mask that can treat values of any type as categories: it compares them and
 // replaces them by other categories, and does not compute with them.
 type Categorical interface{ OnCategories() bool }
