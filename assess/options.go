@@ -38,6 +38,10 @@ type Column struct {
 	Withheld   bool // whether it is not released, and only measured
 	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
 	Undoing    Undoing
+	// Fitted says that its released values come from all original ones together: from a model, groups, a percentile. HeldOut is
+	// the share of the records that are set aside, at random, before a model is fitted.
+	Fitted  bool
+	HeldOut float64
 }
 
 // BesideColumn is a released column that is not measured itself.
