@@ -33,7 +33,7 @@ func TestUtilityOfPopulations(t *testing.T) {
 		{name: "rankswap", masks: "{rankswap: {columns: [x], p: 0.1}}"},
 		{name: "rankswap, ends", masks: "{rankswap: {columns: [x], p: 0.1, top: 0.2, bottom: 0.2}}"},
 		{name: "shuffle", masks: "{shuffle: {columns: [x]}}"},
-		{name: "swap", masks: "{swap: {protected: [x], keys: [many], attribute: a, rate: 0.5, policy: random, scope: dataset}}"},
+		{name: "swap", masks: "{swap: {columns: [x], keys: [many], attribute: a, rate: 0.5, policy: random, scope: dataset}}"},
 		{name: "synthesise", masks: "{synthesise: {columns: [x]}}", small: true},
 		{name: "synthesise, normal", masks: "{synthesise: {columns: [x], method: normal}}"},
 		{name: "synthesise, trees", masks: "{synthesise: {columns: [x], method: cart, on: [a], categories: [a]}}"},
