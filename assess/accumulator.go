@@ -30,6 +30,7 @@ type Accumulator struct {
 	columns            []columnSums
 	original, released comoment.Gram
 	sample             sample.Sample
+	found              map[int]map[string]found // by column and target, see Finder
 
 	work kernel
 }

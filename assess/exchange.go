@@ -38,20 +38,10 @@ func (r *reckoning) typicalExchanged(c int, row *Risk) bool {
 // pairs with the same difference, so the variance of the mean is twice that of independent
 // records, which is estimated from the sample.
 func (r *reckoning) typicalReleased(c int, own float64, row *Risk) {
-	var n, mean, square float64
-	y := r.data.Released(c)
-	for i, x := range r.data.Original(c) {
-		if d := x - y[i]; d == d {
-			n++
-			v := d*d - mean
-			mean += v / n
-			square += v * (d*d - mean)
-		}
-	}
 	if r.candidate {
 		own = 0 // nothing was released
 	}
-	row.set(own, 2*square/(n-1)/n)
+	row.set(own, 2*varianceOfChange(r.data.Original(c), r.data.Released(c))/float64(r.a.columns[c].pairs))
 	row.Approximate, row.Errs, row.Sampled = true, ErrsEither, true
 }
 

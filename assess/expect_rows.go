@@ -171,18 +171,33 @@ func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	}
 	for t, f := range r.targets[c] {
 		k := r.ranks[c][t]
-		linked := math.NaN() // x_t − y_t
-		if f.record != nil {
-			linked = f.record.X - f.record.Values[2*c+1]
-		}
 		square, noise := e.ByMean(k.Tau, k.Noise)
 		add(f.target.Name, KnowledgeMean, squareOf(f.tau-y.Mi), square, noise, sampled || !k.Exact, false)
+		list[len(list)-1].realise(&f, math.Abs(f.tau-y.Mi), f.slack)
 		square, safe := e.ByIndex(k.Target)
-		add(f.target.Name, KnowledgeIndex, squareOf(linked), square, 0, !k.Exact, safe)
+		linked := math.NaN() // (x_t − y_t)²
+		switch {
+		case f.exact && f.record != nil:
+			linked = squareOf(f.record.X - f.record.Values[2*c+1])
+		case e.Fixed() && !r.exchanged(c) && !safe:
+			linked = square
+		}
+		add(f.target.Name, KnowledgeIndex, linked, square, 0, !k.Exact, safe)
 		if r.exchanged(c) {
 			r.targetExchanged(c, &f, &list[len(list)-1])
 		}
 		add(f.target.Name, KnowledgePosition, squareOf(f.tau-f.position), k.square, k.spread, sampled || !k.Exact, k.safe)
+		row := &list[len(list)-1]
+		if row.realise(&f, math.Abs(f.tau-f.position), f.slack+f.slackOut); e.Fixed() && !k.safe {
+			row.RealisedR = row.R // nothing is drawn
+		}
 	}
 	return list
+}
+
+// realise leaves out the realised R where it is not known: |τ − τ̂| is apart, and may be wrong by slack.
+func (row *Risk) realise(f *located, apart, slack float64) {
+	if (!f.exact || slack > 0) && slack > 0.02*apart {
+		row.RealisedR = Float(math.NaN())
+	}
 }

@@ -236,7 +236,11 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 		}
 	}
 	out.Utility = Utility{RealisedU: Float(math.NaN()), U0: Float(estimate.Risk(x.Variance() / x.N))}
-	out.Utility.expect(answers, &x)
+	if of := r.a.opts.Columns[column]; of.Fitted {
+		out.Utility.expectFitted(answers, &x, of)
+	} else {
+		out.Utility.expect(answers, &x)
+	}
 	out.Utility.setEfficiency()
 	return out
 }

@@ -66,18 +66,19 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 // replicate plans the replicates, runs them and sorts the answers by column.
 func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	o := &r.a.opts
-	if o.Replicate == nil || o.Replicates == 0 || len(r.targets) == 0 || r.data.N == 0 {
+	if o.Replicates == 0 || len(r.targets) == 0 || r.data.N == 0 {
 		return ctx.Err()
 	}
-	r.partial = !r.data.Complete || limit > 0 && r.data.N > limit
-	if o.Entire && r.partial {
-		r.partial, r.single = false, true
-		return ctx.Err()
-	}
+	r.partial, r.brief = !r.data.Complete || limit > 0 && r.data.N > limit, limit > 0
 	if r.partial {
 		if err := r.foresee(ctx, r.laws(o.Law)); err != nil {
 			return err
 		}
+	}
+	if o.Replicate == nil || o.Entire && r.partial {
+		r.single = r.partial && o.Replicate != nil
+		r.partial = false
+		return ctx.Err()
 	}
 	questions, p := r.questions()
 	if len(questions) == 0 {

@@ -39,6 +39,10 @@ type Column struct {
 	Withheld   bool // whether it is not released, and only measured
 	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
 	Undoing    Undoing
+	// Fitted says that its released values come from all original ones together: from a model, groups, a percentile. HeldOut is
+	// the share of the records that are set aside, at random, before a model is fitted.
+	Fitted  bool
+	HeldOut float64
 }
 
 // BesideColumn is a released column that is not measured itself.
@@ -80,6 +84,10 @@ type Options struct {
 	// records; nil if it is not known. With it, R and U of more records than the sample holds are
 	// expectations over all of them, without replicates. It may be nil.
 	Law func(column string) Law
+
+	// Draws reports whether what a column is released with depends on random draws. Without replicates, the figures of
+	// this release then are those of one draw; nil: they are those of every release.
+	Draws func(column string) bool
 
 	// Exchange computes the effect of swaps on records that are known by their index; Replicate
 	// then returns only the masks that move no values. It may be nil.

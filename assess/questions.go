@@ -16,7 +16,7 @@ func (r *reckoning) questions() ([]replicate.Question, *replicate.Planner) {
 	var questions []replicate.Question
 	for c := range o.Columns {
 		targets, masked := r.targets[c]
-		if !masked || r.expected[c] != nil {
+		if !masked || r.expected[c] != nil && !o.Columns[c].Undoing.moves() {
 			continue
 		}
 		q := replicate.Question{Column: c, Targets: r.a.targets, Between: r.copies(c) > 1}

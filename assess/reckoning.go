@@ -23,6 +23,10 @@ type located struct {
 	position float64
 	sampled  bool
 	counted  bool
+	// exact says that τ and its record are those of all records. Otherwise τ is within slack of that, and position within
+	// slackOut of that of all records.
+	exact           bool
+	slack, slackOut float64
 }
 
 // positionSquare returns E(τ−τ̂)² of a target known by its position, Duncan et al.
@@ -30,14 +34,17 @@ type located struct {
 // randomness of the mask: over all records, the expected square of their difference is the
 // square of the bias plus that variance, which is negligible unless the bias is small too.
 func (f *located) positionSquare(variance float64) float64 {
-	d := f.position - f.tau
+	d := f.apart()
 	return max(0, d*d-variance) + variance
 }
+
+// apart returns the least distance that τ and y_(k) can have.
+func (f *located) apart() float64 { return max(0, math.Abs(f.position-f.tau)-f.slack-f.slackOut) }
 
 // positionSquareNoise returns the variance of positionSquare over the randomness of the
 // mask: the release is one draw.
 func (f *located) positionSquareNoise(variance float64) float64 {
-	d := f.position - f.tau
+	d := f.apart()
 	return estimate.VarianceOfSquare(d*d-variance, variance)
 }
 
@@ -83,6 +90,7 @@ type reckoning struct {
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
 	partial bool                       // whether replicates were made on less than all pairs
 	single  bool                       // whether the effect of draws is known from the release only
+	brief   bool                       // whether the evaluation is that of a snapshot
 	subsets int
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
@@ -146,8 +154,13 @@ func (r *reckoning) locate(c int) []located {
 					f.tau, f.position = tau, position
 				}
 			}
+			if f.exact = r.data.Complete; !f.exact && !r.candidate {
+				f.doubt(s, x, y)
+				f.holding(r.a.found[c][t.Name], c)
+			}
 		}
 		if f.record != nil && t.Extremal() {
+			f.exact = true
 			f.tau = f.record.X
 		}
 		list[i] = f

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
@@ -32,13 +33,21 @@ type view struct {
 // risks returns the table of risks of masked column c: R from replicates if there are any,
 // otherwise that of the release.
 func (r *reckoning) risks(c int) []Risk {
-	if e := r.expected[c]; e != nil {
+	e := r.expected[c]
+	if e != nil && len(r.answers[c]) == 0 {
 		return r.expectedRisks(c, e)
 	}
 	s := &r.a.columns[c]
 	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
 	v.answers, v.replicated = r.answers[c]
 	list := r.risksOf(v)
+	if e != nil { // of masks that move values of the whole column, only what is known by index takes replicates
+		for i, row := range r.expectedRisks(c, e) {
+			if row.Knowledge != KnowledgeIndex {
+				list[i] = row
+			}
+		}
+	}
 	if r.candidate {
 		for i := range list {
 			list[i].RealisedR = Float(math.NaN())
@@ -83,6 +92,7 @@ func (r *reckoning) risksOf(v view) []Risk {
 	for i := range v.targets {
 		t.target(i, b)
 	}
+	t.settle()
 	return t.list
 }
 
@@ -111,14 +121,39 @@ func (t *riskTable) add(target, knowledge string, realised, expected, noise floa
 		t.atMost(&row)
 	}
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
-	if t.single {
+	if t.single && t.draws() {
 		row.Approximate, row.Errs = true, ErrsEither // the release is one draw
+		row.SE = Float(estimate.StandardError(float64(row.R), t.ofOneDraw(knowledge, realised)))
 	}
 	if t.partial && t.of.replicated {
 		// The error does not include the choice of the records in a replicate's part of the sample.
 		row.Approximate, row.Errs = true, ErrsEither
 	}
 	t.list = append(t.list, row)
+}
+
+// ofOneDraw returns the variance over the masks of a mean squared error that one release shows: of the mean over all
+// records of the squared change, or of the squared error of a mean that moves with a variance of at most that mean / n.
+func (t *riskTable) ofOneDraw(knowledge string, square float64) float64 {
+	n := t.of.x.N
+	if knowledge == KnowledgeIndex {
+		return varianceOfChange(t.data.Original(t.of.column), t.data.Released(t.of.column)) / n
+	}
+	return estimate.VarianceOfSquare(square, t.of.own/n)
+}
+
+// varianceOfChange returns the variance of (x − y)² over records.
+func varianceOfChange(x, y []float64) float64 {
+	var n, mean, square float64
+	for i, v := range x {
+		if d := v - y[i]; d == d {
+			n++
+			v := d*d - mean
+			mean += v / n
+			square += v * (d*d - mean)
+		}
+	}
+	return square / (n - 1)
 }
 
 // target adds the rows of the i-th target; b is the bias of the column's mean.
@@ -143,7 +178,7 @@ func (t *riskTable) target(i int, b bias) {
 		}
 	}
 	if t.partial && t.of.replicated {
-		d := x.Mi + b.mean - f.tau
+		d := max(0, math.Abs(x.Mi+b.mean-f.tau)-f.slack)
 		byMean = max(0, d*d-b.noise) + b.ofMean/t.m()
 		meanNoise = estimate.VarianceOfSquare(d*d-b.noise, b.noise) + b.ofMeanNoise/(t.m()*t.m())
 		if !f.target.Extremal() {
@@ -156,13 +191,78 @@ func (t *riskTable) target(i int, b bias) {
 	}
 	square := func(d float64) float64 { return d * d }
 	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.replicated || f.sampled)
+	t.released(&f, math.Abs(f.tau-t.of.y.Mi), f.slack)
 	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*byIndex, t.factor*t.factor*indexNoise, f.sampled)
+	t.released(&f, 0, math.Inf(1))
 	if t.exchanged(c) {
 		t.targetExchanged(c, &f, t.last())
 		t.atMost(t.last())
 	}
 	t.undo(i, t.last())
 	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
+	t.released(&f, math.Abs(f.tau-f.position), f.slack+f.slackOut)
+}
+
+// released corrects the last row where this release does not tell its figures: it shows |τ − τ̂| as apart, which may be wrong
+// by slack, and is one draw if masks draw. R is then no less than the one stated, or infinite.
+func (t *riskTable) released(f *located, apart, slack float64) {
+	if t.group != nil || t.candidate || t.of.x.N == 0 {
+		return
+	}
+	row := t.last()
+	unknown := !f.exact && slack > 0 || row.Knowledge == KnowledgePosition && f.slackOut > 0
+	if unknown {
+		row.realise(f, apart, slack)
+	}
+	switch {
+	case t.of.replicated:
+		return
+	case t.single && !t.brief && row.Knowledge != KnowledgeMean && t.draws(): // one draw bounds no expectation
+		row.bound(0)
+	case unknown && slack > 0:
+		row.bound(max(0, apart-slack))
+		t.atMost(row)
+	}
+}
+
+// bound sets R to the greatest that it can be if the snooper's error is at least a distance.
+func (row *Risk) bound(distance float64) {
+	row.set(distance*distance, 0)
+	row.SE = Float(math.NaN()) // of a bound there is none
+	row.Approximate, row.Errs = true, ErrsSafe
+}
+
+// draws reports whether masks draw for the column.
+func (t *riskTable) draws() bool {
+	of := t.a.opts.Draws
+	return of == nil || of(t.a.opts.Columns[t.of.column].Name)
+}
+
+// settle makes an upper bound of what replicates of some of the records do not show to vary: these figures have no standard
+// error, and are not exact. The released value of the target's record may vary too rarely to be seen: R is infinite. That of
+// its rank is the release's, or that of fewer records, which lies no farther from an extreme.
+func (t *riskTable) settle() {
+	for i := range t.list {
+		row := &t.list[i]
+		known := row.SE > 0 || math.IsInf(float64(row.R), 1) || row.R == 0 || row.R != row.R
+		if row.Errs != ErrsEither || known || t.brief || row.Target == TargetTypical || row.Knowledge == KnowledgeMean {
+			continue
+		}
+		f := t.targetNamed(row.Target)
+		switch {
+		case row.Knowledge == KnowledgePosition && (f.counted || f.target.Extremal()):
+			row.SE, row.Errs = Float(math.NaN()), ErrsSafe
+		case f.exact && !t.draws():
+			row.Approximate, row.Errs = false, ""
+		default:
+			row.bound(0)
+		}
+	}
+}
+
+func (t *riskTable) targetNamed(name string) *located {
+	i := slices.IndexFunc(t.of.targets, func(f located) bool { return f.target.Name == name })
+	return &t.of.targets[i]
 }
 
 // positionOnParts returns E(τ−τ̂)² of the i-th target known by its position, and the variance

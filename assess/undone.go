@@ -21,6 +21,9 @@ type Undoing struct {
 	Origins Origins
 }
 
+// moves reports whether masks give the values of the whole column to other records.
+func (u Undoing) moves() bool { return u.Ranked || u.Shuffled }
+
 // Origins are the originals that a released value of a rank swap can have had. sorted are values in ascending order.
 type Origins interface {
 	// Undone returns the least expected squares that a snooper reaches: of the typical record, and of the record with each
@@ -34,7 +37,7 @@ type Origins interface {
 // of target i, or of the typical record (i = −1).
 func (t *riskTable) undo(i int, row *Risk) {
 	u := t.a.opts.Columns[t.of.column].Undoing
-	if !u.Ranked && !u.Shuffled {
+	if !u.moves() {
 		return
 	}
 	square := 1 / float64(row.R)

@@ -24,15 +24,30 @@ func (r *reckoning) utility(c int) Utility {
 	}
 	u.gate(x, y.Variance(), drift)
 	answers, replicated := r.answers[c]
+	of := r.a.opts.Columns[c]
 	if e := r.expected[c]; e != nil {
 		u.U, u.Bias = Float(estimate.Risk(e.Error)), biasOf(e.Bias, x)
 		u.SE = Float(estimate.StandardError(float64(u.U), e.ErrorNoise))
 		u.Sampled = e.Sampled
 		u.gate(&e.X, e.Variance, e.Bias)
+		if of.Fitted {
+			bias := float64(u.Bias)
+			u.fitted(&e.X, e.OfMean, bias*bias, estimate.VarianceOfSquare(bias*bias, e.BiasNoise))
+		}
 		u.setEfficiency()
 		return u
 	}
 	switch {
+	case replicated && r.partial && of.Fitted:
+		b := r.bias[c]
+		u.Bias = biasOf(b.mean, x)
+		held := heldOut(x, of.HeldOut)
+		square := square(b.mean, b.noise, held/r.share, held)
+		m := float64(r.copies(c))
+		u.fitted(x, b.ofMean/m, square, b.squareNoise+b.ofMeanNoise/(m*m))
+		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
+	case replicated && of.Fitted:
+		u.expectFitted(answers, x, of)
 	case replicated && r.partial:
 		// S_y² of the release is computed from more records than any replicate has.
 		u.U = Float(estimate.Risk(variance + r.bias[c].square))
@@ -42,9 +57,68 @@ func (r *reckoning) utility(c int) Utility {
 		u.Sampled, u.Approximate, u.Errs = true, true, ErrsEither
 	case replicated:
 		u.expect(answers, x)
+	case r.single && (r.a.opts.Draws == nil || r.a.opts.Draws(of.Name)): // the release is one draw
+		own := r.a.columns[c].squareDiff / float64(r.a.columns[c].pairs)
+		u.SE = Float(estimate.StandardError(float64(u.U), estimate.VarianceOfSquare(drift*drift, own/x.N)))
+		u.Approximate, u.Errs = true, ErrsEither
+	case of.Fitted && of.Masked && !r.candidate: // nothing is drawn
+		u.fitted(x, 0, drift*drift, 0)
+		u.RealisedU, u.SE = u.U, Float(math.NaN())
 	}
 	u.setEfficiency()
 	return u
+}
+
+// fitted sets U of a column whose released values come from all original ones together. The mean of values that are drawn from
+// a model of the data, or of groups of them, varies about that of the population as the mean of the data does, and beside that
+// over the draws: 1/U = S_x²/n + Var(ȳ | x) + (E ȳ − x̄)². The variance of the released values says nothing of it (for values that
+// are each a draw about their own original, eq. 14 is this sum). noise is the variance of the last two terms.
+func (u *Utility) fitted(x *comoment.Pair, ofMean, square, noise float64) {
+	own := x.Variance() / x.N
+	loss := own + ofMean + square
+	u.U = Float(estimate.Risk(loss))
+	u.SE = Float(estimate.StandardError(float64(u.U), noise))
+	if u.EfficiencyGate = Float(own / loss); own == 0 && loss == 0 {
+		u.EfficiencyGate = 1 // a constant column, released as it is
+	}
+}
+
+// expectFitted is expect for a column with Column.Fitted. Of several copies users take the mean: Reiter's (2003) variance
+// ū + b/m, with b the variance between copies.
+func (u *Utility) expectFitted(answers []replicate.Answer, x *comoment.Pair, c Column) {
+	means := meansOf(answers)
+	for i, a := range answers {
+		if a.Variance != a.Variance {
+			means[i] = math.NaN()
+		}
+	}
+	of := estimate.SpreadOf(means, 1)
+	if of.Variance != of.Variance || of.N < 2 {
+		return // of one replicate the variance is not known
+	}
+	held, m := heldOut(x, c.HeldOut), float64(max(1, c.Copies))
+	bias := float64(biasOf(of.Mean-x.Mi, x))
+	if u.Bias = Float(bias); bias == 0 && float64(biasOf(math.Sqrt(of.Variance), x)) == 0 {
+		of.Variance = 0 // the rest is rounding
+	}
+	noise := of.Variance / of.N
+	u.fitted(x, of.Variance/m, square(bias, noise, held, held), of.VarianceNoise()/(m*m)+estimate.VarianceOfSquare(bias*bias-noise, noise))
+}
+
+// heldOut returns the variance of the mean of the records that a model is fitted to about that of all n, if a share of them is
+// set aside at random.
+func heldOut(x *comoment.Pair, share float64) float64 {
+	return x.Variance() / x.N * share / (1 - share)
+}
+
+// square returns the expected square of a bias that was found with a variance of noise. Which records are set aside is the same
+// in all replicates, so a bias within three standard errors of noise and seen, the variance over that choice, is one draw of it:
+// its square then is that variance, held.
+func square(bias, noise, seen, held float64) float64 {
+	if seen > 0 && bias*bias < 9*(noise+seen) {
+		return held
+	}
+	return max(0, bias*bias-noise)
 }
 
 // biasOf returns the bias of the mean of a column with the moments x; it is 0 if it is so small that it is

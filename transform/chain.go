@@ -190,6 +190,38 @@ func (c *Chain) Draws() bool {
 	return false
 }
 
+// DrawsFor reports whether what a column is released with depends on random draws, its own or those of
+// columns that its masks read or mask together with it.
+func (c *Chain) DrawsFor(column string) bool {
+	on := map[string]bool{column: true}
+	for i := len(c.masks) - 1; i >= 0; i-- {
+		p := c.masks[i].Params
+		if !slices.ContainsFunc(p.Masks(), func(name string) bool { return on[name] }) {
+			continue
+		}
+		if slices.ContainsFunc(c.draws, func(d drawName) bool { return d.mask == i }) {
+			return true
+		}
+		for _, name := range slices.Concat(p.Masks(), p.Reads()) {
+			on[name] = true
+		}
+	}
+	return false
+}
+
+// Again returns a chain that masks the same records in the same way once more, and leaves the counts
+// of c as they are.
+func (c *Chain) Again() *Chain {
+	again := &Chain{
+		masks: c.masks, labels: c.labels, setup: c.setup, replicate: c.replicate, columns: c.columns, steps: c.steps,
+		choice: c.choice, chosen: c.chosen, survey: c.survey, unseen: c.unseen, surveyed: c.surveyed,
+		touched: make([]atomic.Int64, len(c.masks)),
+		scratch: &sync.Pool{New: func() any { return new(work) }}, draws: c.draws, outcomes: c.outcomes,
+	}
+	again.streamsOf("")
+	return again
+}
+
 // Apply masks a block: it fills Released or ReleasedArray of the columns that
 // masks change, and Digests where identity columns are set, and rejects the
 // records that have a value which cannot be masked (NaN, ±Inf, beyond 2^53

@@ -43,6 +43,35 @@ func movesOnly(p Params) bool {
 	return ok && m.MovesOnly()
 }
 
+// Permuting is a mask of whole columns that may give the values of each to other records, and do nothing else.
+type Permuting interface{ Permutes() bool }
+
+// permutes reports whether a mask leaves each column the values that it has.
+func permutes(p Params) bool {
+	m, ok := p.(Permuting)
+	return ok && m.Permutes()
+}
+
+// Modelling is a mask whose released values come from all values of a column together: from a model, groups, or a
+// percentile or mean of them. The released values are then no independent draws, each about its own original.
+type Modelling interface{ FitsData() bool }
+
+// FitsData reports whether some mask on a column is Modelling with its parameters; held is the greatest share of the records
+// that is set aside before models are fitted.
+func FitsData(masks []Spec, column string) (fits bool, held float64) {
+	for _, m := range masks {
+		if !slices.Contains(m.Params.Masks(), column) {
+			continue
+		}
+		f, ok := m.Params.(Modelling)
+		fits = fits || ok && f.FitsData()
+		if h, ok := m.Params.(holdingOut); ok {
+			held = max(held, h.heldOut())
+		}
+	}
+	return fits, held
+}
+
 // Categorical is a mask that can treat values of any type as categories: it compares them and
 // replaces them by other categories, and does not compute with them.
 type Categorical interface{ OnCategories() bool }

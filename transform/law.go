@@ -32,11 +32,11 @@ type Law struct {
 // law there.
 type lawful interface {
 	// law returns what the step does to a column that it touches: nothing, level
-	// maps, or one draw.
+	// maps, or one draw; an empty stage if that is no law.
 	law(column string) []stage
 }
 
-// stage is a level or a draw; exactly one is set.
+// stage is a level or a draw; exactly one is set, or neither if the step has no law.
 type stage struct {
 	level  *level
 	spread *spread
@@ -64,7 +64,13 @@ type spread struct {
 
 // Law returns the law of the released values of a column. It returns false if some mask of the
 // column does not declare its law, or if there is no closed form.
-func (c *Chain) Law(name string) (*Law, bool) {
+func (c *Chain) Law(name string) (*Law, bool) { return c.lawOf(name, false) }
+
+// ColumnLaw is Law, and also leaves out masks of the whole column that only give its values to other
+// records: the law then holds for the column as a whole, not for a single record.
+func (c *Chain) ColumnLaw(name string) (*Law, bool) { return c.lawOf(name, true) }
+
+func (c *Chain) lawOf(name string, permuted bool) (*Law, bool) {
 	i := slices.IndexFunc(c.columns, func(col *column) bool { return col.Name == name })
 	l := &Law{low: math.Inf(-1), high: math.Inf(1)}
 	if i < 0 {
@@ -78,12 +84,17 @@ func (c *Chain) Law(name string) (*Law, bool) {
 		if !slices.Contains(c.masks[k].Params.Masks(), name) {
 			continue
 		}
+		if permuted && permutes(c.masks[k].Params) {
+			continue
+		}
 		declares, ok := s.(lawful)
 		if !ok {
 			return nil, false
 		}
 		for _, st := range declares.law(name) {
 			switch {
+			case st == stage{}: // with these parameters it has none
+				return nil, false
 			case st.level != nil && len(l.random) == 0:
 				l.before = append(l.before, *st.level)
 			case st.level != nil:

@@ -72,3 +72,49 @@ func (s *roundStep) law(column string) []stage {
 func (s *windowSwap) law(string) []stage { return nil }
 
 func (s *datasetSwap) law(string) []stage { return nil }
+
+// The mean of the values beyond a bound lies beyond it, so the map does not decrease; the bound of a
+// percentile need not be on the grid, and its rounded mean may then lie within.
+func (s *tailStep) law(column string) []stage {
+	for i := range s.columns {
+		t := &s.columns[i]
+		if t.Name != column {
+			continue
+		}
+		if s.of.Replace != "mean" || t.low > t.lower || t.high < t.upper {
+			return []stage{{}}
+		}
+		f := t.level()
+		return []stage{{level: &f}}
+	}
+	return nil
+}
+
+// level is the map of values beyond the bounds to their means.
+func (t *tail) level() level {
+	lower, upper, low, high := t.lower, t.upper, t.low, t.high
+	return level{
+		apply: func(v float64) float64 {
+			switch {
+			case v < lower:
+				return low
+			case v > upper:
+				return high
+			}
+			return v
+		},
+		upTo: func(t float64) float64 {
+			switch {
+			case t >= high:
+				return math.Inf(1)
+			case t >= upper:
+				return upper
+			case t >= lower:
+				return t
+			case t >= low:
+				return math.Nextafter(lower, math.Inf(-1))
+			}
+			return math.Inf(-1)
+		},
+	}
+}

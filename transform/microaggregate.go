@@ -88,6 +88,9 @@ func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
+// FitsData implements Modelling.
+func (m *Microaggregate) FitsData() bool { return true }
+
 // Reach implements Scoped.
 func (m *Microaggregate) Reach() Scope { return ScopeDataset }
 

@@ -210,6 +210,12 @@ func exchangeRanks(values []float64, order []int32, words []uint64, reach int, s
 // Reach implements Scoped.
 func (m *RankSwap) Reach() Scope { return ScopeDataset }
 
+// Permutes implements Permuting: records at an end get a mean.
+func (m *RankSwap) Permutes() bool { return orZero(m.Bottom) == 0 && orZero(m.Top) == 0 }
+
+// FitsData implements Modelling.
+func (m *RankSwap) FitsData() bool { return !m.Permutes() }
+
 // Instead implements Replaceable.
 func (m *RankSwap) Instead() string {
 	return "a swap of scope window, or noise, which takes each record by itself"

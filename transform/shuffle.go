@@ -79,6 +79,9 @@ func (m *Shuffle) compile(c *Chain, i int) (step, error) {
 // Reach implements Scoped.
 func (m *Shuffle) Reach() Scope { return ScopeDataset }
 
+// Permutes implements Permuting.
+func (m *Shuffle) Permutes() bool { return true }
+
 // Instead implements Replaceable.
 func (m *Shuffle) Instead() string {
 	return "a swap of scope window, or noise, which takes each record by itself"

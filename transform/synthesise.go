@@ -98,6 +98,9 @@ func (m *Synthesise) leaf() int {
 	return *m.Leaf
 }
 
+// FitsData implements Modelling.
+func (m *Synthesise) FitsData() bool { return true }
+
 // heldOut implements holdingOut.
 func (m *Synthesise) heldOut() float64 {
 	if m.HeldOut == nil {

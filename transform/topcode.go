@@ -348,6 +348,9 @@ func (m *Topcode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 // Reach implements Scoped.
 func (m *Topcode) Reach() Scope { return ScopeRecord }
 
+// FitsData implements Modelling: percentiles and means are those of the data.
+func (m *Topcode) FitsData() bool { return m.NeedsValues() != "" }
+
 // Parameters implements Described.
 func (m *Topcode) Parameters() []Parameter {
 	list := withNumber(withNumber(nil, "upper", m.Upper), "lower", m.Lower)

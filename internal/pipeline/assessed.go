@@ -24,6 +24,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}
+	o.Draws = chain.DrawsFor
 	o.Mixes = transform.AnyMixesRecords(masks)
 	o.Entire = transform.AnyDependsOnNumber(masks)
 	if o.Entire && !chain.Draws() {
@@ -54,10 +55,10 @@ func (pl *Plan) measured() []transform.Spec {
 // sensitive or a key, or categories that an intruder may know.
 func (pl *Plan) Measures() bool { return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 }
 
-// LawOf gives the assessment the law that a chain has for each column.
+// LawOf gives the assessment the law that a chain has for each column as a whole.
 func LawOf(chain *transform.Chain) func(column string) assess.Law {
 	return func(column string) assess.Law {
-		if law, ok := chain.Law(column); ok {
+		if law, ok := chain.ColumnLaw(column); ok {
 			return law
 		}
 		return nil

@@ -106,8 +106,10 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 		i := b.want(f.Name, form, false)
 		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
 		if form == microdata.Numbers {
+			fits, held := transform.FitsData(pl.Config.Masks, f.Name)
 			pl.Assessed = append(pl.Assessed, assess.Column{
-				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true, Exchanged: exchanged(pl.Config.Masks, f.Name),
+				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
+				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held,
 				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
 			})
 		}

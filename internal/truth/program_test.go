@@ -63,6 +63,7 @@ type risk struct {
 	Knowledge   string `json:"knowledge"`
 	R           value  `json:"R"`
 	SE          value  `json:"R_se"`
+	RealisedR   value  `json:"realised_R"`
 	Sampled     bool   `json:"sampled"`
 	Approximate bool   `json:"approximate"`
 	Errs        string `json:"errs"`
@@ -123,6 +124,13 @@ report: {json: %[1]s/report.json}
 // run runs the program and reads its report.
 func (j job) run(t testing.TB) *report {
 	t.Helper()
+	r, _ := j.release(t)
+	return r
+}
+
+// release is run, and also returns the released values of x, NaN where there is none.
+func (j job) release(t testing.TB) (*report, []float64) {
+	t.Helper()
 	dir, err := os.MkdirTemp(filepath.Dir(j.path), "run")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +147,20 @@ func (j job) run(t testing.TB) *report {
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
-	return &r
+	out, err := os.ReadFile(filepath.Join(dir, "out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var y []float64
+	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n")[1:] {
+		text, _, _ := strings.Cut(line, ",")
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			v = math.NaN()
+		}
+		y = append(y, v)
+	}
+	return &r, y
 }
 
 // tempDir returns a folder with a simple name: a test's own folder contains the test's name, whose

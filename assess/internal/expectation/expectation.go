@@ -77,6 +77,9 @@ func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	return e
 }
 
+// Fixed reports whether the masks draw nothing.
+func (e *Expectation) Fixed() bool { return e.law.Fixed() }
+
 // Settle frees the memory of all that is kept for each atom. ByMean and ByIndex may be called
 // after it, Seek and ByPosition may not.
 func (e *Expectation) Settle() {

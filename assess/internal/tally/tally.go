@@ -296,6 +296,43 @@ func (t *Tally) holding(k uint64) (found Bin, before uint64) {
 	return found, before
 }
 
+// Width returns the width of the bin that holds the k-th smallest value; 0 if a sample has all of its values.
+func (t *Tally) Width(k int, sample []float64) float64 {
+	if k < 1 || uint64(k) > t.N {
+		return math.Inf(1)
+	}
+	found, _ := t.holding(uint64(k))
+	n := uint64(0)
+	for _, v := range sample {
+		if BinCode(v) == found.Code {
+			n++
+		}
+	}
+	if t.N == t.Seen && n == found.Count {
+		return 0
+	}
+	return found.hi - found.lo
+}
+
+// Around returns an interval that holds the k-th smallest of all n values that were offered: its bin, or, if not all
+// values were counted, the bins within four standard errors of its rank and a few chunks more. Both ends may be values of it.
+func (t *Tally) Around(k, n int64) (low, high float64) {
+	if t.N == 0 {
+		return math.NaN(), math.NaN()
+	}
+	first, last := k, k
+	if t.N != t.Seen || n != int64(t.N) {
+		p := float64(k) / float64(n)
+		d := int64(4*math.Sqrt(rare*float64(n)*p*(1-p))) + 4*rare*chunk
+		scaled := func(k int64) int64 { return int64(float64(k) / float64(n) * float64(t.N)) }
+		first, last = scaled(k-d), scaled(k+d)
+	}
+	within := func(k int64) uint64 { return uint64(max(1, min(k, int64(t.N)))) }
+	from, _ := t.holding(within(first))
+	to, _ := t.holding(within(last))
+	return from.lo, to.hi
+}
+
 // heapLeast is how many equal values of a sample show that most of a bin is one value. If a bin
 // contains several multiples of the unit, two of three sampled values are often equal by chance.
 const heapLeast = 3

@@ -76,6 +76,9 @@ func (r *Release) Judged(ctx context.Context, who account.Reporter, records repo
 		if err := r.exchange.Join(ctx, r.plan, r.Chain, r.Measured, r.key, r.progress); err != nil {
 			return nil, err
 		}
+		if err := r.plan.FindTargets(ctx, r.Chain, r.Measured, r.progress); err != nil {
+			return nil, err
+		}
 	}
 	who.KeyID, who.Plan, who.Chain = r.key.ID(), r.plan, r.Chain
 	return Judge(ctx, who, r.Measured, records)
