@@ -69,9 +69,13 @@ def _errors(case, report, column, x, estimates):
         used = ~np.isnan(e) & ~np.isnan(x)
         if used.sum() < 30:
             continue
-        # Records whose values the masks have changed less than those of others are no success.
         part, both = 1.0, used & ~np.isnan(released)
-        if both.sum() < 0.9 * (~np.isnan(released)).sum() and np.nanmean(released) > 0:
+        if used.sum() >= 0.5 * (~np.isnan(x)).sum():
+            # The report is of all records: those that the attack leaves out are estimated otherwise.
+            e = np.where(np.isnan(e), estimates["least squares, the record"], e)
+            used = ~np.isnan(e) & ~np.isnan(x)
+        elif np.nanmean(released) > 0:
+            # Some records: that the masks have changed their values less than those of others is no success.
             part = min(1.0, math.sqrt(released[both].mean() / np.nanmean(released))) if both.any() else 0.0
         square = (e - x)[used] ** 2
         se = square.std() / math.sqrt(len(square))
