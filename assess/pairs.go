@@ -25,6 +25,10 @@ type Pairs struct {
 	// CarriedReleased are the released values' codes in the order of CarriedColumns; where
 	// Options.Released does not list a column its entry is nil.
 	CarriedReleased [][]float64
+	// Beside holds a slice for each released column of Options.Beside, as Shown returns its values, and
+	// BesideColumns their names.
+	Beside        [][]float64
+	BesideColumns []string
 
 	// Place returns the scope and stream of record i, and its place there.
 	Place func(i int) (scope string, stream int, place int64)
@@ -58,6 +62,12 @@ func (a *Accumulator) Pairs() Pairs {
 	p.CarriedReleased = make([][]float64, carry)
 	for i, index := range a.opts.Released {
 		p.CarriedReleased[slices.Index(a.opts.Carry, index)] = a.sample.Values[2*n+carry+i]
+	}
+	for i, c := range a.opts.Beside {
+		if !c.GroupOnly {
+			p.Beside = append(p.Beside, a.sample.Values[a.layout.BesideAt(i)])
+			p.BesideColumns = append(p.BesideColumns, c.Name)
+		}
 	}
 	return p
 }

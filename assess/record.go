@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
@@ -141,8 +142,8 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 			of = found.Of[slices.IndexFunc(f.targets[c], func(t located) bool { return t.target.Name == k.Target })]
 		}
 		row := f.risk(k, of, &found)
-		if k.Target == TargetTypical && found.Square < found.Linear && !found.Exact {
-			gain := Float(1 - found.Square/found.Linear)
+		if k.Target == TargetTypical && found.Square < found.Refined {
+			gain := Float(1 - found.Square/found.Refined)
 			row.TreeGain = &gain
 		}
 		rows = append(rows, row)
@@ -190,4 +191,31 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		row.RealisedR = Float(math.NaN())
 	}
 	return row
+}
+
+// Seen is a column as it is released: numbers, or codes of categories from 0; NaN if a value is missing.
+type Seen struct {
+	Name       string
+	Values     []float64
+	Categories bool
+}
+
+// Claims returns what an intruder who has the whole released record states of the originals x of a
+// column, by record: one list for each of several ways, NaN in records that were not looked at. y has the
+// released values, own is the column's place among the columns (−1: it is not released). complete says that
+// the records are the whole release.
+func Claims(columns []Seen, x, y []float64, own int, complete bool) [][]float64 {
+	list := make([]joint.Column, len(columns))
+	for c, column := range columns {
+		list[c] = joint.Column{Name: column.Name, Values: column.Values}
+		if column.Categories {
+			list[c].Values = make([]float64, len(column.Values))
+			for i, v := range column.Values {
+				if list[c].Values[i] = cell.Category(v); v != v {
+					list[c].Values[i] = v
+				}
+			}
+		}
+	}
+	return joint.New(list, len(x), complete).Claims(x, y, own)
 }

@@ -35,8 +35,10 @@ type Data struct {
 	Released  bool
 	Sensitive []CategoricalColumn // columns whose l-diversity is measured
 	Beside    []BesideColumn      // other released columns, which may tell of masked categories
-	Weights   []float64           // sampling weights, by record; nil: none
-	Household []int32             // by record, −1 if unknown; nil: none
+	// Shown holds the released columns that are not in Numeric, with values as assess.Shown returns them.
+	Shown     []BesideColumn
+	Weights   []float64 // sampling weights, by record; nil: none
+	Household []int32   // by record, −1 if unknown; nil: none
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
 	// Records is the number of records of the release if the data are a sample of it;
@@ -70,6 +72,7 @@ type NumericColumn struct {
 	Name               string
 	Grid               float64
 	Original, Released []float64
+	Withheld           bool // the column is measured and not released
 }
 
 // CategoricalColumn is a column of codes from 0, the same codes on both sides, −1 if a

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
@@ -55,4 +56,81 @@ func classes(values []float64) []int32 {
 		codes[i] = int32(at * bins / len(sorted))
 	}
 	return codes
+}
+
+// mostTold is the number of records up to which all are looked at together, so that those of one group
+// tell of each other; else someTold of them are, each by itself.
+const (
+	mostTold = 30_000
+	someTold = 10_000
+)
+
+// told returns what the released columns together state of the originals of a numeric column.
+func (a *attack) told(column int) [][]float64 {
+	at := make([]int, a.n)
+	for i := range at {
+		at[i] = i
+	}
+	if a.n > mostTold {
+		at = at[:someTold]
+		for k := range at {
+			at[k] = int(int64(k) * int64(a.n) / someTold)
+		}
+	}
+	of := func(value func(i int) float64) []float64 {
+		values := make([]float64, len(at))
+		for k, i := range at {
+			values[k] = value(i)
+		}
+		return values
+	}
+	c := &a.d.Numeric[column]
+	seen, own := a.together(column, of)
+	list := assess.Claims(seen, of(func(i int) float64 { return c.Original[i] }), of(func(i int) float64 { return c.Released[i] }), own, a.r.Sampled == 0 && len(at) == a.n)
+	for l, values := range list {
+		list[l] = make([]float64, a.n)
+		for i := range list[l] {
+			list[l][i] = math.NaN()
+		}
+		for k, i := range at {
+			list[l][i] = values[k]
+		}
+	}
+	return list
+}
+
+// together returns the released columns, each once, and the place of a numeric one among them; −1 if it
+// is not released.
+func (a *attack) together(column int, of func(value func(i int) float64) []float64) (list []assess.Seen, own int) {
+	own = -1
+	add := func(name string, categories bool, value func(i int) float64) {
+		if !slices.ContainsFunc(list, func(s assess.Seen) bool { return s.Name == name }) {
+			list = append(list, assess.Seen{Name: name, Categories: categories, Values: of(value)})
+		}
+	}
+	for i := range a.d.Numeric {
+		c := &a.d.Numeric[i]
+		if c.Withheld {
+			continue
+		}
+		if i == column {
+			own = len(list)
+		}
+		add(c.Name, false, func(i int) float64 { return c.Released[i] })
+	}
+	for i := range a.d.Shown {
+		add(a.d.Shown[i].Name, false, func(k int) float64 { return a.d.Shown[i].Released[k] })
+	}
+	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Sensitive} {
+		for i := range columns {
+			codes := columns[i].released()
+			add(columns[i].Name, true, func(k int) float64 {
+				if codes[k] < 0 {
+					return math.NaN()
+				}
+				return float64(codes[k])
+			})
+		}
+	}
+	return list, own
 }

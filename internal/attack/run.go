@@ -264,7 +264,7 @@ func (a *attack) averaging(ctx context.Context) error {
 }
 
 func (a *attack) inversion(ctx context.Context) (err error) {
-	var release inversion.Release
+	release := inversion.Release{Told: map[string][][]float64{}}
 	var silent []string
 	masks := a.o.Inversion.Masks
 	known := a.o.Inversion.Known
@@ -285,6 +285,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 				grid = fine(c.Original)
 			}
 			release.Columns = append(release.Columns, inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
+			release.Told[c.Name] = a.told(i)
 		case read[c.Name] && whole:
 			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: uniqueness.Codes(c.Released)})
 		}

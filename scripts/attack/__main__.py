@@ -45,6 +45,25 @@ def run(program, folder):
     return done.returncode, done.stderr.strip()
 
 
+def loosen(case, report):
+    """Gives up the rules, and the default refusals, that do not hold."""
+    for row in (r for r in report["gate"]["rules"] if not r["passed"]):
+        column, measure = row["column"], row["measure"]
+        if measure == "inversion":
+            case.inversion = False
+        failed = [r for r in case.rules if measure in r and r.get("column", "") == column and
+                  (measure != "max_exact" or r["max_exact"]["share"] == row["limit"])]
+        case.rules = [r for r in case.rules if r not in failed]
+        if measure == "max_unchanged":
+            case.rules.append({"column": column, "max_unchanged": 1})
+        elif measure == "max_exact" and not failed:
+            case.rules.append({"column": column, "max_exact": {"share": 1, "within": 1}})
+    if not case.inversion:
+        case.rules = [r for r in case.rules if "max_exact" not in r and "max_posterior" not in r]
+    if not any("column" in r for r in case.rules):
+        case.rules.append({"column": "wage", "min_efficiency": 0.01})
+
+
 def play(job):
     """One case: (seed, outcome, finds, seconds)."""
     program, seed, keep, doctor = job
@@ -58,9 +77,13 @@ def play(job):
                 subprocess.run([program, "keygen", "--quiet", "--out", "k"], cwd=folder, check=True, capture_output=True)
             case.write(folder)
             status, said = run(program, folder)
-            if status == 2:  # TEMPORARY: rules that are not landed
-                case.rules = [r for r in case.rules if not any(k in r and (k + ": is not a field") in said for k in ("max_exact", "combinations"))
-                              and not ("max_posterior" in r and "max_posterior: needs" in said)] or [{"column": "wage", "min_efficiency": 0.01}]
+            what = "held"
+            # What the gate withholds is released under rules that hold, so that attacks can try the report.
+            for _ in range(5):
+                if status != 4:
+                    break
+                what = "held under looser rules"
+                loosen(case, json.loads((folder / "r.json").read_text()))
                 case.write(folder)
                 status, said = run(program, folder)
             if status == 4:
@@ -76,7 +99,7 @@ def play(job):
             if doctor:
                 judge.doctor(case, report)
             finds = judge.judge(case, out, report, Snooper(case, out))
-        return seed, "beaten" if finds else "held", finds, time.time() - began
+        return seed, "beaten" if finds else what, finds, time.time() - began
     except Exception:
         return seed, "failed", [traceback.format_exc()], time.time() - began
 
@@ -84,8 +107,8 @@ def play(job):
 def main():
     p = argparse.ArgumentParser(prog="attack")
     p.add_argument("--program", required=True)
-    p.add_argument("--cases", type=int, default=120)
-    p.add_argument("--from", dest="first", type=int, default=1)
+    p.add_argument("--cases", type=int, default=60)
+    p.add_argument("--from", dest="first", type=int, default=41)
     p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     p.add_argument("--replay", type=int, help="one seed, and all that is known of it")
     p.add_argument("--keep", help="a folder for the files of --replay")

@@ -231,7 +231,7 @@ def _nearest(k):
 
 
 def _trees(a, b, x):
-    model = HistGradientBoostingRegressor(max_iter=120, learning_rate=0.08, max_leaf_nodes=15, min_samples_leaf=8, random_state=1)
+    model = HistGradientBoostingRegressor(max_iter=60, learning_rate=0.15, max_leaf_nodes=15, min_samples_leaf=8, random_state=1)
     return model.fit(a, x).predict(b)
 
 

@@ -25,6 +25,7 @@ class Case:
     masks: list = field(default_factory=list)
     rules: list = field(default_factory=list)
     keys: list = field(default_factory=list)
+    inversion: bool = True
     story: list = field(default_factory=list)  # in words, for who reads a find
 
     def add(self, name, values, role, decimals=2):
@@ -49,9 +50,6 @@ class Case:
         """The masks of a column, in order."""
         return [m for m in self.masks if column in _masks(m)]
 
-    def needs_inversion(self):  # TEMPORARY: on by default
-        return any("max_exact" in r or "max_posterior" in r for r in self.rules)
-
     def write(self, folder):
         with open(folder / "in.csv", "w", newline="") as f:
             w = csv.writer(f)
@@ -64,12 +62,16 @@ class Case:
                 listed[c]["unmasked"] = True
             if c in self.decimals and self.roles[c] == "sensitive":
                 listed[c]["decimals"] = self.decimals[c]
+        intruder = {"uniqueness": {}} if self.keys else {}
+        if not self.inversion:
+            intruder["inversion"] = False
+        if "age" in self.keys:
+            intruder["categorical"] = ["age"]
         config = {
             "version": 1, "name": f"case-{self.seed}", "key": {"file": "k"}, "identity": ["id"],
             "source": {"csv": {"path": "in.csv", "types": {"id": "string"} | {c: "string" for c in self.texts}}},
             "columns": listed, "masks": self.masks, "sink": {"csv": {"path": "out.csv"}},
-            "assess": {"sample": "all", "replicates": 20, **({"intruder": {"inversion": True, "uniqueness": {}} | ({"categorical": ["age"]} if "age" in self.keys else {})} if self.needs_inversion() else {}),
-                       **({"keys": self.keys} if self.keys else {})},
+            "assess": {"sample": "all", "replicates": 20, **({"intruder": intruder} if intruder else {}), **({"keys": self.keys} if self.keys else {})},
             "gate": {"rules": self.rules}, "report": {"json": "r.json"},
         }
         (folder / "p.yaml").write_text(json.dumps(config, indent=1))  # JSON is YAML

@@ -31,22 +31,20 @@ func (s *sought) fit() {
 }
 
 // parameters is the number of features that the records suffice for.
-func (s *sought) parameters() int { return min(mostFit, max(1, len(s.rows)/10)) }
+func (s *sought) parameters() int { return min(mostFit, max(1, (len(s.rows)-s.used+1)/10)) }
 
 // refit fits the estimator with the present features.
 func (s *sought) refit() {
 	n := len(s.rows)
 	s.centred()
 	p := len(s.features)
-	z, centre, size := make([][]float64, p), make([]float64, p), make([]float64, p)
+	z, centre, size := make([][]float64, p), make([][]float64, p), make([]float64, p)
 	for j := range s.features {
 		z[j] = make([]float64, n)
 		v := s.features[j].values
-		for _, i := range s.rows {
-			centre[j] += v[i] / float64(n)
-		}
+		centre[j] = s.means(v)
 		for k, i := range s.rows {
-			z[j][k] = v[i] - centre[j]
+			z[j][k] = v[i] - s.centreOf(centre[j], i)
 		}
 		size[j] = dot(z[j], z[j])
 	}
@@ -119,20 +117,56 @@ func (s *sought) refit() {
 
 // centred sets what is left of x without features.
 func (s *sought) centred() {
-	s.mean, s.total = 0, 0
-	for _, i := range s.rows {
-		s.mean += s.x[i] / float64(len(s.rows))
-	}
+	s.mean, s.total = s.means(s.x), 0
 	s.left = make([]float64, len(s.rows))
 	for k, i := range s.rows {
-		s.left[k] = s.x[i] - s.mean
-		s.total += s.left[k] * s.left[k]
+		s.left[k] = s.x[i] - s.centreOf(s.mean, i)
+		d := s.x[i] - s.mean[0]
+		s.total += d * d
 	}
 }
 
+// means returns the mean of values over all rows and then, if the fit is within groups, over the rows of each.
+func (s *sought) means(values []float64) []float64 {
+	groups := 0
+	if s.within != nil {
+		groups = s.within.groups
+	}
+	mean, n := make([]float64, 1+groups), make([]float64, 1+groups)
+	for _, i := range s.rows {
+		mean[0] += values[i]
+		n[0]++
+		if g := s.groupOf(i); g > 0 {
+			mean[g] += values[i]
+			n[g]++
+		}
+	}
+	for g := range mean {
+		if n[g] == 0 {
+			mean[g] = mean[0]
+			continue
+		}
+		mean[g] /= n[g]
+	}
+	return mean
+}
+
+// groupOf is the place of a row's group among means; 0: none.
+func (s *sought) groupOf(row int) int32 {
+	if s.within == nil {
+		return 0
+	}
+	return s.within.of[row] + 1
+}
+
+func (s *sought) centreOf(means []float64, row int) float64 { return means[s.groupOf(row)] }
+
 // collinear reports whether what is left of a feature is only what rounding of its values leaves.
-func (s *sought) collinear(left []float64, centre float64) bool {
-	most := math.Abs(centre)
+func (s *sought) collinear(left, centre []float64) bool {
+	most := 0.0
+	for _, v := range centre {
+		most = max(most, math.Abs(v))
+	}
 	for _, v := range left {
 		most = max(most, math.Abs(v))
 	}
@@ -190,10 +224,13 @@ func dot(a, b []float64) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// factor corrects the mean of squares for the fitted coefficients: n/(n − m − 1).
+// factor corrects the mean of squares for the fitted coefficients and means: n/(n − m − 1).
 func (s *sought) factor() float64 {
+	if s.settled {
+		return 1
+	}
 	n := float64(len(s.rows))
-	return n / max(1, n-float64(len(s.chosen))-1)
+	return n / max(1, n-float64(len(s.chosen))-float64(s.used))
 }
 
 // square is the mean squared error of the linear estimator.
@@ -228,7 +265,7 @@ func (s *sought) leftByOwn() float64 {
 	for _, i := range s.rows {
 		d := v[i] - m
 		vv += d * d
-		vx += d * (s.x[i] - s.mean)
+		vx += d * (s.x[i] - s.mean[0])
 	}
 	if !(vv > 0) {
 		return s.total
@@ -238,9 +275,9 @@ func (s *sought) leftByOwn() float64 {
 
 // predict returns the linear estimate of a row.
 func (s *sought) predict(row int) float64 {
-	v := s.mean
+	v := s.centreOf(s.mean, row)
 	for k, j := range s.chosen {
-		v += s.beta[k] * (s.features[j].values[row] - s.centre[j])
+		v += s.beta[k] * (s.features[j].values[row] - s.centreOf(s.centre[j], row))
 	}
 	return v
 }
@@ -260,10 +297,26 @@ func (s *sought) tells() []string {
 		}
 	}
 	n := float64(len(s.rows))
+	if s.within != nil {
+		for _, c := range s.within.columns {
+			grows[c] = math.Inf(1)
+		}
+	}
 	var names []string
 	for c := range s.columns {
 		if c != s.own && grows[c] > max(0.01, 16/n)*rss && grows[c] > 1e-6*s.total {
 			names = append(names, s.columns[c].Name)
+		}
+	}
+	return names
+}
+
+// told adds to names those of columns that tell beside the linear estimator.
+func (s *sought) told(names []string) []string {
+	for c := range s.columns {
+		within := s.within != nil && slices.Contains(s.within.columns, c)
+		if name := s.columns[c].Name; (within || slices.Contains(s.tellers, c)) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

@@ -76,15 +76,16 @@ type Found struct {
 
 // Result is what the intruder finds of a column.
 type Result struct {
-	Rows   int     // on which the errors are measured
-	Square float64 // mean of (x − x̂)², x̂ the best estimate; NaN if there are too few records
-	Noise  float64 // its variance
-	Linear float64 // of the linear estimator alone
-	Index  float64 // mean of (x − y)² over the same records
-	Ratio  float64 // Square/Index, at most 1
-	Exact  bool    // whether a relation gives the value
-	Tells  []string
-	Of     []Found // by target
+	Rows    int     // on which the errors are measured
+	Square  float64 // mean of (x − x̂)², x̂ the best estimate; NaN if there are too few records
+	Noise   float64 // its variance
+	Linear  float64 // of the linear estimator alone
+	Refined float64 // of what else was found, without the tree; NaN if a relation gives the value
+	Index   float64 // mean of (x − y)² over the same records
+	Ratio   float64 // Square/Index, at most 1
+	Exact   bool    // whether a relation gives the value
+	Tells   []string
+	Of      []Found // by target
 	// Open says that means over groups matter but cannot be computed, because not all records
 	// are held; the value then counts as known.
 	Open bool
@@ -94,7 +95,7 @@ type Result struct {
 // the sample. own is the column's place among the frame's columns, −1 if it is not released.
 func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 	s := f.seek(x, y, own)
-	r := Result{Rows: len(s.rows), Square: math.NaN(), Linear: math.NaN(), Index: s.index, Ratio: math.NaN(), Noise: math.NaN()}
+	r := Result{Rows: len(s.rows), Square: math.NaN(), Linear: math.NaN(), Refined: math.NaN(), Index: s.index, Ratio: math.NaN(), Noise: math.NaN()}
 	for range targets {
 		r.Of = append(r.Of, Found{math.NaN(), math.NaN(), math.NaN()})
 	}
@@ -114,9 +115,15 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 	if exact == nil {
 		exact = s.exactly()
 	}
-	gain := s.grow()
-	r.Square = r.Linear * (1 - gain)
 	r.Tells = s.tells()
+	gain := 0.0
+	if exact == nil {
+		s.refine()
+		r.Refined = min(s.square(), r.Linear)
+		gain = s.grow()
+		r.Square = r.Refined * (1 - gain)
+		r.Tells = s.told(r.Tells)
+	}
 	if exact != nil {
 		r.Exact, r.Square, r.Tells = true, 0, exact.tells
 	}
@@ -141,7 +148,7 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 			at.Square = 0
 		}
 		if t.Row >= 0 && t.Row < f.all {
-			d := t.X - s.predict(t.Row)
+			d := t.X - s.estimate(t.Row)
 			at.Realised = d * d
 			if exact != nil && (exact.at == nil || exact.holds(s, t.X, t.Row)) {
 				at.Realised = 0
@@ -172,8 +179,13 @@ type sought struct {
 	features []feature
 	base     int // features that are not made of others
 	chosen   []int
-	centre   []float64 // means of the features chosen
-	mean     float64   // of x
+	centre   [][]float64 // of the features: their mean, and those of groups
+	mean     []float64   // of x, likewise
+	within   *grouping   // the fit is within its groups; nil: one mean for all
+	used     int         // means fitted
+	settled  bool        // left is corrected for what was fitted
+	estimate func(row int) float64
+	tellers  []int // columns that tell beside the fit
 	beta     []float64
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it
 	left     []float64 // x − x̂ by place in rows
@@ -182,7 +194,8 @@ type sought struct {
 }
 
 func (f *Frame) seek(x, y []float64, own int) *sought {
-	s := &sought{Frame: f, x: x, y: y, own: own, index: math.NaN()}
+	s := &sought{Frame: f, x: x, y: y, own: own, index: math.NaN(), used: 1}
+	s.estimate = s.predict
 	both := func(i int) bool { return x[i] == x[i] && y[i] == y[i] }
 	there := func(i int) bool { return x[i] == x[i] }
 	for _, has := range []func(int) bool{both, there} {

@@ -73,13 +73,32 @@ func (s *sought) different(rows []int) bool {
 	return false
 }
 
-// relation tries relations of up to three columns with small whole coefficients, and products and
-// quotients of two.
-func (f *Frame) relation(s *sought) *exact {
+// relation returns a relation of up to three columns that gives the values of most rows.
+func (f *Frame) relation(s *sought) (e *exact) {
 	rows := s.tried()
 	if len(rows) < leastRows {
 		return nil
 	}
+	f.relations(s, func(rounded bool, value func(row int) float64, columns ...int) bool {
+		if !s.majority(rows, rounded, value) {
+			return false
+		}
+		e = &exact{at: value, rounded: rounded, tells: f.names(columns)}
+		return true
+	})
+	return e
+}
+
+func (f *Frame) names(columns []int) (names []string) {
+	for _, c := range columns {
+		names = append(names, f.columns[c].Name)
+	}
+	return names
+}
+
+// relations visits relations of up to three columns with small whole coefficients, and products and
+// quotients of two, until a visit returns true.
+func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int) float64, columns ...int) bool) {
 	var at []int // numeric columns
 	for _, w := range f.features {
 		if w.whole && w.column != s.own {
@@ -87,21 +106,11 @@ func (f *Frame) relation(s *sought) *exact {
 		}
 	}
 	z := func(c, row int) float64 { return f.columns[c].numbers[row] }
-	found := func(rounded bool, value func(row int) float64, columns ...int) *exact {
-		if !s.majority(rows, rounded, value) {
-			return nil
-		}
-		e := &exact{at: value, rounded: rounded}
-		for _, c := range columns {
-			e.tells = append(e.tells, f.columns[c].Name)
-		}
-		return e
-	}
 	factors := []float64{1, -1, 2, 0.5, 3, 4, 10, 12, 100, 1000, 1.0 / 3, 0.25, 0.1, 1.0 / 12, 0.01, 0.001}
 	for _, a := range at {
 		for _, k := range factors {
-			if e := found(k < 1 && k > 0, func(i int) float64 { return k * z(a, i) }, a); e != nil {
-				return e
+			if found(k < 1 && k > 0, func(i int) float64 { return k * z(a, i) }, a) {
+				return
 			}
 		}
 	}
@@ -112,8 +121,8 @@ func (f *Frame) relation(s *sought) *exact {
 	for i, a := range at {
 		for _, b := range at[:i] {
 			for _, k := range []pair{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1}, {0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}} {
-				if e := found(false, func(i int) float64 { return k.a*z(a, i) + k.b*z(b, i) }, b, a); e != nil {
-					return e
+				if found(false, func(i int) float64 { return k.a*z(a, i) + k.b*z(b, i) }, b, a) {
+					return
 				}
 			}
 			for _, of := range []func(i int) float64{
@@ -122,8 +131,8 @@ func (f *Frame) relation(s *sought) *exact {
 				func(i int) float64 { return z(a, i) / z(b, i) },
 				func(i int) float64 { return z(b, i) / z(a, i) },
 			} {
-				if e := found(true, of, b, a); e != nil {
-					return e
+				if found(true, of, b, a) {
+					return
 				}
 			}
 		}
@@ -137,14 +146,13 @@ func (f *Frame) relation(s *sought) *exact {
 				for signs := range 8 {
 					sign := func(bit int) float64 { return float64(1 - 2*(signs>>bit&1)) }
 					u, v, w := sign(0), sign(1), sign(2)
-					if e := found(false, func(i int) float64 { return u*z(a, i) + v*z(b, i) + w*z(c, i) }, c, b, a); e != nil {
-						return e
+					if found(false, func(i int) float64 { return u*z(a, i) + v*z(b, i) + w*z(c, i) }, c, b, a) {
+						return
 					}
 				}
 			}
 		}
 	}
-	return nil
 }
 
 // exactly reports whether the linear estimator gives most values exactly, or does after records that
@@ -198,7 +206,7 @@ func (s *sought) robust(rows []int) *exact {
 		z[k] = make([]float64, m+1)
 		z[k][m] = 1
 		for c, j := range s.chosen {
-			z[k][c] = s.features[j].values[i] - s.centre[j]
+			z[k][c] = s.features[j].values[i] - s.centreOf(s.centre[j], i)
 		}
 	}
 	for c := range scale {
@@ -220,22 +228,22 @@ func (s *sought) robust(rows []int) *exact {
 	weight := make([]float64, len(rows))
 	for range 30 {
 		for k, i := range rows {
-			e := s.x[i] - s.mean
+			e := s.x[i] - s.centreOf(s.mean, i)
 			for c, b := range beta {
 				e -= b * z[k][c]
 			}
 			weight[k] = 1 / max(math.Abs(e), 1e-9*sd)
 		}
-		next := weighted(z, weight, func(k int) float64 { return s.x[rows[k]] - s.mean })
+		next := weighted(z, weight, func(k int) float64 { return s.x[rows[k]] - s.centreOf(s.mean, rows[k]) })
 		if next == nil {
 			return nil
 		}
 		beta = next
 	}
 	value := func(i int) float64 {
-		v := s.mean + beta[m]/scale[m]
+		v := s.centreOf(s.mean, i) + beta[m]/scale[m]
 		for c, j := range s.chosen {
-			v += beta[c] / scale[c] * (s.features[j].values[i] - s.centre[j])
+			v += beta[c] / scale[c] * (s.features[j].values[i] - s.centreOf(s.centre[j], i))
 		}
 		return v
 	}

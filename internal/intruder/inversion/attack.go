@@ -34,6 +34,9 @@ type Key struct {
 type Release struct {
 	Columns []Column
 	Keys    []Key
+	// Told holds, by name of a column, what all released columns together tell of its originals: lists of
+	// statements by record, NaN in records that were not looked at.
+	Told map[string][][]float64
 }
 
 // Moments holds mean and SD (divisor n−1) of an original column, NaN if not published.
@@ -175,6 +178,7 @@ func Attack(ctx context.Context, masks []transform.Spec, known Published, releas
 		if err != nil {
 			return nil, err
 		}
+		a.statements = release.Told[a.column.Name]
 		c := a.attack(masks, o.Within[a.column.Name])
 		r.Passed = r.Passed && c.Passed
 		r.Columns = append(r.Columns, c)

@@ -22,6 +22,7 @@ type attacker struct {
 	moments    Moments // published
 	n          int     // records of the whole release
 	confidence float64
+	statements [][]float64 // of the originals, by all released columns
 
 	original, released side
 	guess              float64

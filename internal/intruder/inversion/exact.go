@@ -209,7 +209,7 @@ func (a *attacker) exact(c *ColumnResult, masks []transform.Spec, distances []fl
 		e := Exact{Within: d}
 		var constant float64
 		constant, e.Guess = guessWithin(b.sorted, d)
-		e.Realised = a.simply(b, d, constant)
+		e.Realised = max(a.simply(b, d, constant), a.beside(b, d))
 		found = append(found, e)
 	}
 	switch {
@@ -265,6 +265,35 @@ func (a *attacker) simply(b *believed, d, constant float64) float64 {
 		}
 	}
 	return float64(max(itself, rounded, guessed)) / float64(max(n, 1))
+}
+
+// beside returns the greatest share of values that all columns together state within a distance, as
+// estimated, as the nearest value on the grid, or as the nearest usual value.
+func (a *attacker) beside(b *believed, d float64) float64 {
+	grid := Lattice{Step: a.grid}
+	most := 0.0
+	for _, claims := range a.statements {
+		var hits [3]int
+		n := 0
+		for i, v := range claims {
+			x := a.column.Original[i]
+			if v != v || x != x {
+				continue
+			}
+			n++
+			stated := []float64{v, grid.nearest(v)}
+			if b.usual != nil {
+				stated = append(stated, b.usual.nearest(v))
+			}
+			for k, claim := range stated {
+				if within(claim, x, d) {
+					hits[k]++
+				}
+			}
+		}
+		most = max(most, float64(slices.Max(hits[:]))/float64(max(n, 1)))
+	}
+	return most
 }
 
 // stays returns the probability that no exchange moved a record.

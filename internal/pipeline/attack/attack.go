@@ -169,7 +169,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if slices.Contains(pl.Intruder.Linked, column.Name) {
 			d.Linked = append(d.Linked, c)
 		}
-		d.Numeric = append(d.Numeric, attack.NumericColumn{Name: column.Name, Grid: grid, Original: p.Original[c], Released: p.Released[c]})
+		d.Numeric = append(d.Numeric, attack.NumericColumn{Name: column.Name, Grid: grid, Original: p.Original[c], Released: p.Released[c], Withheld: column.Withheld})
 	}
 	codes := func(name string) []int32 {
 		return uniqueness.Codes(p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[name])])
@@ -189,6 +189,9 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 			values = p.Carried[i]
 		}
 		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: values})
+	}
+	for i, name := range p.BesideColumns {
+		d.Shown = append(d.Shown, attack.BesideColumn{Name: name, Released: p.Beside[i]})
 	}
 	d.Read = readBy(pl, p)
 	in := pl.Config.Assess.Intruder

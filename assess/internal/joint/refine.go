@@ -1,0 +1,461 @@
+package joint
+
+import (
+	"math"
+	"slices"
+)
+
+// What one linear estimator for all records does not use: it is fitted within groups, and for parts of
+// the records each; relations that hold only where all their cells are present, or nearly; and values
+// of which the original must be one. Each replaces the estimate where it is better by more than chance.
+
+// refine improves the estimate of a fitted linear estimator. left becomes what is left of x by the best
+// estimate, corrected for what was fitted.
+func (s *sought) refine() {
+	s.byGroups()
+	s.settle()
+	s.byParts()
+	s.relate()
+	s.snap()
+}
+
+// settle corrects what is left for the coefficients and means that were fitted.
+func (s *sought) settle() {
+	by := math.Sqrt(s.factor())
+	for k := range s.left {
+		s.left[k] *= by
+	}
+	s.settled = true
+}
+
+const (
+	betterBy   = 0.02 // share of the mean square by which an estimate must be better
+	leastPart  = 30   // rows of a part that has an estimator of its own
+	mostScreen = 10_000
+)
+
+// better reports whether other errors are less than those of the present estimate by more than chance.
+func (s *sought) better(left []float64) bool {
+	var mean, q, square float64
+	for k, e := range left {
+		d := s.left[k]*s.left[k] - e*e
+		square += s.left[k] * s.left[k]
+		delta := d - mean
+		mean += delta / float64(k+1)
+		q += delta * (d - mean)
+	}
+	n := float64(len(left))
+	return mean > betterBy*square/n && mean > 3*math.Sqrt(q/n/n)
+}
+
+// take replaces the estimate if another one is better.
+func (s *sought) take(left []float64, estimate func(row int) float64, tells ...int) bool {
+	if !s.better(left) {
+		return false
+	}
+	s.left, s.estimate = left, estimate
+	for _, c := range tells {
+		if c != s.own {
+			s.tellers = append(s.tellers, c)
+		}
+	}
+	return true
+}
+
+// byGroups fits the estimator within the groups of a column, or of two, if that explains more: each has a
+// mean of its own.
+func (s *sought) byGroups() {
+	rows := thinned(s.rows, mostScreen)
+	var best *grouping
+	least := s.square()
+	list := slices.Concat(s.Frame.groups, s.pairsOf())
+	for g := range list {
+		at := &list[g]
+		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) {
+			continue
+		}
+		if square, used := s.screened(at, rows); used <= len(rows)/4 {
+			chance := 4 * math.Sqrt(2/float64(len(rows)-used))
+			if square < least*(1-max(0.05, chance)) {
+				best, least = at, square
+			}
+		}
+	}
+	if best == nil {
+		return
+	}
+	before, square := *s, s.square()
+	s.within, s.used = best, s.groupsOf(best, s.rows)
+	s.refit()
+	if s.square() > square*(1-betterBy) {
+		*s = before
+		s.estimate = s.predict
+	}
+}
+
+// groupsOf is the number of groups that rows have, with that of rows without one.
+func (s *sought) groupsOf(g *grouping, rows []int) int {
+	seen := make([]bool, g.groups+1)
+	n := 0
+	for _, i := range rows {
+		if at := g.of[i] + 1; !seen[at] {
+			seen[at] = true
+			n++
+		}
+	}
+	return n
+}
+
+// screened returns the mean square that a regression within groups on the estimate and the released
+// value leaves, and the number of groups.
+func (s *sought) screened(g *grouping, rows []int) (square float64, used int) {
+	const x, e, y = 0, 1, 2
+	sums := make([][4]float64, g.groups+1)
+	value := func(i int) [3]float64 {
+		v := [3]float64{s.x[i], s.predict(i), s.y[i]}
+		if v[y] != v[y] {
+			v[y] = v[e]
+		}
+		return v
+	}
+	values := make([][3]float64, len(rows))
+	for k, i := range rows {
+		values[k] = value(i)
+		at := &sums[g.of[i]+1]
+		for c, v := range values[k] {
+			at[c] += v
+		}
+		at[3]++
+	}
+	var m [3][3]float64
+	for k, i := range rows {
+		at := &sums[g.of[i]+1]
+		for c := range values[k] {
+			values[k][c] -= at[c] / at[3]
+		}
+		for a := range 3 {
+			for b := range 3 {
+				m[a][b] += values[k][a] * values[k][b]
+			}
+		}
+	}
+	for g := range sums {
+		if sums[g][3] > 0 {
+			used++
+		}
+	}
+	left := m[x][x]
+	if m[e][e] > 0 {
+		left -= m[x][e] * m[x][e] / m[e][e]
+		if yy := m[y][y] - m[e][y]*m[e][y]/m[e][e]; yy > 1e-9*m[y][y] {
+			xy := m[x][y] - m[x][e]*m[e][y]/m[e][e]
+			left -= xy * xy / yy
+		}
+	} else if m[y][y] > 0 {
+		left -= m[x][y] * m[x][y] / m[y][y]
+	}
+	return max(0, left) / math.Max(1, float64(len(rows)-used-2)), used
+}
+
+// byParts fits estimators of their own to the records that a mask has given one and the same value, as
+// beyond a bound, and to those that lack no number.
+func (s *sought) byParts() {
+	if heap := usual(s.released()); heap == heap && s.own >= 0 {
+		s.apart(func(i int) bool { return s.y[i] == heap })
+	}
+	lacks := func(i int) bool {
+		return slices.ContainsFunc(s.features[:len(s.Frame.features)], func(f feature) bool {
+			if !f.whole {
+				return false
+			}
+			v := s.columns[f.column].numbers[i]
+			return v != v
+		})
+	}
+	s.apart(lacks)
+}
+
+func (s *sought) released() (values []float64) {
+	for _, i := range s.rows {
+		if v := s.y[i]; v == v {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// apart fits estimators to the rows of a kind and to the others.
+func (s *sought) apart(is func(row int) bool) {
+	var parts [2][]int
+	var places [2][]int
+	kind := func(i int) int {
+		if is(i) {
+			return 1
+		}
+		return 0
+	}
+	for k, i := range s.rows {
+		p := kind(i)
+		parts[p], places[p] = append(parts[p], i), append(places[p], k)
+	}
+	left := slices.Clone(s.left)
+	estimates := [2]func(row int) float64{s.estimate, s.estimate}
+	for p, rows := range parts {
+		if len(rows) < leastPart || len(rows) == len(s.rows) {
+			continue
+		}
+		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual, used: 1}
+		part.estimate = part.predict
+		part.fit()
+		part.byGroups()
+		part.settle()
+		before := 0.0
+		for _, k := range places[p] {
+			before += s.left[k] * s.left[k]
+		}
+		if dot(part.left, part.left) > before*(1-betterBy) {
+			continue
+		}
+		for at, k := range places[p] {
+			left[k] = part.left[at]
+		}
+		estimates[p] = part.estimate
+	}
+	s.take(left, func(row int) float64 { return estimates[kind(row)](row) })
+}
+
+// relate uses the relation that leaves least where all its cells are present, by itself or together
+// with the estimate.
+func (s *sought) relate() {
+	if !(dot(s.left, s.left) > 1e-18*s.total) {
+		return
+	}
+	value, tells := s.closest()
+	if value == nil {
+		return
+	}
+	left := slices.Clone(s.left)
+	for k, i := range s.rows {
+		if v := value(i); v == v {
+			left[k] = s.x[i] - v
+		}
+	}
+	estimate := s.estimate
+	if s.take(left, func(row int) float64 {
+		if v := value(row); v == v {
+			return v
+		}
+		return estimate(row)
+	}, tells...) {
+		return
+	}
+}
+
+// closest returns the relation that leaves least of x where its cells are present, with a slope and a
+// constant where these leave less; nil if none leaves less than the estimate.
+func (s *sought) closest() (value func(row int) float64, tells []int) {
+	places := make([]int, len(s.rows))
+	for k := range places {
+		places[k] = k
+	}
+	places = thinned(places, 128)
+	most := 0.0
+	s.relations(s, func(_ bool, at func(row int) float64, columns ...int) bool {
+		gain, n := 0.0, 0
+		for _, k := range places {
+			v := at(s.rows[k])
+			if v != v {
+				continue
+			}
+			n++
+			e := s.x[s.rows[k]] - v
+			gain += s.left[k]*s.left[k] - e*e
+		}
+		if n >= leastRows && gain > most {
+			most, value, tells = gain, at, columns
+		}
+		return false
+	})
+	return value, tells
+}
+
+// snap takes the estimate to the nearest of the values that the original can have: the values of the
+// column if they are few, those of its lattice, the released values of the group in which values were exchanged.
+func (s *sought) snap() {
+	for _, to := range s.nearests() {
+		for _, from := range []func(row int) float64{s.estimate, func(row int) float64 { return s.y[row] }} {
+			at := func(row int) float64 {
+				v := from(row)
+				if v == v {
+					return to(row, v)
+				}
+				return v
+			}
+			left := slices.Clone(s.left)
+			for k, i := range s.rows {
+				if v := at(i); v == v {
+					left[k] = s.x[i] - v
+				}
+			}
+			estimate := s.estimate
+			s.take(left, func(row int) float64 {
+				if v := at(row); v == v {
+					return v
+				}
+				return estimate(row)
+			})
+		}
+	}
+}
+
+// nearests returns functions that give the value, of those that are possible in a row, which is nearest
+// to an estimate.
+func (s *sought) nearests() (list []func(row int, v float64) float64) {
+	values := make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		values[k] = s.x[i]
+	}
+	slices.Sort(values)
+	if levels := slices.Compact(slices.Clone(values)); len(levels) > 1 && len(levels) <= min(mostLevels, len(values)/10) {
+		list = append(list, func(_ int, v float64) float64 { return nearest(levels, v) })
+	}
+	if step, offset := latticeOf(values, s.step); step > s.step {
+		list = append(list, func(_ int, v float64) float64 { return offset + step*math.Round((v-offset)/step) })
+	}
+	for g := range s.Frame.groups {
+		if at := &s.Frame.groups[g]; s.complete && !slices.Contains(at.columns, s.own) && at.groups*fewMembers >= s.Frame.rows {
+			list = append(list, s.ofGroup(at))
+		}
+	}
+	return list
+}
+
+// fewMembers is the mean size of groups up to which a record's value is sought among those of its group.
+const fewMembers = 8
+
+// ofGroup returns the released value of a row's group that is nearest to an estimate.
+func (s *sought) ofGroup(g *grouping) func(row int, v float64) float64 {
+	values := make([][]float64, g.groups)
+	for i := range s.Frame.rows {
+		if at := g.of[i]; at >= 0 && s.y[i] == s.y[i] {
+			values[at] = append(values[at], s.y[i])
+		}
+	}
+	for _, v := range values {
+		slices.Sort(v)
+	}
+	return func(row int, v float64) float64 {
+		if at := g.of[row]; at >= 0 && len(values[at]) > 0 {
+			return nearest(values[at], v)
+		}
+		return v
+	}
+}
+
+func nearest(sorted []float64, v float64) float64 {
+	at, _ := slices.BinarySearch(sorted, v)
+	if at == len(sorted) || at > 0 && v-sorted[at-1] < sorted[at]-v {
+		at--
+	}
+	return sorted[at]
+}
+
+// latticeOf returns the greatest of the usual steps on which at least nine of ten values lie, and the offset.
+func latticeOf(values []float64, grid float64) (step, offset float64) {
+	if grid == 0 {
+		return 0, 0
+	}
+	for _, k := range []float64{2, 5, 10, 20, 25, 50, 100, 250, 500, 1000, 2000, 2500, 5000, 10_000, 50_000, 100_000, 1_000_000} {
+		rests, most := map[float64]int{}, 0
+		at := 0.0
+		for _, v := range thinnedValues(values, 2000) {
+			q := math.Round(v / grid)
+			r := q - k*math.Floor(q/k)
+			rests[r]++
+			if rests[r] > most {
+				most, at = rests[r], r
+			}
+		}
+		if 10*most >= 9*min(len(values), 2000) {
+			step, offset = k*grid, at*grid
+		}
+	}
+	return step, offset
+}
+
+func thinnedValues(values []float64, n int) []float64 {
+	if len(values) <= n {
+		return values
+	}
+	out := make([]float64, n)
+	for k := range out {
+		out[k] = values[k*len(values)/n]
+	}
+	return out
+}
+
+// Claims returns what an intruder who has the whole record states of the originals x, estimator by
+// estimator and by row; NaN in rows that were not looked at.
+func (f *Frame) Claims(x, y []float64, own int) (list [][]float64) {
+	s := f.seek(x, y, own)
+	if len(s.rows) < leastRows {
+		return nil
+	}
+	s.fit()
+	s.enrich()
+	add := func(at func(row int) float64) {
+		values := make([]float64, f.rows)
+		for i := range values {
+			values[i] = math.NaN()
+		}
+		for _, i := range s.rows {
+			if values[i] = at(i); values[i] != values[i] {
+				if values[i] = y[i]; y[i] != y[i] {
+					values[i] = s.predict(i)
+				}
+			}
+		}
+		list = append(list, values)
+	}
+	linear := *s
+	add(linear.predict)
+	exact := f.relation(s)
+	if exact == nil {
+		exact = s.exactly()
+	}
+	if exact != nil {
+		add(exact.at)
+	}
+	if often := s.oftenExact(); often != nil {
+		add(often)
+	}
+	for _, to := range s.nearests() {
+		add(func(row int) float64 { return to(row, linear.predict(row)) })
+	}
+	s.refine()
+	add(s.estimate)
+	return list
+}
+
+// oftenExact returns the relation that gives the most values exactly, if it gives more of them than values of
+// other records; nil if there is none.
+func (s *sought) oftenExact() (value func(row int) float64) {
+	rows := thinned(s.rows, 256)
+	most := leastRows
+	s.relations(s, func(rounded bool, at func(row int) float64, _ ...int) bool {
+		hits := 0
+		for k, i := range rows {
+			if len(rows)-k+hits <= most {
+				break
+			}
+			if v := at(i); s.x[i] != s.usual && math.Abs(v-s.x[i]) <= s.tolerance(s.x[i], rounded) {
+				hits++
+			}
+		}
+		if hits > most {
+			most, value = hits, at
+		}
+		return false
+	})
+	return value
+}

@@ -1,0 +1,54 @@
+package attack
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// A sum that is released gives the values of a masked column exactly, whether its parts are measured columns or
+// not; a withheld column gives nothing.
+func TestRecordStatesExactly(t *testing.T) {
+	r := rand.New(rand.NewPCG(36, 7))
+	const n = 800
+	var x, y, part, total, other [n]float64
+	for i := range n {
+		x[i] = math.Round(math.Exp(6 + 0.5*r.NormFloat64()))
+		y[i] = math.Round(x[i] + 300*r.NormFloat64())
+		part[i] = math.Round(math.Exp(5 + 0.5*r.NormFloat64()))
+		total[i], other[i] = x[i]+part[i], float64(r.IntN(1000))
+	}
+	sd := 300.0
+	noise := []transform.Spec{{Params: &transform.Noise{Columns: []string{"x"}, SD: &transform.Amount{Value: sd}}}}
+	masked := NumericColumn{Name: "x", Grid: 1, Original: x[:], Released: y[:]}
+	as := func(name string, v []float64, withheld bool) NumericColumn {
+		return NumericColumn{Name: name, Grid: 1, Original: v, Released: v, Withheld: withheld}
+	}
+	shown := func(name string, v []float64) BesideColumn { return BesideColumn{Name: name, Released: v} }
+	for name, c := range map[string]struct {
+		d     Data
+		exact bool
+	}{
+		"measured":       {Data{Numeric: []NumericColumn{as("part", part[:], false), masked, as("total", total[:], false)}}, true},
+		"shown":          {Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("total", total[:]), shown("part", part[:])}}, true},
+		"one of each":    {Data{Numeric: []NumericColumn{masked, as("part", part[:], false)}, Shown: []BesideColumn{shown("total", total[:])}}, true},
+		"withheld":       {Data{Numeric: []NumericColumn{masked, as("part", part[:], true)}, Shown: []BesideColumn{shown("total", total[:])}}, false},
+		"unrelated":      {Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("other", other[:]), shown("part", part[:])}}, false},
+		"nothing beside": {Data{Numeric: []NumericColumn{masked}}, false},
+	} {
+		result, err := Run(t.Context(), c.d, Options{Inversion: &Inversion{Masks: noise}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := result.Inversion.Columns[0].Exact[0]
+		passed := e.Found <= *e.Limit
+		if c.exact && (e.Realised != 1 || e.Found < 0.99) || passed == c.exact {
+			t.Errorf("%s: %+v, limit %v", name, e, *e.Limit)
+		}
+	}
+	if _, err := Run(t.Context(), Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("short", part[1:])}}, Options{Inversion: &Inversion{Masks: noise}}); err == nil {
+		t.Error("a column of fewer records is accepted")
+	}
+}
