@@ -192,7 +192,7 @@ sink: {csv: {path: out.csv}}
 		"total = dom + exp": "", "total=dom+exp": "", "dom = total": "",
 		"total = dom + imp": `equations[1]: must be between values of tables, got "imp"`,
 		"totl = dom + exp":  `equations[1]: must be between values of tables, got "totl" (did you mean "total"?)`,
-		"total": form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form, "total = dom + dom": form,
+		"total":             form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form, "total = dom + dom": form,
 	} {
 		_, err := ParseTabulation("t.yaml", []byte(text+"equations: ['exp = dom', '"+equation+"']\n"), Options{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -168,9 +168,7 @@ func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Pr
 	if err := r.cells(list, first); err != nil {
 		return nil, err
 	}
-	for _, f := range first.related.Find() {
-		first.relations = append(first.relations, f)
-	}
+	first.relations = first.related.Find()
 	return &first.tally, r.refuse(list, &first.tally)
 }
 

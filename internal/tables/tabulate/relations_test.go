@@ -2,6 +2,7 @@ package tabulate
 
 import (
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -91,5 +92,30 @@ func TestRelationsNeedRecords(t *testing.T) {
 	}
 	if r := NewRelations(3); r.Find() != nil {
 		t.Error("relations without records")
+	}
+}
+
+// Of w = a, w = b and t = w + c, the relations between a and b, and between a, t and c, follow; none
+// follows between a and c.
+func TestRelationsWithin(t *testing.T) {
+	of := func(f ...int64) (rel []*big.Int) {
+		for _, x := range f {
+			rel = append(rel, big.NewInt(x))
+		}
+		return rel
+	}
+	all := [][]*big.Int{of(1, -1, 0, 0, 0), of(1, 0, -1, 0, 0), of(-2, 0, 0, 2, -2)} // of w, a, b, t, c
+	for _, c := range []struct {
+		keep []bool
+		want string
+	}{
+		{[]bool{false, true, true, false, false}, "[[0 1 -1 0 0]]"},
+		{[]bool{false, true, false, true, true}, "[[0 1 0 -1 1]]"},
+		{[]bool{false, true, false, false, true}, "[]"},
+		{[]bool{true, true, true, false, true}, "[[1 0 -1 0 0] [0 1 -1 0 0]]"},
+	} {
+		if got := fmt.Sprint(Within(all, c.keep)); got != c.want {
+			t.Errorf("between %v: %v, want %v", c.keep, got, c.want)
+		}
 	}
 }
