@@ -123,7 +123,9 @@ func (t *riskTable) add(target, knowledge string, realised, expected, noise floa
 	row.RMSE = Float(math.Sqrt(1 / float64(row.R)))
 	if t.single && t.draws() {
 		row.Approximate, row.Errs = true, ErrsEither // the release is one draw
-		row.SE = Float(estimate.StandardError(float64(row.R), t.ofOneDraw(knowledge, realised)))
+		if target == TargetTypical || knowledge == KnowledgeMean {
+			row.SE = Float(estimate.StandardError(float64(row.R), t.ofOneDraw(knowledge, realised)))
+		}
 	}
 	if t.partial && t.of.replicated {
 		// The error does not include the choice of the records in a replicate's part of the sample.

@@ -1,0 +1,91 @@
+package assess
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// A second look finds the record of each percentile among equal values in the order of the source, its released value, and the
+// released value of the same rank, over two streams with missing values and rejected records. If the second pass has other
+// records, nothing is found.
+func TestSecondLook(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	type pair struct{ x, y float64 }
+	var all []pair
+	var blocks []*microdata.Block
+	for stream := range 2 {
+		for first := 0; first < 600; first += 200 {
+			b := new(microdata.Block)
+			b.Reset(stream, int64(first), 200, 1)
+			x, y := make([]float64, 200), make([]float64, 200)
+			there, out := microdata.NewBitmap(200, nil), microdata.NewBitmap(200, nil)
+			for i := range x {
+				x[i] = math.Round(20*r.NormFloat64() + 100) // many ties
+				y[i] = math.Round(30 * r.ExpFloat64())
+				p := pair{x[i], y[i]}
+				switch {
+				case i%37 == 0:
+					b.Reject(i, "x", "test")
+					continue
+				case i%11 == 0:
+					there.Clear(i)
+					p.x = math.NaN()
+				case i%13 == 0:
+					out.Clear(i)
+					p.y = math.NaN()
+				}
+				all = append(all, p)
+			}
+			b.Columns[0].Original = microdata.Vector{Values: x, Valid: there}
+			b.Columns[0].Released = microdata.Vector{Values: y, Valid: out}
+			blocks = append(blocks, b)
+		}
+	}
+	targets := []string{"p01", "p10", "p50", "p95", "p99.9"}
+	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: targets, Sample: 40, Key: testKey(t)})
+	for _, b := range blocks {
+		a.Add(b)
+	}
+	before := measured(t, a).Column("x")
+	for _, target := range targets {
+		if r := risk(t, before, target, KnowledgeIndex); !math.IsInf(float64(r.R), 1) || !r.Approximate || r.RealisedR == r.RealisedR {
+			t.Errorf("%s by index, not found: %+v", target, r)
+		}
+	}
+	look := func(blocks []*microdata.Block) *ColumnMeasures {
+		f := a.Finder()
+		for _, b := range blocks {
+			f.Add(b)
+		}
+		a.SetFound(f)
+		return measured(t, a).Column("x")
+	}
+	if m := look(blocks[:5]); fmt.Sprint(m.Risk) != fmt.Sprint(before.Risk) {
+		t.Error("other records in the second pass make a difference")
+	}
+	m := look(blocks)
+	byX := slices.DeleteFunc(slices.Clone(all), func(p pair) bool { return p.x != p.x })
+	slices.SortStableFunc(byX, func(a, b pair) int { return cmp.Compare(a.x, b.x) })
+	byY := slices.DeleteFunc(slices.Clone(all), func(p pair) bool { return p.y != p.y })
+	slices.SortStableFunc(byY, func(a, b pair) int { return cmp.Compare(a.y, b.y) })
+	for i, share := range []float64{0.01, 0.1, 0.5, 0.95, 0.999} {
+		holder := byX[int(math.Ceil(share*float64(len(byX))-1e-9))-1]
+		position := byY[int(math.Ceil(share*float64(len(byY))-1e-9))-1].y
+		for knowledge, d := range map[string]float64{KnowledgeIndex: holder.x - holder.y, KnowledgePosition: holder.x - position} {
+			r := risk(t, m, targets[i], knowledge)
+			if want := 1 / (d * d); !(math.Abs(float64(r.R)-want) <= 1e-9*want) && d == d || r.Approximate || d == d && r.R != r.RealisedR {
+				t.Errorf("%s by %s: %+v, want R %v", targets[i], knowledge, r, want)
+			}
+		}
+		least := risk(t, before, targets[i], KnowledgePosition)
+		if d := holder.x - position; float64(least.RMSE) > math.Abs(d) {
+			t.Errorf("%s by position: %v, but it is %v", targets[i], least.RMSE, d)
+		}
+	}
+}
