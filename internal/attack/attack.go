@@ -136,4 +136,6 @@ type Inversion struct {
 	Unasked bool
 	// Within holds, by column, distances within which values are stated.
 	Within map[string][]float64
+	// Alone holds the columns that the rules judge without the columns beside them.
+	Alone map[string]bool
 }

@@ -62,7 +62,7 @@ func classes(values []float64) []int32 {
 // tell of each other; else someTold of them are, each by itself.
 const (
 	mostTold = 30_000
-	someTold = 10_000
+	someTold = 5000
 )
 
 // told returns what the released columns together state of the originals of a numeric column.

@@ -48,6 +48,16 @@ func TestRecordStatesExactly(t *testing.T) {
 			t.Errorf("%s: %+v, limit %v", name, e, *e.Limit)
 		}
 	}
+	d := Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("total", total[:]), shown("part", part[:])}}
+	for name, alone := range map[string]bool{"x": true, "part": false} {
+		result, err := Run(t.Context(), d, Options{Inversion: &Inversion{Masks: noise, Alone: map[string]bool{name: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := result.Inversion.Columns[0].Exact[0]; e.Found <= *e.Limit != alone {
+			t.Errorf("%s alone: %+v, limit %v", name, e, *e.Limit)
+		}
+	}
 	if _, err := Run(t.Context(), Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("short", part[1:])}}, Options{Inversion: &Inversion{Masks: noise}}); err == nil {
 		t.Error("a column of fewer records is accepted")
 	}

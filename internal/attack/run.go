@@ -285,7 +285,9 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 				grid = fine(c.Original)
 			}
 			release.Columns = append(release.Columns, inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
-			release.Told[c.Name] = a.told(i)
+			if !a.o.Inversion.Alone[c.Name] {
+				release.Told[c.Name] = a.told(i)
+			}
 		case read[c.Name] && whole:
 			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: uniqueness.Codes(c.Released)})
 		}

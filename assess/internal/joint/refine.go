@@ -31,7 +31,7 @@ func (s *sought) settle() {
 const (
 	betterBy   = 0.02 // share of the mean square by which an estimate must be better
 	leastPart  = 30   // rows of a part that has an estimator of its own
-	mostScreen = 10_000
+	mostScreen = 5000
 )
 
 // better reports whether other errors are less than those of the present estimate by more than chance.
@@ -65,7 +65,21 @@ func (s *sought) take(left []float64, estimate func(row int) float64, tells ...i
 // byGroups fits the estimator within the groups of a column, or of two, if that explains more: each has a
 // mean of its own.
 func (s *sought) byGroups() {
-	rows := thinned(s.rows, mostScreen)
+	places := make([]int, len(s.rows))
+	for k := range places {
+		places[k] = k
+	}
+	places = thinned(places, mostScreen)
+	rows := make([]int, len(places))
+	screen := make([][3]float64, len(places)) // x, its estimate, and the released value
+	for at, k := range places {
+		i := s.rows[k]
+		rows[at] = i
+		screen[at] = [3]float64{s.x[i], s.x[i] - s.left[k], s.y[i]}
+		if v := &screen[at]; v[2] != v[2] {
+			v[2] = v[1]
+		}
+	}
 	var best *grouping
 	least := s.square()
 	list := slices.Concat(s.Frame.groups, s.pairsOf())
@@ -74,7 +88,7 @@ func (s *sought) byGroups() {
 		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) {
 			continue
 		}
-		if square, used := s.screened(at, rows); used <= len(rows)/4 {
+		if square, used := screened(at, rows, screen); used <= len(rows)/4 {
 			chance := 4 * math.Sqrt(2/float64(len(rows)-used))
 			if square < least*(1-max(0.05, chance)) {
 				best, least = at, square
@@ -108,19 +122,11 @@ func (s *sought) groupsOf(g *grouping, rows []int) int {
 
 // screened returns the mean square that a regression within groups on the estimate and the released
 // value leaves, and the number of groups.
-func (s *sought) screened(g *grouping, rows []int) (square float64, used int) {
+func screened(g *grouping, rows []int, screen [][3]float64) (square float64, used int) {
 	const x, e, y = 0, 1, 2
 	sums := make([][4]float64, g.groups+1)
-	value := func(i int) [3]float64 {
-		v := [3]float64{s.x[i], s.predict(i), s.y[i]}
-		if v[y] != v[y] {
-			v[y] = v[e]
-		}
-		return v
-	}
-	values := make([][3]float64, len(rows))
+	values := slices.Clone(screen)
 	for k, i := range rows {
-		values[k] = value(i)
 		at := &sums[g.of[i]+1]
 		for c, v := range values[k] {
 			at[c] += v

@@ -350,7 +350,8 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		}
 	}
 	if pl.Config.Inverts() && (in.Inversion || invertible(pl)) {
-		o.Inversion = &attack.Inversion{Unasked: !in.Inversion, Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules)}
+		o.Inversion = &attack.Inversion{Unasked: !in.Inversion, Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules),
+			Alone: alone(pl.Config.Gate.Rules)}
 	}
 	return o, nil
 }
@@ -358,6 +359,23 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 // invertible reports whether a masked column is a number that was assessed, or a counted key.
 func invertible(pl *pipeline.Plan) bool {
 	return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) || len(pl.Intruder.Released) > 0
+}
+
+// alone returns the columns that rules judge without the columns beside them, unless a rule limits what is stated of
+// them.
+func alone(rules []assess.Rule) map[string]bool {
+	columns := map[string]bool{}
+	for _, r := range rules {
+		if r.Record == assess.RecordAlone {
+			columns[r.Column] = true
+		}
+	}
+	for _, r := range rules {
+		if r.MaxExact != nil {
+			delete(columns, r.Column)
+		}
+	}
+	return columns
 }
 
 // distances returns, by column, the distances of the rules about values that are stated.
