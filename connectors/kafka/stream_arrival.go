@@ -237,7 +237,7 @@ func (s *Stream) look(ctx context.Context) error {
 	admin, topics := kadm.NewClient(s.client), topicsOf(owned)
 	ids, err := topicIDs(asking, s.client, topics)
 	if err != nil {
-		return nil //nolint:nilerr // it is asked again
+		return nil // it is asked again
 	}
 	for _, name := range topics {
 		if was, is := s.ids[name], ids[name]; was != "" && is != "" && was != is {

@@ -24,7 +24,7 @@ func Unreported(paths []string, err error) error {
 		return nil
 	}
 	reasons := strings.Join(strings.Split(err.Error(), "\n"), "; ")
-	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; run it again with the same key, which gives the same release with its report", strings.Join(paths, ", "), reasons), err}}
+	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), reasons), err}}
 }
 
 type unreported struct {
