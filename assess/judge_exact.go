@@ -39,7 +39,7 @@ func (r Rule) checkExact(ps *check.Problems) (given int) {
 	return 1
 }
 
-const exactAdvice = "the noise must blur the values that are usual in this column (multiples of 1,000, heaps): a standard deviation of several of their steps"
+const exactAdvice = "the noise must blur the values that are usual in this column (multiples of 1,000, heaps): a standard deviation of several of their steps; and no other released column may tell of it (told by, in the report)"
 
 // judgeExact compares the share of values that are stated within a distance with a rule.
 func (r Rule) judgeExact(m *Measures) RuleVerdict {
