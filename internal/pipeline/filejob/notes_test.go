@@ -207,6 +207,7 @@ sink: {csv: {path: %[1]s/out.csv}}
 columns: {id: {role: identifier}, income: {role: sensitive, decimals: 1}, debt: {role: other}, age: {role: key}, region: {role: key}}
 masks: [{noise: {columns: [income], sd: 300}}]
 gate: {max_quarantined: %[3]s}
+assess: {intruder: {inversion: false}}
 quarantine: {kafka: {topic: bad}}
 `, dir, b.address, gate)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {

@@ -173,7 +173,7 @@ func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 // Verify compares a report and a release, for every form of report and every kind of difference.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
-	p := table(t, dir, 41, fmt.Sprintf("report: {json: %s, html: %s}\ngate: {max_quarantined: 0.5}\n", filepath.Join(dir, "report.json"), filepath.Join(dir, "sub", "report.html")))
+	p := table(t, dir, 41, fmt.Sprintf("report: {json: %s, html: %s}\ngate: {max_quarantined: 0.5}\nassess: {intruder: {inversion: false}}\n", filepath.Join(dir, "report.json"), filepath.Join(dir, "sub", "report.html")))
 	if _, err := Run(context.Background(), p, pipeline.Options{}); err != nil {
 		t.Fatal(err)
 	}
