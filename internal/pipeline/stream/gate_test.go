@@ -20,7 +20,7 @@ import (
 // all persons together do not.
 const (
 	farOff = "{column: wage, target: max, knowledge: mean, min_rmse: 300}"
-	always = "{column: wage, target: max, knowledge: index, min_rmse: 1}"
+	always = "{column: wage, target: max, knowledge: index, record: alone, min_rmse: 1}"
 )
 
 // paid adds persons with one wage.
