@@ -42,7 +42,8 @@ class Program:
         if noise:
             text.append("masks:")
             text += [f"  - noise: {{columns: [{json.dumps(c)}], sd: {sd}}}" for c, (sd, _) in noise.items()]
-        text.append("assess: {replicates: 2}")
+        # That columns follow from one another here is not what is tested.
+        text.append("assess: {replicates: 2, intruder: {inversion: false}}")
         if status == 3:
             text.append(f"quarantine: {{jsonl: {folder / 'quarantine.jsonl'}}}")
             text.append("gate: {max_quarantined: 100%}")
