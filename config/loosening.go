@@ -134,6 +134,8 @@ func (c *change) loosensSource(names []string) bool {
 		return false
 	case slices.Contains([]string{"group", "start", "until"}, names[2]):
 		return c.resumes()
+	case names[2] == "on_recreated":
+		return c.Now != "stop" // else records leave that the file would not have released
 	}
 	return true
 }

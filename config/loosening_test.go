@@ -137,6 +137,7 @@ gate: {on_fail: ON, rules: [{column: wage, min_rmse: 1}]}
 		"stop sink.kafka.topic=elsewhere": false, "stop source.kafka.group=h": true, "stop name=h": true, "stop source.kafka.until=latest": true, "stop source.kafka.start=latest": true,
 		"stop source.kafka.instance=i": false, "stop source.kafka.topics.0=u": false, "stop sink.kafka.commit.records=10": true,
 		"stop sink.kafka.delivery=at_least_once": true, "stop sink.kafka.delivery=exactly_once": false,
+		"stop gate.max_lost=5": true, "stop gate.max_lost=0": false, "stop source.kafka.on_recreated=stop": false,
 		"'${F:-stop}' gate.on_fail=alert": true, "'${F:-stop}' gate.on_fail=stop": false,
 	} {
 		on, set, _ := strings.Cut(set, " ")

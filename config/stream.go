@@ -111,6 +111,7 @@ func (l *loader) validateStream(p *Pipeline) {
 		}
 	}
 	if src != nil {
+		l.validateAnew(p, src)
 		l.validateFormat("source.kafka", src.Format, src.Registry)
 	}
 	if dst == nil {
@@ -120,6 +121,15 @@ func (l *loader) validateStream(p *Pipeline) {
 	l.validateMessageKey(p, dst)
 	if src != nil && l.Sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
 		l.Wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
+	}
+}
+
+// validateAnew demands that records of a topic that was made again do not get the draws of those that were
+// at their places before: the difference of two released values would be that of the originals.
+func (l *loader) validateAnew(p *Pipeline, src *connectors.Topics) {
+	const path = "source.kafka.on_recreated"
+	if src.Anew && len(p.Identity) == 0 && l.Sound(path, "identity") {
+		l.Wrong(path, "needs identity: without it draws are named by topic, partition and offset, so a record of the new topic would get the noise of the old one's at the same place; stop, and go on with another key and another group")
 	}
 }
 

@@ -116,3 +116,25 @@ func TestExampleOfAPattern(t *testing.T) {
 		}
 	}
 }
+
+// A topic that was made again begins anew only with an identity: by place its records would get the draws
+// of those that were there before.
+func TestBeginningAnewNeedsIdentity(t *testing.T) {
+	for _, c := range []struct {
+		source, identity string
+		refused          bool
+	}{
+		{"on_recreated: begin", "", true},
+		{"on_recreated: begin", "identity: [region]\n", false},
+		{"on_recreated: stop", "", false},
+		{"until: latest, on_recreated: begin", "", true},
+		{"until: latest", "", false},
+	} {
+		text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a], `+c.source+"}", "SINK", `kafka: {brokers: ["b:1"], topic: c}`).Replace(swapping)
+		text = strings.Replace(text, "columns:\n", c.identity+"columns:\n", 1)
+		_, err := Parse("test.yaml", []byte(text), Options{LookupEnv: lookup})
+		if refused := err != nil && strings.Contains(err.Error(), "source.kafka.on_recreated: needs identity"); refused != c.refused || err != nil && !refused {
+			t.Errorf("%s, %q: %v", c.source, c.identity, err)
+		}
+	}
+}

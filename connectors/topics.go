@@ -10,6 +10,7 @@ type Topics struct {
 	Names   []string // that are read, or the one that is written
 	Pattern string   // of a source: a regular expression of further ones; "" where there is none
 	Endless bool     // of a source: it goes on when what is there has been read
+	Anew    bool     // of a source: it begins anew with a topic that was deleted and made again
 	Key     string   // of a sink: what the messages' key is
 
 	Brokers       []string

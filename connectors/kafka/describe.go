@@ -6,6 +6,7 @@ import "github.com/sdlfilter/sdlfilter/connectors"
 func (c *SourceConfig) DescribeTopics() *connectors.Topics {
 	t := c.describe(&c.Format)
 	t.Names, t.Pattern, t.Endless, t.Registry = c.Topics, c.Pattern, c.Until == "", c.Registry != nil
+	t.Anew = c.OnRecreated == BeginAnew
 	return t
 }
 

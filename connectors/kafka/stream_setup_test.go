@@ -81,8 +81,8 @@ func TestTopicsAreDescribed(t *testing.T) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain := Connection{Brokers: []string{"a:1"}, SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}}}
-	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)}}
-	if got, want := source.DescribeTopics(), (&connectors.Topics{Pattern: "^s", Endless: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
+	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)}, OnRecreated: BeginAnew}
+	if got, want := source.DescribeTopics(), (&connectors.Topics{Pattern: "^s", Endless: true, Anew: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain.SASL.Mechanism = "scram-sha-256"

@@ -149,7 +149,7 @@ func (s *stream) settleGap(p kafka.Partition, k *keptLedger, a kafka.Arrival, g 
 func (s *stream) beginAnew(p kafka.Partition, k *keptLedger, g gap, entries map[string][]byte) (*keptLedger, error) {
 	source := s.config.Source.Config.(*kafka.SourceConfig)
 	if source.OnRecreated != kafka.BeginAnew {
-		return nil, &kafka.FinalError{Text: g.anew + "; its records would be taken for those that are assessed already, and the gate would not see them. Nothing of it was read. source.kafka.on_recreated: begin begins a new assessment; a group of another name does too"}
+		return nil, &kafka.FinalError{Text: g.anew + "; its records would be taken for those that are assessed already, and the gate would not see them. Nothing of it was read. source.kafka.on_recreated: begin begins a new assessment of respondents with an identity; otherwise take another key and a group of another name"}
 	}
 	if g.move {
 		return nil, &kafka.Restart{At: g.at}
