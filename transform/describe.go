@@ -53,7 +53,8 @@ func permutes(p Params) bool {
 }
 
 // Modelling is a mask whose released values come from all values of a column together: from a model, groups, or a
-// percentile or mean of them. The released values are then no independent draws, each about its own original.
+// percentile or mean of them. The released values are then no independent draws, each about its own original. A mask that
+// does not say what it does (Acting) is taken for one.
 type Modelling interface{ FitsData() bool }
 
 // FitsData reports whether some mask on a column is Modelling with its parameters; held is the greatest share of the records
@@ -63,8 +64,12 @@ func FitsData(masks []Spec, column string) (fits bool, held float64) {
 		if !slices.Contains(m.Params.Masks(), column) {
 			continue
 		}
-		f, ok := m.Params.(Modelling)
-		fits = fits || ok && f.FitsData()
+		_, acts := m.Params.(Acting)
+		if f, ok := m.Params.(Modelling); ok {
+			fits = fits || f.FitsData()
+		} else {
+			fits = fits || !acts
+		}
 		if h, ok := m.Params.(holdingOut); ok {
 			held = max(held, h.heldOut())
 		}

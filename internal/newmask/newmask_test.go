@@ -64,6 +64,9 @@ func TestNothingIsSaid(t *testing.T) {
 				t.Errorf("%T describes its %s", p, what)
 			}
 		}
+		if fits, _ := transform.FitsData([]transform.Spec{{Params: p}}, "wage"); !fits {
+			t.Errorf("%T is taken for one whose values are each a draw about their own original", p)
+		}
 		if _, ok := transform.MapAxis(p); ok {
 			t.Errorf("%T describes an axis", p)
 		}
