@@ -55,19 +55,7 @@ func TestPercentilesBeyondTheSample(t *testing.T) {
 			f := columnOf(shape, 2, onGrid(s.n, shape, draw))
 			path := filepath.Join(dir, fmt.Sprint(shape, s.n, ".csv"))
 			f.write(t, path)
-			order := make([]int, s.n)
-			for i := range order {
-				order[i] = i
-			}
-			slices.SortStableFunc(order, func(i, j int) int {
-				switch {
-				case f.x[i] < f.x[j]:
-					return -1
-				case f.x[i] > f.x[j]:
-					return 1
-				}
-				return 0
-			})
+			order := f.ascending()
 			for name, m := range masks {
 				for key := range 2 {
 					r, y := job{f: f, masks: "[" + m.yaml + "]", path: path, sample: s.sample, replicates: 20, key: key}.release(t)

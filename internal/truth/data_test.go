@@ -1,6 +1,7 @@
 package truth
 
 import (
+	"cmp"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -105,22 +106,22 @@ func (s shape) make(n int) *file {
 	return f
 }
 
+// ascending returns the records with a value in the order of these, equal ones in the order of the file.
+func (f *file) ascending() []int {
+	order := make([]int, 0, len(f.x))
+	for i, v := range f.x {
+		if v == v {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(f.x[i], f.x[j]) })
+	return order
+}
+
 // keys gives about 100 records the same key in many, and about 3 in few.
 func (f *file) keys(g *rand.Rand) {
 	n := len(f.x)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case f.x[i] < f.x[j]:
-			return -1
-		case f.x[i] > f.x[j]:
-			return 1
-		}
-		return 0
-	})
+	order := f.ascending()
 	share := make([]float64, n) // rank of the record over n
 	for k, i := range order {
 		share[i] = float64(k) / float64(n)

@@ -150,20 +150,7 @@ func (b *bruteForce) reckon() map[string]figure {
 // the file, according to the rank), and those with the greatest values.
 func (b *bruteForce) find() {
 	x := b.f.x
-	order := make([]int, 0, len(x))
-	for i, v := range x {
-		if v == v {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		if x[i] < x[j] {
-			return -1
-		} else if x[i] > x[j] {
-			return 1
-		}
-		return 0
-	})
+	order := b.f.ascending()
 	for _, t := range targets {
 		k := rank(t, len(order)) - 1
 		b.holders = append(b.holders, order[k])

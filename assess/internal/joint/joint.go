@@ -230,14 +230,14 @@ func (f *Frame) seek(x, y []float64, own int) *sought {
 	return s
 }
 
-// thinned returns at most n of the rows, evenly spread.
-func thinned(rows []int, n int) []int {
-	if len(rows) <= n {
-		return rows
+// thinned returns at most n of a list of rows or values, evenly spread.
+func thinned[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
 	}
-	out := make([]int, n)
+	out := make([]T, n)
 	for k := range out {
-		out[k] = rows[k*len(rows)/n]
+		out[k] = list[k*len(list)/n]
 	}
 	return out
 }

@@ -374,7 +374,7 @@ func latticeOf(values []float64, grid float64) (step, offset float64) {
 	for _, k := range []float64{2, 5, 10, 20, 25, 50, 100, 250, 500, 1000, 2000, 2500, 5000, 10_000, 50_000, 100_000, 1_000_000} {
 		rests, most := map[float64]int{}, 0
 		at := 0.0
-		for _, v := range thinnedValues(values, 2000) {
+		for _, v := range thinned(values, 2000) {
 			q := math.Round(v / grid)
 			r := q - k*math.Floor(q/k)
 			rests[r]++
@@ -387,17 +387,6 @@ func latticeOf(values []float64, grid float64) (step, offset float64) {
 		}
 	}
 	return step, offset
-}
-
-func thinnedValues(values []float64, n int) []float64 {
-	if len(values) <= n {
-		return values
-	}
-	out := make([]float64, n)
-	for k := range out {
-		out[k] = values[k*len(values)/n]
-	}
-	return out
 }
 
 // Claims returns what an intruder who has the whole record states of the originals x, estimator by
