@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -34,6 +35,13 @@ type unreported struct {
 
 func (e *unreported) Error() string { return e.text }
 func (e *unreported) Unwrap() error { return e.err }
+
+// Ends reports whether an error keeps what is left of a run from its names too: all errors do before there is a
+// release. Afterwards only one that says that somebody else has written there, which is another run of the same:
+// of two runs at once, one gives all files their names.
+func Ends(err error, released bool) bool {
+	return err != nil && (!released || errors.Is(err, objects.ErrCondition))
+}
 
 // Named reports whether an error of a commit says that the release has its name all the same.
 func Named(err error) bool {

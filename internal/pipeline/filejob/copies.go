@@ -160,14 +160,16 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 	released := res.Files
 	var err error
 	for _, r := range c.runs {
-		if err = errors.Join(err, r.keepQuarantine(res)); err != nil && !rep.Gate.Passed {
-			return nil, err
+		if err = errors.Join(err, r.keepQuarantine(res)); account.Ends(err, rep.Gate.Passed) {
+			break
 		}
 	}
-	files, reported := c.reports.Commit(rep.Gate.Passed)
-	res.Files = append(res.Files, files...)
-	if reported != nil {
-		err = errors.Join(err, fmt.Errorf("report: %w", reported))
+	if !account.Ends(err, rep.Gate.Passed) {
+		files, reported := c.reports.Commit(rep.Gate.Passed)
+		res.Files = append(res.Files, files...)
+		if reported != nil {
+			err = errors.Join(err, fmt.Errorf("report: %w", reported))
+		}
 	}
 	switch {
 	case err != nil && rep.Gate.Passed:

@@ -286,7 +286,7 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 // fails does not keep the others from theirs.
 func (r *run) appear(ctx context.Context, res *account.Result, released bool) error {
 	err := r.keepQuarantine(res)
-	if err != nil && !released {
+	if account.Ends(err, released) {
 		return err
 	}
 	if noted := r.noteAfterwards(ctx, released); noted != nil {

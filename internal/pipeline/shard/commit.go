@@ -360,20 +360,22 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
 		}
 	}
-	var errs []error
+	var err error
 	if c.quarantine != nil {
-		if err := c.quarantine.Complete(); err != nil {
-			errs = append(errs, fmt.Errorf("quarantine: %w", err))
-		} else {
+		if err = c.quarantine.Complete(); err == nil {
 			res.Files = append(res.Files, c.quarantine.Path())
+		} else {
+			err = fmt.Errorf("quarantine: %w", err)
 		}
 	}
-	files, err := c.reports.Commit(rep.Gate.Passed)
-	res.Files = append(res.Files, files...)
-	if err != nil {
-		errs = append(errs, fmt.Errorf("report: %w", err))
+	if !account.Ends(err, rep.Gate.Passed) {
+		files, reported := c.reports.Commit(rep.Gate.Passed)
+		res.Files = append(res.Files, files...)
+		if reported != nil {
+			err = errors.Join(err, fmt.Errorf("report: %w", reported))
+		}
 	}
-	switch err := errors.Join(errs...); {
+	switch {
 	case err != nil && rep.Gate.Passed:
 		return nil, account.Unreported([]string{release}, err)
 	case err != nil:

@@ -356,6 +356,44 @@ func TestAttemptsOfObjectsAtOnce(t *testing.T) {
 	}
 }
 
+// Where another commit has written a name first, this one leaves the rest of the names to it, so that
+// the quarantine and the reports are of one commit. Neither takes the release back.
+func TestAnotherCommitIsFirst(t *testing.T) {
+	names := []string{"quarantine.jsonl", "report.public.json", "report.json"}
+	for at, first := range names {
+		prepare(t, "parquet", 200, "")
+		server := toObjects(t, "parquet")
+		m := plannedAt(t, 2)
+		runAllAt(t, m)
+		server.Failing(func(r *http.Request) *objecttest.Fault {
+			completes := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut && !r.URL.Query().Has("partNumber")
+			if completes && strings.HasSuffix(r.URL.Path, "/out/"+first) && server.Get("data", "out/"+first) == nil {
+				server.Set("data", "out/"+first, []byte("of another commit"))
+			}
+			return nil
+		})
+		_, err := commitAt(t, m)
+		var published *account.PublishedError
+		if !errors.As(err, &published) || !errors.Is(err, objects.ErrCondition) {
+			t.Errorf("%s: error %v, want one of a release that is published", first, err)
+		}
+		if server.Get("data", "out/released/_SUCCESS") == nil {
+			t.Errorf("%s: the release is not there", first)
+		}
+		for k, name := range names {
+			object := server.Get("data", "out/"+name)
+			switch {
+			case k < at && (object == nil || string(object.Data) == "of another commit"):
+				t.Errorf("%s: %s has no name", first, name)
+			case k == at && string(object.Data) != "of another commit":
+				t.Errorf("%s: is replaced", first)
+			case k > at && object != nil:
+				t.Errorf("%s: %s is of this commit", first, name)
+			}
+		}
+	}
+}
+
 // TestObjectsChangeBetween: a change between plan, shard and commit is an error that names the
 // object, and nothing is published.
 func TestObjectsChangeBetween(t *testing.T) {
