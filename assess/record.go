@@ -202,9 +202,9 @@ type Seen struct {
 
 // Claims returns what an intruder who has the whole released record states of the originals x of a
 // column, by record: one list for each of several ways, NaN in records that were not looked at. y has the
-// released values, own is the column's place among the columns (−1: it is not released). complete says that
-// the records are the whole release.
-func Claims(columns []Seen, x, y []float64, own int, complete bool) [][]float64 {
+// released values, own is the column's place among the columns (−1: it is not released), and distances are
+// those within which a statement counts as right. complete says that the records are the whole release.
+func Claims(columns []Seen, x, y []float64, own int, distances []float64, complete bool) [][]float64 {
 	list := make([]joint.Column, len(columns))
 	for c, column := range columns {
 		list[c] = joint.Column{Name: column.Name, Values: column.Values}
@@ -217,5 +217,5 @@ func Claims(columns []Seen, x, y []float64, own int, complete bool) [][]float64 
 			}
 		}
 	}
-	return joint.New(list, len(x), complete).Claims(x, y, own)
+	return joint.New(list, len(x), complete).Claims(x, y, own, distances)
 }

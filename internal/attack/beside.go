@@ -86,7 +86,7 @@ func (a *attack) told(column int) [][]float64 {
 	}
 	c := &a.d.Numeric[column]
 	seen, own := a.together(column, of)
-	list := assess.Claims(seen, of(func(i int) float64 { return c.Original[i] }), of(func(i int) float64 { return c.Released[i] }), own, a.r.Sampled == 0 && len(at) == a.n)
+	list := assess.Claims(seen, of(func(i int) float64 { return c.Original[i] }), of(func(i int) float64 { return c.Released[i] }), own, a.o.Inversion.Within[c.Name], a.r.Sampled == 0 && len(at) == a.n)
 	for l, values := range list {
 		list[l] = make([]float64, a.n)
 		for i := range list[l] {

@@ -102,7 +102,9 @@ def _exact(case, report, column, x, estimates, snooper):
             use = ~np.isnan(claim) & ~np.isnan(x)
             if use.sum() < 30:
                 continue
-            hit = (np.abs(claim - x)[use] <= within * (1 + 1e-6) + 1e-9).mean()
+            # The default is of values: a place half-way between two states neither.
+            inside = within * (1 - 1e-6) if who == "the default" and within > 1e-3 else within * (1 + 1e-6) + 1e-9
+            hit = (np.abs(claim - x)[use] <= inside).mean()
             if hit - ERRORS * math.sqrt(max(share * (1 - share), hit * (1 - hit)) / use.sum()) > share and hit > finds.get(who, (0, ""))[0]:
                 finds[who] = hit, f"{column}: {who} allows {share:.3g} of the values within {within:g}; {name} states {hit:.3g}"
     return [text for _, text in finds.values()]

@@ -17,7 +17,7 @@ type feature struct {
 	whole  bool // whether it is a column's own value, not an indicator
 }
 
-// grouping is a partition of the records by the values of a column, or of two.
+// grouping is a partition of the records by the values of a column, or of several.
 type grouping struct {
 	columns []int
 	of      []int32 // by row; −1: no value
@@ -140,30 +140,54 @@ func (f *Frame) indicator(column int, is func(v float64) bool) {
 	f.features = append(f.features, feature{column: column, values: values})
 }
 
-// fewLevels is the number of values up to which a column is crossed with another.
-const fewLevels = 200
+const (
+	// fewLevels is the number of values up to which a column is crossed with others.
+	fewLevels = 200
+	// mostPaired and mostTripled columns, those with the fewest values, are crossed with one another, in
+	// twos and in threes.
+	mostPaired  = 10
+	mostTripled = 6
+)
 
-// pairsOf returns the partitions by two columns with few values each.
-func (f *Frame) pairsOf() (list []grouping) {
-	var few []*grouping
-	for i := range f.groups {
-		if g := &f.groups[i]; g.groups <= fewLevels {
-			few = append(few, g)
+// crossings returns the partitions by two and by three columns with few values each. A partition with
+// more groups than the records can show is left out.
+func (f *Frame) crossings() []grouping {
+	f.crossing.Do(func() {
+		var few []*grouping
+		for i := range f.groups {
+			if g := &f.groups[i]; g.groups <= fewLevels && !f.columns[g.columns[0]].GroupOnly {
+				few = append(few, g)
+			}
 		}
-	}
-	few = few[:min(len(few), 8)]
-	for i, a := range few {
-		for _, b := range few[:i] {
-			g := grouping{columns: []int{b.columns[0], a.columns[0]}, of: make([]int32, f.all), groups: a.groups * b.groups}
-			for row := range g.of {
-				if g.of[row] = -1; a.of[row] >= 0 && b.of[row] >= 0 {
-					g.of[row] = a.of[row]*int32(b.groups) + b.of[row]
+		slices.SortStableFunc(few, func(a, b *grouping) int { return cmp.Compare(a.groups, b.groups) })
+		few = few[:min(len(few), mostPaired)]
+		for i, a := range few {
+			for j, b := range few[:i] {
+				if a.groups*b.groups > 4*f.rows {
+					continue
+				}
+				pair := f.cross(b, a)
+				f.crossed = append(f.crossed, pair)
+				for _, c := range few[:min(j, mostTripled)] {
+					if i < mostTripled && pair.groups*c.groups <= f.rows {
+						f.crossed = append(f.crossed, f.cross(c, &pair))
+					}
 				}
 			}
-			list = append(list, g)
+		}
+	})
+	return f.crossed
+}
+
+// cross returns the partition by the columns of two.
+func (f *Frame) cross(a, b *grouping) grouping {
+	g := grouping{columns: slices.Concat(a.columns, b.columns), of: make([]int32, f.all), groups: a.groups * b.groups}
+	for row := range g.of {
+		if g.of[row] = -1; a.of[row] >= 0 && b.of[row] >= 0 {
+			g.of[row] = a.of[row]*int32(b.groups) + b.of[row]
 		}
 	}
-	return list
+	return g
 }
 
 // averaged returns the mean of y over the records of a row's group, by row; the mean of all where

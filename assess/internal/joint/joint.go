@@ -10,6 +10,7 @@ package joint
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
@@ -45,6 +46,9 @@ type Frame struct {
 	features []feature
 	groups   []grouping
 	complete bool
+
+	crossing sync.Once
+	crossed  []grouping // by several columns
 }
 
 // New prepares the released columns of n records. Columns may have further values behind, of

@@ -82,7 +82,7 @@ func (s *sought) byGroups() {
 	}
 	var best *grouping
 	least := s.square()
-	list := slices.Concat(s.Frame.groups, s.pairsOf())
+	list := slices.Concat(s.Frame.groups, s.crossings())
 	for g := range list {
 		at := &list[g]
 		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) {
@@ -390,8 +390,9 @@ func latticeOf(values []float64, grid float64) (step, offset float64) {
 }
 
 // Claims returns what an intruder who has the whole record states of the originals x, estimator by
-// estimator and by row; NaN in rows that were not looked at.
-func (f *Frame) Claims(x, y []float64, own int) (list [][]float64) {
+// estimator and by row; NaN in rows that were not looked at. Among the relations are those that give the
+// most values within each of the distances.
+func (f *Frame) Claims(x, y []float64, own int, distances []float64) (list [][]float64) {
 	s := f.seek(x, y, own)
 	if len(s.rows) < leastRows {
 		return nil
@@ -421,7 +422,7 @@ func (f *Frame) Claims(x, y []float64, own int) (list [][]float64) {
 	if exact != nil {
 		add(exact.at)
 	}
-	if often := s.oftenExact(); often != nil {
+	for _, often := range s.oftenWithin(distances) {
 		add(often)
 	}
 	for _, to := range s.nearests() {
@@ -432,25 +433,48 @@ func (f *Frame) Claims(x, y []float64, own int) (list [][]float64) {
 	return list
 }
 
-// oftenExact returns the relation that gives the most values exactly, if it gives more of them than values of
-// other records; nil if there is none.
-func (s *sought) oftenExact() (value func(row int) float64) {
+// oftenWithin returns the relations that give the most values exactly, and the most within each of the
+// distances: each once, and none that gives only few.
+func (s *sought) oftenWithin(distances []float64) (list []func(row int) float64) {
 	rows := thinned(s.rows, 256)
-	most := leastRows
-	s.relations(s, func(rounded bool, at func(row int) float64, _ ...int) bool {
-		hits := 0
-		for k, i := range rows {
-			if len(rows)-k+hits <= most {
-				break
+	type often struct {
+		hits  int
+		value func(row int) float64
+	}
+	best := make([]often, 1+len(distances))
+	for k := range best {
+		best[k].hits = leastRows
+	}
+	at, last := 0, make([]int, len(best))
+	s.relations(s, func(rounded bool, value func(row int) float64, _ ...int) bool {
+		hits := make([]int, len(best))
+		for _, i := range rows {
+			v, x := value(i), s.x[i]
+			if v != v || x == s.usual {
+				continue
 			}
-			if v := at(i); s.x[i] != s.usual && math.Abs(v-s.x[i]) <= s.tolerance(s.x[i], rounded) {
-				hits++
+			off := math.Abs(v - x)
+			if off <= s.tolerance(x, rounded) {
+				hits[0]++
+			}
+			for k, d := range distances {
+				if off <= d*(1+1e-9) {
+					hits[k+1]++
+				}
 			}
 		}
-		if hits > most {
-			most, value = hits, at
+		at++
+		for k, n := range hits {
+			if n > best[k].hits {
+				best[k], last[k] = often{n, value}, at
+			}
 		}
 		return false
 	})
-	return value
+	for k := range best {
+		if best[k].value != nil && !slices.Contains(last[:k], last[k]) {
+			list = append(list, best[k].value)
+		}
+	}
+	return list
 }

@@ -170,17 +170,17 @@ func TestClaims(t *testing.T) {
 			return total[i]
 		})
 		list := columns(b, partly, y)
-		if got := share(x, New(list, w.n, true).Claims(x, y, 2)); !(got >= want && got < want+0.02) {
+		if got := share(x, New(list, w.n, true).Claims(x, y, 2, nil)); !(got >= want && got < want+0.02) {
 			t.Errorf("a sum that holds for one in %d: %v", seventh, got)
 		}
 	}
-	if got := share(x, New(columns(b, y), w.n, true).Claims(x, y, 1)); got > 0.01 {
+	if got := share(x, New(columns(b, y), w.n, true).Claims(x, y, 1, nil)); got > 0.01 {
 		t.Errorf("unrelated: %v", got)
 	}
 	swapped := w.of(func(i int) float64 { return x[i^1] })
 	couple := Column{Name: "couple", Values: w.of(func(i int) float64 { return cell.Category(float64(i / 2)) })}
 	list := []Column{{Name: "own", Values: swapped}, couple, {Name: "copy", Values: w.noisy(x, 5)}}
-	if got := share(x, New(list, w.n, true).Claims(x, swapped, 0)); got < 0.9 {
+	if got := share(x, New(list, w.n, true).Claims(x, swapped, 0, nil)); got < 0.9 {
 		t.Errorf("exchanged in couples: %v", got)
 	}
 }
@@ -197,6 +197,75 @@ func TestGroupsByChance(t *testing.T) {
 		}
 		if r := New(list, w.n, true).Estimate(x, y, 0, nil); r.Refined < r.Linear*0.9 {
 			t.Errorf("seed %d: linear %v, refined %v, tells %v", seed, r.Linear, r.Refined, r.Tells)
+		}
+	}
+}
+
+// Of two sums, one that gives a tenth of the values exactly and one that gives nearly all within 3, each is
+// stated for its distance, whichever comes first.
+func TestClaimsWithinDistances(t *testing.T) {
+	w := newWorld(27, 2000)
+	x, b, c := w.incomes(), w.incomes(), w.incomes()
+	y := w.noisy(x, 200)
+	exact := w.of(func(i int) float64 {
+		if i%10 != 0 {
+			return math.Round(x[(i+1)%w.n] + b[i])
+		}
+		return x[i] + b[i]
+	})
+	nearly := w.of(func(i int) float64 { return x[i] - c[i] + 3*(2*w.r.Float64()-1) })
+	of := func(claims [][]float64, within float64) (most float64) {
+		for _, list := range claims {
+			hits := 0.0
+			for i, v := range list {
+				if math.Abs(v-x[i]) <= within {
+					hits++
+				}
+			}
+			most = max(most, hits/float64(w.n))
+		}
+		return most
+	}
+	for _, list := range [][]Column{columns(y, b, exact, c, nearly), columns(y, nearly, c, exact, b)} {
+		f := New(list, w.n, true)
+		claims := f.Claims(x, y, 0, []float64{1e-3, 3})
+		if got := of(claims, 3); got < 0.999 {
+			t.Errorf("within 3: %v", got)
+		}
+		if got := of(claims, 1e-3); got < 0.1 {
+			t.Errorf("exactly: %v", got)
+		}
+		// The exact tenth leaves most of x, so that only the distance tells the other one from it.
+		if got := of(f.Claims(x, y, 0, nil), 1e-3); got < 0.1 {
+			t.Errorf("without distances: %v", got)
+		}
+	}
+}
+
+// A value that follows from two or three of many categories is found wherever these stand.
+func TestFollowsFromCategories(t *testing.T) {
+	w := newWorld(28, 3000)
+	const columns = 9
+	list := make([]Column, columns)
+	for c := range list {
+		list[c] = Column{Name: fmt.Sprint("category ", c), Values: w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(3 + c))) })}
+	}
+	for _, of := range [][]int{{0, 1}, {columns - 1, columns - 2}, {0, columns - 1}, {0, 1, 2}, {3, 5, 1}} {
+		level := map[[3]float64]float64{}
+		x := w.of(func(i int) float64 {
+			var at [3]float64
+			for k, c := range of {
+				at[k] = list[c].Values[i]
+			}
+			if _, there := level[at]; !there {
+				level[at] = math.Round(1000 * w.r.Float64())
+			}
+			return level[at]
+		})
+		y := w.noisy(x, 500)
+		both := append(slices.Clone(list), Column{Name: "own", Values: y})
+		if r := New(both, w.n, true).Estimate(x, y, columns, nil); !r.Exact {
+			t.Errorf("from %v: %v, tells %v", of, math.Sqrt(r.Square), r.Tells)
 		}
 	}
 }

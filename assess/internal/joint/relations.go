@@ -315,14 +315,14 @@ func weighted(z [][]float64, weight []float64, x func(k int) float64) []float64 
 	return b
 }
 
-// dependence reports whether x is constant in the groups of a category, of two categories, or of a
+// dependence reports whether x is constant in the groups of a category, of several categories, or of a
 // grouping that the intruder knows.
 func (f *Frame) dependence(s *sought) *exact {
 	rows := s.tried()
 	if len(rows) < 20 {
 		return nil
 	}
-	for _, g := range slices.Concat(f.groups, f.pairsOf()) {
+	for _, g := range slices.Concat(f.groups, f.crossings()) {
 		if slices.Contains(g.columns, s.own) {
 			continue
 		}

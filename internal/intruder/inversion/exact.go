@@ -12,9 +12,9 @@ import (
 
 // Exact is the share of a column's values that the best snooper states within a distance. For each
 // released value he computes the posterior of the original, from the law of the masks and the
-// frequencies of the original values, and states the middle of the most probable interval. If the
-// law is not known, he states the released value, the nearest usual value, or the most frequent
-// one.
+// frequencies of the original values, and states the middle of the most probable interval (for the
+// default distance: the most probable value). If the law is not known, he states the released value,
+// the nearest usual value, or the most frequent one.
 type Exact struct {
 	Within float64 `json:"within" doc:"the distance, in the column's unit"`
 	// Expected is the mean posterior of the claims, nil if the law is not known.
@@ -116,11 +116,23 @@ func (a *attacker) untouched() bool {
 }
 
 // guessWithin returns the value with the greatest share of values within a distance of it, and this
-// share.
-func guessWithin(sorted []float64, within float64) (constant, share float64) {
-	most, from, to := 0, 0, 0
+// share; with between it may be a place between values that is nearer to them than the distance.
+func guessWithin(sorted []float64, within float64, between bool) (constant, share float64) {
+	constant, most := mostWithin(sorted, within*(1+1e-6), 0)
+	if nearer := within * (1 - 1e-6); between {
+		if c, n := mostWithin(sorted, nearer*(1+1e-9), nearer); n > most {
+			constant, most = c, n
+		}
+	}
+	return constant, float64(most) / float64(len(sorted))
+}
+
+// mostWithin returns the value, moved by a shift, with the most values within a distance of it, and their number.
+func mostWithin(sorted []float64, within, shift float64) (constant float64, most int) {
+	from, to := 0, 0
 	for _, v := range sorted {
-		d := within*(1+1e-6) + 1e-12*math.Abs(v)
+		v += shift
+		d := within + 1e-12*math.Abs(v)
 		for sorted[from] < v-d {
 			from++
 		}
@@ -131,7 +143,7 @@ func guessWithin(sorted []float64, within float64) (constant, share float64) {
 			most, constant = to-from, v
 		}
 	}
-	return constant, float64(most) / float64(len(sorted))
+	return constant, most
 }
 
 // within reports whether a claim is within a distance of the original.
@@ -205,10 +217,10 @@ func (a *attacker) exact(c *ColumnResult, masks []transform.Spec, distances []fl
 	c.Lattice = b.usual
 	distances = slices.Insert(slices.Clone(distances), 0, b.gap/2)
 	var found []Exact
-	for _, d := range distances {
+	for k, d := range distances {
 		e := Exact{Within: d}
 		var constant float64
-		constant, e.Guess = guessWithin(b.sorted, d)
+		constant, e.Guess = guessWithin(b.sorted, d, k > 0)
 		e.Realised = max(a.simply(b, d, constant), a.beside(b, d))
 		found = append(found, e)
 	}
@@ -323,7 +335,7 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 	for _, l := range list {
 		bel.at(l.y)
 		for k := range found {
-			claim, p := bel.best(bel.full, found[k].Within)
+			claim, p := bel.best(bel.full, found[k].Within, k > 0) // the default is of values, not of places between them
 			for _, i := range l.records {
 				s := b.stays(i)
 				p := s*p + (1-s)*found[k].Guess
@@ -346,7 +358,7 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 			if bel.most[1-g] < least {
 				continue
 			}
-			claim, p := bel.best(sums, near)
+			claim, p := bel.best(sums, near, false)
 			if g == 1 {
 				prior := b.frequency(claim, near)
 				least = max(least, strongEvidence*prior/(strongEvidence*prior+1-prior))
@@ -419,7 +431,7 @@ func (a *attacker) limit(b *believed, e *Exact) float64 {
 	for i, v := range z {
 		x := b.sorted[int64(2*i+1)*int64(len(b.sorted))/(2*reference)]
 		bel.at(x + b.gap*v)
-		_, p := bel.best(bel.full, e.Within)
+		_, p := bel.best(bel.full, e.Within, false)
 		sum += p
 	}
 	return min(1, max(least, sum/reference)+exactSlack)

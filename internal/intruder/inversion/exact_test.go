@@ -165,14 +165,16 @@ func byForce(r *rand.Rand, x []float64, release func(x float64) float64, distanc
 	var right float64
 	for _, of := range weight {
 		best := 0.0
-		for c := range of {
-			sum := 0.0
-			for v, w := range of {
-				if math.Abs(v-c) <= distance*(1+1e-9) {
-					sum += w
+		for low := range of { // stated: a value, or the middle of two
+			for high := range of {
+				c, sum := (low+high)/2, 0.0
+				for v, w := range of {
+					if off := math.Abs(v - c); off <= distance*(1+1e-9) && (low == high || off < distance*(1-1e-5)) {
+						sum += w
+					}
 				}
+				best = max(best, sum)
 			}
-			best = max(best, sum)
 		}
 		right += best
 	}
@@ -219,7 +221,7 @@ func TestExpectedShareIsThatOfCounting(t *testing.T) {
 			masks = append(masks, roundTo("v", coarse))
 		}
 		release := func(v float64) float64 { return coarse * math.RoundToEven(max(lower, v+noise())/coarse) }
-		distance := step * []float64{0.25, 0.5, 1, 1.5}[r.IntN(4)]
+		distance := step * []float64{0.25, 0.5, 0.6, 0.8, 1, 1.5}[r.IntN(6)]
 		out := mask(t, []field{{"v", 0, x}}, 0, masks)
 		got, err := Attack(t.Context(), masks, Published{}, Release{Columns: out}, Options{Within: map[string][]float64{"v": {distance}}})
 		if err != nil {

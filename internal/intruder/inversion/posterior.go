@@ -310,8 +310,9 @@ func (b *believer) run() {
 }
 
 // best returns the value with the greatest posterior of the values within a distance of it, from
-// the sums of full or even masses. It is a value that can be an original, or the middle of a cell of such values.
-func (b *believer) best(sums []float64, within float64) (claim, p float64) {
+// the sums of full or even masses. It is a value that can be an original, or the middle of a cell of such
+// values; with between also a place between two that is nearer to both than the distance.
+func (b *believer) best(sums []float64, within float64, between bool) (claim, p float64) {
 	claim = math.NaN()
 	if n := len(b.list); n == 0 || within >= b.list[n-1].at-b.list[0].at && len(b.runs) == 1 && b.list[0].width == 0 {
 		if n > 0 {
@@ -319,15 +320,20 @@ func (b *believer) best(sums []float64, within float64) (claim, p float64) {
 		}
 		return claim, p
 	}
-	for i := range b.list {
-		c := b.list[i].at
-		d := within*(1+1e-6) + 1e-12*math.Abs(c)
+	try := func(c, within float64) {
+		d := within + 1e-12*math.Abs(c)
 		var sum float64
 		for _, r := range b.runs {
 			sum += b.between(sums, r, c-d, c+d)
 		}
 		if sum > p {
 			claim, p = c, sum
+		}
+	}
+	for i := range b.list {
+		try(b.list[i].at, within*(1+1e-6))
+		if nearer := within * (1 - 1e-6); between && b.list[i].width == 0 {
+			try(b.list[i].at+nearer, nearer*(1+1e-9))
 		}
 	}
 	return claim, min(p, 1)
