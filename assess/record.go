@@ -31,6 +31,46 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 	})
 }
 
+// mostRounds bounds how often relations are sought with the values that earlier ones gave.
+const mostRounds = 3
+
+// recovering looks for columns that a relation gives, and for others with them beside. recover looks for
+// column c of n in a frame. The result is by column the frame in which it is to be attacked: one that
+// has the recovered values of the others.
+func recovering(n int, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.Frame {
+	frames := make([]*joint.Frame, n)
+	done := make([]bool, n)
+	f := base
+	for range mostRounds {
+		found, is := make([]joint.Column, n), make([]bool, n)
+		onCores(n, func(c int) {
+			if !done[c] {
+				found[c], is[c] = recover(f, c)
+			}
+		})
+		var more []joint.Column
+		for c := range n {
+			if !done[c] {
+				frames[c] = f
+			}
+			if is[c] {
+				done[c] = true
+				more = append(more, found[c])
+			}
+		}
+		if len(more) == 0 {
+			break
+		}
+		f = f.With(more...)
+	}
+	for c := range n {
+		if !done[c] {
+			frames[c] = f
+		}
+	}
+	return frames
+}
+
 // WithRecord adds to the risks of a masked column, of masks that are only explored, those of an intruder
 // who uses all released columns of the record. p has the values that the masks release of the sample
 // (Masked); the released values of categories are taken to be the original ones, which tell no less.
@@ -50,7 +90,7 @@ func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
 // recordFrame is the released columns of the sample, and of the records that hold targets.
 type recordFrame struct {
 	*reckoning
-	joint    *joint.Frame
+	frames   []*joint.Frame // by measured column
 	rows     []int32     // of the sample
 	released [][]float64 // by measured column and row
 	holders  map[*sample.Extreme]int
@@ -112,16 +152,26 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 		at := r.a.layout.BesideAt(i)
 		list = append(list, joint.Column{Name: column.Name, Values: gather(r.data.Values[at], at), GroupOnly: column.GroupOnly})
 	}
-	f.joint = joint.New(list, limit, f.complete)
+	f.frames = recovering(len(f.own), joint.New(list, limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
+		if !r.a.opts.Columns[c].Masked {
+			return joint.Column{}, false
+		}
+		return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
+	})
 	return f
 }
 
-// add adds the risks of column c to its list, each after that by index.
-func (f *recordFrame) add(c int, list *[]Risk) {
+// originals returns the original values of column c in the rows.
+func (f *recordFrame) originals(c int) []float64 {
 	x := make([]float64, len(f.rows))
 	for k, i := range f.rows {
 		x[k] = f.data.Original(c)[i]
 	}
+	return x
+}
+
+// add adds the risks of column c to its list, each after that by index.
+func (f *recordFrame) add(c int, list *[]Risk) {
 	var targets []joint.Target
 	for _, t := range f.targets[c] {
 		at := joint.Target{X: t.tau, Row: -1}
@@ -130,7 +180,7 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		}
 		targets = append(targets, at)
 	}
-	found := f.joint.Estimate(x, f.released[c], f.own[c], targets)
+	found := f.frames[c].Estimate(f.originals(c), f.released[c], f.own[c], targets)
 	rows := make([]Risk, 0, len(*list)+len(targets)+1)
 	for _, k := range *list {
 		rows = append(rows, k)
@@ -200,11 +250,21 @@ type Seen struct {
 	Categories bool
 }
 
-// Claims returns what an intruder who has the whole released record states of the originals x of a
-// column, by record: one list for each of several ways, NaN in records that were not looked at. y has the
-// released values, own is the column's place among the columns (−1: it is not released), and distances are
-// those within which a statement counts as right. complete says that the records are the whole release.
-func Claims(columns []Seen, x, y []float64, own int, distances []float64, complete bool) [][]float64 {
+// Sought is a column whose originals an intruder is after.
+type Sought struct {
+	Name               string
+	Original, Released []float64
+	Own                int       // its place among the columns that are seen; −1: it is not released
+	Distances          []float64 // within which a statement counts as right
+}
+
+// Claims returns what an intruder who has the whole released record states of the originals, by column
+// sought and record: one list for each of several ways, NaN in records that were not looked at. complete
+// says that the records are the whole release.
+func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
+	if len(sought) == 0 {
+		return nil
+	}
 	list := make([]joint.Column, len(columns))
 	for c, column := range columns {
 		list[c] = joint.Column{Name: column.Name, Values: column.Values}
@@ -217,5 +277,14 @@ func Claims(columns []Seen, x, y []float64, own int, distances []float64, comple
 			}
 		}
 	}
-	return joint.New(list, len(x), complete).Claims(x, y, own, distances)
+	frames := recovering(len(sought), joint.New(list, len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
+		s := &sought[c]
+		return f.Recover(s.Name, s.Original, s.Released, s.Own)
+	})
+	claims := make([][][]float64, len(sought))
+	onCores(len(sought), func(c int) {
+		s := &sought[c]
+		claims[c] = frames[c].Claims(s.Original, s.Released, s.Own, s.Distances)
+	})
+	return claims
 }

@@ -152,16 +152,16 @@ type Layout struct {
 	Release []Output // in the order of the release
 }
 
-// Twice returns a name that two fields have; "" if all names are distinct.
-func (s *Schema) Twice() string {
-	seen := map[string]bool{}
-	for _, f := range s.Fields {
-		if seen[f.Name] {
-			return f.Name
+// Twice returns the places, from 1, of two fields that have the same name; 0 if all names are distinct.
+func (s *Schema) Twice() (first, second int) {
+	seen := map[string]int{}
+	for i, f := range s.Fields {
+		if first = seen[f.Name]; first > 0 {
+			return first, i + 1
 		}
-		seen[f.Name] = true
+		seen[f.Name] = i + 1
 	}
-	return ""
+	return 0, 0
 }
 
 // Carries reports whether some column is released without being decoded.

@@ -94,9 +94,9 @@ var zoneWords = regexp.MustCompile(`^[A-Za-z0-9_+:/-]{0,40}$`)
 // checkZones returns an error for time zones that cannot be names of time zones: a type is
 // written unchanged into the release and into errors.
 func checkZones(label string, fields []arrow.Field) error {
-	for _, f := range fields {
+	for i, f := range fields {
 		if !zoned(f.Type) {
-			return fmt.Errorf("%s: column %s: what stands for its time zone is no name or offset of one", label, f.Name)
+			return fmt.Errorf("%s: column %d: what stands for its time zone is no name or offset of one", label, i+1)
 		}
 	}
 	return nil

@@ -175,8 +175,11 @@ func (s *source) add(st *stream) error {
 	}
 	for i := range a {
 		if a[i].Name != b[i].Name || !arrow.TypeEqual(plainType(a[i].Type), plainType(b[i].Type)) {
-			return fmt.Errorf("%s: column %d is %s of type %s, and in %s it is %s of type %s",
-				st.file.Label, i+1, b[i].Name, b[i].Type, s.streams[0].file.Label, a[i].Name, a[i].Type)
+			what := "type"
+			if a[i].Name != b[i].Name {
+				what = "name"
+			}
+			return fmt.Errorf("%s: column %d has another %s than in %s", st.file.Label, i+1, what, s.streams[0].file.Label)
 		}
 	}
 	return nil
@@ -190,8 +193,8 @@ func (s *source) describe(partitions []microdata.Field) error {
 		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: f.Name, Type: plainType(f.Type), Nullable: nullable})
 	}
 	s.schema.Fields = append(s.schema.Fields, partitions...)
-	if name := s.schema.Twice(); name != "" {
-		return fmt.Errorf("%s: two columns have the name %q", s.streams[0].file.Label, name)
+	if a, b := s.schema.Twice(); b > 0 {
+		return fmt.Errorf("%s: columns %d and %d have the same name", s.streams[0].file.Label, a, b)
 	}
 	return nil
 }

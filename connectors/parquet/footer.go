@@ -125,14 +125,14 @@ func (f *footer) check(data int64) error {
 		for i := range rg.Columns {
 			l := f.leaves[i]
 			if err := rg.checkColumn(i, l); err != nil {
-				return fmt.Errorf("%s: %w", place(g, l), err)
+				return fmt.Errorf("%s: %w", chunkPlace(g, i), err)
 			}
 			if rg.NumRows == 0 {
 				continue // it is never read; some writers do not give the place of an empty chunk
 			}
 			for _, e := range rg.Columns[i].extents() {
 				if e.from < 4 || e.to < e.from || e.to > data {
-					return fmt.Errorf("%s: the column's %s outside the file; it was cut off or is corrupt", place(g, l), e.what)
+					return fmt.Errorf("%s: the column's %s outside the file; it was cut off or is corrupt", chunkPlace(g, i), e.what)
 				}
 				e.rg, e.index = g, i
 				extents = append(extents, e)
@@ -146,7 +146,7 @@ func (f *footer) check(data int64) error {
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for i := 1; i < len(extents); i++ {
 		if e, last := extents[i], extents[i-1]; e.from < last.to {
-			return fmt.Errorf("%s: the column's %s within what belongs to %s", place(e.rg, f.leaves[e.index]), e.what, place(last.rg, f.leaves[last.index]))
+			return fmt.Errorf("%s: the column's %s within what belongs to %s", chunkPlace(e.rg, e.index), e.what, chunkPlace(last.rg, last.index))
 		}
 	}
 	return nil
@@ -209,6 +209,12 @@ func (m *columnMetaData) extent() (from, to int64) {
 	return from, from + m.TotalCompressedSize
 }
 
+// chunkPlace says where a column chunk is, without the column's name: at this point nothing says
+// that it is no value of a respondent.
+func chunkPlace(rowGroup, leaf int) string {
+	return fmt.Sprintf("row group %d, column chunk %d", rowGroup, leaf+1)
+}
+
 func place(rowGroup int, l *leaf) string {
 	return fmt.Sprintf("row group %d, column %s", rowGroup, joinPath(l.path))
 }
@@ -230,25 +236,33 @@ func sameSchema(a, b *footer) error {
 	for i, x := range a.roots {
 		y := b.roots[i]
 		if x.name != y.name {
-			return fmt.Errorf("column %d is %q, and %q in the first file", i+1, y.name, x.name)
+			return fmt.Errorf("column %d has another name than in the first file", i+1)
 		}
 		if x.nullable != y.nullable || x.typ.Fingerprint() != y.typ.Fingerprint() || len(x.leaves) != len(y.leaves) {
-			return fmt.Errorf("column %s is %s, and %s in the first file", x.name, show(y), show(x))
+			if x.leaf == nil && y.leaf == nil {
+				return fmt.Errorf("column %d has other fields than in the first file", i+1)
+			}
+			return fmt.Errorf("column %d is %s, and %s in the first file", i+1, show(y), show(x))
 		}
 		for j, l := range x.leaves {
 			if m := y.leaves[j]; l.phys != m.phys || l.width != m.width || l.maxRep != m.maxRep || l.maxDef != m.maxDef {
-				return fmt.Errorf("column %s is stored as %s, and as %s in the first file", x.name, m.phys, l.phys)
+				return fmt.Errorf("column %d is stored as %s, and as %s in the first file", i+1, m.phys, l.phys)
 			}
 		}
 	}
 	return nil
 }
 
+// show returns the type of a column; of one with fields only its kind, for it contains their names.
 func show(n *node) string {
-	if n.nullable {
-		return "nullable " + n.typ.String()
+	s := n.typ.Name()
+	if n.leaf != nil {
+		s = n.typ.String()
 	}
-	return n.typ.String()
+	if n.nullable {
+		return "nullable " + s
+	}
+	return s
 }
 
 // writeFooter appends the metadata, their length and the final magic word.

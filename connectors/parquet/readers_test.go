@@ -188,7 +188,7 @@ func TestReadingThatFails(t *testing.T) {
 	if err := os.WriteFile(double, fileOf(t, twice), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&SourceConfig{Path: double}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), `double.parquet: two columns have the name "a"`) {
+	if _, err := (&SourceConfig{Path: double}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), `double.parquet: columns 1 and 2 have the same name`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := (&SourceConfig{Path: path}).Open(cancelled); !errors.Is(err, context.Canceled) {

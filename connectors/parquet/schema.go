@@ -176,17 +176,17 @@ func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth 
 	switch children := int(e.NumChildren.V); {
 	case !e.NumChildren.Valid || children == 0 && e.Type.Valid:
 		if !e.Type.Valid {
-			return nil, fmt.Errorf("column %s has neither a type nor fields", e.Name)
+			return nil, fmt.Errorf("element %d of the schema has neither a type nor fields", start)
 		}
 		l, err := newLeaf(e, path, rep, def)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("element %d of the schema: %w", start, err)
 		}
 		l.index = len(p.leaves)
 		p.leaves = append(p.leaves, l)
 		n.leaf = l
 	case children < 0 || children > len(p.elements)-p.at:
-		return nil, fmt.Errorf("column %s has more fields than the schema", e.Name)
+		return nil, fmt.Errorf("element %d of the schema has more fields than the schema", start)
 	case children == 1 && isList(e) && p.elements[p.at].RepetitionType.V == format.Repeated:
 		if err := p.list(n, path, rep, def, depth); err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth 
 			return nil, err
 		}
 	case children == 0:
-		return nil, fmt.Errorf("column %s is a group without fields", e.Name)
+		return nil, fmt.Errorf("element %d of the schema is a group without fields", start)
 	default:
 		n.kind = structKind
 		for range children {

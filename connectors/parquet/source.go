@@ -59,8 +59,8 @@ func open(ctx context.Context, set *files.Set, keep []string, needed func(stream
 		s.schema.Fields = append(s.schema.Fields, r.field())
 	}
 	s.schema.Fields = append(s.schema.Fields, set.PartitionFields()...)
-	if name := s.schema.Twice(); name != "" {
-		return nil, fmt.Errorf("%s: two columns have the name %q", set.Files[0].Label, name)
+	if a, b := s.schema.Twice(); b > 0 {
+		return nil, fmt.Errorf("%s: columns %d and %d have the same name", set.Files[0].Label, a, b)
 	}
 	s.Watch = files.Watching(set, s.stamps(), func(i int) (files.Handle, error) { return s.streams[i].reopen() })
 	return s, nil

@@ -41,10 +41,10 @@ func newLeaf(e schemaElement, path []string, rep, def uint8) (*leaf, error) {
 	case format.FixedLenByteArray:
 		l.width = int(e.TypeLength.V)
 		if l.width < 1 || l.width > 1<<16 {
-			return nil, fmt.Errorf("column %s: the length of its values must be between 1 and %d, got %d", e.Name, 1<<16, l.width)
+			return nil, fmt.Errorf("the length of its values must be between 1 and %d, got %d", 1<<16, l.width)
 		}
 	default:
-		return nil, fmt.Errorf("column %s: unknown physical type %d", e.Name, l.phys)
+		return nil, fmt.Errorf("unknown physical type %d", l.phys)
 	}
 	var err error
 	l.typ, err = leafType(e, l.width)
@@ -65,21 +65,21 @@ func leafType(e schemaElement, width int) (arrow.DataType, error) {
 	case format.Int96:
 		return arrow.FixedWidthTypes.Timestamp_ns, nil
 	case format.Int32:
-		return int32Type(e.Name, lt)
+		return int32Type(lt)
 	case format.Int64:
-		return int64Type(e.Name, lt)
+		return int64Type(lt)
 	case format.ByteArray:
 		switch t := lt.(type) {
 		case *format.StringType, *format.EnumType, *format.JsonType:
 			return arrow.BinaryTypes.String, nil
 		case *format.DecimalType:
-			return decimalType(e.Name, t, 76)
+			return decimalType(t, 76)
 		}
 		return arrow.BinaryTypes.Binary, nil
 	}
 	switch t := lt.(type) {
 	case *format.DecimalType:
-		return decimalType(e.Name, t, 76)
+		return decimalType(t, 76)
 	case *format.Float16Type:
 		if width == 2 {
 			return arrow.FixedWidthTypes.Float16, nil
@@ -88,7 +88,7 @@ func leafType(e schemaElement, width int) (arrow.DataType, error) {
 	return &arrow.FixedSizeBinaryType{ByteWidth: width}, nil
 }
 
-func int32Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) {
+func int32Type(lt format.LogicalTypeValue) (arrow.DataType, error) {
 	switch t := lt.(type) {
 	case *format.IntType:
 		switch {
@@ -108,12 +108,12 @@ func int32Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) 
 	case *format.TimeType:
 		return arrow.FixedWidthTypes.Time32ms, nil
 	case *format.DecimalType:
-		return decimalType(name, t, 9)
+		return decimalType(t, 9)
 	}
 	return arrow.PrimitiveTypes.Int32, nil
 }
 
-func int64Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) {
+func int64Type(lt format.LogicalTypeValue) (arrow.DataType, error) {
 	switch t := lt.(type) {
 	case *format.IntType:
 		if !t.IsSigned {
@@ -137,14 +137,14 @@ func int64Type(name string, lt format.LogicalTypeValue) (arrow.DataType, error) 
 		}
 		return ts, nil
 	case *format.DecimalType:
-		return decimalType(name, t, 18)
+		return decimalType(t, 18)
 	}
 	return arrow.PrimitiveTypes.Int64, nil
 }
 
-func decimalType(name string, t *format.DecimalType, maxPrecision int32) (arrow.DataType, error) {
+func decimalType(t *format.DecimalType, maxPrecision int32) (arrow.DataType, error) {
 	if t.Precision < 1 || t.Precision > maxPrecision || t.Scale < 0 || t.Scale > t.Precision {
-		return nil, fmt.Errorf("column %s: a decimal of precision %d and scale %d cannot be stored in its type", name, t.Precision, t.Scale)
+		return nil, fmt.Errorf("a decimal of precision %d and scale %d cannot be stored in its type", t.Precision, t.Scale)
 	}
 	if t.Precision <= 38 {
 		return &arrow.Decimal128Type{Precision: t.Precision, Scale: t.Scale}, nil

@@ -148,8 +148,8 @@ WHERE attrelid = `+literal(s.from)+`::regclass AND attnotnull AND NOT attisdropp
 		s.columns = append(s.columns, c)
 		s.schema.Fields = append(s.schema.Fields, c.Field)
 	}
-	if name := s.schema.Twice(); name != "" {
-		return &Error{What: s.label, Why: fmt.Sprintf("has two columns of the name %q; name them apart (AS)", name)}
+	if a, b := s.schema.Twice(); b > 0 {
+		return &Error{What: s.label, Why: fmt.Sprintf("has one name for columns %d and %d; name them apart (AS)", a, b)}
 	}
 	return nil
 }

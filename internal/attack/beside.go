@@ -65,8 +65,8 @@ const (
 	someTold = 5000
 )
 
-// told returns what the released columns together state of the originals of a numeric column.
-func (a *attack) told(column int) [][]float64 {
+// told returns what the released columns together state of the originals of numeric columns, by name.
+func (a *attack) told(columns []int) map[string][][]float64 {
 	at := make([]int, a.n)
 	for i := range at {
 		at[i] = i
@@ -84,25 +84,32 @@ func (a *attack) told(column int) [][]float64 {
 		}
 		return values
 	}
-	c := &a.d.Numeric[column]
-	seen, own := a.together(column, of)
-	list := assess.Claims(seen, of(func(i int) float64 { return c.Original[i] }), of(func(i int) float64 { return c.Released[i] }), own, a.o.Inversion.Within[c.Name], a.r.Sampled == 0 && len(at) == a.n)
-	for l, values := range list {
-		list[l] = make([]float64, a.n)
-		for i := range list[l] {
-			list[l][i] = math.NaN()
-		}
-		for k, i := range at {
-			list[l][i] = values[k]
-		}
+	seen, own := a.together(of)
+	var sought []assess.Sought
+	for _, i := range columns {
+		c := &a.d.Numeric[i]
+		sought = append(sought, assess.Sought{Name: c.Name, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
+			Original: of(func(i int) float64 { return c.Original[i] }), Released: of(func(i int) float64 { return c.Released[i] })})
 	}
-	return list
+	told := map[string][][]float64{}
+	for s, lists := range assess.Claims(seen, sought, a.r.Sampled == 0 && len(at) == a.n) {
+		for l, values := range lists {
+			lists[l] = make([]float64, a.n)
+			for i := range lists[l] {
+				lists[l][i] = math.NaN()
+			}
+			for k, i := range at {
+				lists[l][i] = values[k]
+			}
+		}
+		told[sought[s].Name] = lists
+	}
+	return told
 }
 
-// together returns the released columns, each once, and the place of a numeric one among them; −1 if it
-// is not released.
-func (a *attack) together(column int, of func(value func(i int) float64) []float64) (list []assess.Seen, own int) {
-	own = -1
+// together returns the released columns, each once, and the places of the numeric ones among them; −1 if
+// one is not released.
+func (a *attack) together(of func(value func(i int) float64) []float64) (list []assess.Seen, own []int) {
 	add := func(name string, categories bool, value func(i int) float64) {
 		if !slices.ContainsFunc(list, func(s assess.Seen) bool { return s.Name == name }) {
 			list = append(list, assess.Seen{Name: name, Categories: categories, Values: of(value)})
@@ -110,12 +117,10 @@ func (a *attack) together(column int, of func(value func(i int) float64) []float
 	}
 	for i := range a.d.Numeric {
 		c := &a.d.Numeric[i]
-		if c.Withheld {
+		if own = append(own, -1); c.Withheld {
 			continue
 		}
-		if i == column {
-			own = len(list)
-		}
+		own[i] = len(list)
 		add(c.Name, false, func(i int) float64 { return c.Released[i] })
 	}
 	for i := range a.d.Shown {

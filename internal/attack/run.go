@@ -264,8 +264,9 @@ func (a *attack) averaging(ctx context.Context) error {
 }
 
 func (a *attack) inversion(ctx context.Context) (err error) {
-	release := inversion.Release{Told: map[string][][]float64{}}
+	release := inversion.Release{}
 	var silent []string
+	var together []int // columns that are sought with all released ones
 	masks := a.o.Inversion.Masks
 	known := a.o.Inversion.Known
 	if known.N == 0 {
@@ -286,7 +287,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 			}
 			release.Columns = append(release.Columns, inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
 			if !a.o.Inversion.Alone[c.Name] {
-				release.Told[c.Name] = a.told(i)
+				together = append(together, i)
 			}
 		case read[c.Name] && whole:
 			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: uniqueness.Codes(c.Released)})
@@ -294,6 +295,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		// A column may be listed as a numeric and as a categorical one.
 		named[c.Name], read[c.Name] = false, false
 	}
+	release.Told = a.told(together)
 	categories := a.changed()
 	for i := range a.d.Categorical {
 		if c := &a.d.Categorical[i]; whole && (named[c.Name] || read[c.Name]) {

@@ -3,7 +3,9 @@
     scripts/attack.sh [--cases N] [--from SEED] [--hours H] [--replay SEED] [--keep FOLDER]
 """
 import argparse
+import base64
 import csv
+import hashlib
 import json
 import multiprocessing
 import os
@@ -73,8 +75,8 @@ def play(job):
         with tempfile.TemporaryDirectory(prefix="attack-") as scratch:
             folder = Path(keep) if keep else Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / "k").exists():
-                subprocess.run([program, "keygen", "--quiet", "--out", "k"], cwd=folder, check=True, capture_output=True)
+            (folder / "k").touch(mode=0o600)
+            (folder / "k").write_text(base64.b64encode(hashlib.sha256(f"key of case {seed}".encode()).digest()).decode() + "\n")
             case.write(folder)
             status, said = run(program, folder)
             what = "held"

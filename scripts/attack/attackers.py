@@ -107,7 +107,7 @@ class Snooper:
         # What a good estimate leaves, trees may explain.
         out["least squares, then trees"] = self._crossed(x, f[:, : self.linear], _squares_then_trees)
         out |= self._sums(column)
-        out |= self._program(column)
+        out |= self._program(column, out["least squares, the record"])
         return out
 
     def _crossed(self, x, features, attack):
@@ -177,8 +177,9 @@ class Snooper:
                 return None
         return np.column_stack([low, high])
 
-    def _program(self, column, most=40):
-        """The middle of what the sums and the bounds of all their columns leave, by linear programs."""
+    def _program(self, column, otherwise, most=40):
+        """The middle of what the sums and the bounds of all their columns leave, by linear programs; in some
+        records, so that those of them in which the programs say nothing are estimated otherwise."""
         case = self.case
         sums = [s for s in case.sums if all(c in self.release.numbers for c in s)]
         linked = {column}
@@ -197,8 +198,8 @@ class Snooper:
             box = [(None, None) if bounds[c] is None or np.isnan(bounds[c][i]).any() else tuple(bounds[c][i]) for c in names]
             goal = np.array([c == column for c in names], float)
             ends = [linprog(s * goal, A_ub=np.vstack([a, -a]), b_ub=np.full(2 * len(a), slack), bounds=box, method="highs") for s in (1, -1)]
-            if all(e.status == 0 for e in ends):
-                out[i] = (ends[0].fun - ends[1].fun) / 2
+            solved = all(e.status == 0 for e in ends)
+            out[i] = (ends[0].fun - ends[1].fun) / 2 if solved else otherwise[i]
         return {"linear programs": out}
 
 

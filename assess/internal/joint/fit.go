@@ -345,16 +345,25 @@ func (s *sought) enrich() {
 	if len(sample) < 30 {
 		return
 	}
+	basis := s.directions(whole, sample)
 	for range mostMade {
 		best, most := feature{}, 0.0
+		left := make([]float64, len(sample))
+		for at, k := range sample {
+			left[at] = s.left[k]
+		}
+		left = without(left, basis)
+		made := make([]float64, len(sample))
 		for _, a := range whole {
 			for _, b := range whole {
 				for _, quotient := range []bool{false, true} {
 					if !quotient && b < a || quotient && a == b {
 						continue
 					}
-					made := func(i int) float64 { return madeOf(s.features[a].values[i], s.features[b].values[i], quotient) }
-					if gain := s.explains(sample, made); gain > most {
+					for at, k := range sample {
+						made[at] = madeOf(s.features[a].values[s.rows[k]], s.features[b].values[s.rows[k]], quotient)
+					}
+					if gain := s.explains(left, made, basis); gain > most {
 						most = gain
 						best = feature{column: s.features[a].column, from: []int{s.features[a].column, s.features[b].column}, values: nil}
 						best.make(s.features[a].values, s.features[b].values, quotient)
@@ -376,6 +385,45 @@ func (s *sought) enrich() {
 	}
 }
 
+// directions returns orthonormal vectors, by place in a sample of the rows, that span a constant and features.
+func (s *sought) directions(features, sample []int) (basis [][]float64) {
+	one := make([]float64, len(sample))
+	for at := range one {
+		one[at] = 1
+	}
+	list := [][]float64{one}
+	for _, j := range features {
+		v := make([]float64, len(sample))
+		for at, k := range sample {
+			v[at] = s.features[j].values[s.rows[k]]
+		}
+		list = append(list, v)
+	}
+	for _, v := range list {
+		size := dot(v, v)
+		v = without(without(v, basis), basis)
+		if left := dot(v, v); left > 1e-12*size {
+			for at := range v {
+				v[at] /= math.Sqrt(left)
+			}
+			basis = append(basis, v)
+		}
+	}
+	return basis
+}
+
+// without returns what orthonormal vectors leave of v.
+func without(v []float64, basis [][]float64) []float64 {
+	v = slices.Clone(v)
+	for _, d := range basis {
+		c := dot(d, v)
+		for at := range v {
+			v[at] -= c * d[at]
+		}
+	}
+	return v
+}
+
 func madeOf(a, b float64, quotient bool) float64 {
 	switch {
 	case !quotient:
@@ -393,21 +441,12 @@ func (f *feature) make(a, b []float64, quotient bool) {
 	}
 }
 
-// explains returns the share of what is left, over a sample of the rows, that a number explains.
-func (s *sought) explains(sample []int, made func(i int) float64) float64 {
-	var m, e, n float64
-	for _, k := range sample {
-		m += made(s.rows[k])
-		e += s.left[k]
-		n++
-	}
-	m, e = m/n, e/n
-	var vv, ve, ee float64
-	for _, k := range sample {
-		d, l := made(s.rows[k])-m, s.left[k]-e
-		vv, ve, ee = vv+d*d, ve+d*l, ee+l*l
-	}
-	if !(vv > 0 && ee > 1e-12*s.total*n/float64(len(s.rows))) {
+// explains returns the share of what is left that a number explains, both over a sample of the rows,
+// beyond what it has in common with the directions of a basis.
+func (s *sought) explains(left, made []float64, basis [][]float64) float64 {
+	own := without(made, basis)
+	vv, ve, ee := dot(own, own), dot(own, left), dot(left, left)
+	if !(vv > 1e-12*dot(made, made) && ee > 1e-12*s.total*float64(len(left))/float64(len(s.rows))) {
 		return 0
 	}
 	return ve * ve / vv / ee

@@ -73,6 +73,33 @@ func (s *sought) different(rows []int) bool {
 	return false
 }
 
+// Recover returns a column with the values that a relation gives for most rows of the originals x, NaN
+// where its cells are missing; false if there is none. Beside it relations of other columns may be found.
+func (f *Frame) Recover(name string, x, y []float64, own int) (Column, bool) {
+	s := f.seek(x, y, own)
+	e := f.relation(s)
+	if e == nil {
+		return Column{}, false
+	}
+	c := Column{Name: name, Values: make([]float64, f.all)}
+	for i := range c.Values {
+		v := e.at(i)
+		if e.rounded && s.step > 0 {
+			v = s.step * math.Round(v/s.step)
+		}
+		if math.IsInf(v, 0) {
+			v = math.NaN()
+		}
+		c.Values[i] = v
+	}
+	return c, true
+}
+
+// With returns a frame that has further columns.
+func (f *Frame) With(columns ...Column) *Frame {
+	return New(slices.Concat(f.columns, columns), f.rows, f.complete)
+}
+
 // relation returns a relation of up to three columns that gives the values of most rows.
 func (f *Frame) relation(s *sought) (e *exact) {
 	rows := s.tried()
