@@ -10,7 +10,7 @@ import (
 )
 
 // What a relation gives is used for the next: wage = hours · hourly, then rent = total − wage, then
-// gift = both − rent, wherever the columns stand. Without the hours none of them is exact.
+// gift = both / rent, wherever the columns stand. Without the hours none of them is exact.
 func TestRelationsThatFollow(t *testing.T) {
 	const n = 2000
 	r := rand.New(rand.NewPCG(37, 5))
@@ -28,7 +28,7 @@ func TestRelationsThatFollow(t *testing.T) {
 	wage := column(func(i int) float64 { return hours[i] * hourly[i] })
 	rent, gift := column(skewed), column(skewed)
 	total := column(func(i int) float64 { return cents(wage[i] + rent[i]) })
-	both := column(func(i int) float64 { return cents(gift[i] + rent[i]) })
+	both := column(func(i int) float64 { return gift[i] * rent[i] })
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
 		for _, known := range []bool{true, false} {
 			b := new(microdata.Block)
