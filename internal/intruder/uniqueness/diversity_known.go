@@ -12,14 +12,14 @@ import (
 // odds; the record of a respondent whom it contradicts counts with the greatest of these.
 func (s *snooper) diversity(ctx context.Context, g *grouper, all []int, sensitive []Column, c float64) (map[string]Diversity, *Diversity, error) {
 	m := s.meet(g, all)
-	mean, err := m.means(ctx)
+	odds, err := m.likelihoods(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	columns := make(map[string]Diversity, len(sensitive))
 	single := make([]int32, len(s.r.of))
 	for _, column := range sensitive {
-		d, err := m.diversityOf(ctx, mean, single, 1, column.Codes, c)
+		d, err := m.diversityOf(ctx, odds, single, 1, column.Codes, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -40,7 +40,7 @@ func (s *snooper) diversity(ctx context.Context, g *grouper, all []int, sensitiv
 		}
 		fine := make([]int32, len(s.r.of))
 		finer := g.group(others, nil, fine)
-		d, err := m.diversityOf(ctx, mean, fine, finer, column.Codes, c)
+		d, err := m.diversityOf(ctx, odds, fine, finer, column.Codes, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -71,7 +71,7 @@ type held struct {
 
 // diversityOf returns by class of respondents the least diversity of values over the finer
 // classes of the candidates.
-func (m *meeting) diversityOf(ctx context.Context, mean []float64, fine []int32, finer int, values []int32, c float64) (classDiversity, error) {
+func (m *meeting) diversityOf(ctx context.Context, of *likelihoods, fine []int32, finer int, values []int32, c float64) (classDiversity, error) {
 	tuple := m.s.r.of
 	if m.r.of != nil {
 		tuple = byRecord(m.s.r.of, m.r.of)
@@ -103,7 +103,7 @@ func (m *meeting) diversityOf(ctx context.Context, mean []float64, fine []int32,
 			out.lower(int(k), int32(len(weights)), effectiveNumberOf(weights), recursiveLevelOf(weights, c))
 		}
 	}
-	err := m.visit(ctx, mean, func(_, r int32, odds float64) {
+	err := m.visit(ctx, of, func(_, r int32, odds float64) {
 		most = max(most, odds)
 		for _, h := range list[start[r]:start[r+1]] {
 			candidates[key{h.fine, h.value}] += odds * float64(h.count)

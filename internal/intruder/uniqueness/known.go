@@ -95,7 +95,7 @@ func (l *Law) of(row, code int32) float64 {
 // If keys are drawn at random with a Law, the posterior takes the place of the count. That
 // record j is i's has the odds
 //
-//	w_j = [j in C_i by the other keys] · Π_l P_l(y_jl | x_il) / mean over s of Π_l P_l(y_jl | x_sl),
+//	w_j = [j in C_i by the other keys] · Π_l P_l(y_jl | x_il) / mean over s ≠ i of Π_l P_l(y_jl | x_sl),
 //
 // s running over the respondents whom record j does not contradict by its other keys: the
 // likelihood of the release if j is i's, divided by that if j is someone else's. Then

@@ -142,12 +142,21 @@ func (s *snooping) odds(i, j int, set []int, alpha float64) float64 {
 	}
 	total, n := 0.0, 0.0
 	for other := range s.original {
-		if agrees(other) {
+		if other != i && agrees(other) {
 			total += likelihood(other)
 			n++
 		}
 	}
-	w := likelihood(i) / (total / n)
+	own := likelihood(i)
+	if own == 0 {
+		return 0
+	}
+	w := 1.0
+	if slices.ContainsFunc(set, func(k int) bool { return s.matrix[k] != nil }) {
+		if w = 1e9; total > 0 { // else it is nobody else's
+			w = min(w, own/(total/n))
+		}
+	}
 	if i == j {
 		return w
 	}

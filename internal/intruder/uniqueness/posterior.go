@@ -57,9 +57,9 @@ func (m *meeting) likelihood(t, r int32) float64 {
 }
 
 // visit calls each for the released tuples that can be those of a respondent, with their odds,
-// for one respondent after another; then done. With random keys, mean is the mean likelihood of
-// each released tuple.
-func (m *meeting) visit(ctx context.Context, mean []float64, each func(t, r int32, odds float64), done func(t int32)) error {
+// for one respondent after another; then done. With random keys, all has the likelihoods of each
+// released tuple.
+func (m *meeting) visit(ctx context.Context, all *likelihoods, each func(t, r int32, odds float64), done func(t int32)) error {
 	for _, t := range m.t.bundles {
 		list := m.agreements(t)
 		for at, k := range t.classes {
@@ -78,8 +78,8 @@ func (m *meeting) visit(ctx context.Context, mean []float64, each func(t, r int3
 				}
 				for _, r := range rows {
 					w := odds
-					if mean != nil {
-						if w *= m.likelihood(k, r) / mean[r]; !(w > 0) {
+					if all != nil {
+						if w *= all.odds(r, m.likelihood(k, r)); !(w > 0) {
 							continue
 						}
 					}
@@ -94,40 +94,47 @@ func (m *meeting) visit(ctx context.Context, mean []float64, each func(t, r int3
 	return nil
 }
 
-// means returns for each released tuple its mean likelihood over the respondents whom it does
-// not contradict by the exact keys; nil without random keys.
-func (m *meeting) means(ctx context.Context) ([]float64, error) {
+// likelihoods holds for each released tuple the sum of its likelihoods over the respondents whom
+// it does not contradict by the exact keys, and their number.
+type likelihoods struct{ sum, n []float64 }
+
+// surely bounds the odds of a record that can be nobody else's.
+const surely = 1e9
+
+// odds returns the likelihood of a released tuple as that of one respondent, divided by its mean as that
+// of another.
+func (l *likelihoods) odds(r int32, own float64) float64 {
+	if own == 0 {
+		return 0
+	}
+	others := 0.0
+	if l.n[r] > 1 {
+		others = (l.sum[r] - own) / (l.n[r] - 1)
+	}
+	return own / max(others, own/surely)
+}
+
+// likelihoods returns nil without random keys.
+func (m *meeting) likelihoods(ctx context.Context) (*likelihoods, error) {
 	if len(m.random) == 0 {
 		return nil, nil
 	}
-	sum, n := make([]float64, len(m.r.count)), make([]float64, len(m.r.count))
-	ones := make([]float64, len(sum))
-	for r := range ones {
-		ones[r] = 1
-	}
+	all := &likelihoods{make([]float64, len(m.r.count)), make([]float64, len(m.r.count))}
 	alpha := m.s.alpha
 	m.s.alpha = 1
 	defer func() { m.s.alpha = alpha }()
 	err := m.visit(ctx, nil, func(t, r int32, _ float64) {
 		count := float64(m.t.count[t])
-		sum[r] += count * m.likelihood(t, r)
-		n[r] += count
+		all.sum[r] += count * m.likelihood(t, r)
+		all.n[r] += count
 	}, nil)
-	if err != nil {
-		return nil, err
-	}
-	for r := range sum {
-		if sum[r] > 0 {
-			ones[r] = sum[r] / n[r]
-		}
-	}
-	return ones, nil
+	return all, err
 }
 
 // posterior returns k as the reciprocal of the probability of the best claim, and its weighted
 // form; nil without weights.
 func (m *meeting) posterior(ctx context.Context) (f, F []float64, err error) {
-	mean, err := m.means(ctx)
+	all, err := m.likelihoods(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -136,7 +143,7 @@ func (m *meeting) posterior(ctx context.Context) (f, F []float64, err error) {
 		F = make([]float64, len(f))
 	}
 	sum, weight, most := 0.0, 0.0, 0.0
-	err = m.visit(ctx, mean, func(_, r int32, odds float64) {
+	err = m.visit(ctx, all, func(_, r int32, odds float64) {
 		sum += odds * float64(m.r.count[r])
 		if m.s.weighted {
 			weight += odds * m.r.weight[r]
