@@ -91,8 +91,8 @@ func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
 type recordFrame struct {
 	*reckoning
 	frames   []*joint.Frame // by measured column
-	rows     []int32     // of the sample
-	released [][]float64 // by measured column and row
+	rows     []int32        // of the sample
+	released [][]float64    // by measured column and row
 	holders  map[*sample.Extreme]int
 	complete bool
 	own      []int // by measured column, its place among the released ones; −1: not released

@@ -3,6 +3,7 @@
 package cell
 
 import (
+	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
@@ -104,7 +105,7 @@ const Categories = 1e299
 func Category(code float64) float64 { return math.Float64frombits(0x7e<<56 | uint64(code)) }
 
 // Shown returns what a reader of the release sees in a column: the released number, also of a date
-// and of text that is a number; else the Category of the released value; NaN for null.
+// and of text that is a number or has one in it; else the Category of the released value; NaN for null.
 func Shown(c *microdata.Column, i int) float64 {
 	a := c.OutArray()
 	if a == nil {
@@ -124,7 +125,7 @@ func shown(a arrow.Array, i int) float64 {
 		return math.NaN()
 	}
 	switch a := a.(type) {
-	case *array.String:
+	case interface{ Value(int) string }:
 		if x, ok := numberIn(a.Value(i)); ok {
 			return x
 		}
@@ -151,14 +152,80 @@ func shown(a arrow.Array, i int) float64 {
 	return Category(code)
 }
 
-// numberIn returns the number that a text is, also in the quotes of JSON.
+// numberIn returns the number that a text is, also in the quotes of JSON, or that it has in it, with its
+// separators: "EUR 1,234.50", "1.234,50". Of several it is the longest; in words it must have three digits.
+// Texts with the same number in other words have numbers that differ, by less than 5e-10 of it.
 func numberIn(text string) (x float64, ok bool) {
 	text = strings.Trim(text, "\" ")
-	if len(text) == 0 || len(text) > 24 || text[0] != '-' && text[0] != '+' && text[0] != '.' && (text[0] < '0' || text[0] > '9') {
+	if len(text) == 0 {
 		return 0, false
 	}
-	x, err := strconv.ParseFloat(text, 64)
-	return x, err == nil && math.Abs(x) < Categories
+	if first := text[0]; len(text) <= 24 && (first == '-' || first == '+' || first == '.' || '0' <= first && first <= '9') {
+		if x, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(x) < Categories {
+			return x, true
+		}
+	}
+	from, to, digits := longestNumber(text)
+	if digits < 3 || digits > 15 {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(plainNumber(text[from:to]), 64)
+	if err != nil {
+		return 0, false
+	}
+	if from > 0 && text[from-1] == '-' {
+		x = -x
+	}
+	words := fnv.New32a()
+	words.Write([]byte(text[:from]))
+	words.Write([]byte{0})
+	words.Write([]byte(text[to:]))
+	return x * (1 + 5e-10*float64(words.Sum32())/(1<<32)), true
+}
+
+// longestNumber returns where the digits and separators of the number with the most digits are.
+func longestNumber(text string) (from, to, digits int) {
+	digit := func(i int) bool { return i < len(text) && '0' <= text[i] && text[i] <= '9' }
+	for i := 0; i < len(text); i++ {
+		if !digit(i) {
+			continue
+		}
+		start, n := i, 0
+		for ; digit(i) || i < len(text) && strings.IndexByte(".,' ", text[i]) >= 0 && digit(i+1); i++ {
+			if digit(i) {
+				n++
+			}
+		}
+		if n > digits {
+			from, to, digits = start, i, n
+		}
+	}
+	return from, to, digits
+}
+
+// plainNumber writes a number without separators of thousands. The last separator is the decimal mark if
+// there are two kinds, or if it stands once and not before three digits, or if it is a point that stands once.
+func plainNumber(text string) string {
+	last := strings.LastIndexAny(text, ".,' ")
+	if last < 0 {
+		return text
+	}
+	mark := text[last]
+	several := strings.Count(text, string(mark)) > 1
+	alone := strings.Trim(text, "0123456789"+string(mark)) == "" // it is the only kind
+	if several || mark == '\'' || mark == ' ' || alone && mark == ',' && len(text)-last-1 == 3 {
+		last = len(text)
+	}
+	var out strings.Builder
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9':
+			out.WriteByte(c)
+		case i == last:
+			out.WriteByte('.')
+		}
+	}
+	return out.String()
 }
 
 // Run is the number of records that one pass of the kernels handles: the

@@ -33,6 +33,11 @@ type level struct {
 	count int
 }
 
+// whole reports whether a level is a whole number, but for what tells apart texts with one number in them.
+func (l level) whole() bool {
+	return math.Abs(l.value-math.Round(l.value)) <= 1e-9*math.Abs(l.value)
+}
+
 // prepare makes the features of a column that do not depend on what is sought.
 func (f *Frame) prepare(i int) {
 	c := &f.columns[i]
@@ -56,7 +61,7 @@ func (f *Frame) prepare(i int) {
 		return // nearly every record has a value of its own
 	}
 	g := grouping{columns: []int{i}, of: of, groups: len(levels)}
-	g.identifies = c.GroupOnly || len(levels) > mostLevels && (!numeric || !slices.ContainsFunc(levels, func(l level) bool { return l.value != math.Trunc(l.value) }))
+	g.identifies = c.GroupOnly || len(levels) > mostLevels && (!numeric || !slices.ContainsFunc(levels, func(l level) bool { return !l.whole() }))
 	f.groups = append(f.groups, g)
 }
 
