@@ -1,8 +1,11 @@
 package joint
 
 import (
+	"cmp"
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // What one linear estimator for all records does not use: it is fitted within groups, and for parts of
@@ -16,6 +19,7 @@ func (s *sought) refine() {
 	s.settle()
 	s.byParts()
 	s.relate()
+	s.along()
 	s.snap()
 }
 
@@ -283,6 +287,92 @@ func (s *sought) closest() (value func(row int) float64, tells []int) {
 		return false
 	})
 	return value, tells
+}
+
+// along uses a column of which x is some function, or what is left of it: the value between those of
+// the two records that are next to it in the order of that column, which leave out its own.
+func (s *sought) along() {
+	for c := range s.columns {
+		if s.columns[c].numbers == nil || c == s.own || !(dot(s.left, s.left) > 1e-18*s.total) {
+			continue
+		}
+		curve := s.curveOf(c, func(k int) float64 { return s.x[s.rows[k]] })
+		s.takeWhere(curve, func(_, v float64) float64 { return v }, c)
+		left := slices.Clone(s.left)
+		curve = s.curveOf(c, func(k int) float64 { return left[k] })
+		s.takeWhere(curve, func(estimate, v float64) float64 { return estimate + v }, c)
+	}
+}
+
+// takeWhere replaces the estimate where there is a value, if that leaves less.
+func (s *sought) takeWhere(value func(row int) float64, with func(estimate, v float64) float64, tells ...int) {
+	before := s.estimate
+	estimate := func(row int) float64 {
+		if v := value(row); v == v {
+			return with(before(row), v)
+		}
+		return before(row)
+	}
+	left := make([]float64, len(s.left))
+	for k, i := range s.rows {
+		left[k] = s.x[i] - with(s.x[i]-s.left[k], value(i))
+		if left[k] != left[k] {
+			left[k] = s.left[k]
+		}
+	}
+	s.take(left, estimate, tells...)
+}
+
+// curveOf returns, as a function of a row, a value by place in rows as it is beside that row in the order of a
+// column: the mean of the others with the same number, else between the next ones; NaN if it has no number.
+func (s *sought) curveOf(c int, value func(k int) float64) func(row int) float64 {
+	z := s.columns[c].numbers
+	type point struct{ at, sum, n float64 }
+	var points []point
+	order := make([]int32, 0, len(s.rows))
+	own := map[int]float64{}
+	by := make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		if by[k] = z[i]; by[k] == by[k] {
+			order = append(order, int32(k))
+		}
+		own[i] = value(k)
+	}
+	rank.Order(order, by, nil)
+	for _, k := range order {
+		if n := len(points); n == 0 || points[n-1].at != by[k] {
+			points = append(points, point{at: by[k]})
+		}
+		p := &points[len(points)-1]
+		p.sum, p.n = p.sum+value(int(k)), p.n+1
+	}
+	return func(row int) float64 {
+		v := z[row]
+		if v != v || len(points) < leastRows {
+			return math.NaN()
+		}
+		at, there := slices.BinarySearchFunc(points, v, func(p point, v float64) int { return cmp.Compare(p.at, v) })
+		next := at
+		if there {
+			p := points[at]
+			if x, is := own[row]; is {
+				p.sum, p.n = p.sum-x, p.n-1
+			}
+			if p.n > 0 {
+				return p.sum / p.n
+			}
+			next = at + 1
+		}
+		switch {
+		case at == 0:
+			return points[next].sum / points[next].n
+		case next == len(points):
+			return points[at-1].sum / points[at-1].n
+		}
+		l, r := points[at-1], points[next]
+		part := (v - l.at) / (r.at - l.at)
+		return (1-part)*l.sum/l.n + part*r.sum/r.n
+	}
 }
 
 // snap takes the estimate to the nearest of the values that the original can have: the values of the

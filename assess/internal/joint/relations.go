@@ -123,8 +123,34 @@ func (f *Frame) names(columns []int) (names []string) {
 	return names
 }
 
-// relations visits relations of up to three columns with small whole coefficients, and products and
-// quotients of two, until a visit returns true.
+// bent are relations of one column that are no straight lines: what undoes a logarithm, a power or a reciprocal.
+var bent = []func(a float64) float64{
+	math.Exp, math.Expm1, func(a float64) float64 { return math.Pow(10, a) }, math.Sqrt, func(a float64) float64 { return a * a },
+	math.Log, math.Log1p, math.Log10, func(a float64) float64 { return 1 / a }, func(a float64) float64 { return 100 / a },
+}
+
+// multiplied are relations of two columns that are no sums: products and quotients, and what a share, a rate of
+// growth or of tax makes of an amount, as a fraction or in percent.
+var multiplied = func() (list []func(a, b float64) float64) {
+	for _, k := range []float64{1, 100} {
+		list = append(list,
+			func(a, b float64) float64 { return a * b / k },
+			func(a, b float64) float64 { return k * a / b },
+			func(a, b float64) float64 { return a * (k + b) / k },
+			func(a, b float64) float64 { return a * k / (k + b) },
+			func(a, b float64) float64 { return a * (k - b) / k },
+			func(a, b float64) float64 { return a * k / (k - b) },
+			func(a, b float64) float64 { return a * b / (k - b) },
+			func(a, b float64) float64 { return a * (k - b) / b },
+			func(a, b float64) float64 { return k * (a/b - 1) },
+			func(a, b float64) float64 { return k * (1 - a/b) },
+			func(a, b float64) float64 { return k * a / (a + b) })
+	}
+	return list
+}()
+
+// relations visits relations of up to three columns with small whole coefficients, and relations of two
+// that are multiplied or divided, until a visit returns true.
 func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int) float64, columns ...int) bool) {
 	var at []int // numeric columns
 	for _, w := range f.features {
@@ -140,6 +166,11 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 				return
 			}
 		}
+		for _, of := range bent {
+			if found(true, func(i int) float64 { return of(z(a, i)) }, a) {
+				return
+			}
+		}
 	}
 	if len(at) > 60 {
 		at = at[:60]
@@ -152,13 +183,9 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 					return
 				}
 			}
-			for _, of := range []func(i int) float64{
-				func(i int) float64 { return z(a, i) * z(b, i) },
-				func(i int) float64 { return z(a, i) * z(b, i) / 100 },
-				func(i int) float64 { return z(a, i) / z(b, i) },
-				func(i int) float64 { return z(b, i) / z(a, i) },
-			} {
-				if found(true, of, b, a) {
+			for _, of := range multiplied {
+				if found(true, func(i int) float64 { return of(z(a, i), z(b, i)) }, b, a) ||
+					found(true, func(i int) float64 { return of(z(b, i), z(a, i)) }, b, a) {
 					return
 				}
 			}
