@@ -289,62 +289,101 @@ func (s *sought) closest() (value func(row int) float64, tells []int) {
 	return value, tells
 }
 
+// mostNext is the number of rows on which it is tried whether neighbours in the order of a column tell.
+const mostNext = 2000
+
 // along uses a column of which x is some function, or what is left of it: the value between those of
 // the two records that are next to it in the order of that column, which leave out its own.
 func (s *sought) along() {
+	all := make([]int, len(s.rows))
+	for k := range all {
+		all[k] = k
+	}
+	some := thinned(all, mostNext)
+	value := func(k int) float64 { return s.x[s.rows[k]] }
 	for c := range s.columns {
 		if s.columns[c].numbers == nil || c == s.own || !(dot(s.left, s.left) > 1e-18*s.total) {
 			continue
 		}
-		curve := s.curveOf(c, func(k int) float64 { return s.x[s.rows[k]] })
-		s.takeWhere(curve, func(_, v float64) float64 { return v }, c)
-		left := slices.Clone(s.left)
-		curve = s.curveOf(c, func(k int) float64 { return left[k] })
-		s.takeWhere(curve, func(estimate, v float64) float64 { return estimate + v }, c)
+		for _, added := range []bool{false, true} {
+			of := value
+			if added {
+				left := s.left
+				of = func(k int) float64 { return left[k] }
+			}
+			if s.nearer(s.curveOf(c, some, of), some, added) {
+				s.takeWhere(s.curveOf(c, all, of), added, c)
+			}
+		}
 	}
 }
 
-// takeWhere replaces the estimate where there is a value, if that leaves less.
-func (s *sought) takeWhere(value func(row int) float64, with func(estimate, v float64) float64, tells ...int) {
+// nearer reports whether a value beside rows, or added to their estimates, is nearer to x than the estimate
+// is, in these rows.
+func (s *sought) nearer(value func(row int) float64, places []int, added bool) bool {
+	before, after := 0.0, 0.0
+	for _, k := range places {
+		e := s.left[k]
+		before += e * e
+		if v := value(s.rows[k]); v == v {
+			if e -= v; !added {
+				e = s.x[s.rows[k]] - v
+			}
+		}
+		after += e * e
+	}
+	return after < (1-betterBy)*before
+}
+
+// takeWhere replaces the estimate where there is a value, or adds the value to it, if that leaves less.
+func (s *sought) takeWhere(value func(row int) float64, added bool, tells ...int) {
 	before := s.estimate
-	estimate := func(row int) float64 {
-		if v := value(row); v == v {
-			return with(before(row), v)
-		}
-		return before(row)
-	}
-	left := make([]float64, len(s.left))
+	left := slices.Clone(s.left)
 	for k, i := range s.rows {
-		left[k] = s.x[i] - with(s.x[i]-s.left[k], value(i))
-		if left[k] != left[k] {
-			left[k] = s.left[k]
+		if v := value(i); v == v {
+			if left[k] -= v; !added {
+				left[k] = s.x[i] - v
+			}
 		}
 	}
-	s.take(left, estimate, tells...)
+	s.take(left, func(row int) float64 {
+		v := value(row)
+		switch {
+		case v != v:
+			return before(row)
+		case added:
+			return before(row) + v
+		}
+		return v
+	}, tells...)
 }
 
-// curveOf returns, as a function of a row, a value by place in rows as it is beside that row in the order of a
-// column: the mean of the others with the same number, else between the next ones; NaN if it has no number.
-func (s *sought) curveOf(c int, value func(k int) float64) func(row int) float64 {
+// curveOf returns, as a function of a row, a value at places in rows as it is beside that row in the order of
+// a column: the mean of the others with the same number, else between the next ones; NaN if it has no number.
+func (s *sought) curveOf(c int, places []int, value func(k int) float64) func(row int) float64 {
 	z := s.columns[c].numbers
 	type point struct{ at, sum, n float64 }
 	var points []point
-	order := make([]int32, 0, len(s.rows))
-	own := map[int]float64{}
-	by := make([]float64, len(s.rows))
-	for k, i := range s.rows {
-		if by[k] = z[i]; by[k] == by[k] {
-			order = append(order, int32(k))
+	order := make([]int32, 0, len(places))
+	own := make([]float64, s.all) // by row; NaN: not among the places
+	for i := range own {
+		own[i] = math.NaN()
+	}
+	by := make([]float64, len(places))
+	for at, k := range places {
+		i := s.rows[k]
+		if by[at] = z[i]; z[i] == z[i] {
+			order = append(order, int32(at))
 		}
 		own[i] = value(k)
 	}
 	rank.Order(order, by, nil)
-	for _, k := range order {
-		if n := len(points); n == 0 || points[n-1].at != by[k] {
-			points = append(points, point{at: by[k]})
+	for _, at := range order {
+		if n := len(points); n == 0 || points[n-1].at != by[at] {
+			points = append(points, point{at: by[at]})
 		}
 		p := &points[len(points)-1]
-		p.sum, p.n = p.sum+value(int(k)), p.n+1
+		p.sum, p.n = p.sum+own[s.rows[places[at]]], p.n+1
 	}
 	return func(row int) float64 {
 		v := z[row]
@@ -355,7 +394,7 @@ func (s *sought) curveOf(c int, value func(k int) float64) func(row int) float64
 		next := at
 		if there {
 			p := points[at]
-			if x, is := own[row]; is {
+			if x := own[row]; x == x {
 				p.sum, p.n = p.sum-x, p.n-1
 			}
 			if p.n > 0 {
