@@ -22,6 +22,8 @@ type Connection struct {
 
 	Patience connectors.Duration `yaml:"patience" doc:"how long to wait, each time, for brokers that do not answer before the run fails: 30s; by default 5m in a file job, 10s in validate --connect, and without limit in a stream"`
 
+	StartupPatience connectors.Duration `yaml:"startup_patience" default:"30s" doc:"how long a run waits at its start for topics that do not exist yet, as they may be created at the same time: 30s"`
+
 	tuning []kgo.Opt // of tests, which wait less long
 }
 

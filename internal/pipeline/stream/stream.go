@@ -221,7 +221,7 @@ func (s *stream) serve(ctx context.Context) error {
 	for {
 		begin := time.Now()
 		err := s.member(ctx)
-		if !passing(err) || ctx.Err() != nil {
+		if !passing(err) && !kafka.NotYet(ctx, err) || ctx.Err() != nil {
 			return err
 		}
 		s.options.Monitor.Broker(err)
