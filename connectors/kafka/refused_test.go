@@ -108,6 +108,17 @@ func TestRefusedMessagesBehindACommit(t *testing.T) {
 	}
 }
 
+// A range has both its ends, and of two ranges that an offset is in, the one with the smaller groups counts.
+func TestRangesOfRefusedMessages(t *testing.T) {
+	f, p := new(refusals).anew(), Partition{Topic: "in"}
+	f.narrow[p] = []*narrowing{{from: 10, to: 19, group: 8}, {from: 12, to: 13, group: 2}, {from: 11, to: 14, group: 4}}
+	for offset, want := range map[int64]int{9: 0, 10: 8, 11: 4, 12: 2, 13: 2, 14: 4, 15: 8, 19: 8, 20: 0} {
+		if n := f.rangeOf(p, offset); (n != nil) != (want > 0) || n != nil && n.group != want {
+			t.Errorf("offset %d is in %+v, want groups of %d", offset, n, want)
+		}
+	}
+}
+
 // Two topics of the source may go to one topic: messages of both that were refused together are neither alone.
 // Other errors, and messages that are not of the release, are not heard.
 func TestRefusedTogether(t *testing.T) {
