@@ -128,7 +128,7 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	}
 	released := e.(message.Released)
 	to := r.destination(w.records[0].Topic, held)
-	messages, tombstones, buried := w.Messages(), w.Tombstones(), w.buried
+	messages, tombstones := w.Messages(), w.Tombstones()
 	if len(released.Values)+len(tombstones) > 0 && !r.stream.ready(ctx, to) {
 		return r.stream.failure()
 	}
@@ -137,12 +137,12 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	for k, value := range released.Values {
 		at := int(released.Source[k])
 		m := messages[at]
-		place := w.offsets[at]
-		for len(tombstones) > 0 && buried[0] < place {
+		place := m.Offset
+		for len(tombstones) > 0 && tombstones[0].Offset < m.Offset {
 			if err := r.bury(ctx, tombstones[0], to, of); err != nil {
 				return err
 			}
-			tombstones, buried = tombstones[1:], buried[1:]
+			tombstones = tombstones[1:]
 		}
 		r.policy.apply(m, m, b, at) // where a message holds several records, no column is its key
 		reason := f.leftOut(p, place)
