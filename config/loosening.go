@@ -146,6 +146,8 @@ func (c *change) loosensSink(names []string) bool {
 		return c.Now != "shuffled"
 	case "key", "headers", "timestamp":
 		return c.Now != "drop"
+	case "on_refused":
+		return false // the record does not leave
 	case "delivery":
 		return c.Now != "exactly_once" // else records leave before the gate judges them
 	case "quoting":

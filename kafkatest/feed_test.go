@@ -25,6 +25,7 @@ func (c *trial) feed(t *testing.T, from, limit int64, rate float64) *feeder {
 	client, err := kgo.NewClient(
 		kgo.SeedBrokers(c.cluster.Addresses()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerLinger(5*time.Millisecond), kgo.MetadataMinAge(100*time.Millisecond),
+		kgo.ProducerBatchMaxBytes(4_000_000),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +72,7 @@ func (f *feeder) run(ctx context.Context, client *kgo.Client, from int64, rate f
 		}
 		// The key and the header would identify a respondent if they were released.
 		client.Produce(ctx, &kgo.Record{
-			Topic: c.in, Partition: p, Value: value, Key: []byte(r.Name),
+			Topic: c.in, Partition: p, Value: value, Key: []byte(r.Name), Timestamp: c.stamped[r.ID],
 			Headers: []kgo.RecordHeader{{Key: "who", Value: []byte(r.Name)}},
 		}, promise)
 		if c.batch > 0 && (i-from)%int64(c.batch) == 0 {

@@ -9,6 +9,7 @@ var oneBroker = []scenario{
 	{name: "Zombie", run: testZombie},
 	{name: "Replaced", run: testReplaced},
 	{name: "Poisoned", run: testPoisoned},
+	{name: "Refused", run: testRefused},
 	{name: "AtLeastOnce", run: testAtLeastOnce},
 	{name: "Drain", run: testDrain},
 	{name: "GateStop", run: testGateStop},

@@ -30,9 +30,10 @@ type trial struct {
 	in       string
 	records  survey.Records
 	n        int64
-	counts   []int64           // by partition
-	poisoned map[string][]byte // by record id, the text in its place
-	batch    int               // maximum records of a produce request; 0: as many as fit
+	counts   []int64              // by partition
+	poisoned map[string][]byte    // by record id, the text in its place
+	stamped  map[string]time.Time // by record id, a timestamp other than now
+	batch    int                  // maximum records of a produce request; 0: as many as fit
 }
 
 // newTrial creates the source topic.

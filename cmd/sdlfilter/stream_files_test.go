@@ -186,7 +186,7 @@ func TestFileJobNotesInTopics(t *testing.T) {
 	}
 	// A missing topic is an error before anything is read.
 	s.config(`sink: {csv: {path: out/release.csv}}`, `quarantine: {kafka: {topic: missing}}`)
-	_, log := s.run(exitFailed, "run", "-q", "pipeline.yaml")
+	_, log := s.run(exitFailed, "run", "-q", "pipeline.yaml", "--set", "source.kafka.startup_patience=1ms")
 	mustContain(t, log, `quarantine`, `the topic "missing" does not exist`)
 	_, log = s.run(exitFailed, "validate", "--connect", "pipeline.yaml")
 	mustContain(t, log, `the topic "missing" does not exist`)

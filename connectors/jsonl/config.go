@@ -24,6 +24,7 @@ type SourceConfig struct {
 	// Stdin is read for the path -; nil: os.Stdin.
 	Stdin io.Reader `yaml:"-" json:"-"`
 
+	listed []string              // columns, by Declare
 	survey json.RawMessage       // result of another process's survey of the values; nil: a survey is made
 	needed func(stream int) bool // which files are opened in addition to the first; nil: all
 }

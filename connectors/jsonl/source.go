@@ -107,8 +107,14 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		start, all := s.Input.Head()
 		start = bytes.TrimPrefix(start, []byte(text.ByteOrderMark))
 		n, _ := split(start, 0, all)
-		v := surveyor{root: root, p: start[:n]}
-		lines(v.p, func(_, from, to int) { v.line(from, to) })
+		v, records := surveyor{root: root, p: start[:n]}, int64(0)
+		lines(v.p, func(_, from, to int) { v.line(from, to); records++ })
+		if records == 0 && all {
+			root.list(s.config.listed)
+		}
+		if 2*v.valid < records {
+			return s.named(otherForm(start))
+		}
 		return nil
 	}
 	s.surveyed = root
@@ -121,8 +127,12 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		roots[w] = root.clone(nil)
 		surveyors[w].root = roots[w]
 	}
+	var form error
 	records, err := s.pass(connectors.Cut{}).Survey(ctx, func(w int, c *text.Chunk, number int64) {
 		v := &surveyors[w]
+		if number == 0 {
+			form = otherForm(c.Data)
+		}
 		v.p, v.chunk = c.Data, number
 		lines(v.p, func(_, from, to int) { v.line(from, to) })
 	})
@@ -130,8 +140,24 @@ func (s *source) survey(ctx context.Context, root *node) error {
 		return err
 	}
 	s.records = records
-	for _, r := range roots {
+	valid := int64(0)
+	for w, r := range roots {
 		root.merge(r)
+		valid += surveyors[w].valid
+	}
+	if records == 0 {
+		root.list(s.config.listed)
+	}
+	if 2*valid < records {
+		return s.named(form)
 	}
 	return nil
+}
+
+// named is an error about the form of the first file with the file's name.
+func (s *source) named(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", s.Streams()[0], err)
 }

@@ -123,7 +123,8 @@ func (n *node) merge(o *node) {
 type surveyor struct {
 	root  *node
 	chunk int64
-	count int // number of nodes
+	count int   // number of nodes
+	valid int64 // lines that are objects
 	p     []byte
 	buf   []byte
 }
@@ -138,6 +139,7 @@ func (s *surveyor) line(from, to int) {
 	if end := members.SkipValue(p, i, 0); end < 0 || members.Space(p, end) != to {
 		return
 	}
+	s.valid++
 	s.object(s.root, i)
 }
 

@@ -98,13 +98,13 @@ func (c *SourceConfig) resolve(ctx context.Context, admin *kadm.Client, log zero
 		names = slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool {
 			return all[name].IsInternal || !pattern.MatchString(name)
 		})
+		if err == nil && len(names) == 0 {
+			err = &FinalError{Text: fmt.Sprintf("no topic that the user may Describe matches the pattern %q", c.Pattern), Err: kerr.UnknownTopicOrPartition}
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, &FinalError{Text: fmt.Sprintf("no topic that the user may Describe matches the pattern %q", c.Pattern)}
 	}
 	return describe(ctx, admin, log, names)
 }

@@ -183,7 +183,7 @@ func TestLimitBeyondAnyMessage(t *testing.T) {
 		configured(c, func(string) ([][2]string, error) {
 			return [][2]string{{"retention.ms", "777"}, {"max.message.bytes", value}}, nil
 		})
-		if s.findLimit(limited(t), "in"); s.limit("in") != want {
+		if s.findLimits(limited(t), "in"); s.limit("in") != want {
 			t.Errorf("%s: %d, want %d", value, s.limit("in"), want)
 		}
 	}

@@ -33,6 +33,8 @@ const (
 	earliest = "earliest"
 	latest   = "latest"
 
+	quarantine = "quarantine"
+
 	// What becomes of a topic that was made again.
 	Stop      = "stop"
 	BeginAnew = "begin"
@@ -129,6 +131,7 @@ func (c *SinkConfig) Check() check.Problems {
 	word("headers", c.Headers, drop, pass)
 	word("timestamp", c.Timestamp, drop, pass)
 	word("compression", c.Compression, compressions...)
+	word("on_refused", c.OnRefused, quarantine, Stop)
 	if c.Commit.Records < 0 {
 		ps.Addf("commit.records", "must be at least 1, got %d", c.Commit.Records)
 	}

@@ -170,6 +170,7 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 			return interrupted(ctx, what, last)
 		case errors.Is(err, errImpatient):
 			return impatient(ctx, what, last)
+		case NotYet(ctx, err):
 		case Final(err):
 			return explainError(err, what)
 		case errors.Is(err, io.EOF):
@@ -185,6 +186,9 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 			log.Warn().Str("error", err.Error()).Int("try", try).Msg(what + " is interrupted; it is tried again")
 		}
 		wait := backoff(try)
+		if left := startLeft(ctx, err); left > 0 {
+			wait = min(wait, left, startTick)
+		}
 		if patience > 0 {
 			wait = max(0, min(wait, patience-time.Since(since)))
 		}

@@ -22,6 +22,8 @@ type Connection struct {
 
 	Patience connectors.Duration `yaml:"patience" doc:"how long to wait, each time, for brokers that do not answer before the run fails: 30s; by default 5m in a file job, 10s in validate --connect, and without limit in a stream"`
 
+	StartupPatience connectors.Duration `yaml:"startup_patience" default:"30s" doc:"how long a run waits at its start for topics that do not exist yet, as they may be created at the same time: 30s"`
+
 	tuning []kgo.Opt // of tests, which wait less long
 }
 
@@ -106,6 +108,7 @@ type SinkConfig struct {
 	Timestamp   string           `yaml:"timestamp" default:"pass" enum:"drop,pass" doc:"the messages' timestamp: pass (default), or drop, which replaces it by the time of the release"`
 	Compression string           `yaml:"compression" default:"lz4" enum:"none,gzip,snappy,lz4,zstd" doc:"compression of the batches: lz4 (default), none, gzip, snappy, zstd"`
 	Commit      Commit           `yaml:"commit" doc:"how often a transaction is committed"`
+	OnRefused   string           `yaml:"on_refused" default:"quarantine" enum:"quarantine,stop" doc:"what happens to a record that the topic does not take, because it is too large or its timestamp is too far from the present: quarantine (default), like a record that cannot be masked, or stop (status 1)"`
 	Format      Format           `yaml:"format" doc:"the format of the messages; by default that of the source if the source is kafka, otherwise json"`
 	Registry    *registry.Config `yaml:"registry" doc:"the schema registry, for avro and protobuf; by default that of the source"`
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // patienceKey is the key under which a context keeps its patience.
@@ -24,6 +26,39 @@ func patienceOf(ctx context.Context) time.Duration {
 // BrokerPatience is how long to wait for brokers that do not answer; 0 where the configuration
 // does not say.
 func (c *Connection) BrokerPatience() time.Duration { return time.Duration(c.Patience) }
+
+// startKey is the key under which a context keeps when the start of a run is over.
+type startKey struct{}
+
+// Starting is the context of a run that starts now: for the given time, topics that the brokers do not know
+// are waited for, as they may just have been created.
+func Starting(ctx context.Context, patience time.Duration) context.Context {
+	return context.WithValue(ctx, startKey{}, time.Now().Add(patience))
+}
+
+// Started is the context of a run that has started: nothing is waited for any more.
+func Started(ctx context.Context) context.Context {
+	return context.WithValue(ctx, startKey{}, time.Time{})
+}
+
+// StartPatience is how long a run waits at its start for topics that do not exist.
+func (c *Connection) StartPatience() time.Duration { return time.Duration(c.StartupPatience) }
+
+// NotYet reports whether an error may be due to a topic that was created a moment ago, and a run starts, so
+// that a repetition may help.
+func NotYet(ctx context.Context, err error) bool { return err != nil && startLeft(ctx, err) > 0 }
+
+// startLeft is how long an error may still be due to a topic that was created a moment ago.
+func startLeft(ctx context.Context, err error) time.Duration {
+	over, starts := ctx.Value(startKey{}).(time.Time)
+	if !starts || !errors.Is(err, kerr.UnknownTopicOrPartition) && !errors.Is(err, kerr.UnknownTopicID) {
+		return 0
+	}
+	return time.Until(over)
+}
+
+// startTick is the greatest time between two looks for a topic at the start of a run.
+const startTick = time.Second
 
 // errImpatient is the cause with which a wait ends when its patience is over.
 var errImpatient = errors.New("the brokers have not answered in time")

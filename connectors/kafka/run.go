@@ -28,6 +28,9 @@ type raw struct {
 
 	messages   []*kgo.Record
 	tombstones []*kgo.Record
+	scope      string  // the source's topic
+	offsets    []int64 // of messages
+	buried     []int64 // of tombstones
 }
 
 // newRaw takes a run of messages of one partition, ascending, at least one, and
@@ -49,6 +52,7 @@ func (r *raw) Decode(b *microdata.Block) error {
 	for i, m := range r.messages {
 		run.Offsets[i], run.Values[i] = m.Offset, m.Value
 	}
+	r.scope, r.offsets = run.Scope, run.Offsets
 	return r.decoder.Decode(context.Background(), b, &run)
 }
 
@@ -66,6 +70,7 @@ func (r *raw) split() {
 		for _, m := range r.records[i:] {
 			if m.Value == nil {
 				r.tombstones = append(r.tombstones, m)
+				r.buried = append(r.buried, m.Offset)
 			} else {
 				r.messages = append(r.messages, m)
 			}

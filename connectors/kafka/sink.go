@@ -72,6 +72,8 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 		return nil, err
 	}
 	s.partitions = sinks[0].partitions
+	s.limits, _ = askLimits(ctx, s.client, s.topic) // who may not ask learns from the brokers' refusal
+	s.rejects = c.OnRefused != Stop && !several(c.format(from))
 	if r := c.registry(from); r != nil {
 		if s.registry, err = registry.New(r); err != nil {
 			return nil, err
@@ -138,6 +140,7 @@ func (s *sink) producer(ctx context.Context, c *SinkConfig) error {
 		kgo.ProducerLinger(5*time.Millisecond),
 		kgo.MaxBufferedRecords(200_000),
 		kgo.MaxBufferedBytes(64<<20),
+		kgo.ProducerBatchMaxBytes(s.limits.batch()),
 	)
 	if err != nil {
 		return err
@@ -197,6 +200,8 @@ type sink struct {
 	registry   *registry.Client // nil where none is configured
 	policy     *policy
 	byKey      kgo.TopicPartitioner
+	limits     topicLimits
+	rejects    bool // records that the topic does not take go to quarantine
 	log        zerolog.Logger
 	ctx        context.Context // of Create, without its end: Encode and Write have none of their own
 	id         string
@@ -214,11 +219,16 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	if err != nil {
 		return nil, err
 	}
-	records := make([]kgo.Record, len(out.Values))
-	for i := range records {
-		r := &records[i]
-		r.Topic, r.Value, r.Partition = s.topic, out.Values[i], unassigned
+	records, now := make([]kgo.Record, 0, len(out.Values)), time.Now()
+	for i, value := range out.Values {
+		records = append(records, kgo.Record{Topic: s.topic, Value: value, Partition: unassigned})
+		r := &records[len(records)-1]
 		s.policy.apply(r, nil, b, int(out.Source[i]))
+		if reason := s.limits.refuses(r, value, now); reason != "" && s.rejects {
+			b.Reject(int(out.Source[i]), "", reason)
+			records = records[:len(records)-1]
+			continue
+		}
 		if r.Key != nil {
 			// Every client of Kafka chooses the partition in this way, so that the records of a key
 			// meet those of other producers.

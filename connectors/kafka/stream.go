@@ -66,7 +66,7 @@ type Stream struct {
 	released *registry.Client // of the sink, where that is another one
 
 	member atomic.Pointer[kgo.Client] // the same as client, for what the client calls before it is returned
-	limits sync.Map                   // of the size of a batch, by topic of the sink: int32
+	limits sync.Map                   // what a topic of the sink takes, by its name: topicLimits
 	sinks  sync.Map                   // topics that what is released goes to
 
 	client         *kgo.Client
@@ -93,6 +93,7 @@ type Stream struct {
 	deadline    time.Time                // of the open transaction; zero before its first record
 	failed      *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
 	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
+	refused     *refusals                // of the client's messages
 	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
 	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
 	draining    context.Context          // ends with Drain
@@ -139,6 +140,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 	s.arriving()
 	s.pending = map[Partition][]*kgo.Record{}
 	s.failed = new(atomic.Pointer[error])
+	s.refused = s.refused.anew()
 	s.promise = s.onWritten(s.failed)
 	s.reset()
 	if s.config.Sink != nil && s.config.Sink.Delivery == atLeastOnce {
@@ -474,11 +476,17 @@ func (s *Stream) ready(ctx context.Context, topic string) bool {
 func (s *Stream) send(ctx context.Context, r *kgo.Record) { s.outbox.produce(ctx, r, s.promise) }
 
 // onWritten notes the outcome of a client's records: a lost one fails the open transaction. It
-// has the client's own failed, so that late errors of an earlier client fail no later
+// has the client's own failed and refused, so that late errors of an earlier client fail no later
 // transaction.
 func (s *Stream) onWritten(failed *atomic.Pointer[error]) func(*kgo.Record, error) {
+	refused := s.refused
+	stops := s.config.Sink == nil || s.config.Sink.OnRefused == Stop
 	return func(r *kgo.Record, err error) {
-		if err != nil {
+		switch {
+		case err == nil:
+		case !stops && refused.hear(r, err):
+			failed.CompareAndSwap(nil, &errRefused)
+		default:
 			s.noteLost(r.Topic, err, failed)
 		}
 	}

@@ -27,8 +27,12 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	defer func() {
 		if committed {
 			s.committed, s.lostBefore = maps.Clone(s.at), maps.Clone(s.lost)
-		} else {
-			s.at, s.lost = maps.Clone(s.committed), maps.Clone(s.lostBefore)
+			s.refused.committed(s.at)
+			return
+		}
+		s.at, s.lost = maps.Clone(s.committed), maps.Clone(s.lostBefore)
+		if err == nil || Refused(err) {
+			err = errors.Join(s.learnRefused(ctx), err)
 		}
 	}()
 	if s.session == nil {
@@ -79,25 +83,57 @@ func (s *Stream) End(ctx context.Context, commit bool) (committed bool, err erro
 	return committed, nil
 }
 
+// drained waits until the client has said of all messages what has become of them: without transactions
+// nothing else tells that.
+func (s *Stream) drained(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, abortPatience, errStuck)
+	defer cancel()
+	return s.client.Flush(ctx)
+}
+
+// learnRefused is refusals.learn after an abort. If a topic takes less than it did, the member joins anew,
+// with a client that makes smaller batches.
+func (s *Stream) learnRefused(ctx context.Context) error {
+	topics, err := s.refused.learn()
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, topic := range topics {
+		changed = s.findLimits(ctx, topic) || changed
+	}
+	if changed {
+		return errLimits
+	}
+	return nil
+}
+
 var (
+	errLimits  = errors.New("a topic of the sink takes other messages than before")
 	errStuck   = errors.New("the client does not let go of what has failed")
 	errStrange = errors.New("a topic could not be learnt")
 )
 
 // endGroup is End without transactions.
 func (s *Stream) endGroup(ctx context.Context, commit bool) (bool, error) {
+	err := s.failure()
 	if commit {
-		if err := s.Flush(ctx); err != nil {
-			if Final(err) || ctx.Err() != nil {
-				return false, err
-			}
-			// Without transactions nothing gives the client another id when the brokers have
-			// refused it one, or revives one that they have ended.
-			if _, _, lost := s.client.ProducerID(ctx); lost != nil || s.outbox.strange.Load() {
-				return false, err
-			}
-			commit = false
+		err = s.Flush(ctx)
+	}
+	if Refused(err) {
+		err = errors.Join(err, s.drained(ctx))
+	}
+	switch {
+	case !commit || err == nil:
+	case Final(err) || ctx.Err() != nil:
+		return false, err
+	default:
+		// Without transactions nothing gives the client another id when the brokers have
+		// refused it one, or revives one that they have ended.
+		if _, _, lost := s.client.ProducerID(ctx); lost != nil || s.outbox.strange.Load() {
+			return false, err
 		}
+		commit = false
 	}
 	if !commit {
 		s.client.SetOffsets(s.client.CommittedOffsets())

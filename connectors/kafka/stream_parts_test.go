@@ -34,7 +34,7 @@ func offline() *Stream {
 			Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 		},
 		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, committed: map[Partition]int64{},
-		failed: new(atomic.Pointer[error]), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
+		failed: new(atomic.Pointer[error]), refused: new(refusals).anew(), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
 	}
 	s.arriving()
 	s.draining, s.drain = context.WithCancel(context.Background())

@@ -421,11 +421,11 @@ func TestLimitsOfBatches(t *testing.T) {
 		if got := s.limit("t" + size); got != 1_000_012 {
 			t.Errorf("before it is asked: %d", got)
 		}
-		if s.findLimit(limited(t), "t"+size); s.limit("t"+size) != want {
+		if s.findLimits(limited(t), "t"+size); s.limit("t"+size) != want {
 			t.Errorf("%s bytes: %d, want %d", size, s.limit("t"+size), want)
 		}
 	}
-	if s.findLimit(limited(t), "gone"); s.limit("gone") != 1_000_012 {
+	if s.findLimits(limited(t), "gone"); s.limit("gone") != 1_000_012 {
 		t.Errorf("no topic: %d", s.limit("gone"))
 	}
 }

@@ -3,12 +3,10 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -53,10 +51,23 @@ func (s *Stream) Release(ctx context.Context, source *StreamSource, layout *micr
 }
 
 // bury passes a message without a value on.
-func (r *Release) bury(ctx context.Context, m *kgo.Record, to string) {
+func (r *Release) bury(ctx context.Context, m *kgo.Record, to string, from *origin) error {
+	offset := m.Offset
 	r.policy.tombstone(m, m)
-	m.Topic = to
+	m.Topic, m.Context = to, from
+	return r.give(ctx, m, Partition{Topic: from.raw.scope, Number: m.Partition}, offset)
+}
+
+// give sends a released message, in a batch apart from the last one if that is how a refused message is
+// found.
+func (r *Release) give(ctx context.Context, m *kgo.Record, p Partition, offset int64) error {
+	if r.stream.refused.cuts(p, offset) {
+		if err := r.stream.Flush(ctx); err != nil {
+			return err
+		}
+	}
 	r.stream.send(ctx, m)
+	return nil
 }
 
 // destination is where records of a topic go.
@@ -86,7 +97,7 @@ func (r *Release) writer(ctx context.Context, topic string, held bool) (message.
 		return nil, err
 	}
 	r.stream.sinks.Store(to, true)
-	r.stream.findLimit(ctx, to)
+	r.stream.findLimits(ctx, to)
 	r.writers[to] = w
 	return w, nil
 }
@@ -108,7 +119,8 @@ func (r *Release) Encode(ctx context.Context, b *microdata.Block, held bool) (co
 
 // Write adds the messages of a block to the open transaction, each in the
 // partition that it came from. It uses the records that were read for those that
-// are written: from is not read again.
+// are written: from is not read again. The records of a message that the topic does not take are rejected
+// in the block, unless the sink's on_refused is stop.
 func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.Block, e connectors.Encoded, held bool) error {
 	w, ok := from.(*raw)
 	if !ok {
@@ -116,29 +128,46 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	}
 	released := e.(message.Released)
 	to := r.destination(w.records[0].Topic, held)
-	limit := int(r.stream.limit(to))
 	messages, tombstones := w.Messages(), w.Tombstones()
 	if len(released.Values)+len(tombstones) > 0 && !r.stream.ready(ctx, to) {
 		return r.stream.failure()
 	}
+	of, now, f := &origin{ctx, w}, time.Now(), r.stream.refused
+	p, limits := Partition{Topic: b.Scope, Number: w.records[0].Partition}, r.stream.limitsOf(to)
 	for k, value := range released.Values {
 		at := int(released.Source[k])
 		m := messages[at]
+		place := m.Offset
 		for len(tombstones) > 0 && tombstones[0].Offset < m.Offset {
-			r.bury(ctx, tombstones[0], to)
+			if err := r.bury(ctx, tombstones[0], to, of); err != nil {
+				return err
+			}
 			tombstones = tombstones[1:]
 		}
-		place := m.Offset
 		r.policy.apply(m, m, b, at) // where a message holds several records, no column is its key
-		if size := sizeOf(m, value); size > limit {
-			return &FinalError{Text: fmt.Sprintf("writing to %s: what is released of %s, offset %d, has %d bytes with its key and headers, and the topic takes %d (max.message.bytes)",
-				to, Partition{Topic: b.Scope, Number: m.Partition}, place, size, limit)}
+		reason := f.leftOut(p, place)
+		if reason == "" {
+			reason = limits.refuses(m, value, now)
 		}
-		m.Topic, m.Value = to, value
-		r.stream.send(ctx, m)
+		if reason != "" {
+			if r.stream.config.Sink.OnRefused == Stop {
+				return &FinalError{Text: fmt.Sprintf("writing to %s: the record at offset %d of %s: %s", to, place, p, reason)}
+			}
+			reject(b, place, r.source.Rows(), reason)
+			continue
+		}
+		m.Topic, m.Value, m.Context = to, value, of
+		if err := r.give(ctx, m, p, place); err != nil {
+			return err
+		}
 	}
 	for _, m := range tombstones {
-		r.bury(ctx, m, to)
+		if err := r.bury(ctx, m, to, of); err != nil {
+			return err
+		}
+	}
+	if f.ends(p) {
+		return r.stream.Flush(ctx)
 	}
 	return r.stream.failure()
 }
@@ -156,38 +185,29 @@ func sizeOf(m *kgo.Record, value []byte) int {
 	return size
 }
 
-// findLimit learns how large a batch a topic takes. A user without the right to ask learns
-// nothing.
-func (s *Stream) findLimit(ctx context.Context, topic string) {
+// findLimits learns what a topic takes, and reports whether that has changed. A user without the right to
+// ask learns nothing.
+func (s *Stream) findLimits(ctx context.Context, topic string) (changed bool) {
 	client, err := s.config.Source.connect(s.config.Log)
 	if err != nil {
-		return
+		return false
 	}
 	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	configs, err := kadm.NewClient(client).DescribeTopicConfigs(ctx, topic)
+	found, err := askLimits(ctx, client, topic)
 	if err != nil {
-		return
+		return false
 	}
-	c, err := configs.On(topic, nil)
-	if err != nil || c.Err != nil {
-		return
+	before, known := s.limits.Swap(topic, found)
+	return known && before != found
+}
+
+// limitsOf returns what a topic takes, as far as it is known.
+func (s *Stream) limitsOf(topic string) topicLimits {
+	if l, known := s.limits.Load(topic); known {
+		return l.(topicLimits)
 	}
-	for _, setting := range c.Configs {
-		if setting.Key != "max.message.bytes" {
-			continue
-		}
-		if n, err := strconv.ParseInt(setting.MaybeValue(), 10, 32); err == nil {
-			s.limits.Store(topic, int32(min(max(n, 512), 64<<20))) // the range that the client accepts
-		}
-	}
+	return topicLimits{}
 }
 
 // limit is how large a batch of a topic may be, in bytes.
-func (s *Stream) limit(topic string) int32 {
-	if n, known := s.limits.Load(topic); known {
-		return n.(int32)
-	}
-	return 1_000_012 // below the brokers' default
-}
+func (s *Stream) limit(topic string) int32 { return s.limitsOf(topic).batch() }

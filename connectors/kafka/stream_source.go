@@ -103,7 +103,7 @@ func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.De
 // OpenStream finds the topics of a stream and checks that everything it writes to
 // is there. Nothing is read.
 func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
-	s := &Stream{config: c, notePartitions: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error])}
+	s := &Stream{config: c, notePartitions: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error]), refused: new(refusals).anew()}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	client, err := c.Source.connect(c.Log)
 	if err != nil {

@@ -7,25 +7,34 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
-// NamedError is an error that occurred after a file had got its name: readers see it, and whether it
-// survives a crash of the machine is not known.
+// NamedError is an error that occurred after a file or a folder had got its name: readers see it.
 type NamedError struct {
 	Path string
 	Err  error
+	what string // is wrong
 }
 
 func (e *NamedError) Error() string {
-	return e.Path + ": has its name, but it is not known whether it survives a crash of the machine: " + e.Err.Error()
+	return e.Path + ": has its name, but " + e.what + ": " + e.Err.Error()
 }
 
 // Unwrap returns the cause.
 func (e *NamedError) Unwrap() error { return e.Err }
 
+// named is the error of a name that was given, and that is perhaps not on the disk yet.
 func named(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &NamedError{path, err}
+	return &NamedError{path, err, "it is not known whether it survives a crash of the machine"}
+}
+
+// beside is the error of what could not be removed after a name was given.
+func beside(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &NamedError{path, err, "what is hidden beside it, the release that it replaces or a lock, could not be removed; the next run removes it"}
 }
 
 // pauses are the times before a name is tried again.

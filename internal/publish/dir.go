@@ -178,7 +178,7 @@ func (d *Dir) create(name string) (*os.File, error) {
 }
 
 // Commit gives the folder its name in one step: an existing folder is exchanged for it and
-// then removed.
+// then removed. After a *NamedError it has its name.
 func (d *Dir) Commit() error {
 	if d.objects != nil {
 		return withName(d.path, d.objects.commit())
@@ -206,7 +206,8 @@ func (d *Dir) Commit() error {
 		return fmt.Errorf("%s: %w", d.path, err)
 	}
 	d.done = true
-	return errors.Join(system.removeAll(d.temp), d.unlock(), syncDir(filepath.Dir(d.path)))
+	behind := errors.Join(system.removeAll(d.temp), d.unlock())
+	return errors.Join(beside(d.path, behind), named(d.path, syncDir(filepath.Dir(d.path))))
 }
 
 // open gives everything in the folder the modes of a public release and syncs the folders; the

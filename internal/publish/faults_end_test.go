@@ -271,3 +271,45 @@ func TestLeftoverGoesOrCannotBeLocked(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An error of a commit says that the name is given exactly if readers see the new release, whichever call of
+// the system fails: of files and of folders, with and without an earlier release.
+func TestNamedIsWhatReadersSee(t *testing.T) {
+	for name, folder := range map[string]bool{"file": false, "folder": true} {
+		for _, earlier := range []bool{false, true} {
+			failed := 0
+			for n := 0; ; n++ {
+				path := filepath.Join(t.TempDir(), "release")
+				write := func(text string) error {
+					if folder {
+						return writeFolder(path, text, false)
+					}
+					return WriteFile(path, Public, []byte(text))
+				}
+				if earlier {
+					if err := write("earlier"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s := &faults{fail: n}
+				back := exchanged(s.system(system))
+				err := write("new")
+				back()
+				if n > len(s.calls) {
+					break
+				}
+				var named *NamedError
+				seen := contentAt(path, folder) == "new"
+				if seen && err != nil {
+					failed++
+				}
+				if said := err == nil || errors.As(err, &named); said != seen {
+					t.Errorf("%s, earlier %v, a fault in call %d, %s: readers see it: %v, and the error is %v", name, earlier, n, s.at(), seen, err)
+				}
+			}
+			if failed < 2 {
+				t.Errorf("%s, earlier %v: %d calls fail after the name, want at least 2", name, earlier, failed)
+			}
+		}
+	}
+}

@@ -144,6 +144,7 @@ func contains(found []*report.Report, warning string) bool {
 // publish gives all copies their names, or none, and the report last.
 func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
 	res := &account.Result{Report: rep}
+	var named error
 	for i, r := range c.runs {
 		switch {
 		case !rep.Gate.Passed:
@@ -151,14 +152,15 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 				return nil, err
 			}
 		default:
-			if err := r.sink.Commit(); err != nil {
+			err := r.sink.Commit()
+			if err != nil && !account.Named(err) {
 				return nil, fmt.Errorf("sink: copy %d: %w", i+1, errors.Join(err, c.takeBack(i)))
 			}
+			named = errors.Join(named, err)
 			res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
 		}
 	}
-	released := res.Files
-	var err error
+	released, err := res.Files, named
 	for _, r := range c.runs {
 		if err = errors.Join(err, r.keepQuarantine(res)); account.Ends(err, rep.Gate.Passed) {
 			break

@@ -15,6 +15,7 @@ import (
 
 // Pipeline runs a configuration: as a stream where its source is one, else as a file job.
 func Pipeline(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.Result, error) {
+	ctx = starting(ctx, p)
 	if p.Streaming() {
 		return stream.Run(patient(ctx, p, 0), p, o)
 	}
@@ -37,6 +38,17 @@ func patient(ctx context.Context, p *config.Pipeline, patience time.Duration) co
 		}
 	}
 	return kafka.WithPatience(ctx, patience)
+}
+
+// starting returns a context with the time for which source and sink are waited for at the start.
+func starting(ctx context.Context, p *config.Pipeline) context.Context {
+	longest := time.Duration(0)
+	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
+		if c, ok := connector.(interface{ StartPatience() time.Duration }); ok {
+			longest = max(longest, c.StartPatience())
+		}
+	}
+	return kafka.Starting(ctx, longest)
 }
 
 // Connect checks the key, the source with its columns, and every output of a configuration,

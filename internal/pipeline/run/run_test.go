@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
@@ -110,6 +114,51 @@ func TestPatienceEnds(t *testing.T) {
 			if err := do(); !errors.As(err, &final) || !strings.Contains(err.Error(), "no broker has answered for 200ms") {
 				t.Errorf("%s%s: error %v, want a FinalError that no broker has answered", what, until, err)
 			}
+		}
+	}
+}
+
+// A run waits at its start for topics that are created meanwhile, whichever of them it is, and not longer
+// than startup_patience, after which the error is that of a missing topic.
+func TestTopicsThatAppear(t *testing.T) {
+	for name, c := range map[string]struct{ source, sink, topic string }{
+		"source":             {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
+		"pattern":            {"kafka: {brokers: [BROKER], pattern: '^la', until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
+		"sink":               {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
+		"source of a job":    {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}", "csv: {path: DIR/out.csv}", "late"},
+		"sink of a job":      {"csv: {path: DIR/in.csv}", "kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
+		"nothing is missing": {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", ""},
+	} {
+		for _, patience := range []string{"1m", "20ms"} {
+			t.Run(name+" "+patience, func(t *testing.T) {
+				t.Parallel()
+				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "out"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cluster.Close()
+				text := strings.NewReplacer("BROKER", cluster.ListenAddrs()[0], "STARTUP", ", startup_patience: "+patience)
+				p := parsed(t, t.TempDir(), text.Replace(c.source), text.Replace(c.sink))
+				asked := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Observe: true, Count: -1})
+				ended := make(chan error, 1)
+				go func() {
+					_, err := Pipeline(t.Context(), p, pipeline.Options{})
+					ended <- err
+				}()
+				if patience == "1m" && c.topic != "" {
+					eventually.True(t, "the run asks for topics again and again", func() bool { return asked.Hits() > 3 })
+					if err := cluster.CreateTopic(c.topic, 1, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err = <-ended
+				if missing := c.topic != "" && patience != "1m"; (err != nil) != missing {
+					t.Fatalf("error %v, want one: %v", err, missing)
+				}
+				if err != nil && !strings.Contains(err.Error(), `the topic "late" does not exist`) && !strings.Contains(err.Error(), "matches the pattern") {
+					t.Error(err)
+				}
+			})
 		}
 	}
 }

@@ -347,8 +347,9 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) (*account.Result, error) {
 	res := &account.Result{Report: rep}
 	release := c.config.Sink.Config.Paths()[0]
+	var err error
 	if rep.Gate.Passed {
-		if err := c.dir.Commit(); err != nil {
+		if err = c.dir.Commit(); err != nil && !account.Named(err) {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		res.Files = append(res.Files, release)
@@ -360,12 +361,12 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
 		}
 	}
-	var err error
 	if c.quarantine != nil {
-		if err = c.quarantine.Complete(); err == nil {
+		kept := c.quarantine.Complete()
+		if kept == nil {
 			res.Files = append(res.Files, c.quarantine.Path())
 		} else {
-			err = fmt.Errorf("quarantine: %w", err)
+			err = errors.Join(err, fmt.Errorf("quarantine: %w", kept))
 		}
 	}
 	if !account.Ends(err, rep.Gate.Passed) {

@@ -39,7 +39,7 @@ func (s *stream) end(ctx context.Context) error {
 		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
 	}
 	if !committed {
-		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved; its records are read again")
+		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved or not all was taken; its records are read again")
 		return s.forget()
 	}
 	for _, kept := range s.ledgers {
@@ -136,6 +136,14 @@ func (s *stream) countReleased(r report.Records) {
 	s.options.Monitor.Records(monitor.Held, int(r.Held))
 	s.options.Monitor.Quarantine(s.counts().Reasons, r.Reasons)
 	s.showGaps()
+}
+
+// again aborts the open transaction, of which the sink's topic has refused records: it is read again.
+func (s *stream) again(ctx context.Context) error {
+	_, err := s.kafka.End(ctx, false)
+	s.inTransaction = false
+	s.options.Monitor.Commit(0, false)
+	return errors.Join(interruptionOf(err), s.forget())
 }
 
 // rollback aborts the open transaction after an error.

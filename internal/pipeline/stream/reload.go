@@ -45,7 +45,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	if err := pipeline.May(p, s.options); err != nil {
 		return err
 	}
-	f, err := s.prepare(ctx, p)
+	f, err := s.prepare(kafka.Started(ctx), p)
 	if err != nil {
 		return err
 	}

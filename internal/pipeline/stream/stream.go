@@ -221,7 +221,7 @@ func (s *stream) serve(ctx context.Context) error {
 	for {
 		begin := time.Now()
 		err := s.member(ctx)
-		if !passing(err) || ctx.Err() != nil {
+		if !passing(err) && !kafka.NotYet(ctx, err) || ctx.Err() != nil {
 			return err
 		}
 		s.options.Monitor.Broker(err)
@@ -262,7 +262,13 @@ func (s *stream) member(ctx context.Context) (err error) {
 			}
 			s.inTransaction = true
 		}
-		if err := s.pass(ctx); err != nil {
+		if err := s.pass(ctx); kafka.Refused(err) && ctx.Err() == nil {
+			s.options.Log.Warn().Err(err).Msg("the transaction is aborted and its records are read again")
+			if err := s.again(ctx); err != nil {
+				return err
+			}
+			continue
+		} else if err != nil {
 			return errors.Join(err, s.rollback(ctx))
 		}
 		if s.kafka.Touched() || s.snapshots.due() {

@@ -279,24 +279,6 @@ func TestStreamAtLeastOnce(t *testing.T) {
 	}
 }
 
-// If the sink's topic refuses a message, the stream ends, names the place of the message, and
-// releases nothing of the transaction.
-func TestStreamMessageTooLarge(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
-	s.alter("out", "max.message.bytes", "2000")
-	s.persons(0, 501)
-	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: fmt.Appendf(nil, `{"id":501,"name":"x","wage":1,"region":"%s"}`, strings.Repeat("canary", 500))})
-	s.persons(502, 600)
-	err := s.fail(s.small("sink.kafka.commit.records=100000"))
-	if text := err.Error(); !strings.Contains(text, "in/1") || !strings.Contains(text, "offset 250") || strings.Contains(text, "canary") {
-		t.Errorf("the error does not name the place: %v", err)
-	}
-	if got := s.values("out", 0); len(got) > 0 {
-		t.Errorf("%d messages were released", len(got))
-	}
-}
-
 func (s *stand) alter(topic, key, value string) {
 	s.t.Helper()
 	_, err := kadm.NewClient(s.client).AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: key, Value: &value}}, topic)
