@@ -74,8 +74,7 @@ test-race: ## the tests of what goroutines share, with the race detector (needs 
 ALONE = Canary|Killed|DecodingRefuses|OfReleases
 # What runs the goroutines of other tests in many further cases; test-race-long has these cases.
 CASES = TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
-	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers|$\
-	SurvivesErrors/.*/.*/3|SurvivesCutConnections/.*/.*/3
+	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers
 
 .PHONY: test-race-long
 test-race-long: ## all tests with the race detector (20 minutes)
