@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
 // TestLongScripts runs those that take many seconds of a processor: testdata/script/long/*.txtar.
 func TestLongScripts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("computes maps for many seconds")
+		t.Skip("many seconds of a processor")
 	}
 	scripts(t, "testdata/script/long")
 }

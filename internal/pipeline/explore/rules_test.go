@@ -131,10 +131,8 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 				case n > 120 && place == 1:
 					continue
 				case !testing.Short():
-				case n > 120 && c.whole: // more records are no other case
-					continue
-				case place != 3*((i+n/1500)%2): // the first place or the last, by turns
-					continue
+				case (n > 120) != (!c.whole && i%2 == 0), place != 3*(i/2%2):
+					continue // a size and a place, the first or the last, by turns
 				}
 				sample := "500"
 				if c.whole {
