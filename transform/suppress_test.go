@@ -142,9 +142,13 @@ func missingCells(t *testing.T, x, y []int) (set int) {
 // Every respondent has k candidates, by counting pairs. The release does not depend on the limits of the
 // blocks, and as many cells are missing if the records come in the opposite order.
 func TestSuppressReachesK(t *testing.T) {
+	trials := 96
+	if testing.Short() {
+		trials = 32
+	}
 	r := rand.New(rand.NewPCG(3, 14))
 	of := [][]int{{3, 4, 5}, {2, 2}, {30, 2, 7, 3}, {200, 300}, {2, 3, 2, 2, 4, 3}, {40}, {1, 1}, {90, 12, 2, 4, 3}}
-	for trial := range 96 {
+	for trial := range trials {
 		cards := of[trial%len(of)]
 		n, missing := 1+r.IntN(40), []float64{0, 0.1, 0.5}[trial%3]
 		if trial%10 == 0 {
