@@ -4,6 +4,8 @@
 
 GO      ?= go
 export CGO_ENABLED = 0
+# The program is built with -trimpath. All targets are, so that nothing is compiled twice.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 
 .PHONY: help
 help: ## list the targets
@@ -41,8 +43,12 @@ test-figures: ## the papers' figures are what the program makes of the data
 	cd figures && $(GO) vet ./... && $(GO) test ./...
 
 .PHONY: test
-test: ## the tests that need nothing but Go
-	$(GO) test -timeout 30m ./...
+test: ## the tests that need nothing but Go, in their short form (lint has go vet)
+	$(GO) test -short -vet=off -timeout 30m ./...
+
+.PHONY: test-long
+test-long: ## the long form of the tests that have one (minutes); `go test ./...` is both
+	$(GO) test -vet=off -timeout 60m -run $$($(GO) run ./internal/longform)
 
 .PHONY: test-truth-short
 test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
@@ -68,8 +74,7 @@ test-race: ## the tests of what goroutines share, with the race detector (needs 
 ALONE = Canary|Killed|DecodingRefuses|OfReleases
 # What runs the goroutines of other tests in many further cases; test-race-long has these cases.
 CASES = TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
-	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers|$\
-	SurvivesErrors/.*/.*/3|SurvivesCutConnections/.*/.*/3
+	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers
 
 .PHONY: test-race-long
 test-race-long: ## all tests with the race detector (20 minutes)

@@ -48,6 +48,9 @@ func TestEncodingKeepsEverything(t *testing.T) {
 func TestDecodingRefuses(t *testing.T) {
 	o, data := encodedAccumulator(t)
 	for n := range len(data) {
+		if testing.Short() && n > 100 && n < len(data)-100 && n%19 != 0 {
+			continue // 19 has no factor in common with the size of a field
+		}
 		if newAccumulator(t, o).UnmarshalBinary(data[:n]) == nil {
 			t.Fatalf("%d of %d bytes must be refused", n, len(data))
 		}

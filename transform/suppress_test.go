@@ -142,9 +142,13 @@ func missingCells(t *testing.T, x, y []int) (set int) {
 // Every respondent has k candidates, by counting pairs. The release does not depend on the limits of the
 // blocks, and as many cells are missing if the records come in the opposite order.
 func TestSuppressReachesK(t *testing.T) {
+	trials := 96
+	if testing.Short() {
+		trials = 32
+	}
 	r := rand.New(rand.NewPCG(3, 14))
 	of := [][]int{{3, 4, 5}, {2, 2}, {30, 2, 7, 3}, {200, 300}, {2, 3, 2, 2, 4, 3}, {40}, {1, 1}, {90, 12, 2, 4, 3}}
-	for trial := range 96 {
+	for trial := range trials {
 		cards := of[trial%len(of)]
 		n, missing := 1+r.IntN(40), []float64{0, 0.1, 0.5}[trial%3]
 		if trial%10 == 0 {
@@ -206,10 +210,14 @@ func TestSuppressReachesK(t *testing.T) {
 // The cells are few: at most 10 % more than the least of all ways, on average over 200 data sets. A
 // search by cells and records that shares nothing with the mask finds the least.
 func TestSuppressIsNearTheLeastOfAll(t *testing.T) {
+	trials := 200
+	if testing.Short() {
+		trials = 60
+	}
 	for _, word := range []string{"any", "none"} {
 		r := rand.New(rand.NewPCG(7, 7))
 		strict, ours, least, excess := word == "none", 0, 0, 0.0
-		for trial := range 200 {
+		for trial := range trials {
 			keys := 2 + trial%2
 			n, k := 4+r.IntN(5), 2+r.IntN(2)
 			if keys == 3 && strict {
@@ -230,7 +238,7 @@ func TestSuppressIsNearTheLeastOfAll(t *testing.T) {
 				excess += float64(got)/float64(best) - 1
 			}
 		}
-		if excess /= 200; excess > 0.1 {
+		if excess /= float64(trials); excess > 0.1 {
 			t.Errorf("%s: %.1f %% more cells than the least, on average", word, 100*excess)
 		}
 		t.Logf("%s: %d cells, at least %d; %.1f %% more on average", word, ours, least, 100*excess)

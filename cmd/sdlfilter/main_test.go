@@ -35,13 +35,24 @@ const example = "../../examples/cps/cps1988.parquet"
 //
 //	status N sdlfilter ARGS…   demands exit status N
 //	mode FILE PERM             demands a file's permission bits
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { scripts(t, "testdata/script") }
+
+// TestLongScripts runs those that take many seconds of a processor: testdata/script/long/*.txtar.
+func TestLongScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many seconds of a processor")
+	}
+	scripts(t, "testdata/script/long")
+}
+
+func scripts(t *testing.T, dir string) {
+	t.Helper()
 	cps, err := filepath.Abs(example)
 	if err != nil {
 		t.Fatal(err)
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CPS", cps)

@@ -70,6 +70,10 @@ func TestTruncated(t *testing.T) {
 
 // A file with wrong bytes can be read, or gives an error that names it, and never a panic.
 func TestCorrupt(t *testing.T) {
+	rounds := 60
+	if testing.Short() {
+		rounds = 15
+	}
 	for _, in := range inputs()[:8] {
 		path, _ := variedFile(t, in.options...)
 		whole, err := os.ReadFile(path)
@@ -78,7 +82,7 @@ func TestCorrupt(t *testing.T) {
 		}
 		bad := filepath.Join(t.TempDir(), "bad.parquet")
 		r := rand.New(rand.NewPCG(7, 7))
-		for range 60 {
+		for range rounds {
 			b := bytes.Clone(whole)
 			for range 1 + r.IntN(4) {
 				b[r.IntN(len(b))] = byte(r.Uint32())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ func module(t *testing.T, source, tests string) {
 		}
 	}
 	t.Chdir(dir)
-	t.Setenv("GOFLAGS", "-mod=mod")
+	t.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"))
 	t.Setenv("GOWORK", "off")
 }
 
@@ -224,12 +225,58 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// Every named mutant exists.
+// timesIn counts a text in files.
+func timesIn(t *testing.T, paths []string, text string) (n int) {
+	t.Helper()
+	for _, path := range paths {
+		source, err := os.ReadFile(path)
+		if err != nil {
+			t.Error(err)
+		}
+		n += bytes.Count(source, []byte(text))
+	}
+	return n
+}
+
+// sourceOf returns the program's files in a folder and, with /..., in those below it.
+func sourceOf(t *testing.T, pattern string) (paths []string) {
+	t.Helper()
+	root, below := strings.CutSuffix(pattern, "/...")
+	err := filepath.WalkDir(filepath.FromSlash(root), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != filepath.FromSlash(root) && (!below || d.Name() == "testdata"):
+			return fs.SkipDir
+		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
+// Every named mutant exists. The short form looks for the text alone, without the types of its package.
 func TestNamedOfTheProject(t *testing.T) {
 	t.Chdir("../..")
 	list, err := changes(named)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if testing.Short() {
+		for _, c := range list {
+			var paths []string
+			for _, pattern := range strings.Fields(c.pattern) {
+				paths = append(paths, sourceOf(t, pattern)...)
+			}
+			if n := timesIn(t, paths, c.old); n != 1 {
+				t.Errorf("%s has %q %d times, want once", c.pattern, c.old, n)
+			}
+		}
+		return
 	}
 	for _, pattern := range patternsOf(list) {
 		packages, err := load(t.Context(), pattern)

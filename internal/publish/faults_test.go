@@ -23,6 +23,8 @@ type faults struct {
 	calls []string
 	open  map[*os.File]string
 	read  bool // the failing call closes a file that was only read
+	// killed: the failing call and those after it do nothing, as if the process had ended there.
+	killed bool
 }
 
 // call records a call and reports whether it fails. do is executed first even if the call fails.
@@ -31,6 +33,9 @@ func (s *faults) call(name, of string, done func()) error {
 		return nil
 	}
 	s.calls = append(s.calls, name+" "+filepath.Base(of))
+	if s.killed && len(s.calls) >= s.fail {
+		return errFault
+	}
 	if len(s.calls) != s.fail {
 		return nil
 	}
@@ -112,6 +117,9 @@ func (s *faults) system(real calls) calls {
 		},
 		write: func(f *os.File, data []byte) (int, error) {
 			if err := s.call("write", f.Name(), nil); err != nil {
+				if len(s.calls) > s.fail {
+					return 0, err
+				}
 				n, _ := real.write(f, data[:len(data)/2])
 				return n, err
 			}
@@ -124,9 +132,12 @@ func (s *faults) system(real calls) calls {
 			return real.seek(f, offset, whence)
 		},
 		close: func(f *os.File) error {
-			delete(s.open, f)
 			// A file is closed even if close returns an error.
 			err := s.call("close", f.Name(), func() { _ = real.close(f) })
+			if s.killed && err != nil {
+				return err
+			}
+			delete(s.open, f)
 			if err == nil {
 				return real.close(f)
 			}
@@ -331,6 +342,69 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 					}
 					if len(left) > 0 || contentAt(path, way.folder) != "the next" {
 						t.Errorf("after a fault in %v and another run, %v exists besides the release, which contains %q", s.at(), left, contentAt(path, way.folder))
+					}
+				}
+			})
+		}
+	}
+}
+
+// If a run is killed at any system call of any kind of release, the name has either the complete
+// earlier release or the complete new one, and the next run succeeds and leaves only the release.
+func TestKilledAtEveryCallOfTheSystem(t *testing.T) {
+	for _, way := range releases {
+		for _, earlier := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, earlier release %v", way.name, earlier), func(t *testing.T) {
+				published := false // by a run that was killed earlier
+				for n := 1; ; n++ {
+					path := filepath.Join(t.TempDir(), "sub", "release")
+					want := "nothing"
+					if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if earlier {
+						want = "earlier"
+						back := exchanged((&faults{}).system(system))
+						if err := way.do(path, want); err != nil {
+							t.Fatal(err)
+						}
+						back()
+					}
+					if way.before != nil {
+						way.before(t, path)
+					}
+					s := &faults{fail: n, killed: true}
+					back := exchanged(s.system(system))
+					err := way.do(path, "the new one")
+					back()
+					if n > len(s.calls) {
+						if n < 5 || !published {
+							t.Errorf("a release makes %d calls, published before the last: %v", len(s.calls), published)
+						}
+						break
+					}
+					for f := range s.open { // the process has ended
+						_ = f.Close()
+					}
+					got := contentAt(path, way.folder)
+					if published = published || got == "the new one"; published || err == nil {
+						want = "the new one"
+					}
+					if got != want {
+						t.Errorf("killed at call %d, %s: there is %q, want %q (%v)", n, s.at(), got, want, err)
+					}
+					back = exchanged((&faults{}).system(system))
+					if err := way.do(path, "the next"); err != nil {
+						t.Errorf("killed at call %d, %s: the next run fails: %v", n, s.at(), err)
+					}
+					back()
+					left, err := os.ReadDir(filepath.Dir(path))
+					if err != nil {
+						t.Fatal(err)
+					}
+					// Only its own run can find a name that is drawn at random.
+					if len(left) != 1 && way.name != "replaced" || contentAt(path, way.folder) != "the next" {
+						t.Errorf("killed at call %d, %s: after the next run there is %v, and the release contains %q", n, s.at(), left, contentAt(path, way.folder))
 					}
 				}
 			})

@@ -135,6 +135,9 @@ func TestDirOfObjectsKilled(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a killed process does not retry
 	for _, earlier := range []bool{false, true} {
 		for _, lose := range []bool{false, true} {
+			if testing.Short() && lose != earlier {
+				continue
+			}
 			for step := int64(1); ; step++ {
 				server := serve(t)
 				if earlier {

@@ -32,6 +32,9 @@ func onGrid(n int, seed string, draw func(*rand.Rand) float64) []float64 {
 // of a square; where it is said to be an upper bound, it is one. Nothing depends on the key. A finite R without a standard error
 // is exact or a bound.
 func TestPercentilesBeyondTheSample(t *testing.T) {
+	if formOf(t) == small && testing.Short() {
+		t.Skip("seconds")
+	}
 	dir := tempDir(t)
 	shapes := map[string]func(*rand.Rand) float64{
 		"lognormal": lognormal(3, 1), "pareto1.3": pareto(100, 1.3),

@@ -16,6 +16,9 @@ import (
 // U that leaves out the draws of a model says σ²/n. Four are allowed, those of the reported figures with them; on the safe
 // side any difference for masks of which U is a bound.
 func TestUtilityOfPopulations(t *testing.T) {
+	if formOf(t) == small && testing.Short() {
+		t.Skip("seconds")
+	}
 	const n, mean, sigma = 400, 50.0, 10.0
 	kinds := []struct {
 		name, masks string

@@ -96,8 +96,12 @@ func TestEveryCallFailsOnce(t *testing.T) {
 					}
 				}
 			}
+			tried := 0
 			for name, n := range faulty.Each(counts) {
 				for _, cancels := range []bool{false, true} {
+					if tried++; testing.Short() && counts[name] > 2 && tried%4 > 1 {
+						continue // one call fails, the next one is cancelled
+					}
 					_, left, _, err := attempt(name, n, cancels)
 					left = slices.DeleteFunc(left, func(name string) bool { return name == "s.jsonl" }) // snapshots have their names from the start
 					late := name == "acknowledge" || refused && name == "abort"                         // after the decision

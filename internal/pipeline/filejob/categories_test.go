@@ -111,7 +111,10 @@ func TestCategoriesInEveryFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, format := range fileFormats {
-				for _, pair := range [][2]string{{format, format}, {format, fileFormats[(i+1)%len(fileFormats)]}} {
+				for same, pair := range [][2]string{{format, fileFormats[(i+1)%len(fileFormats)]}, {format, format}} {
+					if testing.Short() && same > 0 {
+						continue // each format is read and written
+					}
 					got, _, err := rereleased(t, pair[0], pair[1], masks, "assess: {replicates: 0}")
 					if err != nil {
 						t.Fatalf("%v: %v", pair, err)

@@ -93,6 +93,9 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && strings.Contains(c.sink, "copy") {
+				t.Skip("the same with copies")
+			}
 			verifies := strings.HasPrefix(c.name, "a verification")
 			attempt := func(of func(ctx context.Context) context.Context) (bool, []string, error) {
 				dir, p := job(t, c.sink, c.masks, c.extra)
@@ -124,7 +127,11 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 				}
 				steps = append(steps, n)
 			}
-			for n := max(1, total-16); n <= total; n++ {
+			last := 16
+			if testing.Short() {
+				last = 5
+			}
+			for n := max(1, total-last); n <= total; n++ {
 				steps = append(steps, n)
 			}
 			for _, n := range steps {
@@ -229,6 +236,9 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		{"'DIR/out-{copy}.csv'", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "'DIR/q-{copy}.jsonl'", 2,
 			[]string{"out-1.csv", "out-2.csv", "q-1.jsonl", "q-2.jsonl", "r.html", "r.json", "r.public.html", "r.public.json"}},
 	} {
+		if testing.Short() && kind.calls > 1 {
+			continue // the same with copies
+		}
 		attempt := func(records, nth int, gate, call string, do func(dir string, runs []*run, reports *account.Files) error) (string, *account.Result, error) {
 			dir := t.TempDir()
 			in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }

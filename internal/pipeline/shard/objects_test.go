@@ -133,6 +133,9 @@ func below(server *objecttest.Server, prefix string) (keys []string) {
 func TestShardsOfObjects(t *testing.T) {
 	for format := range formats {
 		for _, n := range []int{1, 7} {
+			if testing.Short() && n != 7 {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s in %d", format, n), func(t *testing.T) {
 				prepare(t, format, 20_000, "")
 				want := single(t, format)
@@ -210,6 +213,9 @@ func TestCommitOfObjectsKilled(t *testing.T) {
 	var steps int64
 	for _, earlier := range []bool{false, true} {
 		for _, lose := range []bool{false, true} {
+			if testing.Short() && lose != earlier {
+				continue
+			}
 			for step := int64(1); ; step++ {
 				what := fmt.Sprintf("earlier %v, lost %v, step %d", earlier, lose, step)
 				server := restart(t)

@@ -115,7 +115,7 @@ func TestWhateverComesInTheWay(t *testing.T) {
 		}
 		return ctx.Questions(), err
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		stage, name string
 		do          func(*testing.T) error
 		want        string // the error at some check
@@ -139,6 +139,9 @@ func TestWhateverComesInTheWay(t *testing.T) {
 		for n := 1; n <= total; n++ {
 			if n > 6 && n < total-16 && n%8 > 0 {
 				continue // the middle is the pass; other tests let its calls fail
+			}
+			if testing.Short() && n > 2 && n < total-2 && (n+i)%3 > 0 {
+				continue // the checks take turns
 			}
 			if _, err := job(c.stage, n, c.do); err != nil && strings.Contains(err.Error(), c.want) {
 				reported = true
