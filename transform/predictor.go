@@ -76,7 +76,7 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 	by.on = len(by.before)
 	for i := range k {
 		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
-		for j := range s.shape[i].spikes[:0] {
+		for j := range s.shape[i].spikes {
 			of := &s.shape[i].spikes[j]
 			by.before, by.now = append(by.before, predictor{original[i], of}), append(by.now, predictor{g.values[i], of})
 		}

@@ -21,7 +21,8 @@ type synthesis struct {
 	ordered                  bool          // by identity: the result does not depend on the order of the records
 	unbounded                bool          // draws may lie beyond the values of the data
 	rules                    []synthesisRule
-	shape                    []shape // by column
+	shape                    []shape   // by column
+	class                    []float64 // by record, of the stratum at hand
 	fits                     *allFits
 	of                       [sha256.Size]byte // digest of the data and of which records are held out
 }
@@ -39,7 +40,7 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 		return err
 	}
 	s.held = g.heldOut(s.key, s.heldOut)
-	defer func() { s.held = nil }()
+	defer func() { s.held, s.class = nil, nil }()
 	s.shape = s.shapes(g)
 	if s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
 		s.of = sumWith(g.sum(), s.held)
@@ -176,12 +177,16 @@ func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw 
 		return 0
 	}
 	every := 1 + (len(fitted)-1)/recentredRecords
+	var normals [recentredDraws]float64
+	for j := range normals {
+		normals[j] = keystream.NormalQuantile((float64(j) + 0.5) / recentredDraws)
+	}
 	var draws []float64
 	for i := 0; i < len(fitted); i += every {
 		m := model.at(x, fitted[i])
-		for j := range recentredDraws {
-			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949) // the golden section spreads them evenly, and not in step with j
-			draws = append(draws, m+draw(uint64(u*(1<<53))<<11, keystream.NormalQuantile((float64(j)+0.5)/recentredDraws)))
+		for _, z := range normals {
+			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949) // the golden section spreads them evenly, and not in step with z
+			draws = append(draws, m+draw(uint64(u*(1<<53))<<11, z))
 		}
 	}
 	return e.recentred(draws, stop)

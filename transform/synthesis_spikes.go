@@ -154,7 +154,10 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 	if len(rest) < s.need(by) || oneValue(y, rest) {
 		return rows, fitted, of.all, nil
 	}
-	class := make([]float64, g.n) // 0: no spike; else 1 more than its place among the spikes
+	if len(s.class) < g.n {
+		s.class = make([]float64, g.n)
+	}
+	class := s.class // 0: no spike; else 1 more than its place among the spikes
 	for _, r := range fitted {
 		class[r] = float64(1 + slices.Index(of.spikes, y[r]))
 	}
