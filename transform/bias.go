@@ -32,6 +32,11 @@ func (m *Bias) Check() check.Problems {
 // Masks implements Params.
 func (m *Bias) Masks() []string { return m.Columns }
 
+// checkAmong implements amongMasks.
+func (m *Bias) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
+
 // Reads implements Params.
 func (m *Bias) Reads() []string { return nil }
 

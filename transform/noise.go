@@ -51,6 +51,11 @@ func (m *Noise) Check() check.Problems {
 // Masks implements Params.
 func (m *Noise) Masks() []string { return m.Columns }
 
+// checkAmong implements amongMasks.
+func (m *Noise) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
+
 // Reads implements Params.
 func (m *Noise) Reads() []string { return nil }
 

@@ -32,6 +32,11 @@ func (m *Round) Check() check.Problems {
 // Masks implements Params.
 func (m *Round) Masks() []string { return m.Columns }
 
+// checkAmong implements amongMasks.
+func (m *Round) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
+
 // Reads implements Params.
 func (m *Round) Reads() []string { return nil }
 

@@ -44,12 +44,12 @@ func (m *Truncate) Reads() []string { return nil }
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
 
-// checkAmong requires, in mode redraw, that the mask before this one on each column can draw
+// checkAmong requires, besides what a condition does, in mode redraw, that the mask before this one on each column can draw
 // within bounds.
 func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
-	var ps check.Problems
+	ps := checkWhereAmong(masks, i, m.Where)
 	if !m.redraws() {
-		return nil
+		return ps
 	}
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {

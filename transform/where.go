@@ -1,7 +1,9 @@
 package transform
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
@@ -33,6 +35,24 @@ func checkWhere(ps *check.Problems, where string, columns []string) {
 			ps.Addf("where", "must compare %q with a number, got a text", one.column)
 		}
 	}
+}
+
+// checkWhereAmong refuses mask i with a condition behind a mask that gives its column the values of other records: U, and R by position, of
+// masks that exchange values are those without them, and the condition is on a record's own original value, which these values do
+// not have.
+func checkWhereAmong(masks []Spec, i int, where string) check.Problems {
+	var ps check.Problems
+	if where == "" {
+		return nil
+	}
+	for _, name := range masks[i].Params.Masks() {
+		for k, before := range masks[:i] {
+			if slices.Contains(before.Params.Masks(), name) && MixesRecords(before.Params) {
+				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()), "must not be given behind mask [%d], a %s, which gives %s values of other records; put the mask before that", k, before.Kind(), strconv.Quote(name))
+			}
+		}
+	}
+	return ps
 }
 
 // whereStep is the step of a mask that changes only records whose original value meets a condition.

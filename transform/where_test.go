@@ -154,6 +154,20 @@ func TestConditionsAreRefused(t *testing.T) {
 			t.Errorf("%+v: %v, want %s", c.mask, ps, c.want)
 		}
 	}
+	for name, m := range conditional("a > 0") {
+		for _, before := range []Params{&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d", "a"}, Rate: ptr(0.5)}, &RankSwap{Columns: []string{"a"}, P: ptr(0.1)}, &Synthesise{Columns: []string{"a"}}} {
+			ps := CheckSpecs([]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(2.0)}), {Name: "before", Params: before}, {Name: "last", Params: m.mask.Params}})
+			if len(ps) != 1 || !strings.Contains(ps[0].Error(), ".where: must not be given behind mask [1]") {
+				t.Errorf("%s behind %T: %v", name, before, ps)
+			}
+			if ps := CheckSpecs([]Spec{{Name: "first", Params: m.mask.Params}, mask(before)}); len(ps) != 0 {
+				t.Errorf("%s before %T: %v", name, before, ps)
+			}
+		}
+		if ps := CheckSpecs([]Spec{mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d"}, Rate: ptr(0.5)}), m.mask}); len(ps) != 0 {
+			t.Errorf("%s behind a swap of another column: %v", name, ps)
+		}
+	}
 	ps := CheckSpecs([]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a > 0"}), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw"})})
 	if len(ps) != 1 || !strings.Contains(ps[0].Error(), "redraw needs a noise mask without where just before it") {
 		t.Errorf("a redraw of noise with a condition: %v", ps)
