@@ -13,6 +13,7 @@ import (
 func (m *Bias) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
+	checkWhere(&ps, m.Where, m.Columns)
 	switch {
 	case m.Phi == nil && m.Range == nil:
 		ps.Addf("", "must have phi or range, got neither")
@@ -30,6 +31,11 @@ func (m *Bias) Check() check.Problems {
 
 // Masks implements Params.
 func (m *Bias) Masks() []string { return m.Columns }
+
+// checkAmong implements amongMasks.
+func (m *Bias) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
 
 // Reads implements Params.
 func (m *Bias) Reads() []string { return nil }
@@ -57,6 +63,11 @@ type biasColumn struct {
 }
 
 func (m *Bias) compile(c *Chain, i int) (step, error) {
+	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+}
+
+// compileAll makes the step for all records.
+func (m *Bias) compileAll(c *Chain, i int) (step, error) {
 	s := &biasStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.arithmetic(i, name)
@@ -158,15 +169,18 @@ func (m *Bias) MapAxis() Axis {
 func (m *Bias) Parameters() []Parameter {
 	switch {
 	case m.Phi != nil:
-		return []Parameter{{"phi", *m.Phi}}
+		return withWhere([]Parameter{{"phi", *m.Phi}}, m.Where)
 	case m.Range != nil:
-		return []Parameter{{"range", *m.Range}, {"phi", m.phi()}}
+		return withWhere([]Parameter{{"range", *m.Range}, {"phi", m.phi()}}, m.Where)
 	}
 	return nil
 }
 
 // ActionOn implements Acting.
 func (m *Bias) ActionOn(string, float64) Action {
+	if m.Where != "" {
+		return nil
+	}
 	if m.Phi == nil && m.Range == nil {
 		return nil
 	}
@@ -175,20 +189,27 @@ func (m *Bias) ActionOn(string, float64) Action {
 
 // PublishedAction implements Publishing.
 func (m *Bias) PublishedAction(p Published, _ string) Action {
+	if p.Has("where") {
+		return nil
+	}
+	return m.published(p)
+}
+
+func (*Bias) published(p Published) Multiplication {
 	return Multiplication{p.numberOr("phi", p.numberOr("range", math.NaN())/3)}
 }
 
 // Words implements Publishing.
-func (m *Bias) Words(p Published, column string) string {
-	if a := m.PublishedAction(p, column).(Multiplication); a.Phi == a.Phi {
-		return "bias: multiplied by θ ~ N(1, φ²) with φ = " + p.Number(a.Phi)
+func (m *Bias) Words(p Published, _ string) string {
+	if a := m.published(p); a.Phi == a.Phi {
+		return "bias: multiplied by θ ~ N(1, φ²) with φ = " + p.Number(a.Phi) + whereWords(p)
 	}
-	return "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published"
+	return "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published" + whereWords(p)
 }
 
 // EfficiencyFollows implements Publishing: it gives φ².
-func (m *Bias) EfficiencyFollows(_, named func(string) bool) bool {
-	return named("phi") || named("range")
+func (m *Bias) EfficiencyFollows(has, named func(string) bool) bool {
+	return !has("where") && (named("phi") || named("range"))
 }
 
 // OnColumn implements Narrowing.

@@ -22,7 +22,7 @@ var filled = map[string]Params{
 	"round":          &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
 	"swap":           &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
 	"rankswap":       &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05), MinCorrelation: ptr(0.9), Bottom: ptr(0.03), Top: ptr(0.04), Least: ptr(4), Share: ptr(0.7)},
-	"synthesise":     &Synthesise{Columns: []string{"a", "b"}, On: []string{"k"}, By: []string{"l"}, Categories: []string{"b"}, Method: "cart", Leaf: ptr(15), HeldOut: ptr(0.2), Copy: ptr(2)},
+	"synthesise":     &Synthesise{Columns: []string{"a", "b"}, On: []string{"k"}, By: []string{"l"}, Categories: []string{"b"}, Method: "cart", Leaf: ptr(15), Bounds: "none", Rules: []string{"a = 0 if k < 2"}, HeldOut: ptr(0.2), Copy: ptr(2)},
 	"shuffle":        &Shuffle{Columns: []string{"a", "b"}, On: []string{"k", "l"}},
 	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}, Least: ptr(4), Share: ptr(0.7)},
 	"topcode":        &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound", Least: ptr(4), Share: ptr(0.7)},

@@ -68,9 +68,9 @@ var examples = map[string][]struct {
 	}}, {1, func() []Spec {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copies: ptr(3)})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, HeldOut: ptr(0.25)})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, HeldOut: ptr(0.25), Rules: []string{"a = 100 if c < 2", "b = 1000 if c = 5"}})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Method: "normal"})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Method: "normal", Bounds: "none"})}
 	}}, {1, func() []Spec {
 		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(12)})}
 	}}},
@@ -142,6 +142,11 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(&Amount{x.Value * 1.01, false})
 		add(&Amount{0.35, true})
 	case string:
+		if f.Name == "Where" {
+			add("a > 300")
+			add("a <= 300 and a != 200")
+			break
+		}
 		words := strings.Split(f.Tag.Get("enum"), ",")
 		if words[0] == "" {
 			words = []string{"e", "c"}
@@ -156,6 +161,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			add(append(slices.Clone(x), name))
 		}
 		add([]string{"e"})
+		add([]string{"a = 700 if c < 2"}) // a rule
 		reversed := slices.Clone(x)
 		slices.Reverse(reversed)
 		add(reversed)

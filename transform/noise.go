@@ -15,6 +15,7 @@ import (
 func (m *Noise) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
+	checkWhere(&ps, m.Where, m.Columns)
 	switch {
 	case m.SD == nil:
 		ps.Addf("sd", "must be given: a number in the column's unit or a percentage of its standard deviation")
@@ -49,6 +50,11 @@ func (m *Noise) Check() check.Problems {
 
 // Masks implements Params.
 func (m *Noise) Masks() []string { return m.Columns }
+
+// checkAmong implements amongMasks.
+func (m *Noise) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
 
 // Reads implements Params.
 func (m *Noise) Reads() []string { return nil }
@@ -113,6 +119,11 @@ func (m *Noise) draw() draw {
 }
 
 func (m *Noise) compile(c *Chain, i int) (step, error) {
+	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+}
+
+// compileAll makes the step for all records.
+func (m *Noise) compileAll(c *Chain, i int) (step, error) {
 	if m.Correlated {
 		return m.compileAmong(c, i, m.Columns)
 	}
@@ -164,8 +175,8 @@ func (m *Noise) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// drawsWithin says whether the noise of a record can be drawn within bounds.
-func (m *Noise) drawsWithin() bool { return !m.Correlated }
+// drawsWithin says whether the noise of every record can be drawn within bounds.
+func (m *Noise) drawsWithin() bool { return !m.Correlated && m.Where == "" }
 
 // writesAlone implements writingAlone.
 func (*noiseStep) writesAlone() {}
@@ -323,11 +334,14 @@ func (m *Noise) Parameters() []Parameter {
 	if m.Correlated {
 		list = append(list, Parameter{"correlated", true})
 	}
-	return list
+	return withWhere(list, m.Where)
 }
 
 // ActionOn implements Acting.
 func (m *Noise) ActionOn(_ string, sd float64) Action {
+	if m.Where != "" {
+		return nil
+	}
 	if m.SD == nil {
 		return nil
 	}
@@ -347,6 +361,9 @@ func (m *Noise) ActionOn(_ string, sd float64) Action {
 // PublishedAction implements Publishing. With tiers, λ alone does not determine the variance of
 // the noise.
 func (m *Noise) PublishedAction(p Published, column string) Action {
+	if p.Has("where") {
+		return nil
+	}
 	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p), Correlated: p.Has("correlated")}
 	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {
 		a.SD = λ
@@ -372,7 +389,7 @@ func publishedTiers(p Published) []ActionTier {
 // Words implements Publishing.
 func (m *Noise) Words(p Published, column string) string {
 	λ, ok := p.SD(column)
-	linked := ""
+	linked := whereWords(p)
 	if p.Has("correlated") {
 		linked = "; the noise of the mask's columns is correlated as their values are"
 	}
@@ -396,7 +413,7 @@ func (m *Noise) Words(p Published, column string) string {
 
 // EfficiencyFollows implements Publishing: it gives the variance of the noise.
 func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
-	return named("sd") && (named("tiers") || !has("tiers"))
+	return !has("where") && named("sd") && (named("tiers") || !has("tiers"))
 }
 
 // OnColumn implements Narrowing.

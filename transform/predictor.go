@@ -44,13 +44,21 @@ func categoriesIn(values []float64, rows []int32) []float64 {
 	return list
 }
 
-// predictors returns the predictors of the model of column k in a stratum: before has their
-// original values, now the released ones. A column of categories has one indicator for each
-// category except the first. The first on predictors are those of columns that do not change.
-func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (before, now []predictor, on int, err *SurveyError) {
+// modelled are the predictors of a model in a stratum: before has their original values, now the released
+// ones. The first on of them are those of columns that do not change.
+type modelled struct {
+	before, now []predictor
+	on          int
+	first       int32 // the first record of the stratum
+}
+
+// predictors returns the predictors of the model of column k in a stratum. A column of categories has one
+// indicator for each category except the first, and a column of
+// numbers that is drawn has one for each of its spikes too.
+func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled, err *SurveyError) {
 	add := func(path string, was, is []float64, categories bool) {
 		if !categories {
-			before, now = append(before, predictor{values: was}), append(now, predictor{values: is})
+			by.before, by.now = append(by.before, predictor{values: was}), append(by.now, predictor{values: is})
 			return
 		}
 		list := categoriesIn(was, rows)
@@ -59,17 +67,21 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 			return
 		}
 		for i := 1; i < len(list); i++ {
-			before, now = append(before, predictor{was, &list[i]}), append(now, predictor{is, &list[i]})
+			by.before, by.now = append(by.before, predictor{was, &list[i]}), append(by.now, predictor{is, &list[i]})
 		}
 	}
 	for i, values := range g.on {
 		add(fmt.Sprintf("on[%d]", i), values, values, s.onCategories[i])
 	}
-	on = len(before)
+	by.on = len(by.before)
 	for i := range k {
 		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
+		for j := range s.shape[i].spikes {
+			of := &s.shape[i].spikes[j]
+			by.before, by.now = append(by.before, predictor{original[i], of}), append(by.now, predictor{g.values[i], of})
+		}
 	}
-	return before, now, on, err
+	return by, err
 }
 
 func tooMany(path string) *SurveyError {

@@ -13,6 +13,7 @@ import (
 func (m *Round) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
+	checkWhere(&ps, m.Where, m.Columns)
 	switch {
 	case m.Decimals == nil && m.Base == nil:
 		ps.Addf("", "must have decimals or base, got neither")
@@ -30,6 +31,11 @@ func (m *Round) Check() check.Problems {
 
 // Masks implements Params.
 func (m *Round) Masks() []string { return m.Columns }
+
+// checkAmong implements amongMasks.
+func (m *Round) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
+}
 
 // Reads implements Params.
 func (m *Round) Reads() []string { return nil }
@@ -51,6 +57,11 @@ type roundColumn struct {
 }
 
 func (m *Round) compile(c *Chain, i int) (step, error) {
+	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+}
+
+// compileAll makes the step for all records.
+func (m *Round) compileAll(c *Chain, i int) (step, error) {
 	s := &roundStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.arithmetic(i, name)
@@ -136,11 +147,14 @@ func (m *Round) Parameters() []Parameter {
 	if m.Decimals != nil {
 		list = append(list, Parameter{"decimals", float64(*m.Decimals)})
 	}
-	return withNumber(list, "base", m.Base)
+	return withWhere(withNumber(list, "base", m.Base), m.Where)
 }
 
 // ActionOn implements Acting.
 func (m *Round) ActionOn(string, float64) Action {
+	if m.Where != "" {
+		return nil
+	}
 	switch {
 	case m.Base != nil:
 		return Rounding{*m.Base}
@@ -152,20 +166,27 @@ func (m *Round) ActionOn(string, float64) Action {
 
 // PublishedAction implements Publishing.
 func (m *Round) PublishedAction(p Published, _ string) Action {
+	if p.Has("where") {
+		return nil
+	}
+	return m.published(p)
+}
+
+func (*Round) published(p Published) Rounding {
 	return Rounding{p.numberOr("base", math.Pow(10, -p.numberOr("decimals", math.NaN())))}
 }
 
 // Words implements Publishing.
-func (m *Round) Words(p Published, column string) string {
-	if a := m.PublishedAction(p, column).(Rounding); a.Step == a.Step {
-		return "rounding: to multiples of " + p.Number(a.Step) + p.Unit
+func (m *Round) Words(p Published, _ string) string {
+	if a := m.published(p); a.Step == a.Step {
+		return "rounding: to multiples of " + p.Number(a.Step) + p.Unit + whereWords(p)
 	}
-	return "rounding: to a step that is not published"
+	return "rounding: to a step that is not published" + whereWords(p)
 }
 
 // EfficiencyFollows implements Publishing.
 func (m *Round) EfficiencyFollows(has, named func(string) bool) bool {
-	return (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
+	return !has("where") && (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
 }
 
 // OnColumn implements Narrowing.

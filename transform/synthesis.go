@@ -19,6 +19,10 @@ type synthesis struct {
 	key                      keystream.Key // determines which records these are
 	held                     []bool        // by record: whether it is one of these; nil: none is
 	ordered                  bool          // by identity: the result does not depend on the order of the records
+	unbounded                bool          // draws may lie beyond the values of the data
+	rules                    []synthesisRule
+	shape                    []shape   // by column
+	class                    []float64 // by record, of the stratum at hand
 	fits                     *allFits
 	of                       [sha256.Size]byte // digest of the data and of which records are held out
 }
@@ -35,13 +39,12 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
-	if slices.Contains(s.categories, true) && s.leaf == 0 {
-		s.of = g.sum()
+	s.held = g.heldOut(s.key, s.heldOut)
+	defer func() { s.held, s.class = nil, nil }()
+	s.shape = s.shapes(g)
+	if s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
+		s.of = sumWith(g.sum(), s.held)
 	}
-	if s.held = g.heldOut(s.key, s.heldOut); s.held != nil {
-		s.of = sumWith(s.of, s.held)
-	}
-	defer func() { s.held = nil }()
 	original := make([][]float64, len(g.values))
 	for k, values := range g.values {
 		original[k] = slices.Clone(values)
@@ -63,50 +66,70 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 }
 
 // column draws column k for the records of a stratum. A missing value stays missing. The model
-// is fitted to the original values of the records that are not held out and have values in all
+// is fitted to the original values of the records that are not held out, meet no rule for the column, and have values in all
 // columns of on, the columns before k, and k. It is applied to on and to the released values of
 // the columns before k, in which a missing value counts as the mean.
 func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *SurveyError {
-	learnt := learntFrom(rows, s.held)
-	before, now, on, err := s.predictors(g, original, learnt, k)
+	if len(rows) == 0 {
+		return nil
+	}
+	first := rows[0]
+	learnt := s.withoutRules(g, original, learntFrom(rows, s.held), k)
+	by, err := s.predictors(g, original, learnt, k)
 	if err != nil {
 		return err
 	}
-	at := fmt.Sprintf("columns[%d]", k)
-	name := strconv.Quote(g.columns[k].Name)
-
+	by.first = first
+	rows = s.applyRules(g, original, rows, k)
 	if !slices.ContainsFunc(rows, func(r int32) bool { return original[k][r] == original[k][r] }) {
 		return nil
 	}
-	fitted := completeOf(learnt, original[k], before)
-	if s.leaf > 0 {
-		return s.drawFromTree(g, original, rows, fitted, k, before, now)
+	fitted := completeOf(learnt, original[k], by.before)
+	switch {
+	case s.leaf > 0 && s.categories[k]:
+		return s.drawFromTree(g, original, rows, fitted, k, by, everywhere)
+	case s.categories[k]:
+		return s.drawCategories(g, original, rows, fitted, k, by)
 	}
-	if s.categories[k] {
-		return s.drawCategories(g, original, rows, fitted, k, before, now, on)
-	}
-	if need := len(before) + 1 + leastResiduals; len(fitted) < need {
+	return s.drawNumbers(g, original, rows, fitted, k, by)
+}
+
+// drawNumbers draws a column of numbers: which records have a spike, and then the values of the others.
+func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
-	model := regress(before, original[k], fitted, g.stop)
+	// The posterior of the mean with a flat prior, in SDs of the residuals: one draw for all of the stratum,
+	// by the word of its first record that would choose a residual.
+	shift := normalOf(g.words[2*k][rows[0]])
+	rows, fitted, bounds, err := s.drawSpikes(g, original, rows, fitted, k, by)
+	if err != nil || g.stop.now() {
+		return err
+	}
+	if s.leaf > 0 {
+		return s.drawFromTree(g, original, rows, fitted, k, by, bounds)
+	}
+	model := regress(by.before, original[k], fitted, g.stop)
 	spread := deviation(model.residuals)
 	total := make([]float64, len(fitted))
 	for i, r := range fitted {
 		total[i] = original[k][r]
 	}
 	// A column that on determines would be released as it is, and so would a constant one.
-	free := deviation(regress(before[:on], original[k], fitted, g.stop).residuals)
+	free := deviation(regress(by.before[:by.on], original[k], fitted, g.stop).residuals)
 	if g.stop.now() {
 		return nil
 	}
 	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(original[k], fitted) {
 		return determined(at, name)
 	}
-	// The posterior of the mean with a flat prior, in SDs of the residuals: one draw for all of the stratum,
-	// by the word of its first record that would choose a residual.
-	shift := normalOf(g.words[2*k][rows[0]]) / math.Sqrt(float64(len(fitted)))
-	width := bandwidth(len(fitted))
-	shrink := 1 / math.Sqrt(1+float64(width*width))
+	shift /= math.Sqrt(float64(len(fitted)))
+	draws := residualsOf(model, spread)
+	if s.normal {
+		draws = normals(spread)
+	}
+	centre := bounds.recentredFor(model, by.before, fitted, draws, g.stop)
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
@@ -116,13 +139,65 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 		}
 		z := normalOf(g.words[2*k+1][r])
 		if s.normal {
-			g.values[k][r] = model.at(now, r) + float64(spread*(shift+z))
-			continue
+			z += shift
 		}
-		e := model.residuals[below(g.words[2*k][r], int64(len(model.residuals)))]
-		g.values[k][r] = model.at(now, r) + float64((e+float64(float64(width*spread)*z))*shrink)
+		g.values[k][r] = bounds.within(model.at(by.now, r) + centre + draws(g.words[2*k][r], z))
 	}
 	return nil
+}
+
+// residualDraw returns a draw about a prediction for a word and a normal draw.
+type residualDraw func(word uint64, z float64) float64
+
+func normals(spread float64) residualDraw {
+	return func(_ uint64, z float64) float64 { return float64(spread * z) }
+}
+
+// residualsOf draws the residuals of a model, with noise, with the variance that they have without it.
+func residualsOf(model *linear, spread float64) residualDraw {
+	width := bandwidth(len(model.residuals))
+	shrink := 1 / math.Sqrt(1+float64(width*width))
+	return func(word uint64, z float64) float64 {
+		e := model.residuals[below(word, int64(len(model.residuals)))]
+		return float64((e + float64(float64(width*spread)*z)) * shrink)
+	}
+}
+
+// Numbers of records, and of draws for each of them, from which recentredFor computes: the mean of so many is known to 1/100 of an
+// SD, and the difference that bounds make to it far better.
+const (
+	recentredRecords = 1000
+	recentredDraws   = 16
+)
+
+// recentredFor is recentred for the draws of a model, for some of the records that it is fitted to, evenly from first to last, with
+// residuals and noise of all sizes.
+func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw residualDraw, stop stopper) float64 {
+	if e == everywhere {
+		return 0
+	}
+	every := 1 + (len(fitted)-1)/recentredRecords
+	var normals [recentredDraws]float64
+	for j := range normals {
+		normals[j] = keystream.NormalQuantile((float64(j) + 0.5) / recentredDraws)
+	}
+	var draws []float64
+	for i := 0; i < len(fitted); i += every {
+		m := model.at(x, fitted[i])
+		for _, z := range normals {
+			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949) // the golden section spreads them evenly, and not in step with z
+			draws = append(draws, m+draw(uint64(u*(1<<53))<<11, z))
+		}
+	}
+	return e.recentred(draws, stop)
+}
+
+// need returns the number of records that a model of numbers needs.
+func (s *synthesis) need(by modelled) int {
+	if s.leaf > 0 {
+		return max(s.leaf, 1+leastResiduals)
+	}
+	return len(by.before) + 1 + leastResiduals
 }
 
 // completeOf returns the records of rows that have the explained value and all predictors.

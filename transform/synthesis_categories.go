@@ -20,38 +20,31 @@ const leastFree = 0.05
 // regression. It is fitted to those of them that have all predictors, without categories of fewer
 // than leastLeaf records, which are not released. A column without predictors is drawn from the
 // frequencies of the categories.
-func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, before, now []predictor, on int) *SurveyError {
+func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	categories := categoriesIn(original[k], fitted)
 	if len(categories) > greatestCategories {
 		return tooMany(at)
 	}
-	if need := (len(categories)-1)*(len(before)+1) + leastResiduals; len(fitted) < need {
+	if need := (len(categories)-1)*(len(by.before)+1) + leastResiduals; len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	fitted = frequent(original[k], fitted, leastLeaf)
 	if categories = categoriesIn(original[k], fitted); len(categories) < 2 {
 		return determined(at, name)
 	}
-	if n := (len(categories) - 1) * (len(before) + 1); n > greatestCoefficients {
+	if n := (len(categories) - 1) * (len(by.before) + 1); n > greatestCoefficients {
 		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.fits.of(fitKey{s.of, k, rows[0]}, g.stop, func() (*logistic, float64) {
-		m := fitLogistic(before, original[k], categories, fitted, g.stop)
-		alone := m
-		if on < len(before) {
-			alone = fitLogistic(before[:on], original[k], categories, fitted, g.stop)
-		}
-		return m, alone.free(before[:on], original[k], fitted)
-	})
+	model, free := s.logisticFor(fitKey{s.of, k, by.first, false}, g.stop, original[k], categories, fitted, by)
 	if g.stop.now() {
 		return nil
 	}
 	if !(free > leastFree) {
 		return determined(at, name)
 	}
-	u, share := make([]float64, len(now)+1), make([]float64, len(categories))
+	u, share := make([]float64, len(by.now)+1), make([]float64, len(categories))
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
@@ -59,15 +52,25 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		if y := original[k][r]; y != y {
 			continue
 		}
-		model.standard(u, now, r)
+		model.standard(u, by.now, r)
 		model.shares(share, u)
-		left, c := float64(g.words[2*k][r]>>11)/(1<<53), 0
-		for left -= share[0]; left >= 0 && c < len(share)-1; left -= share[c] {
-			c++
-		}
+		c, _ := chosen(share, g.words[2*k][r])
 		g.values[k][r] = categories[c]
 	}
 	return nil
+}
+
+// logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
+// given on alone.
+func (s *synthesis) logisticFor(key fitKey, stop stopper, y, categories []float64, fitted []int32, by modelled) (*logistic, float64) {
+	return s.fits.of(key, stop, func() (*logistic, float64) {
+		m := fitLogistic(by.before, y, categories, fitted, stop)
+		alone := m
+		if by.on < len(by.before) {
+			alone = fitLogistic(by.before[:by.on], y, categories, fitted, stop)
+		}
+		return m, alone.free(by.before[:by.on], y, fitted)
+	})
 }
 
 // free returns the mean probability that a record gets a category other than its own, divided by
@@ -109,6 +112,7 @@ type fitKey struct {
 	of     [sha256.Size]byte
 	column int
 	first  int32 // record of the stratum
+	spikes bool  // of which records have a spike, not of the column's categories
 }
 
 type oneFit struct {

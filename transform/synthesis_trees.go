@@ -18,9 +18,9 @@ const (
 // normal noise, so that mean and variance of the leaf stay and no original value is released. A
 // category is that of a random record of the leaf; categories of fewer records than a leaf must have
 // are not released.
-func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, before, now []predictor) *SurveyError {
+func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *SurveyError {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
-	if need := max(s.leaf, 1+leastResiduals); len(fitted) < need {
+	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	y := original[k]
@@ -41,7 +41,7 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		}
 		of = newNumbersOf(y, fitted)
 	}
-	t := grow(before, of, fitted, s.leaf, g.stop)
+	t := grow(by.before, of, fitted, s.leaf, g.stop)
 	if g.stop.now() {
 		return nil
 	}
@@ -53,14 +53,14 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		if y[r] != y[r] {
 			continue
 		}
-		leaf := t.leafOf(now, r)
+		leaf := t.leafOf(by.now, r)
 		v := y[leaf[below(g.words[2*k][r], int64(len(leaf)))]]
 		if !s.categories[k] {
 			at := &leaf[0]
 			if _, known := spreads[at]; !known {
 				spreads[at] = smoothingOf(y, leaf)
 			}
-			v = spreads[at].smoothed(v, g.words[2*k+1][r])
+			v = spreads[at].smoothed(v, g.words[2*k+1][r], bounds)
 		}
 		g.values[k][r] = v
 	}
@@ -81,8 +81,12 @@ func smoothingOf(y []float64, leaf []int32) smoothing {
 	return smoothing{mean, math.Sqrt(square), bandwidth(len(leaf))}
 }
 
-// smoothed returns a value of the leaf after smoothing; word gives its noise.
-func (s smoothing) smoothed(v float64, word uint64) float64 {
-	z := normalOf(word)
-	return s.mean + float64((v-s.mean+float64(float64(s.width*s.sd)*z))/math.Sqrt(1+float64(s.width*s.width)))
+// smoothed returns a value of the leaf after smoothing within bounds; word gives its noise.
+func (s smoothing) smoothed(v float64, word uint64, bounds extent) float64 {
+	noise, root := float64(float64(s.width*s.sd)*normalOf(word)), math.Sqrt(1+float64(s.width*s.width))
+	at := s.mean + (v-s.mean)/root
+	if room := min(at-bounds.low, bounds.high-at); math.Abs(noise/root) > room {
+		return bounds.about(at, noise/root)
+	}
+	return s.mean + float64((v-s.mean+noise)/root)
 }

@@ -19,6 +19,7 @@ import (
 // with a little normal noise added (a smoothed bootstrap, Silverman and Young 1987), so that no
 // original value or residual is released. Categories, which are those of the data, are modelled by a
 // multinomial logistic regression. With method cart both are drawn from the leaves of trees instead.
+// Which numbers are a value that many records share (a spike) is drawn as a category first.
 // Parameters are estimates, not draws from a posterior; Reiter and Kinney (2012) have shown the
 // combining rule for this case.
 type Synthesise struct {
@@ -29,6 +30,8 @@ type Synthesise struct {
 	Categories []string `yaml:"categories" doc:"which of columns and on are categorical (numbers or texts): they are drawn by logistic regression, and each category has one effect in the models of other columns"`
 	Method     string   `yaml:"method" doc:"parametric (default): linear and logistic regressions; normal: the same with normal residuals and a mean that is drawn; cart: draws from the leaves of trees, smoothed for numbers" enum:"parametric,normal,cart"`
 	Leaf       *int     `yaml:"leaf" doc:"with cart, the least number of records in a leaf, from 5; by default 10"`
+	Bounds     string   `yaml:"bounds" doc:"data (default): no number is drawn beyond the least and greatest value of the column, so that it keeps its sign; none: numbers may lie beyond" enum:"data,none"`
+	Rules      []string `yaml:"rules" doc:"values that follow from others, such as \"income = 0 if age < 16\": records that meet the condition, on columns of on or drawn before, get the value, and models are of the others"`
 	HeldOut    *float64 `yaml:"held_out" share:"whole" doc:"the share of records, from 0.01 to 0.5, that are set aside at random, drawn with the key, and not used to fit the models, so that assess.intruder.attribute can measure what the release discloses about the others; by default 0"`
 	Copy       *int     `yaml:"copy" doc:"the number of this synthetic copy, from 1 (default): each copy has its own random draws"`
 	Copies     *int     `yaml:"copies" doc:"how many synthetic copies one run releases, from 2, each with its own random draws and in its own file: {copy} in the sink's path stands for the copy's number"`
@@ -66,6 +69,8 @@ func (m *Synthesise) Check() check.Problems {
 		}
 	}
 	checkWord(&ps, "method", m.Method, "parametric", "normal", "cart")
+	checkWord(&ps, "bounds", m.Bounds, "data", "none")
+	m.checkRules(&ps)
 	switch {
 	case m.Leaf == nil:
 	case !m.trees():
@@ -179,13 +184,26 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	if h := m.heldOut(); h > 0 {
 		done += part("held out", h)
 	}
+	if m.Bounds == "none" {
+		done += part("unbounded")
+	}
 	arithmetic := m.synthesis()
+	if len(arithmetic.rules) > 0 {
+		var names []string
+		for _, r := range arithmetic.rules {
+			names = append(names, r.name())
+		}
+		done += digestOfTexts("rules", names...)
+	}
 	if arithmetic.ordered = c.replicate == 0 && len(c.setup.Identity) > 0; arithmetic.ordered {
 		done += part("ordered")
 	}
 	arithmetic.key = c.setup.Key
 	s, err := c.newWholeOn(i, arithmetic, done, m.On)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.settleRules(c, arithmetic.rules); err != nil {
 		return nil, err
 	}
 	for _, col := range s.columns {
@@ -196,7 +214,7 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 }
 
 func (m *Synthesise) synthesis() *synthesis {
-	s := &synthesis{heldOut: m.heldOut(), normal: m.Method == "normal"}
+	s := &synthesis{heldOut: m.heldOut(), normal: m.Method == "normal", unbounded: m.Bounds == "none", rules: m.rules()}
 	if m.trees() {
 		s.leaf = m.leaf()
 	}
@@ -239,6 +257,12 @@ func (m *Synthesise) Parameters() []Parameter {
 	list = append(list, Parameter{"method", wordOr(m.Method, "parametric")})
 	if m.trees() {
 		list = append(list, Parameter{"leaf", float64(m.leaf())})
+	}
+	if m.Bounds != "" {
+		list = append(list, Parameter{"bounds", m.Bounds})
+	}
+	if len(m.Rules) > 0 {
+		list = append(list, Parameter{"rules", jsonWords(m.Rules)})
 	}
 	if h := m.heldOut(); h > 0 {
 		list = append(list, Parameter{"held_out", h})
@@ -290,6 +314,12 @@ func (m *Synthesise) Words(p Published, _ string) string {
 	}
 	if categories := p.list("categories"); categories != nil {
 		s += "; " + strings.Join(categories, ", ") + " as categories" + ofCategories
+	}
+	if p.Named("bounds") && p.word("bounds") != "none" {
+		s += "; no number lies beyond the least and greatest of the data"
+	}
+	if rules := p.list("rules"); rules != nil {
+		s += "; by rule " + strings.Join(rules, ", ")
 	}
 	if v, ok := p.number("held_out"); ok {
 		s += "; models were fitted without " + p.Number(math.Round(1e4*v)/100) + " % of the records"

@@ -163,7 +163,7 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 	}
 }
 
-// The normal method satisfies them with α² = σ²/n, because the mean is drawn from its posterior.
+// The normal method, without bounds, satisfies them with α² = σ²/n, because the mean is drawn from its posterior.
 // E(ȳ − x̄)² is α² + σ²/n for one copy, and a fourth of that for the mean of four; E(x − y)² = 2σ²
 // + α² for a record and its own release. Over 300 replicates of 4 copies the relative SEs of the
 // first two are √(2/1200) and √(2/300).
@@ -177,7 +177,7 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	var one, grand, index, spread, third float64
 	var chains []*Chain
 	for number := 1; number <= copies; number++ {
-		chains = append(chains, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, Method: "normal", Copy: ptr(number)})))
+		chains = append(chains, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, Method: "normal", Bounds: "none", Copy: ptr(number)})))
 	}
 	for m := 1; m <= replicates; m++ {
 		together := 0.0
@@ -306,7 +306,7 @@ func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
 	for _, x := range original[0] {
 		mean += x / n
 	}
-	s := &synthesis{normal: true, categories: []bool{false}}
+	s := &synthesis{normal: true, categories: []bool{false}, shape: []shape{{all: everywhere}}}
 	if err := s.column(g, original, rowsUpTo(n), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package transform
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 func (m *Truncate) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
+	checkWhere(&ps, m.Where, m.Columns)
 	if m.Lower == nil && m.Upper == nil {
 		ps.Addf("", "must have lower or upper, got neither")
 	}
@@ -27,6 +29,9 @@ func (m *Truncate) Check() check.Problems {
 		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
 	}
 	checkWord(&ps, "mode", m.Mode, "clip", "redraw")
+	if m.redraws() && m.Where != "" {
+		ps.Addf("where", "must not be given with mode redraw: the noise before it is of all records")
+	}
 	return ps
 }
 
@@ -39,12 +44,12 @@ func (m *Truncate) Reads() []string { return nil }
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
 
-// checkAmong requires, in mode redraw, that the mask before this one on each column can draw
+// checkAmong requires, besides what a condition does, in mode redraw, that the mask before this one on each column can draw
 // within bounds.
 func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
-	var ps check.Problems
+	ps := checkWhereAmong(masks, i, m.Where)
 	if !m.redraws() {
-		return nil
+		return ps
 	}
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {
@@ -60,6 +65,9 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 func requirement(masks []Spec, j int) string {
 	if j >= 0 && len(NeedsCorrelations(masks[j].Params)) > 0 {
 		return " without correlated: true"
+	}
+	if j >= 0 && slices.ContainsFunc(ParametersOf(masks[j].Params), func(p Parameter) bool { return p.Name == "where" }) {
+		return " without where"
 	}
 	return ""
 }
@@ -100,6 +108,11 @@ type clipColumn struct {
 }
 
 func (m *Truncate) compile(c *Chain, i int) (step, error) {
+	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+}
+
+// compileAll makes the step for all records.
+func (m *Truncate) compileAll(c *Chain, i int) (step, error) {
 	s := &clipStep{mask: i}
 	if m.redraws() {
 		for _, name := range m.Columns {
@@ -179,11 +192,14 @@ func (m *Truncate) Reach() Scope { return ScopeRecord }
 // Parameters implements Described.
 func (m *Truncate) Parameters() []Parameter {
 	list := withNumber(withNumber(nil, "lower", m.Lower), "upper", m.Upper)
-	return append(list, Parameter{"mode", wordOr(m.Mode, "clip")})
+	return withWhere(append(list, Parameter{"mode", wordOr(m.Mode, "clip")}), m.Where)
 }
 
 // ActionOn implements Acting.
 func (m *Truncate) ActionOn(string, float64) Action {
+	if m.Where != "" {
+		return nil
+	}
 	a := Bounding{Mode: wordOr(m.Mode, "clip")}
 	a.Lower, a.Upper = m.interval()
 	return a
@@ -191,6 +207,9 @@ func (m *Truncate) ActionOn(string, float64) Action {
 
 // PublishedAction implements Publishing.
 func (m *Truncate) PublishedAction(p Published, _ string) Action {
+	if p.Has("where") {
+		return nil
+	}
 	return Bounding{Lower: p.bound("lower", math.Inf(-1)), Upper: p.bound("upper", math.Inf(1)), Mode: p.word("mode")}
 }
 
@@ -211,14 +230,14 @@ func (m *Truncate) Words(p Published, _ string) string {
 	case "redraw":
 		return "truncation: the noise was drawn so that no value lies " + where
 	case "clip":
-		return "truncation: values " + where + " were moved to the bound"
+		return "truncation: values " + where + " were moved to the bound" + whereWords(p)
 	}
-	return "truncation: no value lies " + where
+	return "truncation: no value lies " + where + whereWords(p)
 }
 
 // EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
 func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
-	return (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
+	return !has("where") && (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
 }
 
 // OnColumn implements Narrowing.

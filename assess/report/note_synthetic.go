@@ -17,9 +17,9 @@ func syntheticLimits(method string) string {
 	case "normal":
 		follow = "They follow linear models with normal residuals, around means that were drawn as well: what is skewed, bends or holds in a group that the models do not tell apart, and all ties to columns that the models leave out, is not in them."
 	case "cart":
-		follow = "They are drawn from groups of respondents that trees have found, numbers with noise beside them: a slope is a stair in them, so that ties are somewhat weaker than in the data; what holds in groups smaller than the least leaf, values that many share, and all ties to columns that the models leave out, is not in them. No group is of one value alone, so what holds without exception in the data has exceptions here."
+		follow = "They are drawn from groups of respondents that trees have found, numbers with noise beside them: a slope is a stair in them, so that ties are somewhat weaker than in the data; what holds in groups smaller than the least leaf, and all ties to columns that the models leave out, is not in them. No group is of one value alone, so what holds without exception in the data has exceptions here."
 	}
-	return "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. " + follow + " Least and greatest values, and quantiles far out, are the model’s, not the respondents’."
+	return "Synthetic values: all are drawn, none belongs to the record that it stands in, and one that equals a respondent’s does so by chance. " + follow + " Least and greatest values, and quantiles far out, are the model’s, not the respondents’; a value that a tenth of them share or more is drawn with its share."
 }
 
 // syntheticNotes describes how statistics of synthetic columns are computed: Reiter (2003), and for

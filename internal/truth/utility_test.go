@@ -23,6 +23,7 @@ func TestUtilityOfPopulations(t *testing.T) {
 	kinds := []struct {
 		name, masks string
 		small       bool
+		spiked      bool // half of the values are 0, the others exponential
 		bound       bool // 1/U may be greater than the truth
 	}{
 		{name: "noise", masks: "{noise: {columns: [x], sd: 10}}"},
@@ -41,6 +42,10 @@ func TestUtilityOfPopulations(t *testing.T) {
 		{name: "synthesise, normal", masks: "{synthesise: {columns: [x], method: normal}}"},
 		{name: "synthesise, trees", masks: "{synthesise: {columns: [x], method: cart, on: [a], categories: [a]}}"},
 		{name: "synthesise, held out", masks: "{synthesise: {columns: [x], held_out: 0.5}}", small: true},
+		{name: "synthesise, spike", masks: "{synthesise: {columns: [x]}}", small: true, spiked: true},
+		{name: "synthesise, spike, normal", masks: "{synthesise: {columns: [x], method: normal}}", spiked: true},
+		{name: "synthesise, spike, trees", masks: "{synthesise: {columns: [x], method: cart, on: [a], categories: [a]}}", spiked: true},
+		{name: "synthesise, spike, held out", masks: "{synthesise: {columns: [x], held_out: 0.5}}", spiked: true},
 		{name: "synthesise, noise", masks: "{synthesise: {columns: [x]}}, {noise: {columns: [x], sd: 10}}"},
 	}
 	of := formOf(t)
@@ -53,7 +58,11 @@ func TestUtilityOfPopulations(t *testing.T) {
 			dir := tempDir(t)
 			var truth, said, gate tally
 			for i := range populations {
-				f := columnOf("normal", 2, onGrid(n, "population "+strconv.Itoa(i), func(g *rand.Rand) float64 { return mean + sigma*g.NormFloat64() }))
+				draw, mean, sigma := func(g *rand.Rand) float64 { return mean + sigma*g.NormFloat64() }, mean, sigma
+				if k.spiked { // mean 10, variance ½·2·20² − 10² = 300
+					draw, mean, sigma = func(g *rand.Rand) float64 { return float64(g.IntN(2)) * math.Ceil(2000*g.ExpFloat64()) / 100 }, 10, math.Sqrt(300)
+				}
+				f := columnOf("normal", 2, onGrid(n, "population "+strconv.Itoa(i), draw))
 				path := filepath.Join(dir, fmt.Sprint(i, ".csv"))
 				f.write(t, path)
 				r, y := job{f: f, masks: "[" + k.masks + "]", path: path, sample: 100_000, replicates: 12, key: 1000 + i}.release(t)
