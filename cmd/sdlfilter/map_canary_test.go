@@ -28,7 +28,7 @@ func TestMapCanary(t *testing.T) {
 			{name: "swap", input: "in." + format, rule: "{column: wage, min_efficiency: 0.1}",
 				change: func(s string) string {
 					return strings.NewReplacer("noise: {columns: [wage], sd: 5000}", "swap: {keys: [kind], attribute: note, columns: [wage], rate: 0.5, policy: random}",
-						"noise.sd: {from: 1000, to: 9000", "swap.rate: {from: 0.1, to: 0.9", "kind: {role: other}", "kind: {role: key}\n  note: {role: key}").Replace(s)
+						"noise.sd: {from: 1000, to: 9000", "swap.rate: {from: 0.1, to: 0.9", "assess: {", "assess: {intruder: {inversion: false}, ", "kind: {role: other}", "kind: {role: key}\n  note: {role: key}").Replace(s)
 				}},
 			{name: "losses", input: "in." + format, rule: admits,
 				change: func(s string) string {
