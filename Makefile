@@ -87,6 +87,7 @@ fuzz: ## every fuzz target for FUZZTIME each (default 5s; 1500x for a number of 
 .PHONY: test-attack
 test-attack: build ## play the intruder against the build: exits with 1 where something was recovered
 	$(GO) run ./internal/redteam -program bin/sdlfilter $(ATTACKS)
+	scripts/attack.sh $(GENERATED)
 
 .PHONY: test-generated
 test-generated: build ## snoopers against releases of random data: exits with 1 where a report or a gate is beaten

@@ -9,7 +9,7 @@ python=$(scripts/venv.sh "$PWD/.cache/attack/venv" numpy==2.4.6 scipy==1.17.1 sc
 export PYTHONDONTWRITEBYTECODE=1
 # First that they notice a report which claims too much, then the reports as they are.
 if [[ $# -eq 0 ]]; then
-  "$python" scripts/attack --program bin/sdlfilter --doctor --cases 16 >/dev/null || {
+  "$python" scripts/attack --program bin/sdlfilter --doctor --cases 8 >/dev/null || {
     echo "the attacks do not notice reports that claim too much" >&2
     exit 1
   }

@@ -109,7 +109,7 @@ def play(job):
 def main():
     p = argparse.ArgumentParser(prog="attack")
     p.add_argument("--program", required=True)
-    p.add_argument("--cases", type=int, default=60)
+    p.add_argument("--cases", type=int, default=40)
     p.add_argument("--from", dest="first", type=int, default=41)
     p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     p.add_argument("--replay", type=int, help="one seed, and all that is known of it")

@@ -22,6 +22,7 @@ class Case:
     roles: dict = field(default_factory=dict)
     unmasked: set = field(default_factory=set)  # sensitive, and released as they are
     sums: list = field(default_factory=list)  # [{column: coefficient}]: the sum is 0 in every record
+    formulas: list = field(default_factory=list)  # (column, others, function): the column is that of the others
     masks: list = field(default_factory=list)
     rules: list = field(default_factory=list)
     keys: list = field(default_factory=list)
@@ -211,7 +212,35 @@ def couples(c):
     c.story.append("couples under one number")
 
 
-RELATIONS = [total, difference, ratio, copy, panel, household, function, curve, grid, flag, couples]
+def share(c):
+    """What part of all it is, in percent, beside the rest."""
+    digits = int(c.rng.choice([1, 3]))
+    c.add("rest", np.exp(c.rng.normal(6, 0.7, c.n)), str(c.rng.choice(["other", "sensitive"])), c.decimals["wage"])
+    wage, rest = c.numbers["wage"], c.numbers["rest"]
+    c.add("percent", 100 * wage / (wage + rest), "other", digits)
+    c.formulas.append(("wage", ("rest", "percent"), lambda r, p: r * p / (100 - p)))
+    c.story.append(f"percent = wage in wage + rest, {digits} digits")
+
+
+def growth(c):
+    digits = int(c.rng.choice([1, 3]))
+    c.add("last", c.numbers["wage"] * np.exp(c.rng.normal(0, 0.2, c.n)), str(c.rng.choice(["other", "sensitive"])), c.decimals["wage"])
+    c.add("growth", 100 * (c.numbers["wage"] / c.numbers["last"] - 1), "other", digits)
+    c.formulas.append(("wage", ("last", "growth"), lambda before, g: before * (1 + g / 100)))
+    c.formulas.append(("last", ("wage", "growth"), lambda now, g: now / (1 + g / 100)))
+    c.story.append(f"growth from last to wage in percent, {digits} digits")
+
+
+def bent(c):
+    """The same on another scale."""
+    name, there, back = [("ln", np.log, np.exp), ("root", np.sqrt, np.square), ("inverse", lambda v: 1e4 / v, lambda v: 1e4 / v)][c.rng.integers(3)]
+    digits = int(c.rng.choice([2, 4]))
+    c.add(name, there(c.numbers["wage"]), "other", digits)
+    c.formulas.append(("wage", (name,), back))
+    c.story.append(f"{name} of wage, {digits} digits")
+
+
+RELATIONS = [total, difference, ratio, copy, panel, household, function, curve, grid, flag, couples, share, growth, bent]
 
 
 def _missing(c):

@@ -28,6 +28,8 @@ func (s *sought) fit() {
 	s.base = len(s.features)
 	s.refit()
 	s.alone = s.leftByOwn()
+	first := *s
+	s.plain = first.predict
 }
 
 // parameters is the number of features that the records suffice for.

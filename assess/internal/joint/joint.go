@@ -189,6 +189,7 @@ type sought struct {
 	used     int         // means fitted
 	settled  bool        // left is corrected for what was fitted
 	estimate func(row int) float64
+	plain    func(row int) float64 // the linear estimate without products
 	tellers  []int // columns that tell beside the fit
 	beta     []float64
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it

@@ -214,7 +214,7 @@ func (s *sought) apart(is func(row int) bool) {
 		if len(rows) < leastPart || len(rows) == len(s.rows) {
 			continue
 		}
-		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual, used: 1}
+		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual, used: 1, plain: s.plain}
 		part.estimate = part.predict
 		part.fit()
 		part.byGroups()
@@ -245,20 +245,36 @@ func (s *sought) relate() {
 		return
 	}
 	left := slices.Clone(s.left)
+	estimate, plainly := s.otherwise(value)
 	for k, i := range s.rows {
 		if v := value(i); v == v {
 			left[k] = s.x[i] - v
+		} else if plainly {
+			left[k] = s.x[i] - estimate(i)
 		}
 	}
-	estimate := s.estimate
-	if s.take(left, func(row int) float64 {
+	s.take(left, func(row int) float64 {
 		if v := value(row); v == v {
 			return v
 		}
 		return estimate(row)
-	}, tells...) {
-		return
+	}, tells...)
+}
+
+// otherwise returns the better estimate of the rows in which a value cannot be computed: the present one, or
+// that without products, whose factors may be what is missing.
+func (s *sought) otherwise(value func(row int) float64) (estimate func(row int) float64, plainly bool) {
+	present, plain := 0.0, 0.0
+	for _, i := range s.rows {
+		if v := value(i); v != v {
+			a, b := s.x[i]-s.estimate(i), s.x[i]-s.plain(i)
+			present, plain = present+a*a, plain+b*b
+		}
 	}
+	if plain < present {
+		return s.plain, true
+	}
+	return s.estimate, false
 }
 
 // closest returns the relation that leaves least of x where its cells are present, with a slope and a
