@@ -34,13 +34,22 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 // mostRounds bounds how often relations are sought with the values that earlier ones gave.
 const mostRounds = 3
 
-// recovering looks for columns that a relation gives, and for others with them beside. recover looks for
-// column c of n in a frame. The result is by column the frame in which it is to be attacked: one that
-// has the recovered values of the others.
-func recovering(n int, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.Frame {
+// recovering looks for columns that a relation gives, and for others with them beside. masked says which
+// columns can be sought; recover looks for one in a frame. The result is by column the frame in which it is to
+// be attacked: one that has the recovered values of the others.
+func recovering(masked []bool, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.Frame {
+	n, several := len(masked), 0
 	frames := make([]*joint.Frame, n)
 	done := make([]bool, n)
 	f := base
+	for c, is := range masked {
+		if frames[c], done[c] = base, !is; is {
+			several++
+		}
+	}
+	if several < 2 { // a column does not tell of itself
+		return frames
+	}
 	for range mostRounds {
 		found, is := make([]joint.Column, n), make([]bool, n)
 		onCores(n, func(c int) {
@@ -134,8 +143,10 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 		return values
 	}
 	var list []joint.Column
+	masked := make([]bool, len(r.a.opts.Columns))
 	for c, column := range r.a.opts.Columns {
 		at := 2*c + 1
+		masked[c] = column.Masked
 		from := r.data.Values[at]
 		if released != nil {
 			from = released[c]
@@ -152,10 +163,7 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 		at := r.a.layout.BesideAt(i)
 		list = append(list, joint.Column{Name: column.Name, Values: gather(r.data.Values[at], at), GroupOnly: column.GroupOnly})
 	}
-	f.frames = recovering(len(f.own), joint.New(list, limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
-		if !r.a.opts.Columns[c].Masked {
-			return joint.Column{}, false
-		}
+	f.frames = recovering(masked, joint.New(list, limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
 		return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
 	})
 	return f
@@ -277,7 +285,11 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 			}
 		}
 	}
-	frames := recovering(len(sought), joint.New(list, len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
+	all := make([]bool, len(sought))
+	for c := range all {
+		all[c] = true
+	}
+	frames := recovering(all, joint.New(list, len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
 		s := &sought[c]
 		return f.Recover(s.Name, s.Original, s.Released, s.Own)
 	})

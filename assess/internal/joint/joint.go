@@ -190,7 +190,7 @@ type sought struct {
 	settled  bool        // left is corrected for what was fitted
 	estimate func(row int) float64
 	plain    func(row int) float64 // the linear estimate without products
-	tellers  []int // columns that tell beside the fit
+	tellers  []int                 // columns that tell beside the fit
 	beta     []float64
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it
 	left     []float64 // x − x̂ by place in rows
