@@ -329,7 +329,7 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 		{SourceConfig{Query: "SELECT 1 AS id; DROP TABLE big", Order: []string{"id"}}, "no valid statement"},
 		{SourceConfig{Query: in("DELETE FROM S.bare RETURNING id"), Order: []string{"id"}}, "no valid statement"},
 		{SourceConfig{Query: "SELECT 1 AS id) AS q; DROP TABLE big; SELECT * FROM (SELECT 1 AS id", Order: []string{"id"}}, "no valid statement"},
-		{SourceConfig{Query: "SELECT 1 AS id, 2 AS id", Order: []string{"id"}}, `has two columns of the name "id"`},
+		{SourceConfig{Query: "SELECT 1 AS id, 2 AS id", Order: []string{"id"}}, `has one name for columns 1 and 2`},
 		{SourceConfig{Query: in("SELECT id, random() AS r FROM S.big"), Order: []string{"id"}}, "gives different records each time that it is read"},
 		{SourceConfig{Query: in("SELECT nextval('S.seq')"), Order: []string{"nextval"}}, "takes no writing"},
 	} {
