@@ -37,6 +37,8 @@ def doctor(case, report):
         for row in c["risk"]:
             if isinstance(row["rmse"], float):
                 row["rmse"] *= 2
+            if isinstance(row.get("realised_R"), float):
+                row["realised_R"] /= 4
     attack = report.get("attack", {}).get("uniqueness")
     if attack:
         attack["min_k"] += 1
