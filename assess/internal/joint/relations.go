@@ -36,10 +36,22 @@ func (s *sought) tried() []int {
 	return rows
 }
 
+// fewest is the number of rows on which a relation is tried first.
+const fewest = 16
+
+// samples returns more and more of the rows on which a relation is tried, and at last all.
+func samples(rows []int) [][]int {
+	list := [][]int{thinned(rows, 64), thinned(rows, counted), rows}
+	if len(rows) > fewest {
+		list = append([][]int{thinned(rows, fewest)}, list...)
+	}
+	return list
+}
+
 // majority reports whether most of the rows that can be judged obey, many more than the values of
 // other records would by chance. There must be enough such rows, with enough different values.
-func (s *sought) majority(rows []int, rounded bool, at func(row int) float64) bool {
-	for _, part := range [][]int{thinned(rows, 64), thinned(rows, counted), rows} {
+func (s *sought) majority(samples [][]int, rounded bool, at func(row int) float64) bool {
+	for _, part := range samples {
 		n, holds, chance := 0.0, 0.0, 0.0
 		for k, i := range part {
 			v := at(i)
@@ -55,11 +67,17 @@ func (s *sought) majority(rows []int, rounded bool, at func(row int) float64) bo
 				chance++
 			}
 		}
+		if len(part) == fewest && len(samples) > 3 {
+			if 8*holds < n { // one that half of the rows obey does so in 3 of 10,000 cases
+				return false
+			}
+			continue
+		}
 		if n < leastRows || 4*n < float64(len(part)) || 2*holds < n || holds-chance < 0.5*(n-chance) {
 			return false
 		}
 	}
-	return s.different(rows)
+	return s.different(samples[len(samples)-1])
 }
 
 // different reports whether x has at least leastRows different values on rows.
@@ -106,8 +124,9 @@ func (f *Frame) relation(s *sought) (e *exact) {
 	if len(rows) < leastRows {
 		return nil
 	}
+	parts := samples(rows)
 	f.relations(s, func(rounded bool, value func(row int) float64, columns ...int) bool {
-		if !s.majority(rows, rounded, value) {
+		if !s.majority(parts, rounded, value) {
 			return false
 		}
 		e = &exact{at: value, rounded: rounded, tells: f.names(columns)}
@@ -216,7 +235,7 @@ func (s *sought) exactly() *exact {
 	if len(rows) < 2*(len(s.chosen)+leastRows) {
 		return nil
 	}
-	if tells := s.tells(); len(tells) > 0 && s.majority(rows, false, s.predict) && s.ofAll(s.predict) {
+	if tells := s.tells(); len(tells) > 0 && s.majority(samples(rows), false, s.predict) && s.ofAll(s.predict) {
 		return &exact{tells: tells, at: s.predict}
 	}
 	return s.robust(rows)
@@ -301,7 +320,7 @@ func (s *sought) robust(rows []int) *exact {
 		}
 		return v
 	}
-	if !s.majority(s.tried(), false, value) || !s.ofAll(value) {
+	if !s.majority(samples(s.tried()), false, value) || !s.ofAll(value) {
 		return nil
 	}
 	var tells []string
