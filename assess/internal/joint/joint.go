@@ -131,6 +131,7 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 	if exact != nil {
 		r.Exact, r.Square, r.Tells = true, 0, exact.tells
 	}
+	r.Tells = once(r.Tells)
 	r.Noise = s.noise()
 	if r.Exact {
 		r.Noise = 0
@@ -161,6 +162,16 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 		r.Of[i] = at
 	}
 	return r
+}
+
+// once returns names in their order, each once: a column stands there twice if others give it.
+func once(names []string) (list []string) {
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 func ratio(square, index float64) float64 {
