@@ -73,7 +73,7 @@ func (c condition) columns() (list []string) {
 	return list
 }
 
-var errCondition = errors.New(`must be comparisons of a column with a number or a quoted text, such as wage > 0 or sex = "f" and age < 16`)
+var errCondition = errors.New(`must be comparisons of a column with a number or a quoted text, such as wage > 0 and wage <= 900`)
 
 // parseCondition reads comparisons joined by "and". The name of a column that is not one word is quoted.
 func parseCondition(text string) (condition, error) {
