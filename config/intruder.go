@@ -18,7 +18,7 @@ type Intruder struct {
 	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05. The measure decreases with each additional column, even if linkage finds nearly everyone"`
 	Utility     *IntruderUtility    `yaml:"utility" doc:"information loss that U does not measure: IL1s, moments, eigenvalues, distances of distributions"`
 	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns from the nearest released record: for records to which the models were fitted, and for records that held_out sets aside"`
-	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; if a value can be computed back, the release fails, whatever the rules. In a file job with a gate this is done in any case, as far as the masks say what they do, unless the file says false"`
+	Inversion   bool                `yaml:"inversion" default:"false" doc:"an intruder who knows the list of masks tries to undo it; if a value can be computed back, the release fails, whatever the rules. With a gate this is done in any case, as far as the masks say what they do, unless the file says false"`
 }
 
 // IntruderLinkage says how records are linked by distance.
@@ -92,13 +92,13 @@ func (a *Assess) AttacksRelease() bool {
 	return len(a.IntruderKeys()) > 0 || a.Intruder != nil && (a.Intruder.Named() || !a.uninverted)
 }
 
-// Inverts reports whether an intruder tries to undo the masks: if the file asks for it, and in a
-// file job with a gate unless the file says that he does not.
+// Inverts reports whether an intruder tries to undo the masks: if the file asks for it, and with a
+// gate unless the file says that he does not.
 func (p *Pipeline) Inverts() bool {
 	if in := p.Assess.Intruder; in != nil && in.Inversion {
 		return true
 	}
-	return p.Gate.Judges() && len(p.Masks) > 0 && !p.Assess.uninverted && !p.Stream() && !p.Streaming()
+	return p.Gate.Judges() && len(p.Masks) > 0 && !p.Assess.uninverted
 }
 
 // InvertsUnasked reports whether he does so though the file does not ask for it.

@@ -26,7 +26,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	l.validateKeys(p)
 	a.uninverted = l.Given(path+".inversion") && a.Intruder != nil && !a.Intruder.Inversion
 	if a.AttacksRelease() && (p.Stream() || p.Streaming()) {
-		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing: a stream releases before")
+		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing but for the inversion: a stream releases before")
 	}
 	in := a.Intruder
 	if in == nil || !l.Known(path) {
@@ -321,10 +321,6 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 // validateExactRule demands that a rule about values that are stated exactly has its measure, and has
 // it before anything is released.
 func (l *loader) validateExactRule(p *Pipeline, path string) {
-	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
-		l.Wrong(path, "must not have max_exact on a stream: the snooper's claims are computed from all records at the end, and a stream releases records before; use a file job, such as from topics with until: latest into a file")
-		return
-	}
 	if p.Assess.uninverted && l.Sound(path) {
 		l.Wrong(form.Join(path, "max_exact"), "needs the intruder who knows the masks: remove assess.intruder.inversion: false")
 	}

@@ -32,6 +32,9 @@ const (
 	classExcess  = 0.2 // share beyond chance from which a lattice is one of several
 	classValues  = 5   // number of different values that it needs
 	latticeLook  = 2048
+	// chanceOfLattice is the greatest probability with which values of a finer lattice may lie on a coarser one by
+	// chance: two values always lie on that of their difference, and no snooper knows it.
+	chanceOfLattice = 0.001
 )
 
 // usualSteps are tried on every column, in steps of the grid; others follow from the values.
@@ -131,6 +134,24 @@ type placed struct {
 	step, offset  int64
 	share, others float64
 	distinct      int // number of different values on it
+	on, of        int // number of the others that are on it, and of all others
+}
+
+// evident reports whether more of the values are on the lattice than by chance, if each is with probability part: by
+// Chernoff's bound. A step that is not a usual one is read off one of the values. One value is no evidence.
+func (l *placed) evident(part float64) bool {
+	n, on := float64(l.of), float64(l.on)
+	if !slices.Contains(usualSteps, l.step) {
+		n, on = n-1, on-1
+	}
+	if n < 2 || on <= n*part {
+		return false
+	}
+	divergence := on * math.Log(on/(n*part))
+	if on < n {
+		divergence += (n - on) * math.Log((n-on)/(n*(1-part)))
+	}
+	return divergence >= -math.Log(chanceOfLattice)
 }
 
 func mod(a, m int64) int64 { return ((a % m) + m) % m }
@@ -151,6 +172,7 @@ func (p *points) place(step int64) placed {
 			most, best.offset = c, o
 		}
 	}
+	best.on, best.of = most, len(from)
 	best.others = float64(most) / float64(len(from))
 	all := 0
 	for i, v := range p.q { // ascending
@@ -163,6 +185,33 @@ func (p *points) place(step int64) placed {
 	}
 	best.share = float64(all) / float64(len(p.q))
 	return best
+}
+
+// ofNearlyAll returns the coarsest lattice that nearly all values are on, and not by chance. Powers of ten come
+// first, as the usual ones: that values on multiples of 100 are on those of 200 must be evident of these.
+func ofNearlyAll(all []placed) placed {
+	best := placed{step: 1, share: 1, others: 1}
+	held := []int64{1}
+	for _, tens := range []bool{true, false} {
+		for _, l := range all { // ascending
+			if powerOfTen(l.step) != tens || l.share < latticeShare || l.others < max(0.5, 2/float64(l.step)) ||
+				slices.ContainsFunc(held, func(h int64) bool { return !l.evident(float64(gcd(l.step, h)) / float64(l.step)) }) {
+				continue
+			}
+			held = append(held, l.step)
+			if l.step > best.step {
+				best = l
+			}
+		}
+	}
+	return best
+}
+
+func powerOfTen(n int64) bool {
+	for n%10 == 0 && n > 0 {
+		n /= 10
+	}
+	return n == 1
 }
 
 // lattices returns the lattices of the values, each a part of the one before it. The first is
@@ -182,12 +231,7 @@ func lattices(values []float64, grid float64) []Lattice {
 		last = l
 		list = append(list, Lattice{Step: float64(l.step) * grid, Offset: float64(l.offset) * grid, Share: l.share})
 	}
-	best := last
-	for _, l := range all {
-		if l.share >= latticeShare && l.others >= max(0.5, 2/float64(l.step)) && l.step > best.step {
-			best = l
-		}
-	}
+	best := ofNearlyAll(all)
 	if best.step > 1 {
 		add(best)
 	}
@@ -199,7 +243,7 @@ func lattices(values []float64, grid float64) []Lattice {
 				continue
 			}
 			part := float64(last.step) / float64(l.step)
-			if excess := min(l.others-last.others*part, l.share-last.share*part); excess >= classExcess && excess >= gain-0.02 {
+			if excess := min(l.others-last.others*part, l.share-last.share*part); excess >= classExcess && excess >= gain-0.02 && l.evident(last.others*part) {
 				next, gain = l, max(gain, excess)
 			}
 		}

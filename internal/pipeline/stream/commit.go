@@ -165,6 +165,7 @@ func (s *stream) rollback(ctx context.Context) error {
 
 // forget drops everything of the open transaction that is kept in memory.
 func (s *stream) forget() error {
+	s.inverted = inverted{}
 	for _, kept := range s.ledgers {
 		kept.rollback()
 	}
@@ -209,6 +210,9 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	}
 	measures, err := whole.MeasureQuick(ctx)
 	if err != nil {
+		return false, err
+	}
+	if err := s.invert(ctx, whole, measures); err != nil {
 		return false, err
 	}
 	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), pairs)

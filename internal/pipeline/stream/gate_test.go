@@ -65,7 +65,7 @@ func TestStreamGate(t *testing.T) {
 				if policy == "hold" {
 					word = "hold, hold: {topic: held}"
 				}
-				text := fmt.Sprintf(standConfig, s.address, s.key) + fmt.Sprintf("gate: {on_fail: %s, rules: [%s]}\nreport: {json: %s, publish: [sd]}\n", word, list, filepath.Join(folder, "report.json"))
+				text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "targets: [max]", "targets: [max], intruder: {inversion: false}", 1) + fmt.Sprintf("gate: {on_fail: %s, rules: [%s]}\nreport: {json: %s, publish: [sd]}\n", word, list, filepath.Join(folder, "report.json"))
 				first := s.run(hasty(s.parse(text)))
 				if first.Refused() || !slices.Equal(s.ids("out", 500), numbers(0, 500)) {
 					t.Fatalf("the first persons are not released: %+v", first.Report.Gate)

@@ -80,7 +80,12 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	if err != nil {
 		return nil, err
 	}
-	return whole.Measure(ctx)
+	measures, err := whole.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	measures.Identity, err = f.inversionOf(ctx, whole)
+	return measures, err
 }
 
 // keptGroup is what is kept of all partitions of a group.

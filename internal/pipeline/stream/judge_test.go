@@ -212,7 +212,7 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 
 // The efficiency counts from a thousand records on, other rules from the first record.
 func TestEfficiencyIsJudgedLater(t *testing.T) {
-	const rule = "gate: {rules: [{column: wage, min_efficiency: 1}, {column: wage, target: max, knowledge: index, min_rmse: %v}]}\n"
+	const rule = "gate: {rules: [{column: wage, min_efficiency: 1}, {column: wage, target: max, knowledge: index, min_rmse: %v}]}\nassess: {intruder: {inversion: false}}\n"
 	b := benchOf(t, fmt.Sprintf(rule, 0.001))
 	b.feed(0, efficiencyFrom-1)
 	if b.verdictOf() || !b.verdict.last.Passed || b.verdict.last.Rules[0].Advice != "judged from 1000 records on" || b.verdict.last.Rules[1].Advice != "" {

@@ -188,7 +188,7 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 // efficiency is judged from a thousand records on.
 func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 	for n, passes := range map[int]bool{efficiencyFrom - 1: true, efficiencyFrom: false} {
-		b := benchOf(t, "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
+		b := benchOf(t, "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}], intruder: {inversion: false}}\n")
 		b.feed(0, n)
 		if b.verdictOf() || b.verdict.last.Passed != passes {
 			t.Fatalf("with %d records, the verdict is %+v", n, b.verdict.last)

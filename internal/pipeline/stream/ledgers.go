@@ -132,7 +132,7 @@ func (s *stream) enter(p kafka.Partition, a kafka.Arrival, entries map[string][]
 	s.mu.Lock()
 	s.ledgers[p] = kept
 	s.mu.Unlock()
-	s.entered = true
+	s.entered, s.inverted = true, inverted{}
 	s.resumeLive(p, live)
 	s.showGaps()
 	return nil
@@ -183,6 +183,7 @@ func (s *stream) leaveOthers() {
 	for p := range s.ledgers {
 		if _, mine := owned[p]; !mine {
 			delete(s.ledgers, p)
+			s.inverted = inverted{}
 		}
 	}
 }

@@ -69,6 +69,9 @@ func (s *stream) presentKept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if measures.Identity, err = s.inversionOf(ctx, whole); err != nil {
+		return err
+	}
 	rep := s.report(counts, measures, false)
 	if s.config.Gate.Judges() {
 		m.Gate(rep.Gate.Passed, brokenRules(rep.Gate))

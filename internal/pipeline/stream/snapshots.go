@@ -131,6 +131,9 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.invert(ctx, whole, measures); err != nil {
+		return err
+	}
 	counts := s.counts()
 	rep := s.report(counts, measures, false)
 	if !due {

@@ -37,6 +37,7 @@ type stream struct {
 	stock         chan *microdata.Block
 	quarantine    streamQuarantine
 	verdict       judgement
+	inverted      inverted
 	holding       bool            // masked records go to the restricted topic
 	inTransaction bool            // a transaction is open
 	entered       bool            // a partition was assigned since the live page was last updated
@@ -437,14 +438,19 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 		}
 	}
 	measures.Records = counts.Released
-	rep := s.report(counts, measures, true)
-	reportGaps(rep, s.begun())
-	if whole == nil {
-		return rep, nil
+	var found assess.Measures
+	attacked, err := attack.Identify(ctx, s.plan, s.chain, whole, &found)
+	if err != nil {
+		return nil, err
 	}
-	// The gate does not judge what the intruder finds here: the records have already been released.
-	rep.Attack, err = attack.Identify(ctx, s.plan, s.chain, whole, &assess.Measures{})
-	return rep, err
+	if s.judges() {
+		// Of what the intruder finds only the inversion is judged: the rules about respondents need all records.
+		measures.Identity = found.Identity
+	}
+	rep := s.report(counts, measures, true)
+	rep.Attack = attacked
+	reportGaps(rep, s.begun())
+	return rep, nil
 }
 
 // report returns the report of the records so far, with the verdict that a commit of as many records
