@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/memory"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -47,12 +48,14 @@ type Chain struct {
 	labels    []string // of the masks, see Label
 	setup     Setup
 	replicate int
-	columns   []*column // that masks change, in the order in which masks first name them
-	steps     []step    // one a mask
-	choice    choosing  // nil where all records are released
-	chosen    string    // description of the sample, for the names of draws; "" if there is none
-	survey    int       // number of steps up to and including the last mask of scope dataset
-	unseen    []bool    // by those steps: whether the survey can do without what the step changes
+	columns   []*column    // that masks change, in the order in which masks first name them
+	steps     []step       // one a mask
+	choice    choosing     // nil where all records are released
+	chosen    string       // description of the sample, for the names of draws; "" if there is none
+	expected  int64        // number of records that a survey will see; 0: not known
+	room      func() int64 // bytes of memory for what is held
+	survey    int          // number of steps up to and including the last mask of scope dataset
+	unseen    []bool       // by those steps: whether the survey can do without what the step changes
 	surveyed  bool
 	touched   []atomic.Int64
 	watches   []*watch
@@ -109,7 +112,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 	c := &Chain{
 		masks: masks, labels: labels(masks), setup: setup, replicate: replicate, shared: shared,
 		touched: make([]atomic.Int64, len(masks)),
-		scratch: &sync.Pool{New: func() any { return new(work) }}, outcomes: &allOutcomes{},
+		scratch: &sync.Pool{New: func() any { return new(work) }}, outcomes: &allOutcomes{}, room: memory.Room,
 	}
 	for i, m := range masks {
 		p, ok := m.Params.(compiler)

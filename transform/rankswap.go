@@ -107,6 +107,8 @@ type rankExchange struct {
 // most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
 
+func (r *rankExchange) takes() (record, value int64) { return 18, 24 }
+
 func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err

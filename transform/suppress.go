@@ -106,7 +106,7 @@ func (m *Suppress) weight(key string) float64 {
 // suppressStep is a suppress mask on the columns of a chain.
 type suppressStep struct {
 	mask    int
-	of      *Suppress
+	params  *Suppress
 	columns []*column
 	paths   []string // of the columns in the parameters
 	coders  []coder
@@ -118,7 +118,7 @@ type suppressStep struct {
 }
 
 func (m *Suppress) compile(c *Chain, i int) (step, error) {
-	s := &suppressStep{mask: i, of: m, suppress: suppression{k: *m.K, strict: m.strict()}}
+	s := &suppressStep{mask: i, params: m, suppress: suppression{k: *m.K, strict: m.strict()}}
 	word := "suppress " + wordOr(m.Missing, "none")
 	if m.Combinations != nil {
 		s.suppress.known = *m.Combinations
@@ -147,6 +147,13 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
+func (s *suppressStep) of() int { return s.mask }
+
+// holds implements surveying: the codes of the keys, an order and what is hidden.
+func (s *suppressStep) holds(expected int64) int64 {
+	return max(expected, int64(s.data.n)) * int64(4*len(s.columns)+14)
+}
+
 func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {
 		return nil
@@ -154,7 +161,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	from := s.data.n
 	if (from+b.N)*len(s.columns) > 2*maxCells {
 		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
-			2*maxCells, s.of.Instead())})
+			2*maxCells, s.params.Instead())})
 	}
 	for k, col := range s.columns {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
@@ -205,7 +212,7 @@ func (s *suppressStep) decide(c *Chain) error {
 
 // checkShare returns an error if more than the share MaxShare of a key's values are set missing.
 func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
-	if s.of.MaxShare == nil {
+	if s.params.MaxShare == nil {
 		return nil
 	}
 	for k, col := range s.columns {
@@ -219,9 +226,9 @@ func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
 				lost++
 			}
 		}
-		if share := float64(lost) / float64(values); share > *s.of.MaxShare {
+		if share := float64(lost) / float64(values); share > *s.params.MaxShare {
 			return &SurveyError{Path: "max_share", Text: fmt.Sprintf("is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
-				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.k, shareText(share), strconv.Quote(col.Name), shareText(*s.of.MaxShare))}
+				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.k, shareText(share), strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
 		}
 	}
 	return nil

@@ -12,6 +12,10 @@ type surveying interface {
 	step
 	survey(c *Chain, w *work, b *microdata.Block) error
 	decide(c *Chain) error // after the last block
+	// holds returns the bytes of memory that it takes at its peak, with as many records as it has now, or
+	// as are expected if these are more.
+	holds(expected int64) int64
+	of() int // its place in the list of masks
 }
 
 // preparing is a surveying step that does a part of survey for each block by itself. It leaves
@@ -92,7 +96,7 @@ func (c *Chain) SurveyPrepared(p Prepared) error {
 			return err
 		}
 	}
-	return nil
+	return c.fits()
 }
 
 // ErrCancelled is the error that EndSurvey returns after Cancel.

@@ -141,21 +141,19 @@ func (u *unpacker) probability() float64 {
 	return p
 }
 
-// bounded returns an error if more records are kept than allowed, or than there is memory for.
+// bounded returns an error if more records are kept than allowed.
 func (s *datasetSwap) bounded(c *Chain) error {
-	if s.kept <= s.most && s.need() <= s.room() {
+	if s.kept <= s.most {
 		return nil
 	}
-	text := fmt.Sprintf("at most %d", s.most)
-	if s.kept <= s.most {
-		text = fmt.Sprintf("which takes more than the %d MB that this process can have", s.room()>>20)
-	}
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, %s; use a smaller rate, fewer combinations of keys and attribute, or %s",
-		text, InsteadOf(c.masks[s.mask].Params))}
+	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+		s.most, InsteadOf(c.masks[s.mask].Params))}
 }
 
-// need returns the bytes of memory that the decision takes with the records that are kept.
-func (s *datasetSwap) need() int64 {
+func (s *datasetSwap) of() int { return s.mask }
+
+// holds implements surveying: the records that are kept, whatever is expected.
+func (s *datasetSwap) holds(int64) int64 {
 	each, texts := int64(bytesKept), int64(0)
 	for k := range s.values {
 		if s.values[k].starts == nil {
@@ -165,5 +163,5 @@ func (s *datasetSwap) need() int64 {
 		each += bytesKeptText
 		texts += 2 * int64(len(s.values[k].bytes))
 	}
-	return int64(s.kept)*each + texts
+	return bytesOfPasses + int64(s.kept)*each + texts
 }

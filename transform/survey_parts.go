@@ -93,7 +93,7 @@ func (c *Chain) MergeSurvey(marshalled []byte, of []Stretch) error {
 	if len(u.text) > 0 {
 		return errDamagedSurvey
 	}
-	return nil
+	return c.fits()
 }
 
 var errDamagedSurvey = errors.New("the result of the survey is damaged, or was made with other masks")

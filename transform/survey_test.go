@@ -179,11 +179,11 @@ func TestReaderOfAGrouping(t *testing.T) {
 func TestSwapsFitInMemory(t *testing.T) {
 	columns := swapData(400, 7, 2, 3)
 	swap := mask(swapMask("random", "dataset", 1))
-	const need = 400 * (bytesKept + bytesKeptNumber)
+	const need = bytesOfPasses + 400*(bytesKept+bytesKeptNumber)
 	for room, fits := range map[int64]bool{need: true, need - 1: false} {
 		of := func() *Chain {
 			c := chain(t, testSetup(t, columns...), swap)
-			c.steps[0].(*datasetSwap).room = func() int64 { return room }
+			c.room = func() int64 { return room }
 			return c
 		}
 		whole, first, second := of(), of(), of()
@@ -200,8 +200,8 @@ func TestSwapsFitInMemory(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if !fits {
-				wants(t, name, err, "masks[0].swap: must not be used on so many records")
-				wants(t, name, err, "which takes more than the 0 MB that this process can have")
+				wants(t, name, err, "masks[0].swap: holds its columns in memory")
+				wants(t, name, err, "take 21 MB where 20 MB are left")
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/sdlfilter/sdlfilter/internal/memory"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -22,7 +21,8 @@ const maxKept = 1 << 26
 const (
 	bytesKept       = 110
 	bytesKeptNumber = 20
-	bytesKeptText   = 30 // and twice its length
+	bytesOfPasses   = 20e6 // of the draws of the blocks that are in work
+	bytesKeptText   = 30   // and twice its length
 )
 
 // datasetSwap exchanges values between any two records of a data set. A first
@@ -50,9 +50,8 @@ type datasetSwap struct {
 	free     []uint32     // places in values of records that are not kept any more
 	kept     int          // records that are kept, of at most most
 	most     int
-	room     func() int64 // bytes of available memory
-	received []move       // of policy random while it decides: by the place in values of a record whose coin falls heads
-	moves    [][]move     // after decide: by source, each in the order of rows
+	received []move   // of policy random while it decides: by the place in values of a record whose coin falls heads
+	moves    [][]move // after decide: by source, each in the order of rows
 	stop     stopper
 }
 
@@ -101,7 +100,7 @@ type move struct {
 }
 
 func newDatasetSwap(s swapColumns) *datasetSwap {
-	return &datasetSwap{swapColumns: s, most: maxKept, room: memory.Limit}
+	return &datasetSwap{swapColumns: s, most: maxKept}
 }
 
 // prepare makes the draws of the swap for a block.

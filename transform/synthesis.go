@@ -31,6 +31,8 @@ type synthesis struct {
 // that replaces it.
 func (*synthesis) most() int { return maxCells / 8 }
 
+func (*synthesis) takes() (record, value int64) { return 10, 58 }
+
 // leastResiduals is the number of records that a model needs in addition to that of its
 // coefficients.
 const leastResiduals = 10

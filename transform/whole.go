@@ -61,6 +61,9 @@ type allMasker interface {
 	// and Text. If g.stop is true it gives up: values and error must not be used then.
 	maskAll(g *gatheredData) *SurveyError
 	most() int // the greatest number of values that may be gathered
+	// takes returns the bytes of memory at the peak, of a record and of each of its values; measured
+	// (docs/reliability.md).
+	takes() (record, value int64)
 }
 
 // gatheredData holds the data of all records of a survey, in its order.
@@ -136,6 +139,13 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 	}
 	s.data = gatheredData{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
 	return s, nil
+}
+
+func (s *wholeStep) of() int { return s.mask }
+
+func (s *wholeStep) holds(expected int64) int64 {
+	record, value := s.all.takes()
+	return max(expected, int64(s.data.n)) * (record + value*int64(len(s.columns)+len(s.on)))
 }
 
 // draws adds a stream, from which a word is drawn for every record.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/memory"
 )
 
 // state is what the commands share.
@@ -26,7 +28,22 @@ type state struct {
 	logFormat string
 	verbose   bool
 	quiet     bool
+	memory    connectors.Size
 }
+
+// sizeFlag is a flag for a number of bytes.
+type sizeFlag struct{ *connectors.Size }
+
+func (f sizeFlag) Set(text string) error { return f.UnmarshalText([]byte(text)) }
+
+func (f sizeFlag) String() string {
+	if f.Size == nil || *f.Size == 0 {
+		return ""
+	}
+	return f.Size.String()
+}
+
+func (f sizeFlag) Type() string { return "size" }
 
 // newRoot builds the command tree.
 func newRoot() (*cobra.Command, *state) {
@@ -68,6 +85,7 @@ gate says how many records that are.`,
 		default:
 			return usageError{fmt.Errorf("--log-format must be auto, console or json, got %q", s.logFormat)}
 		}
+		memory.Keep(int64(s.memory))
 		cmd.SetContext(s.logger().WithContext(cmd.Context()))
 		return nil
 	}
@@ -76,6 +94,7 @@ gate says how many records that are.`,
 	flags.StringVar(&s.logFormat, "log-format", "auto", "the log on stderr: console, json, or auto (console when it is a terminal)")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
+	flags.Var(&sizeFlag{&s.memory}, "memory", "how much memory the process may use, such as 500MB; default: what the machine or its container allows")
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
 	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
@@ -139,6 +158,9 @@ func (s *state) loadToMeasure(path string) (*config.Pipeline, error) {
 func (s *state) parsedToMeasure(p *config.Pipeline, err error) (*config.Pipeline, error) {
 	if err != nil {
 		return nil, err
+	}
+	if n := memory.Limit(); n < memory.Least {
+		return nil, usageError{fmt.Errorf("this process may use %d MB of memory, and records take at least %d MB: give it more (--memory, or the limit of its container)", n/1e6, memory.Least/1_000_000)}
 	}
 	log := s.logger()
 	for _, w := range p.Warnings {

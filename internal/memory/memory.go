@@ -8,15 +8,46 @@ import (
 	"math"
 	"os"
 	"path"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
-// Limit returns how many bytes of memory this process can have: the least of the machine's memory
-// and of what its control groups allow. It is read once. Where nothing is known it is
-// math.MaxInt64. What other processes use is not taken off.
-var Limit = sync.OnceValue(func() int64 { return limit(os.DirFS("/")) })
+// Own is what the program takes by itself, beside what it is asked to hold: with so many bytes less than
+// the system's limit, a job of ten columns runs.
+const Own = 45e6
+
+// Least is the limit below which not even masks that take each record by itself can be used.
+const Least int64 = 60e6
+
+var (
+	found = sync.OnceValue(func() int64 { return limit(os.DirFS("/")) })
+	given atomic.Int64 // 0: none
+)
+
+// Limit returns how many bytes of memory this process can have: the least of the machine's memory,
+// of what its control groups allow, and of what was given to Keep. The system is asked once. Where nothing
+// is known it is math.MaxInt64. What other processes use is not taken off.
+func Limit() int64 {
+	if n := given.Load(); n > 0 {
+		return min(n, found())
+	}
+	return found()
+}
+
+// Room returns how many of them are left for what is held.
+func Room() int64 { return max(0, Limit()-Own) }
+
+// Keep makes the process keep to so many bytes, or to the system's limit if they are 0 or more than that:
+// as the limit comes near, garbage is collected more often. A tenth is left for what is not the collector's.
+func Keep(bytes int64) {
+	given.Store(bytes)
+	if n := Limit(); n < math.MaxInt64 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(n / 100 * 85)
+	}
+}
 
 func limit(root fs.FS) int64 {
 	least := int64(math.MaxInt64)

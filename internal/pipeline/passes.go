@@ -242,6 +242,7 @@ func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progr
 	if !pl.Source.Rewindable() {
 		return nil, pl.surveyTwice()
 	}
+	chain.Expect(pl.Source.Records())
 	progress.Start("survey", pl.Source.Records())
 	var also []func(b *microdata.Block)
 	if pl.locator = pl.newLocator(); pl.locator != nil {

@@ -1,0 +1,42 @@
+package transform
+
+import (
+	"fmt"
+
+	"github.com/sdlfilter/sdlfilter/internal/memory"
+)
+
+// Expect tells the chain how many records the survey will see, so that masks which cannot hold them
+// are refused with the first block. Without it, or with less than 0, they are refused when they
+// have taken as many as there is memory for.
+func (c *Chain) Expect(records int64) { c.expected = max(records, 0) }
+
+// fits returns an error if the masks that hold records take more memory than there is. It names the
+// one that takes the most.
+func (c *Chain) fits() error {
+	var (
+		all, most int64
+		greatest  surveying
+	)
+	for _, s := range c.steps[:c.survey] {
+		h, ok := s.(surveying)
+		if !ok {
+			continue
+		}
+		n := h.holds(c.expected)
+		if all += n; greatest == nil || n > most {
+			greatest, most = h, n
+		}
+	}
+	if all <= c.room() {
+		return nil
+	}
+	p := c.masks[greatest.of()].Params
+	return &SurveyError{Mask: greatest.of(), kind: c.masks[greatest.of()].Kind(), Text: fmt.Sprintf(
+		"holds its columns in memory, and for the records so far or expected the masks take %d MB where %d MB are left for them: "+
+			"give the process more (a limit of %d MB; --memory, or that of its container), cut the data into parts that are released by themselves, or use %s",
+		megabytes(all), c.room()/1e6, megabytes(all+memory.Own), InsteadOf(p))}
+}
+
+// megabytes rounds up.
+func megabytes(bytes int64) int64 { return (bytes + 1e6 - 1) / 1e6 }
