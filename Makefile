@@ -44,7 +44,9 @@ test-figures: ## the papers' figures are what the program makes of the data
 
 .PHONY: test
 test: ## the tests that need nothing but Go, in their short form (lint has go vet)
-	$(GO) test -short -vet=off -timeout 30m ./...
+	$(GO) test -short -vet=off -p $(PACKAGES) -timeout 30m ./...
+# Two packages for each core: many of the tests wait, for patience to end or for a program that was killed.
+PACKAGES = $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 
 .PHONY: test-long
 test-long: ## the long form of the tests that have one (minutes); `go test ./...` is both
