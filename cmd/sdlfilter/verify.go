@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,7 +13,7 @@ import (
 
 func (s *state) verifyCommand() *cobra.Command {
 	var release string
-	var asJSON bool
+	var asJSON, repair bool
 	cmd := &cobra.Command{
 		Use:   "verify REPORT",
 		Short: "Check that a report and the release beside it belong together",
@@ -22,12 +23,27 @@ own folder, or the one that --release names.
 
 A run gives the release its name first and the JSON report its name last, so a
 run that was killed between the two leaves a new release beside an old report,
-and verify says so.
+and verify says so. With --repair the new report gets its name, if it is complete
+and of the release that is there.
 
 Exit status: 0 they belong together, or the release was withheld and nothing is
 there; 1 they do not; 2 the report or the release cannot be used.`,
 		Args: oneArg("the report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if repair && release != "" {
+				return usageError{errors.New("--repair takes the release under the path that the report names: leave --release out")}
+			}
+			if repair {
+				completed, err := filejob.Repair(cmd.Context(), args[0])
+				for _, path := range completed {
+					if !s.quiet && !asJSON {
+						fmt.Fprintf(os.Stdout, "%s: has its name now\n", path)
+					}
+				}
+				if err != nil {
+					return err
+				}
+			}
 			v, err := filejob.Verify(cmd.Context(), args[0], release)
 			if err != nil {
 				return err
@@ -51,6 +67,7 @@ there; 1 they do not; 2 the report or the release cannot be used.`,
 		},
 	}
 	cmd.Flags().StringVar(&release, "release", "", "the release, where it is not under the path that the report names")
+	cmd.Flags().BoolVar(&repair, "repair", false, "first give the report, and its public twin, the name that a run could not give it; not of objects")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object instead of a sentence")
 	return cmd
 }

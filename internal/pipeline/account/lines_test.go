@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // For each masked column, the line of a snapshot gives the value that an intruder knows best,
@@ -148,6 +149,14 @@ func TestFilesOfAReport(t *testing.T) {
 			}
 			if err := f.Abort(); err != nil {
 				t.Error(err)
+			}
+			kept := publish.TempName(filepath.Join(dir, taken)) // a report whose release readers see, for a repair
+			if isKept := taken != "" && publish.Exists(t.Context(), kept); isKept != (released && at < len(all)) {
+				t.Errorf("the name %q is taken, released %v: left under its temporary name: %v", taken, released, isKept)
+			} else if isKept {
+				if err := os.Remove(kept); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if files := left(dir); len(files) != len(want) {
 				t.Errorf("the name %q is taken, released %v: the folder has the files %v", taken, released, files)

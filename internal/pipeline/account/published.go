@@ -25,7 +25,7 @@ func Unreported(paths []string, err error) error {
 		return nil
 	}
 	reasons := strings.Join(strings.Split(err.Error(), "\n"), "; ")
-	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), reasons), err}}
+	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; `sdlfilter verify --repair REPORT` completes a report that is left, and the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), reasons), err}}
 }
 
 type unreported struct {

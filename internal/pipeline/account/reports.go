@@ -110,7 +110,8 @@ func (f *Files) write(rep *report.Report, release func(reportPath string) *repor
 }
 
 // Commit gives the files their final names, the JSON report last, and returns these names. If there is
-// a release, a file that cannot get its name does not keep the others from theirs (but see Ends). Without a release the
+// a release, a file that cannot get its name does not keep the others from theirs (but see Ends), and stays under its temporary name
+// for filejob.Repair. Without a release the
 // new public files are removed; those of an earlier release stay.
 func (f *Files) Commit(released bool) (paths []string, err error) {
 	if !released {
@@ -130,6 +131,9 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 		}
 		if errs = append(errs, err); Ends(err, released) {
 			break
+		}
+		if err != nil && !Named(err) && released {
+			errs = append(errs, file.Leave())
 		}
 	}
 	return paths, errors.Join(errs...)

@@ -58,6 +58,11 @@ func Verify(ctx context.Context, reportPath, at string) (*Verification, error) {
 	if err != nil {
 		return nil, pipeline.DataErrorf("%s: %v", reportPath, err)
 	}
+	return verifyIdentified(ctx, reportPath, at, id)
+}
+
+// verifyIdentified is Verify of the release that a report names.
+func verifyIdentified(ctx context.Context, reportPath, at string, id report.Identified) (*Verification, error) {
 	want := id.Release
 	switch {
 	case want == nil && id.Withheld:

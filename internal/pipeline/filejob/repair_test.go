@@ -1,0 +1,83 @@
+package filejob
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+)
+
+// A run that was ended between the names of the release and of its reports has left these under their temporary
+// names: with repair they get their own, unless they are cut off or of another release.
+func TestRepair(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+		extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", publish: [sd]}\n"})
+	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	reports := []string{"r.json", "r.public.json", "r.html", "r.public.html"}
+	whole := map[string][]byte{}
+	for _, name := range reports {
+		text, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole[name] = text
+	}
+	if done, err := Repair(t.Context(), at("r.json")); err != nil || done != nil {
+		t.Errorf("of reports that have their names: %v, %v", done, err)
+	}
+	release, err := os.ReadFile(at("out.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unname := func() {
+		for _, name := range reports {
+			write(t, publish.TempName(at(name)), whole[name])
+			if err := os.Remove(at(name)); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+		}
+		write(t, at("out.csv"), release)
+	}
+	for _, name := range []string{"r.json", "r.html"} {
+		unname()
+		public := strings.Replace(name, "r.", "r.public.", 1)
+		if done, err := Repair(t.Context(), at(name)); err != nil || !slices.Equal(done, []string{at(name), at(public)}) {
+			t.Errorf("%s: %v, %v", name, done, err)
+		}
+		for _, name := range []string{name, public} {
+			if text, err := os.ReadFile(at(name)); err != nil || string(text) != string(whole[name]) {
+				t.Errorf("%s is not what the run has written (%v)", name, err)
+			}
+		}
+		if v, err := Verify(t.Context(), at(public), ""); err != nil || !v.Agree {
+			t.Errorf("%s: %+v, %v", public, v, err)
+		}
+
+		unname()
+		write(t, publish.TempName(at(name)), whole[name][:len(whole[name])-20])
+		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(name)) {
+			t.Errorf("%s, cut off: %v, %v", name, done, err)
+		}
+		unname()
+		write(t, at("out.csv"), append(slices.Clone(release), "R9,1,1,1,west\n"...))
+		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(name)) || publish.Exists(t.Context(), at(public)) {
+			t.Errorf("%s, of another release: %v, %v", name, done, err)
+		}
+		unname()
+		if err := os.Remove(publish.TempName(at(name))); err != nil {
+			t.Fatal(err)
+		}
+		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(public)) {
+			t.Errorf("%s, of which nothing is left: %v, %v", name, done, err)
+		}
+	}
+}
