@@ -48,6 +48,9 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in.Uniqueness != nil {
 		l.validateUniqueness(p, path+".uniqueness")
 	}
+	if in.Population != nil {
+		l.validatePopulation(p, path+".population")
+	}
 	if in.Utility != nil {
 		l.validateRegressions(p, path+".utility.regressions")
 	}
@@ -161,6 +164,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower", "; with distance: gower those are compared too"},
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
+		{"population", in.Population != nil, false, ""},
 		{"attribute", in.Attribute != nil, false, ""},
 	}
 	if len(a.IntruderKeys()) == 0 && !in.Named() && !a.uninverted && !l.HasStrange(path) {
@@ -357,6 +361,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		if limit.Part == "inversion" {
 			add = "add assess.intruder.inversion: true"
 		}
+		if limit.Part == "population" {
+			add = "add assess.intruder.population: {weight: COLUMN}, or {size: N} with the number of persons in the population"
+		}
 		if len(a.IntruderKeys()) == 0 && limit.Part != "inversion" && limit.Part != "utility" {
 			add = "give the role key to the columns that an intruder may know, or name them in assess.keys"
 			if !limit.ByDefault || in.Named() {
@@ -371,6 +378,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 				who = "the intruder who knows the masks, who"
 			case "utility":
 				who = "the comparison of what users compute, which"
+			case "population":
+				who = "the estimate of population uniques, which"
 			case "attribute":
 				who = "the guess of synthetic values, which"
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -21,7 +22,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		t.Errorf("%d measures are taken, the table has %d", len(measureOf), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625}
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625,
+		"max_expected_population": 8, "max_expected_uniques": 4}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -50,6 +52,8 @@ func fill(r *Result, part string) {
 		r.Attribute = &Disclosure{Columns: []GuessedColumn{{Most: 0.125}, {Most: 0.3125}}}
 	case "utility":
 		r.Utility = &loss.Utility{KS: map[string]float64{"a": 0.0625, "b": 0.1875, "c": 0}, Regressions: []loss.Overlap{{Mean: 0.875}, {Mean: 0.625}, {Mean: 1}}}
+	case "population":
+		r.Population = &population.Result{SampleUniques: 20, ModelUniques: 18, Converged: true, Tau1: 3, Tau1SE: 0.5, Tau2: 5, Tau2SE: 1.5}
 	case "inversion":
 		less, most := 0.5, 0.75
 		r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
@@ -91,7 +95,7 @@ func TestNothingIsSaid(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
-		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "uniqueness"} {
+		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "population", "uniqueness"} {
 			fill(r, part)
 		}
 		r.Linkage.CorrectShare, r.Bayes.Correct = 0, 0

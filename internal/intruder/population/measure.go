@@ -53,6 +53,14 @@ func (r *Result) MatchesMost() float64 {
 	return math.Min(r.Tau2+errorsOf*r.Tau2SE, float64(r.SampleUniques))
 }
 
+// Understates reports whether there are more sample uniques than the model explains: by four SDs of their
+// number, which is at most Poisson. Its fitted counts of unique cells are then too great, and τ₁ and τ₂
+// too small. So it is where terms are missing, and where there are so many that the model repeats the
+// sample. A model that expects too many uniques overstates τ₁ and τ₂ as a rule.
+func (r *Result) Understates() bool {
+	return float64(r.SampleUniques)-r.ModelUniques > 4*math.Sqrt(max(r.ModelUniques, 1))
+}
+
 // Measure fits the model and predicts. A *Refusal is an error about the data or about a model that
 // is too large for them.
 func Measure(ctx context.Context, d Data, o Options) (*Result, error) {
