@@ -45,6 +45,7 @@ type IntruderBayes struct {
 	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"what the intruder knows. d1 (default): the standard deviations of bias and noise; d2: only prior distributions of their squares"`
 	Threshold  float64            `yaml:"threshold" default:"0" share:"whole" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
 	Population int                `yaml:"population" doc:"size of the population of which the respondents are a sample: a target may then be absent from the release; by default every target is in it"`
+	Jointly    bool               `yaml:"jointly" default:"false" doc:"also match all targets at once, each to a record of its own, which finds more of them: needs a sample of at most 5000, and no population"`
 	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default computed from the masks of the key"`
 	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in the key's unit; by default computed from the masks of the key"`
 	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; by default around 0.5/6, as in Trottini et al. (2004), section 5"`

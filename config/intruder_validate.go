@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -198,6 +199,14 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 		whole(&ps, "population", b.Population, 1, 1<<50)
 	}
 	l.Within(path, ps)
+	if at := path + ".jointly"; b.Jointly && l.Sound(at, "assess.sample", path+".population") {
+		switch sample := p.Assess.Sample; {
+		case sample < 0 || sample > intruder.MostJointly: // else a run would find out at its end
+			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", intruder.MostJointly)
+		case b.Population > 0:
+			l.Wrong(at, "must be left out with population, of which a target need not have a record")
+		}
+	}
 	for _, word := range []struct {
 		name   string
 		values map[string]float64

@@ -3,6 +3,7 @@ package attack
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -128,5 +129,55 @@ func TestNothingIsSaid(t *testing.T) {
 			t.Errorf("%s of a sample passes, and does not say that a sample tells it", m.Name)
 		}
 		m.FromSample, r.Sampled = of, sampled
+	}
+}
+
+// TestJointLinksCount: of the Bayesian intruder's two ways the one that finds more is judged.
+func TestJointLinksCount(t *testing.T) {
+	for _, c := range []struct{ alone, jointly, want float64 }{{7, 9, 9}, {9, 7, 9}, {0, 0, 0}} {
+		r := &Result{Bayes: &intruder.Result{Correct: c.alone, Jointly: &intruder.Joint{Correct: c.jointly}}}
+		if v := float64(r.Identity().CorrectLinks); v != c.want {
+			t.Errorf("%v one by one, %v jointly: %v", c.alone, c.jointly, v)
+		}
+	}
+}
+
+// TestModelsThatDoNotHold: a log-linear model that understates uniqueness, or did not converge, measures
+// nothing, and the verdict says why.
+func TestModelsThatDoNotHold(t *testing.T) {
+	codes := make([]int32, 200)
+	for i := range codes {
+		codes[i] = int32(i)
+	}
+	half := make([]int32, 200)
+	for i := range half {
+		half[i] = int32(i % 2)
+	}
+	d := Data{Categorical: []CategoricalColumn{{Name: "a", Original: codes}, {Name: "b", Original: half}}}
+	run := func(formula string) *Result {
+		f, err := population.ParseFormula(formula)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), d, Options{Population: &Population{Formula: f, Size: 20000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	// Each a is alone, and the model with a category for each repeats the sample: it expects 200/e uniques.
+	for formula, fits := range map[string]bool{"a": false, "a*b": false, "b": true} {
+		r := run(formula)
+		id := r.Identity()
+		if fits != (r.Unfitted == "") || fits == math.IsNaN(float64(id.ExpectedPopulation)) || fits == math.IsNaN(float64(id.ExpectedUniques)) {
+			t.Errorf("%s: %q, %v, %v", formula, r.Unfitted, id.ExpectedPopulation, id.ExpectedUniques)
+		}
+		v := assess.Judge([]assess.Rule{{MaxExpectedPopulation: new(float64)}}, &assess.Measures{Identity: id})
+		if v.Passed != fits || !fits && !strings.Contains(v.Rules[0].Advice, "it expects ") {
+			t.Errorf("%s: %+v", formula, v.Rules[0])
+		}
+	}
+	if r := run("b"); len(r.Population.LeftOut) != 1 || r.Population.LeftOut[0] != "a" {
+		t.Errorf("left out: %q", r.Population.LeftOut)
 	}
 }

@@ -88,7 +88,10 @@ var measureOf = map[string]func(*Result) (float64, bool){
 		if r.Bayes == nil {
 			return 0, false
 		}
-		return float64(r.Bayes.Correct), true
+		if j := r.Bayes.Jointly; j != nil {
+			return max(r.Bayes.Correct, j.Correct), true
+		}
+		return r.Bayes.Correct, true
 	},
 	"min_k": func(r *Result) (float64, bool) {
 		if r.Uniqueness == nil || len(r.Uncounted) > 0 {

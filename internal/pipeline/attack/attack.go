@@ -436,7 +436,7 @@ func publishedMoments(pl *pipeline.Plan, d *attack.Data) inversion.Published {
 // bayesOf returns what the Bayesian intruder knows. With knowledge d1 these are the bias and the
 // noise of each key, from the masks or from the configuration; with d2, priors of them.
 func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intruder.Options, error) {
-	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population}
+	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population, Jointly: b.Jointly}
 	for _, j := range d.Linked {
 		name := d.Numeric[j].Name
 		var k intruder.Key

@@ -86,7 +86,7 @@ func Broken() *attack.Result {
 // bayes returns a result with counts that fall as ranks and thresholds rise.
 func bayes() *intruder.Result {
 	b := &intruder.Result{
-		Knowledge: "d.1", Threshold: 0.1, Links: 70, Correct: 21, ExpectedCorrect: 19.75,
+		Jointly: &intruder.Joint{Correct: 44.5}, Knowledge: "d.1", Threshold: 0.1, Links: 70, Correct: 21, ExpectedCorrect: 19.75,
 		PosteriorOfCorrect: intruder.Moments{Mean: 0.312, SD: 0.204}, Model: intruder.BiasNoise,
 		Targets: targets, WithRecord: targets, Records: n - 3, Population: 1_250_000, Outside: 612.5,
 		Rank: [11]float64{38.5, 27, 19.5, 16, 14, 11, 10, 9, 8, 7, 840},
