@@ -60,9 +60,8 @@ type Options struct {
 	Formula Formula
 }
 
-// The greatest model that is fitted. A table of MostCells cells with 21 two-way interactions takes
-// some seconds for each of about ten iterations; the matrix of MostParameters takes 8 MB, and
-// memory does not grow with the number of cells.
+// The greatest model that is fitted. All cells are gone through about twenty times; the matrix of
+// MostParameters takes 8 MB, and memory does not grow with the number of cells.
 const (
 	MostCells      = 5_000_000
 	MostParameters = 1_000

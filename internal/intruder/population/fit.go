@@ -3,6 +3,7 @@ package population
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -35,6 +36,8 @@ type fit struct {
 	keep       []int     // columns that are not linear combinations of those before them
 	beta       []float64 // coefficients of all columns, 0 for those that are not kept
 	deviance   float64
+	gram       []float64 // upper triangle of XᵀWX at the coefficients: the information
+	with       []float64 // XᵀWz
 	iterations int
 	converged  bool
 }
@@ -52,47 +55,38 @@ const (
 // steps and with the same end as glm of R (family poisson), so that the fits agree even where the
 // likelihood has no maximum (margins of 0) and the coefficients diverge.
 func fitCounts(ctx context.Context, m *design, c *counts) (*fit, error) {
-	f := &fit{m: m, c: c, beta: make([]float64, m.k), deviance: math.NaN()}
-	for f.iterations = 1; f.iterations <= mostIterations; f.iterations++ {
-		gram, with, err := f.sums(ctx, f.iterations == 1)
-		if err != nil {
+	f := &fit{m: m, c: c, beta: make([]float64, m.k)}
+	if err := f.pass(ctx, true); err != nil {
+		return nil, err
+	}
+	f.keep = independent(f.gram, m.k)
+	for f.iterations = 1; ; f.iterations++ {
+		last, before := slices.Clone(f.beta), f.deviance
+		if err := f.solve(); err != nil {
 			return nil, err
 		}
-		if f.keep == nil {
-			f.keep = independent(gram, m.k)
-		}
-		last, before := append([]float64(nil), f.beta...), f.deviance
-		if err := f.solve(gram, with); err != nil {
+		if err := f.step(ctx, last); err != nil {
 			return nil, err
 		}
-		start, err := f.step(ctx, last, f.iterations == 1)
-		if err != nil {
-			return nil, err
-		}
-		if f.iterations == 1 {
-			before = start
-		}
-		if math.Abs(f.deviance-before)/(math.Abs(f.deviance)+0.1) < tolerance {
-			f.converged = true
+		f.converged = math.Abs(f.deviance-before)/(math.Abs(f.deviance)+0.1) < tolerance
+		if f.converged || f.iterations == mostIterations {
 			return f, nil
 		}
 	}
-	f.iterations--
-	return f, nil
 }
 
-// step takes the new coefficients, or the middle between them and the last ones, as often as the
-// deviance is not finite. It returns the deviance of the start of the first iteration.
-func (f *fit) step(ctx context.Context, last []float64, first bool) (start float64, err error) {
+// step goes through the cells with the new coefficients, or with the middle between them and the last
+// ones, as often as the deviance is not finite.
+func (f *fit) step(ctx context.Context, last []float64) error {
 	for halvings := 0; ; halvings++ {
-		if start, err = f.deviances(ctx, first); err != nil {
-			return 0, err
+		if err := f.pass(ctx, false); err != nil {
+			return err
 		}
 		if !math.IsInf(f.deviance, 0) && !math.IsNaN(f.deviance) {
-			return start, nil
+			return nil
 		}
-		if halvings == mostHalvings || first {
-			return 0, refusef("the log-linear model does not converge; list fewer interactions, or join categories (recode)")
+		if halvings == mostHalvings || f.iterations == 1 {
+			return refusef("the log-linear model does not converge; list fewer interactions, or join categories (recode)")
 		}
 		for j := range f.beta {
 			f.beta[j] = (f.beta[j] + last[j]) / 2
@@ -113,13 +107,17 @@ func (f *fit) each(ctx context.Context, visit func(columns []int, values []float
 		}
 		y, offset, extra := f.c.of(occupied)
 		columns, values = f.m.row(at, extra, columns, values)
-		eta := offset
-		for i, j := range columns {
-			eta += values[i] * f.beta[j]
-		}
-		visit(columns, values, y, offset, eta, occupied)
+		visit(columns, values, y, offset, offset+f.predictor(columns, values), occupied)
 		return nil
 	})
+}
+
+// predictor returns xᵀβ.
+func (f *fit) predictor(columns []int, values []float64) (eta float64) {
+	for i, j := range columns {
+		eta += values[i] * f.beta[j]
+	}
+	return eta
 }
 
 func meanOf(eta float64) float64 { return max(math.Exp(eta), leastMean) }
@@ -127,23 +125,23 @@ func meanOf(eta float64) float64 { return max(math.Exp(eta), leastMean) }
 // startMean is the fitted count with which R begins.
 func startMean(y float64) float64 { return y + 0.1 }
 
-// sums returns the upper triangle of XᵀWX and XᵀWz of an iteration.
-func (f *fit) sums(ctx context.Context, first bool) (gram, with []float64, err error) {
+// pass sets XᵀWX, XᵀWz and the deviance: of the coefficients, or of the start.
+func (f *fit) pass(ctx context.Context, start bool) error {
 	k := f.m.k
-	gram, with = make([]float64, k*k), make([]float64, k)
-	err = f.each(ctx, func(columns []int, values []float64, y, offset, eta float64, _ int) {
+	f.gram, f.with, f.deviance = make([]float64, k*k), make([]float64, k), 0
+	return f.each(ctx, func(columns []int, values []float64, y, offset, eta float64, _ int) {
 		mu := meanOf(eta)
-		if first {
+		if start {
 			mu = startMean(y)
 			eta = math.Log(mu)
 		}
+		f.deviance += deviance(y, mu)
 		z := mu*(eta-offset) + y - mu
-		addRow(gram, k, columns, values, mu)
+		addRow(f.gram, k, columns, values, mu)
 		for i, a := range columns {
-			with[a] += values[i] * z
+			f.with[a] += values[i] * z
 		}
 	})
-	return gram, with, err
 }
 
 // addRow adds w·xxᵀ to the upper triangle of a matrix.
@@ -156,18 +154,6 @@ func addRow(gram []float64, k int, columns []int, values []float64, w float64) {
 	}
 }
 
-// deviances sets the deviance of the coefficients and returns that of the start, if asked for.
-func (f *fit) deviances(ctx context.Context, first bool) (start float64, err error) {
-	f.deviance = 0
-	err = f.each(ctx, func(_ []int, _ []float64, y, _, eta float64, _ int) {
-		f.deviance += deviance(y, meanOf(eta))
-		if first {
-			start += deviance(y, startMean(y))
-		}
-	})
-	return start, err
-}
-
 func deviance(y, mu float64) float64 {
 	if y == 0 {
 		return 2 * mu
@@ -176,8 +162,8 @@ func deviance(y, mu float64) float64 {
 }
 
 // solve sets the coefficients to those of the weighted regression.
-func (f *fit) solve(gram, with []float64) error {
-	x, err := f.solved(gram, with)
+func (f *fit) solve() error {
+	x, err := f.solved(f.with)
 	if err != nil {
 		return err
 	}
@@ -187,14 +173,14 @@ func (f *fit) solve(gram, with []float64) error {
 	return nil
 }
 
-// solved returns A⁻¹b for the kept columns of a matrix of which the upper triangle is given.
-func (f *fit) solved(gram, with []float64) (*mat.VecDense, error) {
+// solved returns A⁻¹b for the kept columns, with A = XᵀWX.
+func (f *fit) solved(with []float64) (*mat.VecDense, error) {
 	k := f.m.k
 	a, b := mat.NewSymDense(len(f.keep), nil), mat.NewVecDense(len(f.keep), nil)
 	for i, r := range f.keep {
 		b.SetVec(i, with[r])
 		for l := i; l < len(f.keep); l++ {
-			a.SetSym(i, l, gram[r*k+f.keep[l]])
+			a.SetSym(i, l, f.gram[r*k+f.keep[l]])
 		}
 	}
 	// A is scaled to a diagonal of 1: counts of 1e-9 and of 1e6 stand side by side.
@@ -249,20 +235,12 @@ func independent(gram []float64, k int) (keep []int) {
 
 // variance returns gᵀCg, with C the covariance matrix of the coefficients: the inverse A⁻¹ of the
 // information, or the sandwich A⁻¹JA⁻¹ with J = Σ scatter_k·x_k x_kᵀ over the occupied cells.
-func (f *fit) variance(ctx context.Context, g []float64, scatter []float64) (float64, error) {
-	k := f.m.k
-	gram := make([]float64, k*k)
-	err := f.each(ctx, func(columns []int, values []float64, _, _, eta float64, _ int) {
-		addRow(gram, k, columns, values, meanOf(eta))
-	})
+func (f *fit) variance(g []float64, scatter []float64) (float64, error) {
+	x, err := f.solved(g)
 	if err != nil {
 		return 0, err
 	}
-	x, err := f.solved(gram, g)
-	if err != nil {
-		return 0, err
-	}
-	along := make([]float64, k) // A⁻¹g
+	along := make([]float64, f.m.k) // A⁻¹g
 	v := 0.0
 	for i, j := range f.keep {
 		along[j] = x.AtVec(i)
@@ -272,15 +250,25 @@ func (f *fit) variance(ctx context.Context, g []float64, scatter []float64) (flo
 		return max(v, 0), nil
 	}
 	v = 0
-	err = f.each(ctx, func(columns []int, values []float64, _, _, _ float64, occupied int) {
-		if occupied < 0 {
-			return
-		}
+	f.occupied(func(columns []int, values []float64, _ float64, cell int) {
 		s := 0.0
 		for i, j := range columns {
 			s += values[i] * along[j]
 		}
-		v += scatter[occupied] * s * s
+		v += scatter[cell] * s * s
 	})
-	return v, err
+	return v, nil
+}
+
+// occupied calls visit for every occupied cell with its row and its linear predictor.
+func (f *fit) occupied(visit func(columns []int, values []float64, eta float64, cell int)) {
+	var columns []int
+	var values []float64
+	at := make([]int32, len(f.m.t.levels))
+	for i := range f.m.t.cells {
+		f.m.t.place(f.m.t.cells[i].number, at)
+		_, offset, extra := f.c.of(i)
+		columns, values = f.m.row(at, extra, columns, values)
+		visit(columns, values, offset+f.predictor(columns, values), i)
+	}
 }

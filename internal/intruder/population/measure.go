@@ -98,7 +98,8 @@ func Measure(ctx context.Context, d Data, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	return r, r.compare(ctx, t, f)
+	r.compare(t, f)
+	return r, nil
 }
 
 // counts returns what the model is fitted to.
@@ -185,7 +186,7 @@ func (r *Result) predict(ctx context.Context, t *table, f *fit, model Model) err
 		spread float64
 		se     *float64
 	}{{g1, spread1, &r.Tau1SE}, {g2, spread2, &r.Tau2SE}} {
-		v, err := f.variance(ctx, of.g, scatter)
+		v, err := f.variance(of.g, scatter)
 		if err != nil {
 			return err
 		}
@@ -196,17 +197,16 @@ func (r *Result) predict(ctx context.Context, t *table, f *fit, model Model) err
 
 // compare sets the figures of modRisk: the fitted count stands for that of the population, and the
 // sums are divided by the number of occupied cells.
-func (r *Result) compare(ctx context.Context, t *table, f *fit) error {
-	err := f.each(ctx, func(_ []int, _ []float64, _, _, eta float64, occupied int) {
-		if occupied >= 0 && t.cells[occupied].count == 1 {
-			v := (1 - t.cells[occupied].inclusion) * meanOf(eta)
+func (r *Result) compare(t *table, f *fit) {
+	f.occupied(func(_ []int, _ []float64, eta float64, cell int) {
+		if t.cells[cell].count == 1 {
+			v := (1 - t.cells[cell].inclusion) * meanOf(eta)
 			r.ModRisk.GR1 += alone(v)
 			r.ModRisk.GR2 += match(v)
 		}
 	})
 	r.ModRisk.GR1 /= float64(len(t.cells))
 	r.ModRisk.GR2 /= float64(len(t.cells))
-	return err
 }
 
 // alone is P(N = 0), match E(1/(N + 1)) and matchSquare E(1/(N + 1)²) of a Poisson number N of mean v.

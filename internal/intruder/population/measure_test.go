@@ -141,7 +141,7 @@ func formula(t *testing.T, text string) Formula {
 func TestPopulationUniquesAreFound(t *testing.T) {
 	m := 400
 	if testing.Short() {
-		m = 100
+		m = 60
 	}
 	for _, c := range []struct {
 		name   string

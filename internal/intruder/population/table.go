@@ -137,3 +137,11 @@ func (t *table) each(f func(at []int32, occupied int) error) error {
 	}
 	return nil
 }
+
+// place sets the level of each variable of a cell.
+func (t *table) place(number int64, at []int32) {
+	for j := len(at) - 1; j >= 0; j-- {
+		n := int64(len(t.levels[j]))
+		at[j], number = int32(number%n), number/n
+	}
+}
