@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -363,6 +364,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
+		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == population.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
+			l.Wrong(at, "must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
+		}
 		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
