@@ -191,6 +191,12 @@ type Identity struct {
 	MinK              Float // least number of released records that fit a respondent's keys
 	MaxIndividualRisk Float // greatest probability of re-identification of a record
 
+	// ExpectedPopulation is the expected number of correct matches of sample uniques with the population,
+	// ExpectedUniques that of sample uniques that are unique in the population, each plus two standard
+	// errors.
+	ExpectedPopulation Float
+	ExpectedUniques    Float
+
 	// Loss of information in the categorical keys that masks change.
 	Changed     Float // share of records whose category was changed, of the key with the greatest share
 	EntropyLost Float // share of a key's entropy that remains when the released category is known, of the key with the greatest share
@@ -214,6 +220,9 @@ type Identity struct {
 	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
 	// MaxIndividualRisk and BySubset are then not measured.
 	Uncounted string
+	// Unfitted says why no log-linear model could be fitted, "" if one was or none was asked for.
+	// ExpectedPopulation and ExpectedUniques are then not measured.
+	Unfitted string
 	// Inverted is the number of values that were computed back from the release and the
 	// list of masks; nil if that was not tried.
 	Inverted *int64

@@ -88,6 +88,20 @@ var RespondentMeasures = []RespondentMeasure{
 		subset: func(b *BySubset) *Float { return &b.MaxIndividualRisk },
 	},
 	{
+		Name: "max_expected_population", Label: "matches expected, + 2 SE", Part: "population", Categorical: true, AllKeys: true,
+		One: "respondent", Many: "respondents",
+		words: "expected correct matches of sample uniques with the population, with two standard errors,", Advice: adviceOnUniques,
+		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
+		limit: func(r Rule) (float64, bool) { return optional(r.MaxExpectedPopulation) }, number: func(id *Identity) *Float { return &id.ExpectedPopulation },
+	},
+	{
+		Name: "max_expected_uniques", Label: "population uniques, + 2 SE", Part: "population", Categorical: true, AllKeys: true,
+		One: "respondent", Many: "respondents",
+		words: "expected number of sample uniques that are unique in the population, with two standard errors,", Advice: adviceOnUniques,
+		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 0) },
+		limit: func(r Rule) (float64, bool) { return optional(r.MaxExpectedUniques) }, number: func(id *Identity) *Float { return &id.ExpectedUniques },
+	},
+	{
 		Name: "max_changed", Label: "categories changed", Part: "uniqueness", ByDefault: true, Categorical: true, Loss: true, FromSample: true,
 		Form: AsShare, One: "of the records", Many: "of the records",
 		words: "share of records whose category of a key is not the original's", Advice: "keep categories with a greater probability (pram), or suppress fewer cells (a smaller k)",
@@ -137,6 +151,8 @@ var RespondentMeasures = []RespondentMeasure{
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxAttributeDisclosure) }, number: func(id *Identity) *Float { return &id.AttributeDisclosure },
 	},
 }
+
+const adviceOnUniques = "recode the keys more coarsely, or release a smaller sample of the population"
 
 func optional(v *float64) (float64, bool) {
 	if v == nil {
@@ -204,6 +220,8 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 		v.Advice = m.Advice
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
+	case m.Part == "population" && id.Unfitted != "":
+		v.Advice = id.Unfitted + "; a rule without its measure does not hold"
 	case m.subset != nil && id.Uncounted != "":
 		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	default:

@@ -22,6 +22,9 @@ type Rule struct {
 	MaxIndividualRisk *float64 `yaml:"max_individual_risk" share:"whole" doc:"greatest probability of a record's re-identification by the keys, 0 to 1; needs assess.intruder.uniqueness"`
 	Combinations      *int     `yaml:"combinations" doc:"with min_k and max_individual_risk: the limit holds for every set of this many of the keys, and not for all keys together"`
 
+	MaxExpectedPopulation *float64 `yaml:"max_expected_population" doc:"greatest expected number of correct matches of sample uniques with the population, and so of sample uniques that are unique in the population (plus two standard errors); needs assess.intruder.population and all records in the sample"`
+	MaxExpectedUniques    *float64 `yaml:"max_expected_uniques" doc:"greatest expected number of sample uniques that are unique in the population (plus two standard errors); needs assess.intruder.population and all records in the sample"`
+
 	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or differs from the original one; the key with the greatest share decides; needs assess.intruder.uniqueness"`
 	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known; the key with the greatest share decides; needs assess.intruder.uniqueness"`
 	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, of an original category of a key, for an intruder who knows the released record with all its columns, and the masks that recode or randomise the key; needs assess.intruder.inversion"`

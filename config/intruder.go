@@ -15,6 +15,7 @@ type Intruder struct {
 	Linkage     *IntruderLinkage    `yaml:"linkage" doc:"link each target to the released record that is nearest by the numeric keys"`
 	Bayes       *IntruderBayes      `yaml:"bayes" doc:"the Bayesian intruder of Trottini et al. (2004), who knows how the masks work: the posterior of every released record"`
 	Uniqueness  *IntruderUniqueness `yaml:"uniqueness" doc:"count the combinations of the keys: k-anonymity, individual and household risk, SUDA2 scores, l-diversity"`
+	Population  *IntruderPopulation `yaml:"population" doc:"estimate by a log-linear model how many sample uniques are unique in the population"`
 	Interval    []float64           `yaml:"interval" doc:"widths of interval disclosure, in standard deviations of a column: 0.05. The measure decreases with each additional column, even if linkage finds nearly everyone"`
 	Utility     *IntruderUtility    `yaml:"utility" doc:"information loss that U does not measure: IL1s, moments, eigenvalues, distances of distributions"`
 	Attribute   *IntruderAttribute  `yaml:"attribute" doc:"guess the values of synthetic columns from the nearest released record: for records to which the models were fitted, and for records that held_out sets aside"`
@@ -44,6 +45,7 @@ type IntruderBayes struct {
 	Knowledge  string             `yaml:"knowledge" default:"d1" enum:"d1,d2" doc:"what the intruder knows. d1 (default): the standard deviations of bias and noise; d2: only prior distributions of their squares"`
 	Threshold  float64            `yaml:"threshold" default:"0" share:"whole" doc:"a link is made where the greatest posterior probability exceeds this, 0 to below 1; 0 (default): always"`
 	Population int                `yaml:"population" doc:"size of the population of which the respondents are a sample: a target may then be absent from the release; by default every target is in it"`
+	Jointly    bool               `yaml:"jointly" default:"false" doc:"also match all targets at once, each to a record of its own, which finds more of them: needs a sample of at most 5000, and no population"`
 	Phi        map[string]float64 `yaml:"phi" doc:"for d1, the standard deviation of the multiplicative bias by key; by default computed from the masks of the key"`
 	Sigma      map[string]float64 `yaml:"sigma" doc:"for d1, the standard deviation of the added noise by key, in the key's unit; by default computed from the masks of the key"`
 	PhiPrior   *IntruderPrior     `yaml:"phi_prior" doc:"for d2, the inverse-gamma prior of the square of phi, for every key; by default around 0.5/6, as in Trottini et al. (2004), section 5"`
@@ -66,6 +68,24 @@ type IntruderUniqueness struct {
 	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"values of k for which violations of k-anonymity are counted"`
 	SUDA2       bool     `yaml:"suda2" default:"true" doc:"scores of special uniques: how few keys make a record unique, and in how many ways"`
 	Approximate bool     `yaml:"approximate" default:"true" doc:"true: compute the individual risk by the approximate formula that other tools use; false: compute it exactly"`
+}
+
+// IntruderPopulation says how population uniques are estimated.
+type IntruderPopulation struct {
+	Model   string   `yaml:"model" default:"pml" enum:"default,ce,pml,weighted,ipf" doc:"how the model is fitted. pml (default): pseudo maximum likelihood of the weighted counts; default: maximum likelihood of the sample counts; ce: of these with the cells' mean inclusion probabilities as offset (Clogg and Eliason); weighted: with the cells' sums of weights as a variable, for comparison with other tools; ipf: default for categories without interactions"`
+	Formula string   `yaml:"formula" doc:"terms of the log-linear model: keys and interactions, as in sex + region + age + sex:region; a*b stands for a + b + a:b; by default the main effects of all keys. Records that are unique by these keys are counted"`
+	Weight  string   `yaml:"weight" doc:"the column of sampling weights: how many persons of the population a record stands for; may be an identifier; by default that of uniqueness"`
+	Size    int      `yaml:"size" doc:"in place of weight: the size of the population from which the records are drawn with equal probabilities"`
+	Linear  []string `yaml:"linear" doc:"numeric keys of the formula that enter as numbers with a slope and not as categories, as numeric columns do in R"`
+}
+
+// WeightColumn returns the column of sampling weights of the population; "" if its size is given.
+func (in *Intruder) WeightColumn() string {
+	p := in.Population
+	if p.Weight == "" && p.Size == 0 && in.Uniqueness != nil {
+		return in.Uniqueness.Weight
+	}
+	return p.Weight
 }
 
 // IntruderAttribute says how values of synthetic columns are guessed.
@@ -111,7 +131,7 @@ func (p *Pipeline) InvertsUnasked() bool {
 // and uniqueness are meant, as far as the types of the keys allow. It holds of a
 // nil Intruder that none is.
 func (in *Intruder) Named() bool {
-	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Interval != nil || in.Utility != nil || in.Attribute != nil || in.Inversion)
+	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Population != nil || in.Interval != nil || in.Utility != nil || in.Attribute != nil || in.Inversion)
 }
 
 // isSet reports whether a part of the intruder is configured, by its name in the file.

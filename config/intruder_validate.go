@@ -9,7 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -47,6 +49,9 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	}
 	if in.Uniqueness != nil {
 		l.validateUniqueness(p, path+".uniqueness")
+	}
+	if in.Population != nil {
+		l.validatePopulation(p, path+".population")
 	}
 	if in.Utility != nil {
 		l.validateRegressions(p, path+".utility.regressions")
@@ -161,6 +166,7 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower", "; with distance: gower those are compared too"},
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
+		{"population", in.Population != nil, false, ""},
 		{"attribute", in.Attribute != nil, false, ""},
 	}
 	if len(a.IntruderKeys()) == 0 && !in.Named() && !a.uninverted && !l.HasStrange(path) {
@@ -194,6 +200,14 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 		whole(&ps, "population", b.Population, 1, 1<<50)
 	}
 	l.Within(path, ps)
+	if at := path + ".jointly"; b.Jointly && l.Sound(at, "assess.sample", path+".population") {
+		switch sample := p.Assess.Sample; {
+		case sample < 0 || sample > intruder.MostJointly: // else a run would find out at its end
+			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", intruder.MostJointly)
+		case b.Population > 0:
+			l.Wrong(at, "must be left out with population, of which a target need not have a record")
+		}
+	}
 	for _, word := range []struct {
 		name   string
 		values map[string]float64
@@ -346,12 +360,18 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
+		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == population.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
+			l.Wrong(at, "must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
+		}
 		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)
 		if limit.Part == "inversion" {
 			add = "add assess.intruder.inversion: true"
+		}
+		if limit.Part == "population" {
+			add = "add assess.intruder.population: {weight: COLUMN}, or {size: N} with the number of persons in the population"
 		}
 		if len(a.IntruderKeys()) == 0 && limit.Part != "inversion" && limit.Part != "utility" {
 			add = "give the role key to the columns that an intruder may know, or name them in assess.keys"
@@ -367,6 +387,8 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 				who = "the intruder who knows the masks, who"
 			case "utility":
 				who = "the comparison of what users compute, which"
+			case "population":
+				who = "the estimate of population uniques, which"
 			case "attribute":
 				who = "the guess of synthetic values, which"
 			}

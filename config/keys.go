@@ -69,7 +69,7 @@ func (l *loader) fillKeys(p *Pipeline) {
 	if l.Given(path) || !l.Sound("columns", path) || l.Misspelt("assess", "keys") || p.Assess.Intruder == nil && (p.Stream() || p.Streaming()) {
 		return
 	}
-	if in := p.Assess.Intruder; in.Named() && in.Linkage == nil && in.Bayes == nil && in.Uniqueness == nil && in.Attribute == nil {
+	if in := p.Assess.Intruder; in.Named() && in.Linkage == nil && in.Bayes == nil && in.Uniqueness == nil && in.Population == nil && in.Attribute == nil {
 		return // nothing that is asked takes keys
 	}
 	var keys []string

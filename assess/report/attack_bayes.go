@@ -29,6 +29,9 @@ func viewBayes(b *intruder.Result, path string) *bayesView {
 	if b.Links > 0 {
 		v.Tiles[1].Note = share(b.Correct/float64(b.Links)) + " of the links"
 	}
+	if j := b.Jointly; j != nil {
+		v.Tiles = append(v.Tiles, labelled{"right if matched jointly", amountCell(path+"/jointly/correct", j.Correct), "each target with a record of its own"})
+	}
 	if b.Outside > 0 {
 		v.Tiles = append(v.Tiles, labelled{"thought to be outside", amountCell(path+"/expected_outside", b.Outside),
 			"of the release, in a population of " + count(int64(b.Population))})

@@ -30,6 +30,7 @@ func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t.linkage(v.Linkage)
 	t.bayes(v.Bayes)
 	t.unique(v.Unique)
+	t.population(v.Population)
 	t.interval(v.Interval)
 	t.averaging(v.Averaging)
 	t.inversion(v.Inversion)

@@ -29,17 +29,18 @@ const attackPath = "/attack"
 // attackView is everything that the page shows of an attack. Parts that were not
 // requested are nil.
 type attackView struct {
-	Headline  string
-	Lines     []string
-	Basis     string
-	Sampled   string
-	Linkage   *linkageView
-	Bayes     *bayesView
-	Unique    *uniqueView
-	Interval  *intervalView
-	Inversion *inversionView
-	Averaging *averagingView
-	Cost      *costView
+	Headline   string
+	Lines      []string
+	Basis      string
+	Sampled    string
+	Linkage    *linkageView
+	Bayes      *bayesView
+	Unique     *uniqueView
+	Population *populationView
+	Interval   *intervalView
+	Inversion  *inversionView
+	Averaging  *averagingView
+	Cost       *costView
 
 	Categories *categoriesView
 	Attribute  *attributeView
@@ -116,6 +117,7 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	if a.Uniqueness != nil {
 		v.Unique = viewUniqueness(a.Uniqueness, at+"/uniqueness")
 	}
+	v.Population = viewPopulation(a, at+"/population")
 	v.Interval = viewInterval(a, at)
 	if a.Inversion != nil {
 		v.Inversion = viewInversion(a.Inversion, at+"/inversion")

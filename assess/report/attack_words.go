@@ -162,6 +162,9 @@ func findings(a *attack.Result) []string {
 			lines = append(lines, s)
 		}
 	}
+	if a.Population != nil && a.Unfitted == "" {
+		lines = append(lines, uniqueInPopulation(a.Population))
+	}
 	if a.Inversion != nil && a.Inversion.Passed && !slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
 		lines = append(lines, "Nothing is computed back from the list of masks.")
 	}

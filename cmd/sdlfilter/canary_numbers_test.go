@@ -129,6 +129,10 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "synthesise keys refused", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age], held_out: 0.25, method: cart}", status: exitRefused,
 			rule: "{max_replicated_uniques: 0}, {max_attribute_disclosure: 0}", intruder: "keys: [age, kind, grade], intruder: {categorical: [age], uniqueness: {}, attribute: {}}", want: "unique combinations of keys that stand in the release at most 0"},
 		{name: "synthesise without enough of those learnt from", mask: "synthesise: {columns: [wage], by: [alone], held_out: 0.5}", status: exitUsage, want: `must have at least 11 records`},
+		{name: "population uniques", mask: "noise: {columns: [wage], sd: 5000}\n  - round: {columns: [age], base: 10}", want: "matches expected", rule: "{max_expected_population: 1e9}, {max_expected_uniques: 1e9}",
+			intruder: "keys: [age, kind], intruder: {categorical: [age], population: {size: 4000}}"},
+		{name: "population smaller than the records", mask: "noise: {columns: [wage], sd: 5000}", status: exitRefused, want: "is smaller than the", rule: "{max_expected_population: 1e9}",
+			intruder: "keys: [age, alone], intruder: {categorical: [age], population: {size: 13, formula: age*alone}}"},
 		{name: "synthesise refused", mask: "synthesise: {columns: [wage]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
 	} {
 		for _, pair := range [][2]string{{"parquet", "parquet"}, {"csv", "csv"}, {"jsonl", "jsonl"}, {"parquet", "arrow"}} {

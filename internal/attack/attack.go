@@ -38,6 +38,7 @@ type Data struct {
 	// Shown holds the released columns that are not in Numeric, with values as assess.Shown returns them.
 	Shown     []BesideColumn
 	Weights   []float64 // sampling weights, by record; nil: none
+	Persons   []float64 // persons of the population that a record stands for, for population uniques; nil: Population.Size has their number
 	Household []int32   // by record, −1 if unknown; nil: none
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
@@ -114,8 +115,9 @@ type Options struct {
 	Uniqueness *uniqueness.Options
 	Intervals  []float64 // widths of interval disclosure, in SDs
 	Loss       *loss.Options
-	Categories bool // information loss of the categorical columns, if masks have changed any
-	Averaging  bool // averaging attack; needs Data.Earlier
+	Population *Population // population uniques by a log-linear model
+	Categories bool        // information loss of the categorical columns, if masks have changed any
+	Averaging  bool        // averaging attack; needs Data.Earlier
 	Inversion  *Inversion
 	Attribute  *Attribute // disclosure by synthetic columns about the records that their models were fitted to
 }

@@ -85,6 +85,9 @@ func (d *Data) check() (n int, err error) {
 	if d.Weights != nil {
 		err = errors.Join(err, length("weights", len(d.Weights)))
 	}
+	if d.Persons != nil {
+		err = errors.Join(err, length("persons", len(d.Persons)))
+	}
 	if d.Household != nil {
 		err = errors.Join(err, length("household", len(d.Household)))
 	}
@@ -119,6 +122,8 @@ func (o *Options) check(d *Data) error {
 		return errors.New("bayes: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none")
 	case o.Uniqueness != nil && len(d.counted()) == 0:
 		return errors.New("uniqueness: must have keys to count: name columns as categorical ones, got none")
+	case o.Population != nil && len(d.counted()) == 0:
+		return errors.New("population: must have keys to count: name columns as categorical ones, got none")
 	case len(o.Intervals) > 0 && len(d.Numeric) == 0:
 		return errors.New("interval: must have numeric columns, got none")
 	case o.Loss != nil && len(d.Numeric) == 0:

@@ -3,6 +3,7 @@ package attack
 import (
 	"math"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -10,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -21,7 +23,8 @@ func TestEveryMeasureIsFound(t *testing.T) {
 		t.Errorf("%d measures are taken, the table has %d", len(measureOf), len(assess.RespondentMeasures))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625}
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625,
+		"max_expected_population": 8, "max_expected_uniques": 4}
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
@@ -50,6 +53,8 @@ func fill(r *Result, part string) {
 		r.Attribute = &Disclosure{Columns: []GuessedColumn{{Most: 0.125}, {Most: 0.3125}}}
 	case "utility":
 		r.Utility = &loss.Utility{KS: map[string]float64{"a": 0.0625, "b": 0.1875, "c": 0}, Regressions: []loss.Overlap{{Mean: 0.875}, {Mean: 0.625}, {Mean: 1}}}
+	case "population":
+		r.Population = &population.Result{SampleUniques: 20, ModelUniques: 18, Converged: true, Tau1: 3, Tau1SE: 0.5, Tau2: 5, Tau2SE: 1.5}
 	case "inversion":
 		less, most := 0.5, 0.75
 		r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
@@ -91,7 +96,7 @@ func TestNothingIsSaid(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
 		r := new(Result)
-		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "uniqueness"} {
+		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "population", "uniqueness"} {
 			fill(r, part)
 		}
 		r.Linkage.CorrectShare, r.Bayes.Correct = 0, 0
@@ -124,5 +129,55 @@ func TestNothingIsSaid(t *testing.T) {
 			t.Errorf("%s of a sample passes, and does not say that a sample tells it", m.Name)
 		}
 		m.FromSample, r.Sampled = of, sampled
+	}
+}
+
+// TestJointLinksCount: of the Bayesian intruder's two ways the one that finds more is judged.
+func TestJointLinksCount(t *testing.T) {
+	for _, c := range []struct{ alone, jointly, want float64 }{{7, 9, 9}, {9, 7, 9}, {0, 0, 0}} {
+		r := &Result{Bayes: &intruder.Result{Correct: c.alone, Jointly: &intruder.Joint{Correct: c.jointly}}}
+		if v := float64(r.Identity().CorrectLinks); v != c.want {
+			t.Errorf("%v one by one, %v jointly: %v", c.alone, c.jointly, v)
+		}
+	}
+}
+
+// TestModelsThatDoNotHold: a log-linear model that understates uniqueness, or did not converge, measures
+// nothing, and the verdict says why.
+func TestModelsThatDoNotHold(t *testing.T) {
+	codes := make([]int32, 200)
+	for i := range codes {
+		codes[i] = int32(i)
+	}
+	half := make([]int32, 200)
+	for i := range half {
+		half[i] = int32(i % 2)
+	}
+	d := Data{Categorical: []CategoricalColumn{{Name: "a", Original: codes}, {Name: "b", Original: half}}}
+	run := func(formula string) *Result {
+		f, err := population.ParseFormula(formula)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), d, Options{Population: &Population{Formula: f, Size: 20000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	// Each a is alone, and the model with a category for each repeats the sample: it expects 200/e uniques.
+	for formula, fits := range map[string]bool{"a": false, "a*b": false, "b": true} {
+		r := run(formula)
+		id := r.Identity()
+		if fits != (r.Unfitted == "") || fits == math.IsNaN(float64(id.ExpectedPopulation)) || fits == math.IsNaN(float64(id.ExpectedUniques)) {
+			t.Errorf("%s: %q, %v, %v", formula, r.Unfitted, id.ExpectedPopulation, id.ExpectedUniques)
+		}
+		v := assess.Judge([]assess.Rule{{MaxExpectedPopulation: new(float64)}}, &assess.Measures{Identity: id})
+		if v.Passed != fits || !fits && !strings.Contains(v.Rules[0].Advice, "it expects ") {
+			t.Errorf("%s: %+v", formula, v.Rules[0])
+		}
+	}
+	if r := run("b"); len(r.Population.LeftOut) != 1 || r.Population.LeftOut[0] != "a" {
+		t.Errorf("left out: %q", r.Population.LeftOut)
 	}
 }

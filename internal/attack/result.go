@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -43,6 +44,9 @@ type Result struct {
 	Uncounted []Uncounted `json:"uncounted,omitempty" doc:"keys that cannot be counted from the snooper's side, which uniqueness leaves out"`
 	// TwoReadings are the keys with unknown masks, which are counted in two ways.
 	TwoReadings []string `json:"two_readings,omitempty" doc:"keys whose released values differ from the original ones by no coding: they are counted by the original value and by what it became most often, and the smaller k holds for each respondent"`
+	// Population has the expected numbers of population uniques; Unfitted says why there are none.
+	Population *population.Result `json:"population,omitempty" doc:"sample uniques that are unique in the population, estimated by a log-linear model; an upper bound where masks hide or draw keys"`
+	Unfitted   string             `json:"population_unfitted,omitempty" doc:"why no log-linear model was fitted"`
 	// Interval is, by width in SDs of the released column, the share of disclosed
 	// records (loss.Interval.Risk). IntervalSound is the same in SDs of the original
 	// column, without suppressed cells (loss.Interval.Sound).
@@ -84,7 +88,10 @@ var measureOf = map[string]func(*Result) (float64, bool){
 		if r.Bayes == nil {
 			return 0, false
 		}
-		return float64(r.Bayes.Correct), true
+		if j := r.Bayes.Jointly; j != nil {
+			return max(r.Bayes.Correct, j.Correct), true
+		}
+		return r.Bayes.Correct, true
 	},
 	"min_k": func(r *Result) (float64, bool) {
 		if r.Uniqueness == nil || len(r.Uncounted) > 0 {
@@ -98,6 +105,8 @@ var measureOf = map[string]func(*Result) (float64, bool){
 		}
 		return r.Uniqueness.MaxIndividualRisk, true
 	},
+	"max_expected_population": ofPopulation((*population.Result).MatchesMost),
+	"max_expected_uniques":    ofPopulation((*population.Result).UniquesMost),
 	"max_posterior": func(r *Result) (most float64, ok bool) {
 		if r.Inversion == nil {
 			return 0, false
@@ -156,6 +165,17 @@ func ofCategories(of func(*loss.Categories) float64) func(*Result) (float64, boo
 	}
 }
 
+// ofPopulation returns the function of measureOf for a figure of a log-linear model. One that did not
+// converge, or that understates uniqueness, measures nothing.
+func ofPopulation(of func(*population.Result) float64) func(*Result) (float64, bool) {
+	return func(r *Result) (float64, bool) {
+		if r.Population == nil || r.Unfitted != "" {
+			return 0, false
+		}
+		return of(r.Population), true
+	}
+}
+
 // Identity returns the measures that the gate compares with its limits; measures that
 // were not requested are NaN or nil. On a sample they describe the sample. Linked is
 // then at least that of the release, except for chance. CorrectLinks and Inverted count
@@ -175,7 +195,7 @@ func (r *Result) Identity() *assess.Identity {
 			*m.ValueIn(id) = assess.Float(v)
 		}
 	}
-	id.Uncounted = r.uncountedWords()
+	id.Uncounted, id.Unfitted = r.uncountedWords(), r.Unfitted
 	if r.Uniqueness != nil && !id.Sampled && len(r.Uncounted) == 0 {
 		for _, s := range r.Uniqueness.Subsets {
 			if id.BySubset == nil {

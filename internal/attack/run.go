@@ -62,6 +62,7 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 		{"linkage", o.Linkage != nil, a.linkage},
 		{"bayes", o.Bayes != nil, a.bayes},
 		{"uniqueness", o.Uniqueness != nil, a.uniqueness},
+		{"population", o.Population != nil, a.population},
 		{"interval", len(o.Intervals) > 0, a.interval},
 		{"utility", o.Loss != nil, a.utility},
 		{"categories", o.Categories && len(a.masked()) > 0, a.categories},

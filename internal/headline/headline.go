@@ -226,6 +226,9 @@ func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerd
 	case math.IsNaN(v) && m.Subsets() && id.Uncounted != "":
 		f.Note = NotMeasured
 		doubt = id.Uncounted
+	case math.IsNaN(v) && m.Part == "population" && id.Unfitted != "":
+		f.Note = NotMeasured
+		doubt = id.Unfitted
 	case math.IsNaN(v) && id.Sampled && !m.FromSample:
 		doubt = "a sample does not tell it: assess.sample: all"
 	case math.IsNaN(v):

@@ -68,6 +68,9 @@ type Options struct {
 	// Population is N: a target is in the release with prior probability n/N. 0 means
 	// N = n, everyone is released.
 	Population int
+	// Jointly asks also for a joint match of all targets. Every target is then in the release
+	// (Population is 0 or n), which has at most MostJointly records.
+	Jointly bool
 	// Threshold is t, from 0 to 1: a target is linked if its greatest posterior exceeds
 	// t.
 	Threshold float64
@@ -129,6 +132,9 @@ func check(p *Problem, o *Options) error {
 	}
 	if o.Worst < 0 {
 		return fmt.Errorf("intruder: worst: must be at least 0, got %d", o.Worst)
+	}
+	if o.Jointly && (n > MostJointly || len(p.Truth) > n || o.Population > n) {
+		return fmt.Errorf("intruder: jointly: needs at most %d released records, a record for each target, and no population beyond them, got %d targets and %d records", MostJointly, len(p.Truth), n)
 	}
 	if err := checkKeys(o, k); err != nil {
 		return err

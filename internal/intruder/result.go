@@ -89,6 +89,9 @@ type Result struct {
 	// Rank counts the targets whose record has rank 1, 2, … 10, and a later one.
 	Rank [11]float64 `json:"rank" doc:"number of targets whose record has rank 1, 2, … 10, and above 10"`
 
+	// Jointly is what a joint match of all targets finds; nil if it was not asked for.
+	Jointly *Joint `json:"jointly,omitempty" doc:"what is found by matching all targets at once, each to a record of its own"`
+
 	Model      Model        `json:"model"`
 	Targets    int          `json:"targets"`
 	WithRecord int          `json:"with_record" doc:"number of targets whose true record is known"`

@@ -87,6 +87,11 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 		// each at most the product of the keys' errors.
 		r.Quadrature = &Quadrature{math.Min(logError, math.MaxFloat64), math.Min(math.Expm1(2*logError*float64(len(o.Keys))), math.MaxFloat64)}
 	}
+	if o.Jointly {
+		if r.Jointly, err = jointly(ctx, p, l, targetsPerBatch); err != nil {
+			return nil, err
+		}
+	}
 	r.summarise(outcomes, p.Truth, o.Worst)
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -149,6 +150,33 @@ func (pl *Plan) checkCounted(path string, m *assess.RespondentMeasure) error {
 		words = append(words, fmt.Sprintf("%q %s", u.Name, u.Why))
 	}
 	return config.Errors{pl.Config.Errorf(path+"."+m.Name, "counts combinations of all keys, and not all can be counted: %s; recode, round or suppress the key instead, or leave it out of assess.keys if an intruder does not know it (a numeric key is still linked by max_linked)", strings.Join(words, "; "))}
+}
+
+// Population returns the formula of the log-linear model of the population.
+func (pl *Plan) Population(of *config.IntruderPopulation) population.Formula {
+	var keys []string
+	for _, name := range pl.Config.Assess.IntruderKeys() {
+		if !slices.Contains(pl.Intruder.Left, name) {
+			keys = append(keys, name)
+		}
+	}
+	return of.PopulationFormula(keys)
+}
+
+// checkPopulation returns an error for a rule about population uniques if a key of the formula cannot
+// be counted.
+func (pl *Plan) checkPopulation(path string, of *config.IntruderPopulation) error {
+	if of == nil {
+		return nil // the configuration was refused
+	}
+	for _, name := range pl.Population(of).Variables() {
+		for _, u := range pl.Intruder.Uncounted {
+			if u.Name == name {
+				return config.Errors{pl.Config.Errorf(path, "counts combinations of the keys of the formula, and %q %s; recode, round or suppress the key instead, or leave it out of assess.intruder.population.formula", u.Name, u.Why)}
+			}
+		}
+	}
+	return nil
 }
 
 // checkSubsets returns an error if a rule is about more sets of keys than are counted.

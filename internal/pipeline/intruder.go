@@ -75,6 +75,19 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	if err := pl.carryForUniqueness(b, in.Uniqueness); err != nil {
 		return err
 	}
+	if in.Population != nil {
+		if w := in.WeightColumn(); w != "" {
+			if !b.field(w).Numeric() {
+				return config.Errors{pl.Config.Errorf("assess.intruder.population.weight", "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+			}
+			at.carry(b, w, microdata.Numbers)
+		}
+		for i, name := range in.Population.Linear {
+			if !slices.Contains(at.Linked, name) {
+				return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.intruder.population.linear[%d]", i), "must be a numeric key, and %s is %s", name, microdata.TypeName(b.field(name).Type))}
+			}
+		}
+	}
 	if in.Attribute != nil {
 		for _, name := range transform.HoldOut(pl.Config.Masks) {
 			if b.masked[name] == microdata.Array {
@@ -191,6 +204,10 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 			_, given := m.Limit(rule)
 			switch {
 			case !given:
+			case m.Part == "population":
+				if err := pl.checkPopulation(path+"."+m.Name, in.Population); err != nil {
+					return err
+				}
 			case m.AllKeys:
 				if err := pl.checkCounted(path, &m); err != nil {
 					return err

@@ -47,8 +47,7 @@ func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct floa
 	if err != nil {
 		return 0, err
 	}
-	type flow struct{ target, record int32 }
-	flows := make(map[flow]int)
+	flows := map[flow]int{}
 	for i, j := range columnOf {
 		a, b := rows.class[rows.order[i]], columns.class[columns.order[j]]
 		if m > n {
@@ -56,9 +55,19 @@ func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct floa
 		}
 		flows[flow{a, b}]++
 	}
+	return credit(flows, targets, records, o.truth), nil
+}
+
+// flow is a class of targets and the class of records to which some of them are assigned.
+type flow struct{ target, record int32 }
+
+// credit returns the expected number of targets that are assigned to their own records, from the number
+// of targets of each class that are assigned to each class of records. truth returns the record of a
+// target, negative if it has none.
+func credit(flows map[flow]int, targets, records *classes, truth func(i int) int) float64 {
 	var sum exactSum
-	for i := range m {
-		t := o.truth(i)
+	for i := range targets.class {
+		t := truth(i)
 		if t < 0 {
 			continue
 		}
@@ -67,7 +76,25 @@ func oneToOne(ctx context.Context, s *space, n, m int, o *Options) (correct floa
 			sum.add(float64(f) / (float64(targets.size[a]) * float64(records.size[b])))
 		}
 	}
-	return sum.total(), nil
+	return sum.total()
+}
+
+// Assign gives each of m targets a record of its own among n, at least m, so that the sum of costs is
+// least, and returns the expected number of targets that get the record that truth says, negative if
+// none. cost has a row of n finite numbers or +Inf for each target; its infinities are replaced. target
+// and record return the values by which targets, and records, are equal to each other.
+func Assign(ctx context.Context, cost []float64, m, n int, target, record func(i int) []float64, truth func(i int) int) (correct float64, err error) {
+	finite(cost, m)
+	columnOf, _, err := assign(ctx, cost, m, n)
+	if err != nil {
+		return 0, err
+	}
+	targets, records := classesOf(m, target), classesOf(n, record)
+	flows := map[flow]int{}
+	for i, j := range columnOf {
+		flows[flow{targets.class[i], records.class[j]}]++
+	}
+	return credit(flows, targets, records, truth), nil
 }
 
 // classes groups the records with equal coordinates.

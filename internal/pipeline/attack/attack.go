@@ -98,7 +98,7 @@ func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src con
 
 // Judged lists the parts of the intruder whose results the gate judges, with their names in
 // assess.intruder.
-var Judged = []string{"linkage", "bayes", "uniqueness", "inversion", "attribute", "utility"}
+var Judged = []string{"linkage", "bayes", "uniqueness", "population", "inversion", "attribute", "utility"}
 
 // Some runs parts of the configured intruder, named as in Judged, on pairs that masks have made
 // of a sample. It returns the result, or nil if the configuration asks for none of the parts.
@@ -120,6 +120,8 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 			only.Bayes = o.Bayes
 		case "uniqueness":
 			only.Uniqueness, only.Categories = counting(o.Uniqueness), o.Categories
+		case "population":
+			only.Population = o.Population
 		case "inversion":
 			only.Inversion = o.Inversion
 		case "utility":
@@ -128,7 +130,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 			only.Attribute = attributeOf(pl, p, chain)
 		}
 	}
-	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Inversion == nil && only.Attribute == nil && only.Loss == nil {
+	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Population == nil && only.Inversion == nil && only.Attribute == nil && only.Loss == nil {
 		return nil, nil
 	}
 	r, err := attack.Run(ctx, d, only)
@@ -214,6 +216,11 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	}
 	for _, name := range pl.Intruder.Counted {
 		d.Categorical = append(d.Categorical, categories[name])
+	}
+	if in != nil && in.Population != nil {
+		if w := in.WeightColumn(); w != "" {
+			d.Persons = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
+		}
 	}
 	if in != nil && in.Uniqueness != nil {
 		for _, name := range in.Uniqueness.Sensitive {
@@ -333,6 +340,9 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		}
 		o.Uniqueness, o.Categories = options, true
 	}
+	if of := in.Population; of != nil {
+		o.Population = &attack.Population{Model: of.PopulationModel(), Formula: pl.Population(of), Linear: of.Linear, Size: float64(of.Size)}
+	}
 	if in.Bayes != nil {
 		bayes, err := bayesOf(pl, in.Bayes, d)
 		if err != nil {
@@ -426,7 +436,7 @@ func publishedMoments(pl *pipeline.Plan, d *attack.Data) inversion.Published {
 // bayesOf returns what the Bayesian intruder knows. With knowledge d1 these are the bias and the
 // noise of each key, from the masks or from the configuration; with d2, priors of them.
 func bayesOf(pl *pipeline.Plan, b *config.IntruderBayes, d *attack.Data) (*intruder.Options, error) {
-	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population}
+	o := &intruder.Options{Threshold: b.Threshold, Population: b.Population, Jointly: b.Jointly}
 	for _, j := range d.Linked {
 		name := d.Numeric[j].Name
 		var k intruder.Key

@@ -138,17 +138,18 @@ func TestCategoriesAreComparedAfterRecoding(t *testing.T) {
 // A part runs on the pairs if it is both configured and selected, wherever it stands in the list.
 func TestSomeOfTheParts(t *testing.T) {
 	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
-		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, inversion: true, attribute: {}, utility: {}}}")
+		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, population: {formula: age + region, size: 600}, inversion: true, attribute: {}, utility: {}}}")
 	pl, chain, pairs := releaseOf(t, p)
 	shown := map[string]func(*assess.Identity) bool{
 		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
 		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
 		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Changed)) && i.Uncounted != "" }, // wage has noise
+		"population": func(i *assess.Identity) bool { return i.Unfitted != "" || !math.IsNaN(float64(i.ExpectedUniques)) },
 		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
 		"utility":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.KS)) && math.IsNaN(float64(i.Overlap)) },
 		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },
 	}
-	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
+	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"}, {"population"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
 		found, err := Some(t.Context(), pl, chain, pairs, parts)
 		if err != nil || found == nil {
 			t.Fatalf("%q: %v", parts, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -20,9 +21,12 @@ const targets = 1000
 func Attack() *attack.Result {
 	return &attack.Result{
 		Schema: attack.Schema, Targets: targets, Records: n - 3, Keys: []string{"wage", "hours"},
-		Linkage:       &linkage.Result{Distance: linkage.Standardised, ExpectedCorrect: 23.5, CorrectShare: 0.0235, OneToOneCorrect: pointer(41)},
-		Bayes:         bayes(),
-		Uniqueness:    unique(),
+		Linkage:    &linkage.Result{Distance: linkage.Standardised, ExpectedCorrect: 23.5, CorrectShare: 0.0235, OneToOneCorrect: pointer(41)},
+		Bayes:      bayes(),
+		Uniqueness: unique(),
+		Population: &population.Result{Model: "pml", Formula: "region + education + region:education", Keys: []string{"region", "education"}, LeftOut: []string{"ethnicity", "experience"},
+			Records: n - 5, Missing: 2, Size: 1_250_000, Cells: 320, Occupied: 211, Parameters: 43, Iterations: 7, Converged: true, SampleUniques: 31, ModelUniques: 28.5,
+			Tau1: 1.25, Tau1SE: 1.0625, Tau2: 4.5, Tau2SE: 1.375, ModRisk: population.ModRisk{GR1: 0.0525, GR2: 0.0875}},
 		Interval:      map[string]float64{"0.01": 0, "0.05": 0.0004, "0.1": 0.0031},
 		IntervalSound: map[string]float64{"0.01": 0, "0.05": 0.0003, "0.1": 0.0028},
 		Utility:       cost(),
@@ -66,6 +70,7 @@ func Broken() *attack.Result {
 	a := Attack()
 	a.Sampled, a.Targets, a.Keys, a.Categorical = 5000, 5000, []string{"wage"}, []string{"region", "education"}
 	a.Linkage = &linkage.Result{Distance: linkage.Gower, ExpectedCorrect: 1210.25, CorrectShare: 0.24205}
+	a.Population, a.Unfitted = nil, "population uniques are told from all records only (assess.sample: all)"
 	a.Bayes, a.Interval, a.IntervalSound, a.Utility, a.Averaging = nil, nil, nil, nil, nil
 	u := a.Uniqueness
 	u.Records, u.SampleUniques, u.Violations, u.ExpectedReidentifications = 5000, 871, map[int]int{2: 871, 3: 1410, 5: 2112}, 102.5
@@ -81,7 +86,7 @@ func Broken() *attack.Result {
 // bayes returns a result with counts that fall as ranks and thresholds rise.
 func bayes() *intruder.Result {
 	b := &intruder.Result{
-		Knowledge: "d.1", Threshold: 0.1, Links: 70, Correct: 21, ExpectedCorrect: 19.75,
+		Jointly: &intruder.Joint{Correct: 44.5}, Knowledge: "d.1", Threshold: 0.1, Links: 70, Correct: 21, ExpectedCorrect: 19.75,
 		PosteriorOfCorrect: intruder.Moments{Mean: 0.312, SD: 0.204}, Model: intruder.BiasNoise,
 		Targets: targets, WithRecord: targets, Records: n - 3, Population: 1_250_000, Outside: 612.5,
 		Rank: [11]float64{38.5, 27, 19.5, 16, 14, 11, 10, 9, 8, 7, 840},

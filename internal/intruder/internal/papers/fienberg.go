@@ -24,6 +24,7 @@ type Fienberg struct {
 	PriorOfSD bool
 	// Targets is the number of respondents that are attacked, the first ones; 0: all.
 	Targets int
+	Jointly bool // also match all targets at once
 }
 
 // FienbergKeys names the keys, in order.
@@ -106,5 +107,5 @@ func (s Fienberg) Run(ctx context.Context, rng *rand.Rand) (*intruder.Result, er
 		}
 		keys[j] = intruder.Key{PhiPrior: phiPrior, SigmaPrior: &intruder.Prior{Shape: 400, Scale: fienbergRate[j]}}
 	}
-	return intruder.Run(ctx, intruder.Problem{Targets: x, Released: z, Truth: truth}, intruder.Options{Model: intruder.InexactTarget, Keys: keys})
+	return intruder.Run(ctx, intruder.Problem{Targets: x, Released: z, Truth: truth}, intruder.Options{Model: intruder.InexactTarget, Keys: keys, Jointly: s.Jointly})
 }

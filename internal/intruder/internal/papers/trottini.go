@@ -13,10 +13,11 @@ import (
 // Trottini is one of the 36 scenarios of Trottini et al. (2004), section 5: 100 units,
 // one key, every unit a target, t = 0.
 type Trottini struct {
-	Data   int     // 1: about N(92, 3.5²), 2: about N(90, 20²), read off table 1
-	Phi    float64 // SD of the bias
-	C      float64 // the noise's SD in SDs of the data
-	Priors bool    // d.2: priors centred at φ = 0.5/6 and at a sixth of the release's range
+	Data    int     // 1: about N(92, 3.5²), 2: about N(90, 20²), read off table 1
+	Phi     float64 // SD of the bias
+	C       float64 // the noise's SD in SDs of the data
+	Priors  bool    // d.2: priors centred at φ = 0.5/6 and at a sixth of the release's range
+	Jointly bool    // also match all targets at once
 }
 
 // Amounts of bias and of noise, minimum, medium and maximum.
@@ -51,5 +52,5 @@ func (s Trottini) Run(ctx context.Context, rng *rand.Rand) (*intruder.Result, er
 	if s.Priors {
 		key = intruder.Key{PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround((high - low) / 6)}
 	}
-	return intruder.Run(ctx, intruder.Problem{Targets: [][]float64{x}, Released: [][]float64{z}, Truth: truth}, intruder.Options{Keys: []intruder.Key{key}})
+	return intruder.Run(ctx, intruder.Problem{Targets: [][]float64{x}, Released: [][]float64{z}, Truth: truth}, intruder.Options{Keys: []intruder.Key{key}, Jointly: s.Jointly})
 }
