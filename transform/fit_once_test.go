@@ -117,19 +117,34 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 	}
 }
 
-// Few equal rows are in the order of their words as many are, those of equal words by their places.
+// Rows of equal values are in the order of their words, those of equal words by their places, where words differ in few bits too.
 func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
-	for n := range fewEqual + 5 {
-		rows, words := make([]int32, n), make([]uint64, n)
-		for i := range n {
-			rows[i], words[i] = int32(i), r.Uint64N(uint64(n)/2+1)
-		}
-		byWords(rows, words, nil)
-		for i := 1; i < n; i++ {
-			a, b := rows[i-1], rows[i]
-			if words[a]*mixing > words[b]*mixing || words[a] == words[b] && a > b {
-				t.Fatalf("of %d rows number %d is out of order", n, i)
+	unmixing := uint64(1)
+	for range 6 { // Newton's inverse of mixing modulo 2⁶⁴
+		unmixing *= 2 - mixing*unmixing
+	}
+	for _, n := range []int{0, 1, 2, 3, 12, 100, 3000} {
+		for kind, word := range map[string]func() uint64{
+			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<packedBits) + 7<<40) * unmixing },
+		} {
+			rows, words := make([]int32, n), make([]uint64, n)
+			for i := range n {
+				rows[i], words[i] = int32(i), word()
+			}
+			byWords(rows, words, make([]uint64, 2*n), nil)
+			seen := map[int32]bool{}
+			for i, a := range rows {
+				seen[a] = true
+				if i == 0 {
+					continue
+				}
+				if b := rows[i-1]; words[b]*mixing > words[a]*mixing || words[a] == words[b] && b > a {
+					t.Fatalf("%s: of %d rows number %d is out of order", kind, n, i)
+				}
+			}
+			if len(seen) != n {
+				t.Errorf("%s: %d of %d rows are left", kind, len(seen), n)
 			}
 		}
 	}

@@ -131,12 +131,13 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 		}
 		words := g.words[k]
 		order := slices.Clone(ranks.order)
+		buffer := make([]uint64, 2*ranks.most)
 		// Equal values are in random order: which of them is exchanged must not depend on their places.
 		for at, equal := range ranks.alike {
 			if g.stop.at(at) {
 				return nil
 			}
-			byWords(order[equal.from:equal.to], words, g.stop)
+			byWords(order[equal.from:equal.to], words, buffer, g.stop)
 		}
 		average(values, order[:ranks.bottom])
 		average(values, order[len(order)-ranks.top:])
@@ -150,6 +151,7 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 type columnRanks struct {
 	order              []int32
 	alike              []span // records of equal values, of at least two
+	most               int    // in one of these
 	bottom, top, reach int
 	err                *SurveyError
 }
@@ -177,7 +179,7 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	at := 0
 	for equal := range alike(order, values) {
 		if len(equal) > 1 {
-			of.alike = append(of.alike, span{at, at + len(equal)})
+			of.alike, of.most = append(of.alike, span{at, at + len(equal)}), max(of.most, len(equal))
 		}
 		at += len(equal)
 	}
@@ -196,24 +198,40 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	return of
 }
 
-// fewEqual are rows that are put in order by comparing each with its neighbours.
-const fewEqual = 12
+// packedBits are those of a word that make room for a row's number when rows are sorted with their words in one number.
+const packedBits = 20
 
-// byWords puts rows, which ascend, in the order of their words.
-func byWords(rows []int32, words []uint64, stop stopper) {
-	if len(rows) > fewEqual {
-		rank.OrderFunc(rows, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
-		}, stop)
+// byWords puts rows, which ascend, in the order of their words. buffer is scratch for twice their number.
+func byWords(rows []int32, words []uint64, buffer []uint64, stop stopper) {
+	const mask = 1<<packedBits - 1
+	if len(rows) > mask+1 {
+		orderByWords(rows, words, stop)
 		return
 	}
-	for i := 1; i < len(rows); i++ {
-		row, j := rows[i], i
-		for word := words[row] * mixing; j > 0 && words[rows[j-1]]*mixing > word; j-- {
-			rows[j] = rows[j-1]
-		}
-		rows[j] = row
+	packed := buffer[:len(rows)]
+	for i, row := range rows {
+		packed[i] = words[row]*mixing&^mask | uint64(i)
 	}
+	slices.Sort(packed)
+	for i := 1; i < len(packed); i++ {
+		if packed[i]&^mask == packed[i-1]&^mask { // the bits that are left out decide
+			orderByWords(rows, words, stop)
+			return
+		}
+	}
+	own := buffer[len(rows) : 2*len(rows)]
+	for i, row := range rows {
+		own[i] = uint64(row)
+	}
+	for i, p := range packed {
+		rows[i] = int32(own[p&mask])
+	}
+}
+
+func orderByWords(rows []int32, words []uint64, stop stopper) {
+	rank.OrderFunc(rows, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
+	}, stop)
 }
 
 // mixing turns a word into one that orders records differently: the partner of a record must
