@@ -47,6 +47,8 @@ type pairAt struct {
 	x, y float64
 	from *place.Origin
 	row  int64
+	// carried are the codes of the columns that masks read: replicates need them, such as for a condition that a mask has.
+	carried []float64
 }
 
 // keptOfInterval is the number of values that a Finder keeps of one interval. A bin of a million records on a smooth
@@ -119,18 +121,22 @@ func (f *Finder) Add(b *microdata.Block) {
 				s.m++
 			}
 			for _, k := range s.of {
-				k.take(v, w, origin, b, i)
+				k.take(v, w, origin, b, i, f.a.layout.Carry)
 			}
 		}
 	}
 }
 
-func (k *sought) take(x, y float64, from *place.Origin, b *microdata.Block, i int) {
+func (k *sought) take(x, y float64, from *place.Origin, b *microdata.Block, i int, carry []int) {
 	switch {
 	case x < k.low:
 		k.below++
 	case x <= k.high && !k.lost:
-		if k.pairs = append(k.pairs, pairAt{x, y, from, b.Place(i)}); len(k.pairs) > keptOfInterval {
+		var carried []float64
+		for _, index := range carry {
+			carried = append(carried, cell.Code(&b.Columns[index], i))
+		}
+		if k.pairs = append(k.pairs, pairAt{x, y, from, b.Place(i), carried}); len(k.pairs) > keptOfInterval {
 			k.pairs, k.lost = nil, true
 		}
 	}
@@ -178,13 +184,15 @@ func (a *Accumulator) SetFound(f *Finder) {
 }
 
 // holding sets the record with a target, and the released value of its rank, where they were found.
-func (f *located) holding(of found, c int) {
+// carryFrom is where the values of a record have the codes of carried columns.
+func (f *located) holding(of found, c, carryFrom int) {
 	if of.positions {
 		f.position, f.slackOut = of.position, 0
 	}
 	if of.holds && f.record != nil {
 		values := slices.Clone(f.record.Values) // of the nearest record of the sample, in other columns
 		values[2*c], values[2*c+1] = of.x, of.y
+		copy(values[carryFrom:], of.carried)
 		f.tau, f.slack, f.exact, f.sampled = of.x, 0, true, false
 		f.record = &sample.Extreme{X: of.x, From: of.from, Row: of.row, Values: values}
 	}

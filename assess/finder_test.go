@@ -89,3 +89,72 @@ func TestSecondLook(t *testing.T) {
 		}
 	}
 }
+
+// moving moves the records with a mark in column 1 by 8 to 12.
+type moving struct{ r *rand.Rand }
+
+func (moving) NeedsSurvey() bool             { return false }
+func (moving) Survey(*microdata.Block) error { return nil }
+func (moving) EndSurvey() error              { return nil }
+func (m moving) Apply(b *microdata.Block) error {
+	v := b.Columns[0].Mutable()
+	for i := range b.N {
+		if b.Columns[1].Original.Values[i] > 0.5 {
+			v.Values[i] += 8 + 4*m.r.Float64()
+		}
+	}
+	return nil
+}
+
+// A record that holds a percentile beyond the sample has its own values in the columns that masks read, in every part of the sample: who
+// holds one that the mask leaves is known exactly.
+func TestSecondLookTakesWhatMasksRead(t *testing.T) {
+	const n = 60_000
+	r := rand.New(rand.NewPCG(37, 5))
+	x, mark := make([]float64, n), make([]float64, n)
+	for i := range n {
+		x[i], mark[i] = math.Round(1000*r.NormFloat64()), float64(r.IntN(2))
+	}
+	var blocks []*microdata.Block
+	for from := 0; from < n; from += 10_000 {
+		b := new(microdata.Block)
+		b.Reset(0, int64(from), 10_000, 2)
+		b.Columns[0].Original, b.Columns[1].Original = microdata.Vector{Values: x[from : from+10_000]}, microdata.Vector{Values: mark[from : from+10_000]}
+		if err := (moving{r}).Apply(b); err != nil {
+			t.Fatal(err)
+		}
+		blocks = append(blocks, b)
+	}
+	targets := []string{"p02", "p10", "p30", "p50", "p60", "p80", "p95", "p99"}
+	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Carry: []int{1}, Targets: targets, Sample: 25_000, Key: testKey(t), Replicates: 12,
+		Replicate: func(m int) Masker { return moving{rand.New(rand.NewPCG(uint64(m), 1))} }})
+	for _, b := range blocks {
+		a.Add(b)
+	}
+	f := a.Finder()
+	for _, b := range blocks {
+		f.Add(b)
+	}
+	a.SetFound(f)
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	m, left := measured(t, a).Column("x"), 0
+	for _, target := range targets {
+		var p int
+		fmt.Sscanf(target, "p%d", &p)
+		low, high := 1.0/(12*12), 1.0/(8*8)
+		if mark[order[n*p/100-1]] == 0 {
+			low, high = math.Inf(1), math.Inf(1)
+			left++
+		}
+		if got := float64(risk(t, m, target, KnowledgeIndex).R); !(got >= low && got <= high) {
+			t.Errorf("%s by index: R is %v, want %v to %v", target, got, low, high)
+		}
+	}
+	if left == 0 || left == len(targets) {
+		t.Errorf("%d of %d holders are left", left, len(targets))
+	}
+}

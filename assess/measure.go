@@ -124,6 +124,9 @@ func (r *reckoning) column(c int, column Column) ColumnMeasures {
 	if column.Masked {
 		m.Risk = r.risks(c)
 		r.order(c, &m)
+		if m.Spikes = spikesOf(r.data.Original(c), r.data.Released(c)); m.Spikes != nil {
+			m.Spikes.Sampled = !r.data.Complete
+		}
 	}
 	m.Histogram = histogram(r.data.Original(c), r.data.Released(c))
 	return m

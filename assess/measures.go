@@ -123,6 +123,7 @@ type ColumnMeasures struct {
 	Risk               []Risk     `json:"risk"`
 	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records discloses
 	Histogram          *Histogram `json:"histogram,omitempty"`
+	Spikes             *Spikes    `json:"spikes,omitempty" doc:"of a masked column with a value that at least 5 % of the records share, and five times as many as either distinct value beside it: this value and the others apart"`
 	Remark             string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
 }
 

@@ -156,7 +156,7 @@ func (r *reckoning) locate(c int) []located {
 			}
 			if f.exact = r.data.Complete; !f.exact && !r.candidate {
 				f.doubt(s, x, y)
-				f.holding(r.a.found[c][t.Name], c)
+				f.holding(r.a.found[c][t.Name], c, r.a.layout.CarryAt(0))
 			}
 		}
 		if f.record != nil && t.Extremal() {

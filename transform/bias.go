@@ -38,7 +38,10 @@ func (m *Bias) checkAmong(masks []Spec, i int) check.Problems {
 }
 
 // Reads implements Params.
-func (m *Bias) Reads() []string { return nil }
+func (m *Bias) Reads() []string { return whereReads(m.Where, m.Columns) }
+
+// ReadColumns implements Reading.
+func (m *Bias) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // phi returns φ. A range is the half-width of θ's interval about 1, which is three standard
 // deviations.

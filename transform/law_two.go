@@ -73,6 +73,43 @@ type middle struct {
 	pHigh     float64
 	plain     bool  // no tier's bound is near: the two draws are one normal sum
 	sum       about // with plain: that sum
+	cells     cells // if they were counted
+}
+
+// cells are those of a middle whose values are summed one by one, between its ends.
+type cells struct {
+	first float64   // number of the first, see end
+	ends  []float64 // one more than cells
+	mass  []float64
+}
+
+// count computes the cells once for many sums, if there are few.
+func (m *middle) count() {
+	if m.sure || m.plain || !((m.to-m.from)/m.cell <= lattice) {
+		return
+	}
+	lo := m.from
+	m.cells.first = math.Floor(lo/m.cell + 0.5 + 1e-6)
+	m.cells.ends = append(m.cells.ends, lo)
+	for j := m.cells.first; lo < m.to; j++ {
+		right := min(m.end(j), m.to)
+		m.cells.mass = append(m.cells.mass, m.mass(lo, right))
+		lo = max(lo, right)
+		m.cells.ends = append(m.cells.ends, lo)
+	}
+}
+
+// piece returns the end and the probability of the part of cell j between lo and hi.
+func (m *middle) piece(j, lo, hi float64) (right, p float64) {
+	k := int(j - m.cells.first)
+	if k < 0 || k >= len(m.cells.mass) {
+		right = min(m.end(j), hi)
+		return right, m.mass(lo, right)
+	}
+	if right = min(m.cells.ends[k+1], hi); lo == m.cells.ends[k] && right == m.cells.ends[k+1] {
+		return right, m.cells.mass[k]
+	}
+	return right, m.mass(lo, right)
 }
 
 func (l *Law) middle(x float64) middle {
@@ -158,8 +195,8 @@ func (m *middle) each(lo, hi, scale, kink float64, f func(v, w, extra float64)) 
 	}
 	if (hi-lo)/m.cell <= lattice {
 		for j := math.Floor(lo/m.cell + 0.5 + 1e-6); lo < hi; j++ {
-			right := min(m.end(j), hi)
-			if p := m.mass(lo, right); p > 0 {
+			right, p := m.piece(j, lo, hi)
+			if p > 0 {
 				f(j*m.cell, p, 0)
 			}
 			lo = max(lo, right) // the end of what is clipped is infinite
@@ -253,6 +290,7 @@ func (l *Law) belowEachOfTwo(x []float64) func(t float64, p []float64) {
 	each := make([]middle, len(x))
 	for i, v := range x {
 		each[i] = l.middle(v)
+		each[i].count()
 	}
 	return func(t float64, p []float64) {
 		t = l.upTo(t)

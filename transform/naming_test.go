@@ -145,6 +145,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		if f.Name == "Where" {
 			add("a > 300")
 			add("a <= 300 and a != 200")
+			add("c < 2")
+			add("a > 300 and c < 2")
 			break
 		}
 		words := strings.Split(f.Tag.Get("enum"), ",")

@@ -57,7 +57,10 @@ func (m *Noise) checkAmong(masks []Spec, i int) check.Problems {
 }
 
 // Reads implements Params.
-func (m *Noise) Reads() []string { return nil }
+func (m *Noise) Reads() []string { return whereReads(m.Where, m.Columns) }
+
+// ReadColumns implements Reading.
+func (m *Noise) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // noiseStep is a noise mask on the columns of a chain, together with the
 // truncation of mode redraw that follows it on some of them.

@@ -98,7 +98,7 @@ type Bias struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask"`
 	Phi     *float64 `yaml:"phi" share:"part" doc:"φ, the standard deviation of θ"`
 	Range   *float64 `yaml:"range" share:"part" doc:"h, the half-width of the range of θ; φ = h/3"`
-	Where   string   `yaml:"where" doc:"the mask changes only records whose original value in its column meets this condition, such as \"wage > 0\"; the others are released unchanged, and everybody knows which"`
+	Where   string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Noise adds ε with mean 0 and variance λ²: Duncan, Keller-McNulty and Stokes
@@ -109,7 +109,7 @@ type Noise struct {
 	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
 	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with their own variance (unequal variance)"`
 	Correlated   bool     `yaml:"correlated" doc:"the noise of a record is correlated as the columns are, so that the release keeps their correlations; sd must then be a percentage"`
-	Where        string   `yaml:"where" doc:"the mask changes only records whose original value in its column meets this condition, such as \"wage > 0\"; the others are released unchanged, and everybody knows which"`
+	Where        string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Tier gives values above a bound a noise variance of λ² times a factor
@@ -129,7 +129,7 @@ type Truncate struct {
 	Lower   *float64 `yaml:"lower" doc:"least released value"`
 	Upper   *float64 `yaml:"upper" doc:"greatest released value"`
 	Mode    string   `yaml:"mode" doc:"clip (default) or redraw" enum:"clip,redraw"`
-	Where   string   `yaml:"where" doc:"the mask changes only records whose original value in its column meets this condition, such as \"wage > 0\"; the others are released unchanged, and everybody knows which"`
+	Where   string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Round rounds to a number of decimals or to multiples of a base, halves to even.
@@ -137,7 +137,7 @@ type Round struct {
 	Columns  []string `yaml:"columns" doc:"the columns to mask"`
 	Decimals *int     `yaml:"decimals" doc:"decimals to keep; negative for tens, hundreds, …"`
 	Base     *float64 `yaml:"base" doc:"released values are multiples of this"`
-	Where    string   `yaml:"where" doc:"the mask changes only records whose original value in its column meets this condition, such as \"wage > 0\"; the others are released unchanged, and everybody knows which"`
+	Where    string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Swap exchanges the values of the protected columns between records with the

@@ -177,21 +177,71 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 	for i := range r {
 		r[i] = make([]float64, k)
 	}
+	totals := make([]float64, k)
 	for l := range k {
-		total := 0.0
 		for i, f := range frequencies {
-			total += f * p[i][l]
+			totals[l] += f * p[i][l]
 		}
+	}
+	if a, b, even := evenMatrix(p); even && k > manyCategories {
+		invariantEven(r, a, b, totals, frequencies)
+		return r
+	}
+	for l, total := range totals {
 		if total == 0 {
 			continue // nothing is released as l at the first stage
 		}
 		for i := range k {
+			if p[i][l] == 0 {
+				continue
+			}
 			for j, f := range frequencies {
 				r[i][j] += p[i][l] * (f * p[j][l] / total)
 			}
 		}
 	}
 	return r
+}
+
+// manyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others cell by cell.
+const manyCategories = 100
+
+// evenMatrix reports whether a matrix is aI + bJ, as keep makes it, where J has 1 everywhere.
+func evenMatrix(p [][]float64) (a, b float64, even bool) {
+	if len(p) < 2 {
+		return 0, 0, false
+	}
+	kept, other := p[0][0], p[0][1]
+	for k, row := range p {
+		for l, v := range row {
+			want := other
+			if k == l {
+				want = kept
+			}
+			if !(math.Abs(v-want) <= 1e-12*want) { // rows are divided by their sums
+				return 0, 0, false
+			}
+		}
+	}
+	return kept - other, other, kept > other
+}
+
+// invariantEven writes the invariant matrix of P = aI + bJ with a > 0, π_j Σ_l P_il P_jl/t_l, where t_l are the totals Σ_m π_m P_ml:
+// Σ_l (aδ_il + b)(aδ_jl + b)/t_l = a²δ_ij/t_i + ab/t_i + ab/t_j + b² Σ_l 1/t_l.
+func invariantEven(r [][]float64, a, b float64, totals, frequencies []float64) {
+	per, sum := make([]float64, len(totals)), 0.0
+	for l, total := range totals {
+		if total > 0 {
+			per[l] = 1 / total
+			sum += per[l]
+		}
+	}
+	for i, row := range r {
+		for j, f := range frequencies {
+			row[j] = f * (float64(a*b*(per[i]+per[j])) + float64(b*b*sum))
+		}
+		row[i] += float64(frequencies[i] * float64(a*a*per[i]))
+	}
 }
 
 // Masks implements Params.
@@ -234,10 +284,10 @@ func (m *PRAM) MapAxis() Axis {
 
 // Parameters implements Described. The matrix is the one that categories were drawn with. With
 // frequencies of a first pass, the invariant matrices would disclose the original frequencies
-// and are left out.
+// and are left out. So is the matrix that keep makes of many categories.
 func (m *PRAM) Parameters() []Parameter {
 	var list []Parameter
-	if (m.Keep != nil || m.Matrix != nil) && m.NeedsFrequencies() == "" && len(m.Check()) == 0 {
+	if !m.plain() && (m.Keep != nil || m.Matrix != nil) && m.NeedsFrequencies() == "" && len(m.Check()) == 0 {
 		categories, p := m.matrix()
 		rows := make(map[string]any, len(p))
 		for k, row := range p {
@@ -272,6 +322,11 @@ func (m *PRAM) Parameters() []Parameter {
 	return list
 }
 
+// plain reports whether keep says of many categories all that the matrix would.
+func (m *PRAM) plain() bool {
+	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.categories()) > manyCategories
+}
+
 // ActionOn implements Acting.
 func (m *PRAM) ActionOn(string, float64) Action {
 	if m.Keep == nil && m.Matrix == nil || len(m.Check()) > 0 {
@@ -290,6 +345,12 @@ func (m *PRAM) ActionOn(string, float64) Action {
 func (m *PRAM) PublishedAction(p Published, _ string) Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
+	if keep, ok := p.number("keep"); ok && !p.Has("matrix") && !p.Has("invariant") && len(p.list("categories")) > manyCategories {
+		plain := &PRAM{Keep: &keep, Categories: p.list("categories")}
+		a := Randomising{}
+		a.Categories, a.Matrix = plain.matrix()
+		return a
+	}
 	if len(rows) == 0 {
 		return Randomising{Counted: p.flag("invariant") && !p.Has("frequencies"), By: p.list("by")}
 	}
@@ -322,6 +383,9 @@ func (m *PRAM) Words(p Published, column string) string {
 
 // EfficiencyFollows implements Publishing.
 func (m *PRAM) EfficiencyFollows(has, named func(string) bool) bool {
+	if !has("matrix") && has("keep") && !has("invariant") { // of many categories, see Parameters
+		return named("keep") && named("categories")
+	}
 	return has("matrix") && named("matrix")
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -44,7 +45,7 @@ type pramRow struct {
 func newPRAMLaw(p [][]float64) pramLaw {
 	law := pramLaw{matrix: p}
 	for k, row := range p {
-		r := pramRow{keep: row[k]}
+		r := pramRow{keep: row[k], bound: make([]float64, 0, len(row)-1), to: make([]int32, 0, len(row)-1)}
 		sum := row[k]
 		for l, v := range row {
 			if l != k && v > 0 {
@@ -119,17 +120,35 @@ func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 
 // description lists all that the laws depend on, for the name of the draws.
 func (col *pramColumn) description(categories []string, p [][]float64, other int32) string {
-	text := digestOfTexts("pram", categories...)
-	for _, row := range p {
-		text += part("row", row...)
+	var text strings.Builder
+	text.WriteString(digestOfTexts("pram", categories...))
+	for k, row := range p {
+		from := text.Len()
+		text.WriteString("row")
+		writeNumbers(&text, row)
+		text.WriteString(";")
+		if k == 0 {
+			text.Grow((len(p) - 1) * (text.Len() - from + 16)) // most rows are about as long
+		}
 	}
 	if col.frequencies != nil {
-		text += col.frequencies.description()
+		text.WriteString(col.frequencies.description())
 	}
 	if other != unlisted {
-		text += part("other", float64(other))
+		text.WriteString(part("other", float64(other)))
 	}
-	return text
+	return text.String()
+}
+
+// writeNumbers writes numbers as part has them; most of a row are the same.
+func writeNumbers(to *strings.Builder, numbers []float64) {
+	var text []byte
+	for i, v := range numbers {
+		if i == 0 || math.Float64bits(v) != math.Float64bits(numbers[i-1]) {
+			text = strconv.AppendFloat(append(text[:0], ' '), v, 'x', -1, 64)
+		}
+		to.Write(text)
+	}
 }
 
 // apply releases category l of a record with category k where its draw lies in the part of

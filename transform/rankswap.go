@@ -2,8 +2,11 @@ package transform
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -102,6 +105,7 @@ func (m *RankSwap) share() float64 {
 type rankExchange struct {
 	p, correlation, bottom, top float64
 	demand                      contributors
+	fits                        *allFits
 }
 
 // most implements allMasker: besides each value a word is held.
@@ -113,51 +117,123 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
+	of := [sha256.Size]byte{}
+	if g.trial {
+		of = g.sum()
+		r.fits.begin(of, g.n*len(g.values))
+	}
 	for k, values := range g.values {
-		order := make([]int32, 0, len(values))
-		for i, v := range values {
-			if v == v && g.strata[i] >= 0 {
-				order = append(order, int32(i))
-			}
-		}
-		n := float64(len(order))
-		if reach := int(math.Floor(r.p * n)); reach < 1 && n > 0 {
-			return &SurveyError{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
-		}
-		words := g.words[k]
-		// Equal values are in random order: which of them is exchanged must not depend on their places.
-		rank.Order(order, values, g.stop)
+		ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
 		if g.stop.now() {
 			return nil
 		}
-		groups := 0
-		for equal := range alike(order, values) {
-			if groups++; g.stop.at(groups) {
+		if ranks.err != nil {
+			copied := *ranks.err
+			return &copied
+		}
+		words := g.words[k]
+		order := slices.Clone(ranks.order)
+		buffer := make([]uint64, 2*ranks.most)
+		// Equal values are in random order: which of them is exchanged must not depend on their places.
+		for at, equal := range ranks.alike {
+			if g.stop.at(at) {
 				return nil
 			}
-			rank.OrderFunc(equal, func(a, b int32) int {
-				return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
-			}, g.stop)
+			byWords(order[equal.from:equal.to], words, buffer, g.stop)
 		}
-		bottom, top := int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
-		reach := int(math.Floor(r.p * n))
-		if r.correlation > 0 && n > 0 {
-			sorted := make([]float64, len(order))
-			for i, row := range order {
-				sorted[i] = values[row]
-			}
-			if reach = CorrelatedReach(sorted, bottom, top, reach, r.correlation); reach < 1 {
-				return &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
-			}
-		}
-		if err := r.ends(g, k, order, bottom, top); err != nil {
-			return err
-		}
-		average(values, order[:bottom])
-		average(values, order[len(order)-top:])
-		exchangeRanks(values, order[bottom:len(order)-top], words, reach, g.stop)
+		average(values, order[:ranks.bottom])
+		average(values, order[len(order)-ranks.top:])
+		exchangeRanks(values, order[ranks.bottom:len(order)-ranks.top], words, ranks.reach, g.stop)
 	}
 	return nil
+}
+
+// columnRanks are the records of a column in the order of their values, equal ones by their places, or the reason why they cannot
+// be exchanged.
+type columnRanks struct {
+	order              []int32
+	alike              []span // records of equal values, of at least two
+	most               int    // in one of these
+	bottom, top, reach int
+	err                *SurveyError
+}
+
+// span is a part of a list, from..to−1.
+type span struct{ from, to int }
+
+func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
+	values := g.values[k]
+	order := make([]int32, 0, len(values))
+	for i, v := range values {
+		if v == v && g.strata[i] >= 0 {
+			order = append(order, int32(i))
+		}
+	}
+	n := float64(len(order))
+	of.reach = int(math.Floor(r.p * n))
+	if of.reach < 1 && n > 0 {
+		of.err = &SurveyError{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
+		return of
+	}
+	if rank.Order(order, values, g.stop); g.stop.now() {
+		return of
+	}
+	at := 0
+	for equal := range alike(order, values) {
+		if len(equal) > 1 {
+			of.alike, of.most = append(of.alike, span{at, at + len(equal)}), max(of.most, len(equal))
+		}
+		at += len(equal)
+	}
+	of.order, of.bottom, of.top = order, int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+	if r.correlation > 0 && n > 0 {
+		sorted := make([]float64, len(order))
+		for i, row := range order {
+			sorted[i] = values[row]
+		}
+		if of.reach = CorrelatedReach(sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
+			of.err = &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
+			return of
+		}
+	}
+	of.err = r.ends(g, k, order, of.bottom, of.top)
+	return of
+}
+
+// packedBits are those of a word that make room for a row's number when rows are sorted with their words in one number.
+const packedBits = 20
+
+// byWords puts rows, which ascend, in the order of their words. buffer is scratch for twice their number.
+func byWords(rows []int32, words []uint64, buffer []uint64, stop stopper) {
+	const mask = 1<<packedBits - 1
+	if len(rows) > mask+1 {
+		orderByWords(rows, words, stop)
+		return
+	}
+	packed := buffer[:len(rows)]
+	for i, row := range rows {
+		packed[i] = words[row]*mixing&^mask | uint64(i)
+	}
+	slices.Sort(packed)
+	for i := 1; i < len(packed); i++ {
+		if packed[i]&^mask == packed[i-1]&^mask { // the bits that are left out decide
+			orderByWords(rows, words, stop)
+			return
+		}
+	}
+	own := buffer[len(rows) : 2*len(rows)]
+	for i, row := range rows {
+		own[i] = uint64(row)
+	}
+	for i, p := range packed {
+		rows[i] = int32(own[p&mask])
+	}
+}
+
+func orderByWords(rows []int32, words []uint64, stop stopper) {
+	rank.OrderFunc(rows, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
+	}, stop)
 }
 
 // mixing turns a word into one that orders records differently: the partner of a record must
@@ -184,28 +260,72 @@ func average(values []float64, rows []int32) {
 // following ones within reach that are in none, each with the same probability, and the two
 // exchange their values. One without such a partner keeps its value.
 func exchangeRanks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
-	var free fenwick
-	free.ones(len(order))
-	taken := make([]bool, len(order))
+	free, taken := newFreeRanks(len(order)), 0
 	for rank, i := range order {
 		if stop.at(rank) {
 			return
 		}
-		if taken[rank] {
+		if !free.has(rank) {
 			continue
 		}
-		taken[rank] = true
-		free.add(rank, -1)
-		before := free.prefix(rank)
-		n := free.prefix(min(rank+reach, len(order)-1)+1) - before
+		free.take(rank)
+		taken++
+		// All ranks up to this one are taken, and no rank beyond its reach is.
+		n := min(rank+reach, len(order)-1) + 1 - taken
 		if n == 0 {
 			continue
 		}
-		partner := free.find(before + below(words[i], n))
-		taken[partner] = true
-		free.add(partner, -1)
+		partner := free.find(int(below(words[i], int64(n))))
+		free.take(partner)
+		taken++
 		j := order[partner]
 		values[i], values[j] = values[j], values[i]
+	}
+}
+
+// freeRanks are the ranks that are in no pair: a bit for each, and how many there are in blocks of them.
+type freeRanks struct {
+	bits   []uint64
+	blocks fenwick
+}
+
+// blockWords is the number of words in a block of freeRanks.
+const blockWords = 16
+
+func newFreeRanks(n int) *freeRanks {
+	f := &freeRanks{bits: make([]uint64, (n+63)/64)}
+	blocks := (len(f.bits) + blockWords - 1) / blockWords
+	f.blocks.ones(blocks)
+	for i := range n {
+		f.bits[i/64] |= 1 << (i % 64)
+	}
+	for b := range blocks {
+		f.blocks.add(b, int64(min(64*blockWords, n-64*blockWords*b)-1))
+	}
+	return f
+}
+
+func (f *freeRanks) has(rank int) bool { return f.bits[rank/64]>>(rank%64)&1 != 0 }
+
+func (f *freeRanks) take(rank int) {
+	f.bits[rank/64] &^= 1 << (rank % 64)
+	f.blocks.add(rank/(64*blockWords), -1)
+}
+
+// find returns the k-th free rank, from 0.
+func (f *freeRanks) find(k int) int {
+	block := f.blocks.find(int64(k))
+	k -= int(f.blocks.prefix(block))
+	for w := block * blockWords; ; w++ {
+		word := f.bits[w]
+		if n := bits.OnesCount64(word); k >= n {
+			k -= n
+			continue
+		}
+		for ; k > 0; k-- {
+			word &= word - 1
+		}
+		return 64*w + bits.TrailingZeros64(word)
 	}
 }
 

@@ -38,7 +38,10 @@ func (m *Round) checkAmong(masks []Spec, i int) check.Problems {
 }
 
 // Reads implements Params.
-func (m *Round) Reads() []string { return nil }
+func (m *Round) Reads() []string { return whereReads(m.Where, m.Columns) }
+
+// ReadColumns implements Reading.
+func (m *Round) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // roundStep is a round mask on the columns of a chain.
 type roundStep struct {

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math"
@@ -122,28 +123,61 @@ func (m *Shuffle) Words(p Published, _ string) string {
 func (m *Shuffle) EfficiencyFollows(_, _ func(string) bool) bool { return true }
 
 // shuffling is the arithmetic of Shuffle.
-type shuffling struct{}
+type shuffling struct{ fits *allFits }
 
 // most implements allMasker: besides each value there are a word, a score and a rank.
 func (*shuffling) most() int { return maxCells / 4 }
 
 func (*shuffling) takes() (record, value int64) { return 28, 26 }
 
-func (*shuffling) maskAll(g *gatheredData) *SurveyError {
+func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
+	of := [sha256.Size]byte{}
+	if g.trial {
+		of = g.sum()
+		s.fits.begin(of, g.n*(len(g.values)+len(g.on)))
+	}
+	found := fitOnce(g.trials(s.fits), fitKey{of: of, what: fitDraws}, g.stop, func() shuffleFit { return fitShuffle(g) })
+	if g.stop.now() {
+		return nil
+	}
+	if found.err != nil {
+		copied := *found.err
+		return &copied
+	}
+	draws := found.draws(g)
+	for k, values := range g.values {
+		if g.stop.now() {
+			return nil
+		}
+		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder { return byValueOf(values, g.strata, g.stop) })
+		order.giveBy(values, draws[k], g.stop)
+	}
+	return nil
+}
+
+// shuffleFit is what draws go by, or says why there are none.
+type shuffleFit struct {
+	means  [][]float64 // by column and record: the draw's mean given on
+	factor [][]float64 // by column: the coefficients of the normal variables of the columns up to it
+	err    *SurveyError
+}
+
+func fitShuffle(g *gatheredData) (fit shuffleFit) {
 	var scores []rankScores
 	for k, values := range g.on {
 		of := normalScores(values, g.strata, g.stop)
 		if g.stop.now() {
-			return nil
+			return fit
 		}
 		if of.scores == nil {
-			return &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
+			fit.err = &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
+			return fit
 		}
 		scores = append(scores, of)
 	}
@@ -152,17 +186,15 @@ func (*shuffling) maskAll(g *gatheredData) *SurveyError {
 	}
 	r := copula(scores, g.stop)
 	if g.stop.now() {
-		return nil
+		return fit
 	}
 	l := factorOf(r)
-	draws := conditionalDraws(g, scores[:len(g.on)], l)
-	for k, values := range g.values {
-		if g.stop.now() {
-			return nil
-		}
-		inOrderOf(values, draws[k], g.strata, g.stop)
+	on := len(g.on)
+	fit.means = conditionalMeans(g, scores[:on], l)
+	for k := range g.values {
+		fit.factor = append(fit.factor, l[on+k][on:on+k+1])
 	}
-	return nil
+	return fit
 }
 
 // meanRanks returns the ranks, from 1, of the values of records that are not rejected; equal
@@ -285,16 +317,15 @@ func rankCorrelation(x, y rankScores, stop stopper) float64 {
 	return sxy / math.Sqrt(sxx) / math.Sqrt(syy)
 }
 
-// conditionalDraws draws for each record the normal variables underlying the columns, given those
+// conditionalMeans returns for each record the means of the normal variables underlying the columns, given those
 // underlying on. With the blocks A, B and C of the factor L = (A 0; B C) of on and the columns
-// together, a draw is Bu + Cz, where u = A⁻¹s, s are the scores of on and z is standard normal. A
-// missing score counts as the mean.
-func conditionalDraws(g *gatheredData, on []rankScores, l [][]float64) [][]float64 {
-	draws := make([][]float64, len(g.values))
-	for k := range draws {
-		draws[k] = make([]float64, g.n)
+// together, it is Bu, where u = A⁻¹s and s are the scores of on. A missing score counts as the mean.
+func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float64 {
+	means := make([][]float64, len(g.values))
+	for k := range means {
+		means[k] = make([]float64, g.n)
 	}
-	u := make([]float64, len(l))
+	u := make([]float64, len(on))
 	for i := range g.n {
 		if g.stop.at(i) {
 			break
@@ -312,36 +343,67 @@ func conditionalDraws(g *gatheredData, on []rankScores, l [][]float64) [][]float
 			}
 		}
 		for k := range g.values {
-			at := len(on) + k
-			u[at] = keystream.NormalQuantile((float64(g.words[k][i]>>12) + 0.5) / (1 << 52))
-			for m, v := range u[:at+1] {
-				draws[k][i] += float64(l[at][m] * v)
+			for m, v := range u {
+				means[k][i] += float64(l[len(on)+k][m] * v)
+			}
+		}
+	}
+	return means
+}
+
+// draws draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with standard
+// normal z, see conditionalMeans.
+func (f *shuffleFit) draws(g *gatheredData) [][]float64 {
+	draws, z := make([][]float64, len(g.values)), make([][]float64, len(g.values))
+	for k := range draws {
+		draws[k], z[k] = slices.Clone(f.means[k]), make([]float64, g.n)
+		for i, word := range g.words[k] {
+			if g.stop.at(i) {
+				return draws
+			}
+			z[k][i] = keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
+		}
+		for m, c := range f.factor[k] {
+			for i, v := range z[m] {
+				draws[k][i] += float64(c * v)
 			}
 		}
 	}
 	return draws
 }
 
-// inOrderOf reassigns the values to the records in the order of the draws: the least value to
-// the record with the least draw, and so on.
-func inOrderOf(values, draws []float64, strata []int32, stop stopper) {
-	var byValue []int32
+// valuesInOrder are the values of records, and these records by their places.
+type valuesInOrder struct {
+	rows   []int32
+	sorted []float64
+}
+
+func byValueOf(values []float64, strata []int32, stop stopper) (of valuesInOrder) {
 	for i, v := range values {
 		if v == v && strata[i] >= 0 {
-			byValue = append(byValue, int32(i))
+			of.rows = append(of.rows, int32(i))
 		}
 	}
-	byDraw := slices.Clone(byValue)
-	rank.Order(byDraw, draws, stop)
+	byValue := slices.Clone(of.rows)
 	if rank.Order(byValue, values, stop); stop.now() {
+		return of
+	}
+	of.sorted = make([]float64, len(byValue))
+	for at, i := range byValue {
+		of.sorted[at] = values[i]
+	}
+	return of
+}
+
+// giveBy reassigns the values to the records in the order of the draws: the least value to
+// the record with the least draw, and so on.
+func (of *valuesInOrder) giveBy(values, draws []float64, stop stopper) {
+	byDraw := slices.Clone(of.rows)
+	if rank.Order(byDraw, draws, stop); stop.now() {
 		return
 	}
-	sorted := make([]float64, len(byValue))
-	for at, i := range byValue {
-		sorted[at] = values[i]
-	}
 	for at, i := range byDraw {
-		values[i] = sorted[at]
+		values[i] = of.sorted[at]
 	}
 }
 

@@ -43,9 +43,12 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 	}
 	s.held = g.heldOut(s.key, s.heldOut)
 	defer func() { s.held, s.class = nil, nil }()
-	s.shape = s.shapes(g)
-	if s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
-		s.of = sumWith(g.sum(), s.held)
+	if g.trial {
+		s.identify(g)
+	}
+	s.shape = fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitShapes}, g.stop, func() []shape { return s.shapes(g) })
+	if !g.trial && s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
+		s.identify(g) // models of categories are cached
 	}
 	original := make([][]float64, len(g.values))
 	for k, values := range g.values {
@@ -67,6 +70,12 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 	return nil
 }
 
+// identify takes the digest of the data, by which what is found of them is cached.
+func (s *synthesis) identify(g *gatheredData) {
+	s.of = sumWith(g.sum(), s.held)
+	s.fits.begin(s.of, g.n*(len(g.values)+len(g.on)))
+}
+
 // column draws column k for the records of a stratum. A missing value stays missing. The model
 // is fitted to the original values of the records that are not held out, meet no rule for the column, and have values in all
 // columns of on, the columns before k, and k. It is applied to on and to the released values of
@@ -76,7 +85,9 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 		return nil
 	}
 	first := rows[0]
-	learnt := s.withoutRules(g, original, learntFrom(rows, s.held), k)
+	learnt := fitOnce(g.trials(s.fits), fitKey{s.of, k, first, fitLearnt}, g.stop, func() []int32 {
+		return s.withoutRules(g, original, learntFrom(rows, s.held), k)
+	})
 	by, err := s.predictors(g, original, learnt, k)
 	if err != nil {
 		return err
@@ -86,7 +97,9 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 	if !slices.ContainsFunc(rows, func(r int32) bool { return original[k][r] == original[k][r] }) {
 		return nil
 	}
-	fitted := completeOf(learnt, original[k], by.before)
+	fitted := fitOnce(g.trials(s.fits), fitKey{s.of, k, first, fitRecords}, g.stop, func() []int32 {
+		return completeOf(learnt, original[k], by.before)
+	})
 	switch {
 	case s.leaf > 0 && s.categories[k]:
 		return s.drawFromTree(g, original, rows, fitted, k, by, everywhere)
@@ -112,26 +125,19 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	if s.leaf > 0 {
 		return s.drawFromTree(g, original, rows, fitted, k, by, bounds)
 	}
-	model := regress(by.before, original[k], fitted, g.stop)
-	spread := deviation(model.residuals)
-	total := make([]float64, len(fitted))
-	for i, r := range fitted {
-		total[i] = original[k][r]
-	}
-	// A column that on determines would be released as it is, and so would a constant one.
-	free := deviation(regress(by.before[:by.on], original[k], fitted, g.stop).residuals)
+	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitNumbers}, g.stop, func() numbersFit {
+		return s.fitNumbers(original[k], fitted, by, bounds, g.stop)
+	})
 	if g.stop.now() {
 		return nil
 	}
-	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(original[k], fitted) {
+	if fit.determined {
 		return determined(at, name)
 	}
 	shift /= math.Sqrt(float64(len(fitted)))
-	draws := residualsOf(model, spread)
-	if s.normal {
-		draws = normals(spread)
-	}
-	centre := bounds.recentredFor(model, by.before, fitted, draws, g.stop)
+	draws := s.residuals(fit.model, fit.spread)
+	predicted := make([]float64, len(rows))
+	fit.model.predict(by.now, rows, predicted, g.stop)
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
@@ -143,9 +149,44 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 		if s.normal {
 			z += shift
 		}
-		g.values[k][r] = bounds.within(model.at(by.now, r) + centre + draws(g.words[2*k][r], z))
+		g.values[k][r] = bounds.within(predicted[i] + fit.centre + draws(g.words[2*k][r], z))
 	}
 	return nil
+}
+
+// numbersFit is a regression of a column of numbers, or says that there is none to draw from.
+type numbersFit struct {
+	model          *linear
+	spread, centre float64 // the SD of its residuals, and what is added to predictions, see recentredFor
+	determined     bool
+}
+
+func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop stopper) (fit numbersFit) {
+	fit.model = regress(by.before, y, fitted, stop)
+	fit.spread = deviation(fit.model.residuals)
+	total := make([]float64, len(fitted))
+	for i, r := range fitted {
+		total[i] = y[r]
+	}
+	// A column that on determines would be released as it is, and so would a constant one.
+	free := deviation(regress(by.before[:by.on], y, fitted, stop).residuals)
+	if stop.now() {
+		return fit
+	}
+	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(y, fitted) {
+		fit.determined = true
+		return fit
+	}
+	fit.centre = bounds.recentredFor(fit.model, by.before, fitted, s.residuals(fit.model, fit.spread), stop)
+	return fit
+}
+
+// residuals draws about the predictions of a model.
+func (s *synthesis) residuals(model *linear, spread float64) residualDraw {
+	if s.normal {
+		return normals(spread)
+	}
+	return residualsOf(model, spread)
 }
 
 // residualDraw returns a draw about a prediction for a word and a normal draw.
@@ -311,13 +352,34 @@ func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
 		}
 	}
 	m.solve(gram, with)
+	m.residuals = make([]float64, len(rows))
+	m.predict(x, rows, m.residuals, stop)
 	for i, r := range rows {
-		if stop.at(i) {
-			break
-		}
-		m.residuals = append(m.residuals, y[r]-m.at(x, r))
+		m.residuals[i] = y[r] - m.residuals[i]
 	}
 	return m
+}
+
+// predict writes the predictions for records, each as at has it.
+func (m *linear) predict(x []predictor, rows []int32, out []float64, stop stopper) {
+	for i := range rows {
+		out[i] = m.mean
+	}
+	for k, slope := range m.slopes {
+		if stop.now() {
+			return
+		}
+		centre, scale, values, of := m.centre[k], m.scale[k], x[k].values, x[k].of
+		for i, r := range rows {
+			v := values[r]
+			if of != nil {
+				v = x[k].at(r)
+			}
+			if v == v {
+				out[i] += float64(slope * float64((v-centre)*scale))
+			}
+		}
+	}
 }
 
 // solve finds the slopes of the normal equations, of which gram has the lower triangle.

@@ -1,10 +1,8 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"strconv"
-	"sync"
 )
 
 // greatestCoefficients bounds the coefficients of one model of categories: the time of a fit is
@@ -37,7 +35,7 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.logisticFor(fitKey{s.of, k, by.first, false}, g.stop, original[k], categories, fitted, by)
+	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitCategories}, g.stop, original[k], categories, fitted, by)
 	if g.stop.now() {
 		return nil
 	}
@@ -63,14 +61,22 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 // logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
 // given on alone.
 func (s *synthesis) logisticFor(key fitKey, stop stopper, y, categories []float64, fitted []int32, by modelled) (*logistic, float64) {
-	return s.fits.of(key, stop, func() (*logistic, float64) {
-		m := fitLogistic(by.before, y, categories, fitted, stop)
-		alone := m
+	of := fitOnce(s.fits, key, stop, func() (of logisticFit) {
+		of.model = fitLogistic(by.before, y, categories, fitted, stop)
+		alone := of.model
 		if by.on < len(by.before) {
 			alone = fitLogistic(by.before[:by.on], y, categories, fitted, stop)
 		}
-		return m, alone.free(by.before[:by.on], y, fitted)
+		of.free = alone.free(by.before[:by.on], y, fitted)
+		return of
 	})
+	return of.model, of.free
+}
+
+// logisticFit is a model of categories, and how free its draws are given on alone.
+type logisticFit struct {
+	model *logistic
+	free  float64
 }
 
 // free returns the mean probability that a record gets a category other than its own, divided by
@@ -94,52 +100,4 @@ func (m *logistic) free(x []predictor, y []float64, rows []int32) float64 {
 		chance -= float64(v * v)
 	}
 	return other / chance
-}
-
-// allFits caches the models of categories: a chain and its replicates share them, since they
-// depend on the data alone.
-type allFits struct {
-	mu     sync.Mutex
-	models map[fitKey]*oneFit
-}
-
-// fitting is the arithmetic of a mask whose fitted models are shared with replicates.
-type fitting interface{ share(*allFits) }
-
-func (s *synthesis) share(fits *allFits) { s.fits = fits }
-
-type fitKey struct {
-	of     [sha256.Size]byte
-	column int
-	first  int32 // record of the stratum
-	spikes bool  // of which records have a spike, not of the column's categories
-}
-
-type oneFit struct {
-	mu    sync.Mutex
-	model *logistic
-	free  float64
-}
-
-func (f *allFits) of(key fitKey, stop stopper, fit func() (*logistic, float64)) (*logistic, float64) {
-	f.mu.Lock()
-	if f.models == nil {
-		f.models = map[fitKey]*oneFit{}
-	}
-	entry := f.models[key]
-	if entry == nil {
-		entry = &oneFit{}
-		f.models[key] = entry
-	}
-	f.mu.Unlock()
-	entry.mu.Lock()
-	defer entry.mu.Unlock()
-	if entry.model != nil {
-		return entry.model, entry.free
-	}
-	model, free := fit()
-	if !stop.now() { // a later replicate, which is not cancelled, must not use an unfinished model
-		entry.model, entry.free = model, free
-	}
-	return model, free
 }

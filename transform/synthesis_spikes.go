@@ -193,7 +193,9 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int, by modelled) (func(r int32, word uint64) (float64, uint64), *SurveyError) {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if s.leaf > 0 {
-		t := grow(by.before, newCategoriesOf(class, classes, fitted), fitted, s.leaf, g.stop)
+		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *tree {
+			return grow(by.before, newCategoriesOf(class, classes, fitted), fitted, s.leaf, g.stop)
+		})
 		return func(r int32, word uint64) (float64, uint64) {
 			leaf := t.leafOf(by.now, r)
 			index, left := bits.Mul64(word, uint64(len(leaf)))
@@ -206,7 +208,7 @@ func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []i
 	if n := (len(classes) - 1) * (len(by.before) + 1); n > greatestCoefficients {
 		return nil, &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.logisticFor(fitKey{s.of, k, by.first, true}, g.stop, class, classes, fitted, by)
+	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitSpikes}, g.stop, class, classes, fitted, by)
 	if !g.stop.now() && !(free > leastFree) {
 		return nil, &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
 			"say it in rules, such as %q, name other columns in on, or use method: cart", name, "income = 0 if age < 16")}

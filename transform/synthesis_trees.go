@@ -24,28 +24,15 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	y := original[k]
-	var of response
-	if s.categories[k] {
-		if len(categoriesIn(y, fitted)) > greatestCategories {
-			return tooMany(at)
-		}
-		fitted = frequent(y, fitted, s.leaf)
-		categories := categoriesIn(y, fitted)
-		if len(categories) < 2 {
-			return determined(at, name)
-		}
-		of = newCategoriesOf(y, categories, fitted)
-	} else {
-		if oneValue(y, fitted) {
-			return determined(at, name)
-		}
-		of = newNumbersOf(y, fitted)
-	}
-	t := grow(by.before, of, fitted, s.leaf, g.stop)
-	if g.stop.now() {
+	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit { return s.fitTree(y, fitted, k, by, g.stop) })
+	switch {
+	case g.stop.now():
 		return nil
+	case fit.many:
+		return tooMany(at)
+	case fit.of == nil:
+		return determined(at, name)
 	}
-	spreads := map[*int32]smoothing{} // by the first record of a leaf
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
@@ -53,18 +40,57 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		if y[r] != y[r] {
 			continue
 		}
-		leaf := t.leafOf(by.now, r)
+		node := fit.of.nodeOf(by.now, r)
+		leaf := fit.of.records(node)
 		v := y[leaf[below(g.words[2*k][r], int64(len(leaf)))]]
 		if !s.categories[k] {
-			at := &leaf[0]
-			if _, known := spreads[at]; !known {
-				spreads[at] = smoothingOf(y, leaf)
-			}
-			v = spreads[at].smoothed(v, g.words[2*k+1][r], bounds)
+			v = fit.smooth[node].smoothed(v, g.words[2*k+1][r], bounds)
 		}
 		g.values[k][r] = v
 	}
 	return nil
+}
+
+// treeFit is the tree of a column; nil if there is none to draw from, because its values are all the same or (many) because it has
+// too many categories.
+type treeFit struct {
+	of     *tree
+	smooth []smoothing // by node, of the leaves of numbers
+	many   bool
+}
+
+func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop stopper) (fit treeFit) {
+	var of response
+	if s.categories[k] {
+		if len(categoriesIn(y, fitted)) > greatestCategories {
+			return treeFit{many: true}
+		}
+		fitted = frequent(y, fitted, s.leaf)
+		categories := categoriesIn(y, fitted)
+		if len(categories) < 2 {
+			return fit
+		}
+		of = newCategoriesOf(y, categories, fitted)
+	} else {
+		if oneValue(y, fitted) {
+			return fit
+		}
+		of = newNumbersOf(y, fitted)
+	}
+	fit.of = grow(by.before, of, fitted, s.leaf, stop)
+	if s.categories[k] {
+		return fit
+	}
+	fit.smooth = make([]smoothing, len(fit.of.nodes))
+	for i, n := range fit.of.nodes {
+		if stop.at(i) {
+			return fit
+		}
+		if n.right == 0 {
+			fit.smooth[i] = smoothingOf(y, fit.of.records(i))
+		}
+	}
+	return fit
 }
 
 // smoothing has the parameters of the smoothed bootstrap in a leaf.

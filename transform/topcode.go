@@ -28,6 +28,7 @@ type Topcode struct {
 	LowerLabel      *string  `yaml:"lower_label" doc:"with replace: label, the text that replaces values below the bound"`
 	Least           *int     `yaml:"least" doc:"with replace: mean or a percentile, the least number of values beyond a bound beyond which there are any; default 3"`
 	Share           *float64 `yaml:"share" share:"whole" doc:"with replace: mean, the greatest share that one value may have in the sum of those beyond the bound, by its amount and by its distance from the bound; default 0.8"`
+	Where           string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Check implements Params.
@@ -68,14 +69,26 @@ func (m *Topcode) Check() check.Problems {
 	}
 	checkWord(&ps, "replace", m.Replace, "bound", "mean", "label")
 	checkContributors(&ps, m.Least, m.Share)
+	checkWhere(&ps, m.Where, m.Columns)
+	if m.Where != "" && (m.UpperPercentile != nil || m.LowerPercentile != nil || m.Replace == "mean" || m.Replace == "label") {
+		ps.Addf("where", "must not be given with percentiles, means or labels, which are of all records; give upper and lower, and replace: bound")
+	}
 	return ps
+}
+
+// checkAmong implements amongMasks.
+func (m *Topcode) checkAmong(masks []Spec, i int) check.Problems {
+	return checkWhereAmong(masks, i, m.Where)
 }
 
 // Masks implements Params.
 func (m *Topcode) Masks() []string { return m.Columns }
 
 // Reads implements Params.
-func (m *Topcode) Reads() []string { return nil }
+func (m *Topcode) Reads() []string { return whereReads(m.Where, m.Columns) }
+
+// ReadColumns implements Reading.
+func (m *Topcode) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // Surveying is a mask that needs all original values of its columns before any record is
 // masked.
@@ -163,6 +176,11 @@ func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, er
 }
 
 func (m *Topcode) compile(c *Chain, i int) (step, error) {
+	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+}
+
+// compileAll makes the step for all records.
+func (m *Topcode) compileAll(c *Chain, i int) (step, error) {
 	s := &tailStep{mask: i, of: m}
 	clip := &clipStep{mask: i}
 	for _, name := range m.Columns {
@@ -362,12 +380,15 @@ func (m *Topcode) Parameters() []Parameter {
 	if m.LowerLabel != nil {
 		list = append(list, Parameter{"lower_label", *m.LowerLabel})
 	}
-	return list
+	return withWhere(list, m.Where)
 }
 
 // ActionOn implements Acting. The bounds of percentiles depend on the data, and are not known
 // here.
 func (m *Topcode) ActionOn(string, float64) Action {
+	if m.Where != "" {
+		return nil
+	}
 	a := Bounding{Lower: math.Inf(-1), Upper: math.Inf(1), Mode: "clip"}
 	if m.Lower != nil {
 		a.Lower = *m.Lower
@@ -384,6 +405,9 @@ func (m *Topcode) ActionOn(string, float64) Action {
 // PublishedAction implements Publishing: the action is known only if values are replaced by
 // bounds that are published.
 func (m *Topcode) PublishedAction(p Published, _ string) Action {
+	if p.Has("where") {
+		return nil
+	}
 	if p.word("replace") != "bound" || p.Has("upper_percentile") || p.Has("lower_percentile") {
 		return Recoding{}
 	}
@@ -413,7 +437,7 @@ func (m *Topcode) Words(p Published, _ string) string {
 	case "label":
 		to = "replaced by a label"
 	}
-	return "top and bottom coding: values " + where + " were " + to
+	return "top and bottom coding: values " + where + " were " + to + whereWords(p)
 }
 
 // EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
@@ -423,7 +447,7 @@ func (m *Topcode) EfficiencyFollows(has, named func(string) bool) bool {
 			return false
 		}
 	}
-	return named("replace")
+	return named("replace") && !has("where")
 }
 
 // OnColumn implements Narrowing.

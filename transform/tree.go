@@ -162,24 +162,31 @@ func (p *parting) part(rows []int32) int {
 	return n
 }
 
-// leafOf returns the records of the leaf for the predictors x of record r. With a missing predictor
-// it goes to the side with more records.
-func (t *tree) leafOf(x []predictor, r int32) []int32 {
-	n := &t.nodes[0]
-	for n.right != 0 {
+// leafOf returns the records of the leaf for the predictors x of record r.
+func (t *tree) leafOf(x []predictor, r int32) []int32 { return t.records(t.nodeOf(x, r)) }
+
+// records returns the records of a node.
+func (t *tree) records(node int) []int32 { return t.rows[t.nodes[node].from:t.nodes[node].to] }
+
+// nodeOf returns the leaf for the predictors x of record r. With a missing predictor it goes to the side
+// with more records.
+func (t *tree) nodeOf(x []predictor, r int32) int {
+	at := 0
+	for {
+		n := &t.nodes[at]
+		if n.right == 0 {
+			return at
+		}
 		v := x[n.predictor].at(r)
 		left := v <= n.cut
 		if v != v {
 			a, b := &t.nodes[n.left], &t.nodes[n.right]
 			left = a.to-a.from >= b.to-b.from
 		}
-		if left {
-			n = &t.nodes[n.left]
-		} else {
-			n = &t.nodes[n.right]
+		if at = n.right; left {
+			at = n.left
 		}
 	}
-	return t.rows[n.from:n.to]
 }
 
 // numbersOf is a response of numbers; the impurity is their variance. Values are standardised to

@@ -39,7 +39,10 @@ func (m *Truncate) Check() check.Problems {
 func (m *Truncate) Masks() []string { return m.Columns }
 
 // Reads implements Params.
-func (m *Truncate) Reads() []string { return nil }
+func (m *Truncate) Reads() []string { return whereReads(m.Where, m.Columns) }
+
+// ReadColumns implements Reading.
+func (m *Truncate) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }

@@ -29,21 +29,49 @@ func checkWhere(ps *check.Problems, where string, columns []string) {
 		return
 	}
 	for _, one := range c {
-		if one.column != columns[0] {
-			ps.Addf("where", "must compare the column that is masked, %q, got %q: other columns are not known wherever the release is measured", columns[0], one.column)
-		} else if one.ofText {
+		if one.column == columns[0] && one.ofText {
 			ps.Addf("where", "must compare %q with a number, got a text", one.column)
 		}
 	}
 }
 
+// whereReads returns the columns other than the masked ones that a condition compares.
+func whereReads(where string, columns []string) (list []string) {
+	if where == "" {
+		return nil
+	}
+	c, err := parseCondition(where)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(c.columns(), func(name string) bool { return slices.Contains(columns, name) })
+}
+
+// whereRead are the columns of whereReads, for Reading.
+func whereRead(where string, columns []string) (list []ReadColumn) {
+	for _, name := range whereReads(where, columns) {
+		list = append(list, ReadColumn{"where", name, "compared by a mask"})
+	}
+	return list
+}
+
 // checkWhereAmong refuses mask i with a condition behind a mask that gives its column the values of other records: U, and R by position, of
 // masks that exchange values are those without them, and the condition is on a record's own original value, which these values do
-// not have.
+// not have. It refuses a condition on another column that is masked, too: who knows a record's value sees whether it has changed, and so
+// what its original value in the compared column is.
 func checkWhereAmong(masks []Spec, i int, where string) check.Problems {
 	var ps check.Problems
 	if where == "" {
 		return nil
+	}
+	for _, name := range whereReads(where, masks[i].Params.Masks()) {
+		for k, m := range masks {
+			if slices.Contains(m.Params.Masks(), name) {
+				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()), "must not compare %s, which mask [%d] (%s) changes: which records have changed would tell their original value in it; compare columns that no mask changes",
+					strconv.Quote(name), k, m.Kind())
+				break
+			}
+		}
 	}
 	for _, name := range masks[i].Params.Masks() {
 		for k, before := range masks[:i] {
@@ -61,6 +89,7 @@ type whereStep struct {
 	mask int
 	*column
 	where condition
+	other []int // by comparison: the place in Block.Columns of another column that it compares, −1: it is the masked one
 }
 
 // compileWhere compiles mask i with a condition; compile makes its step without one.
@@ -76,6 +105,10 @@ func (c *Chain) compileWhere(i int, where string, columns []string, compile func
 	if err != nil {
 		return nil, err
 	}
+	other, err := c.comparedWhere(i, columns[0], of)
+	if err != nil {
+		return nil, err
+	}
 	onGrid := col.onGrid
 	col.done.text += digestOfTexts("where", of.names()...) // before the mask's own part, which its draws are named by
 	s, err := compile(c, i)
@@ -83,7 +116,31 @@ func (c *Chain) compileWhere(i int, where string, columns []string, compile func
 		return nil, err
 	}
 	col.onGrid = onGrid // the other records stay as they are
-	return &whereStep{s, i, col, of}, nil
+	return &whereStep{s, i, col, of, other}, nil
+}
+
+// comparedWhere finds the columns that a condition of mask i on a column compares.
+func (c *Chain) comparedWhere(i int, masked string, of condition) (other []int, err error) {
+	for _, one := range of {
+		if one.column == masked {
+			other = append(other, -1)
+			continue
+		}
+		info := c.info(one.column)
+		if info == nil {
+			return nil, fmt.Errorf("%s.where: there is no column %s", c.at(i), strconv.Quote(one.column))
+		}
+		numeric, text := info.Field.Numeric(), textField(info.Field.Type)
+		switch {
+		case c.replicate != 0: // the release has been checked
+		case !numeric && !text:
+			return nil, fmt.Errorf("%s.where: must compare a column of numbers or texts, and %s is of type %s", c.at(i), strconv.Quote(one.column), microdata.TypeName(info.Field.Type))
+		case text != one.ofText:
+			return nil, fmt.Errorf("%s.where: must compare %s with %s", c.at(i), strconv.Quote(one.column), kindOfValue(text))
+		}
+		other = append(other, info.Index)
+	}
+	return other, nil
 }
 
 // writesAlone implements writingAlone.
@@ -98,10 +155,10 @@ func (s *whereStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	if err := s.step.apply(c, w, b); err != nil {
 		return err
 	}
-	original, changed := &b.Columns[s.Index].Original, w.newChanged(b.N)
+	changed := w.newChanged(b.N)
 	for i, old := range before {
 		switch {
-		case !s.meets(original, i):
+		case !s.meets(b, i):
 			v.Values[i] = old
 		case v.Values[i] != old && v.Valid.Has(i):
 			changed.Set(i)
@@ -112,17 +169,29 @@ func (s *whereStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// meets reports whether an original value meets the condition; a missing one never does.
-func (s *whereStep) meets(original *microdata.Vector, i int) bool {
-	if !original.Valid.Has(i) {
-		return false
-	}
+// meets reports whether the original values of a record meet the condition; a missing one never does, nor one that no float64 holds.
+func (s *whereStep) meets(b *microdata.Block, i int) bool {
 	for k := range s.where {
-		if !s.where[k].holds(original.Values[i]) {
+		at := s.other[k]
+		if at < 0 {
+			at = s.Index
+		}
+		if col := &b.Columns[at]; !s.where[k].holds(originalOf(col, i)) {
 			return false
 		}
 	}
 	return true
+}
+
+// originalOf returns the original number of a record, or the code of its text; NaN where there is none.
+func originalOf(col *microdata.Column, i int) float64 {
+	switch {
+	case col.Array != nil:
+		return microdata.CodeOf(col.Array, i)
+	case !col.Original.Valid.Has(i):
+		return nan
+	}
+	return col.Original.Values[i]
 }
 
 // withWhere adds a condition to a mask's parameters.

@@ -1,11 +1,18 @@
 package transform
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // conditional are masks that can have a condition, with a function that gives their result for a value, or nil if that is drawn.
@@ -22,6 +29,7 @@ func conditional(where string) map[string]struct {
 		"laplace":  {mask(&Noise{Columns: []string{"a"}, SD: amount(20), Distribution: "laplace", Where: where}), nil},
 		"bias":     {mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2), Where: where}), nil},
 		"round":    {mask(&Round{Columns: []string{"a"}, Base: ptr(50.0), Where: where}), func(v float64) float64 { return 50 * math.RoundToEven(v/50) }},
+		"topcode":  {mask(&Topcode{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}), func(v float64) float64 { return max(80, min(130, v)) }},
 		"truncate": {mask(&Truncate{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}), func(v float64) float64 { return max(80, min(130, v)) }},
 	}
 }
@@ -121,7 +129,7 @@ func TestConditionalMasksDescribeNothing(t *testing.T) {
 			t.Errorf("%s: has an action", name)
 		}
 		kind := PublishingKind(m.mask.Kind())
-		if p := published(m.mask.Params, 50, "where", "sd", "phi", "base", "lower", "upper", "mode", "distribution"); kind.PublishedAction(p, "a") != nil || !strings.HasSuffix(kind.Words(p, "a"), "; only where a > 0") {
+		if p := published(m.mask.Params, 50, "where", "sd", "phi", "base", "lower", "upper", "mode", "distribution", "replace"); kind.PublishedAction(p, "a") != nil || !strings.HasSuffix(kind.Words(p, "a"), "; only where a > 0") {
 			t.Errorf("%s: %+v, %q", name, kind.PublishedAction(p, "a"), kind.Words(p, "a"))
 		}
 		if p := published(m.mask.Params, 50); kind.PublishedAction(p, "a") != nil || !strings.Contains(kind.Words(p, "a"), "not published") || strings.Contains(kind.Words(p, "a"), "> 0") {
@@ -142,8 +150,14 @@ func TestConditionsAreRefused(t *testing.T) {
 		want string
 	}{
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a"}, "where: must be comparisons"},
-		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b > 0"}, `where: must compare the column that is masked, "a", got "b"`},
-		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a > 0 and b > 0"}, `where: must compare the column that is masked, "a", got "b"`},
+		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b > x"}, "where: must be comparisons"},
+		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = and"}, "where: must be comparisons"},
+		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = x y"}, "where: must be comparisons"},
+		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = 1 and a = x"}, `where: must compare "a" with a number`},
+		{&Topcode{Columns: []string{"a"}, Upper: ptr(5.0), Lower: ptr(1.0), Replace: "mean", Where: "a > 0"}, "where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, Lower: ptr(5.0), LowerLabel: ptr("few"), Replace: "label", Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(95.0), Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(5.0), Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: `a = "x"`}, `where: must compare "a" with a number`},
 		{&Noise{Columns: []string{"a", "b"}, SD: amount(1), Where: "a > 0"}, "where: must be of a mask of one column, got 2"},
 		{&Bias{Columns: []string{"a", "b"}, Phi: ptr(0.1), Where: "b > 0"}, "where: must be of a mask of one column, got 2"},
@@ -171,5 +185,166 @@ func TestConditionsAreRefused(t *testing.T) {
 	ps := CheckSpecs([]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a > 0"}), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw"})})
 	if len(ps) != 1 || !strings.Contains(ps[0].Error(), "redraw needs a noise mask without where just before it") {
 		t.Errorf("a redraw of noise with a condition: %v", ps)
+	}
+}
+
+// elsewhere are columns that conditions compare: b holds numbers and c texts, some missing.
+func elsewhere(n int) (b, c testColumn, texts []string) {
+	r := rand.New(rand.NewPCG(8, 1))
+	b, c, texts = floats(0, make([]float64, n)...), testColumn{typ: arrow.BinaryTypes.String, decimals: -1}, make([]string, n)
+	for i := range n {
+		b.values[i] = float64(r.IntN(30))
+		texts[i] = []string{"employed", "looks for work", "16", ""}[r.IntN(4)]
+		c.values = append(c.values, microdata.CategoryCode([]byte(texts[i])))
+	}
+	b.null, c.null = []int{1, 5, n - 1}, []int{2, 5, n - 2}
+	return b, c, texts
+}
+
+// textsIn are the texts of some records as a source has them.
+func textsIn(texts []string, null []int, from, to int) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	for i := from; i < to; i++ {
+		if slices.Contains(null, i) {
+			b.AppendNull()
+		} else {
+			b.Append(texts[i])
+		}
+	}
+	return b.NewArray()
+}
+
+// A condition compares numbers and texts of the record's other columns; a missing one meets none. So it does in a replicate, which has the
+// codes of texts, and for records in blocks of any size.
+func TestConditionsOnOtherColumns(t *testing.T) {
+	const n = 2000
+	a := conditionalData(n)
+	b, c, texts := elsewhere(n)
+	for where, met := range map[string]func(a, b float64, c string) bool{
+		"b >= 16":                                func(_, b float64, _ string) bool { return b >= 16 },
+		"c = employed":                           func(_, _ float64, c string) bool { return c == "employed" },
+		`c != 'looks for work' and "b" < 16`:     func(_, b float64, c string) bool { return c != "looks for work" && c != "none" && b < 16 },
+		`a > 0 and c = "16" and b != 3`:          func(a, b float64, c string) bool { return a > 0 && c == "16" && b == b && b != 3 },
+		`b = 7 and a != 100 and c = ""`:          func(a, b float64, c string) bool { return b == 7 && a != 100 && c == "" },
+		`c != employed and c != "16" and b >= 0`: func(_, b float64, c string) bool { return c != "employed" && c != "16" && c != "none" && b >= 0 },
+	} {
+		for name, m := range conditional(where) {
+			release := chain(t, testSetup(t, a, b, c), m.mask)
+			for which, chain := range map[string]*Chain{"release": release, "replicate": release.Replicate(2)} {
+				left, changed := 0, 0
+				for _, size := range []int{n, 300} {
+					for from := 0; from < n; from += size {
+						to := min(from+size, n)
+						of := block(from, to, a, b, c)
+						if which == "release" {
+							of.Columns[2].Original, of.Columns[2].Array = microdata.Vector{}, textsIn(texts, c.null, from, to)
+						}
+						v := apply(t, chain, of).Columns[0].Out()
+						for i := from; i < to; i++ {
+							if slices.Contains(a.null, i) {
+								continue
+							}
+							other, text, x := b.values[i], texts[i], a.values[i]
+							if slices.Contains(b.null, i) {
+								other = math.NaN()
+							}
+							if slices.Contains(c.null, i) {
+								text = "none"
+							}
+							switch y := v.Values[i-from]; {
+							case !met(x, other, text):
+								if left++; y != math.RoundToEven(10*x)/10 {
+									t.Fatalf("%s where %s, %s: record %d does not meet it and is %v, not %v", name, where, which, i, y, x)
+								}
+							case m.fixed != nil && y != m.fixed(x):
+								t.Fatalf("%s where %s, %s: record %d meets it and is %v, want %v", name, where, which, i, y, m.fixed(x))
+							case y != x:
+								changed++
+							}
+						}
+					}
+				}
+				if changed == 0 || left == 0 {
+					t.Errorf("%s where %s, %s: %d records left, %d changed", name, where, which, left, changed)
+				}
+			}
+		}
+	}
+}
+
+// What a record is released with does not depend on other records' meeting the condition, nor on how the condition is written; another
+// condition has other draws.
+func TestConditionsDoNotMoveDraws(t *testing.T) {
+	const n = 500
+	a := conditionalData(n)
+	b, _, _ := elsewhere(n)
+	b.null = nil
+	of := func(b testColumn, where string) []float64 {
+		m := conditional(where)["noise"].mask
+		return apply(t, chain(t, testSetup(t, a, b), m), block(0, n, a, b)).Columns[0].Out().Values
+	}
+	others := b
+	others.values = slices.Clone(b.values)
+	for i := range n {
+		if i%2 == 0 {
+			others.values[i] = 29 - others.values[i]
+		}
+	}
+	one, two, same, next := of(b, "b >= 16"), of(others, "b >= 16"), of(b, `"b">=16.0`), of(b, "b >= 15")
+	moved := 0
+	for i, y := range one {
+		if i%2 == 1 && y != two[i] {
+			t.Errorf("record %d depends on others", i)
+		}
+		if y != same[i] {
+			t.Errorf("record %d depends on how the condition is written", i)
+		}
+		if b.values[i] >= 16 && y != a.values[i] && y == next[i] {
+			moved++
+		}
+	}
+	if moved > n/50 { // decimals coincide by chance
+		t.Errorf("%d records have the same draws with another condition", moved)
+	}
+}
+
+// Columns that a condition compares are read by the mask: sources hand them over, and they are part of the names of draws. They must not
+// be masked anywhere, must be there, and be compared with what they hold.
+func TestComparedColumnsAreRead(t *testing.T) {
+	a, b := conditionalData(300), conditionalData(300)
+	_, c, _ := elsewhere(300)
+	for name, m := range conditional("a > 0 and b > 1 and c = x and b < 9") {
+		if got := m.mask.Params.Reads(); !slices.Equal(got, []string{"b", "c"}) {
+			t.Errorf("%s: reads %v", name, got)
+		}
+		if got := ReadColumnsOf(m.mask.Params); len(got) != 2 || got[0] != (ReadColumn{"where", "b", "compared by a mask"}) {
+			t.Errorf("%s: reads %v", name, got)
+		}
+		if ActionOf(m.mask.Params, "a", 50) != nil || ScopeOf(m.mask.Params) != ScopeRecord {
+			t.Errorf("%s: describes itself as if it changed all records, or looked at others", name)
+		}
+		for _, other := range []Params{&Round{Columns: []string{"b"}, Base: ptr(5.0)}, &Suppress{Keys: []string{"b", "c"}, K: ptr(3)}} {
+			for at, masks := range [][]Spec{{m.mask, mask(other)}, {mask(other), m.mask}} {
+				ps := CheckSpecs(masks)
+				if len(ps) == 0 || !strings.Contains(ps[0].Error(), fmt.Sprintf("[%d].%s.where: must not compare \"b\", which mask [%d]", at, m.mask.Kind(), 1-at)) {
+					t.Errorf("%s with a mask of what it compares: %v", name, ps)
+				}
+			}
+		}
+		if _, err := NewChain([]Spec{m.mask}, testSetup(t, a, b)); err == nil || !strings.Contains(err.Error(), `where: there is no column "c"`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	date := b
+	date.typ = arrow.FixedWidthTypes.Date32
+	for where, want := range map[string]string{
+		"b = x": `where: must compare "b" with a number`,
+		"c > 3": `where: must compare "c" with a text`,
+		"d > 3": `where: must compare a column of numbers or texts, and "d" is of type`,
+	} {
+		if _, err := NewChain([]Spec{conditional(where)["noise"].mask}, testSetup(t, a, b, c, date)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", where, err)
+		}
 	}
 }

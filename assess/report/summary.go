@@ -182,6 +182,7 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
+	s.spikes(c.Spikes)
 	for i, l := range wrap(ascii(c.Remark), summaryWidth-4) {
 		if l == "" {
 			break
@@ -197,6 +198,32 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	s.tells(c)
 	s.order(c)
 	s.Line("")
+}
+
+// spikes writes the parts of a column of which many records share a value. A value that is not 0 stands in the report alone: it
+// is a respondent's, and a terminal may be a log.
+func (s *summary) spikes(of *assess.Spikes) {
+	if of == nil {
+		return
+	}
+	for _, k := range of.Values {
+		at := "one value, in the report"
+		if k.Value == 0 {
+			at = "0"
+		}
+		s.Line("  spike at " + at + ": " + plainPercent(k.Share) + " -> " + plainPercent(k.Released) + " of the values; kept for " + plainPercent(k.Kept) + " of those who have it")
+	}
+	const few = 10 // their mean and SD would tell single values
+	r := of.Rest
+	if r.N < few {
+		return
+	}
+	s.Line("  the others: known to ± " + plain(float64(r.RMSE), riskDigits) + " by index in this release   mean " + plain(float64(r.Original.Mean), digits) + " -> " + plain(float64(r.Released.Mean), digits) +
+		"   SD " + plain(float64(r.Original.SD), digits) + " -> " + plain(float64(r.Released.SD), digits))
+}
+
+func plainPercent(v assess.Float) string {
+	return strings.ReplaceAll(percent(float64(v)), "\u00a0", " ")
 }
 
 func nulls(n int64) string {

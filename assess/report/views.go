@@ -164,6 +164,7 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		}
 		v.Utility = append(v.Utility, labelled{"unchanged", whole(path+"/unchanged", *c.Unchanged), note})
 	}
+	v.Utility = append(v.Utility, spikeTiles(below(path, "spikes"), c.Spikes)...)
 	for k, risk := range c.Risk {
 		v.Risk = append(v.Risk, r.riskRow(c.Name, below(path, "risk", strconv.Itoa(k)), risk))
 	}
@@ -179,6 +180,23 @@ func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
 		v.Histogram = histogramOf(c)
 	}
 	return v
+}
+
+// spikeTiles shows the parts of a column of which many records share a value.
+func spikeTiles(path string, of *assess.Spikes) (list []labelled) {
+	if of == nil {
+		return nil
+	}
+	where := "of this very release"
+	if of.Sampled {
+		where += ", in the sample"
+	}
+	for i, k := range of.Values {
+		list = append(list, labelled{"kept at " + trimmed(float64(k.Value)), shown(below(path, "values", strconv.Itoa(i), "kept"), k.Kept, percent(float64(k.Kept))),
+			"share of the records with this value, which many have, that are released with it, " + where})
+	}
+	return append(list, labelled{"the others known to", shown(below(path, "rest", "rmse"), of.Rest.RMSE, "± "+pretty(float64(of.Rest.RMSE), riskDigits)),
+		"by index, for a typical record without a value that many have, " + where})
 }
 
 // unsure describes the uncertainty of a figure; "" if its standard error is all.
@@ -250,11 +268,30 @@ func momentRows(path string, c *assess.ColumnMeasures) []momentRow {
 		return row
 	}
 	o, y := c.Original, c.Released
-	return []momentRow{
+	rows := []momentRow{
 		counts("n", "n", o.N, y.N), counts("nulls", "nulls", o.Nulls, y.Nulls),
 		numbers("mean", "mean", o.Mean, y.Mean), numbers("SD", "sd", o.SD, y.SD),
 		extremes("least", "min", o.Min, y.Min), extremes("greatest", "max", o.Max, y.Max),
 	}
+	if c.Spikes == nil {
+		return rows
+	}
+	for i, k := range c.Spikes.Values {
+		at := below(path, "spikes", "values", strconv.Itoa(i))
+		share := func(name string, x, y figureAt) momentRow {
+			return momentRow{Name: name, Before: shown(at+x.member, x.v, percent(float64(x.v))), After: shown(at+y.member, y.v, percent(float64(y.v))), Change: plus(percent(float64(y.v-x.v)), y.v > x.v)}
+		}
+		rows = append(rows, share("share of "+trimmed(float64(k.Value)), figureAt{"/share", k.Share}, figureAt{"/released_share", k.Released}))
+	}
+	before, after = below(path, "spikes", "rest", "original"), below(path, "spikes", "rest", "released")
+	rest := c.Spikes.Rest
+	return append(rows, numbers("mean of the others", "mean", rest.Original.Mean, rest.Released.Mean), numbers("SD of the others", "sd", rest.Original.SD, rest.Released.SD))
+}
+
+// figureAt is a figure with the member of the report that has it.
+type figureAt struct {
+	member string
+	v      assess.Float
 }
 
 func plus(s string, positive bool) string {

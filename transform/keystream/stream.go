@@ -58,7 +58,11 @@ func (k Key) Release(n Name) *Stream {
 // named returns a label followed by names, each preceded by its length: for one label, different
 // names give different bytes.
 func named(label string, names ...string) []byte {
-	info := []byte(label)
+	n := len(label)
+	for _, name := range names {
+		n += 8 + len(name)
+	}
+	info := append(make([]byte, 0, n), label...)
 	for _, name := range names {
 		info = binary.BigEndian.AppendUint64(info, uint64(len(name)))
 		info = append(info, name...)

@@ -173,6 +173,10 @@ func hours() assess.ColumnMeasures {
 	}
 	c.Risk = append(c.Risk, assess.Risk{Target: "max", Knowledge: "position",
 		R: assess.Float(math.Inf(1)), SE: assess.Float(math.NaN()), RMSE: 0, RealisedR: assess.Float(math.Inf(1)), Replicates: 200})
+	c.Spikes = &assess.Spikes{Values: []assess.Spike{{Value: 40, Share: 0.4213, Released: 0.0402, Kept: 0.0398}}, Sampled: true, Rest: assess.Rest{
+		N: 57_851, Original: assess.RestMoments{Mean: 40.52, SD: 13.17}, Released: assess.RestMoments{Mean: 40.5, SD: 13.62}, RMSE: 3.5, RealisedR: 0.0816, RealisedU: 311.8, U0: 333.6,
+		Percentiles: []assess.RestPercentile{{Name: "p10", Original: 20, Released: 21}, {Name: "p50", Original: 42, Released: 41}, {Name: "p90", Original: 57, Released: 58}},
+	}}
 	c.Histogram = histogram(33, 0, 66, 99,
 		func(x float64) float64 { return phi((x - 40.3) / 10.02) }, func(x float64) float64 { return phi((x - 40.3) / 10.61) })
 	return c

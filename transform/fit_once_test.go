@@ -1,0 +1,270 @@
+package transform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Replicates that share what was found of the data release what each releases by itself: of the same data, of other data in
+// between, and in either order.
+func TestReplicatesShareWhatWasFound(t *testing.T) {
+	data, other := codedData(400, 3), codedData(400, 4)
+	for _, of := range [][]testColumn{data, other} { // a spike in c, ties, and values that are missing
+		for i := range of[2].values {
+			of[2].values[i] = math.Round(of[2].values[i])
+			if i%3 == 0 {
+				of[2].values[i] = 0
+			}
+		}
+		of[2].null = []int{0, 7, 399}
+	}
+	for name, m := range map[string]Spec{
+		"parametric":  synthesise(Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, By: []string{"e"}}),
+		"normal":      synthesise(Synthesise{Columns: []string{"a", "c"}, Method: "normal", Bounds: "none"}),
+		"held out":    synthesise(Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, HeldOut: ptr(0.3)}),
+		"rules":       synthesise(Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, Rules: []string{"c = 0 if d > 1"}}),
+		"cart":        synthesise(Synthesise{Columns: []string{"c", "b", "a"}, On: []string{"d"}, Categories: []string{"b"}, Method: "cart"}),
+		"rankswap":    mask(&RankSwap{Columns: []string{"a", "c"}, P: ptr(0.1), Top: ptr(0.05)}),
+		"correlation": mask(&RankSwap{Columns: []string{"a", "c"}, MinCorrelation: ptr(0.9)}),
+		"shuffle":     mask(&Shuffle{Columns: []string{"a", "c"}, On: []string{"d"}}),
+	} {
+		alone := func(number int, of []testColumn) string {
+			return fmt.Sprint(whole(t, chain(t, testSetup(t, data...), m).Replicate(number), 400, of...))
+		}
+		shared := chain(t, testSetup(t, data...), m)
+		for _, turn := range []struct {
+			number int
+			of     []testColumn
+		}{{1, data}, {2, data}, {3, other}, {2, other}, {1, data}, {4, data}} {
+			if got := fmt.Sprint(whole(t, shared.Replicate(turn.number), 400, turn.of...)); got != alone(turn.number, turn.of) {
+				t.Errorf("%s: replicate %d differs from one that shares nothing", name, turn.number)
+			}
+		}
+	}
+}
+
+// Sets of records are forgotten, the oldest first, when those beside the last one have more values than are kept.
+func TestOldSetsAreForgotten(t *testing.T) {
+	f, found := &allFits{}, 0
+	of := func(set byte, cells int) {
+		key := fitKey{of: [32]byte{set}}
+		f.begin(key.of, cells)
+		if got := fitOnce(f, key, nil, func() byte { found++; return set }); got != set {
+			t.Fatalf("set %d has what was found of %d", set, got)
+		}
+	}
+	for _, turn := range []struct {
+		set   byte
+		cells int
+		found int // in all
+	}{{1, cachedCells / 2, 1}, {2, cachedCells / 2, 2}, {1, cachedCells / 2, 2}, {3, 1, 3}, {1, cachedCells / 2, 3}, {4, 1, 4}, {2, cachedCells / 2, 4}, {1, cachedCells / 2, 5}} {
+		if of(turn.set, turn.cells); found != turn.found {
+			t.Errorf("after set %d %d sets were looked at, want %d", turn.set, found, turn.found)
+		}
+	}
+	stopped := fitKey{of: [32]byte{9}}
+	for range 2 {
+		fitOnce(f, stopped, func() bool { return true }, func() byte { found++; return 9 })
+	}
+	if found != 7 {
+		t.Errorf("an unfinished result is kept")
+	}
+}
+
+// The k-th free rank is that of a list, and exchanges are those of a plain computation, for few and many ranks, and any reach.
+func TestRankExchangesAreThePlainOnes(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 37))
+	for _, n := range []int{1, 2, 3, 63, 64, 65, 1023, 1024, 1025, 5000} {
+		for _, reach := range []int{1, 2, 7, n / 20, n - 1, n, 2 * n} {
+			if reach < 1 {
+				continue
+			}
+			values, words, order := make([]float64, n), make([]uint64, n), make([]int32, n)
+			for i := range n {
+				values[i], words[i], order[i] = float64(i), r.Uint64(), int32(n-1-i)
+			}
+			want := slices.Clone(values)
+			free := map[int]bool{}
+			for k := range n {
+				free[k] = true
+			}
+			for k, i := range order {
+				if !free[k] {
+					continue
+				}
+				free[k] = false
+				var near []int
+				for j := k + 1; j < n && j <= k+reach; j++ {
+					if free[j] {
+						near = append(near, j)
+					}
+				}
+				if len(near) > 0 {
+					j := near[below(words[i], int64(len(near)))]
+					free[j] = false
+					want[i], want[order[j]] = want[order[j]], want[i]
+				}
+			}
+			exchangeRanks(values, order, words, reach, nil)
+			if !slices.Equal(values, want) {
+				t.Errorf("%d ranks, reach %d: other exchanges", n, reach)
+			}
+		}
+	}
+}
+
+// Rows of equal values are in the order of their words, those of equal words by their places, where words differ in few bits too.
+func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 3))
+	unmixing := uint64(1)
+	for range 6 { // Newton's inverse of mixing modulo 2⁶⁴
+		unmixing *= 2 - mixing*unmixing
+	}
+	for _, n := range []int{0, 1, 2, 3, 12, 100, 3000} {
+		for kind, word := range map[string]func() uint64{
+			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<packedBits) + 7<<40) * unmixing },
+		} {
+			rows, words := make([]int32, n), make([]uint64, n)
+			for i := range n {
+				rows[i], words[i] = int32(i), word()
+			}
+			byWords(rows, words, make([]uint64, 2*n), nil)
+			seen := map[int32]bool{}
+			for i, a := range rows {
+				seen[a] = true
+				if i == 0 {
+					continue
+				}
+				if b := rows[i-1]; words[b]*mixing > words[a]*mixing || words[a] == words[b] && b > a {
+					t.Fatalf("%s: of %d rows number %d is out of order", kind, n, i)
+				}
+			}
+			if len(seen) != n {
+				t.Errorf("%s: %d of %d rows are left", kind, len(seen), n)
+			}
+		}
+	}
+}
+
+// The invariant matrix of many categories that keep makes is the product of two matrices, and keeps the frequencies; other matrices of
+// many categories are multiplied.
+func TestInvariantMatrixOfManyCategories(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	n := manyCategories + 3
+	names, frequencies := make([]string, n), make([]float64, n)
+	for i := range n {
+		names[i], frequencies[i] = fmt.Sprintf("c%03d", i), float64(r.IntN(50))
+	}
+	frequencies[0], frequencies[n-1] = 0, 70
+	for _, keep := range []float64{0, 0.3, 0.8, 1} {
+		_, p := (&PRAM{Categories: names, Keep: &keep}).matrix()
+		odd := make([][]float64, n)
+		for i, row := range p {
+			odd[i] = slices.Clone(row)
+		}
+		odd[n-1][0], odd[n-1][n-1] = odd[n-1][0]+0.1*keep, odd[n-1][n-1]-0.1*keep
+		for which, p := range map[string][][]float64{"even": p, "odd": odd} {
+			got := InvariantMatrix(p, frequencies)
+			totals := make([]float64, n)
+			for m, row := range p {
+				for l, v := range row {
+					totals[l] += frequencies[m] * v
+				}
+			}
+			for i := range n {
+				for j := range n {
+					want := 0.0
+					for l := range n {
+						if totals[l] > 0 {
+							want += p[i][l] * frequencies[j] * p[j][l] / totals[l]
+						}
+					}
+					if math.Abs(got[i][j]-want) > 1e-13 {
+						t.Fatalf("keep %v, %s: cell %d, %d is %v, want %v", keep, which, i, j, got[i][j], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names of draws are
+// those of the matrix.
+func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
+	for _, n := range []int{manyCategories, manyCategories + 1} {
+		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7)}
+		for i := range n {
+			m.Categories = append(m.Categories, fmt.Sprint(i))
+		}
+		listed := false
+		has := map[string]any{}
+		for _, p := range m.Parameters() {
+			listed = listed || p.Name == "matrix"
+			has[p.Name] = p.Value
+		}
+		if listed != (n == manyCategories) {
+			t.Errorf("%d categories: the matrix is listed: %v", n, listed)
+		}
+		categories, p := m.matrix()
+		a, ok := m.PublishedAction(published(m, 1, "matrix", "keep", "categories"), "a").(Randomising)
+		if !ok || !slices.Equal(a.Categories, categories) || fmt.Sprint(a.Matrix) != fmt.Sprint(p) {
+			t.Errorf("%d categories: the published matrix is another", n)
+		}
+		if a := m.PublishedAction(published(m, 1, "keep"), "a").(Randomising); a.Matrix != nil {
+			t.Errorf("%d categories: the matrix follows from keep alone", n)
+		}
+		named := func(names ...string) func(string) bool {
+			return func(name string) bool { return slices.Contains(names, name) }
+		}
+		exists := func(name string) bool { return has[name] != nil }
+		if m.EfficiencyFollows(exists, named("keep")) || !m.EfficiencyFollows(exists, named("keep", "categories", "matrix")) {
+			t.Errorf("%d categories: what the efficiency follows from", n)
+		}
+		col := &pramColumn{}
+		want := digestOfTexts("pram", categories...)
+		for _, row := range p {
+			want += part("row", row...)
+		}
+		if got := col.description(categories, p, 3); got != want+part("other", 3) {
+			t.Errorf("%d categories: draws have other names, %d bytes and not %d", n, len(got), len(want))
+		}
+	}
+	if got, want := strings.TrimSuffix(part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
+		var b strings.Builder
+		writeNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
+		return b.String()
+	})(); got != want {
+		t.Errorf("numbers are %q, want %q", got, want)
+	}
+}
+
+// Cells that are counted once have the ends and probabilities of cells by themselves: the law is the same to the bit.
+func TestCountedCellsAreTheSame(t *testing.T) {
+	c := floats(1, 100, 112.5, 250)
+	l, ok := chain(t, testSetup(t, c), mask(&Noise{Columns: []string{"a"}, SD: amount(20)}), mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(90.0)}), Spec{Name: "second", Params: &Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"}}).Law("a")
+	if !ok {
+		t.Fatal("no law")
+	}
+	x := []float64{60, 88, 100, 101.3, 112.5}
+	each, p := l.BelowEach(x), make([]float64, len(x))
+	between := 0
+	for at := 0.0; at < 200; at += 1.7 {
+		each(at, p)
+		for i, v := range x {
+			if want := l.Below(v, at); p[i] != want {
+				t.Fatalf("P(y ≤ %v | %v) is %v, want %v", at, v, p[i], want)
+			}
+			if p[i] > 0.01 && p[i] < 0.99 {
+				between++
+			}
+		}
+	}
+	if between < 50 {
+		t.Errorf("only %d probabilities lie between 0 and 1", between)
+	}
+}
