@@ -35,7 +35,9 @@ type view struct {
 func (r *reckoning) risks(c int) []Risk {
 	e := r.expected[c]
 	if e != nil && len(r.answers[c]) == 0 {
-		return r.expectedRisks(c, e)
+		list := r.expectedRisks(c, e)
+		stateErrors(list)
+		return list
 	}
 	s := &r.a.columns[c]
 	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
@@ -53,6 +55,7 @@ func (r *reckoning) risks(c int) []Risk {
 			list[i].RealisedR = Float(math.NaN())
 		}
 	}
+	stateErrors(list)
 	return list
 }
 

@@ -28,6 +28,9 @@ func (r *report) figures() map[string]reported {
 	c := r.Columns["x"]
 	out := map[string]reported{}
 	for _, k := range c.Risk {
+		if k.Bound {
+			k.SE = 0 // R is the upper end itself
+		}
 		out[k.Target+" "+k.Knowledge] = reciprocal(k.R, k.SE, k.Sampled, k.Approximate, k.Errs)
 	}
 	u := c.Utility

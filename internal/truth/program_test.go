@@ -67,6 +67,7 @@ type risk struct {
 	Sampled     bool   `json:"sampled"`
 	Approximate bool   `json:"approximate"`
 	Errs        string `json:"errs"`
+	Bound       bool   `json:"bound"`
 }
 
 // job is a run of the program on a file.
