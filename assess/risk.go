@@ -208,8 +208,8 @@ func (t *riskTable) target(i int, b bias) {
 		t.atMost(t.last())
 	}
 	part := t.partial && t.of.replicated && !t.brief && t.group == nil
-	if part && t.a.opts.Columns[c].Undoing.moves() {
-		t.last().bound(0) // which values the record may get depends on the ranks of all records
+	if of := &t.a.opts.Columns[c]; part && (of.Undoing.moves() || of.Fitted) {
+		t.last().bound(0) // which values the record may get depends on the ranks of all records, or on a model of them
 	} else {
 		t.undo(i, t.last())
 	}

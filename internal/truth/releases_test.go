@@ -59,9 +59,18 @@ func (r *releases) draw(t testing.TB, m int) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := r.plan.NewChain(context.Background(), key, new(pipeline.Progress))
+	chain, err := r.plan.BuildChain(key)
 	if err != nil {
 		t.Fatal(err)
+	}
+	r.plan.Displacer = nil // which computes the expectations of swaps
+	if chain.NeedsSurvey() {
+		if err := r.plan.Survey(context.Background(), chain, new(pipeline.Progress)); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.plan.EndSurvey(context.Background(), chain); err != nil {
+			t.Fatal(err)
+		}
 	}
 	y := make([]float64, 0, r.n)
 	pass := pipeline.Flow{
