@@ -1,6 +1,9 @@
 package assess
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 )
@@ -34,6 +37,9 @@ func (r *reckoning) biasOf(c int) bias {
 		}
 	}
 	b := bias{mean: sum / weight, noise: perRecord / weight}
+	if chosen := r.choice(c, func(d float64) float64 { return d }); chosen > 0 && !r.candidate {
+		b.combine(s.diff/n, max(0, perRecord-chosen)/n, (sum-s.diff)/(weight-n), perRecord/(weight-n)+chosen*r.unsampled())
+	}
 	of := estimate.SpreadOf(diffs, r.subsets)
 	b.ofMean, b.ofMeanNoise = of.Variance*r.share, of.VarianceNoise()*r.share*r.share
 	b.squareNoise = estimate.VarianceOfSquare(b.mean*b.mean-b.noise, b.noise)
@@ -42,6 +48,50 @@ func (r *reckoning) biasOf(c int) bias {
 		b.square = 0
 	}
 	return b
+}
+
+// combine sets the mean to that of two estimates with the least variance: the release's, with the variance of its draws, and that
+// of replicates, with the variance of theirs and of the choice of the sample.
+func (b *bias) combine(release, drawn, replicates, noise float64) {
+	if !(drawn > 0) {
+		b.mean, b.noise = release, drawn
+		return
+	}
+	total := 1/drawn + 1/noise
+	b.mean, b.noise = (release/drawn+replicates/noise)/total, 1/total
+}
+
+// unsampled is the factor of a variance over records for the mean over those in replicates, instead of all: 1/m − 1/n.
+func (r *reckoning) unsampled() float64 {
+	m := min(float64(r.data.N), r.share*float64(r.subsets)*float64(r.data.Records))
+	return max(0, 1/m-1/float64(r.data.Records))
+}
+
+// choice estimates the variance over records of E(f(y − x) | x), which a sample adds to the error of a mean: the covariance of
+// sampled records that are neighbours in x, whose draws are independent.
+func (r *reckoning) choice(c int, f func(d float64) float64) float64 {
+	x, y := r.data.Original(c), r.data.Released(c)
+	var order []int
+	mean := 0.0
+	for i, v := range x {
+		if d := v - y[i]; d == d {
+			order = append(order, i)
+			mean += (f(y[i]-v) - mean) / float64(len(order))
+		}
+	}
+	if len(order) < 2 {
+		return 0
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	sum, before := 0.0, 0.0
+	for k, i := range order {
+		d := f(y[i]-x[i]) - mean
+		if k > 0 {
+			sum += before * d
+		}
+		before = d
+	}
+	return max(0, sum/float64(len(order)-1))
 }
 
 // releasedVariance is S_y² of the release. For the points of a map, which release nothing, it

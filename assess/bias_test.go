@@ -284,3 +284,46 @@ func TestRoundingIsNoBias(t *testing.T) {
 		}
 	}
 }
+
+// What the choice of a sample adds to the variance of a mean change is that of the change that records of one value can expect,
+// without what is drawn: for y = x + 3·(x > 0) + ε it is 9/4 whatever ε, without the step 0. The SE of a covariance
+// of neighbours is about Var(y − x)/√n, here (9/4 + 25)/√20,000 = 0.19; five are allowed. Missing values do not count.
+func TestVarianceOfChoice(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	for name, step := range map[string]float64{"step": 3, "none": 0} {
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Sample: -1, Key: testKey(t)})
+		const n = 20_000
+		b := new(microdata.Block)
+		b.Reset(0, 0, n, 1)
+		x, y := make([]float64, n), make([]float64, n)
+		there := microdata.NewBitmap(n, nil)
+		for i := range x {
+			x[i] = random.NormFloat64()
+			if y[i] = x[i] + 5*random.NormFloat64(); x[i] > 0 {
+				y[i] += step
+			}
+			if i%50 == 0 {
+				y[i] = 1e6
+				there.Clear(i)
+			}
+		}
+		b.Columns[0].Original = microdata.Vector{Values: x}
+		b.Columns[0].Released = microdata.Vector{Values: y, Valid: there}
+		a.Add(b)
+		r := a.reckon(false)
+		if got := r.choice(0, func(d float64) float64 { return d }); math.Abs(got-step*step/4) > 5*0.19 {
+			t.Errorf("%s: %v, want %v", name, got, step*step/4)
+		}
+	}
+}
+
+// Two estimates of a bias are put together by their variances; one without variance is the bias.
+func TestCombinedBias(t *testing.T) {
+	var b bias
+	if b.combine(2, 4, 5, 2); math.Abs(b.mean-4) > 1e-12 || math.Abs(b.noise-4.0/3) > 1e-12 {
+		t.Errorf("%+v", b)
+	}
+	if b.combine(2, 0, 5, 2); b.mean != 2 || b.noise != 0 {
+		t.Errorf("%+v", b)
+	}
+}

@@ -29,7 +29,7 @@ func (b *Bracket) Holds(x float64) bool { return tally.BinCode(x) == b.Code }
 // holds all records or the values of the column are not counted.
 func (a *Accumulator) Brackets(column string) []Bracket {
 	c := slices.IndexFunc(a.opts.Columns, func(c Column) bool { return c.Name == column })
-	if c < 0 || a.columns[c].counts == nil || a.columns[c].counts.X.N == 0 || int64(a.sample.Len()) == a.records {
+	if c < 0 || a.columns[c].counts == nil || a.columns[c].counts.X.N == 0 || a.kept() {
 		return nil
 	}
 	counted := &a.columns[c].counts.X

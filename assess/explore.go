@@ -235,6 +235,7 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 			out.Risk[i].Approximate, out.Risk[i].Errs = true, ErrsEither
 		}
 	}
+	stateErrors(out.Risk)
 	out.Utility = Utility{RealisedU: Float(math.NaN()), U0: Float(estimate.Risk(x.Variance() / x.N))}
 	if of := r.a.opts.Columns[column]; of.Fitted {
 		out.Utility.expectFitted(answers, &x, of)

@@ -66,7 +66,7 @@ type found struct {
 // Finder returns a Finder; nil if the accumulator knows all that it could find. It is not needed for columns with a law,
 // of which R is an expectation over all records.
 func (a *Accumulator) Finder() *Finder {
-	if int64(a.sample.Len()) == a.records {
+	if a.kept() {
 		return nil
 	}
 	f := &Finder{a: a}
@@ -94,6 +94,12 @@ func (a *Accumulator) Finder() *Finder {
 		return nil
 	}
 	return f
+}
+
+// kept reports whether the sample holds all records. Until it is settled it may also hold records that it will drop.
+func (a *Accumulator) kept() bool {
+	a.sample.Settle()
+	return int64(a.sample.Len()) == a.records
 }
 
 // lawful reports whether the masks have a law for a column.

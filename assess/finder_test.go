@@ -158,3 +158,34 @@ func TestSecondLookTakesWhatMasksRead(t *testing.T) {
 		t.Errorf("%d of %d holders are left", left, len(targets))
 	}
 }
+
+// One record more than the sample has, and no record must be taken for kept that will be dropped: percentiles are looked for.
+func TestSecondLookAtOneRecordMore(t *testing.T) {
+	for _, n := range []int{2, 3, 5, 41, 1101} {
+		o := Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"p01", "p50", "p99"}, Sample: n - 1, Key: testKey(t)}
+		b := new(microdata.Block)
+		b.Reset(0, 0, n, 1)
+		x := make([]float64, n)
+		for i := range x {
+			x[i] = float64(i * i)
+		}
+		b.Columns[0].Original = microdata.Vector{Values: x}
+		b.Columns[0].Released = microdata.Vector{Values: x}
+		a := newAccumulator(t, o)
+		a.Add(b)
+		if a.Finder() == nil {
+			t.Errorf("%d records, a sample of %d: nothing is looked for", n, o.Sample)
+		}
+		a = newAccumulator(t, o)
+		a.Add(b)
+		if got := len(a.Brackets("x")); got != len(o.Targets) {
+			t.Errorf("%d records, a sample of %d: %d brackets", n, o.Sample, got)
+		}
+		o.Sample = n
+		a = newAccumulator(t, o)
+		a.Add(b)
+		if a.Finder() != nil || a.Brackets("x") != nil {
+			t.Errorf("%d records: something is looked for that the sample holds", n)
+		}
+	}
+}

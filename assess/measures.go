@@ -88,7 +88,7 @@ type Risk struct {
 	Target     string `json:"target" doc:"typical, min, p01, …, max"`
 	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), position or order (the snooper knows the order of the records in the source)"` // mean, index, record, position, order
 	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
-	SE         Float  `json:"R_se" doc:"Monte-Carlo standard error of R; null if there are fewer than two replicates or R is infinite"`
+	SE         Float  `json:"R_se" doc:"standard error of R; of an upper bound (bound) R/2; \"Infinity\" if R is approximate and nothing shows how far it is off; null if R is infinite, or exact without replicates"`
 	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
 	RealisedR  Float  `json:"realised_R" doc:"R of this release"`
 	Replicates int    `json:"replicates" doc:"number of replicates; 0 if R is that of this release alone"`
@@ -98,6 +98,8 @@ type Risk struct {
 	// be wrong.
 	Approximate bool   `json:"approximate,omitempty"`
 	Errs        string `json:"errs,omitempty"`
+	// Bound says that R is the greatest that it can be, and that how far it is below is not known: SE is then R/2.
+	Bound bool `json:"bound,omitempty" doc:"whether R is an upper bound of which it is not known how far it is above: R_se is then R/2, so that R − 2 R_se is 0, and R itself is what a gate judges"`
 
 	// Under knowledge of the whole record: the other columns that tell of the value, and, for the
 	// typical record, the share of the linear estimator's mean squared error that a small tree removes.

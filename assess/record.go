@@ -206,6 +206,7 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		}
 		rows = append(rows, row)
 	}
+	stateErrors(rows)
 	*list = rows
 }
 
@@ -228,7 +229,8 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 	default: // no released value
 		square = of.Square
 	}
-	if se := float64(k.SE); se == se && square > 0 && !math.IsInf(float64(k.R), 1) {
+	row.Bound = false
+	if se := float64(k.SE); se == se && !k.Bound && square > 0 && !math.IsInf(float64(k.R), 1) {
 		relative := se / float64(k.R)
 		noise = square * square * relative * relative
 	}

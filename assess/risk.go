@@ -35,7 +35,9 @@ type view struct {
 func (r *reckoning) risks(c int) []Risk {
 	e := r.expected[c]
 	if e != nil && len(r.answers[c]) == 0 {
-		return r.expectedRisks(c, e)
+		list := r.expectedRisks(c, e)
+		stateErrors(list)
+		return list
 	}
 	s := &r.a.columns[c]
 	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
@@ -53,6 +55,7 @@ func (r *reckoning) risks(c int) []Risk {
 			list[i].RealisedR = Float(math.NaN())
 		}
 	}
+	stateErrors(list)
 	return list
 }
 
@@ -83,7 +86,11 @@ func (r *reckoning) risksOf(v view) []Risk {
 		t.factor = exchangedShare(v.own, squareDiff.Mean())
 	}
 	one := squareDiff.Mean()
-	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareDiff.Noise(r.subsets), r.partial && v.replicated)
+	squareNoise := squareDiff.Noise(r.subsets)
+	if r.partial && v.replicated && !r.candidate && r.group == nil {
+		squareNoise += r.choice(v.column, func(d float64) float64 { return d * d }) * r.unsampled()
+	}
+	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareNoise, r.partial && v.replicated)
 	if r.exchanged(v.column) {
 		r.typicalExchanged(v.column, t.last())
 		t.atMost(t.last())
@@ -200,9 +207,17 @@ func (t *riskTable) target(i int, b bias) {
 		t.targetExchanged(c, &f, t.last())
 		t.atMost(t.last())
 	}
-	t.undo(i, t.last())
+	part := t.partial && t.of.replicated && !t.brief && t.group == nil
+	if of := &t.a.opts.Columns[c]; part && (of.Undoing.moves() || of.Fitted) {
+		t.last().bound(0) // which values the record may get depends on the ranks of all records, or on a model of them
+	} else {
+		t.undo(i, t.last())
+	}
 	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
 	t.released(&f, math.Abs(f.tau-f.position), f.slack+f.slackOut)
+	if part && f.target.Extremal() && t.a.opts.Columns[c].Fitted {
+		t.last().bound(0) // a model of a part does not draw the extremes of that of all records
+	}
 }
 
 // released corrects the last row where this release does not tell its figures: it shows |τ − τ̂| as apart, which may be wrong
@@ -241,8 +256,8 @@ func (t *riskTable) draws() bool {
 }
 
 // settle makes an upper bound of what replicates of some of the records do not show to vary: these figures have no standard
-// error, and are not exact. The released value of the target's record may vary too rarely to be seen: R is infinite. That of
-// its rank is the release's, or that of fewer records, which lies no farther from an extreme.
+// error, and are not exact. The released value of the target's record, or of its
+// rank, may vary too rarely to be seen: R is infinite. The extreme of fewer records lies no farther from that of the originals.
 func (t *riskTable) settle() {
 	for i := range t.list {
 		row := &t.list[i]
@@ -252,7 +267,7 @@ func (t *riskTable) settle() {
 		}
 		f := t.targetNamed(row.Target)
 		switch {
-		case row.Knowledge == KnowledgePosition && (f.counted || f.target.Extremal()):
+		case row.Knowledge == KnowledgePosition && (f.target.Extremal() || f.counted && !t.draws()):
 			row.SE, row.Errs = Float(math.NaN()), ErrsSafe
 		case f.exact && !t.draws():
 			row.Approximate, row.Errs = false, ""

@@ -124,7 +124,7 @@ func TestStandardErrors(t *testing.T) {
 	}
 }
 
-// An infinite value, a single replicate and no replicate have no standard error.
+// An infinite value and no replicate have no standard error; that of a single replicate is not known, so infinite.
 func TestNoStandardError(t *testing.T) {
 	for _, c := range []struct {
 		Run, sample int
@@ -145,13 +145,53 @@ func TestNoStandardError(t *testing.T) {
 			if r.Knowledge != KnowledgeIndex {
 				continue
 			}
-			if is := r.SE > 0; is != c.want || !is && r.SE == r.SE {
+			want := func(se float64) bool { return se != se }
+			switch {
+			case c.want:
+				want = func(se float64) bool { return se > 0 && !math.IsInf(se, 1) }
+			case c.Run == 1 && !math.IsInf(float64(r.R), 1):
+				want = func(se float64) bool { return math.IsInf(se, 1) }
+			}
+			if !want(float64(r.SE)) {
 				t.Errorf("%+v: R_se of %s by %s is %v", c, r.Target, r.Knowledge, r.SE)
 			}
 		}
 		// Without noise U is finite and has no spread.
 		if se := column.Utility.SE; c.Run < 2 && se == se || c.want && !(se > 0) || c.lambda == 0 && se != 0 {
 			t.Errorf("%+v: U_se is %v", c, se)
+		}
+	}
+}
+
+// No row of a report can be taken for exact that is not: what errs on either side and has no error gets an infinite one, a bound
+// one that reaches down to 0, without a claim beyond the bound. What is exact, and what has an error, stays.
+func TestErrorsOfWhatIsNotExact(t *testing.T) {
+	nan, inf := Float(math.NaN()), Float(math.Inf(1))
+	for _, c := range []struct {
+		name      string
+		row       Risk
+		se, upper Float
+		bound     bool
+	}{
+		{"exact", Risk{R: 4, SE: nan}, nan, 4, false},
+		{"law", Risk{R: 4, SE: 0, Sampled: true, Replicates: 200}, 0, 4, false},
+		{"one replicate", Risk{R: 4, SE: nan, Replicates: 1}, inf, 4, false},
+		{"infinite of one replicate", Risk{R: inf, SE: nan, Replicates: 1}, nan, inf, false},
+		{"bound", Risk{R: 4, SE: nan, Approximate: true, Errs: ErrsSafe}, 2, 4, true},
+		{"bound of a law", Risk{R: 4, SE: 0, Approximate: true, Errs: ErrsSafe, Sampled: true}, 2, 4, true},
+		{"vacuous bound", Risk{R: inf, SE: nan, Approximate: true, Errs: ErrsSafe}, nan, inf, true},
+		{"safe with an error", Risk{R: 4, SE: 0.5, Approximate: true, Errs: ErrsSafe}, 0.5, 16.0 / 3, false},
+		{"either", Risk{R: 4, SE: nan, Approximate: true, Errs: ErrsEither}, inf, inf, false},
+		{"either without variation", Risk{R: 4, SE: 0, Approximate: true, Errs: ErrsEither}, inf, inf, false},
+		{"either with an error", Risk{R: 4, SE: 0.5, Approximate: true, Errs: ErrsEither}, 0.5, 16.0 / 3, false},
+		{"not measured", Risk{R: nan, SE: nan, Approximate: true, Errs: ErrsEither}, nan, inf, false},
+	} {
+		list := []Risk{{R: 1, SE: nan}, c.row}
+		stateErrors(list)
+		got := list[1]
+		same := func(a, b Float) bool { return a == b || a != a && b != b || math.Abs(float64(a-b)) < 1e-12 }
+		if !same(got.SE, c.se) || got.Bound != c.bound || !same(got.Upper(), c.upper) || !same(got.R, c.row.R) || list[0].SE == list[0].SE {
+			t.Errorf("%s: %+v, at most %v", c.name, got, got.Upper())
 		}
 	}
 }

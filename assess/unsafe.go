@@ -6,7 +6,7 @@ import "math"
 // end of its interval of two standard errors. The interval is computed for D = 1/R; if it
 // includes 0, Upper is infinite. For replicates of the whole data it is R itself.
 func (k Risk) Upper() Float {
-	if !k.Sampled && !k.Approximate {
+	if !k.Sampled && !k.Approximate || k.Bound {
 		return k.R
 	}
 	r, se := float64(k.R), float64(k.SE)
@@ -21,6 +21,28 @@ func (k Risk) Upper() Float {
 		return Float(math.Inf(1))
 	}
 	return Float(1 / room)
+}
+
+// stateErrors gives every row that is not exact an error, so that none can be taken for exact. A bound of which nothing else
+// is known lies R below itself at most: R ± 2 SE is from 0 to twice R, and R is its upper end. Where R may be wrong in either
+// direction and nothing shows how far, the error is infinite.
+func stateErrors(list []Risk) {
+	for i := range list {
+		row := &list[i]
+		if row.SE > 0 || row.R != row.R {
+			continue
+		}
+		switch one := row.Replicates == 1 && row.SE != row.SE; {
+		case !row.Approximate && !one:
+		case row.Errs == ErrsSafe:
+			row.Bound = true
+			if !math.IsInf(float64(row.R), 1) {
+				row.SE = row.R / 2
+			}
+		case !math.IsInf(float64(row.R), 1):
+			row.SE = Float(math.Inf(1))
+		}
+	}
 }
 
 // Lower returns the EfficiencyGate that a gate judges: if it is sampled or approximate, the

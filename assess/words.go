@@ -71,6 +71,9 @@ func advise(w Risk, needed float64, unit string) string {
 	if math.IsNaN(float64(w.R)) {
 		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target, w.Knowledge)
 	}
+	if w.Bound && math.IsInf(float64(w.R), 1) {
+		return fmt.Sprintf("how nearly %s is known by %s cannot be told from a sample, so that it counts as known exactly: keep all records in the sample (assess.sample: all)", w.Target, w.Knowledge)
+	}
 	what := withUnit(needed, unit)
 	state := fmt.Sprintf("%s is known by %s to within %s", w.Target, w.Knowledge, shortOf(float64(w.RMSE), needed, unit))
 	switch w.Knowledge {

@@ -66,6 +66,8 @@ type Synthesis struct {
 	// HeldOut is the share of the records that models were not fitted to; NaN where there is one
 	// that is not known.
 	HeldOut float64
+	// Bounded says that numbers are drawn within the bounds of the data, or may be; Ruled that some follow from rules.
+	Bounded, Ruled bool
 }
 
 // RankExchange exchanges values between records whose ranks differ by at most the share P of

@@ -48,6 +48,9 @@ type level struct {
 	// upTo returns the greatest v whose image is at most t; −Inf if there is none.
 	upTo func(t float64) float64
 	step float64 // of what it rounds to, 0 where it does not round
+	// jumps says that it is neither: values near one another have images far apart. The moments of a draw before it are not
+	// in the closed forms.
+	jumps bool
 }
 
 // spread is a draw about a value v on a grid: v plus the grid's multiple nearest to
@@ -97,6 +100,8 @@ func (c *Chain) lawOf(name string, permuted bool) (*Law, bool) {
 				return nil, false
 			case st.level != nil && len(l.random) == 0:
 				l.before = append(l.before, *st.level)
+			case st.level != nil && st.level.jumps:
+				return nil, false
 			case st.level != nil:
 				l.after = append(l.after, *st.level)
 			case st.spread.grid == (grid{}): // nothing changes

@@ -94,6 +94,7 @@ func (s *tailStep) law(column string) []stage {
 func (t *tail) level() level {
 	lower, upper, low, high := t.lower, t.upper, t.low, t.high
 	return level{
+		jumps: low < lower || high > upper,
 		apply: func(v float64) float64 {
 			switch {
 			case v < lower:

@@ -160,6 +160,7 @@ func TestChainsWithoutLaw(t *testing.T) {
 	clip := mask(&Truncate{Columns: []string{"a"}, Lower: ptr(1.0)})
 	swap := mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.5)})
 	tier := Tier{ptr(5.0), ptr(2.0)}
+	top := mask(&Topcode{Columns: []string{"a"}, Upper: ptr(2.0), Replace: "mean", Share: ptr(1.0)})
 	for _, tt := range []struct {
 		masks []Spec
 		ok    bool
@@ -176,12 +177,18 @@ func TestChainsWithoutLaw(t *testing.T) {
 		{[]Spec{noise("a", ""), bias, noise("a", "")}, false},
 		{[]Spec{noise("a", ""), noise("a", "laplace"), noise("a", "")}, false},
 		{[]Spec{bias, noise("a", ""), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(1.0), Mode: "redraw"})}, false},
+		{[]Spec{top}, true},
+		{[]Spec{clip, top, noise("a", "laplace")}, true},
+		{[]Spec{noise("a", ""), top}, false}, // a jump from the bound to the mean behind it, which moments of a clip leave out
+		{[]Spec{noise("a", ""), clip, top, noise("a", "")}, false},
 	} {
 		for i := range tt.masks {
 			tt.masks[i].Name = fmt.Sprint(i)
 		}
 		col := floats(0, 1, 2, 3)
-		_, ok := chain(t, testSetup(t, col, col, col), tt.masks...).Law("a")
+		setup := testSetup(t, col, col, col)
+		setup.Sorted = map[string][]float64{"a": {0, 1, 2, 3, 4, 5}}
+		_, ok := chain(t, setup, tt.masks...).Law("a")
 		if ok != tt.ok {
 			t.Errorf("%v: has a law is %v", tt.masks, ok)
 		}

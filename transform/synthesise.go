@@ -278,12 +278,12 @@ func (m *Synthesise) ActionOn(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut()}
+	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut(), Bounded: m.Bounds != "none", Ruled: m.Rules != nil}
 }
 
 // PublishedAction implements Publishing.
 func (m *Synthesise) PublishedAction(p Published, _ string) Action {
-	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method")}
+	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method"), Bounded: p.word("bounds") != "none", Ruled: p.Has("rules")}
 	if p.Has("held_out") {
 		s.HeldOut = p.numberOr("held_out", math.NaN())
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/correct"
@@ -109,6 +110,7 @@ type publishedColumn struct {
 	swaps           []exchange
 	synthetic       bool     // all values are drawn from a model
 	method          string   // of synthetic columns: parametric or cart; "" if it is not published
+	bounded, ruled  bool     // numbers were, or may have been, drawn within the bounds of the data; some follow from rules
 	heldOut         float64  // share of the records that their models were not fitted to; NaN: there is one, not published
 	linked          []string // columns whose noise is correlated with this one's
 }
@@ -220,6 +222,7 @@ func (c *publishedColumn) add(p *Public, m *PublicMask, full *Mask) {
 	c.chain = append(c.chain, stepOf(action, m.Columns))
 	if drawn, is := action.(transform.Synthesis); is {
 		c.synthetic, c.method, c.heldOut = true, drawn.Method, drawn.HeldOut
+		c.bounded, c.ruled = drawn.Bounded, drawn.Ruled
 	}
 }
 
@@ -337,6 +340,8 @@ func (c *publishedColumn) corrected(sd float64) *Corrected {
 
 func (c *publishedColumn) correction() string {
 	switch {
+	case c.synthetic && len(c.chain) == 1 && strings.Contains(c.modelled(), "no correction is known"):
+		return CorrectionNone
 	case c.synthetic && len(c.chain) == 1:
 		return CorrectionFormula
 	case c.unknown:

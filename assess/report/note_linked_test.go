@@ -29,10 +29,10 @@ func TestNoteOnCorrelatedNoise(t *testing.T) {
 	}{
 		{"alone", []report.Mask{noise(6, true)}, []string{"sd", "distribution"},
 			[]string{"correlation and slopes with b: r(x, w) = r(y, w)", "covariance with b: Cov(x, w) = Cov(y, w)·ρ", "drawn for its columns together", "correlated as their values are"}, nil},
-		{"not published", []report.Mask{noise(6, true)}, nil, []string{"correlation and slopes with b: r(x, w) = r(y, w)", "correlated as their values are"}, []string{" 6"}},
+		{"not published", []report.Mask{noise(6, true)}, nil, []string{"correlation and slopes with b: r(x, w) = r(y, w)", "correlated as their values are", "covariance with b:  Greater"}, []string{" 6", "Cov(y, w)·ρ"}},
 		{"and noise", []report.Mask{noise(6, true), noise(5, false)}, []string{"sd", "distribution"},
 			[]string{"covariance with b: Cov(x, w) = Cov(y, w) / (1 + V/Var(x))", "masked with together, 36."}, []string{"r(x, w) = r(y, w),"}},
-		{"and noise, not published", []report.Mask{noise(6, true), noise(5, false)}, nil, []string{"together, which is not published"}, []string{"r(x, w) = r(y, w),", "36"}},
+		{"and noise, not published", []report.Mask{noise(6, true), noise(5, false)}, nil, []string{"covariance with b:  Greater than among respondents, by a factor that is not published"}, []string{"r(x, w) = r(y, w),", "36", "Cov(y, w) /"}},
 		{"and rounding", []report.Mask{noise(6, true), round}, []string{"sd", "distribution", "base"},
 			[]string{"correlation and slope with b:"}, []string{"r(x, w) = r(y, w),", "Cov(y, w)·ρ"}},
 		{"apart", []report.Mask{noise(6, false)}, []string{"sd", "distribution"}, []string{"divide by √ρ of w as well"}, []string{"with b", "together", "correlated as"}},

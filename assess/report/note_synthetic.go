@@ -34,7 +34,7 @@ func (c *publishedColumn) syntheticNotes() []StatisticNote {
 	}
 	list := []StatisticNote{
 		{"any statistic, its variance", "q̄ ± t·√T,  T = ū + b/m",
-			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: " + alone + ". Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."},
+			"From each of m copies compute the statistic q and its variance u as if the copy were data; q̄ and ū are their means, b = Σ(q − q̄)²/(m − 1), and t is Student’s on (m − 1)·(1 + ū/(b/m))² degrees of freedom. Of this one copy alone: " + alone + ". " + c.modelled()},
 		{"in Python", "", "import statistics as s; m = len(q); b = s.variance(q); T = s.mean(u) + b/m; df = (m - 1)*(1 + s.mean(u)/(b/m))**2"},
 		{"in R", "", "m <- length(q); b <- var(q); T <- mean(u) + b/m; df <- (m - 1)*(1 + mean(u)/(b/m))^2"},
 	}
@@ -46,6 +46,21 @@ func (c *publishedColumn) syntheticNotes() []StatisticNote {
 		list = slices.Insert(list, 1, StatisticNote{"that variance", "u/" + trimmed(math.Round(1e4*(1-aside))/1e4), why + ", which are as uncertain as if there were so many fewer: divide each u by that before it is put in."})
 	}
 	return list
+}
+
+// modelled says which statistics among synthetic columns, and those that the models go by, are without bias. A linear model with
+// the residuals of the data keeps the moments up to the second whatever the data are, but not where draws beyond a bound are
+// made again.
+func (c *publishedColumn) modelled() string {
+	switch {
+	case c.ruled:
+		return "Rules gave, or took away, some of the values, which moves all statistics: no correction is known."
+	case (c.method == "parametric" || c.method == "normal") && !c.bounded:
+		return "Means, variances, correlations and slopes among the synthetic columns and those that the models go by need nothing else."
+	case c.method == "cart":
+		return "Means need nothing else. Variances, correlations and slopes, also among the synthetic columns and those that the models go by, are somewhat nearer to 0 than in the data: no correction is known."
+	}
+	return "Numbers were drawn within the bounds of the data, or may have been, and draws beyond them were made again. Where many records lie near a bound or the column is skewed, that moves the mean, and takes from variances, correlations and slopes, by an amount that the release does not tell: no correction is known."
 }
 
 // greatestHeldOut is the greatest share that a synthesis may set aside.

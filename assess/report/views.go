@@ -229,6 +229,9 @@ func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	if !math.IsNaN(float64(k.SE)) {
 		row.SE.Text = "± " + pretty(float64(k.SE), 2)
 	}
+	if k.Bound {
+		row.SE.Text = "at most"
+	}
 	switch held, concerned := judged(r.Gate, column, k.Target, k.Knowledge, float64(k.Upper())); {
 	case concerned && held:
 		row.Gate, row.GateWords = "✓", "within the gate’s limits"

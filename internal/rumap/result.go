@@ -114,7 +114,7 @@ type Risk struct {
 	Target    string       `json:"target" doc:"typical, min, p01, …, max"`
 	Knowledge string       `json:"knowledge" doc:"mean, index or position"`
 	R         assess.Float `json:"R" doc:"disclosure risk 1/E(τ − τ̂)²"`
-	RSE       assess.Float `json:"R_se" doc:"Monte-Carlo standard error of R"`
+	RSE       assess.Float `json:"R_se" doc:"standard error of R; of an upper bound (bound) R/2"`
 	RMSE      assess.Float `json:"rmse" doc:"√(1/R), in the column's unit"`
 
 	// As assess.Risk has them: whether R rests on the keyed sample, and whether it is
@@ -122,11 +122,12 @@ type Risk struct {
 	Sampled     bool   `json:"sampled,omitempty"`
 	Approximate bool   `json:"approximate,omitempty"`
 	Errs        string `json:"errs,omitempty"`
+	Bound       bool   `json:"bound,omitempty"`
 }
 
 // judged is R with the errors that a gate adds.
 func (k *Risk) judged() float64 {
-	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs}.Upper())
+	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs, Bound: k.Bound}.Upper())
 }
 
 // precision is the efficiency with the errors that a gate takes off.

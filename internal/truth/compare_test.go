@@ -8,8 +8,8 @@ import (
 // reported is a figure of a report as a mean squared error; the report contains the reciprocal.
 type reported struct {
 	figure
-	sampled, approximate bool
-	errs                 string
+	sampled, approximate, bound bool
+	errs                        string
 }
 
 // reciprocal converts R (or U) and its standard error to the squared error and its standard error:
@@ -28,7 +28,12 @@ func (r *report) figures() map[string]reported {
 	c := r.Columns["x"]
 	out := map[string]reported{}
 	for _, k := range c.Risk {
-		out[k.Target+" "+k.Knowledge] = reciprocal(k.R, k.SE, k.Sampled, k.Approximate, k.Errs)
+		if k.Bound {
+			k.SE = 0 // R is the upper end itself
+		}
+		s := reciprocal(k.R, k.SE, k.Sampled, k.Approximate, k.Errs)
+		s.bound = k.Bound
+		out[k.Target+" "+k.Knowledge] = s
 	}
 	u := c.Utility
 	out[utility] = reciprocal(u.U, u.SE, u.Sampled, u.Approximate, u.Errs)

@@ -5,6 +5,10 @@
 // code with transform, keystream or assess: the program is run as its users run
 // it, on a file, and its JSON report is read.
 //
+// Two comparisons take every registered mask: the coverage of the stated standard errors, and the corrections of the
+// note to data users. There the truth is that of releases, or of populations, that the program's own masks make
+// under keys of their own; nothing of the assessment takes part in it.
+//
 // Everything is in tests. Plain `go test` does a few small cells;
 // `make test-truth-short`, which CI calls, a choice of all; `make test-truth` all of
 // them, and writes the table of docs/assessment.md.

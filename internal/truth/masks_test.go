@@ -238,7 +238,8 @@ func (c chain) apply(y []float64, f *file, g *rand.Rand) {
 // mixes reports whether a value may move to another record.
 func (c chain) mixes() bool {
 	for _, m := range c {
-		if _, ok := m.(swap); ok {
+		switch m.(type) {
+		case swap, black:
 			return true
 		}
 	}

@@ -67,6 +67,7 @@ type risk struct {
 	Sampled     bool   `json:"sampled"`
 	Approximate bool   `json:"approximate"`
 	Errs        string `json:"errs"`
+	Bound       bool   `json:"bound"`
 }
 
 // job is a run of the program on a file.
@@ -84,6 +85,16 @@ type job struct {
 
 // configuration writes the program's configuration into dir and returns it.
 func (j job) configuration(t testing.TB, dir string) *config.Pipeline {
+	t.Helper()
+	p, err := j.loaded(t, dir)
+	if err != nil {
+		t.Fatalf("%s: %v", j.masks, err)
+	}
+	return p
+}
+
+// loaded is configuration, but returns its error.
+func (j job) loaded(t testing.TB, dir string) (*config.Pipeline, error) {
 	t.Helper()
 	secret := sha256.Sum256([]byte("key " + strconv.Itoa(j.key)))
 	key := filepath.Join(dir, "release.key")
@@ -114,11 +125,7 @@ report: {json: %[1]s/report.json}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := config.Load(path, config.Options{Environ: func() []string { return nil }})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return p
+	return config.Load(path, config.Options{Environ: func() []string { return nil }})
 }
 
 // run runs the program and reads its report.
@@ -140,16 +147,9 @@ func (j job) release(t testing.TB) (*report, []float64) {
 	if _, err := run.Pipeline(context.Background(), j.configuration(t, dir), pipeline.Options{}); err != nil {
 		t.Fatalf("%s: %v", j.masks, err)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	r := readReport(t, dir)
 	if !r.Gate.Passed && j.gate != "" {
-		return &r, nil
+		return r, nil
 	}
 	out, err := os.ReadFile(filepath.Join(dir, "out.csv"))
 	if err != nil {
@@ -164,7 +164,20 @@ func (j job) release(t testing.TB) (*report, []float64) {
 		}
 		y = append(y, v)
 	}
-	return &r, y
+	return r, y
+}
+
+func readReport(t testing.TB, dir string) *report {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(report)
+	if err := json.Unmarshal(text, r); err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // tempDir returns a folder with a simple name: a test's own folder contains the test's name, whose

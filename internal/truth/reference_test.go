@@ -114,7 +114,11 @@ func (b *bruteForce) replicates() map[string]figure {
 
 // marked tells the figures by index of a chain with an exchange, where brute force is an upper end.
 func (b *bruteForce) marked(figures map[string]figure) map[string]figure {
-	if !slices.ContainsFunc(b.c, func(m mask) bool { _, ok := m.(swap); return ok }) {
+	if !slices.ContainsFunc(b.c, func(m mask) bool {
+		own, ok := m.(black)
+		_, exchanges := m.(swap)
+		return exchanges || ok && (strings.Contains(own.text, "{swap") || strings.Contains(own.text, "{rankswap") || strings.Contains(own.text, "{shuffle"))
+	}) {
 		return figures
 	}
 	for name, v := range figures {

@@ -3,7 +3,6 @@ package truth
 import (
 	"fmt"
 	"math"
-	"os"
 	"strings"
 	"testing"
 )
@@ -117,16 +116,7 @@ func (r *table) write(t *testing.T) {
 	if *tableFlag == "" {
 		return
 	}
-	text, err := os.ReadFile(*tableFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(text), tableBegins)
-	_, tail, also := strings.Cut(rest, tableEnds)
-	if !ok || !also {
-		t.Fatalf("%s has no marks around the table", *tableFlag)
-	}
-	if err := os.WriteFile(*tableFlag, []byte(head+tableBegins+"\n"+r.markdown()+"\n"+tableEnds+tail), 0o644); err != nil {
+	if err := between(*tableFlag, tableBegins, tableEnds, r.markdown()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -66,7 +66,7 @@ func (g *grid) addRecord(pairs assess.Pairs, p *rumap.Point) {
 	add := func(column string, to *rumap.Point) {
 		known := make([]assess.Risk, len(to.Risk))
 		for i, k := range to.Risk {
-			known[i] = assess.Risk{Target: k.Target, Knowledge: k.Knowledge, R: k.R, SE: k.RSE, RMSE: k.RMSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs}
+			known[i] = assess.Risk{Target: k.Target, Knowledge: k.Knowledge, R: k.R, SE: k.RSE, RMSE: k.RMSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs, Bound: k.Bound}
 		}
 		to.Risk = risksOf(g.pairs.WithRecord(pairs, column, known))
 	}

@@ -205,7 +205,7 @@ func pointOf(e assess.Explored) rumap.Point {
 func risksOf(list []assess.Risk) []rumap.Risk {
 	risks := make([]rumap.Risk, len(list))
 	for i, r := range list {
-		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled, Approximate: r.Approximate, Errs: r.Errs}
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled, Approximate: r.Approximate, Errs: r.Errs, Bound: r.Bound}
 	}
 	return risks
 }
