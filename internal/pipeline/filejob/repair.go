@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -14,39 +15,46 @@ import (
 )
 
 // Repair gives a report, and its public twin, the name that a run could not give it after the release had
-// been published, or before it was killed. It returns the paths of what has got its name: none if report and release
+// been published, or before it was killed. It returns the paths of what has got its name: none if reports and release
 // belong together already. A *DataError means that nothing is left that belongs to the release.
 func Repair(ctx context.Context, reportPath string) (completed []string, err error) {
-	if v, err := Verify(ctx, reportPath, ""); err == nil && v.Agree {
-		return nil, nil
-	}
-	withheld := false
-	fits := func(text []byte) error {
-		id, err := ofRelease(ctx, reportPath, text)
-		withheld = id.Withheld
-		return err
-	}
-	found, err := publish.Recover(reportPath, publish.Confidential, fits)
-	switch {
-	case err == nil && !found:
-		return nil, pipeline.DataErrorf("%s: no run has left this report complete without its name; the same run again, with the same key, gives the same release and its report", reportPath)
-	case err != nil:
+	mode := publish.Mode(strings.Contains(filepath.Base(reportPath), ".public"))
+	found, withheld, err := repairOne(ctx, reportPath, mode)
+	if err != nil {
 		return nil, err
 	}
-	completed = append(completed, reportPath)
-	if public := config.PublicPath(reportPath); !withheld { // of what was withheld nothing is for the public
-		twin, err := publish.Recover(public, publish.Public, func(text []byte) error {
-			_, err := ofRelease(ctx, public, text)
-			return err
-		})
-		if err != nil {
-			return completed, err
-		}
-		if twin {
-			completed = append(completed, public)
+	if found {
+		completed = append(completed, reportPath)
+	}
+	if withheld || mode == publish.Public { // of what was withheld nothing is for the public
+		return completed, nil
+	}
+	public := config.PublicPath(reportPath)
+	if !publish.Exists(ctx, publish.TempName(public)) {
+		return completed, nil
+	}
+	if found, _, err = repairOne(ctx, public, publish.Public); found && err == nil {
+		completed = append(completed, public)
+	}
+	return completed, err
+}
+
+// repairOne gives one report its name, unless what has the name is of the release that is there.
+func repairOne(ctx context.Context, path string, mode publish.Mode) (found, withheld bool, err error) {
+	if text, err := publish.ReadFile(ctx, path); err == nil {
+		if id, err := ofRelease(ctx, path, text); err == nil {
+			return false, id.Withheld, nil
 		}
 	}
-	return completed, nil
+	found, err = publish.Recover(path, mode, func(text []byte) error {
+		id, err := ofRelease(ctx, path, text)
+		withheld = id.Withheld
+		return err
+	})
+	if err == nil && !found {
+		err = pipeline.DataErrorf("%s: no run has left this report complete without its name; the same run again, with the same key, gives the same release and its report", path)
+	}
+	return found, withheld, err
 }
 
 // ofRelease returns what a report says of its release, and an error if it is cut off or the release is another one.

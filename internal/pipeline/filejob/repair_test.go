@@ -62,6 +62,24 @@ func TestRepair(t *testing.T) {
 			t.Errorf("%s: %+v, %v", public, v, err)
 		}
 
+		for _, asked := range []string{name, public} { // the public report alone
+			unname()
+			if done, err := Repair(t.Context(), at(name)); err != nil || len(done) != 2 {
+				t.Fatal(done, err)
+			}
+			if err := os.Rename(at(public), publish.TempName(at(public))); err != nil {
+				t.Fatal(err)
+			}
+			if done, err := Repair(t.Context(), at(asked)); err != nil || !slices.Equal(done, []string{at(public)}) {
+				t.Errorf("%s for %s: %v, %v", asked, public, done, err)
+			}
+			for name, confidential := range map[string]bool{name: true, public: false} {
+				if info, err := os.Stat(at(name)); err != nil || (info.Mode().Perm() == 0o600) != confidential {
+					t.Errorf("%s has the mode %v (%v)", name, info.Mode(), err)
+				}
+			}
+		}
+
 		unname()
 		write(t, publish.TempName(at(name)), whole[name][:len(whole[name])-20])
 		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(name)) {
@@ -79,5 +97,34 @@ func TestRepair(t *testing.T) {
 		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(public)) {
 			t.Errorf("%s, of which nothing is left: %v, %v", name, done, err)
 		}
+	}
+}
+
+// Of a release that was withheld the confidential report gets its name, and nothing for the public does.
+func TestRepairOfWhatWasWithheld(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+		extra: "report: {json: " + at("r.json") + ", publish: [sd]}\ngate: {rules: [{column: income, min_rmse: 1000000}]}\n"})
+	if r, err := Run(t.Context(), p, pipeline.Options{}); err != nil || !r.Refused() {
+		t.Fatal(r, err)
+	}
+	text, err := os.ReadFile(at("r.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	{ // the report has its name already
+		write(t, publish.TempName(at("r.public.json")), text)
+		done, err := Repair(t.Context(), at("r.json"))
+		if err != nil || len(done) > 0 || publish.Exists(t.Context(), at("r.public.json")) {
+			t.Errorf("%v, %v", done, err)
+		}
+	}
+	if err := os.Rename(at("r.json"), publish.TempName(at("r.json"))); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := Repair(t.Context(), at("r.json")); err != nil || !slices.Equal(done, []string{at("r.json")}) || publish.Exists(t.Context(), at("r.public.json")) {
+		t.Errorf("%v, %v", done, err)
 	}
 }
