@@ -16,6 +16,7 @@ func (s *sought) refine() {
 	s.settle()
 	s.byParts()
 	s.relate()
+	s.nearly()
 	s.along()
 	s.snap()
 }
