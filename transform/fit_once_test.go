@@ -109,11 +109,73 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 					want[i], want[order[j]] = want[order[j]], want[i]
 				}
 			}
-			exchangeRanks(values, order, words, reach, nil)
+			new(exchanger).ranks(values, order, words, reach, nil)
 			if !slices.Equal(values, want) {
 				t.Errorf("%d ranks, reach %d: other exchanges", n, reach)
 			}
 		}
+	}
+}
+
+// Free ranks are found beyond the ends of parts of all sizes, from any rank up to which none is free.
+func TestFreeRanksAreFoundAcrossParts(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 7))
+	for _, n := range []int{1, 64, 1<<smallPart + 1, 1<<middlePart + 65, 1<<largePart + 1<<middlePart + 3} {
+		var free freeRanks
+		free.all(n + 70)
+		free.all(n) // of a greater number before
+		from := r.IntN(n)
+		var left []int
+		for rank := range n {
+			if rank <= from || r.IntN(3) == 0 || rank>>smallPart == 40 { // a part of which all are taken
+				free.take(rank)
+			} else {
+				left = append(left, rank)
+			}
+		}
+		for range min(len(left), 2000) {
+			if k := r.IntN(len(left)); free.find(from, k) != left[k] {
+				t.Fatalf("%d ranks: the %d-th free one behind %d is %d, want %d", n, k, from, free.find(from, k), left[k])
+			}
+		}
+		if last := len(left) - 1; last >= 0 && free.find(from, last) != left[last] {
+			t.Errorf("%d ranks: another last one", n)
+		}
+	}
+}
+
+// A tree on columns that do not change knows the leaf of each record, missing predictors included; one on drawn columns does not,
+// nor does that of a small stratum.
+func TestLeavesOfUnchangedPredictorsAreKnown(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	const n = 600
+	x, z, y, rows := make([]float64, n), make([]float64, n), make([]float64, n), make([]int32, n)
+	for i := range n {
+		x[i], z[i], rows[i] = r.NormFloat64(), r.NormFloat64(), int32(i)
+		y[i] = x[i] + r.NormFloat64()/10
+	}
+	x[5] = math.NaN()
+	s := &synthesis{leaf: 10, categories: []bool{false}}
+	by := modelled{before: []predictor{{values: x}, {values: z}}, on: 2}
+	fit := s.fitTree(y, slices.Delete(slices.Clone(rows), 5, 6), 0, by, nil)
+	if len(fit.leaves) != n || len(fit.of.nodes) < 20 {
+		t.Fatalf("%d leaves of records, %d nodes", len(fit.leaves), len(fit.of.nodes))
+	}
+	for i, leaf := range fit.leaves {
+		if int(leaf) != fit.of.nodeOf(by.before, int32(i)) {
+			t.Errorf("record %d has another leaf", i)
+		}
+	}
+	for i, row := range fit.of.rows {
+		if fit.y[i] != y[row] {
+			t.Errorf("row %d has another value", i)
+		}
+	}
+	if by.on = 0; s.fitTree(y, rows[10:], 0, by, nil).leaves != nil {
+		t.Error("the leaves of a drawn predictor are said not to change")
+	}
+	if by.on = 2; s.fitTree(y, rows[n/2+10:], 0, by, nil).leaves != nil {
+		t.Error("a small stratum has the leaves of all records")
 	}
 }
 

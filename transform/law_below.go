@@ -16,7 +16,7 @@ func (l *Law) Below(x, t float64) float64 {
 	}
 	if l.first != nil {
 		m := l.middle(x)
-		return l.belowOfTwo(&m, l.upTo(t))
+		return l.belowOfTwo(&m, l.upTo(t), nil)
 	}
 	a := l.about(x)
 	return a.below(l.upTo(t))

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/integrate/quad"
+
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // Two successive draws: the first makes v from x, the second y from v, so that
@@ -85,18 +87,47 @@ type cells struct {
 
 // count computes the cells once for many sums, if there are few.
 func (m *middle) count() {
-	if m.sure || m.plain || !((m.to-m.from)/m.cell <= lattice) {
+	if m.sure || m.plain || !(m.from < m.to && (m.to-m.from)/m.cell <= lattice) {
 		return
 	}
-	lo := m.from
-	m.cells.first = math.Floor(lo/m.cell + 0.5 + 1e-6)
-	m.cells.ends = append(m.cells.ends, lo)
-	for j := m.cells.first; lo < m.to; j++ {
-		right := min(m.end(j), m.to)
-		m.cells.mass = append(m.cells.mass, m.mass(lo, right))
-		lo = max(lo, right)
-		m.cells.ends = append(m.cells.ends, lo)
+	c, lo := &m.cells, m.from
+	c.first = math.Floor(lo/m.cell + 0.5 + 1e-6)
+	c.ends = append(make([]float64, 0, int((m.to-m.from)/m.cell)+4), lo)
+	for j := c.first; lo < m.to; j++ {
+		lo = max(lo, min(m.end(j), m.to))
+		c.ends = append(c.ends, lo)
 	}
+	c.mass = m.masses(c.ends)
+}
+
+// masses returns mass of the intervals between successive ends, with the same bits: both intervals at an
+// end take its tail from one evaluation.
+func (m *middle) masses(ends []float64) []float64 {
+	mass := make([]float64, len(ends)-1)
+	if m.draw != normal {
+		for i := range mass {
+			mass[i] = m.mass(ends[i], ends[i+1])
+		}
+		return mass
+	}
+	at := make([]float64, 2*len(ends))
+	z, tail := at[:len(ends)], at[len(ends):]
+	for i, v := range ends {
+		z[i] = (min(max(v, m.lower), m.upper) - m.v) / m.s
+	}
+	keystream.NormalTails(tail, z)
+	for i := range mass {
+		switch a, b := z[i], z[i+1]; {
+		case !(a < b):
+		case a > 0:
+			mass[i] = (tail[i] - tail[i+1]) / m.z
+		case b < 0:
+			mass[i] = (tail[i+1] - tail[i]) / m.z
+		default:
+			mass[i] = max(0, 1-tail[i]-tail[i+1]) / m.z
+		}
+	}
+	return mass
 }
 
 // piece returns the end and the probability of the part of cell j between lo and hi.
@@ -292,16 +323,63 @@ func (l *Law) belowEachOfTwo(x []float64) func(t float64, p []float64) {
 		each[i] = l.middle(v)
 		each[i].count()
 	}
+	known := &shares{}
 	return func(t float64, p []float64) {
 		t = l.upTo(t)
 		for i := range each {
-			p[i] = l.belowOfTwo(&each[i], t)
+			p[i] = l.belowOfTwo(&each[i], t, known)
 		}
 	}
 }
 
-// belowOfTwo is the probability that the result of the second draw is at most t.
-func (l *Law) belowOfTwo(m *middle, t float64) float64 {
+// shares are the probabilities that the second draw's result is below an edge, of successive values of the
+// first draw's grid. Originals that lie close together share most of them.
+type shares struct {
+	edge, cell float64
+	first      float64 // number of the first value
+	of         []float64
+}
+
+// mostShares bounds the shares that are kept.
+const mostShares = 1 << 14
+
+// from returns the shares of n values from the j-th on.
+func (s *shares) from(j float64, n int, edge, cell float64, share func(v, extra float64) float64) []float64 {
+	if edge != s.edge || cell != s.cell || !(j >= s.first && j <= s.first+float64(len(s.of))) || len(s.of) > mostShares {
+		*s = shares{edge, cell, j, s.of[:0]}
+	}
+	k := int(j - s.first)
+	for len(s.of) < k+n {
+		s.of = append(s.of, share((s.first+float64(len(s.of)))*cell, 0))
+	}
+	return s.of[k : k+n]
+}
+
+// addCells adds to sum, for the counted cells in an interval, their probabilities times their shares.
+func (m *middle) addCells(sum, lo, hi, edge float64, known *shares, share func(v, extra float64) float64) float64 {
+	c := &m.cells
+	if lo, hi = max(lo, m.from), min(hi, m.to); !(lo < hi) {
+		return sum
+	}
+	k := int(math.Floor(lo/m.cell+0.5+1e-6) - c.first)
+	n := 1
+	for c.ends[k+n] < hi {
+		n++
+	}
+	for i, s := range known.from(c.first+float64(k), n, edge, m.cell, share) {
+		right, p := c.ends[k+i+1], c.mass[k+i]
+		if lo != c.ends[k+i] || right > hi {
+			right, p = m.piece(c.first+float64(k+i), lo, hi)
+		}
+		sum += p * s
+		lo = max(lo, right)
+	}
+	return sum
+}
+
+// belowOfTwo is the probability that the result of the second draw is at most t. known (nil: none) has
+// shares of earlier calls.
+func (l *Law) belowOfTwo(m *middle, t float64, known *shares) float64 {
 	switch {
 	case m.sure:
 		a := l.second(m.v)
@@ -317,6 +395,9 @@ func (l *Law) belowOfTwo(m *middle, t float64) float64 {
 	}
 	on := l.second(min(max(m.v, m.low), m.high)) // whatever t, so that the grid is the same
 	edge, draw := on.edge(t), l.random[0].draw
+	if mult := l.random[0].grid.mult; on.h == 1/mult { // the same bits for all originals, see shares
+		edge = (math.Floor(edge*mult) + 0.5) / mult
+	}
 	share := func(v, extra float64) float64 {
 		s := l.scaleOf(v)
 		if draw == normal && extra > 0 {
@@ -342,7 +423,11 @@ func (l *Law) belowOfTwo(m *middle, t float64) float64 {
 		from, to, scale := l.around(i, edge)
 		from, to = m.outward(from, to)
 		sum += m.mass(max(lo, m.from), min(hi, from, m.to))
-		m.each(max(lo, from), min(hi, to), max(scale, m.cell), edge, func(v, w, extra float64) { sum += w * share(v, extra) })
+		if lo, hi = max(lo, from), min(hi, to); known != nil && len(m.cells.mass) > 0 {
+			sum = m.addCells(sum, lo, hi, edge, known, share)
+			continue
+		}
+		m.each(lo, hi, max(scale, m.cell), edge, func(v, w, extra float64) { sum += w * share(v, extra) })
 	}
 	return max(0, min(1, sum))
 }
@@ -373,14 +458,25 @@ func (l *Law) momentsOfTwo(x float64) (shift, square float64) {
 	if m.plain {
 		return l.sum.moments(x, m.sum)
 	}
+	m.count()
 	step := max(1/l.random[0].grid.mult, l.coarse)
 	smooth := m.s*math.Sqrt(m.draw.variance()) >= m.draw.smooth()*step
 	if l.coarse > 1/l.random[0].grid.mult && !smooth && !l.smooth(step) {
 		low, high := l.reachOfTwo(x)
-		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 { return l.belowOfTwo(&m, l.upTo(y)) })
+		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 { return l.belowOfTwo(&m, l.upTo(y), nil) })
 	}
+	var last about // that of which rounding's variance is known
+	variance := 0.0
 	add := func(v, w, extra float64) {
-		a, b := l.momentsAt(x, v, smooth, m.cell)
+		var a, b float64
+		if of := l.second(v); of.s > 0 && max(of.h, l.coarse) == of.h && l.free(of) {
+			if of.s != last.s || of.h != last.h {
+				last, variance = of, rounded(of.draw, of.s, of.h)
+			}
+			a, b = of.v-x, (of.v-x)*(of.v-x)+variance
+		} else {
+			a, b = l.momentsAt(x, v, smooth, m.cell)
+		}
 		shift += w * a
 		square += w * (b + extra)
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -132,18 +133,22 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 			return &copied
 		}
 		words := g.words[k]
-		order := slices.Clone(ranks.order)
-		buffer := make([]uint64, 2*ranks.most)
+		own := exchangeScratch.Get().(*exchanger)
+		order := append(own.order[:0], ranks.order...)
+		buffer := slices.Grow(own.drawn[:0], 2*ranks.most)[:2*ranks.most]
+		own.order, own.drawn = order, buffer
 		// Equal values are in random order: which of them is exchanged must not depend on their places.
 		for at, equal := range ranks.alike {
 			if g.stop.at(at) {
+				exchangeScratch.Put(own)
 				return nil
 			}
 			byWords(order[equal.from:equal.to], words, buffer, g.stop)
 		}
 		average(values, order[:ranks.bottom])
 		average(values, order[len(order)-ranks.top:])
-		exchangeRanks(values, order[ranks.bottom:len(order)-ranks.top], words, ranks.reach, g.stop)
+		own.ranks(values, order[ranks.bottom:len(order)-ranks.top], words, ranks.reach, g.stop)
+		exchangeScratch.Put(own)
 	}
 	return nil
 }
@@ -256,77 +261,129 @@ func average(values []float64, rows []int32) {
 	}
 }
 
-// exchangeRanks goes through the ranks: each record that is in no pair takes one of the
+// exchanger is the memory of a rank swap, for which replicates take turns.
+type exchanger struct {
+	order []int32
+	y     []float64 // by rank
+	drawn []uint64  // likewise
+	free  freeRanks
+}
+
+var exchangeScratch = sync.Pool{New: func() any { return new(exchanger) }}
+
+// ranks goes through the ranks: each record that is in no pair takes one of the
 // following ones within reach that are in none, each with the same probability, and the two
 // exchange their values. One without such a partner keeps its value.
-func exchangeRanks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
-	free, taken := newFreeRanks(len(order)), 0
-	for rank, i := range order {
-		if stop.at(rank) {
+func (e *exchanger) ranks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
+	y, drawn := e.y[:0], e.drawn[:0] // by rank: the loop below would jump about in memory
+	for _, i := range order {
+		y, drawn = append(y, values[i]), append(drawn, words[i])
+	}
+	e.y, e.drawn = y, drawn
+	free, taken := &e.free, 0
+	free.all(len(order))
+	for w := range free.bits {
+		if stop.at(w) {
 			return
 		}
-		if !free.has(rank) {
-			continue
+		for free.bits[w] != 0 {
+			rank := 64*w + bits.TrailingZeros64(free.bits[w])
+			free.take(rank)
+			taken++
+			// All ranks up to this one are taken, and no rank beyond its reach is.
+			n := min(rank+reach, len(order)-1) + 1 - taken
+			if n == 0 {
+				continue
+			}
+			partner := free.find(rank, int(below(drawn[rank], int64(n))))
+			free.take(partner)
+			taken++
+			y[rank], y[partner] = y[partner], y[rank]
 		}
-		free.take(rank)
-		taken++
-		// All ranks up to this one are taken, and no rank beyond its reach is.
-		n := min(rank+reach, len(order)-1) + 1 - taken
-		if n == 0 {
-			continue
-		}
-		partner := free.find(int(below(words[i], int64(n))))
-		free.take(partner)
-		taken++
-		j := order[partner]
-		values[i], values[j] = values[j], values[i]
+	}
+	for rank, i := range order {
+		values[i] = y[rank]
 	}
 }
 
-// freeRanks are the ranks that are in no pair: a bit for each, and how many there are in blocks of them.
+// freeRanks are the ranks that are in no pair: a bit for each, and how many there are in parts of three sizes.
 type freeRanks struct {
-	bits   []uint64
-	blocks fenwick
+	bits                 []uint64
+	small, middle, large []int32
 }
 
-// blockWords is the number of words in a block of freeRanks.
-const blockWords = 16
+// The sizes of parts of freeRanks, as powers of 2.
+const (
+	smallPart  = 9
+	middlePart = 14
+	largePart  = 20
+)
 
-func newFreeRanks(n int) *freeRanks {
-	f := &freeRanks{bits: make([]uint64, (n+63)/64)}
-	blocks := (len(f.bits) + blockWords - 1) / blockWords
-	f.blocks.ones(blocks)
-	for i := range n {
-		f.bits[i/64] |= 1 << (i % 64)
+// all makes n ranks free.
+func (f *freeRanks) all(n int) {
+	f.bits = zeros(f.bits, n>>6+1)
+	f.small, f.middle, f.large = zeros(f.small, n>>smallPart+1), zeros(f.middle, n>>middlePart+1), zeros(f.large, n>>largePart+1)
+	for w := range f.bits {
+		ones := min(64, n-64*w)
+		f.bits[w] = 1<<ones - 1
+		f.small[64*w>>smallPart] += int32(ones)
+		f.middle[64*w>>middlePart] += int32(ones)
+		f.large[64*w>>largePart] += int32(ones)
 	}
-	for b := range blocks {
-		f.blocks.add(b, int64(min(64*blockWords, n-64*blockWords*b)-1))
-	}
-	return f
 }
 
-func (f *freeRanks) has(rank int) bool { return f.bits[rank/64]>>(rank%64)&1 != 0 }
+// zeros returns n zeros, in the memory of a list if it has so much.
+func zeros[T any](of []T, n int) []T {
+	of = slices.Grow(of[:0], n)[:n]
+	clear(of)
+	return of
+}
 
 func (f *freeRanks) take(rank int) {
-	f.bits[rank/64] &^= 1 << (rank % 64)
-	f.blocks.add(rank/(64*blockWords), -1)
+	f.bits[rank>>6] &^= 1 << (rank & 63)
+	f.small[rank>>smallPart]--
+	f.middle[rank>>middlePart]--
+	f.large[rank>>largePart]--
 }
 
-// find returns the k-th free rank, from 0.
-func (f *freeRanks) find(k int) int {
-	block := f.blocks.find(int64(k))
-	k -= int(f.blocks.prefix(block))
-	for w := block * blockWords; ; w++ {
+// find returns the k-th free rank, from 0, where none is free up to `from`.
+func (f *freeRanks) find(from, k int) int {
+	large, k := countedPart(f.large, from>>largePart, k)
+	middle, k := countedPart(f.middle, max(from>>middlePart, large<<(largePart-middlePart)), k)
+	small, k := countedPart(f.small, max(from>>smallPart, middle<<(middlePart-smallPart)), k)
+	for w := max(from>>6, small<<(smallPart-6)); ; w++ {
 		word := f.bits[w]
 		if n := bits.OnesCount64(word); k >= n {
 			k -= n
 			continue
 		}
-		for ; k > 0; k-- {
-			word &= word - 1
-		}
-		return 64*w + bits.TrailingZeros64(word)
+		return 64*w + nthOne(word, k)
 	}
+}
+
+// countedPart returns the part, from the given one on, that has the k-th of what they count, and its number there.
+func countedPart(counts []int32, at, k int) (part, rest int) {
+	for k >= int(counts[at]) {
+		k -= int(counts[at])
+		at++
+	}
+	return at, k
+}
+
+// nthOne returns the place of the k-th bit that is 1, from 0.
+func nthOne(word uint64, k int) int {
+	at := 0
+	for half := 32; half >= 8; half /= 2 {
+		if n := bits.OnesCount64(word & (1<<half - 1)); k >= n {
+			k -= n
+			word >>= half
+			at += half
+		}
+	}
+	for ; k > 0; k-- {
+		word &= word - 1
+	}
+	return at + bits.TrailingZeros64(word)
 }
 
 // Reach implements Scoped.

@@ -26,7 +26,7 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	return low
 }
 
-// squaredChanges returns the expected sum of (x − y)² over ascending values that exchangeRanks exchanges within reach. For a
+// squaredChanges returns the expected sum of (x − y)² over ascending values that exchanger.ranks exchanges within reach. For a
 // reach above exactReach it is an approximation: the ranks are taken in parts, each with the share of its records that are in
 // no pair yet, and these take partners among the parts within reach in proportion to the shares there. That makes the sum up
 // to 3 % too small, so 3 % are added.

@@ -18,7 +18,7 @@ func rankSwapped(x []float64, reach int, seed uint64) []float64 {
 	for i := range words {
 		words[i] = r.Uint64()
 	}
-	exchangeRanks(y, order, words, reach, nil)
+	new(exchanger).ranks(y, order, words, reach, nil)
 	return y
 }
 

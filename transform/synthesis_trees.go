@@ -3,6 +3,7 @@ package transform
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -40,9 +41,9 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		if y[r] != y[r] {
 			continue
 		}
-		node := fit.of.nodeOf(by.now, r)
-		leaf := fit.of.records(node)
-		v := y[leaf[below(g.words[2*k][r], int64(len(leaf)))]]
+		node := fit.leafOf(by.now, r)
+		from, to := fit.of.nodes[node].from, fit.of.nodes[node].to
+		v := fit.y[from+int(below(g.words[2*k][r], int64(to-from)))]
 		if !s.categories[k] {
 			v = fit.smooth[node].smoothed(v, g.words[2*k+1][r], bounds)
 		}
@@ -55,8 +56,38 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 // too many categories.
 type treeFit struct {
 	of     *tree
+	y      []float64   // by the tree's rows
 	smooth []smoothing // by node, of the leaves of numbers
+	leaves []int32     // by record, its leaf, where only columns that do not change decide on it; else nil
 	many   bool
+}
+
+func (f *treeFit) leafOf(x []predictor, r int32) int {
+	if f.leaves != nil {
+		return int(f.leaves[r])
+	}
+	return f.of.nodeOf(x, r)
+}
+
+// findLeaves notes the values of the tree's rows, and the leaves of all records if they are the same for each draw. At most
+// two strata can have half of the records, so that not every one has as many leaves as there are records.
+func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop stopper) {
+	f.y = make([]float64, len(f.of.rows))
+	for i, r := range f.of.rows {
+		f.y[i] = y[r]
+	}
+	drawn := slices.ContainsFunc(f.of.nodes, func(n treeNode) bool { return n.right != 0 && int(n.predictor) >= by.on })
+	if drawn || 2*len(fitted) < len(y) {
+		return
+	}
+	leaves := make([]int32, len(y))
+	for r := range leaves {
+		if stop.at(r) {
+			return
+		}
+		leaves[r] = int32(f.of.nodeOf(by.before, int32(r)))
+	}
+	f.leaves = leaves
 }
 
 func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop stopper) (fit treeFit) {
@@ -78,7 +109,10 @@ func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, sto
 		of = newNumbersOf(y, fitted)
 	}
 	fit.of = grow(by.before, of, fitted, s.leaf, stop)
-	if s.categories[k] {
+	if stop.now() {
+		return fit
+	}
+	if fit.findLeaves(y, fitted, by, stop); s.categories[k] {
 		return fit
 	}
 	fit.smooth = make([]smoothing, len(fit.of.nodes))

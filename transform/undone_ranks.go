@@ -61,7 +61,7 @@ func (r RankExchange) reachIn(sorted []float64) int {
 	return reach
 }
 
-// RankOrigins has, for ascending values that exchangeRanks has exchanged within reach, which of them a released value
+// RankOrigins has, for ascending values that exchanger.ranks has exchanged within reach, which of them a released value
 // can be exchanged with.
 type RankOrigins struct {
 	values []float64

@@ -171,7 +171,9 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		g.on[k] = appendNumbers(g.on[k], &b.Columns[index], b.N)
 	}
 	g.n += b.N
-	if len(s.by) == 0 {
+	if len(s.by) == 0 && g.strata == nil {
+		g.strata = make([]int32, b.N)
+	} else if len(s.by) == 0 {
 		g.strata = append(g.strata, make([]int32, b.N)...)
 	} else {
 		if err := s.grouping.find(b, s.by, 0, b.N); err != nil {
@@ -193,7 +195,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		for k, stream := range s.streams {
 			words := make([]uint64, b.N)
 			w.streams[stream].Words(words, records)
-			g.words[k] = append(g.words[k], words...)
+			if g.words[k] == nil { // often one block is all: nothing is copied
+				g.words[k] = words
+			} else {
+				g.words[k] = append(g.words[k], words...)
+			}
 		}
 	}
 	if s.ties {

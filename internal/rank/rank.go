@@ -5,7 +5,9 @@ package rank
 import (
 	"cmp"
 	"math"
+	bits64 "math/bits"
 	"slices"
+	"sync"
 )
 
 const (
@@ -13,8 +15,8 @@ const (
 	buckets = 1 << digit
 	passes  = (64 + digit - 1) / digit
 
-	few  = 256     // rows that are compared with one another
-	many = 1 << 20 // rows that are sorted at a time: their keys need 24 bytes each
+	few  = 256            // rows that are compared with one another
+	many = 1 << placeBits // rows that are sorted at a time: their keys need up to 40 bytes each
 )
 
 // Order puts rows in ascending order of values[row]; rows of equal values stay in the order in
@@ -76,8 +78,94 @@ func inPieces(rows []int32, size int, sort func([]int32), compare func(a, b int3
 	}
 }
 
-// byKeys is Order by a radix sort from the last digit of the keys to the first.
+// placeBits are those of a number that make room for a row's place beside the leading bits of its key.
+const placeBits = 20
+
+// scratch is the memory of a sort: replicates, which sort as many rows each, take turns.
+var scratch = sync.Pool{New: func() any { return new([]uint64) }}
+
+// byKeys is Order by a radix sort of the leading bits of the keys; the few rows that it leaves out of order
+// are inserted in their places. Where they are many it is byAllBits.
 func byKeys(rows []int32, values []float64) {
+	if !byLeadingBits(rows, values) {
+		byAllBits(rows, values)
+	}
+}
+
+// byLeadingBits is byKeys for at most 2^placeBits rows; false, and rows are as they were, if too many of them are
+// alike in the first 33 bits in which any differ.
+func byLeadingBits(rows []int32, values []float64) bool {
+	const (
+		mask   = 1<<placeBits - 1
+		from   = 64 - 3*digit
+		budget = 4 // moves for each row
+	)
+	n := len(rows)
+	own := scratch.Get().(*[]uint64)
+	defer scratch.Put(own)
+	*own = slices.Grow((*own)[:0], 2*n)[:2*n]
+	packed, moved := (*own)[:n], (*own)[n:]
+	first, differ := key(values[rows[0]]), uint64(0)
+	for i, r := range rows {
+		packed[i] = key(values[r])
+		differ |= packed[i] ^ first
+	}
+	shared := bits64.LeadingZeros64(differ)
+	var counts [3][buckets]int32
+	for i, k := range packed {
+		k = k<<shared&^mask | uint64(i)
+		packed[i] = k
+		counts[0][k>>from%buckets]++
+		counts[1][k>>(from+digit)%buckets]++
+		counts[2][k>>(from+2*digit)]++
+	}
+	for p := range counts {
+		count, shift := &counts[p], from+p*digit
+		if int(count[packed[0]>>shift%buckets]) == n {
+			continue // all have the same digit
+		}
+		at := int32(0)
+		for b := range count {
+			count[b], at = at, at+count[b]
+		}
+		for _, k := range packed {
+			b := k >> shift % buckets
+			moved[count[b]] = k
+			count[b]++
+		}
+		packed, moved = moved, packed
+	}
+	more := differ<<shared&mask != 0 // bits of the keys that are not among the packed ones
+	less := func(a, b uint64) bool {
+		if more && a>>placeBits == b>>placeBits {
+			if k, l := key(values[rows[a&mask]]), key(values[rows[b&mask]]); k != l {
+				return k < l
+			}
+		}
+		return a < b
+	}
+	moves := 0
+	for i := 1; i < n; i++ {
+		p, at := packed[i], i
+		for ; at > 0 && (packed[at-1]>>placeBits >= p>>placeBits && less(p, packed[at-1])); at-- {
+			packed[at] = packed[at-1]
+		}
+		packed[at] = p
+		if moves += i - at; moves > budget*n {
+			return false
+		}
+	}
+	for i, p := range packed {
+		moved[i] = uint64(rows[p&mask])
+	}
+	for i, r := range moved {
+		rows[i] = int32(r)
+	}
+	return true
+}
+
+// byAllBits is Order by a radix sort from the last digit of the keys to the first.
+func byAllBits(rows []int32, values []float64) {
 	n := len(rows)
 	keys, moved := make([]uint64, n), make([]uint64, n)
 	from, to := rows, make([]int32, n)

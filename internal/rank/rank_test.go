@@ -29,12 +29,24 @@ func columns(n int) map[string][]float64 {
 			}
 			return 3
 		}),
-		"few values":    of(func(int) float64 { return float64(r.IntN(5) - 2) }),
-		"one value":     of(func(int) float64 { return -7 }),
-		"odd values":    of(func(int) float64 { return odd[r.IntN(len(odd))] }),
-		"ascending":     of(func(i int) float64 { return float64(i) }),
-		"descending":    of(func(i int) float64 { return -float64(i) }),
-		"neighbours":    of(func(int) float64 { return math.Float64frombits(math.Float64bits(1) + r.Uint64N(100)) }),
+		"few values": of(func(int) float64 { return float64(r.IntN(5) - 2) }),
+		"one value":  of(func(int) float64 { return -7 }),
+		"odd values": of(func(int) float64 { return odd[r.IntN(len(odd))] }),
+		"ascending":  of(func(i int) float64 { return float64(i) }),
+		"descending": of(func(i int) float64 { return -float64(i) }),
+		"neighbours": of(func(int) float64 { return math.Float64frombits(math.Float64bits(1) + r.Uint64N(100)) }),
+		"far and near": of(func(i int) float64 { // beside a few far away the others differ in their last bits alone
+			if i%1000 == 3 {
+				return -math.MaxFloat64
+			}
+			return math.Float64frombits(math.Float64bits(1) + uint64(n-i))
+		}),
+		"far and nearly in order": of(func(i int) float64 {
+			if i == n/2 {
+				return -math.MaxFloat64
+			}
+			return math.Float64frombits(math.Float64bits(1) + uint64(i^1))
+		}),
 		"small numbers": of(func(int) float64 { return float64(r.IntN(2_000_000)) * math.SmallestNonzeroFloat64 }),
 	}
 }
@@ -59,6 +71,21 @@ func TestOrder(t *testing.T) {
 					t.Errorf("%s, %s of %d rows: the order differs", name, what, n)
 				}
 			}
+		}
+	}
+}
+
+// Where leading bits say little, rows are left as they were after a bounded number of moves.
+func TestLeadingBitsGiveUp(t *testing.T) {
+	const n = 50_000
+	for name, want := range map[string]bool{"normal": true, "wages": true, "far and near": false, "far and nearly in order": true} {
+		values, rows := columns(n)[name], make([]int32, n)
+		for i := range rows {
+			rows[i] = int32(i)
+		}
+		before := slices.Clone(rows)
+		if got := byLeadingBits(rows, values); got != want || !got && !slices.Equal(rows, before) {
+			t.Errorf("%s: sorted %v, want %v", name, got, want)
 		}
 	}
 }
@@ -134,7 +161,7 @@ func BenchmarkOrder(b *testing.B) {
 		values := columns(n)["wages"]
 		rows := make([]int32, n)
 		for name, order := range map[string]func([]int32, []float64){
-			"radix": byKeys,
+			"radix": byKeys, "all bits": byAllBits,
 			"compared": func(rows []int32, values []float64) {
 				slices.SortFunc(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
 			},
