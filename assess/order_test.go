@@ -126,14 +126,18 @@ func TestShuffledFilesDoNotDepart(t *testing.T) {
 		most = 300
 	}
 	rng := rand.New(rand.NewPCG(12, 1))
-	for name, draw := range map[string]func() float64{
-		"normal":    rng.NormFloat64,
-		"lognormal": func() float64 { return math.Exp(2 * rng.NormFloat64()) },
-		"pareto":    func() float64 { return math.Pow(rng.Float64(), -1/1.1) },
-		"heaps":     func() float64 { return math.Floor(math.Exp(rng.NormFloat64())) },
-		"rare":      func() float64 { return math.Floor(rng.Float64() * 1.001) },
-		"constant":  func() float64 { return 7 },
+	for _, shape := range []struct {
+		name string
+		draw func() float64
+	}{
+		{"normal", rng.NormFloat64},
+		{"lognormal", func() float64 { return math.Exp(2 * rng.NormFloat64()) }},
+		{"pareto", func() float64 { return math.Pow(rng.Float64(), -1/1.1) }},
+		{"heaps", func() float64 { return math.Floor(math.Exp(rng.NormFloat64())) }},
+		{"rare", func() float64 { return math.Floor(rng.Float64() * 1.001) }},
+		{"constant", func() float64 { return 7 }},
 	} {
+		name, draw := shape.name, shape.draw
 		for _, n := range []int{1, 2, 3, 7, 40, 700, 30_000} {
 			for range max(1, most/n) {
 				x := make([]float64, n)
