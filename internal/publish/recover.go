@@ -24,9 +24,9 @@ func (f *File) Leave() error {
 }
 
 // Recover gives the file that a run of this user has left complete under the temporary name of path its
-// name, if fits has no error for its content. It reports whether there was one. A live run that writes the file is an
-// error, and objects are.
-func Recover(path string, mode Mode, fits func(text []byte) error) (found bool, err error) {
+// name, if fits has no error for its content. It reports whether there was one. The file keeps its mode, which is that of
+// a confidential file until it is complete. A live run that writes the file is an error, and objects are.
+func Recover(path string, fits func(text []byte) error) (found bool, err error) {
 	if objects.Is(path) {
 		return false, fmt.Errorf("%s: what was uploaded of an object without its name cannot be completed later; the same run again writes it", path)
 	}
@@ -51,11 +51,6 @@ func Recover(path string, mode Mode, fits func(text []byte) error) (found bool, 
 	}
 	if err != nil {
 		return true, err
-	}
-	if mode == Public {
-		if err := system.chmod(f, 0o666&^umask()); err != nil {
-			return true, err
-		}
 	}
 	if err := errors.Join(system.sync(f), system.rename(temp, path)); err != nil {
 		return true, err

@@ -18,9 +18,10 @@ func TestRecover(t *testing.T) {
 		}
 		return nil
 	}
+	mode := Confidential
 	leave := func(text string, finish bool) *File {
 		t.Helper()
-		f, err := Create(path, Confidential)
+		f, err := Create(path, mode)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,7 @@ func TestRecover(t *testing.T) {
 		}
 		return f
 	}
-	if found, err := Recover(path, Confidential, fits); found || err != nil {
+	if found, err := Recover(path, fits); found || err != nil {
 		t.Errorf("of nothing: %v, %v", found, err)
 	}
 	if err := leave("all", false).Leave(); err != nil || Exists(t.Context(), TempName(path)) {
@@ -43,11 +44,11 @@ func TestRecover(t *testing.T) {
 	if err := leave("other", true).Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Recover(path, Confidential, fits); !found || err == nil || Exists(t.Context(), path) {
+	if found, err := Recover(path, fits); !found || err == nil || Exists(t.Context(), path) {
 		t.Errorf("of other content: %v, %v", found, err)
 	}
 	live := leave("all", true)
-	if found, err := Recover(path, Confidential, fits); found || err == nil || Exists(t.Context(), path) {
+	if found, err := Recover(path, fits); found || err == nil || Exists(t.Context(), path) {
 		t.Errorf("while a run writes: %v, %v", found, err)
 	}
 	if err := live.Leave(); err != nil {
@@ -56,17 +57,27 @@ func TestRecover(t *testing.T) {
 	if err := live.Abort(); err != nil || !Exists(t.Context(), TempName(path)) {
 		t.Errorf("a file that was left is aborted (%v)", err)
 	}
-	if found, err := Recover(path, Public, fits); !found || err != nil {
+	if found, err := Recover(path, fits); !found || err != nil {
 		t.Errorf("of what was left: %v, %v", found, err)
 	}
 	info, err := os.Stat(path)
-	if text, _ := os.ReadFile(path); err != nil || string(text) != "all" || info.Mode().Perm() != 0o666&^umask() || Exists(t.Context(), TempName(path)) {
+	if text, _ := os.ReadFile(path); err != nil || string(text) != "all" || info.Mode().Perm() != 0o600 || Exists(t.Context(), TempName(path)) {
 		t.Errorf("recovered: %q, %v (%v)", text, info.Mode(), err)
 	}
-	if found, err := Recover(path, Confidential, fits); found || err != nil {
+	if found, err := Recover(path, fits); found || err != nil {
 		t.Errorf("once more: %v, %v", found, err)
 	}
-	if _, err := Recover("s3://bucket/r.json", Confidential, fits); err == nil {
+	mode = Public
+	if err := leave("all", true).Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Recover(path, fits); !found || err != nil {
+		t.Errorf("of a public file: %v, %v", found, err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o666&^umask() {
+		t.Errorf("a public file has the mode %v (%v)", info.Mode(), err)
+	}
+	if _, err := Recover("s3://bucket/r.json", fits); err == nil {
 		t.Error("an object is recovered")
 	}
 }

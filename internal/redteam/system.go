@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -293,7 +294,7 @@ func killed(s *scene) error {
 			torn++
 		}
 	}
-	s.say("%d of 60 kills left a report beside another release; verify tells each", torn)
+	s.say("%d of 60 kills left a report beside another release; verify tells each, and repairs it", torn)
 	return nil
 }
 
@@ -367,7 +368,23 @@ func (r *releases) killedRun(s *scene, i int) (match bool, err error) {
 	if (status == 0) != match {
 		s.gained(1, "verify says %d of a report and a release that belong together: %v", status, match)
 	}
-	return match, nil
+	return match, r.repaired(s, string(text))
+}
+
+// repaired gives the report that a killed run has left its name, and looks whether it is then that of the release.
+func (r *releases) repaired(s *scene, release string) error {
+	status, _, err := s.filter(nil, "verify", "--repair", "r.json")
+	if err != nil {
+		return err
+	}
+	var about identified
+	if err := s.report("r.json", &about); err != nil {
+		return err
+	}
+	if k := slices.Index(r.text[:], release); status != 0 || k < 0 || about != r.digests[k] {
+		s.gained(1, "verify --repair says %d, and the report is not that of the release", status)
+	}
+	return nil
 }
 
 func loosened(s *scene) error {

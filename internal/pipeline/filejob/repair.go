@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -18,35 +17,31 @@ import (
 // been published, or before it was killed. It returns the paths of what has got its name: none if reports and release
 // belong together already. A *DataError means that nothing is left that belongs to the release.
 func Repair(ctx context.Context, reportPath string) (completed []string, err error) {
-	mode := publish.Mode(strings.Contains(filepath.Base(reportPath), ".public"))
-	found, withheld, err := repairOne(ctx, reportPath, mode)
+	found, withheld, err := repairOne(ctx, reportPath)
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		completed = append(completed, reportPath)
 	}
-	if withheld || mode == publish.Public { // of what was withheld nothing is for the public
-		return completed, nil
-	}
 	public := config.PublicPath(reportPath)
-	if !publish.Exists(ctx, publish.TempName(public)) {
+	if withheld || !publish.Exists(ctx, publish.TempName(public)) { // of what was withheld nothing is for the public
 		return completed, nil
 	}
-	if found, _, err = repairOne(ctx, public, publish.Public); found && err == nil {
+	if found, _, err = repairOne(ctx, public); found && err == nil {
 		completed = append(completed, public)
 	}
 	return completed, err
 }
 
 // repairOne gives one report its name, unless what has the name is of the release that is there.
-func repairOne(ctx context.Context, path string, mode publish.Mode) (found, withheld bool, err error) {
+func repairOne(ctx context.Context, path string) (found, withheld bool, err error) {
 	if text, err := publish.ReadFile(ctx, path); err == nil {
 		if id, err := ofRelease(ctx, path, text); err == nil {
 			return false, id.Withheld, nil
 		}
 	}
-	found, err = publish.Recover(path, mode, func(text []byte) error {
+	found, err = publish.Recover(path, func(text []byte) error {
 		id, err := ofRelease(ctx, path, text)
 		withheld = id.Withheld
 		return err
