@@ -52,37 +52,6 @@ func addGram(gram []float64, rows []float64, k int) {
 // counts as a linear combination of them.
 const collinear = 1e-9
 
-// independent returns the indices of the terms that are not linear combinations of the
-// terms before them, by Gaussian elimination in their order. gram is k×k; only its
-// upper triangle is read.
-func independent(gram []float64, k int) []int {
-	a := make([]float64, k*k)
-	for i := range k {
-		for j := i; j < k; j++ {
-			a[i*k+j] = gram[i*k+j]
-			a[j*k+i] = gram[i*k+j]
-		}
-	}
-	var keep []int
-	for i := range k {
-		pivot := a[i*k+i]
-		if !(pivot > collinear*gram[i*k+i]) {
-			continue
-		}
-		keep = append(keep, i)
-		for r := i + 1; r < k; r++ {
-			f := a[r*k+i] / pivot
-			if f == 0 {
-				continue
-			}
-			for c := i + 1; c < k; c++ {
-				a[r*k+c] -= f * a[i*k+c]
-			}
-		}
-	}
-	return keep
-}
-
 // symmetric copies the kept rows and columns of the upper triangle of a k×k
 // matrix.
 func symmetric(upper []float64, k int, keep []int) *mat.SymDense {

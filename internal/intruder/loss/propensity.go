@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/independent"
 )
 
 // PropensityOptions are the terms and the penalty of the propensity model.
@@ -72,7 +74,7 @@ func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity
 	if err := d.sums(ctx, nil, gram, nil, nil); err != nil {
 		return nil, err
 	}
-	keep := independent(gram, d.k)
+	keep := independent.Columns(gram, d.k, collinear)
 	r := &Propensity{Terms: len(keep), TermsLeftOut: d.k - len(keep), Records: 2 * d.n, Ridge: o.Ridge}
 	fit, err := d.fit(ctx, keep, o.Ridge)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/independent"
 )
 
 // Regression specifies a linear regression that users of the data would compute.
@@ -77,7 +79,7 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	estimable := make([]int, k)
 	for side, s := range sides {
 		o.Records[side] = s.n
-		for _, c := range independent(s.cross, k+1) {
+		for _, c := range independent.Columns(s.cross, k+1, collinear) {
 			if c < k {
 				estimable[c]++
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/independent"
 )
 
 // counts is what a model is fitted to: a count and an offset for each occupied cell, and the offset
@@ -59,7 +61,7 @@ func fitCounts(ctx context.Context, m *design, c *counts) (*fit, error) {
 	if err := f.pass(ctx, true); err != nil {
 		return nil, err
 	}
-	f.keep = independent(f.gram, m.k)
+	f.keep = independent.Columns(f.gram, m.k, collinear)
 	for f.iterations = 1; ; f.iterations++ {
 		last, before := slices.Clone(f.beta), f.deviance
 		if err := f.solve(); err != nil {
@@ -212,26 +214,6 @@ func (f *fit) solved(with []float64) (*mat.VecDense, error) {
 
 // collinear is the share of a column's sum of squares that columns before it must leave.
 const collinear = 1e-12
-
-// independent returns the columns that are not linear combinations of those before them.
-func independent(gram []float64, k int) (keep []int) {
-	a := append([]float64(nil), gram...)
-	for i := range k {
-		pivot := a[i*k+i]
-		if !(pivot > collinear*gram[i*k+i]) {
-			continue
-		}
-		keep = append(keep, i)
-		for r := i + 1; r < k; r++ {
-			if f := a[i*k+r] / pivot; f != 0 {
-				for c := r; c < k; c++ {
-					a[r*k+c] -= f * a[i*k+c]
-				}
-			}
-		}
-	}
-	return keep
-}
 
 // variance returns gᵀCg, with C the covariance matrix of the coefficients: the inverse A⁻¹ of the
 // information, or the sandwich A⁻¹JA⁻¹ with J = Σ scatter_k·x_k x_kᵀ over the occupied cells.
