@@ -201,7 +201,7 @@ func TestSwapsFitInMemory(t *testing.T) {
 			}
 			if !fits {
 				wants(t, name, err, "masks[0].swap: holds its columns in memory")
-				wants(t, name, err, "take 21 MB where 20 MB are left")
+				wants(t, name, err, "take 46 MB where 45 MB are left")
 			}
 		}
 	}

@@ -21,7 +21,7 @@ const maxKept = 1 << 26
 const (
 	bytesKept       = 110
 	bytesKeptNumber = 20
-	bytesOfPasses   = 20e6 // of the draws of the blocks that are in work
+	bytesOfPasses   = 45e6 // of the draws of the blocks that are in work
 	bytesKeptText   = 30   // and twice its length
 )
 

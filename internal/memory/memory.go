@@ -20,7 +20,7 @@ import (
 const Own = 45e6
 
 // Least is the limit below which not even masks that take each record by itself can be used.
-const Least int64 = 60e6
+const Least int64 = 64e6
 
 var (
 	found = sync.OnceValue(func() int64 { return limit(os.DirFS("/")) })
