@@ -21,7 +21,7 @@ type aggregation struct {
 // most implements allMasker.
 func (a *aggregation) most() int { return maxCells }
 
-func (a *aggregation) takes() (record, value int64) { return 40, 25 }
+func (a *aggregation) takes() (record, value int64) { return 50, 32 }
 
 func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {

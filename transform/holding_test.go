@@ -22,8 +22,8 @@ func TestWhatIsHeldFitsInMemory(t *testing.T) {
 	p, k := 0.1, 3
 	rank := mask(&RankSwap{Columns: []string{names(1)[0]}, P: &p})
 	micro := mask(&Microaggregate{Columns: names(4)[3:], K: &k})
-	const each = 18 + 24 // of a rank swap
-	const both = each + 40 + 25
+	const each = 24 + 30 // of a rank swap
+	const both = each + 50 + 32
 	for _, c := range []struct {
 		what     string
 		room     int64

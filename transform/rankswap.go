@@ -112,7 +112,7 @@ type rankExchange struct {
 // most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
 
-func (r *rankExchange) takes() (record, value int64) { return 18, 24 }
+func (r *rankExchange) takes() (record, value int64) { return 24, 30 }
 
 func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {

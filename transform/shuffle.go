@@ -128,7 +128,7 @@ type shuffling struct{ fits *allFits }
 // most implements allMasker: besides each value there are a word, a score and a rank.
 func (*shuffling) most() int { return maxCells / 4 }
 
-func (*shuffling) takes() (record, value int64) { return 28, 26 }
+func (*shuffling) takes() (record, value int64) { return 34, 32 }
 
 func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {

@@ -151,7 +151,7 @@ func (s *suppressStep) of() int { return s.mask }
 
 // holds implements surveying: the codes of the keys, an order and what is hidden.
 func (s *suppressStep) holds(expected int64) int64 {
-	return max(expected, int64(s.data.n)) * int64(4*len(s.columns)+14)
+	return max(expected, int64(s.data.n)) * int64(5*len(s.columns)+18)
 }
 
 func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {

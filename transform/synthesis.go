@@ -31,7 +31,7 @@ type synthesis struct {
 // that replaces it.
 func (*synthesis) most() int { return maxCells / 8 }
 
-func (*synthesis) takes() (record, value int64) { return 10, 58 }
+func (*synthesis) takes() (record, value int64) { return 12, 72 }
 
 // leastResiduals is the number of records that a model needs in addition to that of its
 // coefficients.
