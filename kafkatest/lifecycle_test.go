@@ -125,8 +125,10 @@ func testGateHold(t *testing.T, s *site) {
 	c.feedAll(t, few/3, 2*few/3)
 	filter = c.run(t, config)
 	c.awaitOffsets(t, p.group, thirds, time.Minute, filter)
-	f := c.feed(t, 2*few/3, few, few/9)
-	f.finish(t)
+	// The rule holds again in a transaction with some of what follows, and what comes after it is released.
+	c.feedAll(t, 2*few/3, 5*few/6)
+	c.awaitOffsets(t, p.group, c.records.Counts(5*few/6), time.Minute, filter)
+	c.feedAll(t, 5*few/6, few)
 	c.await(t, p.group, time.Minute, filter)
 	drain(t, filter)
 

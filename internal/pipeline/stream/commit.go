@@ -201,11 +201,11 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	pairs := counts.Released
 	due := s.verdict.last == nil || !s.verdict.last.Passed || time.Since(s.verdict.at) > judgeEvery ||
 		float64(pairs) >= (1+judgeGrowth)*float64(s.verdict.records)
-	if pairs == 0 || !due {
+	if !due {
 		return false, nil
 	}
 	whole, err := s.whole(true)
-	if err != nil {
+	if err != nil || whole == nil || whole.Records() == 0 {
 		return false, err
 	}
 	measures, err := whole.MeasureQuick(ctx)
@@ -215,7 +215,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	if err := s.invert(ctx, whole, measures); err != nil {
 		return false, err
 	}
-	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), pairs)
+	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), whole.Records())
 	before := s.verdict.last
 	s.verdict = judgement{&verdict, pairs, time.Now()}
 	s.options.Monitor.Gate(verdict.Passed, brokenRules(verdict))

@@ -18,7 +18,8 @@ type inverted struct {
 
 // He tries again once the pairs have grown by a quarter, or earlier if that takes no more than one
 // part in invertShare of the time; and if those that he has seen are others now, since a transaction
-// was aborted or partitions have moved (then the stream forgets what he found).
+// was aborted or partitions have moved (then the stream forgets what he found). While records are held
+// back he tries at every commit: those of one held transaction are not among the pairs of the next.
 const (
 	invertGrowth = 0.25
 	invertShare  = 20
@@ -32,7 +33,7 @@ func (v *inverted) due(pairs int64) bool {
 // invert enters into the measures what an intruder who knows the masks computes back of the pairs so
 // far, or what he found last if he need not try again.
 func (s *stream) invert(ctx context.Context, whole *assess.Accumulator, m *assess.Measures) error {
-	if s.inverted.due(whole.Records()) {
+	if s.holding || s.inverted.due(whole.Records()) {
 		begin := time.Now()
 		found, err := s.inversionOf(ctx, whole)
 		if err != nil {

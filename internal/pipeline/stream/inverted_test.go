@@ -90,3 +90,25 @@ func TestTheInversionIsTriedAgain(t *testing.T) {
 		t.Errorf("after a transaction that was aborted (%v) the inversion is %+v, want none", err, b.inverted)
 	}
 }
+
+// What was found of a held transaction does not hold the next one back: its records are not released.
+func TestAHeldTransactionIsInvertedAnew(t *testing.T) {
+	b := benchOf(t, "gate: {on_fail: hold, hold: {topic: held}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 0.001}]}\n")
+	b.feed(1, 10)
+	if !b.verdictOf() {
+		t.Fatalf("ten wages on a lattice: the verdict is %+v", b.verdict.last)
+	}
+	b.holding, b.inverted.took = true, time.Hour
+	b.verdictOf()
+	if !b.holding {
+		t.Fatalf("the same ten wages: the verdict is %+v", b.verdict.last)
+	}
+	b.inverted.took = time.Hour
+	b.ledgers[part(1)].rollback()
+	b.feed(0, 1000)
+	// As many as before do not count as growth.
+	b.inverted.records = 1000
+	if b.verdictOf(); b.holding {
+		t.Errorf("a thousand other wages: the verdict is %+v", b.verdict.last)
+	}
+}
