@@ -39,9 +39,14 @@ func open(t *testing.T) objects.Bucket {
 	return objecttest.Open(t, "az", name)
 }
 
-// TestContract tests the protocol against an external server, if the environment names one.
+// TestContract tests the protocol against the server in the process and, if the environment names
+// one, against an external server.
 func TestContract(t *testing.T) {
-	objecttest.RunOn(t, "SDLFILTER_TEST_AZ", nil, func(t *testing.T, connection string) objecttest.Contract {
+	objecttest.RunOn(t, "SDLFILTER_TEST_AZ", func(t *testing.T) objecttest.Contract {
+		server := objecttest.NewAz(t, name)
+		objecttest.UseAz(t, server.URL)
+		return objecttest.Contract{Bucket: open(t), GivesNothingUp: true}
+	}, func(t *testing.T, connection string) objecttest.Contract {
 		use(t, map[string]string{"AZURE_STORAGE_CONNECTION_STRING": connection})
 		c, err := container.NewClientFromConnectionString(connection, name, nil)
 		if err != nil {

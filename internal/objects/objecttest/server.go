@@ -1,6 +1,6 @@
 // Package objecttest is a server of the S3 protocol for tests, in the process: what the
 // program asks for and no more, with conditions as Amazon's have been since 2024; or of the
-// protocol of Google Cloud Storage. It can be made to fail. The same tests run against servers of other people (make test-objects).
+// protocols of Google Cloud Storage and of Azure. It can be made to fail. The same tests run against servers of other people (make test-objects).
 package objecttest
 
 import (
@@ -43,9 +43,11 @@ type Server struct {
 	google   bool
 	sessions map[string]*session
 	token    string
-	fault    func(*http.Request) *Fault
-	log      []string
-	over     chan struct{} // closed as the test ends
+	// Of Azure's: blocks that no list has committed, by container/key and name; nil: another protocol.
+	blocks map[string]map[string][]byte
+	fault  func(*http.Request) *Fault
+	log    []string
+	over   chan struct{} // closed as the test ends
 }
 
 // Object is an object as the server keeps it.
@@ -114,6 +116,9 @@ func (s *Server) Uploads() int {
 			n++
 		}
 	}
+	for _, blocks := range s.blocks {
+		n += min(len(blocks), 1)
+	}
 	return n
 }
 
@@ -123,6 +128,7 @@ func (s *Server) GiveUp() {
 	defer s.mu.Unlock()
 	clear(s.uploads)
 	clear(s.sessions)
+	clear(s.blocks)
 }
 
 // Set puts an object, beside the protocol.
@@ -131,6 +137,10 @@ func (s *Server) Set(bucket, key string, data []byte) {
 	defer s.mu.Unlock()
 	if s.google {
 		s.buckets[bucket][key] = s.objectGS(data, http.Header{})
+		return
+	}
+	if s.blocks != nil {
+		s.buckets[bucket][key] = s.objectAz(data, nil)
 		return
 	}
 	s.buckets[bucket][key] = s.object(data, etagOf(data), nil)
@@ -211,14 +221,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.Status != 0 && s.google:
 		refuseGS(w, f.Status, f.Code)
 		return
+	case f.Status != 0 && s.blocks != nil:
+		refuseAz(w, f.Status, f.Code)
+		return
 	case f.Status != 0:
 		refuse(w, f.Status, f.Code)
 		return
 	}
 	answer := httptest.NewRecorder()
-	if s.google {
+	switch {
+	case s.google:
 		s.serveGS(answer, r, body, f)
-	} else {
+	case s.blocks != nil:
+		s.serveAz(answer, r, body)
+	default:
 		s.serve(answer, r, bucket, key, body)
 	}
 	if f.Lose {
