@@ -28,13 +28,16 @@ type store struct {
 
 func newStore(t *testing.T) *store { return newStoreOf(t, "s3") }
 
-// newStoreOf returns a store with a server for the protocol of a scheme, s3 or gs.
+// newStoreOf returns a store with a server for the protocol of a scheme, s3, gs or az.
 func newStoreOf(t *testing.T, scheme string) *store {
 	t.Helper()
 	s := &store{t: t, dir: t.TempDir(), scheme: scheme}
-	if scheme == "gs" {
+	switch scheme {
+	case "gs":
 		s.server = objecttest.NewGS(t, "data")
-	} else {
+	case "az":
+		s.server = objecttest.NewAz(t, "data")
+	default:
 		s.server = objecttest.New(t, "data")
 	}
 	canaryInputs(t, s.dir)
@@ -50,8 +53,11 @@ func (s *store) lead(access, secret string) {
 	s.env = nil
 	env := objecttest.Environment(s.t, s.server.URL, access, secret)
 	env["GOOGLE_APPLICATION_CREDENTIALS"] = "/dev/null/none"
-	if s.scheme == "gs" {
+	switch s.scheme {
+	case "gs":
 		env = objecttest.GSEnvironment(s.t, s.server.URL, secret)
+	case "az":
+		env = objecttest.AzEnvironment(s.server.URL, access, secret)
 	}
 	for name, value := range env {
 		if value != "" {

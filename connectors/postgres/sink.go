@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -34,6 +32,9 @@ type sink struct {
 	copied chan struct{} // closed when the COPY has ended, with err
 	err    error
 	done   bool
+
+	config  *SinkConfig
+	unknown error // that of a COMMIT whose outcome is not known
 }
 
 // lockWait is how long Commit waits for readers of the earlier release; new readers wait after it.
@@ -51,7 +52,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{target: target, columns: plan.Layout.Release, ctx: context.WithoutCancel(ctx)}
+	s := &sink{config: c, target: target, columns: plan.Layout.Release, ctx: context.WithoutCancel(ctx)}
 	definition, err := s.define(plan.Layout)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", target, err)
@@ -264,27 +265,88 @@ func (s *sink) Finish(ctx context.Context) error {
 }
 
 // Commit implements connectors.Sink: the table gets its name, the rights of the one before
-// it, and the transaction is committed. Where the connection is lost at the very end, the
-// outcome is open, and the error says so.
+// it, and the transaction is committed. Where the connection is lost at the very end, the server
+// is asked by a new one what became of the transaction; a *CommitError says that this is not known.
 func (s *sink) Commit() error {
 	if s.done {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, commitTimeout)
 	defer cancel()
-	if err := s.rename(ctx); err != nil {
+	number, err := s.db.row(ctx, "SELECT txid_current()::text")
+	if err == nil {
+		err = s.rename(ctx)
+	}
+	if err != nil {
 		return explain(ctx, err, s.label+": nothing is released")
 	}
-	if err := s.db.do(ctx, "COMMIT"); err != nil {
-		var server *pgconn.PgError
-		if errors.As(err, &server) {
+	if err := s.db.commit(ctx); err != nil {
+		committed, known := s.outcome(number[0])
+		switch {
+		case !known:
+			s.unknown = &CommitError{&Error{What: s.label, Why: "the connection was lost while the release was committed, and the server could not be asked what became of it: the table shows"}}
+			return s.unknown
+		case !committed:
 			return explain(ctx, err, s.label+": nothing is released")
 		}
-		return &Error{What: s.label, Why: "the connection was lost while the release was committed: whether it is, the table shows"}
 	}
 	s.done = true
 	s.db.close()
 	return nil
+}
+
+// CommitError is the error of a release of which it is not known whether it is committed.
+type CommitError struct{ Err *Error }
+
+func (e *CommitError) Error() string { return e.Err.Error() }
+
+// There reports that it is not known whether the release has its name.
+func (e *CommitError) There() bool { return false }
+
+// commit ends the transaction. To that of one that has failed before the server answers ROLLBACK, without an error.
+func (db *conn) commit(ctx context.Context) error {
+	results, err := db.Exec(ctx, "COMMIT").ReadAll()
+	if err == nil && (len(results) != 1 || results[0].CommandTag.String() != "COMMIT") {
+		err = &Error{What: "COMMIT", Why: "the server rolled the transaction back"}
+	}
+	return err
+}
+
+// outcomeTime bounds how long Commit tries to learn what became of a transaction.
+const outcomeTime = 5 * time.Second
+
+// outcome asks the server, by a new connection, whether a transaction is committed.
+func (s *sink) outcome(number string) (committed, known bool) {
+	s.db.close()
+	ctx, cancel := context.WithTimeout(s.ctx, outcomeTime)
+	defer cancel()
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		switch s.asked(ctx, number) {
+		case "committed":
+			return true, true
+		case "aborted":
+			return false, true
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false, false
+		}
+	}
+}
+
+// asked is what the server says of a transaction: committed, aborted, or in progress; "": nothing.
+func (s *sink) asked(ctx context.Context, number string) string {
+	db, err := s.config.connect(ctx)
+	if err != nil {
+		return ""
+	}
+	defer db.close()
+	row, err := db.row(ctx, "SELECT txid_status($1::bigint)", number)
+	if err != nil {
+		return ""
+	}
+	return row[0]
 }
 
 // rename gives the new table the name. The earlier one is looked for again: another run
@@ -333,7 +395,7 @@ FROM pg_class c, aclexplode(c.relacl) r WHERE c.oid = $1::oid AND r.grantee <> c
 	return steps, nil
 }
 
-// Abort implements connectors.Sink: the server rolls back.
+// Abort implements connectors.Sink: the server rolls back. A *CommitError: what became of a commit is not known.
 func (s *sink) Abort() error {
 	if s.done {
 		return nil
@@ -342,5 +404,5 @@ func (s *sink) Abort() error {
 	s.giveUp(errAborted)
 	<-s.copied
 	s.db.close()
-	return nil
+	return s.unknown
 }

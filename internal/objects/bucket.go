@@ -82,6 +82,8 @@ var (
 	ErrCondition = errors.New("what is under this name is not what was there before")
 	// ErrNoUpload is the error of an upload that has been completed or given up.
 	ErrNoUpload = errors.New("the upload is not there any more")
+	// ErrDamaged is the error of an object that the server has made of other bytes than were sent.
+	ErrDamaged = errors.New("the server has other bytes than were sent")
 	// ErrDenied is the error of credentials that are missing, wrong, expired or not enough.
 	ErrDenied = errors.New("access denied")
 )

@@ -49,7 +49,7 @@ type Writer struct {
 
 	digest    hash.Hash
 	sum       string // of what another process has written, in place of digest
-	attempted bool   // to commit, without knowing that it was refused
+	attempted bool   // to commit, without knowing that it was not done
 	finished  bool
 	done      bool // committed or given up
 	committed bool
@@ -211,7 +211,8 @@ func (w *Writer) Sum() (size int64, digest string) {
 }
 
 // Commit gives the object its name, if what is under it is still what was there. The
-// error is ErrCondition where it is not.
+// error is ErrCondition where it is not, and a *NamedError where it is not known whether the object
+// has its name; Abort then tries to take it back.
 func (w *Writer) Commit() error {
 	if w.done {
 		return nil
@@ -219,18 +220,25 @@ func (w *Writer) Commit() error {
 	if err := w.Finish(); err != nil {
 		return err
 	}
+	ctx, doubt := doubting(w.ctx)
 	var err error
 	if w.upload == nil {
-		err = w.bucket.Put(w.ctx, w.key, w.part, w.mark, w.cond)
+		err = w.bucket.Put(ctx, w.key, w.part, w.mark, w.cond)
 	} else {
-		err = w.upload.Complete(w.ctx, w.cond)
+		err = w.upload.Complete(ctx, w.cond)
 	}
-	w.attempted = true
-	// An answer that was lost has its request sent again, which then finds the object
-	// there, or the upload gone, or nothing but broken connections: the mark tells.
-	if err != nil && !w.there() {
-		w.attempted = !errors.Is(err, ErrCondition)
-		return err
+	// An upload that is gone was completed, perhaps, by another process or in an earlier attempt.
+	w.attempted = w.attempted || doubt.Load() || errors.Is(err, ErrNoUpload)
+	if err != nil {
+		// An answer that was lost has its request sent again, which then finds the object
+		// there, or the upload gone, or nothing but broken connections: the mark tells.
+		ours, unknown := w.there(w.ctx)
+		switch {
+		case unknown != nil && w.attempted:
+			return &NamedError{Err: err}
+		case !ours, errors.Is(err, ErrDamaged):
+			return err
+		}
 	}
 	w.done, w.committed = true, true
 	w.cancel()
@@ -238,15 +246,19 @@ func (w *Writer) Commit() error {
 	return nil
 }
 
-// there reports whether the object that has the name is this one.
-func (w *Writer) there() bool {
-	ctx, cancel := context.WithTimeout(w.ctx, tidyTime)
+// there reports whether the object that has the name is this one. The error: that is not known.
+func (w *Writer) there(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, tidyTime)
 	defer cancel()
 	info, err := w.bucket.Head(ctx, w.key)
-	return err == nil && info.Mark == w.mark
+	if errors.Is(err, ErrAbsent) {
+		return false, nil
+	}
+	return err == nil && info.Mark == w.mark, err
 }
 
-// Abort gives the object up. After Commit it does nothing.
+// Abort gives the object up. After Commit it does nothing. A *NamedError: the object has its name all the
+// same, or that is not known.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil
@@ -257,26 +269,28 @@ func (w *Writer) Abort() error {
 	w.part = nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), tidyTime)
 	defer cancel()
-	if w.attempted {
-		// The server may have done what it did not answer.
-		info, err := w.bucket.Head(ctx, w.key)
-		switch {
-		case err == nil && info.Mark == w.mark && w.cond.Absent:
-			return w.bucket.Delete(ctx, w.key)
-		case err == nil && info.Mark == w.mark:
-			return errors.New("the server has written the object although it did not say so, and what was there is gone")
-		case err != nil && !errors.Is(err, ErrAbsent):
-			return fmt.Errorf("whether the object was written is not known: %w", err)
+	var err error
+	if w.upload != nil {
+		if err = w.upload.Abort(ctx); errors.Is(err, ErrNoUpload) {
+			err = nil
 		}
 	}
-	if w.upload == nil {
-		return nil
+	if !w.attempted {
+		return err
 	}
-	err := w.upload.Abort(ctx)
-	if errors.Is(err, ErrNoUpload) {
-		err = nil
+	// The server may have done what it did not answer.
+	switch ours, unknown := w.there(ctx); {
+	case unknown != nil:
+		return &NamedError{Err: unknown}
+	case !ours:
+		return err
+	case !w.cond.Absent:
+		return &NamedError{Known: true, Err: errors.New("what was there before is gone")}
 	}
-	return err
+	if err := w.bucket.Delete(ctx, w.key); err != nil {
+		return &NamedError{Known: true, Err: fmt.Errorf("it could not be removed: %w", err)}
+	}
+	return nil
 }
 
 // PutWhole writes a small object in one go, on a condition.

@@ -18,6 +18,9 @@ func (e *NamedError) Error() string {
 	return e.Path + ": has its name, but " + e.what + ": " + e.Err.Error()
 }
 
+// There reports that the name is there.
+func (e *NamedError) There() bool { return true }
+
 // Unwrap returns the cause.
 func (e *NamedError) Unwrap() error { return e.Err }
 

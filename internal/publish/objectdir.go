@@ -66,7 +66,8 @@ type objectDir struct {
 	before     manifest
 	parts      []*objectPart
 	done       bool
-	superseded bool // another release has come meanwhile
+	superseded bool  // another release has come meanwhile
+	unknown    error // that of a commit of which it is not known whether it has made a release
 }
 
 type objectPart struct {
@@ -166,7 +167,7 @@ func (d *objectDir) commit() error {
 	m := Manifest{Schema: ManifestSchema, Parts: []ManifestPart{}}
 	for _, p := range d.parts {
 		if err := p.Writer.Commit(); err != nil {
-			return err
+			return ofPart(err)
 		}
 		info, err := d.bucket.Head(ctx, p.Key())
 		if err != nil {
@@ -182,7 +183,9 @@ func (d *objectDir) commit() error {
 	}
 	c := objects.Condition{Absent: d.before.ETag == "", ETag: d.before.ETag}
 	if err := objects.PutWhole(ctx, d.bucket, d.prefix+Success, append(text, '\n'), c); err != nil && !d.anyway(ctx, m) {
-		return d.unsettled(ctx, err)
+		if err := d.unsettled(ctx, m, err); err != nil {
+			return err
+		}
 	}
 	d.done = true
 	for _, key := range old {
@@ -205,19 +208,40 @@ func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
 	return err == nil && now.Manifest != nil && slices.Equal(now.Parts, m.Parts)
 }
 
-// unsettled finds out whether a manifest whose write failed has been written all the same. If
-// that cannot be found out its parts stay.
-func (d *objectDir) unsettled(ctx context.Context, err error) error {
-	if errors.Is(err, objects.ErrCondition) {
-		d.superseded = true
-		return err
+// stillUnknown is the error of a commit whose outcome is not known, once.
+func (d *objectDir) stillUnknown() (err error) {
+	if d != nil {
+		err, d.unknown = d.unknown, nil
+	}
+	return err
+}
+
+// ofPart is the error of a part. Whether it has its name does not matter as long as no manifest names it.
+func ofPart(err error) error {
+	var named *objects.NamedError
+	if errors.As(err, &named) {
+		return fmt.Errorf("a part, which may be left beside the releases until the next one: %v", named.Err)
+	}
+	return err
+}
+
+// unsettled finds out whether a manifest whose write failed has been written all the same. If it was, or if
+// that cannot be found out, its parts stay, and the error is a *objects.NamedError.
+func (d *objectDir) unsettled(ctx context.Context, m Manifest, err error) error {
+	var perhaps *objects.NamedError
+	if !errors.As(err, &perhaps) {
+		d.superseded = errors.Is(err, objects.ErrCondition)
+		return err // the server has refused
 	}
 	now, unknown := manifestOf(ctx, d.bucket, d.prefix)
-	if unknown == nil && now.ETag == d.before.ETag {
-		return err
+	switch {
+	case unknown == nil && now.ETag == d.before.ETag:
+		return fmt.Errorf("%s: %v", Success, perhaps.Err)
+	case unknown == nil && now.Manifest != nil && slices.Equal(now.Parts, m.Parts):
+		return nil
 	}
-	d.done = true
-	return fmt.Errorf("whether the release is there is not known, its %s tells: %w", Success, err)
+	d.done, d.unknown = true, &objects.NamedError{Err: fmt.Errorf("its %s tells: %v", Success, perhaps.Err)}
+	return d.unknown
 }
 
 // abort takes back what has been written, parts that have their names included. What
@@ -225,7 +249,7 @@ func (d *objectDir) unsettled(ctx context.Context, err error) error {
 // stand beside another release. After commit it does nothing.
 func (d *objectDir) abort() error {
 	if d == nil || d.done {
-		return nil
+		return d.stillUnknown()
 	}
 	d.done = true
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -238,7 +262,7 @@ func (d *objectDir) abort() error {
 		if p.Committed() {
 			errs = append(errs, d.bucket.Delete(ctx, p.Key()))
 		} else {
-			errs = append(errs, p.Writer.Abort())
+			errs = append(errs, ofPart(p.Writer.Abort()))
 		}
 	}
 	return errors.Join(errs...)

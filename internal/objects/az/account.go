@@ -27,7 +27,7 @@ func Open(_ context.Context, name string) (objects.Bucket, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	objects.Tune(transport)
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
-		Transport: &http.Client{Transport: transport},
+		Transport: objects.Watched{Doer: &http.Client{Transport: transport}},
 		Retry:     policy.RetryOptions{MaxRetries: tries, RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
 	}}
 	client, err := connect(name, options)

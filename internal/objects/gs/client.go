@@ -160,7 +160,7 @@ func (c *client) once(ctx context.Context, r *request) (*answer, error) {
 	if c.project != "" {
 		q.Header.Set("X-Goog-User-Project", c.project)
 	}
-	out, err := c.http.Do(q)
+	out, err := objects.Watched{Doer: c.http}.Do(q)
 	if err != nil {
 		return nil, err
 	}

@@ -242,17 +242,18 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 		o = object{}
 	}
 	info, err := o.info()
-	if err == nil && info.Size == size && (o.CRC32C == "" || o.CRC32C == encoded(u.crc)) {
+	switch {
+	case err != nil:
+		return err
+	case info.Size == size && (o.CRC32C == "" || o.CRC32C == encoded(u.crc)):
 		return nil
 	}
-	if err == nil {
-		// The server was told the sum, and has not held it against what it got.
-		_, err = u.send(ctx, &request{method: http.MethodDelete, path: u.path(u.key, url.Values{"ifGenerationMatch": {o.Generation}})})
+	// The server was told the sum, and has not held it against what it got.
+	_, err = u.ask(ctx, &request{method: http.MethodDelete, path: u.path(u.key, url.Values{"ifGenerationMatch": {o.Generation}})})
+	if err != nil {
+		return fmt.Errorf("%w, and they could not be removed: %v", objects.ErrDamaged, err)
 	}
-	if err == nil {
-		err = errors.New("the server has other bytes than were sent; they were removed")
-	}
-	return err
+	return fmt.Errorf("%w; they were removed", objects.ErrDamaged)
 }
 
 func (u *upload) Abort(ctx context.Context) error {

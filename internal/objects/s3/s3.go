@@ -60,6 +60,7 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 		c.Region = "us-east-1" // where it is asked for by name, S3 answers with the right one
 	}
 	b.client = s3.NewFromConfig(c, func(o *s3.Options) {
+		o.HTTPClient = objects.Watched{Doer: o.HTTPClient} // with all that the environment has made of it
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.UsePathStyle = o.BaseEndpoint != nil || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 		if os.Getenv("AWS_MAX_ATTEMPTS") == "" {

@@ -6,11 +6,10 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // PublishedError is an error that occurred after the release was published: the release has its name,
-// and something that belongs to it has not.
+// and something that belongs to it has not. Or it is not known whether the release has its name (Unsure).
 type PublishedError struct{ Err error }
 
 func (e *PublishedError) Error() string { return e.Err.Error() }
@@ -24,8 +23,7 @@ func Unreported(paths []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	reasons := strings.Join(strings.Split(err.Error(), "\n"), "; ")
-	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; `sdlfilter verify --repair REPORT` completes a report that is left, and the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), reasons), err}}
+	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; `sdlfilter verify --repair REPORT` completes a report that is left, and the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), oneLine(err)), err}}
 }
 
 type unreported struct {
@@ -45,6 +43,68 @@ func Ends(err error, released bool) bool {
 
 // Named reports whether an error of a commit says that the release has its name all the same.
 func Named(err error) bool {
-	var named *publish.NamedError
-	return errors.As(err, &named)
+	var named named
+	return errors.As(err, &named) && named.There()
 }
+
+// named is an error that says whether a name that could not be taken back is there for certain: publish.NamedError,
+// objects.NamedError and connectors/postgres.
+type named interface {
+	error
+	There() bool
+}
+
+// Commit gives a release its name. After an error it takes back what it can. The error is one of which Named
+// says that the release has its name, a *PublishedError if that is not known, or another one: then there is no
+// release.
+func Commit(sink interface{ Commit() error }, abort func() error, paths []string) error {
+	err := sink.Commit()
+	if err == nil || Named(err) {
+		return err
+	}
+	left := abort()
+	var perhaps named
+	switch {
+	case Named(left):
+		return left
+	case errors.As(left, &perhaps):
+		return Unsure(paths, left)
+	case errors.As(err, &perhaps):
+		err = fmt.Errorf("%v; it has been taken back", err)
+	}
+	return errors.Join(err, left)
+}
+
+// Unsure is the error of a release of which it is not known whether it is published.
+func Unsure(paths []string, err error) error {
+	return &PublishedError{&unreported{fmt.Sprintf("the release may be published (%s): %s; look whether it is there. If it is, `sdlfilter verify --repair REPORT` completes a report that is left; if not, the same run again, with the same key, gives the same values and their report", strings.Join(paths, ", "), oneLine(err)), err}}
+}
+
+// AndAborted adds to the error of a run what could not be removed after it. If there is a release, or may be one,
+// its error is one line that says what is where, and uploads that nobody sees do not matter.
+func AndAborted(err error, abort func() error) error {
+	left := abort()
+	var published *PublishedError
+	if errors.As(err, &published) {
+		return err
+	}
+	return errors.Join(err, left)
+}
+
+// Unpublished is the error of a run whose release did not get its name, by Commit. If that is not known the
+// reports stay under their temporary names.
+func Unpublished(what string, err error, reports *Files) error {
+	var perhaps *PublishedError
+	if errors.As(err, &perhaps) {
+		_ = reports.Leave() // what it could not do is not what matters now
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Partly is the error of several releases of one run of which some are published, and another could not be.
+func Partly(paths []string, err error) error {
+	return &PublishedError{&unreported{fmt.Sprintf("of several releases some are published and could not be taken back (%s), without a report: %s; the same run again, with the same key, gives all of them and their report", strings.Join(paths, ", "), oneLine(err)), err}}
+}
+
+func oneLine(err error) string { return strings.Join(strings.Split(err.Error(), "\n"), "; ") }

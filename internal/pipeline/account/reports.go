@@ -133,10 +133,22 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 			break
 		}
 		if err != nil && !Named(err) && released {
-			errs = append(errs, file.Leave())
+			_ = file.Leave() // why it has no name is said
 		}
 	}
 	return paths, errors.Join(errs...)
+}
+
+// Leave keeps the complete files under their temporary names, for filejob.Repair: it is not known whether
+// their release is there.
+func (f *Files) Leave() error {
+	var errs []error
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
+		if file != nil {
+			errs = append(errs, file.Leave())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Abort removes the files that have no final name yet.

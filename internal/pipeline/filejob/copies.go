@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key 
 	c := newCopies(p, o, key, src, started)
 	result, err := c.release(ctx)
 	if err != nil {
-		return nil, errors.Join(err, c.abort())
+		return nil, account.AndAborted(err, c.abort)
 	}
 	return result, nil
 }
@@ -152,12 +153,13 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 				return nil, err
 			}
 		default:
-			err := r.sink.Commit()
+			paths := r.config.Sink.Config.Paths()
+			err := account.Commit(r.sink, r.sink.Abort, append(slices.Clip(res.Files), paths...))
 			if err != nil && !account.Named(err) {
-				return nil, fmt.Errorf("sink: copy %d: %w", i+1, errors.Join(err, c.takeBack(i)))
+				return nil, c.takeBack(i, account.Unpublished(fmt.Sprintf("sink: copy %d", i+1), err, &c.reports))
 			}
 			named = errors.Join(named, err)
-			res.Files = append(res.Files, r.config.Sink.Config.Paths()...)
+			res.Files = append(res.Files, paths...)
 		}
 	}
 	released, err := res.Files, named
@@ -183,19 +185,21 @@ func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Resu
 }
 
 // takeBack removes the copies before number i, which have their names already, because a later
-// one cannot get its own. Objects may have readers and stay.
-func (c *copies) takeBack(i int) error {
-	var errs []error
-	for k, r := range c.runs[:i] {
+// one cannot get its own, by err. Objects may have readers and stay: the error is then that of a release that is
+// published in part.
+func (c *copies) takeBack(i int, err error) error {
+	var stay []string
+	for _, r := range c.runs[:i] {
 		for _, path := range r.config.Sink.Config.Paths() {
-			if objects.Is(path) {
-				errs = append(errs, fmt.Errorf("copy %d is published, and could not be taken back: %s", k+1, path))
-				continue
+			if objects.Is(path) || os.RemoveAll(path) != nil {
+				stay = append(stay, path)
 			}
-			errs = append(errs, os.RemoveAll(path))
 		}
 	}
-	return errors.Join(errs...)
+	if len(stay) == 0 {
+		return err
+	}
+	return account.Partly(stay, err)
 }
 
 // abort removes everything that has no final name.

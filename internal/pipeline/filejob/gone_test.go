@@ -196,13 +196,15 @@ func TestCopiesAreTakenBack(t *testing.T) {
 	for _, path := range []string{"s3://bucket/a.csv", filepath.Join(dir, "b.csv"), filepath.Join(dir, "c.csv"), "s3://bucket/d.csv"} {
 		c.runs = append(c.runs, &run{config: &config.Pipeline{Sink: config.Sink{Config: &csv.SinkConfig{Path: path}}}})
 	}
-	if err := c.takeBack(0); err != nil || len(filesIn(t, dir)) != 2 {
+	cause := errors.New("no room")
+	var published *PublishedError
+	if err := c.takeBack(0, cause); err != cause || len(filesIn(t, dir)) != 2 {
 		t.Errorf("takeBack(0) returns %v and leaves %v, want 2 files", err, filesIn(t, dir))
 	}
-	if err := c.takeBack(2); err == nil || err.Error() != "copy 1 is published, and could not be taken back: s3://bucket/a.csv" || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
+	if err := c.takeBack(2, cause); !errors.As(err, &published) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "(s3://bucket/a.csv)") || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
 		t.Errorf("takeBack(2) returns %v and leaves %v, want c.csv alone", err, filesIn(t, dir))
 	}
-	if err := c.takeBack(4); err == nil || strings.Count(err.Error(), "is published") != 2 || !strings.Contains(err.Error(), "copy 4 is") || len(filesIn(t, dir)) > 0 {
+	if err := c.takeBack(4, cause); !errors.As(err, &published) || !strings.Contains(err.Error(), "(s3://bucket/a.csv, s3://bucket/d.csv)") || len(filesIn(t, dir)) > 0 {
 		t.Errorf("takeBack(4) returns %v and leaves %v, want no files", err, filesIn(t, dir))
 	}
 	dir, p := job(t, "csv: {path: 'DIR/out-{copy}.csv'}", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "report: {json: DIR/r.json}\ngate: {max_quarantined: 0.9}\n")

@@ -45,7 +45,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	}
 	result, err := r.release(ctx)
 	if err != nil {
-		return nil, errors.Join(err, r.abort())
+		return nil, account.AndAborted(err, r.abort)
 	}
 	return result, nil
 }
@@ -265,12 +265,12 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 		r.closeNotes()
 		return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
 	}
-	err := r.sink.Commit()
+	released := r.config.Sink.Config.Paths()
+	err := account.Commit(r.sink, r.sink.Abort, released)
 	if err != nil && !account.Named(err) {
-		return nil, fmt.Errorf("sink: %w", err)
+		return nil, account.Unpublished("sink", err, &r.reports)
 	}
 	// From here on there is a release: nothing that fails takes it back, or keeps the rest from its names.
-	released := r.config.Sink.Config.Paths()
 	res.Files = append(res.Files, released...)
 	if err = errors.Join(err, r.appear(ctx, res, true)); err != nil {
 		return nil, account.Unreported(released, err)

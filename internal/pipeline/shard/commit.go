@@ -49,7 +49,7 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	}
 	result, err := c.release(ctx, all)
 	if err != nil {
-		return nil, errors.Join(err, c.abort())
+		return nil, account.AndAborted(err, c.abort)
 	}
 	return result, nil
 }
@@ -349,8 +349,9 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 	release := c.config.Sink.Config.Paths()[0]
 	var err error
 	if rep.Gate.Passed {
-		if err = c.dir.Commit(); err != nil && !account.Named(err) {
-			return nil, fmt.Errorf("sink: %w", err)
+		err = account.Commit(c.dir, c.dir.Abort, []string{release})
+		if err != nil && !account.Named(err) {
+			return nil, account.Unpublished("sink", err, &c.reports)
 		}
 		res.Files = append(res.Files, release)
 	} else {
