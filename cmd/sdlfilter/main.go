@@ -29,7 +29,7 @@ const (
 	exitUsage       = 2   // the command line or the configuration is wrong
 	exitQuarantined = 3   // done, but some records are in quarantine
 	exitRefused     = 4   // the gate refused the release, the output is withheld
-	exitUnreported  = 5   // published, but the report, or something else that belongs to the release, is not
+	exitUnreported  = 5   // published, but the report, or something else that belongs to the release, is not; or perhaps published, as the words say
 	exitSignal      = 128 // plus the signal's number
 )
 

@@ -496,7 +496,7 @@ func objectsKilled(s *store) {
 	begun := make(chan struct{})
 	var once atomic.Bool
 	s.server.Failing(func(r *http.Request) *objecttest.Fault {
-		if q := r.URL.Query(); (q.Has("partNumber") || q.Has("upload_id")) && once.CompareAndSwap(false, true) {
+		if q := r.URL.Query(); r.Method == http.MethodPut && (q.Has("partNumber") || q.Has("upload_id")) && once.CompareAndSwap(false, true) {
 			close(begun)
 			return &objecttest.Fault{Wait: time.Hour}
 		}

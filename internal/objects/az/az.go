@@ -253,3 +253,16 @@ func (u *upload) There(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Probe has the server refuse an object on a condition that never holds: it looks at the credentials and
+// the container first. Blocks would stay for a week.
+func (b *bucket) Probe(ctx context.Context, key string) error {
+	err := b.Put(ctx, key, nil, "", objects.Condition{ETag: `"0x0"`})
+	switch {
+	case err == nil:
+		return errors.New("the server writes objects whatever the condition")
+	case errors.Is(err, objects.ErrCondition), errors.Is(err, objects.ErrAbsent):
+		return nil
+	}
+	return err
+}

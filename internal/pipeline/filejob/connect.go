@@ -18,6 +18,9 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if err != nil {
 		return pipeline.DataErrorf("%v", err)
 	}
+	if err := account.Probe(ctx, p); err != nil {
+		return err
+	}
 	src, err := pipeline.OpenSource(ctx, p)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)

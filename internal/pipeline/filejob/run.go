@@ -31,6 +31,9 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	if err != nil {
 		return nil, err
 	}
+	if err := account.Probe(ctx, p); err != nil {
+		return nil, err
+	}
 	src, err := pipeline.OpenSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)

@@ -34,6 +34,9 @@ import (
 func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
+	if err := account.Probe(ctx, p); err != nil {
+		return nil, err
+	}
 	all, err := m.states(ctx, states, len(p.Masks))
 	if err != nil {
 		return nil, err

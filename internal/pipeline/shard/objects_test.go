@@ -25,8 +25,14 @@ import (
 func toObjects(t *testing.T, format string) *objecttest.Server {
 	t.Helper()
 	server := objecttest.New(t, "data")
-	server.PageSize = 1000
 	objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
+	return toServer(t, server, "s3", format)
+}
+
+// toServer is toObjects for a server of any protocol.
+func toServer(t *testing.T, server *objecttest.Server, scheme, format string) *objecttest.Server {
+	t.Helper()
+	server.PageSize = 1000
 	in, err := os.ReadFile("in." + format)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +49,7 @@ func toObjects(t *testing.T, format string) *objecttest.Server {
 		if !bytes.Contains(text, []byte(c[0])) {
 			t.Fatalf("the configuration does not contain %s", c[0])
 		}
-		text = bytes.Replace(text, []byte(c[0]), []byte(c[1]), 1)
+		text = bytes.Replace(text, []byte(c[0]), []byte(strings.Replace(c[1], "s3:", scheme+":", 1)), 1)
 	}
 	write(t, "pipeline.yaml", text)
 	return server

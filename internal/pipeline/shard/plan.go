@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -26,6 +27,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 		return nil, pipeline.DataErrorf("--shards must be at least 1, got %d", n)
 	}
 	ctx, o = o.Ready(ctx)
+	if err := account.Probe(ctx, p); err != nil {
+		return nil, err
+	}
 	j, err := open(ctx, p, o)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,130 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
+	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
+)
+
+// Whatever request of a shard or of the commit is refused, or done while its answer is lost, the error
+// agrees with what a reader sees, and the commit that is then run again completes the release: in each protocol.
+func TestShardRequestsFailOneByOne(t *testing.T) {
+	for _, scheme := range []string{"s3", "gs", "az"} {
+		t.Run(scheme, func(t *testing.T) {
+			prepare(t, "csv", 100, "")
+			single(t, "csv")
+			want := records(t, "csv", "whole.csv")
+			var server *objecttest.Server
+			switch scheme {
+			case "gs":
+				server = objecttest.NewGS(t, "data")
+				objecttest.UseGS(t, server.URL)
+			case "az":
+				server = objecttest.NewAz(t, "data")
+				objecttest.UseAz(t, server.URL)
+			default:
+				server = objecttest.New(t, "data")
+				objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
+			}
+			toServer(t, server, scheme, "csv")
+			p := load(t)
+			refused, lost := &objecttest.Fault{Status: http.StatusForbidden, Code: "AccessDenied"}, &objecttest.Fault{Lose: true}
+			seen := map[string]int{}
+			for _, how := range []string{"refused", "lost", "lost, refused then"} {
+				for at := 1; ; at++ {
+					if testing.Short() && at%7 != len(how+scheme)%7 && at < 100 {
+						at += (len(how+scheme)%7 - at%7 + 7) % 7
+					}
+					for _, key := range below(server, "out/") {
+						server.Remove("data", key)
+					}
+					server.GiveUp()
+					os.RemoveAll("states")
+					m, err := Plan(t.Context(), p, "pipeline.yaml", nil, 2, options)
+					if err != nil {
+						t.Fatal(err)
+					}
+					var asked atomic.Int64
+					server.Failing(func(r *http.Request) *objecttest.Fault {
+						if strings.HasPrefix(r.URL.Path, "/token") {
+							return nil
+						}
+						n := int(asked.Add(1))
+						switch {
+						case how == "refused" && n >= at, how == "lost, refused then" && n > at:
+							return refused
+						case how != "refused" && n == at:
+							return lost
+						}
+						return nil
+					})
+					run := func() error {
+						for i := range m.Shards {
+							state := fmt.Sprintf("states/%d.state", i)
+							if _, err := os.Stat(state); err == nil {
+								continue
+							}
+							s, err := Run(t.Context(), p, m, i, nil, options)
+							if err == nil {
+								err = s.Write(state)
+							}
+							if err != nil {
+								return err
+							}
+						}
+						_, err := Commit(t.Context(), p, m, "states", options)
+						return err
+					}
+					err = run()
+					all := int(asked.Load())
+					server.Failing(nil)
+					what := fmt.Sprintf("%s, request %d of %d: error %v", how, at, all, err)
+					got, reported := released(t, server, "csv"), server.Get("data", "out/report.json") != nil
+					var published *account.PublishedError
+					outcome := "nothing"
+					switch {
+					case err == nil:
+						if outcome = "complete"; got != want || !reported {
+							t.Errorf("%s: the release is there: %v, the report: %v", what, got == want, reported)
+						}
+					case !errors.As(err, &published):
+						if got != "" || reported {
+							t.Errorf("%s: a release is there", what)
+						}
+					case strings.Contains(err.Error(), "may be published"):
+						if outcome = "not sure"; reported {
+							t.Errorf("%s: the report is there", what)
+						}
+					default:
+						if outcome = "partly"; got != want || strings.Contains(err.Error(), "\n") {
+							t.Errorf("%s: the release is there: %v", what, got == want)
+						}
+					}
+					seen[outcome]++
+					if again := run(); again != nil || released(t, server, "csv") != want || server.Get("data", "out/report.json") == nil {
+						t.Errorf("%s: run again, the error is %v", what, again)
+					}
+					if all < at {
+						break
+					}
+				}
+			}
+			t.Log(seen)
+			for _, outcome := range []string{"complete", "nothing", "partly", "not sure"} {
+				if seen[outcome] == 0 && !testing.Short() {
+					t.Errorf("no run has the outcome %q", outcome)
+				}
+			}
+		})
+	}
+}
