@@ -51,7 +51,7 @@ func TestReplicatesShareWhatWasFound(t *testing.T) {
 func TestOldSetsAreForgotten(t *testing.T) {
 	f, found := &allFits{}, 0
 	of := func(set byte, cells int) {
-		key := fitKey{of: [32]byte{set}}
+		key := fitKey{of: digest{set}}
 		f.begin(key.of, cells)
 		if got := fitOnce(f, key, nil, func() byte { found++; return set }); got != set {
 			t.Fatalf("set %d has what was found of %d", set, got)
@@ -66,7 +66,7 @@ func TestOldSetsAreForgotten(t *testing.T) {
 			t.Errorf("after set %d %d sets were looked at, want %d", turn.set, found, turn.found)
 		}
 	}
-	stopped := fitKey{of: [32]byte{9}}
+	stopped := fitKey{of: digest{9}}
 	for range 2 {
 		fitOnce(f, stopped, func() bool { return true }, func() byte { found++; return 9 })
 	}
@@ -109,7 +109,7 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 					want[i], want[order[j]] = want[order[j]], want[i]
 				}
 			}
-			new(exchanger).ranks(values, order, words, reach, nil)
+			exchangeRanks(values, order, words, reach)
 			if !slices.Equal(values, want) {
 				t.Errorf("%d ranks, reach %d: other exchanges", n, reach)
 			}
@@ -134,11 +134,11 @@ func TestFreeRanksAreFoundAcrossParts(t *testing.T) {
 			}
 		}
 		for range min(len(left), 2000) {
-			if k := r.IntN(len(left)); free.find(from, k) != left[k] {
-				t.Fatalf("%d ranks: the %d-th free one behind %d is %d, want %d", n, k, from, free.find(from, k), left[k])
+			if k := r.IntN(len(left)); free.find(from, n-1, k) != left[k] {
+				t.Fatalf("%d ranks: the %d-th free one behind %d is %d, want %d", n, k, from, free.find(from, n-1, k), left[k])
 			}
 		}
-		if last := len(left) - 1; last >= 0 && free.find(from, last) != left[last] {
+		if last := len(left) - 1; last >= 0 && free.find(from, n-1, last) != left[last] {
 			t.Errorf("%d ranks: another last one", n)
 		}
 	}
@@ -186,18 +186,24 @@ func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	for range 6 { // Newton's inverse of mixing modulo 2⁶⁴
 		unmixing *= 2 - mixing*unmixing
 	}
-	for _, n := range []int{0, 1, 2, 3, 12, 100, 3000} {
+	var order wordOrder
+	for _, n := range []int{0, 1, 2, 3000, 3, 12, 100} {
 		for kind, word := range map[string]func() uint64{
-			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<packedBits) + 7<<40) * unmixing },
+			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<20) + 7<<40) * unmixing },
+			"ends": func() uint64 { return (r.Uint64N(2)*math.MaxUint64 ^ r.Uint64N(3)) * unmixing },
 		} {
 			rows, words := make([]int32, n), make([]uint64, n)
 			for i := range n {
 				rows[i], words[i] = int32(i), word()
 			}
-			byWords(rows, words, make([]uint64, 2*n), nil)
+			drawn := slices.Clone(words)
+			order.sort(rows, drawn, nil)
 			seen := map[int32]bool{}
 			for i, a := range rows {
 				seen[a] = true
+				if drawn[i] != words[a] {
+					t.Fatalf("%s: of %d rows number %d has the word of another", kind, n, i)
+				}
 				if i == 0 {
 					continue
 				}

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math"
@@ -137,7 +136,7 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
-	of := [sha256.Size]byte{}
+	of := digest{}
 	if g.trial {
 		of = g.sum()
 		s.fits.begin(of, g.n*(len(g.values)+len(g.on)))

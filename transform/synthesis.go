@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +23,7 @@ type synthesis struct {
 	shape                    []shape   // by column
 	class                    []float64 // by record, of the stratum at hand
 	fits                     *allFits
-	of                       [sha256.Size]byte // digest of the data and of which records are held out
+	of                       digest // digest of the data and of which records are held out
 }
 
 // most implements allMasker: besides each value there are two words, a residual and the value

@@ -312,6 +312,23 @@ func (g *gatheredData) find(scope string, stream int, place int64, near *int) in
 	}
 }
 
+// follows returns the index of record i of a block, where the one before it is the at-th in g and in the run near, if that of i
+// is the next one there; −1 if it must be sought.
+func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
+	if at < 0 {
+		return -1
+	}
+	r := &g.runs[near]
+	next := at + 1 - r.from
+	switch {
+	case next >= r.n,
+		r.places == nil && r.first+int64(next) != b.Place(i),
+		r.places != nil && r.places[next] != b.Place(i):
+		return -1
+	}
+	return at + 1
+}
+
 // error gives a survey error its mask.
 func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
@@ -371,9 +388,11 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		vectors[k] = v
 	}
-	near := -1
+	near, at := -1, -1
 	for i := range b.N {
-		at := g.find(b.Scope, b.Stream, b.Place(i), &near)
+		if at = g.follows(at, near, b, i); at < 0 {
+			at = g.find(b.Scope, b.Stream, b.Place(i), &near)
+		}
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
 		}
@@ -509,8 +528,11 @@ func (g *gatheredData) checkColumns(path string) *SurveyError {
 				continue
 			}
 			records++
-			if v == v {
-				low, high = min(low, v), max(high, v)
+			if v < low { // neither of NaN
+				low = v
+			}
+			if v > high {
+				high = v
 			}
 		}
 		at := fmt.Sprintf("%s[%d]", path, k)
