@@ -356,11 +356,12 @@ func (f *shuffleFit) draws(g *gatheredData) [][]float64 {
 	draws, z := make([][]float64, len(g.values)), make([][]float64, len(g.values))
 	for k := range draws {
 		draws[k], z[k] = slices.Clone(f.means[k]), make([]float64, g.n)
-		for i, word := range g.words[k] {
-			if g.stop.at(i) {
+		for from := 0; from < g.n; from += batch {
+			if g.stop.now() {
 				return draws
 			}
-			z[k][i] = keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
+			to := min(from+batch, g.n)
+			keystream.NormalsOfWords(z[k][from:to], g.words[k][from:to])
 		}
 		for m, c := range f.factor[k] {
 			for i, v := range z[m] {

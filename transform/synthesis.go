@@ -137,14 +137,24 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	draws := s.residuals(fit.model, fit.spread)
 	predicted := make([]float64, len(rows))
 	fit.model.predict(by.now, rows, predicted, g.stop)
+	var words [256]uint64
+	var normal [256]float64
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
 		}
+		at := i % len(words)
+		if at == 0 {
+			part := rows[i:min(i+len(words), len(rows))]
+			for j, next := range part {
+				words[j] = g.words[2*k+1][next]
+			}
+			keystream.NormalsOfWords(normal[:], words[:len(part)])
+		}
 		if y := original[k][r]; y != y {
 			continue
 		}
-		z := normalOf(g.words[2*k+1][r])
+		z := normal[at]
 		if s.normal {
 			z += shift
 		}

@@ -181,9 +181,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		}
 		g.strata = append(g.strata, s.grouping.combo...)
 	}
-	for i := range b.N {
-		if b.Rejected(i) {
-			g.strata[from+i] = -1
+	if !b.Whole() {
+		for i := range b.N {
+			if b.Rejected(i) {
+				g.strata[from+i] = -1
+			}
 		}
 	}
 	if len(s.streams) > 0 {
@@ -221,11 +223,14 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 			}
 			continue
 		}
-		v, err := col.numbers(b)
-		if err != nil {
+		if err := col.inNumbers(b); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
+		v := b.Columns[col.Index].Out()
 		g.values[k] = append(g.values[k], v.Values[:b.N]...)
+		if v.Valid == nil {
+			continue
+		}
 		for i := range b.N {
 			if !v.Valid.Has(i) {
 				g.values[k][g.n+i] = math.NaN()
