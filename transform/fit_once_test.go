@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -334,5 +335,45 @@ func TestCountedCellsAreTheSame(t *testing.T) {
 	}
 	if between < 50 {
 		t.Errorf("only %d probabilities lie between 0 and 1", between)
+	}
+}
+
+// An exchange of sorted values is that of the records, one by one: with equal values, negative zeros among them, where all are
+// equal, and of two records.
+func TestSortedValuesAreExchangedAsThoseOfRecords(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, n := range []int{2, 3, 40, 700} {
+		for kind, value := range map[string]func() float64{
+			"zeros": func() float64 { return math.Copysign(0, r.Float64()-0.5) },
+			"few":   func() float64 { return []float64{-1, 0, math.Copysign(0, -1), 3, 1e300}[r.IntN(5)] },
+			"one":   func() float64 { return 1e300 },
+			"any":   r.NormFloat64,
+		} {
+			g := &gatheredData{n: n, values: [][]float64{nil}, words: [][]uint64{nil}, strata: make([]int32, n)}
+			for range n {
+				g.values[0], g.words[0] = append(g.values[0], value()), append(g.words[0], r.Uint64())
+			}
+			values, words := slices.Clone(g.values[0]), g.words[0]
+			mask := &rankExchange{p: 0.5}
+			ranks := mask.ranks(g, 0)
+			if ranks.err != nil {
+				t.Fatal(ranks.err)
+			}
+			order := make([]int32, n)
+			for i := range order {
+				order[i] = int32(i)
+			}
+			slices.SortFunc(order, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(values[a]+0, values[b]+0), cmp.Compare(words[a]*mixing, words[b]*mixing))
+			})
+			exchangeRanks(values, order, words, n/2)
+			own := &exchanger{y: slices.Clone(ranks.sorted)}
+			own.exchange(g.values[0], words, &ranks, nil)
+			for i, v := range g.values[0] {
+				if math.Float64bits(v) != math.Float64bits(values[i]) {
+					t.Fatalf("%s: record %d of %d has %v, want %v", kind, i, n, v, values[i])
+				}
+			}
+		}
 	}
 }

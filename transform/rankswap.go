@@ -131,6 +131,11 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 			return &copied
 		}
 		own := exchangeScratch.Get().(*exchanger)
+		if !g.trial { // nobody else has them, and there may be little memory
+			own.y = ranks.sorted
+		} else {
+			own.y = append(own.y[:0], ranks.sorted...)
+		}
 		own.exchange(values, g.words[k], &ranks, g.stop)
 		exchangeScratch.Put(own)
 	}
@@ -219,7 +224,7 @@ type exchanger struct {
 
 var exchangeScratch = sync.Pool{New: func() any { return new(exchanger) }}
 
-// exchange exchanges the values of a column between the records of its ranks.
+// exchange exchanges the values of a column between the records of its ranks; e.y has them by rank.
 func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
 	e.order = append(e.order[:0], ranks.order...)
 	e.drawn = slices.Grow(e.drawn[:0], len(e.order))[:len(e.order)]
@@ -231,27 +236,33 @@ func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRank
 		if stop.at(at) {
 			return
 		}
-		e.equal.sort(e.order[equal.from:equal.to], e.drawn[equal.from:equal.to], stop)
+		order := e.order[equal.from:equal.to]
+		e.equal.sort(order, e.drawn[equal.from:equal.to], stop)
+		if e.y[equal.from] == 0 { // 0 and −0 are equal, and each stays with its record until it is exchanged
+			for k, i := range order {
+				e.y[equal.from+k] = values[i]
+			}
+		}
 	}
 	average(values, e.order[:ranks.bottom])
 	average(values, e.order[len(e.order)-ranks.top:])
 	from, to := ranks.bottom, len(e.order)-ranks.top
-	y := e.ranks(ranks.sorted[from:to], e.drawn[from:to], ranks.reach, stop)
+	y := e.y[from:to]
+	e.ranks(y, e.drawn[from:to], ranks.reach, stop)
 	for rank, i := range e.order[from:to] {
 		values[i] = y[rank]
 	}
 }
 
-// ranks goes through the ranks of sorted values, each with a word: each record that is in no pair takes one of the
+// ranks goes through the ranks of sorted values y, each with a word: each record that is in no pair takes one of the
 // following ones within reach that are in none, each with the same probability, and the two
-// exchange their values. One without such a partner keeps its value. It returns the values by rank, in memory of e.
-func (e *exchanger) ranks(sorted []float64, drawn []uint64, reach int, stop stopper) []float64 {
-	e.y = append(e.y[:0], sorted...)
-	y, free, taken := e.y, &e.free, 0
+// exchange their values. One without such a partner keeps its value.
+func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop stopper) {
+	free, taken := &e.free, 0
 	free.all(len(y))
 	for w := range free.bits {
 		if stop.at(w) {
-			return y
+			return
 		}
 		for free.bits[w] != 0 {
 			rank := 64*w + bits.TrailingZeros64(free.bits[w])
@@ -269,7 +280,6 @@ func (e *exchanger) ranks(sorted []float64, drawn []uint64, reach int, stop stop
 			y[rank], y[partner] = y[partner], y[rank]
 		}
 	}
-	return y
 }
 
 // freeRanks are the ranks that are in no pair: a bit for each, and how many there are in parts of three sizes.

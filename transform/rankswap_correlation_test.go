@@ -29,7 +29,8 @@ func exchangeRanks(values []float64, order []int32, words []uint64, reach int) {
 	for _, i := range order {
 		sorted, drawn = append(sorted, values[i]), append(drawn, words[i])
 	}
-	for rank, y := range new(exchanger).ranks(sorted, drawn, reach, nil) {
+	new(exchanger).ranks(sorted, drawn, reach, nil)
+	for rank, y := range sorted {
 		values[order[rank]] = y
 	}
 }

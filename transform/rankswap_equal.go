@@ -8,6 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
+// mostPlaced bounds the memory of a wordOrder to 20 MB: more rows are compared with one another.
+const mostPlaced = 1 << 20
+
 // wordOrder is the memory of a sort of records of equal values by their words.
 type wordOrder struct {
 	place, counts []int32
@@ -20,6 +23,10 @@ type wordOrder struct {
 // far from random that this takes long they are compared with one another.
 func (o *wordOrder) sort(rows []int32, drawn []uint64, stop stopper) {
 	n := len(rows)
+	if n > mostPlaced {
+		byWords(rows, drawn, stop)
+		return
+	}
 	o.place, o.rows, o.drawn = slices.Grow(o.place[:0], n)[:n], slices.Grow(o.rows[:0], n)[:n], slices.Grow(o.drawn[:0], n)[:n]
 	o.counts = zeros(o.counts, n+1)
 	for i, word := range drawn {
