@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"sync"
 )
 
@@ -15,7 +14,7 @@ type allFits struct {
 
 // fittedSet is a set of records of which something is cached, and how many values it has.
 type fittedSet struct {
-	of    [sha256.Size]byte
+	of    digest
 	cells int
 }
 
@@ -33,7 +32,7 @@ func (r *rankExchange) share(fits *allFits) { r.fits = fits }
 func (s *shuffling) share(fits *allFits) { s.fits = fits }
 
 type fitKey struct {
-	of     [sha256.Size]byte
+	of     digest
 	column int
 	first  int32 // record of the stratum
 	what   fitWhat
@@ -61,7 +60,7 @@ type oneFit struct {
 }
 
 // begin notes that a set of records comes next, and forgets those that came long before it.
-func (f *allFits) begin(of [sha256.Size]byte, cells int) {
+func (f *allFits) begin(of digest, cells int) {
 	if f == nil {
 		return
 	}

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -51,7 +52,7 @@ func TestReplicatesShareWhatWasFound(t *testing.T) {
 func TestOldSetsAreForgotten(t *testing.T) {
 	f, found := &allFits{}, 0
 	of := func(set byte, cells int) {
-		key := fitKey{of: [32]byte{set}}
+		key := fitKey{of: digest{set}}
 		f.begin(key.of, cells)
 		if got := fitOnce(f, key, nil, func() byte { found++; return set }); got != set {
 			t.Fatalf("set %d has what was found of %d", set, got)
@@ -66,7 +67,7 @@ func TestOldSetsAreForgotten(t *testing.T) {
 			t.Errorf("after set %d %d sets were looked at, want %d", turn.set, found, turn.found)
 		}
 	}
-	stopped := fitKey{of: [32]byte{9}}
+	stopped := fitKey{of: digest{9}}
 	for range 2 {
 		fitOnce(f, stopped, func() bool { return true }, func() byte { found++; return 9 })
 	}
@@ -109,7 +110,7 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 					want[i], want[order[j]] = want[order[j]], want[i]
 				}
 			}
-			new(exchanger).ranks(values, order, words, reach, nil)
+			exchangeRanks(values, order, words, reach)
 			if !slices.Equal(values, want) {
 				t.Errorf("%d ranks, reach %d: other exchanges", n, reach)
 			}
@@ -134,11 +135,11 @@ func TestFreeRanksAreFoundAcrossParts(t *testing.T) {
 			}
 		}
 		for range min(len(left), 2000) {
-			if k := r.IntN(len(left)); free.find(from, k) != left[k] {
-				t.Fatalf("%d ranks: the %d-th free one behind %d is %d, want %d", n, k, from, free.find(from, k), left[k])
+			if k := r.IntN(len(left)); free.find(from, n-1, k) != left[k] {
+				t.Fatalf("%d ranks: the %d-th free one behind %d is %d, want %d", n, k, from, free.find(from, n-1, k), left[k])
 			}
 		}
-		if last := len(left) - 1; last >= 0 && free.find(from, last) != left[last] {
+		if last := len(left) - 1; last >= 0 && free.find(from, n-1, last) != left[last] {
 			t.Errorf("%d ranks: another last one", n)
 		}
 	}
@@ -186,18 +187,24 @@ func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	for range 6 { // Newton's inverse of mixing modulo 2⁶⁴
 		unmixing *= 2 - mixing*unmixing
 	}
-	for _, n := range []int{0, 1, 2, 3, 12, 100, 3000} {
+	var order wordOrder
+	for _, n := range []int{0, 1, 2, 3000, 3, 12, 100} {
 		for kind, word := range map[string]func() uint64{
-			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<packedBits) + 7<<40) * unmixing },
+			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<20) + 7<<40) * unmixing },
+			"ends": func() uint64 { return (r.Uint64N(2)*math.MaxUint64 ^ r.Uint64N(3)) * unmixing },
 		} {
 			rows, words := make([]int32, n), make([]uint64, n)
 			for i := range n {
 				rows[i], words[i] = int32(i), word()
 			}
-			byWords(rows, words, make([]uint64, 2*n), nil)
+			drawn := slices.Clone(words)
+			order.sort(rows, drawn, nil)
 			seen := map[int32]bool{}
 			for i, a := range rows {
 				seen[a] = true
+				if drawn[i] != words[a] {
+					t.Fatalf("%s: of %d rows number %d has the word of another", kind, n, i)
+				}
 				if i == 0 {
 					continue
 				}
@@ -328,5 +335,45 @@ func TestCountedCellsAreTheSame(t *testing.T) {
 	}
 	if between < 50 {
 		t.Errorf("only %d probabilities lie between 0 and 1", between)
+	}
+}
+
+// An exchange of sorted values is that of the records, one by one: with equal values, negative zeros among them, where all are
+// equal, and of two records.
+func TestSortedValuesAreExchangedAsThoseOfRecords(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, n := range []int{2, 3, 40, 700} {
+		for kind, value := range map[string]func() float64{
+			"zeros": func() float64 { return math.Copysign(0, r.Float64()-0.5) },
+			"few":   func() float64 { return []float64{-1, 0, math.Copysign(0, -1), 3, 1e300}[r.IntN(5)] },
+			"one":   func() float64 { return 1e300 },
+			"any":   r.NormFloat64,
+		} {
+			g := &gatheredData{n: n, values: [][]float64{nil}, words: [][]uint64{nil}, strata: make([]int32, n)}
+			for range n {
+				g.values[0], g.words[0] = append(g.values[0], value()), append(g.words[0], r.Uint64())
+			}
+			values, words := slices.Clone(g.values[0]), g.words[0]
+			mask := &rankExchange{p: 0.5}
+			ranks := mask.ranks(g, 0)
+			if ranks.err != nil {
+				t.Fatal(ranks.err)
+			}
+			order := make([]int32, n)
+			for i := range order {
+				order[i] = int32(i)
+			}
+			slices.SortFunc(order, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(values[a]+0, values[b]+0), cmp.Compare(words[a]*mixing, words[b]*mixing))
+			})
+			exchangeRanks(values, order, words, n/2)
+			own := &exchanger{y: slices.Clone(ranks.sorted)}
+			own.exchange(g.values[0], words, &ranks, nil)
+			for i, v := range g.values[0] {
+				if math.Float64bits(v) != math.Float64bits(values[i]) {
+					t.Fatalf("%s: record %d of %d has %v, want %v", kind, i, n, v, values[i])
+				}
+			}
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -113,11 +112,11 @@ func learntFrom(rows []int32, held []bool) []int32 {
 }
 
 // sumWith returns a digest of the sum of the gathered data and of which records are set aside.
-func sumWith(sum [sha256.Size]byte, held []bool) [sha256.Size]byte {
+func sumWith(sum digest, held []bool) digest {
 	if held == nil {
 		return sum
 	}
-	list := sum[:]
+	list := make([]byte, 0, len(held))
 	for _, h := range held {
 		b := byte(0)
 		if h {
@@ -125,5 +124,5 @@ func sumWith(sum [sha256.Size]byte, held []bool) [sha256.Size]byte {
 		}
 		list = append(list, b)
 	}
-	return sha256.Sum256(list)
+	return sum.with(list)
 }

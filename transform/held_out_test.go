@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"math"
 	"slices"
 	"strings"
@@ -151,11 +150,11 @@ func TestHeldOutIsRefused(t *testing.T) {
 // The name of a fitted model contains a checksum of the records and of the set aside. Each
 // different set gives another checksum, and with no record set aside it is that of the records.
 func TestSumsOfWhoIsSetAside(t *testing.T) {
-	records := sha256.Sum256([]byte("records"))
+	records := digest{}.with([]byte("records"))
 	if got := sumWith(records, nil); got != records {
 		t.Errorf("where none is set aside: %x", got)
 	}
-	sums := map[[sha256.Size]byte][]bool{records: nil}
+	sums := map[digest][]bool{records: nil}
 	for n := range 4 {
 		for bits := range 1 << n {
 			held := make([]bool, n)

@@ -25,6 +25,7 @@ type Law struct {
 	coarse float64 // greatest step of after, 0 where none rounds
 	low    float64 // least and greatest value that after lets through
 	high   float64
+	alikes *alikes // of the first of two draws; else nil
 }
 
 // lawful is a step that declares what it does to a column, independently of the other

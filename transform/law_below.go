@@ -16,6 +16,9 @@ func (l *Law) Below(x, t float64) float64 {
 	}
 	if l.first != nil {
 		m := l.middle(x)
+		if m.countable() {
+			m.alike() // the same bits as among others
+		}
 		return l.belowOfTwo(&m, l.upTo(t), nil)
 	}
 	a := l.about(x)

@@ -51,6 +51,7 @@ func (l *Law) then(s spread) (*Law, bool) {
 	inner.float32 = false // values are fitted to the type after the last mask only
 	l.column = &inner
 	l.settle()
+	l.alikes = &alikes{}
 	_, _, step := l.Support()
 	two.scales = []float64{s.scale(math.Inf(-1))}
 	for _, bound := range s.above {
@@ -80,17 +81,36 @@ type middle struct {
 
 // cells are those of a middle whose values are summed one by one, between its ends.
 type cells struct {
-	first float64   // number of the first, see end
-	ends  []float64 // one more than cells
-	mass  []float64
+	first  float64   // number of the first, see end
+	ends   []float64 // one more than cells, each less offset
+	mass   []float64
+	offset float64
 }
 
-// count computes the cells once for many sums, if there are few.
-func (m *middle) count() {
-	if m.sure || m.plain || !(m.from < m.to && (m.to-m.from)/m.cell <= lattice) {
-		return
+// end returns the k-th end, from 0.
+func (c *cells) end(k int) float64 { return c.ends[k] + c.offset }
+
+// count computes the cells once for many sums, if there are few. It returns what is kept of them for originals that lie alike;
+// nil if nothing is.
+func (m *middle) count() *alikeCells {
+	if !m.countable() {
+		return nil
 	}
-	c, lo := &m.cells, m.from
+	if of := m.alike(); of != nil {
+		return of
+	}
+	m.cells = m.counted()
+	return nil
+}
+
+// countable reports whether sums go through the cells, and these are few.
+func (m *middle) countable() bool {
+	return !m.sure && !m.plain && m.from < m.to && (m.to-m.from)/m.cell <= lattice
+}
+
+// counted returns the cells with their probabilities.
+func (m *middle) counted() (c cells) {
+	lo := m.from
 	c.first = math.Floor(lo/m.cell + 0.5 + 1e-6)
 	c.ends = append(make([]float64, 0, int((m.to-m.from)/m.cell)+4), lo)
 	for j := c.first; lo < m.to; j++ {
@@ -98,6 +118,7 @@ func (m *middle) count() {
 		c.ends = append(c.ends, lo)
 	}
 	c.mass = m.masses(c.ends)
+	return c
 }
 
 // masses returns mass of the intervals between successive ends, with the same bits: both intervals at an
@@ -137,7 +158,7 @@ func (m *middle) piece(j, lo, hi float64) (right, p float64) {
 		right = min(m.end(j), hi)
 		return right, m.mass(lo, right)
 	}
-	if right = min(m.cells.ends[k+1], hi); lo == m.cells.ends[k] && right == m.cells.ends[k+1] {
+	if right = min(m.cells.end(k+1), hi); lo == m.cells.end(k) && right == m.cells.end(k+1) {
 		return right, m.cells.mass[k]
 	}
 	return right, m.mass(lo, right)
@@ -363,12 +384,12 @@ func (m *middle) addCells(sum, lo, hi, edge float64, known *shares, share func(v
 	}
 	k := int(math.Floor(lo/m.cell+0.5+1e-6) - c.first)
 	n := 1
-	for c.ends[k+n] < hi {
+	for c.end(k+n) < hi {
 		n++
 	}
 	for i, s := range known.from(c.first+float64(k), n, edge, m.cell, share) {
-		right, p := c.ends[k+i+1], c.mass[k+i]
-		if lo != c.ends[k+i] || right > hi {
+		right, p := c.end(k+i+1), c.mass[k+i]
+		if lo != c.end(k+i) || right > hi {
 			right, p = m.piece(c.first+float64(k+i), lo, hi)
 		}
 		sum += p * s
@@ -458,12 +479,18 @@ func (l *Law) momentsOfTwo(x float64) (shift, square float64) {
 	if m.plain {
 		return l.sum.moments(x, m.sum)
 	}
-	m.count()
+	alike := m.count()
 	step := max(1/l.random[0].grid.mult, l.coarse)
 	smooth := m.s*math.Sqrt(m.draw.variance()) >= m.draw.smooth()*step
 	if l.coarse > 1/l.random[0].grid.mult && !smooth && !l.smooth(step) {
 		low, high := l.reachOfTwo(x)
 		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 { return l.belowOfTwo(&m, l.upTo(y), nil) })
+	}
+	if alike != nil {
+		if variance, ok := l.evenly(&m.cells, m.cell); ok {
+			c := m.on - x
+			return c*alike.whole + alike.shift, (c*c+variance)*alike.whole + 2*c*alike.shift + alike.squares
+		}
 	}
 	var last about // that of which rounding's variance is known
 	variance := 0.0

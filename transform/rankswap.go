@@ -1,8 +1,6 @@
 package transform
 
 import (
-	"cmp"
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"math/bits"
@@ -118,7 +116,7 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	if err := g.checkColumns("columns"); err != nil {
 		return err
 	}
-	of := [sha256.Size]byte{}
+	of := digest{}
 	if g.trial {
 		of = g.sum()
 		r.fits.begin(of, g.n*len(g.values))
@@ -132,22 +130,13 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 			copied := *ranks.err
 			return &copied
 		}
-		words := g.words[k]
 		own := exchangeScratch.Get().(*exchanger)
-		order := append(own.order[:0], ranks.order...)
-		buffer := slices.Grow(own.drawn[:0], 2*ranks.most)[:2*ranks.most]
-		own.order, own.drawn = order, buffer
-		// Equal values are in random order: which of them is exchanged must not depend on their places.
-		for at, equal := range ranks.alike {
-			if g.stop.at(at) {
-				exchangeScratch.Put(own)
-				return nil
-			}
-			byWords(order[equal.from:equal.to], words, buffer, g.stop)
+		if !g.trial { // nobody else has them, and there may be little memory
+			own.y = ranks.sorted
+		} else {
+			own.y = append(own.y[:0], ranks.sorted...)
 		}
-		average(values, order[:ranks.bottom])
-		average(values, order[len(order)-ranks.top:])
-		own.ranks(values, order[ranks.bottom:len(order)-ranks.top], words, ranks.reach, g.stop)
+		own.exchange(values, g.words[k], &ranks, g.stop)
 		exchangeScratch.Put(own)
 	}
 	return nil
@@ -157,8 +146,8 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 // be exchanged.
 type columnRanks struct {
 	order              []int32
-	alike              []span // records of equal values, of at least two
-	most               int    // in one of these
+	sorted             []float64 // their values
+	alike              []span    // records of equal values, of at least two
 	bottom, top, reach int
 	err                *SurveyError
 }
@@ -186,59 +175,22 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	at := 0
 	for equal := range alike(order, values) {
 		if len(equal) > 1 {
-			of.alike, of.most = append(of.alike, span{at, at + len(equal)}), max(of.most, len(equal))
+			of.alike = append(of.alike, span{at, at + len(equal)})
 		}
 		at += len(equal)
 	}
-	of.order, of.bottom, of.top = order, int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+	of.order, of.sorted, of.bottom, of.top = order, make([]float64, len(order)), int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+	for i, row := range order {
+		of.sorted[i] = values[row]
+	}
 	if r.correlation > 0 && n > 0 {
-		sorted := make([]float64, len(order))
-		for i, row := range order {
-			sorted[i] = values[row]
-		}
-		if of.reach = CorrelatedReach(sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
+		if of.reach = CorrelatedReach(of.sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
 			of.err = &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
 			return of
 		}
 	}
 	of.err = r.ends(g, k, order, of.bottom, of.top)
 	return of
-}
-
-// packedBits are those of a word that make room for a row's number when rows are sorted with their words in one number.
-const packedBits = 20
-
-// byWords puts rows, which ascend, in the order of their words. buffer is scratch for twice their number.
-func byWords(rows []int32, words []uint64, buffer []uint64, stop stopper) {
-	const mask = 1<<packedBits - 1
-	if len(rows) > mask+1 {
-		orderByWords(rows, words, stop)
-		return
-	}
-	packed := buffer[:len(rows)]
-	for i, row := range rows {
-		packed[i] = words[row]*mixing&^mask | uint64(i)
-	}
-	slices.Sort(packed)
-	for i := 1; i < len(packed); i++ {
-		if packed[i]&^mask == packed[i-1]&^mask { // the bits that are left out decide
-			orderByWords(rows, words, stop)
-			return
-		}
-	}
-	own := buffer[len(rows) : 2*len(rows)]
-	for i, row := range rows {
-		own[i] = uint64(row)
-	}
-	for i, p := range packed {
-		rows[i] = int32(own[p&mask])
-	}
-}
-
-func orderByWords(rows []int32, words []uint64, stop stopper) {
-	rank.OrderFunc(rows, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(words[a]*mixing, words[b]*mixing), cmp.Compare(a, b))
-	}, stop)
 }
 
 // mixing turns a word into one that orders records differently: the partner of a record must
@@ -267,21 +219,47 @@ type exchanger struct {
 	y     []float64 // by rank
 	drawn []uint64  // likewise
 	free  freeRanks
+	equal wordOrder
 }
 
 var exchangeScratch = sync.Pool{New: func() any { return new(exchanger) }}
 
-// ranks goes through the ranks: each record that is in no pair takes one of the
+// exchange exchanges the values of a column between the records of its ranks; e.y has them by rank.
+func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
+	e.order = append(e.order[:0], ranks.order...)
+	e.drawn = slices.Grow(e.drawn[:0], len(e.order))[:len(e.order)]
+	for rank, i := range e.order {
+		e.drawn[rank] = words[i]
+	}
+	// Equal values are in random order: which of them is exchanged must not depend on their places.
+	for at, equal := range ranks.alike {
+		if stop.at(at) {
+			return
+		}
+		order := e.order[equal.from:equal.to]
+		e.equal.sort(order, e.drawn[equal.from:equal.to], stop)
+		if e.y[equal.from] == 0 { // 0 and −0 are equal, and each stays with its record until it is exchanged
+			for k, i := range order {
+				e.y[equal.from+k] = values[i]
+			}
+		}
+	}
+	average(values, e.order[:ranks.bottom])
+	average(values, e.order[len(e.order)-ranks.top:])
+	from, to := ranks.bottom, len(e.order)-ranks.top
+	y := e.y[from:to]
+	e.ranks(y, e.drawn[from:to], ranks.reach, stop)
+	for rank, i := range e.order[from:to] {
+		values[i] = y[rank]
+	}
+}
+
+// ranks goes through the ranks of sorted values y, each with a word: each record that is in no pair takes one of the
 // following ones within reach that are in none, each with the same probability, and the two
 // exchange their values. One without such a partner keeps its value.
-func (e *exchanger) ranks(values []float64, order []int32, words []uint64, reach int, stop stopper) {
-	y, drawn := e.y[:0], e.drawn[:0] // by rank: the loop below would jump about in memory
-	for _, i := range order {
-		y, drawn = append(y, values[i]), append(drawn, words[i])
-	}
-	e.y, e.drawn = y, drawn
+func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop stopper) {
 	free, taken := &e.free, 0
-	free.all(len(order))
+	free.all(len(y))
 	for w := range free.bits {
 		if stop.at(w) {
 			return
@@ -291,18 +269,16 @@ func (e *exchanger) ranks(values []float64, order []int32, words []uint64, reach
 			free.take(rank)
 			taken++
 			// All ranks up to this one are taken, and no rank beyond its reach is.
-			n := min(rank+reach, len(order)-1) + 1 - taken
+			last := min(rank+reach, len(y)-1)
+			n := last + 1 - taken
 			if n == 0 {
 				continue
 			}
-			partner := free.find(rank, int(below(drawn[rank], int64(n))))
+			partner := free.find(rank, last, int(below(drawn[rank], int64(n))))
 			free.take(partner)
 			taken++
 			y[rank], y[partner] = y[partner], y[rank]
 		}
-	}
-	for rank, i := range order {
-		values[i] = y[rank]
 	}
 }
 
@@ -312,7 +288,7 @@ type freeRanks struct {
 	small, middle, large []int32
 }
 
-// The sizes of parts of freeRanks, as powers of 2.
+// The sizes of parts of freeRanks, as powers of 2; a small part has 8 words.
 const (
 	smallPart  = 9
 	middlePart = 14
@@ -321,9 +297,9 @@ const (
 
 // all makes n ranks free.
 func (f *freeRanks) all(n int) {
-	f.bits = zeros(f.bits, n>>6+1)
+	f.bits = zeros(f.bits, (n>>smallPart+1)<<(smallPart-6))
 	f.small, f.middle, f.large = zeros(f.small, n>>smallPart+1), zeros(f.middle, n>>middlePart+1), zeros(f.large, n>>largePart+1)
-	for w := range f.bits {
+	for w := range f.bits[:n>>6+1] {
 		ones := min(64, n-64*w)
 		f.bits[w] = 1<<ones - 1
 		f.small[64*w>>smallPart] += int32(ones)
@@ -346,19 +322,31 @@ func (f *freeRanks) take(rank int) {
 	f.large[rank>>largePart]--
 }
 
-// find returns the k-th free rank, from 0, where none is free up to `from`.
-func (f *freeRanks) find(from, k int) int {
+// find returns the k-th free rank, from 0, where none is free up to `from` and it is none behind `last`. Small parts and words are
+// counted to the end of the reach: the processor would guess wrong at which one to leave a loop.
+func (f *freeRanks) find(from, last, k int) int {
 	large, k := countedPart(f.large, from>>largePart, k)
 	middle, k := countedPart(f.middle, max(from>>middlePart, large<<(largePart-middlePart)), k)
-	small, k := countedPart(f.small, max(from>>smallPart, middle<<(middlePart-smallPart)), k)
-	for w := max(from>>6, small<<(smallPart-6)); ; w++ {
-		word := f.bits[w]
-		if n := bits.OnesCount64(word); k >= n {
-			k -= n
-			continue
-		}
-		return 64*w + nthOne(word, k)
+	const parts = 1 << (middlePart - smallPart)
+	small := max(from>>smallPart, middle*parts)
+	before, sum := 0, 0
+	for _, n := range f.small[small : min(last>>smallPart, middle*parts+parts-1)+1] {
+		sum += int(n)
+		passed := (sum - k - 1) >> 63 // −1 where the part ends before the k-th, otherwise 0
+		small -= passed
+		before += int(n) & passed
 	}
+	k -= before
+	at, sum, before := 0, 0, 0
+	words := f.bits[small<<(smallPart-6):][:8]
+	for _, word := range words {
+		n := bits.OnesCount64(word)
+		sum += n
+		passed := (sum - k - 1) >> 63
+		at -= passed
+		before += n & passed
+	}
+	return small<<smallPart + 64*at + nthOne(words[at&7], k-before)
 }
 
 // countedPart returns the part, from the given one on, that has the k-th of what they count, and its number there.
@@ -370,21 +358,31 @@ func countedPart(counts []int32, at, k int) (part, rest int) {
 	return at, k
 }
 
-// nthOne returns the place of the k-th bit that is 1, from 0.
+// nthOne returns the place of the k-th bit that is 1, from 0: its byte by the sums of ones up to the end of each, all at once
+// (Vigna 2008, Broadword implementation of rank/select queries, section 5), and its bit there by a table.
 func nthOne(word uint64, k int) int {
-	at := 0
-	for half := 32; half >= 8; half /= 2 {
-		if n := bits.OnesCount64(word & (1<<half - 1)); k >= n {
-			k -= n
-			word >>= half
-			at += half
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	sums := word - word>>1&0x5555555555555555
+	sums = sums&0x3333333333333333 + sums>>2&0x3333333333333333
+	sums = (sums + sums>>4) & 0x0f0f0f0f0f0f0f0f * ones
+	at := 8 * bits.OnesCount64(((uint64(k)*ones|tops)-sums)&tops)
+	k -= int(sums << 8 >> at & 0xff)
+	return at + int(onesOfBytes[word>>at&0xff][k&7])
+}
+
+// onesOfBytes are the places of the bits of each byte that are 1.
+var onesOfBytes = func() (of [256][8]uint8) {
+	for b := range of {
+		n := 0
+		for at := range 8 {
+			if b>>at&1 != 0 {
+				of[b][n] = uint8(at)
+				n++
+			}
 		}
 	}
-	for ; k > 0; k-- {
-		word &= word - 1
-	}
-	return at + bits.TrailingZeros64(word)
-}
+	return of
+}()
 
 // Reach implements Scoped.
 func (m *RankSwap) Reach() Scope { return ScopeDataset }

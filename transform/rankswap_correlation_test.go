@@ -18,8 +18,21 @@ func rankSwapped(x []float64, reach int, seed uint64) []float64 {
 	for i := range words {
 		words[i] = r.Uint64()
 	}
-	new(exchanger).ranks(y, order, words, reach, nil)
+	exchangeRanks(y, order, words, reach)
 	return y
+}
+
+// exchangeRanks exchanges values between the records of an order, each with a word.
+func exchangeRanks(values []float64, order []int32, words []uint64, reach int) {
+	var sorted []float64
+	var drawn []uint64
+	for _, i := range order {
+		sorted, drawn = append(sorted, values[i]), append(drawn, words[i])
+	}
+	new(exchanger).ranks(sorted, drawn, reach, nil)
+	for rank, y := range sorted {
+		values[order[rank]] = y
+	}
 }
 
 func sortedRows(x []float64) []int32 {

@@ -1,13 +1,13 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -137,7 +137,7 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
-	of := [sha256.Size]byte{}
+	of := digest{}
 	if g.trial {
 		of = g.sum()
 		s.fits.begin(of, g.n*(len(g.values)+len(g.on)))
@@ -150,13 +150,18 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 		copied := *found.err
 		return &copied
 	}
-	draws := found.draws(g)
+	own := &shuffler{}
+	if g.trial {
+		own = shuffleScratch.Get().(*shuffler)
+		defer shuffleScratch.Put(own)
+	}
+	draws := own.draw(g, &found)
 	for k, values := range g.values {
 		if g.stop.now() {
 			return nil
 		}
 		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder { return byValueOf(values, g.strata, g.stop) })
-		order.giveBy(values, draws[k], g.stop)
+		own.give(&order, values, draws[k], g.stop)
 	}
 	return nil
 }
@@ -351,25 +356,37 @@ func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float
 	return means
 }
 
-// draws draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with standard
+// shuffler is the memory of a shuffle, for which replicates take turns.
+type shuffler struct {
+	draws, z [][]float64 // by column and record
+	order    []int32
+}
+
+var shuffleScratch = sync.Pool{New: func() any { return new(shuffler) }}
+
+// draw draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with standard
 // normal z, see conditionalMeans.
-func (f *shuffleFit) draws(g *gatheredData) [][]float64 {
-	draws, z := make([][]float64, len(g.values)), make([][]float64, len(g.values))
-	for k := range draws {
-		draws[k], z[k] = slices.Clone(f.means[k]), make([]float64, g.n)
-		for i, word := range g.words[k] {
-			if g.stop.at(i) {
-				return draws
+func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
+	for len(s.draws) < len(g.values) {
+		s.draws, s.z = append(s.draws, nil), append(s.z, nil)
+	}
+	for k := range g.values {
+		s.draws[k] = append(s.draws[k][:0], f.means[k]...)
+		s.z[k] = slices.Grow(s.z[k][:0], g.n)[:g.n]
+		for from := 0; from < g.n; from += batch {
+			if g.stop.now() {
+				return s.draws
 			}
-			z[k][i] = keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
+			to := min(from+batch, g.n)
+			keystream.NormalsOfWords(s.z[k][from:to], g.words[k][from:to])
 		}
 		for m, c := range f.factor[k] {
-			for i, v := range z[m] {
-				draws[k][i] += float64(c * v)
+			for i, v := range s.z[m] {
+				s.draws[k][i] += float64(c * v)
 			}
 		}
 	}
-	return draws
+	return s.draws
 }
 
 // valuesInOrder are the values of records, and these records by their places.
@@ -395,14 +412,14 @@ func byValueOf(values []float64, strata []int32, stop stopper) (of valuesInOrder
 	return of
 }
 
-// giveBy reassigns the values to the records in the order of the draws: the least value to
+// give reassigns the values to the records in the order of the draws: the least value to
 // the record with the least draw, and so on.
-func (of *valuesInOrder) giveBy(values, draws []float64, stop stopper) {
-	byDraw := slices.Clone(of.rows)
-	if rank.Order(byDraw, draws, stop); stop.now() {
+func (s *shuffler) give(of *valuesInOrder, values, draws []float64, stop stopper) {
+	s.order = append(s.order[:0], of.rows...)
+	if rank.Order(s.order, draws, stop); stop.now() {
 		return
 	}
-	for at, i := range byDraw {
+	for at, i := range s.order {
 		values[i] = of.sorted[at]
 	}
 }

@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -24,7 +23,7 @@ type synthesis struct {
 	shape                    []shape   // by column
 	class                    []float64 // by record, of the stratum at hand
 	fits                     *allFits
-	of                       [sha256.Size]byte // digest of the data and of which records are held out
+	of                       digest // digest of the data and of which records are held out
 }
 
 // most implements allMasker: besides each value there are two words, a residual and the value
@@ -138,14 +137,24 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	draws := s.residuals(fit.model, fit.spread)
 	predicted := make([]float64, len(rows))
 	fit.model.predict(by.now, rows, predicted, g.stop)
+	var words [256]uint64
+	var normal [256]float64
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
 		}
+		at := i % len(words)
+		if at == 0 {
+			part := rows[i:min(i+len(words), len(rows))]
+			for j, next := range part {
+				words[j] = g.words[2*k+1][next]
+			}
+			keystream.NormalsOfWords(normal[:], words[:len(part)])
+		}
 		if y := original[k][r]; y != y {
 			continue
 		}
-		z := normalOf(g.words[2*k+1][r])
+		z := normal[at]
 		if s.normal {
 			z += shift
 		}

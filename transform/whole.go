@@ -181,9 +181,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		}
 		g.strata = append(g.strata, s.grouping.combo...)
 	}
-	for i := range b.N {
-		if b.Rejected(i) {
-			g.strata[from+i] = -1
+	if !b.Whole() {
+		for i := range b.N {
+			if b.Rejected(i) {
+				g.strata[from+i] = -1
+			}
 		}
 	}
 	if len(s.streams) > 0 {
@@ -221,11 +223,14 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 			}
 			continue
 		}
-		v, err := col.numbers(b)
-		if err != nil {
+		if err := col.inNumbers(b); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
+		v := b.Columns[col.Index].Out()
 		g.values[k] = append(g.values[k], v.Values[:b.N]...)
+		if v.Valid == nil {
+			continue
+		}
 		for i := range b.N {
 			if !v.Valid.Has(i) {
 				g.values[k][g.n+i] = math.NaN()
@@ -312,6 +317,23 @@ func (g *gatheredData) find(scope string, stream int, place int64, near *int) in
 	}
 }
 
+// follows returns the index of record i of a block, where the one before it is the at-th in g and in the run near, if that of i
+// is the next one there; −1 if it must be sought.
+func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
+	if at < 0 {
+		return -1
+	}
+	r := &g.runs[near]
+	next := at + 1 - r.from
+	switch {
+	case next >= r.n,
+		r.places == nil && r.first+int64(next) != b.Place(i),
+		r.places != nil && r.places[next] != b.Place(i):
+		return -1
+	}
+	return at + 1
+}
+
 // error gives a survey error its mask.
 func (s *wholeStep) error(c *Chain, e *SurveyError) error {
 	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
@@ -371,9 +393,11 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		vectors[k] = v
 	}
-	near := -1
+	near, at := -1, -1
 	for i := range b.N {
-		at := g.find(b.Scope, b.Stream, b.Place(i), &near)
+		if at = g.follows(at, near, b, i); at < 0 {
+			at = g.find(b.Scope, b.Stream, b.Place(i), &near)
+		}
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
 		}
@@ -509,8 +533,11 @@ func (g *gatheredData) checkColumns(path string) *SurveyError {
 				continue
 			}
 			records++
-			if v == v {
-				low, high = min(low, v), max(high, v)
+			if v < low { // neither of NaN
+				low = v
+			}
+			if v > high {
+				high = v
 			}
 		}
 		at := fmt.Sprintf("%s[%d]", path, k)

@@ -1,8 +1,8 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
+	"hash/maphash"
 	"math"
 	"slices"
 	"sync"
@@ -32,7 +32,7 @@ func (o *allOutcomes) fits(i int) *allFits {
 // allOutcome is the result of a mask for some values.
 type allOutcome struct {
 	mu     sync.Mutex
-	of     [sha256.Size]byte // the values and strata
+	of     digest // the values and strata
 	values [][]float64
 	err    *SurveyError
 }
@@ -62,26 +62,37 @@ func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *SurveyError 
 	return outcome.err
 }
 
+// digest identifies gathered data within the process: 128 bits, of two functions that are drawn when it begins.
+type digest [16]byte
+
+var digestSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+// with returns the digest of what d is of, followed by bytes.
+func (d digest) with(buf []byte) (of digest) {
+	for k, seed := range digestSeeds {
+		binary.LittleEndian.PutUint64(of[8*k:], maphash.Bytes(seed, append(buf, d[:]...)))
+	}
+	return of
+}
+
 // sum returns a digest of the gathered data.
-func (g *gatheredData) sum() (sum [sha256.Size]byte) {
-	h := sha256.New()
-	var buf []byte
+func (g *gatheredData) sum() (sum digest) {
+	buf := make([]byte, 0, 1<<16+len(sum))
 	for _, values := range slices.Concat(g.values, g.on) {
 		for part := range slices.Chunk(values, 1<<13) {
-			buf = buf[:0]
-			for _, v := range part {
-				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+			buf = buf[:8*len(part)]
+			for i, v := range part {
+				binary.LittleEndian.PutUint64(buf[8*i:], math.Float64bits(v))
 			}
-			h.Write(buf)
+			sum = sum.with(buf)
 		}
 	}
-	for part := range slices.Chunk(g.strata, 1<<13) {
-		buf = buf[:0]
-		for _, v := range part {
-			buf = binary.LittleEndian.AppendUint32(buf, uint32(v))
+	for part := range slices.Chunk(g.strata, 1<<14) {
+		buf = buf[:4*len(part)]
+		for i, v := range part {
+			binary.LittleEndian.PutUint32(buf[4*i:], uint32(v))
 		}
-		h.Write(buf)
+		sum = sum.with(buf)
 	}
-	h.Sum(sum[:0])
 	return sum
 }
