@@ -37,11 +37,17 @@ func (r *reckoning) biasOf(c int) bias {
 		}
 	}
 	b := bias{mean: sum / weight, noise: perRecord / weight}
-	if chosen := r.choice(c, func(d float64) float64 { return d }); chosen > 0 && !r.candidate {
-		b.combine(s.diff/n, max(0, perRecord-chosen)/n, (sum-s.diff)/(weight-n), perRecord/(weight-n)+chosen*r.unsampled())
-	}
 	of := estimate.SpreadOf(diffs, r.subsets)
 	b.ofMean, b.ofMeanNoise = of.Variance*r.share, of.VarianceNoise()*r.share*r.share
+	if chosen := r.choice(c, func(d float64) float64 { return d }); chosen > 0 && !r.candidate && weight > n {
+		drawn := max(0, perRecord-chosen)
+		if r.a.opts.Columns[c].Fitted {
+			chosen = perRecord // what a model makes of a record's value is not at the record: at most all that it may have moved
+		} else if b.ofMean == b.ofMean {
+			chosen = max(chosen, perRecord-n*b.ofMean) // over all records, where the sample may lack those that change most
+		}
+		b.mean, b.noise = together(s.diff/n, drawn/n, (sum-s.diff)/(weight-n), perRecord/(weight-n)+chosen*r.unsampled())
+	}
 	b.squareNoise = estimate.VarianceOfSquare(b.mean*b.mean-b.noise, b.noise)
 	b.square = max(0, b.mean*b.mean-b.noise)
 	if b.mean*b.mean < 9*b.noise && b.noise > 0.02*r.releasedVariance(c)/n {
@@ -50,15 +56,19 @@ func (r *reckoning) biasOf(c int) bias {
 	return b
 }
 
-// combine sets the mean to that of two estimates with the least variance: the release's, with the variance of its draws, and that
-// of replicates, with the variance of theirs and of the choice of the sample.
-func (b *bias) combine(release, drawn, replicates, noise float64) {
+// together combines two estimates of an expectation with the least variance: the release's, with the variance of its draws, and that
+// of replicates, with the variance of theirs and of the choice of the sample. Where they are two standard errors apart, these are those of a
+// sample that lacks the few records which the rest comes from, and the variance is as many times greater (Birge's ratio).
+func together(release, drawn, replicates, noise float64) (mean, variance float64) {
 	if !(drawn > 0) {
-		b.mean, b.noise = release, drawn
-		return
+		return release, drawn
 	}
 	total := 1/drawn + 1/noise
-	b.mean, b.noise = (release/drawn+replicates/noise)/total, 1/total
+	mean, variance = (release/drawn+replicates/noise)/total, 1/total
+	if apart := (release - replicates) * (release - replicates) / (drawn + noise); apart > 4 {
+		variance *= apart
+	}
+	return mean, variance
 }
 
 // unsampled is the factor of a variance over records for the mean over those in replicates, instead of all: 1/m − 1/n.

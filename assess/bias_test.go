@@ -317,13 +317,18 @@ func TestVarianceOfChoice(t *testing.T) {
 	}
 }
 
-// Two estimates of a bias are put together by their variances; one without variance is the bias.
-func TestCombinedBias(t *testing.T) {
-	var b bias
-	if b.combine(2, 4, 5, 2); math.Abs(b.mean-4) > 1e-12 || math.Abs(b.noise-4.0/3) > 1e-12 {
-		t.Errorf("%+v", b)
-	}
-	if b.combine(2, 0, 5, 2); b.mean != 2 || b.noise != 0 {
-		t.Errorf("%+v", b)
+// Two estimates are put together by their variances; one without variance is the result. Where they are more than two of their SEs apart,
+// the SE is as many times greater: 18 is three times √(4 + 32).
+func TestTogether(t *testing.T) {
+	for _, c := range []struct{ release, drawn, replicates, noise, mean, variance float64 }{
+		{2, 4, 4, 2, 10.0 / 3, 4.0 / 3},
+		{2, 0, 5, 2, 2, 0},
+		{2, 4, 13, 32, 29 / 9.0, 32.0 / 9},
+		{2, 4, 20, 32, 4, 9 * 32.0 / 9},
+		{20, 32, 2, 4, 4, 9 * 32.0 / 9},
+	} {
+		if mean, variance := together(c.release, c.drawn, c.replicates, c.noise); math.Abs(mean-c.mean) > 1e-12 || math.Abs(variance-c.variance) > 1e-12 {
+			t.Errorf("%+v: %v with variance %v", c, mean, variance)
+		}
 	}
 }

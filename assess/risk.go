@@ -82,15 +82,11 @@ func (r *reckoning) risksOf(v view) []Risk {
 		typicalNoise = b.squareNoise + b.ofMeanNoise/(t.m()*t.m())
 	}
 	t.add(TargetTypical, KnowledgeMean, population+drift*drift, typical, typicalNoise, r.partial && v.replicated)
+	one, oneNoise := r.squareOf(v, &squareDiff)
 	if r.partial && r.a.opts.Mixes {
-		t.factor = exchangedShare(v.own, squareDiff.Mean())
+		t.factor = exchangedShare(one, squareDiff.Mean())
 	}
-	one := squareDiff.Mean()
-	squareNoise := squareDiff.Noise(r.subsets)
-	if r.partial && v.replicated && !r.candidate && r.group == nil {
-		squareNoise += r.choice(v.column, func(d float64) float64 { return d * d }) * r.unsampled()
-	}
-	t.add(TargetTypical, KnowledgeIndex, v.own, t.factor*t.ofMean(one), t.factor*t.factor*squareNoise, r.partial && v.replicated)
+	t.add(TargetTypical, KnowledgeIndex, v.own, t.ofMean(one), oneNoise, r.partial && v.replicated)
 	if r.exchanged(v.column) {
 		r.typicalExchanged(v.column, t.last())
 		t.atMost(t.last())
@@ -101,6 +97,21 @@ func (r *reckoning) risksOf(v view) []Risk {
 	}
 	t.settle()
 	return t.list
+}
+
+// squareOf returns the mean of (x−y)² over records, and the variance of that. If replicates are made on some of the records, the
+// release is one draw of it over all of them.
+func (r *reckoning) squareOf(v view, squareDiff *estimate.Squares) (square, noise float64) {
+	square, noise = squareDiff.Mean(), squareDiff.Noise(r.subsets)
+	if !r.partial || !v.replicated || r.candidate || r.group != nil {
+		return square, noise
+	}
+	drawn := squareDiff.Noise(r.subsets) * float64(len(v.answers)) * r.share
+	noise += r.choice(v.column, func(d float64) float64 { return d * d }) * r.unsampled()
+	if r.a.opts.Mixes && v.own < square {
+		return v.own, drawn
+	}
+	return together(v.own, drawn, square, noise)
 }
 
 // riskTable is the risks of a view, row by row.

@@ -64,6 +64,10 @@ const swap = "[{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0
 
 const noise = "[{noise: {columns: [wage], sd: 800}}, {truncate: {columns: [wage], lower: 0}}]"
 
+// conditional are masks with conditions on their column, and on others that are not masked.
+const conditional = `[{noise: {columns: [wage], sd: 800, where: "kind >= 1 and region = north"}}, {bias: {columns: [wage], phi: 0.1, where: "wage > 40000"}},
+  {topcode: {columns: [wage], upper: 48000, where: "kind != 1"}}, {truncate: {columns: [wage], lower: 33000, where: "region = south"}}, {round: {columns: [wage], base: 50, where: "kind = 0"}}]`
+
 func configured(t testing.TB, masks, gate string) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -105,9 +109,13 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 	}{
 		"noise": {noise, []int{1, 300, 0, 699}},
 		"swap":  {swap, slices.Repeat([]int{100}, 10)},
+		"where": {conditional, []int{1, 0, 298, 2, 699}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, text := configured(t, c.masks, "{max_quarantined: 5%, rules: [{column: wage, min_efficiency: 0.1}]}")
+			if name == "where" { // which records are left as they are is known, and what the others' masks can be undone to is not
+				text = strings.NewReplacer("max_quarantined: 5%,", "max_quarantined: 5%, allow_unchanged: 1,", "0.1}]}", "0.05}]}", "[p10, max]", "[p10, max], intruder: {inversion: false}").Replace(text)
+			}
 			in := filepath.Join(dir, "in.arrow")
 			file, err := os.Create(in)
 			if err != nil {

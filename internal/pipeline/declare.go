@@ -49,9 +49,12 @@ func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors
 // comparesTexts reports whether some mask compares texts with those of the configuration and
 // none moves texts unchanged. Texts of JSON messages are then decoded.
 func comparesTexts(masks []transform.Spec) bool {
-	puts := func(m transform.Spec) bool { return putsCategories(m.Params) }
-	moves := func(m transform.Spec) bool { return !transform.Computes(m.Params) && !puts(m) }
-	return slices.ContainsFunc(masks, puts) && !slices.ContainsFunc(masks, moves)
+	compares := func(m transform.Spec) bool {
+		_, texts := transform.ComparedBy(m.Params)
+		return putsCategories(m.Params) || len(texts) > 0
+	}
+	moves := func(m transform.Spec) bool { return !transform.Computes(m.Params) && !putsCategories(m.Params) }
+	return slices.ContainsFunc(masks, compares) && !slices.ContainsFunc(masks, moves)
 }
 
 // putsCategories reports whether a mask replaces the categories that its parameters list by
@@ -61,7 +64,7 @@ func putsCategories(p transform.Params) bool {
 }
 
 // Declare tells a source of messages which columns it has. A column is numeric if a mask
-// computes with it, or if its decimals are known.
+// computes with it or compares it with a number, or if its decimals are known.
 func Declare(p *config.Pipeline) error { return declare(p, false) }
 
 func declare(p *config.Pipeline, plain bool) error {
@@ -78,6 +81,8 @@ func declare(p *config.Pipeline, plain bool) error {
 		if transform.Computes(m.Params) {
 			numbers = append(numbers, m.Params.Masks()...)
 		}
+		compared, _ := transform.ComparedBy(m.Params)
+		numbers = append(numbers, compared...)
 	}
 	var columns []connectors.DeclaredColumn
 	for _, c := range p.Columns {

@@ -112,6 +112,7 @@ func (pl *Plan) jsonText(j int) bool {
 // checkRead returns an error for each column that the mask at path reads but cannot compare.
 func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors) {
 	schema := pl.Source.Schema()
+	_, texts := transform.ComparedBy(m.Params)
 	for _, name := range m.Params.Reads() {
 		j := schema.Index(name)
 		if j < 0 {
@@ -120,7 +121,7 @@ func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors
 		if schema.Fields[j].Nested() {
 			problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
 		}
-		if putsCategories(m.Params) && pl.jsonText(j) {
+		if (putsCategories(m.Params) || slices.Contains(texts, name)) && pl.jsonText(j) {
 			problems = append(problems, pl.Config.Errorf(path, "%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, or give the column one type", name, m.Kind()))
 		}
 	}

@@ -107,6 +107,7 @@ func TestColumnsAreDeclared(t *testing.T) {
 		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\n", "id:w wage:n region: kind:", false},
 		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id, kind]\nunlisted: drop\n", "id:wi wage:n region: kind:i", true},
 		{strings.Replace(columns, "region: {role: key}", "region: {role: key, decimals: 0}", 1) + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", "id:w wage: region:n kind:", false},
+		{columns + "masks: [{noise: {columns: [wage], sd: 3, where: \"region >= 2 and wage > 0\"}}, {round: {columns: [wage], base: 5, where: \"kind = a\"}}]\n", "id:w wage:n region:n kind:", false},
 		{columns + "masks: [{noise: {columns: [kind], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n", "id:w wage:n region: kind:n", false},
 	} {
 		p := people(t, c.rest)
@@ -189,16 +190,21 @@ func TestSourcesOfPlaces(t *testing.T) {
 	}
 }
 
-// Text is compared in the notation of the configuration if a mask writes categories and no mask
+// Text is compared in the notation of the configuration if a mask writes categories, or has a condition on texts, and no mask
 // moves them, at any place.
 func TestTextsAreCompared(t *testing.T) {
 	noise, recode, swap := transform.Spec{Params: &transform.Noise{}}, transform.Spec{Params: &transform.Recode{}}, transform.Spec{Params: &transform.Swap{}}
+	where := func(of string) transform.Spec {
+		return transform.Spec{Params: &transform.Round{Columns: []string{"wage"}, Where: of}}
+	}
 	for _, c := range []struct {
 		masks []transform.Spec
 		want  bool
 	}{
 		{nil, false}, {[]transform.Spec{noise}, false}, {[]transform.Spec{recode}, true}, {[]transform.Spec{swap}, false}, {[]transform.Spec{noise, recode}, true}, {[]transform.Spec{recode, noise}, true},
 		{[]transform.Spec{recode, swap}, false}, {[]transform.Spec{swap, recode}, false}, {[]transform.Spec{recode, noise, swap}, false}, {[]transform.Spec{noise, noise}, false},
+		{[]transform.Spec{noise, where("wage > 0 and kind = a")}, true}, {[]transform.Spec{where(`kind != "1"`), noise}, true}, {[]transform.Spec{where("kind = 1")}, false},
+		{[]transform.Spec{swap, where("kind = a")}, false},
 	} {
 		if got := comparesTexts(c.masks); got != c.want {
 			t.Errorf("comparesTexts of %d masks = %v, want %v", len(c.masks), got, c.want)

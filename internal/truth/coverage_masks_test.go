@@ -221,7 +221,7 @@ func TestCoverageOfEveryMask(t *testing.T) {
 		}
 	}
 	data := &files{dir: tempDir(t)}
-	results := &coverage{rows: map[string]*held{}}
+	results := &coverage{rows: map[string]*held{}, alone: map[string]map[string]*held{}}
 	const keys, draws = 1, 200
 	one := func(t *testing.T, row, name string, masks func(t *testing.T, f *file, path string) string) {
 		results.row(row)
@@ -234,7 +234,7 @@ func TestCoverageOfEveryMask(t *testing.T) {
 				f, path := data.of(t, shape, s.n)
 				t.Run(cell, func(t *testing.T) {
 					t.Parallel()
-					results.add(row, cover(t, f, path, masks(t, f, path), cell, s.sample, keys, draws))
+					results.add(row, name, cover(t, f, path, masks(t, f, path), cell, s.sample, keys, draws))
 				})
 			}
 		}
