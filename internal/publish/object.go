@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
@@ -222,7 +223,8 @@ func digestObject(ctx context.Context, b objects.Bucket, key, name string) (File
 // manifest is a manifest and the ETag under which it was found; "" where there is none.
 type manifest struct {
 	*Manifest
-	ETag string
+	ETag     string
+	Modified time.Time // by the server's clock
 }
 
 // manifestOf reads the manifest of the release below a prefix. Manifest is nil if there is
@@ -235,7 +237,7 @@ func manifestOf(ctx context.Context, b objects.Bucket, prefix string) (m manifes
 	if err != nil {
 		return m, err
 	}
-	m.ETag = info.ETag
+	m.ETag, m.Modified = info.ETag, info.Modified
 	if info.Size > MostSuccess {
 		return m, nil
 	}

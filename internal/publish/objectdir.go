@@ -166,12 +166,16 @@ func (d *objectDir) commit() error {
 	})
 	m := Manifest{Schema: ManifestSchema, Parts: []ManifestPart{}}
 	for _, p := range d.parts {
+		before := p.Committed()
 		if err := p.Writer.Commit(); err != nil {
 			return ofPart(err)
 		}
 		info, err := d.bucket.Head(ctx, p.Key())
 		if err != nil {
 			return err
+		}
+		if before && d.passedOver(p, info) {
+			return fmt.Errorf("another release has come since an earlier commit named %s, and may remove it: run the shards again", p.name)
 		}
 		size, digest := p.Sum()
 		m.Parts = append(m.Parts, ManifestPart{p.name, size, digest, info.ETag})
@@ -206,6 +210,15 @@ func (d *objectDir) anyway(ctx context.Context, m Manifest) bool {
 	}
 	now, err := manifestOf(ctx, d.bucket, d.prefix)
 	return err == nil && now.Manifest != nil && slices.Equal(now.Parts, m.Parts)
+}
+
+// passedOver reports whether a release that does not name a part has come since the part got its name. The
+// run of that release may have listed the part, and removes what it has listed whenever it goes on.
+func (d *objectDir) passedOver(p *objectPart, info objects.Info) bool {
+	if d.before.ETag == "" || info.Modified.After(d.before.Modified) {
+		return false
+	}
+	return d.before.Manifest == nil || !slices.ContainsFunc(d.before.Parts, func(m ManifestPart) bool { return m.Name == p.name })
 }
 
 // stillUnknown is the error of a commit whose outcome is not known, once.
@@ -245,8 +258,9 @@ func (d *objectDir) unsettled(ctx context.Context, m Manifest, err error) error 
 }
 
 // abort takes back what has been written, parts that have their names included. What
-// other processes have written stays, so that it can be committed again, but for parts that
-// stand beside another release. After commit it does nothing.
+// other processes have written stays, so that it can be committed again, but for uploads that
+// another release has overtaken. Parts of theirs that have names stay in any case: another commit may be
+// about to publish them. After commit it does nothing.
 func (d *objectDir) abort() error {
 	if d == nil || d.done {
 		return d.stillUnknown()
@@ -256,7 +270,7 @@ func (d *objectDir) abort() error {
 	defer cancel()
 	var errs []error
 	for _, p := range d.parts {
-		if p.foreign && !d.superseded {
+		if p.foreign && (!d.superseded || p.Committed()) {
 			continue
 		}
 		if p.Committed() {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
@@ -97,8 +98,8 @@ func TestTakenPartSurvivesAbort(t *testing.T) {
 	}
 }
 
-// TestTakenPartOfALostRelease: if another release has been published meanwhile, a part that another
-// process has written is superfluous and is removed.
+// TestTakenPartOfALostRelease: if another release has been published meanwhile, this one is refused. A part
+// that has its name stays: another commit of the same plan may be about to publish it.
 func TestTakenPartOfALostRelease(t *testing.T) {
 	server := serve(t)
 	d := takePart(t, holdPart(t, taken, "two"))
@@ -112,8 +113,64 @@ func TestTakenPartOfALostRelease(t *testing.T) {
 	if word, n := state(t); word != "one" || n != 1 {
 		t.Errorf("%d parts of %q", n, word)
 	}
-	if keys := server.Keys("bucket"); len(keys) != 2 || server.Uploads() != 0 {
+	if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() != 0 {
 		t.Errorf("left are %q and %d uploads", keys, server.Uploads())
+	}
+	publishWhole(t, "next", 1)
+	if keys := server.Keys("bucket"); len(keys) != 2 {
+		t.Errorf("the next release leaves %q", keys)
+	}
+}
+
+// TestPartPassedOver: a commit is killed when its parts have their names. If a release comes then, its run
+// has listed them and removes them whenever it goes on; so the commit's second run does not publish them.
+// A release from before, and this plan's own, are no obstacle.
+func TestPartPassedOver(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	manifests := func(r *http.Request) *objecttest.Fault {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, publish.Success) {
+			return &objecttest.Fault{Status: http.StatusForbidden}
+		}
+		return nil
+	}
+	removals := func(r *http.Request) *objecttest.Fault {
+		if r.Method == http.MethodDelete || r.Method == http.MethodPost && r.URL.Query().Has("delete") {
+			return &objecttest.Fault{Status: http.StatusForbidden}
+		}
+		return nil
+	}
+	for _, when := range []string{"before", "after", "own"} {
+		server := serve(t)
+		if when == "before" {
+			publishWhole(t, "one", 1)
+			time.Sleep(time.Second) // what a server tells of times
+		}
+		held := holdPart(t, taken, "new")
+		killed := takePart(t, held)
+		if when != "own" {
+			server.Failing(manifests)
+		}
+		if err := killed.Commit(); (err == nil) != (when == "own") {
+			t.Fatal(err)
+		}
+		server.Failing(nil)
+		if when == "after" {
+			server.Failing(removals) // it is slow
+			publishWhole(t, "one", 1)
+			server.Failing(nil)
+		}
+		again := takePart(t, held)
+		err := again.Commit()
+		if (err == nil) != (when != "after") {
+			t.Errorf("a release %s: got %v", when, err)
+		}
+		if err := again.Abort(); err != nil {
+			t.Error(err)
+		}
+		want := map[string]string{"before": "new", "after": "one", "own": "new"}[when]
+		if word, n := state(t); word != want || n != 1 {
+			t.Errorf("a release %s: %d parts of %q, want %q", when, n, word, want)
+		}
 	}
 }
 
