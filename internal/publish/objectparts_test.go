@@ -143,7 +143,7 @@ func TestPartPassedOver(t *testing.T) {
 		server := serve(t)
 		if when == "before" {
 			publishWhole(t, "one", 1)
-			time.Sleep(time.Second) // what a server tells of times
+			server.Age(time.Hour)
 		}
 		held := holdPart(t, taken, "new")
 		killed := takePart(t, held)

@@ -274,7 +274,7 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 	for fault := range faults {
 		for earlier := range 2 {
 			for at := 1; at <= all+2; at++ {
-				if number++; !testing.Short() || number%19 == 0 {
+				if number++; !testing.Short() || number%61 == 0 {
 					trials <- trial{fault, at, earlier}
 				}
 			}

@@ -42,8 +42,8 @@ func TestShardRequestsFailOneByOne(t *testing.T) {
 			seen := map[string]int{}
 			for _, how := range []string{"refused", "lost", "lost, refused then"} {
 				for at := 1; ; at++ {
-					if testing.Short() && at%7 != len(how+scheme)%7 && at < 100 {
-						at += (len(how+scheme)%7 - at%7 + 7) % 7
+					if testing.Short() && at%17 != len(how+scheme)%17 && at < 100 {
+						at += (len(how+scheme)%17 - at%17 + 17) % 17
 					}
 					for _, key := range below(server, "out/") {
 						server.Remove("data", key)
