@@ -6,7 +6,8 @@
  * Each line is one call of the system: internal/publish (claim.go, publish.go, complete.go, recover.go).
  * The quarantine, pages and public reports are further files that get their names as the report does.
  *
- * Wrong: NO_LOCK, NO_SECOND_LOOK, REPAIRS_UNREAD, REPORT_FIRST, STATUS_1_AFTER_NAME, KEEPS_NOTHING
+ * Wrong: NO_LOCK, NO_SECOND_LOOK, REPAIRS_UNREAD, REPORT_FIRST, STATUS_1_AFTER_NAME, KEEPS_NOTHING,
+ *        LOSES_REPORTS, PASSES_BY
  */
 #define RUNS 2
 #define INODES 9
@@ -21,7 +22,6 @@ bool complete[INODES];
 byte lockedBy[INODES];    /* 1 + the process; 0: nobody */
 byte inodes = 1;          /* the next new one; 0 is none */
 byte kills, over;
-bool removed;             /* a complete report of the release that is there was removed */
 
 #define RUNNING 9
 #define KILLED 8
@@ -85,17 +85,52 @@ inline claim(what, mine) {
 #endif
         atomic { /* unlink takes away the name, whosever it is by now */
           assert(temp[what] == 0 || lockedBy[temp[what]] == 0 || lockedBy[temp[what]] == self);
-          if
-          :: what == REPORT && complete[found] && named[RELEASE] != 0 && writer[found] == writer[named[RELEASE]] &&
-             (named[REPORT] == 0 || writer[named[REPORT]] != writer[found]) -> removed = true
-          :: else
-          fi;
           temp[what] = 0; close(found)
         }
      fi;
      found = 0
   :: inodes == INODES -> goto refused
   od
+}
+
+/* repair gives a report that is complete, and of the release that is there, its name. who can die, if it is a run. */
+inline repair(who) {
+  found = 0;
+  if
+  :: atomic { temp[REPORT] == 0 }
+  :: atomic { temp[REPORT] != 0 -> found = temp[REPORT] }
+  fi;
+#ifndef NO_LOCK
+  if
+  :: found == 0
+  :: atomic { found != 0 && lockedBy[found] == 0 -> lockedBy[found] = self }
+#ifdef PASSES_BY
+  :: atomic { found != 0 && lockedBy[found] != 0 -> found = 0 }
+#else
+  :: atomic { found != 0 && lockedBy[found] != 0 && who == RUNS -> found = 0 }
+  :: atomic { found != 0 && lockedBy[found] != 0 && who < RUNS -> found = 0; goto refused } /* its run may die yet */
+#endif
+  fi;
+#endif
+  if
+  :: atomic { found != 0 && temp[REPORT] != found -> close(found); found = 0 }
+  :: found == 0 || temp[REPORT] == found
+  fi;
+#ifndef REPAIRS_UNREAD
+  if
+  :: atomic { found != 0 && (!complete[found] || named[RELEASE] == 0 || writer[found] != writer[named[RELEASE]]) -> close(found); found = 0 }
+  :: found == 0 || (complete[found] && named[RELEASE] != 0 && writer[found] == writer[named[RELEASE]])
+  fi;
+#endif
+  if
+  :: atomic { found != 0 && who < RUNS && kills < KILLS -> kills++; close(found); closeAll(); status[id] = KILLED; goto out }
+  :: atomic {
+       found != 0 && temp[REPORT] != 0 ->
+       named[REPORT] = temp[REPORT]; temp[REPORT] = 0; close(found); found = 0;
+       assert(complete[named[REPORT]] && named[RELEASE] != 0 && writer[named[REPORT]] == writer[named[RELEASE]])
+     }
+  :: found == 0
+  fi
 }
 
 inline unlink(what, mine) {
@@ -115,6 +150,9 @@ active [RUNS] proctype Run() {
   byte id = _pid, self = _pid + 1, release, report, found, i, tries;
 
   claim(RELEASE, release);
+#ifndef LOSES_REPORTS
+  repair(id); /* what a killed run has left, while nobody else can publish */
+#endif
   claim(REPORT, report);
   atomic { complete[release] = true; complete[report] = true };
 #ifdef REPORT_FIRST
@@ -176,42 +214,19 @@ out:
 
 /* sdlfilter verify --repair, at any moment, and once more when all is over. */
 active proctype Repair() {
-  byte self = _pid + 1, found, i;
+  byte id, self = _pid + 1, found, i;
   bool last;
 
-again:
-  last = over == RUNS;
-  if
-  :: atomic { temp[REPORT] == 0 -> goto done }
-  :: atomic { temp[REPORT] != 0 -> found = temp[REPORT] }
-  fi;
-#ifndef NO_LOCK
-  if
-  :: atomic { lockedBy[found] == 0 -> lockedBy[found] = self }
-  :: lockedBy[found] != 0 -> goto done
-  fi;
-#endif
-  if
-  :: atomic { temp[REPORT] != found -> close(found); goto done }
-  :: temp[REPORT] == found
-  fi;
-#ifndef REPAIRS_UNREAD
-  if
-  :: atomic { !complete[found] || named[RELEASE] == 0 || writer[found] != writer[named[RELEASE]] -> close(found); goto done }
-  :: complete[found] && named[RELEASE] != 0 && writer[found] == writer[named[RELEASE]]
-  fi;
-#endif
-  atomic {
-    temp[REPORT] != 0 ->
-    named[REPORT] = temp[REPORT]; temp[REPORT] = 0; close(found);
-    assert(complete[named[REPORT]] && named[RELEASE] != 0 && writer[named[REPORT]] == writer[named[RELEASE]])
-  };
-
-done:
-  if
-  :: !last -> over == RUNS; goto again
-  :: last
-  fi;
-  /* What was published has its report, unless a later run has removed it. */
-  assert(named[RELEASE] == 0 || removed || (named[REPORT] != 0 && writer[named[REPORT]] == writer[named[RELEASE]]))
+  do
+  :: last = over == RUNS;
+     repair(RUNS);
+     if
+     :: !last -> over == RUNS
+     :: last -> break
+     fi
+  od;
+refused:
+out:
+  /* What was published has its report. */
+  assert(named[RELEASE] == 0 || (named[REPORT] != 0 && writer[named[REPORT]] == writer[named[RELEASE]]))
 }

@@ -9,6 +9,9 @@ import (
 	"syscall"
 )
 
+// ErrLive is the error of a file that has a temporary name which another process holds.
+var ErrLive = errors.New("another run is writing this file")
+
 // claim makes the temporary file of path, new and of this user, and locks it. The
 // name is known to everybody, so nothing that is found under it is ever written
 // to: neither through a link nor into a file that somebody else has opened, owns
@@ -37,7 +40,7 @@ func claim(path string) (*os.File, error) {
 		}
 		system.close(f)
 	}
-	return nil, fmt.Errorf("%s: another run is writing this file", path)
+	return nil, fmt.Errorf("%s: %w", path, ErrLive)
 }
 
 // removeStale removes what a dead run has left under a temporary name.
@@ -51,7 +54,7 @@ func removeStale(path, temp string) error {
 	}
 	defer system.close(f)
 	if lock(f) != nil {
-		return fmt.Errorf("%s: another run is writing this file", path)
+		return fmt.Errorf("%s: %w", path, ErrLive)
 	}
 	if !hasName(temp, f) {
 		return nil

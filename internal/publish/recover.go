@@ -40,7 +40,7 @@ func Recover(path string, fits func(text []byte) error) (found bool, err error) 
 	}
 	defer system.close(f)
 	if lock(f) != nil {
-		return false, fmt.Errorf("%s: another run is writing this file", path)
+		return false, fmt.Errorf("%s: %w", path, ErrLive)
 	}
 	if !hasName(temp, f) {
 		return false, nil

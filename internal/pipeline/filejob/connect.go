@@ -56,7 +56,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	}
 	var files account.Files
 	defer func() { err = errors.Join(err, files.Abort()) }()
-	if err := files.Create(whole.Report); err != nil {
+	if err := createReports(ctx, &files, whole.Report); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

@@ -55,7 +55,7 @@ func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key 
 
 // release makes all copies, and publishes or refuses all of them.
 func (c *copies) release(ctx context.Context) (*account.Result, error) {
-	if err := c.reports.Create(c.config.Report); err != nil {
+	if err := createReports(ctx, &c.reports, c.config.Report); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	for i, r := range c.runs {

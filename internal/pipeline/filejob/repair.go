@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -32,6 +36,27 @@ func Repair(ctx context.Context, reportPath string) (completed []string, err err
 		completed = append(completed, public)
 	}
 	return completed, err
+}
+
+// createReports opens the reports of a run. What an earlier run has left complete without its name, and is of
+// the release that is there, gets its name first: if this run publishes nothing, the release keeps its report.
+// Between the two nobody else can publish, if the run has opened its sink.
+func createReports(ctx context.Context, files *account.Files, c config.Report) error {
+	for _, path := range []string{c.JSON, c.HTML} {
+		left := func(path string) bool { return publish.Exists(ctx, publish.TempName(path)) }
+		if path == "" || objects.Is(path) || !left(path) && !left(config.PublicPath(path)) {
+			continue
+		}
+		done, err := Repair(ctx, path)
+		if errors.Is(err, publish.ErrLive) {
+			return err // it may have published, and may be killed yet
+		}
+		// What does not belong to the release is removed, as any temporary file is.
+		if err == nil && len(done) > 0 {
+			zerolog.Ctx(ctx).Info().Strs("paths", done).Msg("an earlier run has left reports of the release that is there complete, and without their names: they have them now")
+		}
+	}
+	return files.Create(c)
 }
 
 // repairOne gives one report its name, unless what has the name is of the release that is there.

@@ -1,6 +1,7 @@
 package filejob
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -131,5 +133,44 @@ func TestRepairOfWhatWasWithheld(t *testing.T) {
 	}
 	if done, err := Repair(t.Context(), at("r.json")); err != nil || !slices.Equal(done, []string{at("r.json")}) || publish.Exists(t.Context(), at("r.public.json")) {
 		t.Errorf("%v, %v", done, err)
+	}
+}
+
+// A run was killed when its release had its name and its reports had none. The next run over the same names
+// fails after it has opened its files: the release that is there has its reports then.
+func TestTheNextRunRepairs(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+		extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", publish: [sd]}\n"})
+	if r, err := Run(t.Context(), p, pipeline.Options{}); err != nil || r.Refused() {
+		t.Fatal(r, err)
+	}
+	reports := []string{"r.json", "r.public.json", "r.html", "r.public.html"}
+	left := map[string]string{}
+	for _, name := range reports {
+		text, err := os.ReadFile(at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left[name] = string(text)
+		if err := os.Rename(at(name), publish.TempName(at(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var next account.Files
+	if err := errors.Join(createReports(t.Context(), &next, p.Report), next.Abort()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range reports {
+		if text, err := os.ReadFile(at(name)); err != nil || string(text) != left[name] {
+			t.Errorf("%s is not what the killed run has written (%v)", name, err)
+		}
+	}
+	for _, name := range []string{"r.json", "r.html"} {
+		if v, err := Verify(t.Context(), at(name), ""); err != nil || !v.Agree {
+			t.Errorf("%s: %+v, %v", name, v, err)
+		}
 	}
 }

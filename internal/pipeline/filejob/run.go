@@ -160,7 +160,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.notes, err = openNotes(ctx, r.config); err != nil {
 		return err
 	}
-	if err := r.reports.Create(r.config.Report); err != nil {
+	if err := createReports(ctx, &r.reports, r.config.Report); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	if err := r.snapshots.open(); err != nil {
