@@ -3,6 +3,7 @@ package filejob
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -21,6 +22,19 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
+
+// oneOf is how many faults of requests one is tried of.
+var oneOf = flag.Int("every", 0, "try one of so many faults of requests; 0: one of 7, in the short form of 61")
+
+func stepOfFaults() int {
+	switch {
+	case *oneOf > 0:
+		return *oneOf
+	case testing.Short():
+		return 61
+	}
+	return 7
+}
 
 // faults are what can become of the n-th request of a run where number at fails first. Lost is the answer
 // to a request that the server has done: the request is sent again.
@@ -270,11 +284,11 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 			}
 		})
 	}
-	number := 0
+	number, step := 0, stepOfFaults()
 	for fault := range faults {
 		for earlier := range 2 {
 			for at := 1; at <= all+2; at++ {
-				if number++; !testing.Short() || number%61 == 0 {
+				if number++; number%step == 0 {
 					trials <- trial{fault, at, earlier}
 				}
 			}
@@ -284,7 +298,7 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 	working.Wait()
 	t.Logf("%d runs of %d requests: %v", runs, all, seen)
 	for _, outcome := range []string{complete, nothing, partly, perhaps} {
-		if seen[outcome] == 0 && !testing.Short() {
+		if seen[outcome] == 0 && step == 1 {
 			t.Errorf("no run has the outcome %q", outcome)
 		}
 	}

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -15,6 +16,19 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 )
+
+// oneOf is how many faults of requests one is tried of.
+var oneOf = flag.Int("every", 0, "try one of so many faults of requests; 0: one of 3, in the short form of 17")
+
+func stepOfFaults() int {
+	switch {
+	case *oneOf > 0:
+		return *oneOf
+	case testing.Short():
+		return 17
+	}
+	return 3
+}
 
 // Whatever request of a shard or of the commit is refused, or done while its answer is lost, the error
 // agrees with what a reader sees, and the commit that is then run again completes the release: in each protocol.
@@ -39,11 +53,11 @@ func TestShardRequestsFailOneByOne(t *testing.T) {
 			toServer(t, server, scheme, "csv")
 			p := load(t)
 			refused, lost := &objecttest.Fault{Status: http.StatusForbidden, Code: "AccessDenied"}, &objecttest.Fault{Lose: true}
-			seen := map[string]int{}
+			seen, step := map[string]int{}, stepOfFaults()
 			for _, how := range []string{"refused", "lost", "lost, refused then"} {
 				for at := 1; ; at++ {
-					if testing.Short() && at%17 != len(how+scheme)%17 && at < 100 {
-						at += (len(how+scheme)%17 - at%17 + 17) % 17
+					if at%step != len(how+scheme)%step && at < 100 {
+						at += (len(how+scheme)%step - at%step + step) % step
 					}
 					for _, key := range below(server, "out/") {
 						server.Remove("data", key)
@@ -121,7 +135,7 @@ func TestShardRequestsFailOneByOne(t *testing.T) {
 			}
 			t.Log(seen)
 			for _, outcome := range []string{"complete", "nothing", "partly", "not sure"} {
-				if seen[outcome] == 0 && !testing.Short() {
+				if seen[outcome] == 0 && step == 1 {
 					t.Errorf("no run has the outcome %q", outcome)
 				}
 			}
