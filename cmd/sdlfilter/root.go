@@ -58,11 +58,11 @@ values that are released, and it withholds a release that is too risky.
 
 Exit status: 0 done; 1 failed, nothing published; 2 the command line or the
 configuration is wrong; 3 done, but some records are in quarantine; 4 the gate
-refused the release, the output is withheld; 5 published, but its report is not
-(verify --repair completes it); 128+n ended by signal n. A stream that SIGTERM,
-SIGINT, SIGQUIT or SIGABRT has ended drains, commits and exits 0. What a stream
-had committed before it failed (1), or before its gate stopped it (4), has left;
-the gate says how many records that are.`,
+refused the release, the output is withheld; 5 published, or perhaps (the error
+says which), but its report is not (verify --repair completes it); 128+n ended
+by signal n. A stream that SIGTERM, SIGINT, SIGQUIT or SIGABRT has ended drains,
+commits and exits 0. What a stream had committed before it failed (1), or before
+its gate stopped it (4), has left; the gate says how many records that are.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
