@@ -1,7 +1,6 @@
 package objecttest
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/xml"
@@ -10,13 +9,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
 // NewAz starts a server as New does, of the protocol of Azure: what the program asks for and no
@@ -40,11 +35,7 @@ func AzEnvironment(url, account, secret string) map[string]string {
 // UseAz has this process use a server of NewAz.
 func UseAz(t *testing.T, url string) {
 	t.Helper()
-	for name, value := range AzEnvironment(url, AccessKey, SecretKey) {
-		t.Setenv(name, value)
-	}
-	objects.Forget()
-	t.Cleanup(objects.Forget)
+	use(t, AzEnvironment(url, AccessKey, SecretKey))
 }
 
 // refuseAz answers as refuse does.
@@ -156,18 +147,9 @@ func (s *Server) objectAz(data []byte, h http.Header) *Object {
 }
 
 func getAz(w http.ResponseWriter, r *http.Request, o *Object) {
-	for k, v := range o.Header {
-		w.Header()[k] = v
-	}
-	w.Header().Set("ETag", o.ETag)
-	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Length", strconv.Itoa(len(o.Data)))
-		w.Header().Set("Last-Modified", o.Modified.UTC().Format(http.TimeFormat))
-		return
-	}
 	r.Header.Set("Range", r.Header.Get("X-Ms-Range"))
 	r.Header.Del("If-Match") // is met
-	http.ServeContent(w, r, "", o.Modified, bytes.NewReader(o.Data))
+	answerWith(w, r, o)
 }
 
 // blocksAz lists the blocks of an object that no list has committed.
@@ -191,13 +173,7 @@ func (s *Server) blocksAz(w http.ResponseWriter, at string, there *Object) {
 }
 
 func (s *Server) listAz(w http.ResponseWriter, all map[string]*Object, prefix, after string) {
-	keys := []string{}
-	for k := range all {
-		if strings.HasPrefix(k, prefix) && k > after {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
+	keys := listed(all, prefix, after)
 	w.Header().Set("Content-Type", "application/xml")
 	io.WriteString(w, "<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults><Blobs>")
 	next := ""

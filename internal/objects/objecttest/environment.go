@@ -56,7 +56,12 @@ func GSEnvironment(t testing.TB, url, secret string) map[string]string {
 // UseGS has this process use a server of NewGS.
 func UseGS(t *testing.T, url string) {
 	t.Helper()
-	for name, value := range GSEnvironment(t, url, SecretKey) {
+	use(t, GSEnvironment(t, url, SecretKey))
+}
+
+func use(t *testing.T, environment map[string]string) {
+	t.Helper()
+	for name, value := range environment {
 		t.Setenv(name, value)
 	}
 	objects.Forget()

@@ -12,7 +12,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -251,13 +250,7 @@ func (up *session) more(w http.ResponseWriter) {
 }
 
 func (s *Server) listGS(w http.ResponseWriter, all map[string]*Object, prefix, after string) {
-	keys := []string{}
-	for k := range all {
-		if strings.HasPrefix(k, prefix) && k > after {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
+	keys := listed(all, prefix, after)
 	out := map[string]any{}
 	items := []any{}
 	for i, k := range keys {

@@ -175,9 +175,16 @@ func (s *Server) Get(bucket, key string) *Object {
 func (s *Server) Keys(bucket string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return listed(s.buckets[bucket], "", "")
+}
+
+// listed are the keys that begin with a prefix and come after one, in order.
+func listed(all map[string]*Object, prefix, after string) []string {
 	keys := []string{}
-	for k := range s.buckets[bucket] {
-		keys = append(keys, k)
+	for k := range all {
+		if strings.HasPrefix(k, prefix) && k > after {
+			keys = append(keys, k)
+		}
 	}
 	slices.Sort(keys)
 	return keys
@@ -422,6 +429,11 @@ func get(w http.ResponseWriter, r *http.Request, o *Object) {
 		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
 		return
 	}
+	answerWith(w, r, o)
+}
+
+// answerWith answers a GET or a HEAD with an object.
+func answerWith(w http.ResponseWriter, r *http.Request, o *Object) {
 	for k, v := range o.Header {
 		w.Header()[k] = v
 	}
@@ -456,13 +468,7 @@ func (s *Server) list(w http.ResponseWriter, all map[string]*Object, prefix, aft
 		NextContinuationToken string `xml:",omitempty"`
 		Contents              []content
 	}{}
-	keys := []string{}
-	for k := range all {
-		if strings.HasPrefix(k, prefix) && k > after {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
+	keys := listed(all, prefix, after)
 	for i, k := range keys {
 		if i == s.PageSize {
 			out.IsTruncated, out.NextContinuationToken = true, keys[i-1]

@@ -8,19 +8,30 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
+// reported is a pipeline of three records with a report, public too, and the paths of a name in its folder.
+func reported(t *testing.T, page bool, gate string) (p *config.Pipeline, at func(name string) string) {
+	t.Helper()
+	dir := t.TempDir()
+	at = func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+	html := ""
+	if page {
+		html = ", html: " + at("r.html")
+	}
+	return parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+		extra: "report: {json: " + at("r.json") + html + ", publish: [sd]}\n" + gate}), at
+}
+
 // A run that was ended between the names of the release and of its reports has left these under their temporary
 // names: with repair they get their own, unless they are cut off or of another release.
 func TestRepair(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
-	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
-		extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", publish: [sd]}\n"})
+	p, at := reported(t, true, "")
 	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +120,7 @@ func TestRepair(t *testing.T) {
 
 // Of a release that was withheld the confidential report gets its name, and nothing for the public does.
 func TestRepairOfWhatWasWithheld(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
-	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
-		extra: "report: {json: " + at("r.json") + ", publish: [sd]}\ngate: {rules: [{column: income, min_rmse: 1000000}]}\n"})
+	p, at := reported(t, false, "gate: {rules: [{column: income, min_rmse: 1000000}]}\n")
 	if r, err := Run(t.Context(), p, pipeline.Options{}); err != nil || !r.Refused() {
 		t.Fatal(r, err)
 	}
@@ -139,11 +146,7 @@ func TestRepairOfWhatWasWithheld(t *testing.T) {
 // A run was killed when its release had its name and its reports had none. The next run over the same names
 // fails after it has opened its files: the release that is there has its reports then.
 func TestTheNextRunRepairs(t *testing.T) {
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
-	p := parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
-		extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", publish: [sd]}\n"})
+	p, at := reported(t, true, "")
 	if r, err := Run(t.Context(), p, pipeline.Options{}); err != nil || r.Refused() {
 		t.Fatal(r, err)
 	}
