@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 )
 
 // A SIGINT during a mask's decision about all records, which takes many seconds here, ends the run
@@ -43,7 +43,7 @@ assess: {replicates: 2}
 report: {json: out/report.json}
 map: {column: a, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}
 `
-	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keystream.Generate().Text())} {
+	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keytest.Key(1).Text())} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

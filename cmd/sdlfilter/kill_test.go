@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // program returns the command that runs this program in dir.
@@ -58,7 +58,7 @@ quarantine: {jsonl: out/quarantine.jsonl}
 report: {json: out/report.json, html: out/report.html}
 `
 	for name, data := range map[string][]byte{
-		"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keystream.Generate().Text()),
+		"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keytest.Key(1).Text()),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)

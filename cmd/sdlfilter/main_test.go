@@ -1,13 +1,19 @@
 package main
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"flag"
+	"io"
+	mathrand "math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -25,7 +31,18 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	testscript.Main(m, map[string]func(){"sdlfilter": func() { os.Exit(execute(os.Args[1:])) }})
+	testscript.Main(m, map[string]func(){"sdlfilter": func() {
+		if slices.Contains(os.Args, "keygen") {
+			rand.Reader = always(os.Args[1:])
+		}
+		os.Exit(execute(os.Args[1:]))
+	}})
+}
+
+// always returns the source of the keys of scripts: which key a command makes hangs on its arguments alone.
+// Verdicts are under a fixed key, so that a script passes always or never.
+func always(args []string) io.Reader {
+	return mathrand.NewChaCha8(sha256.Sum256([]byte(strings.Join(args, " "))))
 }
 
 // example is the file of the repository's example.

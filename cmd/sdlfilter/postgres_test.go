@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 )
 
 // base is a schema on the server of make test-postgres, and a folder with a key.
@@ -50,7 +50,7 @@ func newBase(t *testing.T) *base {
 		b.do("DROP SCHEMA " + b.schema + " CASCADE")
 		b.db.Close(context.Background())
 	})
-	b.write("k", keystream.Generate().Text())
+	b.write("k", keytest.Key(1).Text())
 	return b
 }
 

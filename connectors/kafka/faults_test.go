@@ -21,8 +21,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // patient makes clients refresh their metadata early, but keeps their usual time before they give
@@ -155,7 +155,7 @@ func streamed(ctx context.Context, c *kfake.Cluster) error {
 		return err
 	}
 	layout := layoutOf(source.Schema())
-	release, err := s.Release(ctx, source, layout, keystream.Generate(), "")
+	release, err := s.Release(ctx, source, layout, keytest.Key(1), "")
 	if err != nil {
 		return err
 	}

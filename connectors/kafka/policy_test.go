@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -216,7 +217,7 @@ func offsetsOf(records []*kgo.Record) string {
 
 // Generated keys share memory: one key must not overwrite the next.
 func TestPolicyKeysDoNotOverlap(t *testing.T) {
-	p, err := newPolicy(&SinkConfig{Key: hash}, &microdata.Layout{}, nil, keystream.Generate())
+	p, err := newPolicy(&SinkConfig{Key: hash}, &microdata.Layout{}, nil, keytest.Key(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func TestPolicyDoesNotAllocate(t *testing.T) {
 	}
 	b, layout := keyBlock(t)
 	for _, word := range []string{drop, pass, hash, "wage", "name"} {
-		p, err := newPolicy(&SinkConfig{Key: word}, layout, nil, keystream.Generate())
+		p, err := newPolicy(&SinkConfig{Key: word}, layout, nil, keytest.Key(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -288,7 +289,7 @@ func TestPolicyDoesNotAllocate(t *testing.T) {
 func BenchmarkPolicy(bench *testing.B) {
 	for _, word := range []string{drop, hash} {
 		bench.Run(word, func(bench *testing.B) {
-			p, err := newPolicy(&SinkConfig{Key: word}, &microdata.Layout{}, nil, keystream.Generate())
+			p, err := newPolicy(&SinkConfig{Key: word}, &microdata.Layout{}, nil, keytest.Key(1))
 			if err != nil {
 				bench.Fatal(err)
 			}

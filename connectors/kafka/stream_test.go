@@ -17,8 +17,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // observer records the calls that it receives from a stream.
@@ -75,7 +75,7 @@ func newMember(t *testing.T, c *kfake.Cluster, change func(*StreamConfig)) *memb
 	if err := m.Beside(limited(t), nil, "held"); err != nil {
 		t.Fatal(err)
 	}
-	if m.release, err = m.Release(limited(t), m.source, m.layout, keystream.Generate(), "held"); err != nil {
+	if m.release, err = m.Release(limited(t), m.source, m.layout, keytest.Key(1), "held"); err != nil {
 		t.Fatal(err)
 	}
 	m.join(t)

@@ -17,13 +17,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
 	"github.com/sdlfilter/sdlfilter/internal/message/avro"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // If topics cannot be opened, in whichever way they are opened, nothing is read and nothing stays
@@ -225,7 +225,7 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 func TestStreamHasNoRelease(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out", "held"))
-	key := keystream.Generate()
+	key := keytest.Key(1)
 	for what, test := range map[string]struct {
 		change func(*SinkConfig)
 		want   string // "": the release is possible

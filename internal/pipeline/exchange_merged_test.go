@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -236,7 +237,7 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	missing := at(brackets[2], 3)
 	missing.records = missing.records[:1]
 	x.seekers = []*seeker{at(other, 9), at(brackets[0], 1), at(brackets[1], 2), missing}
-	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil {
+	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err != nil {
 		t.Fatal(err)
 	}
 	if len(own.holders) != 2 || own.holders[brackets[0].Target].square != 1 || own.holders[brackets[1].Target].square != 2 {
@@ -244,11 +245,11 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	}
 	clear(own.holders)
 	x.keepsAll = true
-	if err := x.JoinMerged(pl, measured, keystream.Generate()); err != nil || len(own.holders) != 0 {
+	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err != nil || len(own.holders) != 0 {
 		t.Errorf("with all records kept, the holders are %+v (error %v), want none", own.holders, err)
 	}
 	pl.Config.Masks = append(slices.Clone(pl.Config.Masks), transform.Spec{Params: &transform.Round{Columns: []string{"gone"}, Base: new(float64)}})
-	if err := x.JoinMerged(pl, measured, keystream.Generate()); err == nil {
+	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err == nil {
 		t.Error("JoinMerged accepts a mask on a missing column")
 	}
 }

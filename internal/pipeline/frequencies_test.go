@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 )
 
 const invariantMask = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [a, b, c, d], invariant: true, by: [region]}}]\n"
@@ -32,10 +32,10 @@ func TestFrequenciesAreCounted(t *testing.T) {
 			t.Errorf("%d strata, want the 3 regions", f.Strata())
 		}
 	}
-	if _, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress)); err != nil {
+	if _, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress)); err != nil {
 		t.Error(err)
 	}
-	if _, err := pl.newReplicate(p.Masks, keystream.Generate()); err != nil {
+	if _, err := pl.newReplicate(p.Masks, keytest.Key(1)); err != nil {
 		t.Error(err)
 	}
 	attempt := settling(t, p, func(*Plan) error { return nil })

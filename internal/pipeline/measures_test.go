@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -25,7 +26,7 @@ func plannedOf(t *testing.T, rest string) (*Plan, *transform.Chain, keystream.Ke
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
-	key := keystream.Generate()
+	key := keytest.Key(1)
 	chain, err := pl.NewChain(t.Context(), key, new(Progress))
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*fa
 func TestSettlingFails(t *testing.T) {
 	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
 	attempt := settling(t, p, func(pl *Plan) error {
-		chain, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress))
+		chain, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress))
 		if (chain == nil) != (err != nil) {
 			t.Errorf("NewChain returns both or neither of the chain %v and the error %v", chain, err)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // table is a source with given fields that can be read once or repeatedly.
@@ -138,7 +138,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 // If a source can be read only once, configurations that need a second pass are refused, with an
 // alternative.
 func TestSourcesThatAreReadOnce(t *testing.T) {
-	key := keystream.Generate()
+	key := keytest.Key(1)
 	for _, c := range []struct{ masks, decimals, settle, chain string }{
 		{"noise: {columns: [wage], sd: 3}", ", decimals: 2", "", ""},
 		{"noise: {columns: [wage], sd: 3}", "", "columns.wage: the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given", ""},

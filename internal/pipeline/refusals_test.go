@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // What only the data show to be wrong with a mask is refused at the mask's parameter, of the
@@ -33,7 +33,7 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 			if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 				t.Fatal(err)
 			}
-			chain, err := pl.NewChain(t.Context(), keystream.Generate(), new(Progress))
+			chain, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress))
 			var wrong config.Errors
 			want := []string{"masks[0]", "masks[1]"}[at] + c.want
 			if !c.surveyed && chain != nil || !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Path != want || strings.HasPrefix(wrong[0].Text, "masks") {
@@ -112,7 +112,7 @@ func TestSurveyOfMasksThatNeedNone(t *testing.T) {
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
-	chain, err := pl.BuildChain(keystream.Generate())
+	chain, err := pl.BuildChain(keytest.Key(1))
 	if err != nil || chain.NeedsSurvey() {
 		t.Fatalf("the masks need a survey, so the test checks nothing (error %v)", err)
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // fields is a source that only returns its columns.
@@ -44,7 +44,7 @@ func reporterOf(t *testing.T, masks ...transform.Params) *Reporter {
 	for _, m := range masks {
 		p.Masks = append(p.Masks, transform.Spec{Params: m})
 	}
-	setup := transform.Setup{Key: keystream.Generate(), Window: 8}
+	setup := transform.Setup{Key: keytest.Key(1), Window: 8}
 	var source fields
 	for i, name := range []string{"wage", "debt", "age", "size"} {
 		f := microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}

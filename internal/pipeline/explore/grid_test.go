@@ -10,9 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // A map without configuration varies the amount of the first mask that has one: noise before bias
@@ -49,7 +49,7 @@ func TestTheAxisByDefault(t *testing.T) {
 	}
 	p := mapped(t, t.TempDir(), "masks: ["+noise+"]")
 	p.Map, p.Masks = nil, nil
-	_, _, err := newGrids(p, keystream.Generate())
+	_, _, err := newGrids(p, keytest.Key(1))
 	var wrong config.Errors
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: must be given") {
 		t.Errorf("nothing varies: error %v, want config.Errors about map", err)

@@ -27,10 +27,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // growing is a source that has more records from the nth pass on.
@@ -77,7 +77,7 @@ func TestRecordsThatAreNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			r := &run{config: p, options: o, key: keystream.Generate(), source: src, streams: src.Streams(), started: time.Now()}
+			r := &run{config: p, options: o, key: keytest.Key(1), source: src, streams: src.Streams(), started: time.Now()}
 			if err := r.prepare(ctx); err != nil {
 				return false, err
 			}
@@ -90,7 +90,7 @@ func TestRecordsThatAreNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			verdict, err := Rehearse(t.Context(), p, nil, src, keystream.Generate(), new(pipeline.Progress))
+			verdict, err := Rehearse(t.Context(), p, nil, src, keytest.Key(1), new(pipeline.Progress))
 			return verdict != nil, err
 		},
 		"a preview": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {
@@ -406,7 +406,7 @@ gate: {max_quarantined: 0.5}
 				t.Fatal(err)
 			}
 			defer src.Close()
-			r := &run{config: p, options: o, key: keystream.Generate(), source: src, streams: src.Streams(), started: time.Now()}
+			r := &run{config: p, options: o, key: keytest.Key(1), source: src, streams: src.Streams(), started: time.Now()}
 			lose := func() {
 				// Writing to the file continues; reading from it fails.
 				if !c.lost {

@@ -20,11 +20,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 const (
@@ -160,7 +160,7 @@ func TestReleasesWithNothingToMeasure(t *testing.T) {
 	if pl.Measures() {
 		t.Fatal("the plan has something to measure: the test checks nothing")
 	}
-	r, err := masked.Settle(t.Context(), pl, keystream.Generate(), zerolog.Nop(), new(pipeline.Progress))
+	r, err := masked.Settle(t.Context(), pl, keytest.Key(1), zerolog.Nop(), new(pipeline.Progress))
 	if err != nil || r.Measured != nil || r.Chain == nil {
 		t.Fatalf("Settle returns %+v and error %v, want a chain and nothing measured", r, err)
 	}
@@ -183,7 +183,7 @@ func TestReleasesThatCannotBeSettled(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		r, err := masked.Settle(ctx, plantest.New(t, p), keystream.Generate(), zerolog.New(&log), new(pipeline.Progress))
+		r, err := masked.Settle(ctx, plantest.New(t, p), keytest.Key(1), zerolog.New(&log), new(pipeline.Progress))
 		if err != nil && r != nil {
 			t.Errorf("%s: Settle returns a release and the error %v", rest, err)
 		}
@@ -212,7 +212,7 @@ func TestJudgementsEnd(t *testing.T) {
 	told := 0
 	for n := range eventually.Steps {
 		pl := plantest.New(t, p)
-		r, err := masked.Settle(t.Context(), pl, keystream.Generate(), zerolog.Nop(), new(pipeline.Progress))
+		r, err := masked.Settle(t.Context(), pl, keytest.Key(1), zerolog.Nop(), new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
 		}

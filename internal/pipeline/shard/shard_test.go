@@ -15,8 +15,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // TestShardsAreOneRun compares a release in shards with that of one run: the same records bit by
@@ -212,7 +212,7 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 		"last part damaged":   {flip(last, 100), "shard 2: " + filepath.Base(last) + " is not what it wrote"},
 		"first part cut":      {cut(first), "shard 0: part-00000.parquet is not what it wrote"},
 		"the source changed":  {flip("in.parquet", 4000), "is not the file that was planned with"},
-		"another key":         {func() { write(t, "test.key", []byte(keystream.Generate().Text())) }, "the key is not the one"},
+		"another key":         {func() { write(t, "test.key", []byte(keytest.Key(2).Text())) }, "the key is not the one"},
 		"another configuration": {func() {
 			text, _ := os.ReadFile("pipeline.yaml")
 			write(t, "pipeline.yaml", bytes.Replace(text, []byte("20%"), []byte("10%"), 1))

@@ -18,10 +18,10 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // person is a record of the test data: some without a wage, one that no mask accepts.
@@ -97,7 +97,7 @@ func write(t *testing.T, path string, data []byte) {
 func prepare(t *testing.T, format string, rows int, more string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
-	write(t, "test.key", []byte(keystream.Generate().Text()))
+	write(t, "test.key", []byte(keytest.Key(1).Text()))
 	if err := os.Chmod("test.key", 0o600); err != nil {
 		t.Fatal(err)
 	}

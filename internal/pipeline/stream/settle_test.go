@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 const settled = `version: 1
@@ -43,7 +43,7 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 		}
 		defer src.Close()
 		f := inForce{config: p}
-		return f, f.settle(t.Context(), src, false, keystream.Generate(), new(pipeline.Progress))
+		return f, f.settle(t.Context(), src, false, keytest.Key(1), new(pipeline.Progress))
 	}
 	f, err := settle(settled, "wage,region\n1.5,a\n2.25,b\n")
 	if err != nil {
