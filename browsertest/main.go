@@ -22,6 +22,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/monitor"
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func main() {
@@ -117,7 +118,7 @@ func feed() *monitor.Monitor {
 // turn reports one turn of a loop that commits 3 × n records.
 func turn(m *monitor.Monitor, n int, lag int64) {
 	m.Heartbeat()
-	m.Records(monitor.Released, 3*n)
+	m.Records(microdata.Counts{Released: int64(3 * n)})
 	m.Batch(12 * time.Millisecond)
 	m.Commit(8*time.Millisecond, true)
 	for p := range int32(3) {
@@ -282,7 +283,7 @@ func (c *checker) views(m *monitor.Monitor) error {
 		}
 	}
 	m.Gate(false, rules)
-	m.Records(monitor.Held, 5120)
+	m.Records(microdata.Counts{Held: 5120})
 	m.Commit(time.Millisecond, false)
 	m.Reloaded(time.Now(), errors.New("masks[0].noise.sd: must be at least 0, got -3 (pipeline.yaml:17:9)"))
 	if err := c.await("holding", textOf+`("verdict-word") === "Holding"`); err != nil {

@@ -181,10 +181,7 @@ func (f *Filter) count(b *microdata.Block) {
 			f.options.Rejected(Rejected{Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
 		}
 	}
-	f.counts.Read += int64(b.N)
-	f.counts.Released += int64(b.Kept())
-	f.counts.Quarantined += int64(len(b.Rejects))
-	f.counts.LeftOut += int64(b.LeftOut())
+	f.counts.Counts = f.counts.Plus(b.Counts())
 }
 
 // Close measures what was released, lets the intruder at it where the configuration asks

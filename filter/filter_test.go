@@ -110,6 +110,7 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 		"noise": {noise, []int{1, 300, 0, 699}},
 		"swap":  {swap, slices.Repeat([]int{100}, 10)},
 		"where": {conditional, []int{1, 0, 298, 2, 699}},
+		"left":  {"[{sample: {rate: 0.8}}, " + noise[1:], []int{1, 299, 700}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, text := configured(t, c.masks, "{max_quarantined: 5%, rules: [{column: wage, min_efficiency: 0.1}]}")
@@ -190,8 +191,11 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Quarantined != n/bad || len(lost) != n/bad || lost[0].Record != bad || lost[0].Column != "wage" {
+			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Counts != ran.Report.Records.Counts || !rep.Records.Valid() || name != "left" && rep.Records.Quarantined != n/bad || int64(len(lost)) != rep.Records.Quarantined || name != "left" && lost[0].Record != bad || lost[0].Column != "wage" {
 				t.Errorf("records %+v, rejected %+v", rep.Records, lost)
+			}
+			if left := rep.Records.LeftOut; (left > 150 && left < 250) != (name == "left") { // 200 ± 4 SD
+				t.Errorf("%d records are left out", left)
 			}
 			if !rep.Gate.Passed || rep.Withheld != "" || ran.Refused() {
 				t.Errorf("gate %+v", rep.Gate)

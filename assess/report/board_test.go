@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // crowded returns a report with n of everything that a sheet lists.
 func crowded(n int, word string) *Report {
-	r := &Report{Name: word, Withheld: word, Records: Records{Read: 9}, Release: &Release{Path: word, SHA256: strings.Repeat("f", 64)}}
+	r := &Report{Name: word, Withheld: word, Records: Records{Counts: microdata.Counts{Read: 9}}, Release: &Release{Path: word, SHA256: strings.Repeat("f", 64)}}
 	for i := range n {
 		r.Gate.Rules = append(r.Gate.Rules, assess.RuleVerdict{Rule: fmt.Sprintf("held %d %s", i, word), Measure: fmt.Sprintf("m%d", i), Passed: true},
 			assess.RuleVerdict{Rule: fmt.Sprintf("broken %d %s", i, word), Measure: fmt.Sprintf("b%d", i), Found: assess.Float(math.NaN())})

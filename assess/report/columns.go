@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -113,7 +114,8 @@ func (o Ordered[T]) Get(name string) (value T, ok bool) {
 func safe(err error) error {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Errorf("%s: must be a %s (byte %d)", kind.Field, kind.Type, kind.Offset)
+		field := strings.Replace(kind.Field, "records.Counts.", "records.", 1) // its fields are those of records
+		return fmt.Errorf("%s: must be a %s (byte %d)", field, kind.Type, kind.Offset)
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func figureOf(t *testing.T, h *headline.Headline, measure string) headline.Figure {
@@ -137,7 +138,7 @@ func TestRecordsLost(t *testing.T) {
 		rules []assess.RuleVerdict
 		want  headline.Tone
 	}{{0, nil, headline.Neutral}, {0, rule(true), headline.Good}, {1, nil, headline.Amber}, {1, rule(true), headline.Amber}, {9, rule(false), headline.Bad}} {
-		r := &Report{Records: Records{Read: 100, Quarantined: c.lost}, Gate: assess.Verdict{Rules: c.rules}}
+		r := &Report{Records: Records{Counts: microdata.Counts{Read: 100, Quarantined: c.lost}}, Gate: assess.Verdict{Rules: c.rules}}
 		if f := figureOf(t, r.Headline(), "max_quarantined"); f.Tone != c.want {
 			t.Errorf("%d lost: %+v, want %s", c.lost, f, c.want)
 		}
@@ -164,7 +165,7 @@ func TestNoRuleIsLeftOut(t *testing.T) {
 // passed a gate.
 func TestMeasuredElsewhere(t *testing.T) {
 	for unmatched, tone := range map[int64]headline.Tone{0: headline.Neutral, 2: headline.Amber} {
-		r := &Report{Name: "assess", Foreign: &Foreign{Unmatched: unmatched}, Records: Records{Read: 100, Released: 98},
+		r := &Report{Name: "assess", Foreign: &Foreign{Unmatched: unmatched}, Records: Records{Counts: microdata.Counts{Read: 100, Released: 98}},
 			Columns: []assess.ColumnMeasures{column("wage", risk("max", "index", 3))}, Gate: assess.Judge(nil, &assess.Measures{})}
 		if h := r.Headline(); h.Word != "Measured" || h.Tone != tone || strings.Contains(h.Line, "2 original records have") != (unmatched == 2) {
 			t.Errorf("%+v", h)
@@ -218,7 +219,7 @@ func TestLostBesideItsLimit(t *testing.T) {
 		{7, 7, &loose, none, headline.Bad, "100~%", "at least one record is released"},
 		{0, 0, &byDefault, nil, headline.Neutral, "–", ""},
 	} {
-		r := &Report{Records: Records{Read: c.read, Quarantined: c.lost, MaxQuarantined: c.limit}, Gate: assess.Verdict{Rules: c.rules}}
+		r := &Report{Records: Records{Counts: microdata.Counts{Read: c.read, Quarantined: c.lost}, MaxQuarantined: c.limit}, Gate: assess.Verdict{Rules: c.rules}}
 		h := r.Headline()
 		f := figureOf(t, h, "max_quarantined")
 		shown := 2 // recovered values and lost records
@@ -274,7 +275,7 @@ func TestBesideItsLimit(t *testing.T) {
 // TestPublicHeadline: of the figures only the lost records are public, whatever the gate required
 // and found.
 func TestPublicHeadline(t *testing.T) {
-	r := &Report{Records: Records{Read: 100, Released: 99, Quarantined: 1}, Columns: []assess.ColumnMeasures{column("wage", risk("max", "index", 3))},
+	r := &Report{Records: Records{Counts: microdata.Counts{Read: 100, Released: 99, Quarantined: 1}}, Columns: []assess.ColumnMeasures{column("wage", risk("max", "index", 3))},
 		Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{
 			{Rule: "secret one", Measure: "max_quarantined", Limit: 0.5, Found: 0.01, Passed: true}, {Rule: "secret two", Measure: "min_k", Limit: 7, Found: 9, Passed: true}}}}
 	p := r.Public([]string{"sd", "efficiency"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -94,7 +95,7 @@ func (r *Report) Public(publish []string) *Public {
 	p := &Public{
 		Schema: PublicSchemaName, Name: r.Name, Version: r.Version,
 		Started: r.Started.UTC().Format(time.DateOnly), Finished: r.Finished.UTC().Format(time.DateOnly),
-		Records: Records{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined, LeftOut: r.Records.LeftOut},
+		Records: Records{Counts: microdata.Counts{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined, LeftOut: r.Records.LeftOut}},
 		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
 		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == "", Demanded: len(r.Gate.Rules) > 0},

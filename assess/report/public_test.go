@@ -102,7 +102,7 @@ func allowed(path string) bool {
 	}
 	for _, suffix := range []string{
 		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure", ".Column",
-		".Records.Read", ".Records.Released", ".Records.Quarantined", ".Records.LeftOut",
+		".Records.Counts.Read", ".Records.Counts.Released", ".Records.Counts.Quarantined", ".Records.Counts.LeftOut",
 		".Released.N", ".Released.Nulls", ".Released.Mean", ".Released.SD",
 	} {
 		// A mask's name is chosen by the steward, and may reveal a parameter.

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // SchemaName is the value of a report's "schema" member.
@@ -71,17 +72,13 @@ type Report struct {
 
 // Records counts the records of a run.
 type Records struct {
-	Read        int64 `json:"read"`
-	Released    int64 `json:"released"`
-	Quarantined int64 `json:"quarantined"`
-	LeftOut     int64 `json:"left_out,omitempty" doc:"number of records that the sample mask did not draw; absent if there is no sample mask"`
+	microdata.Counts
 	// MaxQuarantined is nil if losses are not judged: for streams, snapshots and releases made
 	// by another tool.
 	MaxQuarantined *assess.Float `json:"max_quarantined,omitempty" doc:"greatest share of records in quarantine, configured or by default: with a greater share the release is withheld; absent if losses are not judged"`
 	// Reasons counts the records in quarantine by "column: reason", or by the reason alone if
 	// a whole record was malformed.
 	Reasons map[string]int64 `json:"quarantine_by_reason,omitempty"`
-	Held    int64            `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
 
 	// What a stream has noticed to be missing from its figures; see docs/streams.md, Gaps.
 	Lost       int64 `json:"lost,omitempty" doc:"in a stream: offsets of the source that were never read, because their records were removed before (retention) or skipped (the group's offset was set forward); some may have held no record"`

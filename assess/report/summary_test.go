@@ -9,12 +9,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func TestSummaryFitsATerminal(t *testing.T) {
 	long := strings.Repeat("列名 of a very long column ", 12)
 	r := &Report{Name: long, Withheld: strings.Repeat("reason ", 60),
-		Records: Records{Read: math.MaxInt64, Released: math.MaxInt64, Quarantined: math.MaxInt64},
+		Records: Records{Counts: microdata.Counts{Read: math.MaxInt64, Released: math.MaxInt64, Quarantined: math.MaxInt64}},
 		Columns: Columns{{Name: long, Unit: long, Masked: true,
 			Original: assess.Moments{N: math.MaxInt64, Nulls: 10, Mean: 1e-300, SD: 1e300},
 			Utility:  assess.Utility{U: 1e-300, U0: 1e300, Efficiency: assess.Float(math.NaN()), Bias: -1e-300},
@@ -85,9 +86,9 @@ func TestTone(t *testing.T) {
 	}{
 		{"no rules", Report{Gate: assess.Verdict{Passed: true}}, headline.Neutral},
 		{"all hold", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}}, headline.Good},
-		{"no rules, records lost", Report{Gate: assess.Verdict{Passed: true}, Records: Records{Quarantined: 1}}, headline.Amber},
-		{"records lost", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}, Records: Records{Quarantined: 1}}, headline.Amber},
-		{"refused, records lost", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}, Records: Records{Quarantined: 1}}, headline.Bad},
+		{"no rules, records lost", Report{Gate: assess.Verdict{Passed: true}, Records: Records{Counts: microdata.Counts{Quarantined: 1}}}, headline.Amber},
+		{"records lost", Report{Gate: assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{held}}, Records: Records{Counts: microdata.Counts{Quarantined: 1}}}, headline.Amber},
+		{"refused, records lost", Report{Withheld: "x", Gate: assess.Verdict{Rules: []assess.RuleVerdict{held, broken}}, Records: Records{Counts: microdata.Counts{Quarantined: 1}}}, headline.Bad},
 		{"alert only", Report{Gate: assess.Verdict{Rules: []assess.RuleVerdict{broken}}}, headline.Bad},
 	} {
 		if got := c.r.verdict().Tone; got != c.want {
@@ -97,8 +98,8 @@ func TestTone(t *testing.T) {
 	for public, want := range map[*Public]headline.Tone{
 		{Gate: PublicGate{Passed: true, Demanded: true}}: headline.Good, {Gate: PublicGate{Passed: true}}: headline.Neutral,
 		{Gate: PublicGate{Demanded: true}}: headline.Bad, {}: headline.Bad, {Measured: true}: headline.Neutral,
-		{Gate: PublicGate{Passed: true, Demanded: true}, Records: Records{Read: 9, Quarantined: 1}}: headline.Amber,
-		{Gate: PublicGate{Demanded: true}, Records: Records{Read: 9, Quarantined: 1}}:               headline.Bad,
+		{Gate: PublicGate{Passed: true, Demanded: true}, Records: Records{Counts: microdata.Counts{Read: 9, Quarantined: 1}}}: headline.Amber,
+		{Gate: PublicGate{Demanded: true}, Records: Records{Counts: microdata.Counts{Read: 9, Quarantined: 1}}}:               headline.Bad,
 	} {
 		if got := public.Headline().Tone; got != want {
 			t.Errorf("%+v: %s, want %s", public.Gate, got, want)

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/foreign"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func (s *state) assessCommand() *cobra.Command {
@@ -88,7 +89,7 @@ func (s *state) assessForeign(ctx context.Context, pair foreign.Release, out *me
 	}
 	rep := &report.Report{
 		Name: "assess", Version: version(), Started: started, Finished: time.Now(),
-		Records: report.Records{Read: res.OriginalN, Released: res.Released},
+		Records: report.Records{Counts: microdata.Counts{Read: res.OriginalN, Released: res.Released}},
 		Foreign: &report.Foreign{Unmatched: res.Unmatched}, Gate: assess.Judge(nil, res.Measures),
 	}
 	rep.SetMeasures(res.Measures)

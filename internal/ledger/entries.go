@@ -134,7 +134,7 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 		// Both, not their sum: it is made anew when it is read, in the same order and
 		// so to the same bits.
 		payload = [][]byte{binary.BigEndian.AppendUint64(nil, uint64(len(whole))), whole, delta}
-		h.kind, h.epoch, h.seq, h.counts = base, w.epoch+1, 0, l.wholeCounts.plus(l.deltaCounts)
+		h.kind, h.epoch, h.seq, h.counts = base, w.epoch+1, 0, l.wholeCounts.Plus(l.deltaCounts)
 		w = written{epoch: h.epoch, base: 8 + len(whole) + len(delta) + headerSize}
 		l.rebase = true
 	} else {
@@ -212,11 +212,12 @@ func (h *header) parse(value []byte) (rest []byte, err error) {
 		numbers = numbers[8:]
 	}
 	copy(h.sum[:], numbers)
-	c := h.counts
+	c := &h.counts
+	c.LeftOut = c.Read - c.Released - c.Quarantined - c.Held
 	switch {
 	case value[7] != 0, h.kind != base && h.kind != segment, h.epoch == 0, h.epoch > 1<<62,
 		h.kind == base && h.seq != 0, h.kind == segment && (h.seq == 0 || h.seq > slots),
-		h.chunk >= h.chunks, !c.plausible(), c.LeftOut() < 0:
+		h.chunk >= h.chunks, !plausible(*c):
 		return nil, errHeader
 	}
 	return value[headerSize:], nil

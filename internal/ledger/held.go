@@ -13,18 +13,8 @@ func (l *Ledger) AddHeld(b *microdata.Block) {
 	if from == b.N {
 		return
 	}
-	c := Counts{Read: int64(b.N - from)}
-	for _, r := range b.Rejects {
-		if r.Row >= from {
-			c.Quarantined++
-		}
-	}
-	for i := from; i < b.N; i++ {
-		if !b.Rejected(i) {
-			c.Held++
-		}
-	}
+	b.Part(&l.part, from, b.N)
 	l.pending = nil
 	l.last = max(l.last, b.Place(b.N-1))
-	l.deltaCounts = l.deltaCounts.plus(c)
+	l.deltaCounts = l.deltaCounts.Plus(l.part.Counts().HeldBack())
 }

@@ -10,26 +10,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Counts are numbers of records. Read is the sum of the others and of those that a sample
-// has left out.
-type Counts struct {
-	Read        int64 // taken from the source
-	Released    int64
-	Quarantined int64
-	Held        int64 // masked, but kept back by the gate
-}
-
-func (c Counts) plus(o Counts) Counts {
-	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.Held + o.Held}
-}
-
-// LeftOut returns how many records a sample has left out.
-func (c Counts) LeftOut() int64 { return c.Read - c.Released - c.Quarantined - c.Held }
+// Counts are numbers of records of a partition by their fate.
+type Counts = microdata.Counts
 
 // plausible counts are such that sums of two do not overflow.
-func (c Counts) plausible() bool {
-	return min(c.Released, c.Quarantined, c.Held) >= 0 && 0 <= c.Read && c.Read <= maxCount
-}
+func plausible(c Counts) bool { return c.Valid() && c.Read <= maxCount }
 
 // Ledger is the assessment of one partition. One goroutine at a time may use it.
 type Ledger struct {
@@ -127,8 +112,7 @@ func (l *Ledger) Add(b *microdata.Block) int {
 	l.pending = nil
 	l.delta.Add(b)
 	l.last = max(l.last, b.Place(b.N-1))
-	kept := int64(b.Kept())
-	l.deltaCounts = l.deltaCounts.plus(Counts{Read: int64(b.N), Released: kept, Quarantined: int64(len(b.Rejects))})
+	l.deltaCounts = l.deltaCounts.Plus(b.Counts())
 	return b.N
 }
 
@@ -163,7 +147,7 @@ func (l *Ledger) Commit() {
 	if err := l.whole.Merge(l.delta); err != nil {
 		panic(fmt.Sprintf("ledger: merge of its own delta: %v", err)) // they have the same options
 	}
-	l.wholeCounts = l.wholeCounts.plus(l.deltaCounts)
+	l.wholeCounts = l.wholeCounts.Plus(l.deltaCounts)
 	if l.pending.epoch > l.written.epoch {
 		l.lags, l.rebase = false, false
 	}

@@ -346,7 +346,7 @@ func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
 	must(t, err)
 	counts := r.undisturbed(want, i)
 	same(t, got, want)
-	if whole, delta := l.Counts(); whole.plus(delta) != counts {
+	if whole, delta := l.Counts(); whole.Plus(delta) != counts {
 		t.Errorf("counts are %+v and %+v, want %+v in all", whole, delta, counts)
 	}
 }

@@ -220,7 +220,7 @@ func (l *Ledger) take(v *value) error {
 		return v.damaged(errContent)
 	}
 	size := len(payload) + headerSize
-	counts := l.wholeCounts.plus(v.counts)
+	counts := l.wholeCounts.Plus(v.counts)
 	if v.kind == base {
 		if len(payload) < 8 || binary.BigEndian.Uint64(payload) > uint64(len(payload)-8) {
 			return v.damaged(errContent)
@@ -239,7 +239,7 @@ func (l *Ledger) take(v *value) error {
 			return v.damaged(errContent)
 		}
 	}
-	if !counts.plausible() || l.whole.Records() != counts.Released { // held records are not assessed
+	if !plausible(counts) || l.whole.Records() != counts.Released { // held records are not assessed
 		return v.damaged(errContent)
 	}
 	l.wholeCounts, l.next, l.written.next = counts, v.next, v.next

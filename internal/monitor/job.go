@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Job is how a file job ended, for its metrics.
@@ -48,13 +49,12 @@ func (j job) Collect(out chan<- prometheus.Metric) {
 	if j.Report == nil {
 		return
 	}
-	r := j.Report.Records
-	released := r.Released
-	if j.Report.Withheld != "" {
-		released = 0
+	for f, n := range j.Report.Records.ByFate() {
+		if f == microdata.Released && j.Report.Withheld != "" {
+			n = 0
+		}
+		gauge(descDone, float64(n), string(f))
 	}
-	gauge(descDone, float64(released), Released)
-	gauge(descDone, float64(r.Quarantined), Quarantined)
 	if len(j.Report.Gate.Rules) > 0 {
 		broken := 0
 		for _, rule := range j.Report.Gate.Rules {

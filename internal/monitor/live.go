@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // mostPartitions is how many partitions, those with the greatest lag, the page lists.
@@ -18,24 +19,24 @@ const mostPartitions = 24
 // liveState is the event "state": what changes from second to second. Times are
 // seconds ago, so that the reader's clock does not matter.
 type liveState struct {
-	Mode         string           `json:"mode"`
-	Uptime       float64          `json:"uptime"`
-	Connected    bool             `json:"connected"`           // the brokers answered at the last contact, or were not asked yet
-	Stuck        string           `json:"stuck,omitempty"`     // why the loop counts as stuck
-	NotReady     string           `json:"not_ready,omitempty"` // what is missing before records flow
-	Rate         float64          `json:"rate"`                // records per second
-	Records      map[string]int64 `json:"records"`
-	Dropped      []dropped        `json:"dropped"`       // by reason, as far back as is kept
-	DroppedOther int64            `json:"dropped_other"` // for reasons that Dropped leaves out
-	Lag          liveLag          `json:"lag"`
-	Committed    int64            `json:"committed"`
-	Aborted      int64            `json:"aborted"`
-	SinceCommit  *float64         `json:"since_commit"` // null: none yet
-	Rebalances   int64            `json:"rebalances"`
-	Gate         liveVerdict      `json:"gate"`
-	Reload       *liveReload      `json:"reload,omitempty"`
-	HasSnapshot  bool             `json:"has_snapshot"`
-	LastSnapshot int64            `json:"last_snapshot"`
+	Mode         string                   `json:"mode"`
+	Uptime       float64                  `json:"uptime"`
+	Connected    bool                     `json:"connected"`           // the brokers answered at the last contact, or were not asked yet
+	Stuck        string                   `json:"stuck,omitempty"`     // why the loop counts as stuck
+	NotReady     string                   `json:"not_ready,omitempty"` // what is missing before records flow
+	Rate         float64                  `json:"rate"`                // records per second
+	Records      map[microdata.Fate]int64 `json:"records"`
+	Dropped      []dropped                `json:"dropped"`       // by reason, as far back as is kept
+	DroppedOther int64                    `json:"dropped_other"` // for reasons that Dropped leaves out
+	Lag          liveLag                  `json:"lag"`
+	Committed    int64                    `json:"committed"`
+	Aborted      int64                    `json:"aborted"`
+	SinceCommit  *float64                 `json:"since_commit"` // null: none yet
+	Rebalances   int64                    `json:"rebalances"`
+	Gate         liveVerdict              `json:"gate"`
+	Reload       *liveReload              `json:"reload,omitempty"`
+	HasSnapshot  bool                     `json:"has_snapshot"`
+	LastSnapshot int64                    `json:"last_snapshot"`
 }
 
 type liveLag struct {
@@ -80,7 +81,7 @@ func (m *Monitor) state() liveState {
 	s := liveState{
 		Mode: m.mode, Uptime: now.Sub(m.started).Seconds(), Stuck: m.alive(), NotReady: m.ready(), Connected: m.brokers.err == "",
 		Rate:      m.rate.over(now, m.started, m.rateWindow()),
-		Records:   map[string]int64{Released: m.counts[Released], Quarantined: m.counts[Quarantined], Held: m.counts[Held]},
+		Records:   m.counts.ByFate(),
 		Committed: m.committed, Aborted: m.aborted, Rebalances: m.rebalances,
 		Gate: m.verdict(), Lag: m.liveLag(),
 	}
@@ -291,7 +292,7 @@ func (m *Monitor) column(name string, slim bool) (d columnDetail, ok bool) {
 func (d *columnDetail) rows(moments []moment) {
 	for _, k := range slices.Backward(moments[max(0, len(moments)-longestHistory):]) {
 		row := historyRow{Snapshot: k.Number, Emitted: k.Emitted, Finished: k.At,
-			Records: report.Records{Released: k.Released, Quarantined: k.Quarantined},
+			Records: report.Records{Counts: microdata.Counts{Released: k.Released, Quarantined: k.Quarantined}},
 			Judged:  k.Judged, Passed: k.Passed, Efficiency: assess.Float(math.NaN())}
 		if c, ok := k.Columns[d.Name]; ok {
 			row.Efficiency, row.Worst = c.Efficiency, c.Worst

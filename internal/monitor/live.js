@@ -186,7 +186,8 @@
     write($("commit-note"), "running for " + since(s.uptime));
     write($("committed"), count(s.committed));
     write($("aborted"), count(s.aborted) + " aborted, " + count(s.rebalances) + (s.rebalances === 1 ? " rebalance" : " rebalances"));
-    for (const result of ["released", "quarantined", "held"]) write($(result), count(s.records[result]));
+    for (const fate in s.records) write($(fate), count(s.records[fate]));
+    $("left_out-tile").hidden = !s.records.left_out;
     $("quarantined").classList.toggle("bad", s.records.quarantined > 0);
     $("held").classList.toggle("bad", s.records.held > 0);
     showDropped(s);

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // metrics are the counters and histograms of a stream, in a registry of their own.
@@ -42,7 +44,7 @@ func newMetrics(m *Monitor) metrics {
 	}
 	x := metrics{
 		registry:     prometheus.NewRegistry(),
-		records:      counters("records_total", "Records by what became of them.", "result", Released, Quarantined, Held),
+		records:      counters("records_total", "Records by what became of them.", "result", fates()...),
 		transactions: counters("transactions_total", "Transactions by how they ended.", "outcome", "committed", "aborted"),
 		reloads:      counters("config_reloads_total", "Changed configurations, taken on or refused.", "result", "taken", "refused"),
 		reasons:      counters("quarantined_records_total", "Records that could not be masked, by column and reason.", "reason"),
@@ -179,4 +181,12 @@ func truth(b bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// fates are the results of records.
+func fates() (words []string) {
+	for f := range (microdata.Counts{}).ByFate() {
+		words = append(words, string(f))
+	}
+	return words
 }

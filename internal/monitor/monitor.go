@@ -6,14 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-)
 
-// Results of a record, as Records counts them.
-const (
-	Released    = "released"
-	Quarantined = "quarantined"
-	LeftOut     = "left_out" // not drawn by the sample
-	Held        = "held"     // masked, and kept in the restricted topic until the rules hold again
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Modes of a stream.
@@ -53,7 +47,7 @@ type Monitor struct {
 	mu         sync.Mutex
 	started    time.Time
 	heartbeat  time.Time
-	counts     map[string]int64
+	counts     microdata.Counts
 	rate       rate
 	assigned   map[string][]int32
 	lag        map[place]int64
@@ -122,7 +116,7 @@ type reload struct {
 func New(info Info) *Monitor {
 	m := &Monitor{
 		info: info, now: time.Now, tick: time.Second, grace: 10 * time.Second,
-		serving: serving{closing: make(chan struct{})}, counts: map[string]int64{}, lag: map[place]int64{},
+		serving: serving{closing: make(chan struct{})}, lag: map[place]int64{},
 		mode: Releasing, watchers: map[chan struct{}]*watcher{},
 	}
 	m.started = m.now()
@@ -131,16 +125,20 @@ func New(info Info) *Monitor {
 	return m
 }
 
-// Records counts n records with a result: Released, Quarantined, LeftOut or Held.
-func (m *Monitor) Records(result string, n int) {
-	if m == nil || n <= 0 {
+// Records counts the records of a commit.
+func (m *Monitor) Records(c microdata.Counts) {
+	if m == nil {
 		return
 	}
-	m.metrics.records.WithLabelValues(result).Add(float64(n))
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.counts[result] += int64(n)
-	m.rate.add(m.now(), int64(n))
+	m.counts = m.counts.Plus(c)
+	for f, n := range c.ByFate() {
+		if n > 0 {
+			m.metrics.records.WithLabelValues(string(f)).Add(float64(n))
+			m.rate.add(m.now(), n)
+		}
+	}
 }
 
 // Batch notes how long a batch took from its fetch until it was handed to the sink.

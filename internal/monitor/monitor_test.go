@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -45,7 +46,7 @@ func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 
 func TestNilMonitor(t *testing.T) {
 	var m *Monitor
-	m.Records(Released, 1)
+	m.Records(microdata.Counts{Released: 1})
 	m.Batch(time.Second)
 	m.Commit(time.Second, true)
 	m.Rebalance()
@@ -69,10 +70,10 @@ func TestNilMonitor(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	m, c := watched(Info{Name: "survey", Version: "0.4.0", Source: "kafka survey", Sink: "kafka \xffmasked"})
 	c.advance(10 * time.Second)
-	m.Records(Released, 500)
-	m.Records(Released, 0)
-	m.Records(Quarantined, 3)
-	m.Records(Held, 7)
+	m.Records(microdata.Counts{Released: 500})
+	m.Records(microdata.Counts{})
+	m.Records(microdata.Counts{Quarantined: 3, LeftOut: 2})
+	m.Records(microdata.Counts{Held: 7})
 	c.advance(time.Second)
 	m.Batch(3 * time.Millisecond)
 	m.Commit(20*time.Millisecond, true)
@@ -100,8 +101,9 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`sdlfilter_records_total{result="released"} 500`,
 		`sdlfilter_records_total{result="quarantined"} 3`,
+		`sdlfilter_records_total{result="left_out"} 2`,
 		`sdlfilter_records_total{result="held"} 7`,
-		`sdlfilter_records_per_second 102`, // 510 in the last 5 s
+		`sdlfilter_records_per_second 102.4`, // 512 in the last 5 s
 		`sdlfilter_transactions_total{outcome="committed"} 2`,
 		`sdlfilter_transactions_total{outcome="aborted"} 1`,
 		`sdlfilter_rebalances_total 1`,
@@ -165,10 +167,10 @@ func TestMetrics(t *testing.T) {
 func TestRate(t *testing.T) {
 	m, c := watched(Info{Interval: 10 * time.Second})
 	for range 30 {
-		m.Records(Released, 100)
+		m.Records(microdata.Counts{Released: 100})
 		c.advance(10 * time.Second)
 	}
-	m.Records(Released, 100)
+	m.Records(microdata.Counts{Released: 100})
 	c.advance(time.Second)
 	// Commits every 10 s are seen twice within two intervals, at any time of the look.
 	for range 7 {
@@ -182,7 +184,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("after an hour without a record: %v records/s", got)
 	}
 	m, c = watched(Info{})
-	m.Records(Released, 60)
+	m.Records(microdata.Counts{Released: 60})
 	c.advance(2 * time.Second)
 	if got := m.state().Rate; got != 30 {
 		t.Errorf("60 records in the first two seconds: %v records/s", got)

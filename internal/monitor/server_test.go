@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/synthetic"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func TestHosts(t *testing.T) {
@@ -214,7 +215,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("content type %q", got)
 	}
 	m.Snapshot(synthetic.Snapshot(7, 200))
-	m.Records(Held, 12)
+	m.Records(microdata.Counts{Held: 12})
 	m.Mode(Holding)
 	for _, f := range followers {
 		var snapshot liveSnapshot
@@ -227,7 +228,7 @@ func TestEvents(t *testing.T) {
 				t.Fatal("the stream ended")
 			}
 		}
-		if s.Records[Held] != 12 || s.LastSnapshot != 7 {
+		if s.Records[microdata.Held] != 12 || s.LastSnapshot != 7 {
 			t.Errorf("state %+v", s)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Respondents' values of the column wage: nothing that is served may show them.
@@ -40,7 +41,7 @@ func Snapshot(k int, λ float64) *report.Report {
 		Schema: report.SchemaName, Name: "survey", Version: "0.4.0", Snapshot: int64(k),
 		Started: start, Finished: start.Add(time.Duration(k) * 30 * time.Second),
 		ConfigSHA256: "9f2c1de0b5b6f6d3b8d1a4c37f5e02a6c1b0d9e8f7a6b5c4d3e2f1a0b9c8d7e6", KeyID: "k-5d41402a",
-		Records: report.Records{Read: n, Released: n - 7*int64(k), Quarantined: 7 * int64(k)},
+		Records: report.Records{Counts: microdata.Counts{Read: n, Released: n - 7*int64(k), Quarantined: 7 * int64(k)}},
 		Masks: []report.Mask{{Mask: "noise", Columns: []string{"wage", "hours"}, Records: n - 7*int64(k),
 			Parameters: report.Ordered[any]{{Name: "sd", Value: "35%"}}}},
 	}
@@ -52,7 +53,7 @@ func Snapshot(k int, λ float64) *report.Report {
 		Original: [][]assess.Float{{1, 0.41234567}, {0.41234567, 1}}, Released: [][]assess.Float{{1, 0.37123456}, {0.37123456, 1}}}
 	r.SetMeasures(m)
 	r.Window = &report.Window{Started: r.Finished.Add(-30 * time.Second), Finished: r.Finished,
-		Records: report.Records{Read: 20_000, Released: 19_993, Quarantined: 7}, Columns: report.Columns{wage}, Correlation: m.Correlation}
+		Records: report.Records{Counts: microdata.Counts{Read: 20_000, Released: 19_993, Quarantined: 7}}, Columns: report.Columns{wage}, Correlation: m.Correlation}
 	risk, efficiency, limit := MaxRisk, MinEfficiency, 100.0
 	r.Gate = assess.Judge([]assess.Rule{
 		{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: &risk},

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // For each masked column, the line of a snapshot gives the value that an intruder knows best,
@@ -27,7 +28,7 @@ func TestSnapshotsInTheLog(t *testing.T) {
 		}
 		return c
 	}
-	rep := &report.Report{Snapshot: 4, Records: report.Records{Read: 900}}
+	rep := &report.Report{Snapshot: 4, Records: report.Records{Counts: microdata.Counts{Read: 900}}}
 	rep.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{masked("first", 1, 2, 3), {Name: "unmasked", Risk: []assess.Risk{{RMSE: 1}}}, masked("last", 3, 2, 1), masked("middle", 3, 1, 2), masked("same", 2, 2, 2)}})
 	var out bytes.Buffer
 	LogSnapshot(zerolog.New(&out), zerolog.WarnLevel, rep)

@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 func TestJudgeLosses(t *testing.T) {
@@ -31,7 +32,7 @@ func TestJudgeLosses(t *testing.T) {
 		{name: "another rule failed, stated limit not exceeded", limit: share(0.5), read: 1000, before: false, rule: "share of records in quarantine at most 50 %"},
 	} {
 		v := assess.Verdict{Passed: c.before}
-		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost})
+		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Counts: microdata.Counts{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost}})
 		if v.Rules != nil && c.lost == c.read && (v.Rules[0].Measure != "min_released" || v.Rules[0].Found >= v.Rules[0].Limit) {
 			t.Errorf("%s: the verdict has the rule %+v, want min_released with a figure below its limit", c.name, v.Rules[0])
 		}
@@ -54,7 +55,7 @@ func TestJudgeLosses(t *testing.T) {
 // Lost records are counted by column and reason, and withhold the release.
 func TestLostRecordsWithhold(t *testing.T) {
 	v := assess.Verdict{Passed: true}
-	judgeLosses(&v, config.Gate{}, report.Records{Read: 2, Released: 1, Quarantined: 1})
+	judgeLosses(&v, config.Gate{}, report.Records{Counts: microdata.Counts{Read: 2, Released: 1, Quarantined: 1}})
 	if why := WithheldBecause(v); !strings.Contains(why, "quarantine") {
 		t.Errorf("the release is withheld because: %q; want the quarantine named", why)
 	}

@@ -127,7 +127,7 @@ func TestReports(t *testing.T) {
 	r.Plan.Masked = []string{"wage", "debt"}
 	r.Chain.Resume([]int64{7, 5}, 2)
 	measures := func() *assess.Measures { return &assess.Measures{Records: 9} }
-	rep := r.Report(report.Records{Read: 9, Released: 9}, measures())
+	rep := r.Report(report.Records{Counts: microdata.Counts{Read: 9, Released: 9}}, measures())
 	if rep.Name != "n" || rep.Version != "v" || rep.KeyID != "k" || rep.IdentifiedByPlace != 2 || rep.Records.Read != 9 || rep.Finished.IsZero() {
 		t.Errorf("the report is %+v", rep)
 	}
@@ -154,7 +154,7 @@ func TestReports(t *testing.T) {
 	codes("wage", "region")
 
 	r.Interim = true
-	if rep := r.Judged(report.Records{Read: 4, Released: 1, Quarantined: 3}, measures()); len(rep.Gate.Rules) != 1 || rep.Records.MaxQuarantined != nil {
+	if rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 1, Quarantined: 3}}, measures()); len(rep.Gate.Rules) != 1 || rep.Records.MaxQuarantined != nil {
 		t.Errorf("a snapshot is judged by the rules %+v, want one rule and no limit on the quarantine", rep.Gate.Rules)
 	}
 	r.Interim, r.Config.Gate.Rules = false, nil
@@ -165,7 +165,7 @@ func TestReports(t *testing.T) {
 		withheld bool
 	}{{nil, 0, config.MaxQuarantined, false}, {nil, 3, config.MaxQuarantined, true}, {&half, 2, 0.5, false}, {&half, 3, 0.5, true}} {
 		r.Config.Gate.MaxQuarantined = c.stated
-		rep := r.Judged(report.Records{Read: 4, Released: 4 - c.lost, Quarantined: c.lost}, measures())
+		rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 4 - c.lost, Quarantined: c.lost}}, measures())
 		if (rep.Withheld != "") != c.withheld || rep.Gate.Passed == c.withheld || rep.Records.MaxQuarantined == nil || float64(*rep.Records.MaxQuarantined) != c.limit {
 			t.Errorf("%d records lost, limit %v: withheld because %q", c.lost, c.limit, rep.Withheld)
 		}
@@ -211,9 +211,9 @@ func TestNoClipRemark(t *testing.T) {
 // If a sample has drawn no record, the advice differs from that for lost records.
 func TestNobodyIsReleased(t *testing.T) {
 	for advice, r := range map[string]report.Records{
-		"no record was drawn: ":       {Read: 5, LeftOut: 5},
-		"no record could be masked: ": {Read: 5, Quarantined: 5},
-		"no record was drawn":         {Read: 5, Quarantined: 4, LeftOut: 1},
+		"no record was drawn: ":       {Counts: microdata.Counts{Read: 5, LeftOut: 5}},
+		"no record could be masked: ": {Counts: microdata.Counts{Read: 5, Quarantined: 5}},
+		"no record was drawn":         {Counts: microdata.Counts{Read: 5, Quarantined: 4, LeftOut: 1}},
 	} {
 		v := assess.Verdict{Passed: true}
 		judgeLosses(&v, config.Gate{}, r)
@@ -260,7 +260,7 @@ func TestWhatReportsAreMadeOf(t *testing.T) {
 		t.Error(err)
 	}
 	for want, r := range map[string]*Result{
-		"false 0": {Report: new(report.Report)}, "true 3": {Report: &report.Report{Withheld: "x", Records: report.Records{Quarantined: 3}}}, "true 0": {Report: new(report.Report), Held: true},
+		"false 0": {Report: new(report.Report)}, "true 3": {Report: &report.Report{Withheld: "x", Records: report.Records{Counts: microdata.Counts{Quarantined: 3}}}}, "true 0": {Report: new(report.Report), Held: true},
 	} {
 		if got := []bool{r.Refused(), strings.HasPrefix(want, "true")}; got[0] != got[1] || r.Quarantined() != int64(want[len(want)-1]-'0') {
 			t.Errorf("want %s; got refused %v and %d records in quarantine", want, r.Refused(), r.Quarantined())

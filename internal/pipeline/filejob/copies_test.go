@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 const copiesMasks = "\n  - synthesise: {columns: [income], on: [age], copies: 3}\n  - noise: {columns: [debt], sd: 30}\n"
@@ -114,7 +115,7 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 		var found []*report.Report
 		for i := range 3 {
 			v := assess.Verdict{Passed: i != bad, Rules: []assess.RuleVerdict{{Rule: "one", Passed: true}, {Rule: "two", Found: assess.Float(i), Passed: i != bad}}}
-			r := &report.Report{Gate: v, Records: report.Records{Read: int64(i)}}
+			r := &report.Report{Gate: v, Records: report.Records{Counts: microdata.Counts{Read: int64(i)}}}
 			if i == bad {
 				r.Withheld = account.WithheldBecause(v)
 			}

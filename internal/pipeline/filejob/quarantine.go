@@ -25,7 +25,6 @@ type quarantine struct {
 	file    *publish.File
 	spool   *os.File // the entries for the topic, which must wait for the verdict
 	out     *bufio.Writer
-	count   int64
 	reasons map[string]int64 // records by column and reason
 }
 
@@ -58,7 +57,6 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 
 // add notes the rejected records of a block.
 func (q *quarantine) add(b *microdata.Block) error {
-	q.count += int64(len(b.Rejects))
 	for _, r := range b.Rejects {
 		q.reasons[account.ReasonOf(r)]++
 	}

@@ -36,8 +36,7 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 		Source: src, Layout: r.plan.SurveyLayout(), Cut: r.plan.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-			r.read += int64(p.Block.N)
-			r.leftOut += int64(p.Block.LeftOut())
+			r.counts = r.counts.Plus(p.Block.Counts())
 			progress.Add(p.Block.N)
 			return r.quarantine.add(p.Block)
 		}, r.assess(ctx)},

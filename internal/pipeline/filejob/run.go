@@ -71,8 +71,7 @@ type run struct {
 	reports    account.Files
 	copy       int              // the number of this release if the run makes several; 0: it is the only one
 	whole      *config.Pipeline // that of all copies; nil if there is only one release
-	read       int64
-	leftOut    int64 // of those that were read
+	counts     microdata.Counts
 }
 
 // prepare does everything that comes before the first record is written.
@@ -181,9 +180,7 @@ func (r *run) judged(ctx context.Context) (*report.Report, error) {
 			return nil, err
 		}
 	}
-	rep, err := r.masked.Judged(ctx, r.reporter(false), report.Records{
-		Read: r.read, Released: r.read - r.quarantine.count - r.leftOut, Quarantined: r.quarantine.count, LeftOut: r.leftOut, Reasons: r.quarantine.reasons,
-	})
+	rep, err := r.masked.Judged(ctx, r.reporter(false), report.Records{Counts: r.counts, Reasons: r.quarantine.reasons})
 	if err != nil {
 		return nil, err
 	}
@@ -230,8 +227,7 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 		if err := r.quarantine.add(p.Block); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
-		r.read += int64(p.Block.N)
-		r.leftOut += int64(p.Block.LeftOut())
+		r.counts = r.counts.Plus(p.Block.Counts())
 		r.options.Progress.Add(p.Block.N)
 		return nil
 	}

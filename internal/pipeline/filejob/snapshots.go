@@ -95,10 +95,7 @@ func (s *snapshots) add(ctx context.Context, b *microdata.Block) error {
 			b.Part(part, from, to)
 		}
 		s.state.Add(part)
-		s.read.Read += int64(part.N)
-		s.read.Released += int64(part.Kept())
-		s.read.Quarantined += int64(len(part.Rejects))
-		s.read.LeftOut += int64(part.LeftOut())
+		s.read.Counts = s.read.Plus(part.Counts())
 		if s.records > 0 && s.state.Due() {
 			if err := s.emit(ctx); err != nil {
 				return err
@@ -133,9 +130,7 @@ func (s *snapshots) emit(ctx context.Context) error {
 	rep.Withheld = "" // the gate decides only at the end
 	rep.Snapshot = int64(s.state.Taken())
 	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}
-	w.Records = report.Records{
-		Read: s.read.Read - s.before.Read, Released: s.read.Released - s.before.Released, Quarantined: s.read.Quarantined - s.before.Quarantined, LeftOut: s.read.LeftOut - s.before.LeftOut,
-	}
+	w.Records.Counts = s.read.Minus(s.before.Counts)
 	rep.Window = w
 	s.last, s.before = w.Finished, s.read
 	if len(s.files) > 0 || len(s.topics) > 0 {

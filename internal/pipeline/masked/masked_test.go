@@ -25,6 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 const (
@@ -108,7 +109,7 @@ func TestReleasesAreJudged(t *testing.T) {
 			if values := released(t, pl, r); len(values) != 90 {
 				t.Fatalf("%s: %d values are released, want 90", name, len(values))
 			}
-			rep, err := r.Judged(t.Context(), account.Reporter{Config: p, Version: "v"}, report.Records{Read: 90, Released: 90})
+			rep, err := r.Judged(t.Context(), account.Reporter{Config: p, Version: "v"}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +141,7 @@ func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		released(t, pl, r)
-		rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+		rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func TestReleasesWithNothingToMeasure(t *testing.T) {
 		t.Fatalf("Settle returns %+v and error %v, want a chain and nothing measured", r, err)
 	}
 	released(t, pl, r)
-	rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+	rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
 	if err != nil || len(rep.Columns) != 0 || rep.Records.Released != 90 || !rep.Gate.Passed {
 		t.Errorf("the report is %+v, error %v", rep, err)
 	}
@@ -218,7 +219,7 @@ func TestJudgementsEnd(t *testing.T) {
 		}
 		released(t, pl, r)
 		ctx := eventually.Ends(t.Context(), n)
-		rep, err := r.Judged(ctx, account.Reporter{Config: p}, report.Records{Read: 90, Released: 90})
+		rep, err := r.Judged(ctx, account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
 		if (rep == nil) != (err != nil) || err != nil && !ctx.Ended() {
 			t.Fatalf("context ended at check %d: report %v, error %v", n, rep, err)
 		}

@@ -118,7 +118,7 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 		"more left out than read": {state(func(s *State) { s.LeftOut = s.Read - s.Quarantined + 1 }), commit, "states/2.state: is damaged"},
 		"unidentified below 0":    {state(func(s *State) { s.Unidentified = -1 }), commit, "states/2.state: is damaged"},
 		"entries of more":         {state(func(s *State) { s.Entries = append(s.Entries, make([]quarantined.FileEntry, s.Quarantined+1)...) }), commit, "states/2.state: is damaged"},
-		"left out but assessed":   {state(func(s *State) { s.LeftOut++ }), commit, "shard 2: its assessment is of other records than it has released"},
+		"left out but assessed":   {state(func(s *State) { s.LeftOut++; s.Released-- }), commit, "shard 2: its assessment is of other records than it has released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := map[string][]byte{}

@@ -33,7 +33,7 @@ func (m *Manifest) sound() bool {
 
 // fits reports whether the counts of a state can be those of a shard, of so many masks.
 func (s *State) fits(of *Shard, masks int) bool {
-	for _, n := range append(s.Touched, s.Quarantined, s.LeftOut, s.Unidentified) {
+	for _, n := range append(s.Touched, s.Unidentified) {
 		if n < 0 || n > s.Read {
 			return false
 		}
@@ -46,7 +46,7 @@ func (s *State) fits(of *Shard, masks int) bool {
 		reasons += n
 	}
 	return s.Read == of.Records && len(s.Files) == len(of.Parts) && len(s.Touched) == masks &&
-		reasons == s.Quarantined && s.LeftOut <= s.Read-s.Quarantined && int64(len(s.Entries)) <= s.Quarantined
+		reasons == s.Quarantined && s.Valid() && s.Held == 0 && int64(len(s.Entries)) <= s.Quarantined
 }
 
 // pairingOf returns the name of a pairing, from the digests of the decisions for each shard.

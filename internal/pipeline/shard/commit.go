@@ -88,9 +88,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 			return fmt.Errorf("shard %d: %w: one of the second is in this shard (%s)", i, err, c.config.Place)
 		}
 		s.Places = nil
-		c.records.Read += s.Read
-		c.records.Quarantined += s.Quarantined
-		c.records.LeftOut += s.LeftOut
+		c.records.Counts = c.records.Plus(s.Counts)
 		for reason, n := range s.Reasons {
 			c.records.Reasons[reason] += n
 		}
@@ -99,7 +97,6 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 		}
 		unidentified += s.Unidentified
 	}
-	c.records.Released = c.records.Read - c.records.Quarantined - c.records.LeftOut
 	c.chain.Resume(touched, unidentified)
 	return nil
 }
@@ -177,7 +174,7 @@ func (d *decoded) read(ctx context.Context, i int, s *State) {
 	}
 	if err := d.measured.UnmarshalBinary(assessment); err != nil {
 		d.err = fmt.Errorf("shard %d: %w", i, err)
-	} else if d.measured.Records() != s.Read-s.Quarantined-s.LeftOut {
+	} else if d.measured.Records() != s.Released {
 		d.err = fmt.Errorf("shard %d: its assessment is of other records than it has released: run it again", i)
 	}
 }

@@ -186,9 +186,7 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 // count adds the outcome of a block's records to the state.
 func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
-	s.Read += int64(b.N)
-	s.Quarantined += int64(len(b.Rejects))
-	s.LeftOut += int64(b.LeftOut())
+	s.Counts = s.Plus(b.Counts())
 	for _, r := range b.Rejects {
 		s.Reasons[account.ReasonOf(r)]++
 	}

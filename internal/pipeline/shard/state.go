@@ -12,19 +12,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // stateMagic is the beginning of a state file; a change of the format changes it.
-const stateMagic = "sdlfilter.shard-state/6\n"
+const stateMagic = "sdlfilter.shard-state/7\n"
 
 // State is the result of a shard in addition to its files: the outcome of its records, and
 // their assessment. It is as confidential as the data.
 type State struct {
-	Plan         string                  `json:"plan"` // the manifest's ID
-	Shard        int                     `json:"shard"`
-	Read         int64                   `json:"read"`
-	Quarantined  int64                   `json:"quarantined"`
-	LeftOut      int64                   `json:"left_out,omitempty"`
+	Plan  string `json:"plan"` // the manifest's ID
+	Shard int    `json:"shard"`
+	microdata.Counts
 	Reasons      map[string]int64        `json:"reasons"`
 	Entries      []quarantined.FileEntry `json:"entries"` // if the configuration asks for them
 	Touched      []int64                 `json:"touched"` // records, by mask

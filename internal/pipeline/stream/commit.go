@@ -13,7 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
-	"github.com/sdlfilter/sdlfilter/internal/monitor"
 )
 
 // end judges the open transaction, completes it and commits it.
@@ -130,10 +129,7 @@ func (s *stream) openCounts() report.Records {
 }
 
 func (s *stream) countReleased(r report.Records) {
-	s.options.Monitor.Records(monitor.Released, int(r.Released))
-	s.options.Monitor.Records(monitor.Quarantined, int(r.Quarantined))
-	s.options.Monitor.Records(monitor.LeftOut, int(r.LeftOut))
-	s.options.Monitor.Records(monitor.Held, int(r.Held))
+	s.options.Monitor.Records(r.Counts)
 	s.options.Monitor.Quarantine(s.counts().Reasons, r.Reasons)
 	s.showGaps()
 }

@@ -320,8 +320,8 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			t.Fatalf("the file has %d lines, want 2: %s", len(all), text)
 		}
 		for i, want := range []struct{ whole, window report.Records }{
-			{report.Records{Read: 120, Released: 118, Quarantined: 2}, report.Records{Read: 120, Released: 118, Quarantined: 2}},
-			{report.Records{Read: 155, Released: 153, Quarantined: 2}, report.Records{Read: 35, Released: 35}},
+			{report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}}, report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}}},
+			{report.Records{Counts: microdata.Counts{Read: 155, Released: 153, Quarantined: 2}}, report.Records{Counts: microdata.Counts{Read: 35, Released: 35}}},
 		} {
 			same := func(a, b report.Records) bool {
 				return a.Read == b.Read && a.Released == b.Released && a.Quarantined == b.Quarantined && a.LeftOut == b.LeftOut

@@ -71,7 +71,7 @@ func (k *keptLedger) counts() (r report.Records) {
 	r = sum(k.totals.whole.records, k.totals.delta.records)
 	if k.Ledger != nil {
 		whole, delta := k.Counts()
-		r = sum(r, sum(recordsOf(whole), recordsOf(delta)))
+		r.Counts = r.Plus(whole).Plus(delta)
 	}
 	return r
 }
@@ -81,7 +81,7 @@ func (k *keptLedger) openCounts() (r report.Records) {
 	r = k.totals.delta.records
 	if k.Ledger != nil {
 		_, delta := k.Counts()
-		r = sum(r, recordsOf(delta))
+		r.Counts = r.Plus(delta)
 	}
 	return r
 }
@@ -102,12 +102,8 @@ func (k *keptLedger) rollback() {
 	}
 }
 
-func recordsOf(c ledger.Counts) report.Records {
-	return report.Records{Read: c.Read, Released: c.Released, Quarantined: c.Quarantined, LeftOut: c.LeftOut(), Held: c.Held}
-}
-
 func sum(a, b report.Records) report.Records {
-	return report.Records{Read: a.Read + b.Read, Released: a.Released + b.Released, Quarantined: a.Quarantined + b.Quarantined, LeftOut: a.LeftOut + b.LeftOut, Held: a.Held + b.Held,
+	return report.Records{Counts: a.Plus(b.Counts),
 		Lost: a.Lost + b.Lost, Repeated: a.Repeated + b.Repeated, Unassessed: a.Unassessed + b.Unassessed, Reasons: plus(a.Reasons, b.Reasons)}
 }
 

@@ -150,9 +150,7 @@ func (n *streamSnapshots) emit(ctx context.Context) error {
 	rep.Snapshot = n.number + 1
 	rep.Window = &report.Window{
 		Started: n.last, Finished: time.Now(), Columns: report.Columns(part.Columns), Correlation: part.Correlation,
-		Records: report.Records{
-			Read: counts.Read - n.before.Read, Released: counts.Released - n.before.Released, Quarantined: counts.Quarantined - n.before.Quarantined, LeftOut: counts.LeftOut - n.before.LeftOut,
-		},
+		Records: report.Records{Counts: counts.Minus(n.before.Counts)},
 	}
 	if err := n.show(ctx, rep); err != nil {
 		return err

@@ -33,12 +33,8 @@ type keptTotals struct {
 
 // keptRecords are the numbers of records where no assessment counts them.
 type keptRecords struct {
-	Next        int64 `json:"next"` // first place that is not counted
-	Read        int64 `json:"read"`
-	Released    int64 `json:"released"`
-	Quarantined int64 `json:"quarantined"`
-	LeftOut     int64 `json:"left_out"`
-	Held        int64 `json:"held"`
+	Next int64 `json:"next"` // first place that is not counted
+	microdata.Counts
 }
 
 // totals counts what the assessment of a partition does not: reasons of the quarantine, what the
@@ -79,9 +75,8 @@ func (t *totals) add(b *microdata.Block, next int64, holding bool) {
 		}
 	}
 	if t.records {
-		d.records = report.Records{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)), LeftOut: int64(b.LeftOut())}
-		if holding {
-			d.records.Released, d.records.Held = 0, d.records.Released
+		if d.records.Counts = b.Counts(); holding {
+			d.records.Counts = d.records.HeldBack()
 		}
 	}
 	for _, x := range b.Rejects {
@@ -111,8 +106,7 @@ func (t *totals) keep(of string, next int64) ([]byte, error) {
 	k := keptTotals{Version: totalsVersion, Of: of, Reasons: all.records.Reasons, Effect: all.effect}
 	if t.records {
 		t.pending = max(t.next, next)
-		r := all.records
-		k.Records = &keptRecords{t.pending, r.Read, r.Released, r.Quarantined, r.LeftOut, r.Held}
+		k.Records = &keptRecords{t.pending, all.records.Counts}
 	}
 	return json.Marshal(k)
 }
@@ -136,7 +130,7 @@ func (t *totals) take(text []byte, of string) (stale bool, err error) {
 	t.whole = counted{report.Records{Reasons: k.Reasons}, k.Effect}
 	if r := k.Records; r != nil && t.records {
 		t.next = r.Next
-		t.whole.records = report.Records{Read: r.Read, Released: r.Released, Quarantined: r.Quarantined, LeftOut: r.LeftOut, Held: r.Held, Reasons: k.Reasons}
+		t.whole.records.Counts = r.Counts
 	}
 	return false, nil
 }

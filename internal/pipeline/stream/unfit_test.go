@@ -91,18 +91,18 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	}
 	b.feed(0, 40, 3)
 	b.feed(1, 10)
-	want("open", report.Records{Read: 50, Released: 49, Quarantined: 1})
+	want("open", report.Records{Counts: microdata.Counts{Read: 50, Released: 49, Quarantined: 1}})
 	if got := b.openCounts(); got.Read != 50 || got.Released != 49 {
 		t.Errorf("the counts of the open transaction are %+v, want 50 read and 49 released", got)
 	}
 	b.ledgers[part(0)].commit()
 	b.ledgers[part(1)].rollback()
-	want("committed", report.Records{Read: 40, Released: 39, Quarantined: 1})
+	want("committed", report.Records{Counts: microdata.Counts{Read: 40, Released: 39, Quarantined: 1}})
 	b.holding = true
 	b.feed(1, 20, 0, 1)
 	b.ledgers[part(1)].commit()
 	b.holding = false
-	want("held back", report.Records{Read: 60, Released: 39, Quarantined: 3, Held: 18})
+	want("held back", report.Records{Counts: microdata.Counts{Read: 60, Released: 39, Quarantined: 3, Held: 18}})
 	if refused := b.verdictOf(); refused || b.verdict.last != nil {
 		t.Error("the gate is judged although nothing is measured")
 	}

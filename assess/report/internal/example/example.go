@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // n is the number of records of the survey.
@@ -86,7 +87,7 @@ func base() *report.Report {
 		Finished:     time.Date(2026, 11, 21, 2, 0, 0, 840_000_000, time.UTC),
 		ConfigSHA256: "9f2c1de0b5b6f6d3b8d1a4c37f5e02a6c1b0d9e8f7a6b5c4d3e2f1a0b9c8d7e6",
 		KeyID:        "k-5d41402a",
-		Records:      report.Records{Read: n, Released: n - 3, Quarantined: 3, MaxQuarantined: &mostLost},
+		Records:      report.Records{Counts: microdata.Counts{Read: n, Released: n - 3, Quarantined: 3}, MaxQuarantined: &mostLost},
 	}
 	m := &assess.Measures{Records: n - 3, Sample: n - 3, Columns: []assess.ColumnMeasures{
 		wage(), hours(), plain("education", "years", 13.07, 2.9, 0, 18), plain("experience", "years", 18.2, 13.07, -4, 63),
