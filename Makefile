@@ -139,6 +139,10 @@ test-python: ## the Python package, its types, tests and notebook (needs Python 
 test-spark: ## releases by Spark on a local cluster, with faults (needs Python, Java and Go; minutes)
 	scripts/test-spark.sh
 
+.PHONY: release
+release: ## make VERSION (v1.2.3): programs, bills of materials, checksums, signature, image, tag; publishes nothing
+	scripts/release.sh $(VERSION)
+
 .PHONY: bench
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh
