@@ -61,6 +61,16 @@ func (j *job) accumulator(chain *transform.Chain) (*assess.Accumulator, error) {
 	return assess.New(options)
 }
 
+// originals returns an accumulator for the numbers of a survey, which reads no columns beside them.
+func (j *job) originals(chain *transform.Chain) (*assess.Accumulator, error) {
+	options, err := j.plan.AssessOptions(j.key, chain)
+	if err != nil {
+		return nil, err
+	}
+	options.Beside = nil
+	return assess.New(options)
+}
+
 // pairing has the surveys of all shards, merged.
 type pairing struct {
 	*job
@@ -99,7 +109,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 // merge merges all surveys, in the order of the shards, and has the masks decide.
 func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err error) {
 	if w.exchanges() {
-		if w.numbers, err = w.accumulator(w.chain); err != nil {
+		if w.numbers, err = w.originals(w.chain); err != nil {
 			return err
 		}
 	}
@@ -165,7 +175,7 @@ func (w *pairing) take(shard int, found sections) error {
 
 // values returns the accumulator of the exchanged numbers of a survey.
 func (w *pairing) values(found sections) (*assess.Accumulator, error) {
-	one, err := w.accumulator(w.chain)
+	one, err := w.originals(w.chain)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 	var counted *assess.Accumulator
 	var also []func(b *microdata.Block)
 	if j.exchanges() {
-		if counted, err = j.accumulator(chain); err != nil {
+		if counted, err = j.originals(chain); err != nil {
 			return nil, err
 		}
 		also = append(also, counted.Add)

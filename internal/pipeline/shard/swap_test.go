@@ -76,7 +76,9 @@ func TestShardsSwap(t *testing.T) {
 		"numbers":            {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n"}, true},
 		"numbers kept":       {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.9}\n", "sample: 5000", "sample: 30000"}, true},
 		"numbers in windows": {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, true},
-		"window":             {[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
+		// A released column that no mask changes is read beside the others, and not by surveys.
+		"numbers beside": {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n", "id: {role: identifier}", "id: {role: other}"}, true},
+		"window":         {[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
 	} {
 		for _, format := range []string{"parquet", "csv", "jsonl"} {
 			for _, n := range []int{1, 2, 7} {
