@@ -43,6 +43,9 @@ type Column struct {
 	// the share of the records that are set aside, at random, before a model is fitted.
 	Fitted  bool
 	HeldOut float64
+	// Elsewhere says that a mask goes by other columns of the record too, such as a condition: of two records with the same
+	// original value one may be changed and the other not.
+	Elsewhere bool
 }
 
 // BesideColumn is a released column that is not measured itself.

@@ -221,6 +221,8 @@ func (t *riskTable) target(i int, b bias) {
 	part := t.partial && t.of.replicated && !t.brief && t.group == nil
 	if of := &t.a.opts.Columns[c]; part && (of.Undoing.moves() || of.Fitted) {
 		t.last().bound(0) // which values the record may get depends on the ranks of all records, or on a model of them
+	} else if of.Elsewhere && f.sampled && !f.exact && !t.exchanged(c) && !t.brief && !t.candidate && t.group == nil {
+		t.last().bound(0) // the record of the sample that is nearest says nothing of what a mask does to the target's
 	} else {
 		t.undo(i, t.last())
 	}

@@ -47,6 +47,14 @@ func whereReads(where string, columns []string) (list []string) {
 	return slices.DeleteFunc(c.columns(), func(name string) bool { return slices.Contains(columns, name) })
 }
 
+// Conditional reports whether a mask has a condition, and so leaves some values as they are.
+func Conditional(p Params) bool {
+	return slices.ContainsFunc(ParametersOf(p), func(one Parameter) bool {
+		where, ok := one.Value.(string)
+		return ok && one.Name == "where" && where != ""
+	})
+}
+
 // ComparedBy returns the columns other than its own that a mask's condition compares with numbers, and with texts.
 func ComparedBy(p Params) (numbers, texts []string) {
 	for _, one := range ParametersOf(p) {

@@ -67,6 +67,13 @@ func exchanged(masks []transform.Spec, column string) bool {
 	})
 }
 
+// elsewhere reports whether a mask does to the values of a column what other columns of the record say, or a condition does.
+func elsewhere(masks []transform.Spec, column string) bool {
+	return slices.ContainsFunc(masks, func(m transform.Spec) bool {
+		return slices.Contains(m.Params.Masks(), column) && (len(m.Params.Reads()) > 0 || transform.Conditional(m.Params))
+	})
+}
+
 // NewExchange returns nil if no mask moves values of a measured column. limit is the greatest
 // number of records for which each record's figures are kept; < 0: all.
 func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*Exchange, error) {

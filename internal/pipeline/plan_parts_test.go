@@ -295,3 +295,21 @@ func TestProfiles(t *testing.T) {
 		t.Errorf("missing source: error %s", got)
 	}
 }
+
+// A mask goes by more than a value of its own if it reads other columns or has a condition, be it on that value.
+func TestMasksThatGoByMore(t *testing.T) {
+	for masks, want := range map[string]bool{
+		"noise: {columns: [wage], sd: 3}":                                                         false,
+		`noise: {columns: [wage], sd: 3, where: "wage > 5"}`:                                      true,
+		`bias: {columns: [wage], phi: 0.1, where: "kind = a"}`:                                    true,
+		"microaggregate: {columns: [wage], k: 3, by: [region]}":                                   true,
+		"microaggregate: {columns: [wage], k: 3}":                                                 false,
+		"noise: {columns: [wage], sd: 3}}, {suppress: {keys: [region], k: 3}":                     false,
+		`noise: {columns: [wage], sd: 3}}, {round: {columns: [wage], base: 2, where: "kind = a"}`: true,
+	} {
+		p := parsed(t, t.TempDir(), columns+"masks: [{"+masks+"}]\n")
+		if got := elsewhere(p.Masks, "wage"); got != want || elsewhere(p.Masks, "nobody") {
+			t.Errorf("%s: %v, want %v", masks, got, want)
+		}
+	}
+}
