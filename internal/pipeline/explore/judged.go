@@ -83,8 +83,7 @@ func (g *grid) wantPairs() (err error) {
 	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) && !g.byRecord() {
 		return nil
 	}
-	carry := slices.Concat(g.plan.Carry, g.plan.Intruder.Carried)
-	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: carry, Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes,
+	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: g.carry(), Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes,
 		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside})
 	return err
 }

@@ -359,7 +359,7 @@ func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 // measured returns the options of the accumulator of the records.
 func (g *grid) measured() assess.Options {
 	options := assess.Options{
-		Carry: g.plan.Carry, Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
+		Carry: g.carry(), Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
 	}
 	for _, c := range g.plan.Assessed {
 		if c.Masked && (c.Name == g.column || !g.alone) {
@@ -368,12 +368,15 @@ func (g *grid) measured() assess.Options {
 		}
 	}
 	for _, i := range g.by {
-		if !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
+		if !slices.Contains(options.Carry, i) && !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
 			options.Carry = append(options.Carry, i)
 		}
 	}
 	return options
 }
+
+// carry returns the columns of which the sample has codes: masks read them or change them. All masks are in a replicate.
+func (g *grid) carry() []int { return slices.Concat(g.plan.Carry, g.plan.Intruder.Carried) }
 
 // sample returns the number of records on which the points are tried; −1 for all.
 func (g *grid) sample() int {

@@ -436,3 +436,18 @@ func TestMapWarnsOfRecordsThatCannotBeMasked(t *testing.T) {
 		}
 	}
 }
+
+// A column that only the intruder reads and a mask draws anew is masked in the replicates of a map too: they hold its codes.
+func TestMapOfMasksOnTheIntrudersColumns(t *testing.T) {
+	p := mapped(t, t.TempDir(), `columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: key}, kind: {role: other}}`,
+		`masks: [{microaggregate: {columns: [income], k: 5, share: 1}}, {pram: {columns: [region], categories: [south, north], keep: 0.8}}]`,
+		`assess: {keys: [region], replicates: 20, targets: [p10, max]}`, `gate: {rules: [{column: income, min_efficiency: 0.5}]}`,
+		`map: {column: income, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}`)
+	m, err := Map(t.Context(), p, pipeline.Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Points) != 2 {
+		t.Errorf("%d points, want 2", len(m.Points))
+	}
+}
