@@ -48,7 +48,7 @@ const (
 	nChains    = 8
 	heated     = 0.15   // of heat, while chains leave their common start
 	firstBatch = 64     // sweeps of a chain after which the error is judged for the first time
-	mostSweeps = 512   // of a chain
+	mostSweeps = 512    // of a chain
 	enough     = 0.01   // standard error of a probability at which a chain ends
 	mostMoves  = 24e6   // of all chains together
 	window     = 16     // numbers of records among which a step chooses
