@@ -288,7 +288,7 @@ func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 func TestSlotsOfWeightedContributions(t *testing.T) {
 	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1")}})
 	c := NewCells(set, 0, 3)
-	for _, x := range []Contribution{{10, 1}, {50, 2.5}, {20, 1.5}, {20, 1}, {1, 9}} {
+	for _, x := range []Contribution{{Value: 10, Weight: 1}, {Value: 50, Weight: 2.5}, {Value: 20, Weight: 1.5}, {Value: 20, Weight: 1}, {Value: 1, Weight: 9}} {
 		c.Keep(1, x)
 	}
 	// 50 fills two slots and half of the third, 20 (1.5) the other half and the fourth.

@@ -82,7 +82,7 @@ type TableReport struct {
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
 	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
 	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
-	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who are the only ones in other cells or, for changed counts, know their own part
+	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who know other cells, in which they are the only ones, and their own part of all others
 }
 
 // FamilyReport is the report on the tables of one value, which are protected and audited together.
