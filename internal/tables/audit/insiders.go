@@ -127,10 +127,18 @@ func (t *trial) try(who []int32) error {
 	if len(who) < t.knowers.Coalition {
 		t.done = append(t.done, who)
 	}
-	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j) })
+	d := t.d // contributors of the cell need a range that begins at their own part
+	if d < 0 {
+		cell := t.p.Cells[t.j]
+		d = max(d, t.knowers.Part(who, cell)-t.q.Value[cell])
+	}
+	if d == 0 || d > 0 && t.d < 0 {
+		return nil
+	}
+	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j, d/t.d) })
 	if at < 0 {
 		var z []float64
-		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, t.d) }); err != nil {
+		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, d) }); err != nil {
 			return err
 		}
 		if z == nil {
@@ -182,14 +190,15 @@ func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// agrees reports whether a coalition cannot see that a table is not the true one.
-func (in *inside) agrees(z []float64, who []int32, j int) bool {
-	return !slices.ContainsFunc(in.knowers.KnownTo(who), func(cell int32) bool {
+// agrees reports whether a coalition cannot see that a table is not the true one. If a share of its deviations is
+// enough for them, a table of values between this and the true one serves.
+func (in *inside) agrees(z []float64, who []int32, j int, share float64) bool {
+	return !(share < 1 && in.q.Counts) && !slices.ContainsFunc(in.knowers.KnownTo(who), func(cell int32) bool {
 		c, here := in.column[cell]
 		return here && math.Abs(z[c]) > 1e-9
 	}) && !slices.ContainsFunc(in.knowers.Parts(who), func(x tables.Own) bool {
 		c, here := in.column[x.Of]
-		return here && c != j && in.q.Value[x.Of]+z[c] < x.Part-1e-6*(1+x.Part)
+		return here && c != j && in.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
 	})
 }
 

@@ -62,9 +62,17 @@ func (g *guard) withstand(more []int32) bool {
 	if g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool { return slices.Equal(o, more) }) {
 		return true
 	}
-	at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more, g.n.cell) })
+	// Contributors of the cell need a range that begins at their own part.
+	n := *g.n
+	if !n.up {
+		n.amount = min(n.amount, g.q.Value[n.cell]-g.knowers.Part(more, n.cell))
+	}
+	if n.amount <= 0 {
+		return true
+	}
+	at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) })
 	if at < 0 {
-		further, ok := g.tableFor(g.n, more)
+		further, ok := g.tableFor(&n, more)
 		if !ok {
 			return false
 		}
@@ -77,14 +85,21 @@ func (g *guard) withstand(more []int32) bool {
 	return g.withstands(more, g.found[at])
 }
 
-// strange reports whether a table changes a cell that the respondents know, or makes a cell but the given one less than is their
-// own, so that they can see that it is not the true table.
-func (e *engine) strange(w witness, who []int32, but int32) bool {
+// strange reports whether respondents can see that a table, which shows amount for the cell of a need, is not the true one: it changes a
+// cell that they know, or makes a cell but this one less than is their own. If they need less than amount, a table of
+// values between this and the true one serves them.
+func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
+	scale := 1.0
+	if n.amount < amount {
+		if scale = n.amount / amount; e.q.Counts {
+			return true
+		}
+	}
 	for k, c := range w.cells {
 		if e.knowers.Knows(who, c) {
 			return true
 		}
-		if part := e.knowers.Part(who, c); w.by[k] < 0 && c != but && e.q.Value[c]+w.by[k] < part-1e-6*(1+part) {
+		if part := e.knowers.Part(who, c); w.by[k] < 0 && c != n.cell && e.q.Value[c]+scale*w.by[k] < part-1e-6*(1+part) {
 			return true
 		}
 	}
