@@ -2,8 +2,11 @@ package tables
 
 // Contribution is the contribution of one contributor to a cell: Value in the units of
 // the table, and the sampling weight Weight, the number of contributors of the
-// population that it represents.
-type Contribution struct{ Value, Weight float64 }
+// population that it represents. Who is the identity of the contributor, 0 if cells keep none.
+type Contribution struct {
+	Value, Weight float64
+	Who           uint64
+}
 
 // Cells is the content of a set: arrays with one element per cell. Values are whole
 // numbers of units of 10^-Decimals, so that sums are exact.
@@ -63,7 +66,7 @@ func (c *Cells) Keep(cell int, x Contribution) {
 func Keep(largest []Contribution, x Contribution) {
 	for i := range largest {
 		l := largest[i]
-		if l.Weight == 0 || x.Value > l.Value || x.Value == l.Value && x.Weight > l.Weight {
+		if l.Weight == 0 || x.Value > l.Value || x.Value == l.Value && (x.Weight > l.Weight || x.Weight == l.Weight && x.Who > l.Who) {
 			largest[i], x = x, l
 			if x.Weight == 0 {
 				return

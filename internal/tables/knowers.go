@@ -1,6 +1,10 @@
 package tables
 
-import "slices"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Identify makes the cells keep the identities of their contributors, exactly up to the given
 // number per cell.
@@ -37,6 +41,16 @@ type Knowers struct {
 	start []int32 // of a cell: where its contributors begin in ids
 	ids   []int32
 	cells [][]int32 // of a contributor: the cells that she knows, alone or with others
+	parts [][]Own   // of a contributor: her parts of cells, by cell
+	top   [][]Own   // of a cell: its largest contributors
+	rest  []float64 // of a cell: the most that a coalition of the others contributes; nil if nobody's parts are known
+}
+
+// Own is the part of a cell that is a contributor's own: her contribution, without a weight, which she need not
+// know. Of is the contributor or the cell.
+type Own struct {
+	Of   int32
+	Part float64
 }
 
 // NewKnowers returns the contributors of all cells that have at most coalition of them. Cells of several
@@ -57,18 +71,29 @@ func NewKnowers(coalition int, sets ...*Cells) *Knowers {
 			of = append(of, who)
 		}
 	}
+	partsOf := partsOf(sets)
 	list := make([]uint64, 0, len(cellsOf))
 	for w := range cellsOf {
 		list = append(list, w)
 	}
-	// Contributors of the same cells are interchangeable.
-	slices.SortFunc(list, func(a, b uint64) int { return slices.Compare(cellsOf[a], cellsOf[b]) })
+	for w := range partsOf {
+		if cellsOf[w] == nil {
+			list = append(list, w)
+		}
+	}
+	// Contributors of the same parts of the same cells are interchangeable.
+	slices.SortFunc(list, func(a, b uint64) int {
+		return cmp.Or(slices.Compare(cellsOf[a], cellsOf[b]), slices.CompareFunc(partsOf[a], partsOf[b], func(x, y Own) int {
+			return cmp.Or(cmp.Compare(x.Of, y.Of), cmp.Compare(x.Part, y.Part))
+		}))
+	})
 	number := make(map[uint64]int32, len(list))
 	k := &Knowers{Coalition: coalition, start: make([]int32, 1, len(of)+1)}
 	for i, w := range list {
 		number[w] = int32(i)
-		k.cells = append(k.cells, cellsOf[w])
+		k.cells, k.parts = append(k.cells, cellsOf[w]), append(k.parts, partsOf[w])
 	}
+	k.own(sets)
 	for _, who := range of {
 		from := len(k.ids)
 		for _, w := range who {
@@ -78,6 +103,141 @@ func NewKnowers(coalition int, sets ...*Cells) *Knowers {
 		k.start = append(k.start, int32(len(k.ids)))
 	}
 	return k
+}
+
+// partsOf returns the parts of the largest contributors of all cells. Of a value with negative contributions they tell
+// nothing, because the others can be of any size.
+func partsOf(sets []*Cells) map[uint64][]Own {
+	of := map[uint64][]Own{}
+	from := int32(0)
+	for _, c := range sets {
+		for cell := range c.Value {
+			if c.Negative != nil {
+				break
+			}
+			for _, x := range c.Largest(cell) {
+				if x.Who != 0 && x.Value > 0 {
+					of[x.Who] = append(of[x.Who], Own{from + int32(cell), x.Value})
+				}
+			}
+		}
+		from += int32(len(c.Value))
+	}
+	return of
+}
+
+// own notes the largest contributors of each cell, and what others can contribute.
+func (k *Knowers) own(sets []*Cells) {
+	cells := 0
+	for _, c := range sets {
+		cells += len(c.Value)
+	}
+	k.top, k.rest = make([][]Own, cells), make([]float64, cells)
+	for w, parts := range k.parts {
+		for _, x := range parts {
+			k.top[x.Of] = append(k.top[x.Of], Own{int32(w), x.Part})
+		}
+	}
+	from := 0
+	for _, c := range sets {
+		for cell, n := range c.Contributors {
+			if l := c.Largest(cell); c.Negative == nil && len(l) == c.Most && len(l) > 0 && n > int64(len(l)) {
+				k.rest[from+cell] = l[len(l)-1].Value * float64(min(int64(k.Coalition), n-int64(len(l))))
+			}
+		}
+		from += len(c.Value)
+	}
+}
+
+// Scale multiplies the parts of a range of cells, which begin at from, by a factor.
+func (k *Knowers) Scale(from, n int, by float64) {
+	if k == nil || k.rest == nil || by == 1 {
+		return
+	}
+	for w := range k.parts {
+		for i := range k.parts[w] {
+			if x := &k.parts[w][i]; int(x.Of) >= from && int(x.Of) < from+n {
+				x.Part *= by
+			}
+		}
+	}
+	for c := from; c < from+n; c++ {
+		k.rest[c] *= by
+		for i := range k.top[c] {
+			k.top[c][i].Part *= by
+		}
+	}
+}
+
+// Rest returns, for each cell, how much a coalition of contributors who are not among its largest can contribute to it
+// at most; nil if nobody's parts are known.
+func (k *Knowers) Rest() []float64 {
+	if k == nil {
+		return nil
+	}
+	return k.rest
+}
+
+// Part returns how much of a cell is known to be who's own.
+func (k *Knowers) Part(who []int32, cell int32) (sum float64) {
+	if k == nil || k.rest == nil {
+		return 0
+	}
+	for _, w := range who {
+		if at, found := slices.BinarySearchFunc(k.parts[w], cell, func(x Own, c int32) int { return cmp.Compare(x.Of, c) }); found {
+			sum += k.parts[w][at].Part
+		}
+	}
+	return sum
+}
+
+// Parts returns the cells of which some part is who's own, with these parts, by cell.
+func (k *Knowers) Parts(who []int32) (parts []Own) {
+	if k == nil || k.rest == nil {
+		return nil
+	}
+	for _, w := range who {
+		parts = append(parts, k.parts[w]...)
+	}
+	if len(who) < 2 {
+		return parts
+	}
+	slices.SortFunc(parts, func(a, b Own) int { return cmp.Compare(a.Of, b.Of) })
+	sum := parts[:0]
+	for _, x := range parts {
+		if n := len(sum); n > 0 && sum[n-1].Of == x.Of {
+			sum[n-1].Part += x.Part
+		} else {
+			sum = append(sum, x)
+		}
+	}
+	return sum
+}
+
+// Misled returns the least coalitions with all of who that know that a cell is greater than the given value, because
+// more than this is their own.
+func (k *Knowers) Misled(who []int32, cell int32, value float64) (list [][]int32) {
+	if k == nil || k.rest == nil {
+		return nil
+	}
+	eps := 1e-6 * (1 + math.Abs(value))
+	var extend func(who []int32, part float64, top []Own)
+	extend = func(who []int32, part float64, top []Own) {
+		for i, x := range top {
+			if len(who) == k.Coalition || slices.Contains(who, x.Of) {
+				continue
+			}
+			more := append(slices.Clone(who), x.Of)
+			if part+x.Part > value+eps {
+				slices.Sort(more)
+				list = append(list, more)
+			} else {
+				extend(more, part+x.Part, top[i+1:])
+			}
+		}
+	}
+	extend(who, k.Part(who, cell), k.top[cell])
+	return list
 }
 
 // Alone returns knowers of whom each is the only contributor of the cells that have her number;

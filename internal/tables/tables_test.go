@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -288,7 +289,7 @@ func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 func TestSlotsOfWeightedContributions(t *testing.T) {
 	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1")}})
 	c := NewCells(set, 0, 3)
-	for _, x := range []Contribution{{10, 1}, {50, 2.5}, {20, 1.5}, {20, 1}, {1, 9}} {
+	for _, x := range []Contribution{{Value: 10, Weight: 1}, {Value: 50, Weight: 2.5}, {Value: 20, Weight: 1.5}, {Value: 20, Weight: 1}, {Value: 1, Weight: 9}} {
 		c.Keep(1, x)
 	}
 	// 50 fills two slots and half of the third, 20 (1.5) the other half and the fourth.
@@ -385,5 +386,63 @@ func TestKnowersByIdentity(t *testing.T) {
 	var nobody *Knowers
 	if nobody.Of(0) != nil || nobody.Knows([]int32{1}, 0) || nobody.Sets() != nil {
 		t.Error("nobody knows something")
+	}
+}
+
+// Of a cell of five contributors the three largest are known by name, and each of the others can have as much as the
+// third. Coalitions are misled if more than the value that a table shows is their own.
+func TestOwnPartsOfCells(t *testing.T) {
+	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1", "2")}})
+	c := NewCells(set, 0, 3)
+	c.Identify(3)
+	for cell, parts := range []map[uint64]float64{{1: 40, 2: 39, 3: 21, 4: 15, 5: 5}, {1: 40, 2: 30, 3: 20, 4: 15, 5: 5}, {2: 9, 3: 1}} {
+		for id, x := range parts {
+			c.Contribute(cell, 1, []uint64{id})
+			c.Value[cell] += x
+			c.Keep(cell, Contribution{Value: x, Weight: 1, Who: id})
+		}
+	}
+	of := func(k *Knowers, value float64) (list [][]float64) { // the parts of the cell, of each coalition
+		for _, who := range k.Misled(nil, 1, value) {
+			var parts []float64
+			for _, w := range who {
+				parts = append(parts, k.Part([]int32{w}, 1))
+			}
+			slices.Sort(parts)
+			list = append(list, parts)
+		}
+		slices.SortFunc(list, slices.Compare[[]float64])
+		return list
+	}
+	one, two := NewKnowers(1, c), NewKnowers(2, c)
+	if got := one.Rest(); got[1] != 20 || got[2] != 0 {
+		t.Errorf("the others have at most %v, want 20 of the first cell and 0 of the second", got)
+	}
+	if got := two.Rest(); got[1] != 40 {
+		t.Errorf("two others have at most %v of the first cell, want 40", got[1])
+	}
+	for _, x := range []struct {
+		k     *Knowers
+		value float64
+		want  string
+	}{
+		{one, 40, "[]"}, {one, 39, "[[40]]"}, {one, 25, "[[30] [40]]"}, {two, 45, "[[20 30] [20 40] [30 40]]"}, {two, 65, "[[30 40]]"}, {two, 35, "[[20 30] [40]]"},
+	} {
+		if got := fmt.Sprint(of(x.k, x.value)); got != x.want {
+			t.Errorf("coalitions of %d: misled by a value of %v are those with %v, want %v", x.k.Coalition, x.value, got, x.want)
+		}
+	}
+	for _, parts := range one.parts {
+		if !slices.IsSortedFunc(parts, func(a, b Own) int { return int(a.Of - b.Of) }) {
+			t.Error("the parts of a contributor are not in the order of cells")
+		}
+	}
+	before := one.Part([]int32{0}, 1)
+	if one.Scale(0, 3, 10); one.Part([]int32{0}, 1) != 10*before || one.Rest()[1] != 200 {
+		t.Errorf("ten times as many units: %v and %v", one.Part([]int32{0}, 1), one.Rest()[1])
+	}
+	c.Negative = make([]int64, 3)
+	if k := NewKnowers(1, c); len(k.Misled(nil, 1, 0)) > 0 || k.Rest()[1] != 0 {
+		t.Error("of a value with negative contributions own parts tell something")
 	}
 }

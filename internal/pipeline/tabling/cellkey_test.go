@@ -34,23 +34,18 @@ key: {file: %s/key}
 identity: [id]
 hierarchies: {region: {prefix: [1, 2]}}
 tables:
-  - {name: t, rows: [region, sex, age], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}
-  - {name: u, rows: [age, region], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5}}}
+  - {name: t, rows: [region, sex, age], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5, respondents: ignore}}}
+  - {name: u, rows: [age, region], unsafe: [{threshold: 3}], protect: {cell_key: {max: 3, variance: 1.5, respondents: ignore}}}
 sink: {csv: {path: %s/out.csv}}
 report: {json: %s/report.json, cells: %s/cells.csv}
 `
 
-// values reads a public file: by table and codes.
+// values reads what was published for each cell, or would have been: by table and codes.
 func values(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	rows := read(t, dir, "out.csv")
-	for _, row := range rows[1:] {
-		n := len(row)
-		if row[n-1] != "perturbed" {
-			t.Fatalf("a cell has the status %s, want perturbed", row[n-1])
-		}
-		found[strings.Join(row[:n-2], "|")] = row[n-2]
+	for _, row := range read(t, dir, "cells.csv")[1:] {
+		found[strings.Join(row[:len(row)-9], "|")] = row[len(row)-1]
 	}
 	return found
 }
@@ -68,12 +63,8 @@ func TestTheSameContributorsAreChangedAlike(t *testing.T) {
 		if change != nil {
 			text = change(text)
 		}
-		res, err := run(t, dir, text)
-		if err != nil {
+		if _, err := run(t, dir, text); err != nil {
 			t.Fatal(err)
-		}
-		if res.Report.Withheld != "" {
-			t.Fatal(res.Report.Withheld)
 		}
 		return values(t, dir)
 	}
@@ -216,10 +207,7 @@ report: {cells: %s/cells.csv}
 			return count == 0 && published == 0 || count > 0 && published >= count-1 && published <= count+1
 		})
 		if res.Report.Withheld != "" {
-			withheld++
-			if len(single) == 0 && strings.Contains(res.Report.Withheld, "computed") {
-				t.Errorf("trial %d: withheld (%s), but no cell can be computed", trial, res.Report.Withheld)
-			}
+			withheld++ // a count that cannot be computed may still be almost certain
 			continue
 		}
 		published++
@@ -300,6 +288,7 @@ func TestCellKeysOfAPipeline(t *testing.T) {
 hierarchies: {region: {prefix: [1, 2]}}
 tables: [{name: t, rows: [region, sex], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]
 sink: {csv: {path: %s/out.csv}}
+report: {cells: %s/cells.csv}
 `
 	if _, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nkey: {file: %s/key}\nidentity: [id]"+tables); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/exchange"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
 // exchange publishes tables in which records have exchanged codes, and audits them.
@@ -36,12 +37,12 @@ func (r *records) exchange(p *protected) error {
 		return keys.Draws(append(of, uint64(pass))...)
 	})
 	p.published = perturbed.Published
-	beliefs := map[int32][]float64{}
-	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
+	beliefs := map[int32]*tablerisk.Belief{}
+	p.beliefs = func(cell int32) *tablerisk.Belief { return beliefs[cell] }
 	return p.auditExchanged(func(cell int32, add func(countBelief)) {
 		count := perturbed.Count(cell)
 		first, belief := count.Belief()
-		beliefs[cell] = belief
+		beliefs[cell] = &tablerisk.Belief{First: first, P: belief}
 		add(countBelief{first, int64(len(belief)), belief})
 		if p.table.Protect.FacesRespondents() {
 			count.Respondents(func(first int64, belief []float64) { add(countBelief{first, int64(len(belief)), belief}) })

@@ -83,6 +83,7 @@ func (r *records) columnsOf(f *family, s *survey) {
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
 		f.options.Most = max(f.options.Most, 1)
 	}
+	f.options.Most = max(f.options.Most, largestKnown) // for what respondents know about a cell
 	f.columns = tabulate.Columns{Value: -1, Weight: -1, Holding: -1, Request: -1}
 	if t.Value != "" {
 		f.columns.Value = r.want(at+".value", t.Value, microdata.Numbers, false)
@@ -128,6 +129,10 @@ func (r *records) columnsOf(f *family, s *survey) {
 		f.columns.Variables = append(f.columns.Variables, r.want(r.variablePath(d.Name), r.config.Variable(d.Name).Leaf(), microdata.Array, false))
 	}
 }
+
+// largestKnown is the least number of the largest contributors of a cell whose own parts an audit takes as known to them.
+// Of the others it assumes that each has as much as the last of these.
+const largestKnown = 3
 
 // add tabulates all records into all families in one pass.
 func (r *records) add(ctx context.Context, list []*family, progress *pipeline.Progress) (*tally, error) {

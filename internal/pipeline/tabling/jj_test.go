@@ -22,7 +22,7 @@ const jjTables = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {pat
 func jjOf(t *testing.T, protect string) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
-	write(t, dir, "in.csv", "a,b,v\nx,p,2.5\nx,q,3\nx,q,4.5\ny,p,2\ny,p,4\ny,q,1\ny,q,3.5\ny,r,8\ny,r,1\n")
+	write(t, dir, "in.csv", "a,b,v\nx,p,2.5\nx,q,3\nx,q,4.5\ny,p,2\ny,p,4\ny,q,2\ny,q,2.5\ny,r,8\ny,r,1\n")
 	if _, err := run(t, dir, strings.ReplaceAll(jjTables, "PROTECT", protect)); err != nil {
 		t.Fatal(err)
 	}

@@ -311,6 +311,9 @@ func (r *records) joint(g *group, list []*protected) *joint {
 	}
 	if list[0].knowers != nil {
 		j.knowers = tables.NewKnowers(r.config.Coalition, cells...)
+		for i, p := range list {
+			j.knowers.Scale(int(from[i]), len(p.question.Value), j.scale[i])
+		}
 	}
 	return j
 }

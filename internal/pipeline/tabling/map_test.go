@@ -190,7 +190,7 @@ func TestFaultsEndAMap(t *testing.T) {
 func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))
-	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" + strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5}", "suppress: {}")
+	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" + strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5, respondents: ignore}", "suppress: {}")
 	if _, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "", 1)); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity: methods that need none") {
 		t.Errorf("the error is %v", err)
 	}

@@ -29,51 +29,64 @@ func (p *protected) byCellKey(keys *perturb.Keys) error {
 	for cell, v := range p.question.Value {
 		p.published[cell] = float64(t.Perturb(int64(v), keys.Cell(p.cells.Keys[cell])))
 	}
-	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) })
+	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) }, true)
 }
 
-// auditPublished computes what can be inferred about the unsafe cells if all counts are published
-// changed: the least and the greatest count that agree with all published ones, and the
-// probability of each count between them for an intruder who knows the method.
-func (p *protected) auditPublished(c change) error {
+// auditPublished computes what can be inferred about the unsafe cells from all published counts together, for
+// somebody who knows the method. same says that cells with the same records are changed alike.
+func (p *protected) auditPublished(c change, same bool) error {
 	p.status = p.rules.Status
 	q := p.question
-	n := len(q.Value)
+	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Stop: q.Stop}
 	c = p.withTotal(c)
-	q.Hidden, q.Lower, q.Upper = make([]bool, n), make([]float64, n), make([]float64, n)
-	for cell, y := range p.published {
-		first, likelihood := c(cell, int64(y))
-		q.Lower[cell], q.Upper[cell] = float64(first), float64(first)+float64(len(likelihood)-1)
-		if likelihood == nil {
-			q.Lower[cell], q.Upper[cell] = 0, math.Inf(1)
-		}
-		q.Hidden[cell] = q.Upper[cell] > q.Lower[cell]
-	}
-	unsafe := make([]bool, n)
+	release.Likelihood = func(cell int32) (int64, []float64) { return c(int(cell), release.Published[cell]) }
+	var unsafe []int32
 	for cell, status := range p.status {
-		unsafe[cell] = status == tables.Primary
+		if status == tables.Primary {
+			unsafe = append(unsafe, int32(cell))
+		}
 	}
-	possible, ranges, err := audit.Values(q, unsafe)
+	p.ranges = &audit.Ranges{Low: slices.Clone(q.Value), High: slices.Clone(q.Value)}
+	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
+	if len(unsafe) == 0 {
+		return q.Stopped()
+	}
+	wanted, parts := unsafe, []tablerisk.Part(nil)
+	if p.table.Protect.FacesRespondents() {
+		parts = p.ownParts(release.Likelihood)
+		for _, part := range parts {
+			if p.status[part.Cell] != tables.Primary {
+				wanted = append(wanted[:len(wanted):len(wanted)], part.Cell)
+			}
+		}
+	}
+	joint, err := tablerisk.NewJoint(release, wanted)
 	if err != nil {
 		return err
 	}
-	p.ranges = ranges
-	p.beliefs = func(cell int32) []float64 { return p.belief(cell, possible[cell], c) }
-	for cell := range unsafe {
-		if !unsafe[cell] {
+	p.beliefs = joint.Belief
+	var uncertain []int32
+	for _, cell := range unsafe {
+		x, b := q.Value[cell], joint.Belief(cell)
+		p.ranges.Low[cell], p.ranges.High[cell] = float64(b.First), float64(b.First)+float64(len(b.P)-1)
+		if b.Highest() > certain {
+			p.verdict.Disclosed = append(p.verdict.Disclosed, cell)
 			continue
 		}
-		x := q.Value[cell]
-		if slices.Max(p.beliefs(int32(cell))) > certain {
-			p.verdict.Disclosed = append(p.verdict.Disclosed, int32(cell))
-		} else if ranges.Low[cell] > x-p.rules.Down[cell] || ranges.High[cell] < x+p.rules.Up[cell] {
-			p.verdict.Narrow = append(p.verdict.Narrow, int32(cell))
+		uncertain = append(uncertain, cell)
+		if p.ranges.Low[cell] > x-p.rules.Down[cell] || p.ranges.High[cell] < x+p.rules.Up[cell] {
+			p.verdict.Narrow = append(p.verdict.Narrow, cell)
 		}
 	}
-	if p.table.Protect.FacesRespondents() {
-		return p.auditRespondents(q, c)
+	return p.auditRespondents(joint, parts, uncertain)
+}
+
+func whole(values []float64) []int64 {
+	list := make([]int64, len(values))
+	for i, v := range values {
+		list[i] = int64(v)
 	}
-	return nil
+	return list
 }
 
 // withTotal returns the change with the true grand total, if everybody knows it.
@@ -83,33 +96,15 @@ func (p *protected) withTotal(c change) change {
 	}
 	total := int(p.grand())
 	return func(cell int, published int64) (int64, []float64) {
-		if cell == total {
-			return int64(p.question.Value[total]), []float64{1}
+		if cell != total {
+			return c(cell, published)
 		}
-		return c(cell, published)
-	}
-}
-
-// belief returns the belief of an intruder who knows the method and all published counts: the
-// probability of each possible count, from ranges.Low on, in proportion to its likelihood.
-func (p *protected) belief(cell int32, possible audit.Possible, c change) []float64 {
-	first, likelihood := c(int(cell), int64(p.published[cell]))
-	prior, l := make([]float64, len(possible.Value)), make([]float64, len(possible.Value))
-	for i, can := range possible.Value {
-		if can {
-			prior[i] = 1
+		known := int64(p.question.Value[total])
+		if first, likelihood := c(cell, published); likelihood != nil { // its change says whether its records are those of a part
+			return known, []float64{likelihood[known-first]}
 		}
-		if k := possible.Low + int64(i) - first; likelihood == nil {
-			l[i] = 1
-		} else if k >= 0 && k < int64(len(likelihood)) {
-			l[i] = likelihood[k]
-		}
+		return known, []float64{1}
 	}
-	b, err := tablerisk.Posterior(prior, l)
-	if err != nil { // cannot be: the true counts are possible
-		return []float64{1}
-	}
-	return b
 }
 
 // publishedValue returns the published value of a cell.
@@ -147,6 +142,23 @@ func (p *protected) riskOf(cells iter.Seq[int32]) (risk, least, utility float64)
 	return risk, least * unit * unit, float64(n) / square
 }
 
+// riskError returns by how much the greatest risk of some cells is above its estimate; 0 if it is exact.
+func (p *protected) riskError(cells iter.Seq[int32]) (by float64) {
+	if p.beliefs == nil {
+		return 0
+	}
+	greatest := 0.0
+	for cell := range cells {
+		if p.status[cell] != tables.Primary {
+			continue
+		}
+		if risk, error := p.beliefs(cell).Risk(); risk > greatest {
+			greatest, by = risk, error
+		}
+	}
+	return by
+}
+
 // cellsOf returns the cells of a table, in order.
 func (p *protected) cellsOf(table int) iter.Seq[int32] {
 	return func(yield func(int32) bool) {
@@ -175,11 +187,8 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 	switch {
 	case p.beliefs != nil:
 		b := p.beliefs(cell)
-		for i, q := range b {
-			d := p.ranges.Low[cell] + float64(i) - v
-			square += q * d * d
-		}
-		return tablerisk.Risk(b), square
+		risk, _ = b.Risk()
+		return risk, b.SquaredError(v)
 	case p.margin != nil: // drawn given the margins: all counts that these allow are equally probable
 		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)
 	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its range may be too wide

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
 // protected is a family with the protection of its cells.
@@ -26,15 +27,16 @@ type protected struct {
 	ranges        *audit.Ranges
 	verdict       audit.Verdict
 	insiders      []audit.Insider
-	published     []float64                  // published in place of each cell's value; nil: the value itself
-	beliefs       func(cell int32) []float64 // with published: the probability of each count from ranges.Low on
-	margin        func(cell int32) bool      // of tables in which records exchange codes: whether a cell keeps its value; else nil
-	cutShort      bool                       // the search for cells to publish after all was cut short
-	optimum       *suppress.Optimum          // bound of the least possible cost; nil if it was not requested
-	totalKnown    bool                       // everybody knows the grand total, whatever is published for it
-	related       []string                   // relations between this value and those of other tables
-	unjoined      []*protected               // tables on which this one depends, itself included, if they could not be protected together
-	unprotectable check.Problems             // why there is no pattern: cells that cannot be protected
+	published     []float64                          // published in place of each cell's value; nil: the value itself
+	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
+	estimated     bool                               // the beliefs have errors
+	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
+	cutShort      bool                               // the search for cells to publish after all was cut short
+	optimum       *suppress.Optimum                  // bound of the least possible cost; nil if it was not requested
+	totalKnown    bool                               // everybody knows the grand total, whatever is published for it
+	related       []string                           // relations between this value and those of other tables
+	unjoined      []*protected                       // tables on which this one depends, itself included, if they could not be protected together
+	unprotectable check.Problems                     // why there is no pattern: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, protects them by the configured method, and audits

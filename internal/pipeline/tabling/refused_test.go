@@ -160,7 +160,7 @@ func TestDecimalsOfValues(t *testing.T) {
 func TestCountsThatCannotBeRoundedUnderControl(t *testing.T) {
 	const text = `version: 1
 source: {csv: {path: %s/in.csv}}
-tables: [{name: t, rows: [ROWS], unsafe: [{threshold: 2}], protect: {round: {base: 3}}}]
+tables: [{name: t, rows: [ROWS], unsafe: [{threshold: 2}], protect: {round: {base: 3, respondents: ignore}}}]
 sink: {csv: {path: %s/out.csv}}
 `
 	rng := rand.New(rand.NewPCG(12, 7))

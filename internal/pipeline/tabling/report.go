@@ -76,12 +76,13 @@ type TableReport struct {
 	Rules      map[string]int     `json:"rules,omitempty"`        // unsafe cells by the rule that they break first
 	Efficiency assess.Float       `json:"efficiency"`             // share of the cells with contributors that are published with their value
 	Risk       assess.Float       `json:"risk"`                   // greatest 1/entropy of an intruder's belief about an unsafe cell; 0 if there is none
+	RiskError  assess.Float       `json:"risk_error,omitempty"`   // the belief is estimated: risk is this much, two standard errors, above the estimate
 	Error      assess.Float       `json:"expected_squared_error"` // least expected squared error of that belief
 	Utility    assess.Float       `json:"utility"`                // 1/mean squared error of the cells with contributors
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
 	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
 	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
-	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who are the only ones in other cells or, for changed counts, know their own part
+	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who know other cells, in which they are the only ones, and their own part of all others
 }
 
 // FamilyReport is the report on the tables of one value, which are protected and audited together.
@@ -190,6 +191,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	}
 	risk, square, utility := p.riskOf(p.cellsOf(t))
 	r.Risk, r.Error, r.Utility = assess.Float(risk), assess.Float(square), assess.Float(utility)
+	r.RiskError = assess.Float(p.riskError(p.cellsOf(t)))
 	name := func(list *[]string, cell int32) {
 		if inside[cell] && len(*list) < reportCells {
 			*list = append(*list, p.set.Name(int(cell)))

@@ -60,7 +60,7 @@ func (r *records) round(p *protected) error {
 			return l(published)
 		}
 		return 0, nil
-	})
+	}, c.Mode == "random")
 }
 
 // inner returns which cells are not sums; ok is false unless one table has all variables of the

@@ -72,7 +72,7 @@ func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
 			// Of the totals of small counts only their sums are known.
 			if res.Report.Withheld != "" {
 				withheld++
-				if len(single) == 0 {
+				if len(single) == 0 && mode != "random" { // by chance a count may be almost certain
 					t.Errorf("%s, trial %d: withheld (%s), but no cell can be computed", mode, trial, res.Report.Withheld)
 				}
 				continue

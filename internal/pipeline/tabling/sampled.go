@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/sampling"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
 // sample publishes an estimate of each count from a sample of the records, and computes the
@@ -24,25 +25,21 @@ func (p *protected) sample() error {
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}
 	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
-	type belief struct {
-		first int64
-		p     []float64
-	}
-	known := map[int64]belief{} // by the drawn count: unsafe counts have few different ones
-	of := func(cell int32) belief {
-		b, ok := known[drawn[cell]]
-		if !ok {
-			b.first, b.p = sampling.Belief(drawn[cell], oneIn)
+	known := map[int64]*tablerisk.Belief{} // by the drawn count: unsafe counts have few different ones
+	p.beliefs = func(cell int32) *tablerisk.Belief {
+		b := known[drawn[cell]]
+		if b == nil {
+			b = &tablerisk.Belief{}
+			b.First, b.P = sampling.Belief(drawn[cell], oneIn)
 			known[drawn[cell]] = b
 		}
 		return b
 	}
-	p.beliefs = func(cell int32) []float64 { return of(cell).p }
 	for cell, status := range p.status {
 		if status != tables.Primary {
 			continue
 		}
-		p.ranges.Low[cell], p.ranges.High[cell] = float64(of(int32(cell)).first), math.Inf(1)
+		p.ranges.Low[cell], p.ranges.High[cell] = float64(p.beliefs(int32(cell)).First), math.Inf(1)
 		if p.ranges.Low[cell] > value[cell]-p.rules.Down[cell] {
 			p.verdict.Narrow = append(p.verdict.Narrow, int32(cell))
 		}

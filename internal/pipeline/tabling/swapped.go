@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/tables/exchange"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
 
 // swap publishes tables in which records of pairs of codes have exchanged all other codes, and
@@ -23,8 +24,8 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 		return keys.Draws(append(of, uint64(pass), uint64(len(cells)))...)
 	})
 	p.published = table.Published
-	beliefs := map[int32][]float64{}
-	p.beliefs = func(cell int32) []float64 { return beliefs[cell] }
+	beliefs := map[int32]*tablerisk.Belief{}
+	p.beliefs = func(cell int32) *tablerisk.Belief { return beliefs[cell] }
 	priors := [...]exchange.Prior{exchange.Even, exchange.Independent}
 	return p.auditExchanged(func(cell int32, add func(countBelief)) {
 		count := table.Count(cell)
@@ -35,7 +36,7 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 				surest = countBelief{first, int64(len(b)), b}
 			}
 		}
-		beliefs[cell] = surest.p
+		beliefs[cell] = &tablerisk.Belief{First: surest.first, P: surest.p}
 		add(surest)
 		if !p.table.Protect.FacesRespondents() {
 			return

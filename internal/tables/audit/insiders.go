@@ -19,12 +19,15 @@ type Insider struct {
 }
 
 // Insiders audits the primary cells for every coalition of respondents, as if the cells that they know
-// were published. Cells that a coalition knows are not audited for it. A table in which a cell
+// were published, and each other cell were known to be at least as much as is their own (tables.Knowers.Misled). For a
+// primary cell in which they are this does not count: they need no protection from what is their own, and if a
+// table of values meets the requirement, so does one between this and the true table in which the cell is their own part. Cells that a coalition knows are not audited for it. A table in which a cell
 // deviates as far as its rule requires proves the protection against all whose
 // cells it does not change; for the others Insiders searches for further tables. It
 // also reports a cell of counts for which it finds no tables of whole numbers. It returns
 // the error of q.Stop or of the solver.
 func Insiders(q Question, p *primary.Result, knowers *tables.Knowers) ([]Insider, error) {
+	q = Facing(q, p, knowers)
 	parts, _, err := Components(q)
 	if err != nil {
 		return nil, err
@@ -54,15 +57,15 @@ type inside struct {
 	q       Question
 	p       *Component
 	knowers *tables.Knowers
-	column  map[int32]int // of a cell that somebody knows
-	all     [][]int32     // the contributors of these cells
+	column  map[int32]int // of a cell
+	all     [][]int32     // the contributors of cells that somebody knows
 }
 
 func newInside(q Question, p *Component, knowers *tables.Knowers) *inside {
 	in := &inside{q: q, p: p, knowers: knowers, column: map[int32]int{}}
 	for j, c := range p.Cells {
+		in.column[c] = j
 		if of := knowers.Of(c); len(of) > 0 {
-			in.column[c] = j
 			in.all = append(in.all, of)
 		}
 	}
@@ -92,10 +95,9 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 		}
 		t := &trial{inside: in, j: j, d: d}
 		who := in.all
-		if changed, z := in.first(j, d); changed != nil {
-			who = in.misled(nil, changed)
-		} else if z != nil {
+		if z := in.reach(j, d); z != nil {
 			t.shown = append(t.shown, z)
+			who = in.misled(nil, z, j)
 		}
 		for _, k := range who {
 			if err := t.try(k); err != nil {
@@ -107,7 +109,7 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 	slices.SortFunc(failed, slices.Compare[[]int32])
 	for _, k := range slices.CompactFunc(failed, slices.Equal[[]int32]) {
 		exactly := false
-		if _, err := in.without(in.own(k), func() []float64 { exactly = in.single(j); return nil }); err != nil {
+		if err := in.knowing(k, j, func() { exactly = in.single(j) }); err != nil {
 			return nil, err
 		}
 		found = append(found, Insider{k, in.p.Cells[j], exactly})
@@ -125,11 +127,18 @@ func (t *trial) try(who []int32) error {
 	if len(who) < t.knowers.Coalition {
 		t.done = append(t.done, who)
 	}
-	own := t.own(who)
-	at := slices.IndexFunc(t.shown, func(z []float64) bool { return agrees(z, own) })
+	d := t.d // contributors of the cell need a range that begins at their own part
+	if d < 0 {
+		cell := t.p.Cells[t.j]
+		d = max(d, t.knowers.Part(who, cell)-t.q.Value[cell])
+	}
+	if d == 0 || d > 0 && t.d < 0 {
+		return nil
+	}
+	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j, d/t.d) })
 	if at < 0 {
-		z, err := t.without(own, func() []float64 { return t.reach(t.j, t.d) })
-		if err != nil {
+		var z []float64
+		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, d) }); err != nil {
 			return err
 		}
 		if z == nil {
@@ -141,28 +150,12 @@ func (t *trial) try(who []int32) error {
 	if len(who) == t.knowers.Coalition {
 		return nil
 	}
-	var changed []int32
-	for j, v := range t.shown[at] {
-		if math.Abs(v) > 1e-9 {
-			changed = append(changed, int32(j))
-		}
-	}
-	for _, more := range t.misled(who, changed) {
+	for _, more := range t.misled(who, t.shown[at], t.j) {
 		if err := t.try(more); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// first searches for a table in which column j deviates by d. It returns the changed columns if few columns
-// suffice (in components of counts, or large ones), else all deviations z. Both are nil if no table was
-// found.
-func (in *inside) first(j int, d float64) (changed []int32, z []float64) {
-	if columns, _ := in.around(j, d); columns != nil {
-		return columns, nil
-	}
-	return nil, in.reach(j, d)
 }
 
 // around searches for a table in which column j deviates by d and few others do, and returns the
@@ -178,47 +171,52 @@ func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// misled returns, in ascending order, the least coalitions that have all of who and know at least one
-// of the columns: only these and larger ones can see that these columns do not have their true values.
-func (in *inside) misled(who, columns []int32) (more [][]int32) {
-	for _, c := range columns {
-		if k := in.knowers.Joined(who, in.p.Cells[c]); k != nil {
+// misled returns, in ascending order, the least coalitions that have all of who and see that a table, in which column j has
+// the required deviation, is not the true one: only these and larger ones see it.
+func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
+	for c, d := range z {
+		cell := in.p.Cells[c]
+		if math.Abs(d) <= 1e-9 {
+			continue
+		}
+		if k := in.knowers.Joined(who, cell); k != nil {
 			more = append(more, k)
+		}
+		if d < 0 && c != j {
+			more = append(more, in.knowers.Misled(who, cell, in.q.Value[cell]+d)...)
 		}
 	}
 	slices.SortFunc(more, slices.Compare[[]int32])
 	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// own returns the columns that a coalition knows.
-func (in *inside) own(who []int32) (columns []int) {
-	for _, c := range in.knowers.KnownTo(who) {
-		if j, here := in.column[c]; here {
-			columns = append(columns, j)
-		}
-	}
-	return columns
+// agrees reports whether a coalition cannot see that a table is not the true one. If a share of its deviations is
+// enough for them, a table of values between this and the true one serves.
+func (in *inside) agrees(z []float64, who []int32, j int, share float64) bool {
+	return !(share < 1 && in.q.Counts) && !slices.ContainsFunc(in.knowers.KnownTo(who), func(cell int32) bool {
+		c, here := in.column[cell]
+		return here && math.Abs(z[c]) > 1e-9
+	}) && !slices.ContainsFunc(in.knowers.Parts(who), func(x tables.Own) bool {
+		c, here := in.column[x.Of]
+		return here && c != j && in.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
+	})
 }
 
-// agrees reports whether a table changes none of the columns.
-func agrees(z []float64, own []int) bool {
-	return !slices.ContainsFunc(own, func(j int) bool { return math.Abs(z[j]) > 1e-9 })
-}
-
-// without calls do while the given columns are fixed.
-func (in *inside) without(own []int, do func() []float64) (z []float64, err error) {
-	for _, j := range own {
-		if err := in.p.Fix(j); err != nil {
-			return nil, err
+// knowing calls do for what a coalition knows of the cells but that of column j.
+func (in *inside) knowing(who []int32, j int, do func()) error {
+	var known []int
+	for _, cell := range in.knowers.KnownTo(who) {
+		if c, here := in.column[cell]; here {
+			known = append(known, c)
 		}
 	}
-	z = do()
-	for _, j := range own {
-		if err := in.p.Free(in.q, j); err != nil {
-			return nil, err
+	least := map[int]float64{}
+	for _, x := range in.knowers.Parts(who) {
+		if c, here := in.column[x.Of]; here && c != j && !in.knowers.Knows(who, x.Of) {
+			least[c] = min(x.Part-in.q.Value[x.Of], 0)
 		}
 	}
-	return z, nil
+	return in.p.While(known, least, do)
 }
 
 // reach returns the deviations of a table in which column j deviates by at least d or,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
+	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
 // Question is a set of tables with suppressed cells, and the prior knowledge of an
@@ -85,8 +86,9 @@ type Component struct {
 	counts  bool
 	huge    bool
 	large   bool
-	partial *enumeration   // nil until it is asked for
-	around  *neighbourhood // nil until it is asked for
+	raised  map[int]float64 // of a column: its low end before Raise
+	partial *enumeration    // nil until it is asked for
+	around  *neighbourhood  // nil until it is asked for
 }
 
 // shuttle holds, for all hidden cells, the ends of the deviations from the true values
@@ -379,7 +381,7 @@ func (p *Component) bounds(q Question, j int) (lower, upper float64) {
 	if math.IsInf(upper, 1) {
 		upper = p.High[j]
 	}
-	if math.IsInf(lower, -1) {
+	if _, raised := p.raised[j]; raised || math.IsInf(lower, -1) {
 		lower = p.Low[j]
 	}
 	return lower, upper
@@ -431,4 +433,88 @@ func (p *Component) Free(q Question, j int) error {
 	}
 	lower, upper := p.bounds(q, j)
 	return p.system.SetBounds(j, lower, upper)
+}
+
+// Raise makes the low end of the deviation of column j at least low, which is at most 0; Lower undoes this.
+func (p *Component) Raise(j int, low float64) error {
+	if low <= p.Low[j] {
+		return nil
+	}
+	if p.raised == nil {
+		p.raised = map[int]float64{}
+	}
+	p.raised[j], p.Low[j] = p.Low[j], low
+	return p.renew(j)
+}
+
+// Lower undoes Raise.
+func (p *Component) Lower(j int) error {
+	low, raised := p.raised[j]
+	if !raised {
+		return nil
+	}
+	delete(p.raised, j)
+	p.Low[j] = low
+	return p.renew(j)
+}
+
+// renew gives the search and the program the present bounds of column j.
+func (p *Component) renew(j int) error {
+	if p.partial != nil {
+		p.partial.reset(j)
+	}
+	if p.system == nil || p.fixed != nil && p.fixed[j] {
+		return nil
+	}
+	lower, upper := p.bounds(p.q, j)
+	return p.system.SetBounds(j, lower, upper)
+}
+
+// While calls do for somebody who knows the values of the given columns, and that other columns deviate by at
+// least the given negative amounts.
+func (p *Component) While(known []int, least map[int]float64, do func()) error {
+	for _, j := range known {
+		if err := p.Fix(j); err != nil {
+			return err
+		}
+	}
+	for j, low := range least {
+		if err := p.Raise(j, low); err != nil {
+			return err
+		}
+	}
+	do()
+	for j := range least {
+		if err := p.Lower(j); err != nil {
+			return err
+		}
+	}
+	for _, j := range known {
+		if err := p.Free(p.q, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Facing returns the question for respondents: each cell is at least what its small contributors can have together
+// (tables.Knowers.Rest), but a primary cell may be as low as its rule requires.
+func Facing(q Question, p *primary.Result, knowers *tables.Knowers) Question {
+	rest := knowers.Rest()
+	if rest == nil {
+		return q
+	}
+	lower := make([]float64, len(q.Value))
+	for c, v := range q.Value {
+		lower[c] = q.lower(int32(c))
+		least := min(rest[c], v)
+		if p.Status[c] == tables.Primary {
+			least = min(least, v-p.Down[c])
+		}
+		if rest[c] > 0 {
+			lower[c] = max(lower[c], least)
+		}
+	}
+	q.Lower = lower
+	return q
 }

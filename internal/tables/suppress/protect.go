@@ -84,6 +84,8 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 		until = time.Now().Add(o.Patience)
 	}
 	score := lines(q, p, 2)
+	outside := q
+	q = audit.Facing(q, p, o.Knowers)
 	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knowers)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +104,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 			return nil, nil, err
 		}
 	}
-	if err := pattern.audit(q, p, e, o.Knowers); err != nil {
+	if err := pattern.audit(outside, p, e, o.Knowers); err != nil {
 		return nil, nil, err
 	}
 	return pattern, nil, nil

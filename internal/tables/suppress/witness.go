@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
 // reach searches for the witnesses of need i in the present layout. It needs one
@@ -42,50 +40,91 @@ type guard struct {
 // witness is not the true table. Each of them includes, for a cell that the witness changes, all of
 // its contributors.
 func (g *guard) withstands(who []int32, w witness) bool {
-	for _, c := range w.cells {
-		more := g.knowers.Joined(who, c)
-		if more == nil || g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool { return slices.Equal(o, more) }) {
-			continue
+	for k, c := range w.cells {
+		var list [][]int32
+		if w.by[k] < 0 && c != g.n.cell {
+			list = g.knowers.Misled(who, c, g.q.Value[c]+w.by[k])
 		}
-		at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more) })
-		if at < 0 {
-			further, ok := g.tableWithout(g.n, g.knowers.KnownTo(more))
-			if !ok {
+		if more := g.knowers.Joined(who, c); more != nil {
+			list = append(list, more)
+		}
+		for _, more := range list {
+			if !g.withstand(more) {
 				return false
 			}
-			at, g.found = len(g.found), append(g.found, further)
-		}
-		if len(more) == g.knowers.Coalition {
-			continue
-		}
-		g.done = append(g.done, more)
-		if !g.withstands(more, g.found[at]) {
-			return false
 		}
 	}
 	return true
 }
 
-// strange reports whether a table changes a cell that the respondents know, so that they can
-// see that it is not the true table.
-func (e *engine) strange(w witness, who []int32) bool {
-	return slices.ContainsFunc(w.cells, func(c int32) bool { return e.knowers.Knows(who, c) })
+// withstand searches for a witness for a coalition, and for larger ones that see that this is not the true table.
+func (g *guard) withstand(more []int32) bool {
+	if g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool { return slices.Equal(o, more) }) {
+		return true
+	}
+	// Contributors of the cell need a range that begins at their own part.
+	n := *g.n
+	if !n.up {
+		n.amount = min(n.amount, g.q.Value[n.cell]-g.knowers.Part(more, n.cell))
+	}
+	if n.amount <= 0 {
+		return true
+	}
+	at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) })
+	if at < 0 {
+		further, ok := g.tableFor(&n, more)
+		if !ok {
+			return false
+		}
+		at, g.found = len(g.found), append(g.found, further)
+	}
+	if len(more) == g.knowers.Coalition {
+		return true
+	}
+	g.done = append(g.done, more)
+	return g.withstands(more, g.found[at])
 }
 
-// tableWithout searches for a table that meets a need and does not change the given
-// cells.
-func (e *engine) tableWithout(n *need, cells []int32) (witness, bool) {
-	var open []int32 // hidden and not fixed by the present trial
-	for _, c := range cells {
-		if e.layout.partOf[c] >= 0 && e.q.Hidden[c] {
-			open = append(open, c)
+// strange reports whether respondents can see that a table, which shows amount for the cell of a need, is not the true one: it changes a
+// cell that they know, or makes a cell but this one less than is their own. If they need less than amount, a table of
+// values between this and the true one serves them.
+func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
+	scale := 1.0
+	if n.amount < amount {
+		if scale = n.amount / amount; e.q.Counts {
+			return true
 		}
 	}
-	if e.each(open, (*audit.Component).Fix) != nil {
-		return witness{}, false
+	for k, c := range w.cells {
+		if e.knowers.Knows(who, c) {
+			return true
+		}
+		if part := e.knowers.Part(who, c); w.by[k] < 0 && c != n.cell && e.q.Value[c]+scale*w.by[k] < part-1e-6*(1+part) {
+			return true
+		}
 	}
-	w, ok := e.table(n)
-	if e.each(open, func(p *audit.Component, j int) error { return p.Free(e.q, j) }) != nil {
+	return false
+}
+
+// tableFor searches for a table that meets a need and of which respondents cannot see that it is not the true one.
+func (e *engine) tableFor(n *need, who []int32) (w witness, ok bool) {
+	at := e.layout.partOf[n.cell]
+	if at < 0 {
+		return witness{}, false // known
+	}
+	var known []int
+	for _, c := range e.knowers.KnownTo(who) {
+		if e.layout.partOf[c] == at && e.q.Hidden[c] { // hidden and not fixed by the present trial
+			known = append(known, int(e.layout.column[c]))
+		}
+	}
+	least := map[int]float64{}
+	for _, x := range e.knowers.Parts(who) {
+		if e.layout.partOf[x.Of] == at && e.q.Hidden[x.Of] && x.Of != n.cell && !e.knowers.Knows(who, x.Of) {
+			least[int(e.layout.column[x.Of])] = min(x.Part-e.q.Value[x.Of], 0)
+		}
+	}
+	if e.layout.parts[at].While(known, least, func() { w, ok = e.table(n) }) != nil {
 		return witness{}, false
 	}
 	return w, ok

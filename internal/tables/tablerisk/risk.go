@@ -34,16 +34,20 @@ func Posterior(prior, likelihood []float64) ([]float64, error) {
 // Risk returns 1/entropy of a distribution, in natural logarithms (§2): +Inf if one
 // value is certain.
 func Risk(p []float64) float64 {
-	entropy := 0.0
-	for _, v := range p {
-		if v > 0 {
-			entropy -= v * math.Log(v)
-		}
-	}
-	if entropy <= 0 {
+	h := entropy(p)
+	if h <= 0 {
 		return math.Inf(1)
 	}
-	return 1 / entropy
+	return 1 / h
+}
+
+func entropy(p []float64) (h float64) {
+	for _, v := range p {
+		if v > 0 {
+			h -= v * math.Log(v)
+		}
+	}
+	return h
 }
 
 // RangeRisk returns the risk 1/entropy and the expected squared error of the uniform

@@ -43,9 +43,9 @@ func Set(t testing.TB, ts ...tables.Table) *tables.Set {
 	return set
 }
 
-// leavesOf returns, for every cell, the inner cells whose sum it is, from the codes
+// Leaves returns, for every cell, the inner cells whose sum it is, from the codes
 // only.
-func leavesOf(set *tables.Set) (inner []int, of [][]int) {
+func Leaves(set *tables.Set) (inner []int, of [][]int) {
 	of = make([][]int, set.Cells())
 	for at := range set.Cells() {
 		table, nodes := set.Home(at)
@@ -83,7 +83,7 @@ func leavesOf(set *tables.Set) (inner []int, of [][]int) {
 // cells, and returns the least and the greatest value of each cell, and all its values.
 func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
 	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)), fixed: make([][]int, len(q.Value))}
-	e.inner, e.of = leavesOf(q.Set)
+	e.inner, e.of = Leaves(q.Set)
 	e.low, e.high, e.values = make([]float64, len(q.Value)), make([]float64, len(q.Value)), make([]map[float64]bool, len(q.Value))
 	for c := range e.low {
 		e.low[c], e.high[c] = math.Inf(1), math.Inf(-1)
@@ -165,7 +165,7 @@ func (e *enumeration) take() {
 // Random returns a small table of counts with randomly hidden cells, but never the
 // total.
 func Random(t testing.TB, rng *rand.Rand, set *tables.Set, most int, share float64) audit.Question {
-	inner, of := leavesOf(set)
+	inner, of := Leaves(set)
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Hidden: make([]bool, set.Cells()), Counts: true}
 	x := map[int]float64{}
 	for _, l := range inner {

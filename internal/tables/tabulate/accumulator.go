@@ -313,7 +313,7 @@ func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err 
 	if one.requested {
 		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
-	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight})
+	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight, Who: one.who})
 	return int64(units), nil
 }
 

@@ -131,7 +131,7 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 				requested[cell] = max(requested[cell], 1+max(v, -v))
 			}
 			c.Contribute(int(cell), 1, who)
-			c.Keep(int(cell), tables.Contribution{Value: x, Weight: 1})
+			c.Keep(int(cell), tables.Contribution{Value: x, Weight: 1, Who: who[0]})
 		}
 		clear(own)
 		isRequested = false

@@ -143,12 +143,12 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 			if o.Absolute {
 				x = math.Abs(x)
 			}
-			largest = append(largest, tables.Contribution{Value: x, Weight: 1})
+			largest = append(largest, tables.Contribution{Value: x, Weight: 1, Who: identityOf(h)})
 		}
 	}
 	sort.Slice(largest, func(i, j int) bool {
 		a, b := largest[i], largest[j]
-		return a.Value > b.Value || a.Value == b.Value && a.Weight > b.Weight
+		return a.Value > b.Value || a.Value == b.Value && (a.Weight > b.Weight || a.Weight == b.Weight && a.Who > b.Who)
 	})
 	return value, gross, int64(len(own)), negative, largest[:min(len(largest), o.Most)], requested
 }

@@ -1,0 +1,693 @@
+package tablerisk
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+)
+
+// A chain is a Markov chain over the tables of counts that add up. Its stationary distribution is
+// the posterior. A step chooses a combination of codes, one of each variable, and adds records with
+// these codes, or replaces codes of records, or exchanges codes between records; how many is drawn
+// from the posterior given everything that the step does not change (heat bath).
+type chain struct {
+	j     *Joint
+	moves *moves
+	rng   *rand.Rand
+	heat  float64 // factor of the logarithm of the likelihood: below 1 the chain moves further
+
+	value []int64
+	parts []int32 // of a sum: how many parts are not 0
+	which []int64 // of a sum: the sum of the numbers of these parts
+
+	counts [][]float64 // of a wanted cell: summed probability of its counts from cells[c].low on
+	visits []float64   // of a wanted cell
+
+	cells  []int32 // of the present step: the cells that change, and by how much per unit
+	signs  []int64
+	still  []int32 // totals of which only parts change
+	same   []bool  // of the cells that change: totals with all records in one part
+	coef   []int64
+	met    []int64 // of a cell: the last step in which coef was set
+	now    int64
+	list   []int32 // of cells of records with the same codes
+	first  []int32
+	second []int32
+	weight []float64
+	codes  []int
+	other  []int
+	more   []int
+}
+
+// The sizes of a computation.
+const (
+	nChains    = 8
+	heated     = 0.15   // of heat, while chains leave their common start
+	firstBatch = 64     // sweeps of a chain after which the error is judged for the first time
+	mostSweeps = 512    // of a chain
+	enough     = 0.01   // standard error of a probability at which a chain ends
+	mostMoves  = 24e6   // of all chains together
+	window     = 16     // numbers of records among which a step chooses
+	square     = 8      // numbers of records of each kind among which a step of two kinds chooses
+	bothEvery  = 16     // of so many steps one is of two kinds
+	leastMoves = 96 * 8 // per inner cell
+)
+
+// sample estimates the beliefs.
+func (j *Joint) sample() error {
+	m := newMoves(j.release.Set)
+	for k := range nChains {
+		j.chains = append(j.chains, newChain(j, m, uint64(k)))
+	}
+	sweeps := min(mostSweeps, max(leastMoves/nChains, int(mostMoves/float64(nChains*2*m.size))))
+	err := j.each(func(c *chain) {
+		c.heat = heated
+		for range firstBatch / 4 {
+			c.sweep()
+		}
+		c.heat = 1
+		for range firstBatch / 2 {
+			c.sweep()
+		}
+		c.forget()
+	})
+	for batch := min(firstBatch, sweeps); err == nil; batch = min(2*batch, sweeps-j.Sweeps) {
+		err = j.each(func(c *chain) {
+			for range batch {
+				c.sweep()
+			}
+		})
+		j.Sweeps += batch
+		if j.collect(); j.Sweeps >= sweeps || j.error() < enough {
+			break
+		}
+	}
+	return err
+}
+
+// each runs all chains. It returns the error of Stop.
+func (j *Joint) each(do func(c *chain)) error {
+	var wait sync.WaitGroup
+	for _, c := range j.chains {
+		wait.Go(func() {
+			defer bug.Guard()
+			do(c)
+		})
+	}
+	wait.Wait()
+	return j.release.stopped()
+}
+
+// collect computes the beliefs from what the chains have counted.
+func (j *Joint) collect() {
+	j.beliefs = j.beliefs[:0]
+	for k, cell := range j.wanted {
+		b := &Belief{First: j.cells[cell].low}
+		size := 0
+		for _, c := range j.chains {
+			size = max(size, len(c.counts[k]))
+		}
+		b.P = make([]float64, size)
+		for _, c := range j.chains {
+			p := make([]float64, size)
+			for i, v := range c.counts[k] {
+				p[i] = v / c.visits[k]
+				b.P[i] += p[i] / nChains
+			}
+			b.Chains = append(b.Chains, p)
+		}
+		j.beliefs = append(j.beliefs, trimmed(b))
+	}
+}
+
+// error returns the greatest standard error of the most probable count of a wanted cell.
+func (j *Joint) error() (most float64) {
+	for _, b := range j.beliefs {
+		top := slices.Index(b.P, slices.Max(b.P))
+		most = max(most, b.standardError(func(p []float64) float64 { return p[top] }))
+	}
+	return most
+}
+
+func newChain(j *Joint, m *moves, seed uint64) *chain {
+	c := &chain{
+		j: j, moves: m, rng: rand.New(rand.NewPCG(2001, seed)), heat: 1, value: slices.Clone(j.release.Truth),
+		parts: make([]int32, j.release.Set.Sums()), which: make([]int64, j.release.Set.Sums()), coef: make([]int64, len(j.cells)), met: make([]int64, len(j.cells)),
+		codes: make([]int, len(m.leaves)), other: make([]int, len(m.leaves)), more: make([]int, len(m.leaves)),
+	}
+	for cell, v := range c.value {
+		if v > 0 {
+			c.occupy(int32(cell), 1)
+		}
+	}
+	c.forget()
+	return c
+}
+
+// forget begins counting anew.
+func (c *chain) forget() {
+	c.counts, c.visits = make([][]float64, len(c.j.wanted)), make([]float64, len(c.j.wanted))
+}
+
+// occupy notes that a cell is no longer 0 (1), or that it is 0 again (−1).
+func (c *chain) occupy(cell int32, by int32) {
+	for _, i := range c.j.in[cell] {
+		c.parts[i] += by
+		c.which[i] += int64(by) * int64(cell)
+	}
+}
+
+// sweep makes two steps for each inner cell: one that adds records, and one that replaces or
+// exchanges codes.
+func (c *chain) sweep() {
+	for t := range c.moves.tables {
+		for at := range c.moves.inner(t) {
+			c.moves.choose(c.rng, t, at, c.codes)
+			c.begin()
+			c.add(c.codes, 1)
+			c.step()
+			c.begin()
+			c.add(c.codes, 1)
+			c.alter(c.other, c.codes, -1)
+			if len(c.codes) > 1 && c.rng.IntN(2) == 0 {
+				c.alter(c.more, c.codes, -1)
+				c.add(c.across(), 1)
+			}
+			c.step()
+			if c.rng.IntN(bothEvery) == 0 {
+				c.alterAll()
+				c.both()
+			}
+		}
+	}
+}
+
+// alterAll chooses other codes, at random as many.
+func (c *chain) alterAll() {
+	copy(c.other, c.codes)
+	for range 1 + c.rng.IntN(len(c.other)) {
+		k := c.rng.IntN(len(c.other))
+		c.other[k] = c.rng.IntN(len(c.moves.leaves[k]))
+	}
+}
+
+// both draws how many records with the codes of c.codes and with those of c.other are added, both at once: some
+// tables are reached from others only so, because a total with one part is published as this part is.
+func (c *chain) both() {
+	c.first, c.second = c.moves.list(c.codes, c.first[:0]), c.moves.list(c.other, c.second[:0])
+	c.begin()
+	c.add(c.codes, 1)
+	c.add(c.other, 1)
+	from, to := -c.rng.Int64N(square), -c.rng.Int64N(square)
+	c.weight = c.weight[:0]
+	for d := range int64(square) {
+		c.shift(c.first, from+d)
+		for e := range int64(square) {
+			c.shift(c.second, to+e)
+			c.weight = append(c.weight, c.posterior())
+			c.shift(c.second, -to-e)
+		}
+		c.shift(c.first, -from-d)
+	}
+	total, top := 0.0, slices.Max(c.weight)
+	for i, w := range c.weight {
+		c.weight[i] = math.Exp((w - top) * c.heat)
+		total += c.weight[i]
+	}
+	at := c.pick(total)
+	c.shift(c.first, from+int64(at/square))
+	c.shift(c.second, to+int64(at%square))
+}
+
+// pick draws a place of c.weight, whose sum is total.
+func (c *chain) pick(total float64) (at int) {
+	draw := c.rng.Float64() * total
+	for i, w := range c.weight {
+		if w > 0 {
+			at = i
+		}
+		if draw -= w; draw < 0 && w > 0 {
+			break
+		}
+	}
+	return at
+}
+
+// shift adds d to cells.
+func (c *chain) shift(cells []int32, d int64) {
+	if d == 0 {
+		return
+	}
+	for _, cell := range cells {
+		was := c.value[cell]
+		c.value[cell] = was + d
+		if was == 0 {
+			c.occupy(cell, 1)
+		} else if was+d == 0 {
+			c.occupy(cell, -1)
+		}
+	}
+}
+
+// posterior returns the logarithm of the likelihood of the cells of the present step.
+func (c *chain) posterior() (sum float64) {
+	for _, cell := range c.cells {
+		if v, k := c.value[cell], &c.j.cells[cell]; v < k.low || v > k.high {
+			return math.Inf(-1)
+		}
+	}
+	for _, cell := range c.cells {
+		sum += c.logLikelihood(cell)
+	}
+	return sum
+}
+
+// alter adds records with the codes of from but one, which it chooses, and leaves their codes in to.
+func (c *chain) alter(to, from []int, sign int64) {
+	copy(to, from)
+	for range 4 { // a variable may have only one code
+		k := c.rng.IntN(len(to))
+		if n := len(c.moves.leaves[k]); n > 1 {
+			to[k] = (from[k] + 1 + c.rng.IntN(n-1)) % n
+			break
+		}
+	}
+	c.add(to, sign)
+}
+
+// across returns the codes that differ from c.codes both as c.other and as c.more do.
+func (c *chain) across() []int {
+	for k := range c.more {
+		if c.more[k] == c.codes[k] {
+			c.more[k] = c.other[k]
+		}
+	}
+	return c.more
+}
+
+func (c *chain) begin() {
+	c.cells = c.cells[:0]
+	c.now++
+}
+
+// add makes the present step add sign records with the given codes per unit.
+func (c *chain) add(codes []int, sign int64) {
+	c.list = c.moves.list(codes, c.list[:0])
+	for _, cell := range c.list {
+		if c.met[cell] != c.now {
+			c.met[cell], c.coef[cell] = c.now, 0
+			c.cells = append(c.cells, cell)
+		}
+		c.coef[cell] += sign
+	}
+}
+
+// step draws the number of units.
+func (c *chain) step() {
+	low, high, single := c.change()
+	if len(c.cells) == 0 {
+		return
+	}
+	if high-low >= window {
+		from := -c.rng.Int64N(window)
+		low, high = max(low, from), min(high, from+window-1)
+	}
+	c.weigh(low, high, single)
+	total := 0.0
+	for _, w := range c.weight {
+		total += w
+	}
+	by := low + int64(c.pick(total))
+	if c.heat == 1 {
+		c.count(low, total)
+	}
+	c.move(by)
+}
+
+// change separates the cells that the step changes from totals whose parts alone change. It returns how many
+// units are possible, and whether one of the cells may be a total of one part.
+func (c *chain) change() (low, high int64, single bool) {
+	low, high = math.MinInt64, math.MaxInt64
+	c.signs, c.still = c.signs[:0], c.still[:0]
+	n := 0
+	for _, cell := range c.cells {
+		s := c.coef[cell]
+		single = single || c.j.single[cell]
+		if s == 0 {
+			if c.j.single[cell] {
+				c.still = append(c.still, cell)
+			}
+			continue
+		}
+		c.cells[n] = cell
+		n++
+		c.signs = append(c.signs, s)
+		k, v := &c.j.cells[cell], c.value[cell]
+		if s > 0 {
+			low, high = max(low, -((v-k.low)/s)), min(high, (k.high-v)/s)
+		} else {
+			low, high = max(low, -((k.high-v)/-s)), min(high, (v-k.low)/-s)
+		}
+	}
+	c.cells = c.cells[:n]
+	return low, high, single
+}
+
+// weigh computes the posterior weights of the numbers from low to high.
+func (c *chain) weigh(low, high int64, single bool) {
+	c.weight, c.same = c.weight[:0], c.same[:0]
+	n := int(high-low) + 1
+	if cap(c.weight) < n {
+		c.weight = make([]float64, n)
+	}
+	c.weight = c.weight[:n]
+	clear(c.weight)
+	constant := 0.0
+	if single { // of all numbers that leave no cell 0, the same totals have one part
+		for d := low; d <= high; d++ {
+			if c.occupied(d) {
+				constant = c.onlyParts(d)
+				break
+			}
+		}
+	}
+	for k, cell := range c.cells {
+		known := &c.j.cells[cell]
+		if known.log == nil {
+			continue
+		}
+		sign, same := c.signs[k], single && len(c.same) > 0 && c.same[k]
+		at := c.value[cell] + sign*low - known.low
+		for i := range c.weight {
+			if l := known.log[at]; !same || l < -math.MaxFloat64 {
+				c.weight[i] += l
+			}
+			at += sign
+		}
+	}
+	if single {
+		for i := range c.weight {
+			if d := low + int64(i); c.occupied(d) {
+				c.weight[i] += constant
+			} else {
+				c.weight[i] = c.whole(d)
+			}
+		}
+	}
+	top := slices.Max(c.weight)
+	for i, w := range c.weight {
+		if w -= top; w == 0 {
+			c.weight[i] = 1
+		} else {
+			c.weight[i] = math.Exp(w * c.heat)
+		}
+	}
+}
+
+// occupied reports whether no changed cell is 0 after d units.
+func (c *chain) occupied(d int64) bool {
+	for k, cell := range c.cells {
+		if c.value[cell]+c.signs[k]*d == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyParts finds the changed cells that are totals of one part after d units, and returns the logarithm of the
+// likelihood of all others that their records concern.
+func (c *chain) onlyParts(d int64) (constant float64) {
+	c.move(d)
+	for _, cell := range c.cells {
+		same, possible := c.onePart(cell)
+		if c.same = append(c.same, same); !possible {
+			constant = math.Inf(-1)
+		}
+	}
+	for _, cell := range c.still {
+		constant += c.logLikelihood(cell)
+	}
+	c.move(-d)
+	return constant
+}
+
+// whole returns the logarithm of the likelihood after d units.
+func (c *chain) whole(d int64) float64 {
+	c.move(d)
+	sum := 0.0
+	for _, cell := range c.cells {
+		sum += c.logLikelihood(cell)
+	}
+	for _, cell := range c.still {
+		sum += c.logLikelihood(cell)
+	}
+	c.move(-d)
+	return sum
+}
+
+func (c *chain) logLikelihood(cell int32) float64 {
+	k := &c.j.cells[cell]
+	if k.log == nil {
+		return 0
+	}
+	l := k.log[c.value[cell]-k.low]
+	same, possible := c.onePart(cell)
+	switch {
+	case !possible:
+		return math.Inf(-1)
+	case same && !math.IsInf(l, -1):
+		return 0
+	}
+	return l
+}
+
+// onePart reports whether a cell is a total with all its records in one part, and whether it is published as
+// this part is.
+func (c *chain) onePart(cell int32) (same, possible bool) {
+	if !c.j.single[cell] {
+		return false, true
+	}
+	for _, i := range c.j.sums[cell] {
+		if c.parts[i] != 1 {
+			continue
+		}
+		if same = true; c.j.release.Published[c.which[i]] != c.j.release.Published[cell] {
+			return true, false
+		}
+	}
+	return same, true
+}
+
+// move makes the step of d units.
+func (c *chain) move(d int64) {
+	if d == 0 {
+		return
+	}
+	for k, cell := range c.cells {
+		was := c.value[cell]
+		is := was + c.signs[k]*d
+		c.value[cell] = is
+		if was == 0 {
+			c.occupy(cell, 1)
+		} else if is == 0 {
+			c.occupy(cell, -1)
+		}
+	}
+}
+
+// count adds the distribution of the present step to the counts of the wanted cells.
+func (c *chain) count(low int64, total float64) {
+	for k, cell := range c.cells {
+		at := c.j.place[cell]
+		if at < 0 {
+			continue
+		}
+		c.visits[at]++
+		for i, w := range c.weight {
+			if w == 0 {
+				continue
+			}
+			v := c.value[cell] + c.signs[k]*(low+int64(i)) - c.j.cells[cell].low
+			for int64(len(c.counts[at])) <= v {
+				c.counts[at] = append(c.counts[at], 0)
+			}
+			c.counts[at][v] += w / total
+		}
+	}
+}
+
+// given estimates how certain those are who know parts, and marks the cells of which they are more certain
+// than limit.
+func (j *Joint) given(pairs []pair, limit float64, sure map[int32]bool) error {
+	type tally struct{ knows, both []float64 }
+	tallies := make([]tally, len(j.chains))
+	sweeps := max(j.Sweeps, 4*firstBatch)
+	if float64(sweeps)*float64(j.chains[0].moves.size)*2*nChains > mostMoves {
+		sweeps = j.Sweeps
+	}
+	err := j.each(func(c *chain) {
+		t := tally{make([]float64, len(pairs)), make([]float64, len(pairs))}
+		for range sweeps {
+			c.sweep()
+			for k, p := range pairs {
+				if c.value[p.Cell] < p.Least {
+					continue
+				}
+				t.knows[k]++
+				if c.value[p.about] == j.release.Truth[p.about] {
+					t.both[k]++
+				}
+			}
+		}
+		tallies[slices.Index(j.chains, c)] = t
+	})
+	if err != nil {
+		return err
+	}
+	for k, p := range pairs {
+		if sure[p.about] {
+			continue
+		}
+		// Of the ratio of two sums over chains: the error of both − ratio · knows.
+		knows, both := 0.0, 0.0
+		for i := range tallies {
+			knows, both = knows+tallies[i].knows[k], both+tallies[i].both[k]
+		}
+		if knows == 0 {
+			sure[p.about] = true // nothing is known of what she believes
+			continue
+		}
+		ratio, square := both/knows, 0.0
+		for i := range tallies {
+			d := tallies[i].both[k] - ratio*tallies[i].knows[k]
+			square += d * d
+		}
+		n := float64(len(tallies))
+		se := math.Sqrt(square*n/(n-1)) / knows
+		if ratio+standardErrors*se > limit {
+			sure[p.about] = true
+		}
+	}
+	return nil
+}
+
+// moves are the cells of records by their codes.
+type moves struct {
+	set    *tables.Set
+	leaves [][]string // of a variable: its codes
+	tables []moveTable
+	size   int // inner cells of all tables
+}
+
+type moveTable struct {
+	variables []int       // of a dimension
+	strides   []int       // of a dimension: of its nodes
+	above     [][][]int32 // of a dimension and a code: its node and those above it
+	first     []bool      // of a place: no earlier table has this cell
+}
+
+func newMoves(set *tables.Set) *moves {
+	m := &moves{set: set}
+	number := map[string]int{}
+	for t, table := range set.Tables {
+		mt := moveTable{}
+		size := 1
+		for _, d := range table.Dimensions {
+			v, known := number[d.Name]
+			if !known {
+				v = len(m.leaves)
+				number[d.Name] = v
+				var codes []string
+				for _, leaf := range d.Leaves(0) {
+					codes = append(codes, d.Codes[leaf])
+				}
+				m.leaves = append(m.leaves, codes)
+			}
+			above := make([][]int32, len(m.leaves[v]))
+			for k, code := range m.leaves[v] {
+				leaf, _ := d.Node(code)
+				for n := range d.Codes {
+					if slices.Contains(d.Leaves(n), int32(leaf)) {
+						above[k] = append(above[k], int32(n))
+					}
+				}
+			}
+			mt.variables, mt.above = append(mt.variables, v), append(mt.above, above)
+			size *= len(d.Codes)
+		}
+		mt.strides = make([]int, len(table.Dimensions))
+		stride := 1
+		for k := len(table.Dimensions) - 1; k >= 0; k-- {
+			mt.strides[k] = stride
+			stride *= len(table.Dimensions[k].Codes)
+		}
+		if t > 0 {
+			mt.first = make([]bool, size)
+			for at := range size {
+				mt.first[at] = set.IsHome(t, at)
+			}
+		}
+		m.tables = append(m.tables, mt)
+		m.size += m.inner(t)
+	}
+	return m
+}
+
+// inner returns the number of inner cells of a table.
+func (m *moves) inner(t int) int {
+	n := 1
+	for _, v := range m.tables[t].variables {
+		n *= len(m.leaves[v])
+	}
+	return n
+}
+
+// choose returns the codes of an inner cell, with random ones for the variables that its table does not have.
+func (m *moves) choose(rng *rand.Rand, t, at int, codes []int) {
+	for v := range codes {
+		codes[v] = -1
+	}
+	of := m.tables[t].variables
+	for k := len(of) - 1; k >= 0; k-- {
+		n := len(m.leaves[of[k]])
+		codes[of[k]], at = at%n, at/n
+	}
+	for v := range codes {
+		if codes[v] < 0 {
+			codes[v] = rng.IntN(len(m.leaves[v]))
+		}
+	}
+}
+
+// list appends every cell that counts a record with the given codes, each once.
+func (m *moves) list(codes []int, cells []int32) []int32 {
+	for t := range m.tables {
+		table := &m.tables[t]
+		from := len(cells)
+		cells = append(cells, 0)
+		for k, v := range table.variables {
+			above, stride, n := table.above[k][codes[v]], int32(table.strides[k]), len(cells)
+			for _, node := range above[1:] {
+				for _, at := range cells[from:n] {
+					cells = append(cells, at+node*stride)
+				}
+			}
+			for i := from; i < n; i++ {
+				cells[i] += above[0] * stride
+			}
+		}
+		to := from
+		for _, at := range cells[from:] {
+			if table.first == nil || table.first[at] {
+				cells[to] = m.set.Cell(t, int(at))
+				to++
+			}
+		}
+		cells = cells[:to]
+	}
+	return cells
+}
