@@ -373,12 +373,14 @@ func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
 		if g.stop.now() {
 			return s.draws
 		}
-		s.draws[k] = append(s.draws[k][:0], f.means[k]...)
-		for m, c := range f.factor[k] {
+		draws, means := slices.Grow(s.draws[k][:0], g.n)[:g.n], f.means[k]
+		for m, c := range f.factor[k] { // of at least one column, itself
 			for i, v := range g.normals[m] {
-				s.draws[k][i] += float64(c * v)
+				draws[i] = means[i] + float64(c*v)
 			}
+			means = draws
 		}
+		s.draws[k] = draws
 	}
 	return s.draws
 }
