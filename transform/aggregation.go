@@ -24,7 +24,7 @@ func (a *aggregation) most() int { return maxCells }
 func (a *aggregation) takes() (record, value int64) { return 50, 32 }
 
 func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
-	if err := g.checkColumns("columns"); err != nil {
+	if err := g.checkColumns(nil, digest{}); err != nil {
 		return err
 	}
 	// Strata that are too small are found before any value is changed.

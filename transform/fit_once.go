@@ -50,7 +50,9 @@ const (
 	fitTree
 	fitShapes // of all columns
 	fitRanks
-	fitDraws // what the draws of a shuffle go by
+	fitDraws   // what the draws of a shuffle go by
+	fitChecked // whether columns can be masked
+	fitStrata  // the records of each stratum
 )
 
 type oneFit struct {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -87,7 +86,7 @@ func (m *RankSwap) compile(c *Chain, i int) (step, error) {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.draws(c, col.Name, col.done.text)
+		s.drawsWords(c, col.Name, col.done.text)
 	}
 	return s, nil
 }
@@ -113,13 +112,13 @@ func (r *rankExchange) most() int { return maxCells / 2 }
 func (r *rankExchange) takes() (record, value int64) { return 24, 30 }
 
 func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
-	if err := g.checkColumns("columns"); err != nil {
-		return err
-	}
 	of := digest{}
 	if g.trial {
 		of = g.sum()
 		r.fits.begin(of, g.n*len(g.values))
+	}
+	if err := g.checkColumns(r.fits, of); err != nil {
+		return err
 	}
 	for k, values := range g.values {
 		ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
@@ -127,17 +126,15 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 			return nil
 		}
 		if ranks.err != nil {
-			copied := *ranks.err
-			return &copied
+			return copied(ranks.err)
 		}
-		own := exchangeScratch.Get().(*exchanger)
-		if !g.trial { // nobody else has them, and there may be little memory
-			own.y = ranks.sorted
-		} else {
-			own.y = append(own.y[:0], ranks.sorted...)
+		if g.trial {
+			own := trialScratch.Get().(*trialExchanger)
+			own.exchange(values, g.words[k], &ranks, g.stop)
+			trialScratch.Put(own)
+			continue
 		}
-		own.exchange(values, g.words[k], &ranks, g.stop)
-		exchangeScratch.Put(own)
+		new(exchanger).exchange(values, g.words[k], &ranks, g.stop)
 	}
 	return nil
 }
@@ -213,7 +210,7 @@ func average(values []float64, rows []int32) {
 	}
 }
 
-// exchanger is the memory of a rank swap, for which replicates take turns.
+// exchanger exchanges the values of a release. Replicates have a trialExchanger.
 type exchanger struct {
 	order []int32
 	y     []float64 // by rank
@@ -222,12 +219,9 @@ type exchanger struct {
 	equal wordOrder
 }
 
-var exchangeScratch = sync.Pool{New: func() any { return new(exchanger) }}
-
-// exchange exchanges the values of a column between the records of its ranks; e.y has them by rank.
+// exchange exchanges the values of a column between the records of its ranks, which it uses up.
 func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
-	e.order = append(e.order[:0], ranks.order...)
-	e.drawn = slices.Grow(e.drawn[:0], len(e.order))[:len(e.order)]
+	e.order, e.y, e.drawn = ranks.order, ranks.sorted, make([]uint64, len(ranks.order))
 	for rank, i := range e.order {
 		e.drawn[rank] = words[i]
 	}

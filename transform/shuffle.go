@@ -72,7 +72,7 @@ func (m *Shuffle) compile(c *Chain, i int) (step, error) {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.draws(c, col.Name, col.done.text)
+		s.drawsNormals(c, col.Name, col.done.text)
 	}
 	return s, nil
 }
@@ -131,9 +131,6 @@ func (*shuffling) most() int { return maxCells / 4 }
 func (*shuffling) takes() (record, value int64) { return 34, 32 }
 
 func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
-	if err := g.checkColumns("columns"); err != nil {
-		return err
-	}
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
@@ -142,13 +139,15 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 		of = g.sum()
 		s.fits.begin(of, g.n*(len(g.values)+len(g.on)))
 	}
+	if err := g.checkColumns(s.fits, of); err != nil {
+		return err
+	}
 	found := fitOnce(g.trials(s.fits), fitKey{of: of, what: fitDraws}, g.stop, func() shuffleFit { return fitShuffle(g) })
 	if g.stop.now() {
 		return nil
 	}
 	if found.err != nil {
-		copied := *found.err
-		return &copied
+		return copied(found.err)
 	}
 	own := &shuffler{}
 	if g.trial {
@@ -358,8 +357,8 @@ func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float
 
 // shuffler is the memory of a shuffle, for which replicates take turns.
 type shuffler struct {
-	draws, z [][]float64 // by column and record
-	order    []int32
+	draws [][]float64 // by column and record
+	order []int32
 }
 
 var shuffleScratch = sync.Pool{New: func() any { return new(shuffler) }}
@@ -368,23 +367,20 @@ var shuffleScratch = sync.Pool{New: func() any { return new(shuffler) }}
 // normal z, see conditionalMeans.
 func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
 	for len(s.draws) < len(g.values) {
-		s.draws, s.z = append(s.draws, nil), append(s.z, nil)
+		s.draws = append(s.draws, nil)
 	}
 	for k := range g.values {
-		s.draws[k] = append(s.draws[k][:0], f.means[k]...)
-		s.z[k] = slices.Grow(s.z[k][:0], g.n)[:g.n]
-		for from := 0; from < g.n; from += batch {
-			if g.stop.now() {
-				return s.draws
-			}
-			to := min(from+batch, g.n)
-			keystream.NormalsOfWords(s.z[k][from:to], g.words[k][from:to])
+		if g.stop.now() {
+			return s.draws
 		}
-		for m, c := range f.factor[k] {
-			for i, v := range s.z[m] {
-				s.draws[k][i] += float64(c * v)
+		draws, means := slices.Grow(s.draws[k][:0], g.n)[:g.n], f.means[k]
+		for m, c := range f.factor[k] { // of at least one column, itself
+			for i, v := range g.normals[m] {
+				draws[i] = means[i] + float64(c*v)
 			}
+			means = draws
 		}
+		s.draws[k] = draws
 	}
 	return s.draws
 }

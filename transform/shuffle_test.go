@@ -136,10 +136,17 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	surveyed(t, c, n, columns...)
 	// The words of the step, drawn again.
 	again := chain(t, setup, shuffled("ab", "c"))
-	if err := again.Survey(block(0, n, columns...)); err != nil {
+	words := [2][]uint64{make([]uint64, n), make([]uint64, n)}
+	first := block(0, n, columns...)
+	if err := again.run(first, func(w *work) error {
+		s := again.steps[0].(*wholeStep)
+		for k, stream := range s.normals {
+			w.streams[stream].Words(words[k], w.stretch(first, 0, n, bindTo(again, w, first, s.bound, 0, n)))
+		}
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
-	words := again.steps[0].(*wholeStep).data.words
 	b := apply(t, c, block(0, n, columns...))
 
 	v := [][]float64{columns[0].values, columns[1].values, columns[2].values}

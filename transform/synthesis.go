@@ -37,13 +37,13 @@ func (*synthesis) takes() (record, value int64) { return 12, 72 }
 const leastResiduals = 10
 
 func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
-	if err := g.checkColumns("columns"); err != nil {
-		return err
-	}
 	s.held = g.heldOut(s.key, s.heldOut)
 	defer func() { s.held, s.class = nil, nil }()
 	if g.trial {
 		s.identify(g)
+	}
+	if err := g.checkColumns(s.fits, s.of); err != nil {
+		return err
 	}
 	s.shape = fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitShapes}, g.stop, func() []shape { return s.shapes(g) })
 	if !g.trial && s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
@@ -51,9 +51,10 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 	}
 	original := make([][]float64, len(g.values))
 	for k, values := range g.values {
-		original[k] = slices.Clone(values)
+		original[k] = append(g.own.number(), values...)
 	}
-	for _, rows := range g.rowsByStratum() {
+	defer g.own.again(original...)
+	for _, rows := range fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitStrata}, g.stop, g.rowsByStratum) {
 		if s.ordered {
 			g.inOrder(rows)
 		}
@@ -116,7 +117,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	}
 	// The posterior of the mean with a flat prior, in SDs of the residuals: one draw for all of the stratum,
 	// by the word of its first record that would choose a residual.
-	shift := normalOf(g.words[2*k][rows[0]])
+	shift := normalOf(g.words[k][rows[0]])
 	rows, fitted, bounds, err := s.drawSpikes(g, original, rows, fitted, k, by)
 	if err != nil || g.stop.now() {
 		return err
@@ -135,30 +136,22 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	}
 	shift /= math.Sqrt(float64(len(fitted)))
 	draws := s.residuals(fit.model, fit.spread)
-	predicted := make([]float64, len(rows))
-	fit.model.predict(by.now, rows, predicted, g.stop)
-	var words [256]uint64
-	var normal [256]float64
+	predicted := g.own.number()
+	fit.model.predict(by.now, rows, extended(&predicted, len(rows)), g.stop)
+	defer g.own.again(predicted)
+	words, normals, y, to := g.words[k], g.normals[k], original[k], g.values[k]
 	for i, r := range rows {
 		if g.stop.at(i) {
 			return nil
 		}
-		at := i % len(words)
-		if at == 0 {
-			part := rows[i:min(i+len(words), len(rows))]
-			for j, next := range part {
-				words[j] = g.words[2*k+1][next]
-			}
-			keystream.NormalsOfWords(normal[:], words[:len(part)])
-		}
-		if y := original[k][r]; y != y {
+		if y[r] != y[r] {
 			continue
 		}
-		z := normal[at]
+		z := normals[r]
 		if s.normal {
 			z += shift
 		}
-		g.values[k][r] = bounds.within(predicted[i] + fit.centre + draws(g.words[2*k][r], z))
+		to[r] = bounds.within(predicted[i] + fit.centre + draws(words[r], z))
 	}
 	return nil
 }
@@ -374,20 +367,44 @@ func (m *linear) predict(x []predictor, rows []int32, out []float64, stop stoppe
 	for i := range rows {
 		out[i] = m.mean
 	}
-	for k, slope := range m.slopes {
+	for k := 0; k < len(m.slopes); {
 		if stop.now() {
 			return
 		}
-		centre, scale, values, of := m.centre[k], m.scale[k], x[k].values, x[k].of
+		if k+4 <= len(m.slopes) && !slices.ContainsFunc(x[k:k+4], func(x predictor) bool { return x.of != nil }) {
+			m.addFour(k, x[k:k+4], rows, out)
+			k += 4
+			continue
+		}
+		centre, scale, slope := m.centre[k], m.scale[k], m.slopes[k]
 		for i, r := range rows {
-			v := values[r]
-			if of != nil {
-				v = x[k].at(r)
-			}
-			if v == v {
+			if v := x[k].at(r); v == v {
 				out[i] += float64(slope * float64((v-centre)*scale))
 			}
 		}
+		k++
+	}
+}
+
+// addFour adds to predictions the terms of predictors k to k + 3, columns of numbers, one after another.
+func (m *linear) addFour(k int, x []predictor, rows []int32, out []float64) {
+	a, b, c, d := x[0].values, x[1].values, x[2].values, x[3].values
+	centre, scale, slope := [4]float64(m.centre[k:]), [4]float64(m.scale[k:]), [4]float64(m.slopes[k:])
+	for i, r := range rows {
+		y := out[i]
+		if v := a[r]; v == v {
+			y += float64(slope[0] * float64((v-centre[0])*scale[0]))
+		}
+		if v := b[r]; v == v {
+			y += float64(slope[1] * float64((v-centre[1])*scale[1]))
+		}
+		if v := c[r]; v == v {
+			y += float64(slope[2] * float64((v-centre[2])*scale[2]))
+		}
+		if v := d[r]; v == v {
+			y += float64(slope[3] * float64((v-centre[3])*scale[3]))
+		}
+		out[i] = y
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		}
 		model.standard(u, by.now, r)
 		model.shares(share, u)
-		c, _ := chosen(share, g.words[2*k][r])
+		c, _ := chosen(share, g.words[k][r])
 		g.values[k][r] = categories[c]
 	}
 	return nil

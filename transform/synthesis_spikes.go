@@ -177,12 +177,12 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 		if y[r] != y[r] {
 			continue
 		}
-		c, word := pick(r, g.words[2*k][r])
+		c, word := pick(r, g.words[k][r])
 		if c > 0 {
 			g.values[k][r] = of.spikes[int(c)-1]
 			continue
 		}
-		g.words[2*k][r] = word
+		g.words[k][r] = word
 		left = append(left, r)
 	}
 	return left, rest, of.rest, nil

@@ -43,9 +43,9 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		}
 		node := fit.leafOf(by.now, r)
 		from, to := fit.of.nodes[node].from, fit.of.nodes[node].to
-		v := fit.y[from+int(below(g.words[2*k][r], int64(to-from)))]
+		v := fit.y[from+int(below(g.words[k][r], int64(to-from)))]
 		if !s.categories[k] {
-			v = fit.smooth[node].smoothed(v, g.words[2*k+1][r], bounds)
+			v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
 		}
 		g.values[k][r] = v
 	}
@@ -141,9 +141,9 @@ func smoothingOf(y []float64, leaf []int32) smoothing {
 	return smoothing{mean, math.Sqrt(square), bandwidth(len(leaf))}
 }
 
-// smoothed returns a value of the leaf after smoothing within bounds; word gives its noise.
-func (s smoothing) smoothed(v float64, word uint64, bounds extent) float64 {
-	noise, root := float64(float64(s.width*s.sd)*normalOf(word)), math.Sqrt(1+float64(s.width*s.width))
+// smoothed returns a value of the leaf after smoothing within bounds; z is the normal draw of its noise.
+func (s smoothing) smoothed(v, z float64, bounds extent) float64 {
+	noise, root := float64(float64(s.width*s.sd)*z), math.Sqrt(1+float64(s.width*s.width))
 	at := s.mean + (v-s.mean)/root
 	if room := min(at-bounds.low, bounds.high-at); math.Abs(noise/root) > room {
 		return bounds.about(at, noise/root)

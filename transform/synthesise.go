@@ -207,8 +207,8 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.draws(c, col.Name, col.done.text) // the choice of a residual
-		s.draws(c, col.Name+"\x00smooth", col.done.text+"smooth;")
+		s.drawsWords(c, col.Name, col.done.text) // the choice of a residual
+		s.drawsNormals(c, col.Name+"\x00smooth", col.done.text+"smooth;")
 	}
 	return s, nil
 }

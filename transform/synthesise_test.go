@@ -290,16 +290,16 @@ func numbers(columns [][]float64) []predictor {
 	return list
 }
 
-// The normal method for a column without predictors, computed from the words of the records: the
+// The normal method for a column without predictors, computed from the draws of the records: the
 // mean and the SD of the data, one draw for the mean, by the first record's word, and one draw for
 // each value.
-func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
+func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))
-	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n), make([]uint64, n)}, strata: make([]int32, n), columns: []*column{{}}}
+	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n)}, normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*column{{}}}
 	for i := range n {
 		g.values[0][i] = 50 + 7*r.NormFloat64()
-		g.words[0][i], g.words[1][i] = r.Uint64(), r.Uint64()
+		g.words[0][i], g.normals[0][i] = r.Uint64(), r.NormFloat64()
 	}
 	original := [][]float64{slices.Clone(g.values[0])}
 	mean, sd := 0.0, deviation(original[0])
@@ -312,7 +312,7 @@ func TestSynthesiseByNormalsFollowsTheWords(t *testing.T) {
 	}
 	shift := normalOf(g.words[0][0]) / math.Sqrt(n)
 	for i, got := range g.values[0] {
-		if want := mean + sd*(shift+normalOf(g.words[1][i])); !(math.Abs(got-want) <= 1e-9) {
+		if want := mean + sd*(shift+g.normals[0][i]); !(math.Abs(got-want) <= 1e-9) {
 			t.Fatalf("record %d: %v, want %v", i, got, want)
 		}
 	}

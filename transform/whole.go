@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // SurveyError reports that the data do not allow a parameter of a mask. Text contains no value of
@@ -45,7 +46,8 @@ type wholeStep struct {
 	by      []int   // in Block.Columns
 	on      []int   // likewise, of numbers that are read
 	bound   []int   // what draws are bound to: by and columns
-	streams []int   // in work.streams; of each a word is drawn for every record
+	words   []int   // in work.streams; of each a word is drawn for every record
+	normals []int   // likewise of a normal draw; −1: none for this column
 	texts   []texts // by column: its categories, where it holds texts
 	all     allMasker
 
@@ -72,12 +74,14 @@ type gatheredData struct {
 	values  [][]float64 // by column, NaN where there is none
 	on      [][]float64 // by column that is read, NaN where there is no number
 	strata  []int32     // codes, dense from 0; −1: the record is rejected and not used
-	words   [][]uint64  // by stream
+	words   [][]uint64  // by stream of words
+	normals [][]float64 // by stream of normal draws
 	ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
 	columns []*column
 	runs    []recordRun
 	stop    stopper
 	trial   bool // the values are those of a replicate, which is not released and may be of a sample
+	own     *lists
 }
 
 // recordRun is a run of records of one stream that are consecutive in gatheredData.
@@ -148,11 +152,20 @@ func (s *wholeStep) holds(expected int64) int64 {
 	return max(expected, int64(s.data.n)) * (record + value*int64(len(s.columns)+len(s.on)))
 }
 
-// draws adds a stream, from which a word is drawn for every record.
-func (s *wholeStep) draws(c *Chain, name, done string) {
-	s.streams = append(s.streams, c.streamNamed(s.mask, name, done))
+// drawsWords adds a stream, from which a word is drawn for every record.
+func (s *wholeStep) drawsWords(c *Chain, name, done string) {
+	s.words = append(s.words, c.streamNamed(s.mask, name, done))
 	s.data.words = append(s.data.words, nil)
 }
+
+// drawsNormals adds a stream, from which a normal draw is made for every record: in a release it is that of a word.
+func (s *wholeStep) drawsNormals(c *Chain, name, done string) {
+	s.normals = append(s.normals, c.streamNamed(s.mask, name, done))
+	s.data.normals = append(s.data.normals, nil)
+}
+
+// draws reports whether the mask draws anything.
+func (s *wholeStep) draws() bool { return len(s.words)+len(s.normals) > 0 }
 
 func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 {
@@ -164,6 +177,9 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
 	from := g.n
+	if c.replicate != 0 && g.own == nil {
+		g.borrow()
+	}
 	if err := s.gatherColumns(c, b); err != nil {
 		return err
 	}
@@ -171,10 +187,8 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		g.on[k] = appendNumbers(g.on[k], &b.Columns[index], b.N)
 	}
 	g.n += b.N
-	if len(s.by) == 0 && g.strata == nil {
-		g.strata = make([]int32, b.N)
-	} else if len(s.by) == 0 {
-		g.strata = append(g.strata, make([]int32, b.N)...)
+	if len(s.by) == 0 {
+		clear(extended(&g.strata, b.N))
 	} else {
 		if err := s.grouping.find(b, s.by, 0, b.N); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
@@ -188,27 +202,37 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			}
 		}
 	}
-	if len(s.streams) > 0 {
-		var values []float64
-		if w.leaves {
-			values = bindTo(c, w, b, s.bound, 0, b.N)
-		}
-		records := w.stretch(b, 0, b.N, values)
-		for k, stream := range s.streams {
-			words := make([]uint64, b.N)
-			w.streams[stream].Words(words, records)
-			if g.words[k] == nil { // often one block is all: nothing is copied
-				g.words[k] = words
-			} else {
-				g.words[k] = append(g.words[k], words...)
-			}
-		}
+	if s.draws() {
+		s.draw(c, w, b)
 	}
 	if s.ties {
 		g.identify(w, b)
 	}
 	g.follow(b, from)
 	return nil
+}
+
+// draw makes the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the faster way.
+func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block) {
+	g := &s.data
+	var values []float64
+	if w.leaves {
+		values = bindTo(c, w, b, s.bound, 0, b.N)
+	}
+	records := w.stretch(b, 0, b.N, values)
+	for k, stream := range s.words {
+		w.streams[stream].Words(extended(&g.words[k], b.N), records)
+	}
+	for k, stream := range s.normals {
+		to := extended(&g.normals[k], b.N)
+		if !w.leaves {
+			w.streams[stream].Normals(to, records)
+			continue
+		}
+		words := make([]uint64, b.N)
+		w.streams[stream].Words(words, records)
+		keystream.NormalsOfWords(to, words)
+	}
 }
 
 // gatherColumns adds the values of a block in the masked columns; it does not yet raise the number
@@ -354,24 +378,23 @@ func (s *wholeStep) decide(c *Chain) error {
 	switch {
 	case c.replicate == 0:
 		var before [][]float64
-		if len(s.streams) > 0 { // without draws, values in groups of equal ones rightly stay
+		if s.draws() { // without draws, values in groups of equal ones rightly stay
 			before = firstOf(g.values)
 		}
 		if err = g.maskBy(s.all); err == nil && before != nil {
 			s.still = standing(before, g.values, g.strata)
 		}
-	case len(s.streams) > 0:
+	case s.draws():
 		err = g.maskBy(s.all)
 	default:
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
-	g.strata, g.words, g.ties, g.on = nil, nil, nil, nil
+	g.decided()
 	if g.stop.now() {
 		return ErrCancelled
 	}
 	if err != nil {
-		copied := *err
-		return s.error(c, &copied)
+		return s.error(c, copied(err))
 	}
 	return nil
 }
@@ -380,8 +403,72 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	g := &s.data
 	changed := w.newChanged(b.N)
+	if done, err := s.applyAll(c, b, changed); err != nil {
+		return err
+	} else if !done {
+		if err := s.applyEach(c, b, changed); err != nil {
+			return err
+		}
+	}
+	if err := s.applyTexts(c, b, changed); err != nil {
+		return err
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// applyAll is apply to numbers where every record of the block is released with a value in each column, and the records
+// followed one another in the survey as they do here; false: something else must be done.
+func (s *wholeStep) applyAll(c *Chain, b *microdata.Block, changed microdata.Bitmap) (done bool, err error) {
+	g, near := &s.data, -1
+	if b.Places != nil || !b.Whole() {
+		return false, nil
+	}
+	from := g.find(b.Scope, b.Stream, b.Place(0), &near)
+	if from < 0 || g.runs[near].places != nil || from+b.N > g.runs[near].from+g.runs[near].n {
+		return false, nil
+	}
+	for k, col := range s.columns {
+		if s.texts[k] != nil && b.Columns[col.Index].OutArray() != nil || b.Columns[col.Index].Out().Valid != nil {
+			return false, nil
+		}
+	}
+	for k, col := range s.columns {
+		v, before, err := col.rewritten(b)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		if !rewrite(v.Values, before, g.values[k][from:from+b.N], changed) {
+			return false, fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+		}
+	}
+	return true, nil
+}
+
+// rewrite replaces values that differ, and marks where they do; false if there is none for one of them.
+func rewrite(to, before, after []float64, changed microdata.Bitmap) bool {
+	missing := false
+	for from := 0; from < len(after); from += 64 {
+		word := uint64(0)
+		x := before[from:min(from+64, len(after))]
+		y, z := after[from:][:len(x)], to[from:][:len(x)]
+		for i, v := range x {
+			if w := y[i]; v != w { // 0 and −0 are equal
+				v = w
+				word |= 1 << i
+				missing = missing || w != w
+			}
+			z[i] = v
+		}
+		changed[from>>6] |= word
+	}
+	return !missing
+}
+
+// applyEach is apply to numbers, one record after another.
+func (s *wholeStep) applyEach(c *Chain, b *microdata.Block, changed microdata.Bitmap) error {
+	g := &s.data
 	vectors := make([]*microdata.Vector, len(s.columns))
 	for k, col := range s.columns {
 		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
@@ -416,10 +503,6 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			}
 		}
 	}
-	if err := s.applyTexts(c, b, changed); err != nil {
-		return err
-	}
-	c.count(s.mask, b, changed)
 	return nil
 }
 
@@ -470,12 +553,7 @@ func (g *gatheredData) maskBy(all allMasker) *SurveyError {
 		if col.decimals < 0 {
 			continue
 		}
-		on := decimalGrid(col.decimals)
-		for i, y := range g.values[k] {
-			if y == y {
-				g.values[k][i] = on.snap(y)
-			}
-		}
+		decimalGrid(col.decimals).snapAll(g.values[k])
 	}
 	return nil
 }
@@ -523,9 +601,21 @@ func (g *gatheredData) compareTies(a, b int32) int {
 	return cmp.Compare(g.ties[a], g.ties[b])
 }
 
-// checkColumns returns an error for a column that cannot be masked; path is that of the list of
-// columns.
-func (g *gatheredData) checkColumns(path string) *SurveyError {
+// checkColumns returns an error for a column that cannot be masked. Replicates on the same data check it once.
+func (g *gatheredData) checkColumns(fits *allFits, of digest) *SurveyError {
+	return copied(fitOnce(g.trials(fits), fitKey{of: of, what: fitChecked}, g.stop, g.checkedColumns))
+}
+
+// copied returns an error that others do not have.
+func copied(err *SurveyError) *SurveyError {
+	if err == nil {
+		return nil
+	}
+	own := *err
+	return &own
+}
+
+func (g *gatheredData) checkedColumns() *SurveyError {
 	for k, values := range g.values {
 		low, high, records := math.Inf(1), math.Inf(-1), 0
 		for i, v := range values {
@@ -540,7 +630,7 @@ func (g *gatheredData) checkColumns(path string) *SurveyError {
 				high = v
 			}
 		}
-		at := fmt.Sprintf("%s[%d]", path, k)
+		at := fmt.Sprintf("columns[%d]", k)
 		switch name := strconv.Quote(g.columns[k].Name); {
 		case records == 0:
 			return nil

@@ -3,9 +3,9 @@ package transform
 import (
 	"encoding/binary"
 	"hash/maphash"
-	"math"
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 // allOutcomes caches the results of masks that draw nothing for all values, so that the
@@ -69,30 +69,26 @@ var digestSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // with returns the digest of what d is of, followed by bytes.
 func (d digest) with(buf []byte) (of digest) {
+	both := append(make([]byte, 0, 2*len(d)), d[:]...)
+	for _, seed := range digestSeeds {
+		both = binary.LittleEndian.AppendUint64(both, maphash.Bytes(seed, buf))
+	}
 	for k, seed := range digestSeeds {
-		binary.LittleEndian.PutUint64(of[8*k:], maphash.Bytes(seed, append(buf, d[:]...)))
+		binary.LittleEndian.PutUint64(of[8*k:], maphash.Bytes(seed, both))
 	}
 	return of
 }
 
 // sum returns a digest of the gathered data.
 func (g *gatheredData) sum() (sum digest) {
-	buf := make([]byte, 0, 1<<16+len(sum))
 	for _, values := range slices.Concat(g.values, g.on) {
-		for part := range slices.Chunk(values, 1<<13) {
-			buf = buf[:8*len(part)]
-			for i, v := range part {
-				binary.LittleEndian.PutUint64(buf[8*i:], math.Float64bits(v))
-			}
-			sum = sum.with(buf)
-		}
+		sum = sum.with(bytesIn(values))
 	}
-	for part := range slices.Chunk(g.strata, 1<<14) {
-		buf = buf[:4*len(part)]
-		for i, v := range part {
-			binary.LittleEndian.PutUint32(buf[4*i:], uint32(v))
-		}
-		sum = sum.with(buf)
-	}
-	return sum
+	return sum.with(bytesIn(g.strata))
+}
+
+// bytesIn returns the bytes of numbers, as they lie in memory.
+func bytesIn[T float64 | int32](values []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), len(values)*int(unsafe.Sizeof(one)))
 }

@@ -84,67 +84,104 @@ const placeBits = 20
 // scratch is the memory of a sort: replicates, which sort as many rows each, take turns.
 var scratch = sync.Pool{New: func() any { return new([]uint64) }}
 
-// byKeys is Order by a radix sort of the leading bits of the keys; the few rows that it leaves out of order
-// are inserted in their places. Where they are many it is byAllBits.
+// byKeys is Order by cells of equal width, where values lie evenly enough, or by a radix sort of the leading bits of
+// the keys; the few rows that these leave out of order are inserted in their places. Where they are many it is byAllBits.
 func byKeys(rows []int32, values []float64) {
-	if !byLeadingBits(rows, values) {
+	if !byCells(rows, values) && !byLeadingBits(rows, values) {
 		byAllBits(rows, values)
 	}
 }
 
-// byLeadingBits is byKeys for at most 2^placeBits rows; false, and rows are as they were, if too many of them are
-// alike in the first 33 bits in which any differ.
-func byLeadingBits(rows []int32, values []float64) bool {
-	const (
-		mask   = 1<<placeBits - 1
-		from   = 64 - 3*digit
-		budget = 4 // moves for each row
-	)
-	n := len(rows)
+const (
+	placeMask = 1<<placeBits - 1
+	budget    = 4 // moves for each row, when rows out of order are inserted
+)
+
+// byCells is byKeys for at most 2^placeBits rows by the first two digits of their places between the least and the greatest value, which
+// are cells of equal width; false, and rows are as they were, if too many would share a cell.
+func byCells(rows []int32, values []float64) bool {
+	low, high := values[rows[0]], values[rows[0]]
+	for _, r := range rows {
+		v := values[r]
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	const most = 1<<(64-placeBits) - 1
+	scale := most / (high - low)
+	if !(scale > 0 && scale <= math.MaxFloat64) || !evenly(rows, values, low, 1/(high-low)) {
+		return false
+	}
 	own := scratch.Get().(*[]uint64)
 	defer scratch.Put(own)
-	*own = slices.Grow((*own)[:0], 2*n)[:2*n]
-	packed, moved := (*own)[:n], (*own)[n:]
-	first, differ := key(values[rows[0]]), uint64(0)
-	for i, r := range rows {
-		packed[i] = key(values[r])
-		differ |= packed[i] ^ first
-	}
-	shared := bits64.LeadingZeros64(differ)
-	var counts [3][buckets]int32
-	for i, k := range packed {
-		k = k<<shared&^mask | uint64(i)
+	packed, moved := memory(own, len(rows))
+	var counts [2][buckets]int32
+	const from = 64 - 2*digit
+	for i, r := range rows { // a difference, and its product, are greater where the value is, or the same
+		k := uint64(int64((values[r]-low)*scale))<<placeBits | uint64(i)
 		packed[i] = k
 		counts[0][k>>from%buckets]++
-		counts[1][k>>(from+digit)%buckets]++
-		counts[2][k>>(from+2*digit)]++
+		counts[1][k>>(from+digit)]++
 	}
 	for p := range counts {
-		count, shift := &counts[p], from+p*digit
-		if int(count[packed[0]>>shift%buckets]) == n {
-			continue // all have the same digit
-		}
-		at := int32(0)
-		for b := range count {
-			count[b], at = at, at+count[b]
-		}
-		for _, k := range packed {
-			b := k >> shift % buckets
-			moved[count[b]] = k
-			count[b]++
-		}
-		packed, moved = moved, packed
+		packed, moved = pass(packed, moved, &counts[p], from+p*digit)
 	}
-	more := differ<<shared&mask != 0 // bits of the keys that are not among the packed ones
+	return inserted(packed, moved, rows, values, true)
+}
+
+// memory returns two lists of n.
+func memory(own *[]uint64, n int) (a, b []uint64) {
+	*own = slices.Grow((*own)[:0], 2*n)[:2*n]
+	return (*own)[:n], (*own)[n:]
+}
+
+// pass puts the packed keys in the order of a digit, where they are not all alike in it; free has room for them. It returns both
+// in turn, the ordered keys first.
+func pass(packed, free []uint64, count *[buckets]int32, shift int) (ordered, left []uint64) {
+	if int(count[packed[0]>>shift%buckets]) == len(packed) {
+		return packed, free
+	}
+	at := int32(0)
+	for b := range count {
+		count[b], at = at, at+count[b]
+	}
+	for _, k := range packed {
+		b := k >> shift % buckets
+		free[count[b]] = k
+		count[b]++
+	}
+	return free, packed
+}
+
+// evenly reports whether no part of 64 between low and its end, which is 1/inverse above it, has more than a quarter of some rows.
+func evenly(rows []int32, values []float64, low, inverse float64) bool {
+	var counts [65]int
+	every := len(rows) / few
+	for i := range few {
+		c := int(64 * ((values[rows[i*every]] - low) * inverse))
+		if counts[c]++; counts[c] > few/4 {
+			return false
+		}
+	}
+	return true
+}
+
+// inserted puts rows, which packed has in order but for those that are alike in its leading bits, in order, each inserted in its
+// place; false, and rows are as they were, if this takes long. Packed are leading bits of a key and the place among rows; more says
+// that equal leading bits do not mean equal values.
+func inserted(packed, free []uint64, rows []int32, values []float64, more bool) bool {
 	less := func(a, b uint64) bool {
 		if more && a>>placeBits == b>>placeBits {
-			if k, l := key(values[rows[a&mask]]), key(values[rows[b&mask]]); k != l {
+			if k, l := key(values[rows[a&placeMask]]), key(values[rows[b&placeMask]]); k != l {
 				return k < l
 			}
 		}
 		return a < b
 	}
-	moves := 0
+	moves, n := 0, len(packed)
 	for i := 1; i < n; i++ {
 		p, at := packed[i], i
 		for ; at > 0 && (packed[at-1]>>placeBits >= p>>placeBits && less(p, packed[at-1])); at-- {
@@ -156,12 +193,40 @@ func byLeadingBits(rows []int32, values []float64) bool {
 		}
 	}
 	for i, p := range packed {
-		moved[i] = uint64(rows[p&mask])
+		free[i] = uint64(rows[p&placeMask])
 	}
-	for i, r := range moved {
+	for i, r := range free {
 		rows[i] = int32(r)
 	}
 	return true
+}
+
+// byLeadingBits is byKeys for at most 2^placeBits rows; false, and rows are as they were, if too many of them are
+// alike in the first 33 bits in which any differ.
+func byLeadingBits(rows []int32, values []float64) bool {
+	const from = 64 - 3*digit
+	own := scratch.Get().(*[]uint64)
+	defer scratch.Put(own)
+	packed, moved := memory(own, len(rows))
+	first, differ := key(values[rows[0]]), uint64(0)
+	for i, r := range rows {
+		packed[i] = key(values[r])
+		differ |= packed[i] ^ first
+	}
+	shared := bits64.LeadingZeros64(differ)
+	var counts [3][buckets]int32
+	for i, k := range packed {
+		k = k<<shared&^placeMask | uint64(i)
+		packed[i] = k
+		counts[0][k>>from%buckets]++
+		counts[1][k>>(from+digit)%buckets]++
+		counts[2][k>>(from+2*digit)]++
+	}
+	for p := range counts {
+		packed, moved = pass(packed, moved, &counts[p], from+p*digit)
+	}
+	more := differ<<shared&placeMask != 0 // bits of the keys that are not among the packed ones
+	return inserted(packed, moved, rows, values, more)
 }
 
 // byAllBits is Order by a radix sort from the last digit of the keys to the first.

@@ -19,6 +19,7 @@ func columns(n int) map[string][]float64 {
 		}
 		return values
 	}
+	last := 0.0
 	odd := []float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, 1, -1, math.Nextafter(1, 2)}
 	return map[string][]float64{
 		"normal": of(func(int) float64 { return r.NormFloat64() }),
@@ -46,6 +47,13 @@ func columns(n int) map[string][]float64 {
 				return -math.MaxFloat64
 			}
 			return math.Float64frombits(math.Float64bits(1) + uint64(i^1))
+		}),
+		"even, by twos": of(func(i int) float64 { // of two neighbours in value the greater one comes first
+			if i%2 == 1 {
+				return last
+			}
+			last = r.Float64()
+			return math.Nextafter(last, 1)
 		}),
 		"small numbers": of(func(int) float64 { return float64(r.IntN(2_000_000)) * math.SmallestNonzeroFloat64 }),
 	}
@@ -85,6 +93,24 @@ func TestLeadingBitsGiveUp(t *testing.T) {
 		}
 		before := slices.Clone(rows)
 		if got := byLeadingBits(rows, values); got != want || !got && !slices.Equal(rows, before) {
+			t.Errorf("%s: sorted %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Cells are used where values lie evenly enough, and left where they do not, or have no finite extent.
+func TestCellsGiveUp(t *testing.T) {
+	const n = 50_000
+	for name, want := range map[string]bool{
+		"normal": true, "even, by twos": true, "ascending": true, "neighbours": true, "wages": false, "far and near": false, "one value": false,
+		"odd values": false, "any bits": false,
+	} {
+		values, rows := columns(n)[name], make([]int32, n)
+		for i := range rows {
+			rows[i] = int32(n - 1 - i)
+		}
+		before := slices.Clone(rows)
+		if got := byCells(rows, values); got != want || !got && !slices.Equal(rows, before) {
 			t.Errorf("%s: sorted %v, want %v", name, got, want)
 		}
 	}
@@ -158,10 +184,10 @@ func TestOrderGivesUp(t *testing.T) {
 
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
-		values := columns(n)["wages"]
+		values, even := columns(n)["wages"], columns(n)["normal"]
 		rows := make([]int32, n)
 		for name, order := range map[string]func([]int32, []float64){
-			"radix": byKeys, "all bits": byAllBits,
+			"radix": byKeys, "cells": func(rows []int32, _ []float64) { byKeys(rows, even) }, "all bits": byAllBits,
 			"compared": func(rows []int32, values []float64) {
 				slices.SortFunc(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
 			},

@@ -9,8 +9,9 @@ import (
 // reciprocal of a wage in any unit. They tell few values exactly, and all of them closely.
 func (s *sought) nearly() {
 	few, some := thinned(s.places(), 64), s.some()
+	open := dot(s.left, s.left) > 1e-18*s.total
 	try := func(of func(row int) float64, tells ...int) {
-		if !(dot(s.left, s.left) > 1e-18*s.total) {
+		if !open {
 			return
 		}
 		value := func(row int) float64 {
@@ -21,6 +22,7 @@ func (s *sought) nearly() {
 		}
 		if s.nearer(value, few, false) && s.nearer(value, some, false) {
 			s.takeWhere(value, false, tells...)
+			open = dot(s.left, s.left) > 1e-18*s.total
 		}
 	}
 	var at []int

@@ -61,6 +61,9 @@ func (r *replicator) until(ctx context.Context, point int, mask Masker, s *Subse
 		defer context.AfterFunc(ctx, c.Cancel)()
 	}
 	answers, err := r.run(point, mask, s)
+	if d, ok := mask.(interface{ Discard() }); ok {
+		d.Discard()
+	}
 	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
