@@ -165,11 +165,15 @@ func testCrowd(t *testing.T, s *site) {
 	f := c.feed(t, 0, c.n*9/10, float64(c.n)/lasts.Seconds())
 	g := rand.New(rand.NewPCG(11, 1))
 	config := c.write(t, p)
-	running := make([]*process.Process, scale(8, 20))
+	running, since := make([]*process.Process, scale(8, 20)), map[*process.Process]time.Time{}
+	run := func(i int) {
+		running[i] = c.run(t, config)
+		since[running[i]] = time.Now()
+	}
 	joined, left, killed, most := 0, 0, 0, 0
 	for i := range running { // half of them from the beginning
 		if i%2 == 0 {
-			running[i] = c.run(t, config)
+			run(i)
 			joined++
 		}
 	}
@@ -184,12 +188,12 @@ func testCrowd(t *testing.T, s *site) {
 		i := g.IntN(len(running))
 		switch {
 		case running[i] == nil:
-			running[i] = c.run(t, config)
+			run(i)
 			joined++
 		case running[i].Ended():
 			t.Fatalf("an instance has ended by itself")
 		case there < 3:
-		case g.IntN(3) == 0:
+		case g.IntN(3) == 0, time.Since(since[running[i]]) < 5*time.Second: // who has just been started may not know signals yet
 			running[i].Kill()
 			running[i] = nil
 			killed++
