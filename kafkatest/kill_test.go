@@ -171,11 +171,9 @@ func testCrowd(t *testing.T, s *site) {
 		since[running[i]] = time.Now()
 	}
 	joined, left, killed, most := 0, 0, 0, 0
-	for i := range running { // half of them from the beginning
-		if i%2 == 0 {
-			run(i)
-			joined++
-		}
+	for i := range running {
+		run(i)
+		joined++
 	}
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
 		there := 0
@@ -192,7 +190,7 @@ func testCrowd(t *testing.T, s *site) {
 			joined++
 		case running[i].Ended():
 			t.Fatalf("an instance has ended by itself")
-		case there < 3:
+		case there < len(running)/2, g.IntN(2) == 0:
 		case g.IntN(3) == 0, time.Since(since[running[i]]) < 5*time.Second: // who has just been started may not know signals yet
 			running[i].Kill()
 			running[i] = nil
