@@ -227,10 +227,12 @@ func TestClockThatIsWrong(t *testing.T) {
 			s.alter("out", "message.timestamp.before.max.ms", "3600000")
 			refused := s.refuseEarly()
 			var all []*kgo.Record
+			var lost []int // enough to prove the clock, were there not those that the broker takes
 			for i := range 3000 {
 				r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: time.Now().Add(by), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%.2f,"region":"r"}`, i, wage(i))}
-				if slices.Contains(unfit, i) {
+				if i%50 == 7 {
 					r.Timestamp = ahead
+					lost = append(lost, i)
 				}
 				all = append(all, r)
 			}
@@ -239,10 +241,10 @@ func TestClockThatIsWrong(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r := result.Report.Records; r.Quarantined != int64(len(unfit)) || r.Released != int64(3000-len(unfit)) {
-				t.Errorf("records %+v; only %d are refused", r, len(unfit))
+			if r := result.Report.Records; r.Quarantined != int64(len(lost)) || r.Released != int64(3000-len(lost)) {
+				t.Errorf("records %+v; only %d are refused", r, len(lost))
 			}
-			s.exactlyOnce("out", 3000, unfit...)
+			s.exactlyOnce("out", 3000, lost...)
 			t.Logf("the broker has refused %d batches", refused())
 		})
 	}
