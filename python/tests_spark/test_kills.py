@@ -113,6 +113,7 @@ def test_drivers_that_are_killed(bucket, work):
         else:
             assert before is None and (command, when) != ("commit", "after"), death
         seen[command, when, "a release" if there else "none"] = seen.get((command, when, "a release" if there else "none"), 0) + 1
+        print(n + 1, death, "a release" if there else "none", flush=True)
         if there and n % 2:
             shutil.rmtree("out/released")
         before = True if os.path.isdir("out/released") else None
