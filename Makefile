@@ -48,6 +48,10 @@ test: ## the tests that need nothing but Go, in their short form (lint has go ve
 # Two packages for each core: many of the tests wait, for patience to end or for a program that was killed.
 PACKAGES = $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 
+.PHONY: test-clock
+test-clock: ## streams, windows and files under a clock of the calendar that is set twice a second (minutes)
+	scripts/test-clock.sh
+
 .PHONY: test-model
 test-model: ## every order of the steps of streams, files and objects, by Spin (needs spin and gcc; minutes)
 	scripts/test-model.sh

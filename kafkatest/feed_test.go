@@ -42,7 +42,7 @@ func (c *trial) feed(t *testing.T, from, limit int64, rate float64) *feeder {
 
 func (f *feeder) run(ctx context.Context, client *kgo.Client, from int64, rate float64) error {
 	c := f.trial
-	next := make([]int64, partitions)
+	next := make([]int64, c.records.Partitions)
 	for i := range from {
 		next[c.records.Home(i)]++
 	}

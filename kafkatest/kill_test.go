@@ -154,6 +154,64 @@ func testChurn(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
+// testCrowd: a topic of 64 partitions, and a group of up to 20 instances that join and leave at random; every third is killed,
+// so that its partitions and its transaction wait for the end of its session.
+func testCrowd(t *testing.T, s *site) {
+	const width = 64
+	c := newTrialOf(t, s, 11, records, width)
+	p := pipeline{group: c.in, out: c.in + "-out"}
+	s.topic(t, p.out, width)
+	lasts := scale(30*time.Second, 4*time.Minute)
+	f := c.feed(t, 0, c.n*9/10, float64(c.n)/lasts.Seconds())
+	g := rand.New(rand.NewPCG(11, 1))
+	config := c.write(t, p)
+	running, since := make([]*process.Process, scale(8, 20)), map[*process.Process]time.Time{}
+	run := func(i int) {
+		running[i] = c.run(t, config)
+		since[running[i]] = time.Now()
+	}
+	joined, left, killed, most := 0, 0, 0, 0
+	for i := range running {
+		run(i)
+		joined++
+	}
+	for end := time.Now().Add(lasts); time.Now().Before(end); {
+		there := 0
+		for _, r := range running {
+			if r != nil {
+				there++
+			}
+		}
+		most = max(most, there)
+		i := g.IntN(len(running))
+		switch {
+		case running[i] == nil:
+			run(i)
+			joined++
+		case running[i].Ended():
+			t.Fatalf("an instance has ended by itself")
+		case there < len(running)/2, g.IntN(2) == 0:
+		case g.IntN(3) == 0, time.Since(since[running[i]]) < 5*time.Second: // who has just been started may not know signals yet
+			running[i].Kill()
+			running[i] = nil
+			killed++
+		default:
+			drain(t, running[i])
+			running[i] = nil
+			left++
+		}
+		wait.Elapse(t.Context(), time.Duration((0.2+1.2*g.Float64())*float64(time.Second))) // the moment of the next change
+	}
+	t.Logf("%d instances joined, %d left, %d were killed; at most %d at once", joined, left, killed, most)
+	f.finish(t)
+	staying := slices.DeleteFunc(running, func(r *process.Process) bool { return r == nil })
+	c.await(t, p.group, 4*time.Minute, staying...)
+	for _, r := range staying {
+		drain(t, r)
+	}
+	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
+}
+
 // testZombie: an instance is frozen for longer than its session, another takes over, and the first
 // one comes back and must not release anything.
 func testZombie(t *testing.T, s *site) {

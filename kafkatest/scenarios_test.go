@@ -21,6 +21,7 @@ var oneBroker = []scenario{
 	{name: "FromFiles", run: testFromFiles},
 	{name: "Tables", run: testTables},
 	{name: "KafkaGo", run: testKafkaGo},
+	{name: "Crowd", run: testCrowd, alone: true},
 	{name: "Soak", run: testSoak, alone: true},
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/kafkatest/wait"
 )
 
-// partitions of every produced topic.
+// partitions of every produced topic but those of testCrowd.
 const partitions = 4
 
 // trial is one survey processed by the program.
@@ -38,6 +38,12 @@ type trial struct {
 
 // newTrial creates the source topic.
 func newTrial(t *testing.T, s *site, seed uint64, n int64) *trial {
+	t.Helper()
+	return newTrialOf(t, s, seed, n, partitions)
+}
+
+// newTrialOf is newTrial with another number of partitions.
+func newTrialOf(t *testing.T, s *site, seed uint64, n int64, partitions int32) *trial {
 	t.Helper()
 	r := survey.Records{Seed: seed, Partitions: partitions}
 	c := &trial{site: s, dir: workFolder(t), in: slug(t), records: r, n: n, counts: r.Counts(n)}
@@ -179,7 +185,7 @@ func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience 
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
-		at, err := c.committed(t.Context(), group, c.in, partitions)
+		at, err := c.committed(t.Context(), group, c.in, c.records.Partitions)
 		behind := err != nil
 		for p := range at {
 			behind = behind || at[p] < want[p]

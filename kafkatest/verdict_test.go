@@ -21,7 +21,7 @@ func (c *trial) undisturbed(t *testing.T, p pipeline) (string, survey.Values) {
 	t.Helper()
 	p.group, p.instance, p.brokers, p.delivery, p.sink, p.until = p.group+"-undisturbed", "", nil, "", "", ""
 	p.out = p.group
-	c.topic(t, p.out, partitions)
+	c.topic(t, p.out, c.records.Partitions)
 	config := c.write(t, p)
 	filter := c.run(t, config)
 	c.await(t, p.group, 2*time.Minute, filter)

@@ -9,10 +9,10 @@ trap 'postgres_stop || true; rm -rf "$work"' EXIT
 chmod 755 "$work"
 mkdir "$work/server"
 postgres_start "$work/server"
-# passes PACKAGE PATTERN TEST has the tests run, and TEST among them.
+# passes PACKAGE PATTERN TEST [FLAG]… has the tests run, and TEST among them.
 passes() {
-  CGO_ENABLED=0 go test -count=1 -timeout 20m -v -run "$2" "$1" | tee "$work/out"
+  CGO_ENABLED=0 go test -count=1 -timeout 30m -v -run "$2" "$1" "${@:4}" | tee "$work/out"
   grep -q -- "--- PASS: $3" "$work/out" # and not skipped
 }
 passes ./connectors/postgres 'Server' TestServerTypes
-passes ./cmd/sdlfilter 'Postgres' TestPostgresEqualsCSV
+passes ./cmd/sdlfilter 'Postgres' TestPostgresEqualsCSV ${KILLS:+-kills "$KILLS"}

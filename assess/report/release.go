@@ -108,6 +108,24 @@ func ReadRelease(text []byte) (Identified, error) {
 	return Identified{head.Release, head.Withheld != ""}, nil
 }
 
+// Note returns a text in which ReadRelease finds the release, without the names of a folder's files.
+func (id Identified) Note() ([]byte, error) {
+	note := map[string]any{"schema": SchemaName}
+	if id.Release != nil {
+		whole := *id.Release
+		whole.Files, whole.Copies = nil, nil
+		for _, c := range id.Release.Copies {
+			c.Files = nil
+			whole.Copies = append(whole.Copies, c)
+		}
+		note["release"] = whole
+	}
+	if id.Withheld {
+		note["withheld"] = "yes"
+	}
+	return json.Marshal(note)
+}
+
 // attribute returns the release in the form that pages have for programs; "" if there is none.
 func (id Identified) attribute() string {
 	if id.Release == nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -26,6 +27,8 @@ type wire struct {
 	at    int    // the message that fails; 0: none
 	how   string // what becomes of it: see wireFaults
 	gone  bool   // nobody can connect any more
+	kills func(backend func() int)
+	pause time.Duration // before the server has the message
 	log   []string
 	conns sync.WaitGroup
 }
@@ -64,7 +67,16 @@ func newWire(t *testing.T, server string) *wire {
 func (w *wire) fail(at int, how string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked, w.at, w.how, w.gone, w.log = 0, at, how, false, nil
+	w.asked, w.at, w.how, w.gone, w.log, w.kills = 0, at, how, false, nil, nil
+}
+
+// kill has a function called, once, when the server is about to have the message, which it gets after a pause: backend is the
+// process that serves its connection.
+func (w *wire) kill(at int, pause time.Duration, kills func(backend func() int)) {
+	w.fail(at, "kill")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kills, w.pause = kills, pause
 }
 
 // next counts a message. It reports what becomes of it: "" if nothing.
@@ -114,6 +126,13 @@ func message(r io.Reader, first bool) (kind byte, whole []byte, err error) {
 // sslRequest is the code of the question whether the server would encrypt.
 const sslRequest = 80877103
 
+// mayBeDown reports whether the server is one that is killed.
+func (w *wire) mayBeDown() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kills != nil
+}
+
 func (w *wire) serve(client net.Conn) {
 	defer client.Close()
 	w.mu.Lock()
@@ -124,6 +143,9 @@ func (w *wire) serve(client net.Conn) {
 	}
 	server, err := net.Dial("tcp", w.server)
 	if err != nil {
+		if w.mayBeDown() {
+			return
+		}
 		w.t.Error(err)
 		return
 	}
@@ -131,6 +153,7 @@ func (w *wire) serve(client net.Conn) {
 	// The answers, message by message: those after a lost one go nowhere.
 	var losing sync.Mutex
 	lost, ready := false, make(chan struct{}, 1000)
+	var backend atomic.Int64
 	var answers sync.WaitGroup
 	startup := make(chan struct{})
 	answers.Go(func() {
@@ -146,6 +169,9 @@ func (w *wire) serve(client net.Conn) {
 				case ready <- struct{}{}:
 				default:
 				}
+			}
+			if kind == 'K' && len(whole) > 8 { // its process and its secret
+				backend.Store(int64(binary.BigEndian.Uint32(whole[5:])))
 			}
 			losing.Lock()
 			if !lost {
@@ -199,6 +225,13 @@ func (w *wire) serve(client net.Conn) {
 			for len(ready) > 0 {
 				<-ready
 			}
+		}
+		if fate == "kill" {
+			w.mu.Lock()
+			kills, pause := w.kills, w.pause
+			w.mu.Unlock()
+			w.conns.Go(func() { kills(func() int { return int(backend.Load()) }) })
+			time.Sleep(pause)
 		}
 		if _, err := server.Write(whole); err != nil {
 			return

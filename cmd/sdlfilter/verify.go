@@ -67,7 +67,7 @@ there; 1 they do not; 2 the report or the release cannot be used.`,
 		},
 	}
 	cmd.Flags().StringVar(&release, "release", "", "the release, where it is not under the path that the report names")
-	cmd.Flags().BoolVar(&repair, "repair", false, "first give the report, and its public twin, the name that a run could not give it; not of objects")
+	cmd.Flags().BoolVar(&repair, "repair", false, "first give the report, and its public twin, the name that a run could not give it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object instead of a sentence")
 	return cmd
 }

@@ -217,7 +217,7 @@ func interrupted(ctx context.Context, what string, last error) error {
 type logger struct {
 	log      zerolog.Logger
 	level    kgo.LogLevel
-	loggedAt map[string]*atomic.Int64 // when each of unreachable was last logged, in nanoseconds
+	loggedAt map[string]*atomic.Int64 // when each of unreachable was last logged, by elapsed
 }
 
 // unreachable are the messages that the client logs at each attempt to reach a broker. One a
@@ -274,7 +274,7 @@ func (l logger) again(msg string) bool {
 	if last == nil {
 		return false
 	}
-	now := time.Now().UnixNano()
+	now := elapsed()
 	before := last.Load()
-	return now-before < int64(time.Minute) || !last.CompareAndSwap(before, now)
+	return before != 0 && now-before < int64(time.Minute) || !last.CompareAndSwap(before, now)
 }

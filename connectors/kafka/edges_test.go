@@ -193,7 +193,7 @@ func TestRivalAtTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range n {
-			m.rivalries = append(m.rivalries, time.Unix(0, m.begunAt.Load()-1))
+			m.rivalries = append(m.rivalries, began.Add(time.Duration(m.begunAt.Load()-1)))
 		}
 		refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced})
 		committed, err := m.End(limited(t), true)

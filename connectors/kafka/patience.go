@@ -9,6 +9,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
+// began is a moment before all others, by the monotonic clock.
+var began = time.Now().Add(-time.Second)
+
+// elapsed are nanoseconds that are not 0 and that no correction of the clock makes more or fewer.
+func elapsed() int64 { return int64(time.Since(began)) }
+
 // patienceKey is the key under which a context keeps its patience.
 type patienceKey struct{}
 

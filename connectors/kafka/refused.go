@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -50,7 +51,8 @@ func Refused(err error) bool { return errors.Is(err, errRefused) }
 // returns it with each message that is refused.
 type origin struct {
 	context.Context
-	raw *raw
+	raw   *raw
+	early bool // its timestamp is one that the topic would refuse by the clock of this machine
 }
 
 // fromPlace is where a released message came from.
@@ -83,6 +85,49 @@ type refusals struct {
 	narrow map[Partition][]*narrowing
 	last   map[Partition]*narrowing // that of the message that was sent last
 	tries  int                      // aborted transactions since the last commit
+	clock  ownClock
+}
+
+// ownClock is whether this machine's clock tells what the brokers refuse by theirs. At first it does not: with a clock that is some
+// hours slow all records would be left out. It is believed when the brokers have refused enough messages, each alone in its batch, and
+// taken none that it would refuse; as long as nobody sets it; and from time to time it must prove itself anew, more and more seldom.
+type ownClock struct {
+	believed time.Time   // since; zero: it is not
+	alone    int         // messages that were refused alone for their timestamps
+	told     int         // messages that were left out by it since it was believed
+	proof    int         // as many prove it until it must do so anew
+	taken    atomic.Bool // the brokers have taken a message that it would refuse
+}
+
+const (
+	// jump is by how much a clock may be set anew without a doubt.
+	jump = time.Minute
+	// enoughAlone is how many messages that are refused alone prove a clock.
+	enoughAlone = 20
+)
+
+// tells reports whether a message that is to be refused by the clock is left out.
+func (c *ownClock) tells(now time.Time) bool {
+	if c.believed.IsZero() {
+		return false
+	}
+	passed, shown := now.Sub(c.believed), now.Round(0).Sub(c.believed.Round(0)) // by the monotonic clock, and by that of the calendar
+	if drift := shown - passed; drift > jump || drift < -jump {
+		c.believed, c.alone, c.proof = time.Time{}, 0, 0
+		return false
+	}
+	if c.told++; c.told > c.proof {
+		c.believed, c.alone = time.Time{}, enoughAlone-1
+		return false
+	}
+	return true
+}
+
+// refused notes a message that was refused alone.
+func (c *ownClock) refused(now time.Time) {
+	if c.alone++; c.alone >= enoughAlone && c.believed.IsZero() && !c.taken.Load() {
+		c.believed, c.told, c.proof = now, 0, max(2*c.proof, enoughAlone)
+	}
 }
 
 // narrowing is a range of offsets in which a record is refused. Its messages are sent in groups, each of
@@ -106,6 +151,8 @@ func (f *refusals) anew() *refusals {
 		out: map[Partition]map[int64]string{}, narrow: map[Partition][]*narrowing{}, last: map[Partition]*narrowing{}}
 	if f.out != nil {
 		g.out, g.narrow, g.tries = f.out, f.narrow, f.tries
+		g.clock.believed, g.clock.alone, g.clock.told, g.clock.proof = f.clock.believed, f.clock.alone, f.clock.told, f.clock.proof
+		g.clock.taken.Store(f.clock.taken.Load())
 	}
 	return g
 }
@@ -128,6 +175,13 @@ func (f *refusals) hear(m *kgo.Record, err error) bool {
 		f.topics[m.Topic] = true
 	}
 	return true
+}
+
+// took notes a message that the brokers have taken.
+func (f *refusals) took(m *kgo.Record) {
+	if from, ok := m.Context.(*origin); ok && from.early {
+		f.clock.taken.Store(true)
+	}
 }
 
 // leftOut returns why a record is left out; "": it is not.
@@ -229,6 +283,9 @@ func (f *refusals) learnOf(heard map[fromPlace]string) error {
 				f.out[p] = map[int64]string{}
 			}
 			f.out[p][at.offset] = reason
+			if reason == badTime {
+				f.clock.refused(time.Now())
+			}
 		}
 	}
 	for of, offsets := range shared {
@@ -312,9 +369,21 @@ func (l topicLimits) batch() int32 {
 
 // refuses says why a topic would refuse a message with the given value, or "".
 func (l topicLimits) refuses(m *kgo.Record, value []byte, now time.Time) string {
+	if reason := l.refusesSize(m, value); reason != "" {
+		return reason
+	}
+	return l.refusesTime(m, now)
+}
+
+func (l topicLimits) refusesSize(m *kgo.Record, value []byte) string {
 	if l.bytes > 0 && sizeOf(m, value) > int(l.bytes) {
 		return tooLarge
 	}
+	return ""
+}
+
+// refusesTime is refuses for the timestamp, if the brokers' clocks show now.
+func (l topicLimits) refusesTime(m *kgo.Record, now time.Time) string {
 	if m.Timestamp.IsZero() || m.Timestamp.UnixMilli() == noTimestamp {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -280,5 +281,65 @@ func TestReleaseOfFilesLeavesOutWhatIsTooLarge(t *testing.T) {
 		if stop && len(b.Rejects) > 0 {
 			t.Errorf("stop: rejected %v", b.Rejects)
 		}
+	}
+}
+
+// set returns a moment at which the clock was set forward by d since it was read before: by the monotonic clock it is the same.
+func set(at time.Time, d time.Duration) time.Time {
+	*(*uint64)(unsafe.Pointer(&at)) += uint64(d/time.Second) << 30 // the seconds of the calendar (see the type)
+	return at
+}
+
+// The machine's clock is believed once brokers have refused enough messages alone and taken none that it would refuse, until it is
+// set or has to prove itself anew.
+func TestOwnClock(t *testing.T) {
+	now := time.Now()
+	if jumped := set(now, time.Hour); jumped.Sub(now) != 0 || jumped.Round(0).Sub(now.Round(0)) != time.Hour || set(now, -time.Hour).Round(0).Sub(now.Round(0)) != -time.Hour {
+		t.Fatal("the test does not set the clock")
+	}
+	proven := func() *ownClock {
+		c := &ownClock{}
+		for i := range enoughAlone {
+			if c.tells(now) {
+				t.Errorf("it is believed after %d messages", i)
+			}
+			c.refused(now)
+		}
+		return c
+	}
+	for by, want := range map[time.Duration]bool{0: true, time.Minute: true, -time.Minute: true, time.Minute + time.Second: false, -time.Minute - time.Second: false, 72 * time.Hour: false, -5 * time.Hour: false} {
+		c := proven()
+		if later := set(now.Add(10*time.Hour), by); c.tells(later) != want || c.tells(later) != want {
+			t.Errorf("set by %v: it is believed: %v", by, !want)
+		}
+		if want {
+			continue
+		}
+		for range enoughAlone - 1 {
+			c.refused(now)
+		}
+		if c.tells(now) {
+			t.Errorf("set by %v: it needs no new proof", by)
+		}
+	}
+	c := proven()
+	for _, most := range []int{enoughAlone, 2 * enoughAlone, 4 * enoughAlone} {
+		for i := range most {
+			if !c.tells(now) {
+				t.Fatalf("it is doubted after %d of %d", i, most)
+			}
+		}
+		if c.tells(now) || c.tells(now) {
+			t.Errorf("after %d it needs no new proof", most)
+		}
+		c.refused(now)
+	}
+	c = &ownClock{}
+	c.taken.Store(true)
+	for range 3 * enoughAlone {
+		c.refused(now)
+	}
+	if c.tells(now) {
+		t.Error("it is believed although the brokers have taken what it would refuse")
 	}
 }

@@ -94,11 +94,11 @@ type Stream struct {
 	failed      *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
 	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
 	refused     *refusals                // of the client's messages
-	begunAt     atomic.Int64             // when the open transaction began, in nanoseconds
+	begunAt     atomic.Int64             // when the open transaction began, by elapsed
 	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
 	draining    context.Context          // ends with Drain
 	drain       context.CancelFunc       // of draining
-	drainedAt   atomic.Int64             // when Drain was first called, in nanoseconds; 0: not yet
+	drainedAt   atomic.Int64             // when Drain was first called, by elapsed; 0: not yet
 	ends        map[Partition]int64      // where a bounded stream ends; nil: it does not
 	at          map[Partition]int64      // the next offset of each partition that has been polled
 	committed   map[Partition]int64      // the same as of the last commit
@@ -202,14 +202,14 @@ func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*
 
 // Drain makes Next end the open transaction and none begin after it.
 func (s *Stream) Drain() {
-	s.drainedAt.CompareAndSwap(0, time.Now().UnixNano())
+	s.drainedAt.CompareAndSwap(0, elapsed())
 	s.drain()
 }
 
 // Drained reports whether a stream without an open transaction may end: it has been told to,
 // and the group has told it its partitions, or it has waited long enough for that.
 func (s *Stream) Drained() bool {
-	return s.Draining() && (s.Settled() || time.Now().UnixNano()-s.drainedAt.Load() > int64(settlePatience))
+	return s.Draining() && (s.Settled() || elapsed()-s.drainedAt.Load() > int64(settlePatience))
 }
 
 // Begin opens a transaction. It ends the transaction that an earlier process of the same id
@@ -273,7 +273,7 @@ func (s *Stream) reset() {
 	s.queue = s.queue[:0]
 	clear(s.pending)
 	s.failed.Store(nil)
-	s.begunAt.Store(time.Now().UnixNano())
+	s.begunAt.Store(elapsed())
 	s.blocked.Store(false)
 }
 
@@ -484,6 +484,7 @@ func (s *Stream) onWritten(failed *atomic.Pointer[error]) func(*kgo.Record, erro
 	return func(r *kgo.Record, err error) {
 		switch {
 		case err == nil:
+			refused.took(r)
 		case !stops && refused.hear(r, err):
 			failed.CompareAndSwap(nil, &errRefused)
 		default:
@@ -513,13 +514,13 @@ func (s *Stream) noteLost(topic string, err error, failed *atomic.Pointer[error]
 // and this one gives way.
 func (s *Stream) rival(err error) error {
 	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) ||
-		time.Since(time.Unix(0, s.begunAt.Load())) >= s.transactionTimeout() {
+		elapsed()-s.begunAt.Load() >= int64(s.transactionTimeout()) {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Once a transaction, however many errors it has.
-	if last := len(s.rivalries) - 1; last < 0 || s.rivalries[last].Before(time.Unix(0, s.begunAt.Load())) {
+	if last := len(s.rivalries) - 1; last < 0 || s.rivalries[last].Before(began.Add(time.Duration(s.begunAt.Load()))) {
 		s.rivalries = append(s.rivalries, time.Now())
 	}
 	if len(s.rivalries) > rivals {

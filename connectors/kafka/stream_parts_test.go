@@ -127,7 +127,7 @@ func TestResetForgets(t *testing.T) {
 	s.queue = append(s.queue, newRaw([]*kgo.Record{{}}, nil, false))
 	err := errors.New("lost")
 	s.failed.Store(&err)
-	before := time.Now().UnixNano()
+	before := elapsed()
 	s.reset()
 	if s.Polled() != 0 || s.Touched() || !s.deadline.IsZero() || s.blocked.Load() || len(s.pending) > 0 || len(s.queue) > 0 || s.failure() != nil || s.begunAt.Load() < before {
 		t.Errorf("left of it: %d records, touched %v, deadline %v, blocked %v, %d pending, %d queued, %v, begun at %d", s.Polled(), s.Touched(), s.deadline, s.blocked.Load(), len(s.pending), len(s.queue), s.failure(), s.begunAt.Load())
@@ -274,7 +274,7 @@ func TestRivals(t *testing.T) {
 		for i := range c.before {
 			s.rivalries = append(s.rivalries, now.Add(-c.ago+time.Duration(i)))
 		}
-		s.begunAt.Store(now.Add(-c.begun).UnixNano())
+		s.begunAt.Store(elapsed() - int64(c.begun))
 		err := s.rival(c.err)
 		if got := err != nil; got != c.want || got && (!Final(err) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), "the same `instance`")) {
 			t.Errorf("%s: %v", c.what, err)
@@ -284,7 +284,7 @@ func TestRivals(t *testing.T) {
 	s := offline()
 	s.config.Source.Instance = "i"
 	for i := range 9 {
-		s.begunAt.Store(time.Now().UnixNano())
+		s.begunAt.Store(elapsed())
 		for range 3 {
 			if err := s.rival(fenced); (err != nil) != (i >= rivals-1) {
 				t.Errorf("the %dth transaction that is ended: %v", i+1, err)
@@ -293,7 +293,7 @@ func TestRivals(t *testing.T) {
 		if got := min(i+1, rivals); len(s.rivalries) != got {
 			t.Errorf("%d are remembered after %d", len(s.rivalries), i+1)
 		}
-		if last := s.rivalries[len(s.rivalries)-1]; last.Before(time.Unix(0, s.begunAt.Load())) {
+		if last := s.rivalries[len(s.rivalries)-1]; last.Before(began.Add(time.Duration(s.begunAt.Load()))) {
 			t.Errorf("the last one remembered is not the %dth", i+1)
 		}
 	}
@@ -324,7 +324,7 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	s = offline()
 	s.config.Source.Instance = "i"
 	for i := range rivals {
-		s.begunAt.Store(time.Now().UnixNano())
+		s.begunAt.Store(elapsed())
 		s.failed.Store(nil)
 		s.onWritten(s.failed)(r, kerr.ProducerFenced)
 		if err := s.failure(); err == nil || Final(err) != (i == rivals-1) {

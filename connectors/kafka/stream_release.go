@@ -132,7 +132,8 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 	if len(released.Values)+len(tombstones) > 0 && !r.stream.ready(ctx, to) {
 		return r.stream.failure()
 	}
-	of, now, f := &origin{ctx, w}, time.Now(), r.stream.refused
+	of, early := &origin{Context: ctx, raw: w}, &origin{Context: ctx, raw: w, early: true}
+	now, f := time.Now(), r.stream.refused
 	p, limits := Partition{Topic: b.Scope, Number: w.records[0].Partition}, r.stream.limitsOf(to)
 	for k, value := range released.Values {
 		at := int(released.Source[k])
@@ -145,9 +146,14 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 			tombstones = tombstones[1:]
 		}
 		r.policy.apply(m, m, b, at) // where a message holds several records, no column is its key
-		reason := f.leftOut(p, place)
+		from, reason := of, f.leftOut(p, place)
 		if reason == "" {
-			reason = limits.refuses(m, value, now)
+			reason = limits.refusesSize(m, value)
+		}
+		if reason == "" {
+			if reason = limits.refusesTime(m, now); reason != "" && !f.clock.tells(now) {
+				from, reason = early, ""
+			}
 		}
 		if reason != "" {
 			if r.stream.config.Sink.OnRefused == Stop {
@@ -156,7 +162,7 @@ func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.B
 			reject(b, place, r.source.Rows(), reason)
 			continue
 		}
-		m.Topic, m.Value, m.Context = to, value, of
+		m.Topic, m.Value, m.Context = to, value, from
 		if err := r.give(ctx, m, p, place); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func TestMomentsOfRivals(t *testing.T) {
 			for range rivals - 1 {
 				s.rivalries = append(s.rivalries, time.Now().Add(-c.first))
 			}
-			s.begunAt.Store(time.Now().Add(-c.begun).UnixNano())
+			s.begunAt.Store(elapsed() - int64(c.begun))
 			if err := s.rival(kerr.ProducerFenced); (err != nil) != c.want {
 				t.Errorf("the first %v ago, the last begun %v ago: %v", c.first, c.begun, err)
 			}
@@ -40,7 +40,7 @@ func TestMomentsOfRivals(t *testing.T) {
 		// transaction.
 		s := offline()
 		s.config.Source.Instance = "i"
-		s.begunAt.Store(time.Now().UnixNano())
+		s.begunAt.Store(elapsed())
 		s.rivalries = []time.Time{time.Now()}
 		if s.rival(kerr.ProducerFenced); len(s.rivalries) != 1 {
 			t.Errorf("%d are noted of one transaction", len(s.rivalries))

@@ -16,9 +16,14 @@ import (
 // conn is a connection to a server.
 type conn struct{ *pgconn.PgConn }
 
-// settings are those of a session, whatever server, database and role have: a run takes
+// lockWait is how long a session waits for a table that others have locked. A source has several sessions, so that a
+// server does not see that one waits for what another one holds: who wants to change a table that is read waits for the
+// snapshot, every later pass waits behind him, and the snapshot is kept for the passes.
+var lockWait = "5min"
+
+// settings are those of a session beside lockWait, whatever server, database and role have: a run takes
 // as long as it takes, and what it holds must not be taken from it.
-const settings = `SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+const settings = `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
 SET client_encoding = 'UTF8'; SET standard_conforming_strings = on; SET extra_float_digits = 1; SET DateStyle = 'ISO'; SET IntervalStyle = 'iso_8601'; SET TimeZone = 'UTC'; SET bytea_output = 'hex'`
 
 // connect opens a connection and settles the session.
@@ -33,7 +38,7 @@ func (c *Connection) connect(ctx context.Context) (*conn, error) {
 		return nil, explain(ctx, err, what)
 	}
 	db := &conn{pg}
-	if err := db.do(ctx, settings); err != nil {
+	if err := db.do(ctx, settings+"; SET lock_timeout = "+literal(lockWait)); err != nil {
 		db.close()
 		return nil, explain(ctx, err, what)
 	}

@@ -37,9 +37,6 @@ type sink struct {
 	unknown error // that of a COMMIT whose outcome is not known
 }
 
-// lockWait is how long Commit waits for readers of the earlier release; new readers wait after it.
-const lockWait = "5min"
-
 // commitTimeout bounds what Commit takes in all.
 const commitTimeout = 10 * time.Minute
 
@@ -352,9 +349,6 @@ func (s *sink) asked(ctx context.Context, number string) string {
 // rename gives the new table the name. The earlier one is looked for again: another run
 // may have released meanwhile.
 func (s *sink) rename(ctx context.Context) error {
-	if err := s.db.do(ctx, "SET LOCAL lock_timeout = '"+lockWait+"'"); err != nil {
-		return err
-	}
 	earlier, err := s.earlier(ctx)
 	if err != nil {
 		return err

@@ -16,6 +16,8 @@ type Held struct {
 	Bytes  int64           `json:"bytes"`
 	SHA256 string          `json:"sha256"`
 	Upload json.RawMessage `json:"upload"` // Upload.Token
+	// Replaces is the ETag of what the object replaces; "": its name must be unused.
+	Replaces string `json:"replaces,omitempty"`
 }
 
 // Hold has everything uploaded and leaves it to another process, which resumes it. After
@@ -41,20 +43,41 @@ func (w *Writer) Hold() (*Held, error) {
 			return nil, err
 		}
 	}
+	h, err := w.Staged()
+	if err != nil {
+		return nil, err
+	}
+	w.Leave()
+	return h, nil
+}
+
+// Staged describes what Stage has uploaded: with it another process can give the object its name if this one
+// does not. It is ErrNoUpload of an empty object, of which nothing is uploaded.
+func (w *Writer) Staged() (*Held, error) {
+	if w.upload == nil {
+		return nil, ErrNoUpload
+	}
 	token, err := w.upload.Token()
 	if err != nil {
 		return nil, err
 	}
-	h := &Held{Key: w.key, Mark: w.mark, Upload: token}
+	h := &Held{Key: w.key, Mark: w.mark, Upload: token, Replaces: w.cond.ETag}
 	h.Bytes, h.SHA256 = w.Sum()
-	w.done = true
-	w.cancel()
-	w.part = nil
 	return h, nil
 }
 
-// Resume is the writer of an object that was held. What it commits must have a name that
-// nothing has, unless it is the object itself: whoever has committed it before and died
+// Leave leaves the upload as it is, to whoever resumes it. After it Abort does nothing.
+func (w *Writer) Leave() {
+	if w.done {
+		return
+	}
+	w.done = true
+	w.cancel()
+	w.part = nil
+}
+
+// Resume is the writer of an object that was held. What it commits replaces what it was written to replace and
+// nothing else, unless the name is the object's already: whoever has committed it before and died
 // has done so. The error is ErrNoUpload where neither is there any more.
 func Resume(ctx context.Context, b Bucket, h *Held) (*Writer, error) {
 	w, err := resumed(ctx, b, h)
@@ -98,7 +121,7 @@ func resumed(ctx context.Context, b Bucket, h *Held) (*Writer, error) {
 		return nil, err
 	}
 	w := &Writer{
-		bucket: b, key: h.Key, mark: h.Mark, cond: Condition{Absent: true}, upload: up,
+		bucket: b, key: h.Key, mark: h.Mark, cond: Condition{Absent: h.Replaces == "", ETag: h.Replaces}, upload: up,
 		size: h.Bytes, sum: h.SHA256, finished: true,
 	}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -400,3 +400,85 @@ func TestListObjects(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoverObject: an object that was left with a receipt gets its name later, once, if its note fits; not
+// if somebody has written there meanwhile, nor if the upload is gone or the receipt is damaged.
+func TestRecoverObject(t *testing.T) {
+	const path, temp = "s3://bucket/out/r.json", "out/.r.json.sdlfilter-tmp"
+	fits := func(note []byte) error {
+		if string(note) != `{"of":"this"}` {
+			return errors.New("another release")
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		name    string
+		earlier bool // something has the name when the run begins
+		note    string
+		then    func(*objecttest.Server) // before the object is recovered
+		found   bool
+		fails   string // the error, "": none
+		want    string // what has the name
+	}{
+		{name: "fits", found: true, want: "mine"},
+		{name: "replaces", earlier: true, found: true, want: "mine"},
+		{name: "another", earlier: true, note: `{"of":"that"}`, found: true, fails: "another release", want: "earlier"},
+		{name: "written meanwhile", then: func(s *objecttest.Server) { s.Set("bucket", "out/r.json", []byte("theirs")) }, found: true, fails: "somebody else", want: "theirs"},
+		{name: "replaced meanwhile", earlier: true, then: func(s *objecttest.Server) { s.Set("bucket", "out/r.json", []byte("theirs")) }, found: true, fails: "somebody else", want: "theirs"},
+		{name: "given up", earlier: true, then: (*objecttest.Server).GiveUp, want: "earlier"},
+		{name: "no receipt", then: func(s *objecttest.Server) { s.Remove("bucket", temp) }},
+		{name: "damaged", then: func(s *objecttest.Server) { s.Set("bucket", temp, s.Get("bucket", temp).Data[1:]) }, found: true, fails: "is damaged"},
+		{name: "of another object", then: func(s *objecttest.Server) {
+			s.Set("bucket", temp, bytes.ReplaceAll(s.Get("bucket", temp).Data, []byte("out/r.json"), []byte("out/s.json")))
+		}, found: true, fails: "is damaged"},
+	} {
+		server := serve(t)
+		if c.earlier {
+			server.Set("bucket", "out/r.json", []byte("earlier"))
+		}
+		f, err := publish.Create(path, publish.Confidential)
+		if err == nil {
+			_, err = f.Write([]byte("mine"))
+		}
+		if err := errors.Join(err, f.Stage()); err != nil {
+			t.Fatal(err)
+		}
+		if c.note == "" {
+			c.note = `{"of":"this"}`
+		}
+		f.Receipt([]byte(c.note))
+		if !publish.Left(t.Context(), path) {
+			t.Fatal("there is no receipt")
+		}
+		if err := errors.Join(f.Leave(), f.Abort()); err != nil || server.Uploads() != 1 {
+			t.Fatal(server.Uploads(), err)
+		}
+		if c.then != nil {
+			c.then(server)
+		}
+		found, err := publish.Recover(t.Context(), path, fits)
+		has := ""
+		if o := server.Get("bucket", "out/r.json"); o != nil {
+			has = string(o.Data)
+		}
+		if found != c.found || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) || has != c.want {
+			t.Errorf("%s: %v, %v, there is %q", c.name, found, err, has)
+		}
+		done := c.found && c.fails == ""
+		if done == publish.Left(t.Context(), path) && c.name != "no receipt" || done && server.Uploads() > 0 {
+			t.Errorf("%s: %d uploads and %q remain", c.name, server.Uploads(), server.Keys("bucket"))
+		}
+	}
+	server := serve(t)
+	f, err := publish.Create(path, publish.Confidential)
+	if err == nil {
+		_, err = f.Write([]byte("mine"))
+	}
+	if err := errors.Join(err, f.Stage()); err != nil {
+		t.Fatal(err)
+	}
+	f.Receipt([]byte(`{}`))
+	if err := f.Abort(); err != nil || server.Uploads() > 0 || len(server.Keys("bucket")) > 0 {
+		t.Errorf("given up: %v, %d uploads and %q remain", err, server.Uploads(), server.Keys("bucket"))
+	}
+}

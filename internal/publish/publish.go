@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
@@ -27,6 +28,10 @@ const suffix = ".sdlfilter-tmp"
 // TempName returns the temporary name that belongs to a final name: hidden, in
 // the same folder, always the same.
 func TempName(path string) string {
+	if objects.Is(path) {
+		at := strings.LastIndexByte(path, '/') + 1
+		return path[:at] + "." + path[at:] + suffix
+	}
 	dir, base := filepath.Split(filepath.Clean(path))
 	return dir + "." + base + suffix
 }
@@ -42,6 +47,7 @@ type File struct {
 	sequential // its File is nil where the path is that of an object
 	path       string
 	object     *objects.Writer
+	receipt    bool // of the object, lies under TempName(path), or may lie there
 	mode       Mode
 	device     bool // path is a device or pipe: File is a spool without a name, copied out by Commit
 	finished   bool
@@ -144,7 +150,9 @@ func (f *File) Commit() error {
 // Abort removes the temporary file. After Commit it does nothing.
 func (f *File) Abort() error {
 	if f.object != nil {
-		return withName(f.path, f.object.Abort())
+		err := f.object.Abort()
+		f.Forget()
+		return withName(f.path, err)
 	}
 	if f.done {
 		return nil

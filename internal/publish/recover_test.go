@@ -35,7 +35,7 @@ func TestRecover(t *testing.T) {
 		}
 		return f
 	}
-	if found, err := Recover(path, fits); found || err != nil {
+	if found, err := Recover(t.Context(), path, fits); found || err != nil {
 		t.Errorf("of nothing: %v, %v", found, err)
 	}
 	if err := leave("all", false).Leave(); err != nil || Exists(t.Context(), TempName(path)) {
@@ -44,11 +44,11 @@ func TestRecover(t *testing.T) {
 	if err := leave("other", true).Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Recover(path, fits); !found || err == nil || Exists(t.Context(), path) {
+	if found, err := Recover(t.Context(), path, fits); !found || err == nil || Exists(t.Context(), path) {
 		t.Errorf("of other content: %v, %v", found, err)
 	}
 	live := leave("all", true)
-	if found, err := Recover(path, fits); found || err == nil || Exists(t.Context(), path) {
+	if found, err := Recover(t.Context(), path, fits); found || err == nil || Exists(t.Context(), path) {
 		t.Errorf("while a run writes: %v, %v", found, err)
 	}
 	if err := live.Leave(); err != nil {
@@ -57,27 +57,24 @@ func TestRecover(t *testing.T) {
 	if err := live.Abort(); err != nil || !Exists(t.Context(), TempName(path)) {
 		t.Errorf("a file that was left is aborted (%v)", err)
 	}
-	if found, err := Recover(path, fits); !found || err != nil {
+	if found, err := Recover(t.Context(), path, fits); !found || err != nil {
 		t.Errorf("of what was left: %v, %v", found, err)
 	}
 	info, err := os.Stat(path)
 	if text, _ := os.ReadFile(path); err != nil || string(text) != "all" || info.Mode().Perm() != 0o600 || Exists(t.Context(), TempName(path)) {
 		t.Errorf("recovered: %q, %v (%v)", text, info.Mode(), err)
 	}
-	if found, err := Recover(path, fits); found || err != nil {
+	if found, err := Recover(t.Context(), path, fits); found || err != nil {
 		t.Errorf("once more: %v, %v", found, err)
 	}
 	mode = Public
 	if err := leave("all", true).Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Recover(path, fits); !found || err != nil {
+	if found, err := Recover(t.Context(), path, fits); !found || err != nil {
 		t.Errorf("of a public file: %v, %v", found, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o666&^umask() {
 		t.Errorf("a public file has the mode %v (%v)", info.Mode(), err)
-	}
-	if _, err := Recover("s3://bucket/r.json", fits); err == nil {
-		t.Error("an object is recovered")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -47,7 +48,8 @@ type Server struct {
 	blocks map[string]map[string][]byte
 	fault  func(*http.Request) *Fault
 	log    []string
-	over   chan struct{} // closed as the test ends
+	stale  map[string]map[string]*Object // what lists show; nil: what is there
+	over   chan struct{}                 // closed as the test ends
 }
 
 // Object is an object as the server keeps it.
@@ -162,6 +164,31 @@ func (s *Server) Age(by time.Duration) {
 			o.Modified = o.Modified.Add(-by)
 		}
 	}
+}
+
+// Freeze has lists show what is there now until Thaw, as those of a server that is late.
+func (s *Server) Freeze() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = map[string]map[string]*Object{}
+	for name, bucket := range s.buckets {
+		s.stale[name] = maps.Clone(bucket)
+	}
+}
+
+// Thaw has lists show what is there.
+func (s *Server) Thaw() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = nil
+}
+
+// shown is what a list of a bucket shows.
+func (s *Server) shown(bucket string) map[string]*Object {
+	if s.stale != nil {
+		return s.stale[bucket]
+	}
+	return s.buckets[bucket]
 }
 
 // Get returns an object, nil where there is none.
@@ -311,7 +338,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, bucket, key strin
 	case r.Method == http.MethodGet && q.Has("uploadId"):
 		s.ofUpload(w, r, all, there, key, body)
 	case r.Method == http.MethodGet && key == "":
-		s.list(w, all, q.Get("prefix"), q.Get("continuation-token"))
+		s.list(w, s.shown(bucket), q.Get("prefix"), q.Get("continuation-token"))
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
 		get(w, r, there)
 	case r.Method == http.MethodPost && q.Has("uploads"):

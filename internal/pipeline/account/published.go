@@ -77,7 +77,7 @@ func Commit(sink interface{ Commit() error }, abort func() error, paths []string
 
 // Unsure is the error of a release of which it is not known whether it is published.
 func Unsure(paths []string, err error) error {
-	return &PublishedError{&unreported{fmt.Sprintf("the release may be published (%s): %s; look whether it is there. If it is, `sdlfilter verify --repair REPORT` completes a report that is left beside a release of files; if not, the same run again, with the same key, gives the same values and their report", strings.Join(paths, ", "), oneLine(err)), err}}
+	return &PublishedError{&unreported{fmt.Sprintf("the release may be published (%s): %s; look whether it is there. If it is, `sdlfilter verify --repair REPORT` completes a report that is left; if not, the same run again, with the same key, gives the same values and their report", strings.Join(paths, ", "), oneLine(err)), err}}
 }
 
 // AndAborted adds to the error of a run what could not be removed after it. If there is a release, or may be one,

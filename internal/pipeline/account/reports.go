@@ -105,8 +105,25 @@ func (f *Files) write(rep *report.Report, release func(reportPath string) *repor
 		if err := out.file.Stage(); err != nil {
 			return err
 		}
+		if err := f.leaveReceipt(out.file, rep); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// leaveReceipt lets filejob.Repair complete a report that is an object. Of what is withheld nothing is for the
+// public, and a release without content is found by nobody.
+func (f *Files) leaveReceipt(file *publish.File, rep *report.Report) error {
+	public := file == f.publicHTML || file == f.publicJSON
+	if rep.Release == nil || public && !rep.Gate.Passed {
+		return nil
+	}
+	note, err := report.Identified{Release: rep.Release, Withheld: rep.Withheld != ""}.Note()
+	if err == nil {
+		file.Receipt(note)
+	}
+	return err
 }
 
 // Commit gives the files their final names, the JSON report last, and returns these names. If there is
@@ -121,11 +138,20 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 		f.publicHTML, f.publicJSON = nil, nil
 	}
 	var errs []error
+	var complete []*publish.File
+	defer func() {
+		for _, file := range complete {
+			file.Forget()
+		}
+	}()
 	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
 		if file == nil {
 			continue
 		}
 		err := file.Complete()
+		if err == nil {
+			complete = append(complete, file)
+		}
 		if err == nil || Named(err) {
 			paths = append(paths, file.Path())
 		}

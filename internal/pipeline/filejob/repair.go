@@ -29,7 +29,7 @@ func Repair(ctx context.Context, reportPath string) (completed []string, err err
 		completed = append(completed, reportPath)
 	}
 	public := config.PublicPath(reportPath)
-	if withheld || !publish.Exists(ctx, publish.TempName(public)) { // of what was withheld nothing is for the public
+	if withheld || !publish.Left(ctx, public) { // of what was withheld nothing is for the public
 		return completed, nil
 	}
 	if found, _, err = repairOne(ctx, public); found && err == nil {
@@ -43,8 +43,7 @@ func Repair(ctx context.Context, reportPath string) (completed []string, err err
 // Between the two nobody else can publish, if the run has opened its sink.
 func createReports(ctx context.Context, files *account.Files, c config.Report) error {
 	for _, path := range []string{c.JSON, c.HTML} {
-		left := func(path string) bool { return publish.Exists(ctx, publish.TempName(path)) }
-		if path == "" || objects.Is(path) || !left(path) && !left(config.PublicPath(path)) {
+		if path == "" || !publish.Left(ctx, path) && !publish.Left(ctx, config.PublicPath(path)) {
 			continue
 		}
 		done, err := Repair(ctx, path)
@@ -66,7 +65,7 @@ func repairOne(ctx context.Context, path string) (found, withheld bool, err erro
 			return false, id.Withheld, nil
 		}
 	}
-	found, err = publish.Recover(path, func(text []byte) error {
+	found, err = publish.Recover(ctx, path, func(text []byte) error {
 		id, err := ofRelease(ctx, path, text)
 		withheld = id.Withheld
 		return err
@@ -80,7 +79,7 @@ func repairOne(ctx context.Context, path string) (found, withheld bool, err erro
 // ofRelease returns what a report says of its release, and an error if it is cut off or the release is another one.
 func ofRelease(ctx context.Context, reportPath string, text []byte) (report.Identified, error) {
 	id, err := report.ReadRelease(text)
-	if page := filepath.Ext(reportPath) == ".html"; err == nil && page && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
+	if page := filepath.Ext(reportPath) == ".html" && !objects.Is(reportPath); err == nil && page && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
 		err = errors.New("the page is cut off")
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package filejob
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -174,6 +176,50 @@ func TestTheNextRunRepairs(t *testing.T) {
 	for _, name := range []string{"r.json", "r.html"} {
 		if v, err := Verify(t.Context(), at(name), ""); err != nil || !v.Agree {
 			t.Errorf("%s: %+v, %v", name, v, err)
+		}
+	}
+}
+
+// Of a release to objects that was withheld no receipt is left that could make a report public, and the next run over the
+// same names completes what a killed one has left.
+func TestRepairOfObjects(t *testing.T) {
+	for _, gate := range []string{"", "gate: {rules: [{column: income, min_rmse: 1000000}]}\n"} {
+		s := newStores(t, "s3", 1)
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: 's3://data0/out.csv'}", masks: noiseMasks,
+			extra: "report: {json: 's3://data0/r.json', publish: [sd]}\n" + gate})
+		var left []string
+		public := false // a receipt of the public report was left
+		s.server.Failing(func(r *http.Request) *objecttest.Fault {
+			public = public || r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/.r.public.json.sdlfilter-tmp")
+			// The confidential report alone cannot get its name.
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/r.json") || !r.URL.Query().Has("uploadId") {
+				return nil
+			}
+			if left == nil {
+				left = s.server.Keys("data0")
+			}
+			return &objecttest.Fault{Status: http.StatusForbidden}
+		})
+		if _, err := Run(t.Context(), p, pipeline.Options{}); err == nil {
+			t.Fatal("it is complete")
+		}
+		withheld := gate != ""
+		s.server.Failing(nil)
+		if public == withheld || !slices.Contains(left, ".r.json.sdlfilter-tmp") {
+			t.Errorf("withheld %v: a receipt of the public report: %v; there are %q", withheld, public, left)
+		}
+		var next account.Files
+		if err := errors.Join(createReports(t.Context(), &next, p.Report), next.Abort()); err != nil {
+			t.Fatal(err)
+		}
+		// A run that withholds takes back what has no name; what a release has left is completed.
+		if v, err := Verify(t.Context(), "s3://data0/r.json", ""); !withheld && (err != nil || !v.Agree) {
+			t.Errorf("withheld %v: %+v, %v", withheld, v, err)
+		}
+		if there := s.server.Get("data0", "r.public.json") != nil; there == withheld {
+			t.Errorf("withheld %v: a public report is there: %v", withheld, there)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // oneOf is how many faults of requests one is tried of.
@@ -174,12 +175,57 @@ func (p *place) before(earlier bool) []byte {
 // kinds are the keys, but for the names that each run gives its parts.
 func (p *place) kinds() (kinds []string) {
 	for _, key := range p.server.Keys(p.bucket) {
+		if publish.IsTemp(key) {
+			continue // a receipt that could not be removed any more
+		}
 		if strings.HasPrefix(key, "out/part-") {
 			key = "out/part"
 		}
 		kinds = append(kinds, key)
 	}
 	return slices.Compact(kinds)
+}
+
+// repaired holds what Repair says and does after a run against what a reader sees: it completes the reports of a release
+// that is there if the run has left receipts of them, and touches nothing if not. It reports whether it has completed any.
+func (p *place) repaired(what string, before []byte) (any bool) {
+	p.failing(p.bucket, nil)
+	there := p.sees(before)
+	for _, name := range []string{"r.json", "r.html"} {
+		at, public := p.scheme+"://"+p.bucket+"/"+name, strings.Replace(name, "r.", "r.public.", 1)
+		left := map[string]bool{}
+		was := map[string]string{}
+		for _, key := range []string{name, public} {
+			left[key] = p.server.Get(p.bucket, publish.TempName(key)) != nil
+			if o := p.server.Get(p.bucket, key); o != nil {
+				was[key] = string(o.Data)
+			}
+		}
+		done, err := Repair(p.t.Context(), at)
+		any = any || len(done) > 0
+		for _, key := range []string{name, public} {
+			now := p.server.Get(p.bucket, key)
+			completed := slices.Contains(done, strings.TrimSuffix(at, name)+key)
+			v, unverified := Verify(p.t.Context(), strings.TrimSuffix(at, name)+key, "")
+			agrees := unverified == nil && v.Agree
+			switch {
+			case completed && (!there || !left[key] || !agrees || p.server.Get(p.bucket, publish.TempName(key)) != nil):
+				p.t.Errorf("%s: repair has completed %s; a release is there: %v, a receipt was: %v, they agree: %v, %v", what, key, there, left[key], agrees, err)
+			case !completed && (now == nil) != (was[key] == "") || !completed && now != nil && string(now.Data) != was[key]:
+				p.t.Errorf("%s: repair has changed %s and does not say so: %v", what, key, err)
+			case there && left[key] && !agrees:
+				p.t.Errorf("%s: the release is there and so was the receipt of %s, and it is not completed: %v", what, key, err)
+			case key == name && err == nil && !agrees:
+				p.t.Errorf("%s: repair says that %s belongs to the release, and it does not", what, key)
+			}
+		}
+		if err == nil {
+			if again, err := Repair(p.t.Context(), at); err != nil || len(again) > 0 {
+				p.t.Errorf("%s: repaired twice: %v, %v", what, again, err)
+			}
+		}
+	}
+	return any
 }
 
 var namesIn = regexp.MustCompile(`"name": "([^"]*)"`)
@@ -263,6 +309,11 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 		t.Fatal(err)
 	}
 	all, want := s.asked["data0"], first.kinds()
+	for _, key := range s.server.Keys("data0") {
+		if publish.IsTemp(key) || s.server.Uploads() > 0 {
+			t.Errorf("a run without faults leaves %s and %d uploads", key, s.server.Uploads())
+		}
+	}
 	type trial struct{ fault, at, earlier int }
 	trials := make(chan trial)
 	seen, runs := map[string]int{}, 0
@@ -277,8 +328,11 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 				p.failing(p.bucket, func(n int) *objecttest.Fault { return faults[c.fault].of(n, c.at) })
 				_, err := Run(t.Context(), p.job(), pipeline.Options{})
 				outcome := p.holds(fmt.Sprintf("request %d of %d, %s, earlier release %d", c.at, all, faults[c.fault].name, c.earlier), err, before)
+				repaired := p.repaired(fmt.Sprintf("request %d, %s, earlier %d, %s", c.at, faults[c.fault].name, c.earlier, outcome), before)
 				mu.Lock()
-				seen[outcome]++
+				if seen[outcome]++; repaired {
+					seen[outcome+", repaired"]++
+				}
 				runs++
 				mu.Unlock()
 			}
@@ -297,7 +351,7 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 	close(trials)
 	working.Wait()
 	t.Logf("%d runs of %d requests: %v", runs, all, seen)
-	for _, outcome := range []string{complete, nothing, partly, perhaps} {
+	for _, outcome := range []string{complete, nothing, partly, perhaps, partly + ", repaired"} {
 		if seen[outcome] == 0 && step == 1 {
 			t.Errorf("no run has the outcome %q", outcome)
 		}

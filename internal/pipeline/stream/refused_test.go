@@ -214,3 +214,60 @@ func TestTopicsThatRefuseEverything(t *testing.T) {
 		t.Errorf("%d messages were released", len(got))
 	}
 }
+
+// The clock of this machine is some hours slow or days fast, so that by it the topic would refuse all records: the brokers take them,
+// and they are released. If it is right, most of the records that the broker refuses are left out by it.
+func TestClockThatIsWrong(t *testing.T) {
+	t.Parallel()
+	for name, by := range map[string]time.Duration{"hours slow": 5 * time.Hour, "days fast": -5 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.alter("out", "message.timestamp.after.max.ms", "3600000")
+			s.alter("out", "message.timestamp.before.max.ms", "3600000")
+			refused := s.refuseEarly()
+			var all []*kgo.Record
+			var lost []int // enough to prove the clock, were there not those that the broker takes
+			for i := range 3000 {
+				r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: time.Now().Add(by), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%.2f,"region":"r"}`, i, wage(i))}
+				if i%50 == 7 {
+					r.Timestamp = ahead
+					lost = append(lost, i)
+				}
+				all = append(all, r)
+			}
+			s.produce(all...)
+			result, _, err := s.runs(s.small("sink.kafka.compression=none"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := result.Report.Records; r.Quarantined != int64(len(lost)) || r.Released != int64(3000-len(lost)) {
+				t.Errorf("records %+v; only %d are refused", r, len(lost))
+			}
+			s.exactlyOnce("out", 3000, lost...)
+			t.Logf("the broker has refused %d batches", refused())
+		})
+	}
+	t.Run("right", func(t *testing.T) {
+		t.Parallel()
+		s := newStand(t)
+		s.alter("out", "message.timestamp.after.max.ms", "3600000")
+		refused := s.refuseEarly()
+		var all []*kgo.Record
+		for i := range 3000 {
+			r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: ahead, Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":1,"region":"r"}`, i)}
+			if i%10 == 0 {
+				r.Timestamp = time.Now()
+			}
+			all = append(all, r)
+		}
+		s.produce(all...)
+		result, _, err := s.runs(s.small("sink.kafka.compression=none"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := result.Report.Records; r.Quarantined != 2700 || r.Released != 300 || refused() > 150 {
+			t.Errorf("records %+v, and the broker has refused %d batches", r, refused())
+		}
+	})
+}

@@ -35,6 +35,50 @@ type Registry struct {
 	failing            int // number of further requests that fail; negative: all
 	status             int // of failing requests; 0: the connection is cut
 	requests           []string
+	disturb            func(*http.Request) *Fault
+}
+
+// Fault is what becomes of a request. After Delay it is answered with Status and Body, or if Status is 0 as it should be: but
+// without more than the first Cut bytes if that is more than 0, and not at all if it is less.
+type Fault struct {
+	Delay  time.Duration
+	Status int
+	Body   string
+	Cut    int
+}
+
+// Disturb has fault decide what becomes of each request, beside Fail; nil: nothing happens to it.
+func (r *Registry) Disturb(fault func(*http.Request) *Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.disturb = fault
+}
+
+// disturbed applies a fault. It reports whether the request is answered.
+func (r *Registry) disturbed(f *Fault, w http.ResponseWriter, req *http.Request) bool {
+	if f == nil {
+		return false
+	}
+	select {
+	case <-time.After(f.Delay):
+	case <-req.Context().Done():
+	}
+	switch {
+	case f.Status != 0:
+		w.WriteHeader(f.Status)
+		_, _ = io.WriteString(w, f.Body)
+	case f.Cut < 0:
+		panic(http.ErrAbortHandler)
+	case f.Cut > 0:
+		whole := httptest.NewRecorder()
+		r.fake.Handler().ServeHTTP(whole, req)
+		w.Header().Set("Content-Length", fmt.Sprint(whole.Body.Len()))
+		_, _ = w.Write(whole.Body.Bytes()[:min(f.Cut, whole.Body.Len())])
+		panic(http.ErrAbortHandler)
+	default:
+		return false
+	}
+	return true
 }
 
 // New starts a registry, which is closed at the end of the test.
@@ -152,8 +196,12 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	authenticated = r.username == "" || authenticated && username == r.username && password == r.password
 	subject, isRegister := strings.CutSuffix(strings.TrimPrefix(req.URL.Path, "/subjects/"), "/versions")
 	refuse := isRegister && req.Method == http.MethodPost && r.incompatible[subject]
+	disturb := r.disturb
 	r.mu.Unlock()
 
+	if disturb != nil && r.disturbed(disturb(req), w, req) {
+		return
+	}
 	switch {
 	case fail && status == 0:
 		panic(http.ErrAbortHandler)
