@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -114,8 +115,22 @@ func (s *Source) JSONText(column int) bool {
 }
 
 // Unchanged implements connectors.Watched: what a topic holds under an offset stays
-// as it is. Where records are deleted before they are read, the reader says so.
-func (s *Source) Unchanged() error { return nil }
+// as it is. Where records are deleted before they are read, the reader says so. But the registry may have been made
+// anew, so that numbers of schemas mean others.
+func (s *Source) Unchanged() error { return sameSchemas(s.registry) }
+
+// sameWithin is how long the registry may take to show its schemas again. Without an answer the schemas are those that it showed.
+const sameWithin = 2 * time.Second
+
+// sameSchemas returns an error if a registry has other schemas by now under the numbers that were asked for.
+func sameSchemas(r *registry.Client) error {
+	if r == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sameWithin)
+	defer cancel()
+	return r.Same(ctx)
+}
 
 // Changed implements connectors.Watched: it is not known.
 func (s *Source) Changed() time.Time { return time.Time{} }

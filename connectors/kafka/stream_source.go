@@ -25,6 +25,8 @@ type StreamSource struct {
 	config *SourceConfig
 	topics []string
 	reader message.Reader
+
+	registry *registry.Client // nil where none is configured
 }
 
 // Stream returns the names and places of what a configuration reads, without its columns.
@@ -68,7 +70,7 @@ func (s *StreamSource) JSONText(field int) bool {
 }
 
 // Unchanged implements connectors.Watched: see Source.Unchanged.
-func (s *StreamSource) Unchanged() error { return nil }
+func (s *StreamSource) Unchanged() error { return sameSchemas(s.registry) }
 
 // Changed implements connectors.Watched: it is not known.
 func (s *StreamSource) Changed() time.Time { return time.Time{} }
@@ -259,6 +261,7 @@ func (s *Stream) Source(ctx context.Context, c *SourceConfig) (*StreamSource, er
 			s.registry = client
 		}
 	}
+	src.registry = s.registry
 	var err error
 	src.reader, err = c.format().Reader(ctx, message.Request{
 		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain, Registry: s.registry,

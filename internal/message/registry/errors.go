@@ -29,6 +29,7 @@ const (
 	Invalid                  // another answer of 4xx: the registry does not accept the schema or the request
 	Untrusted                // the server's certificate, or no TLS where TLS was expected
 	Unreadable               // the answer is not that of a schema registry
+	Remade                   // it has another schema under a number than before
 )
 
 // Error is an error answer of a registry, or the lack of an answer. It names the

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 )
@@ -89,6 +90,13 @@ func (f *flights[K, V]) get(ctx context.Context, k K, ask func(context.Context) 
 		close(own.done)
 		return own.v, own.err
 	}
+}
+
+// all returns a copy of the cached answers.
+func (f *flights[K, V]) all() map[K]V {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.answers)
 }
 
 // isAnswer reports whether err is an answer of the registry, or its silence until the

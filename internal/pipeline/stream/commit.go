@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 )
@@ -18,6 +19,9 @@ import (
 // end judges the open transaction, completes it and commits it.
 func (s *stream) end(ctx context.Context) error {
 	begin := time.Now()
+	if err := abilities.Unchanged(s.source); err != nil {
+		return errors.Join(fmt.Errorf("source: %w", err), s.rollback(ctx))
+	}
 	refused, err := s.judge(ctx)
 	if err != nil {
 		return errors.Join(err, s.rollback(ctx))

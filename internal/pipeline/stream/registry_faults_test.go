@@ -300,3 +300,37 @@ func TestReleasedSchemaIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// If the registry is made anew while a stream reads, and a number means another schema, in which the columns have changed places, then
+// nothing of that transaction is released or held back, and the stream ends and says why.
+func TestRegistryThatIsMadeAnew(t *testing.T) {
+	for _, format := range []string{"avro", "protobuf"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			c := newCoded(t, format, 40)
+			var mu sync.Mutex
+			seen := map[string]bool{}
+			c.registry.Disturb(func(r *http.Request) *registrytest.Fault {
+				mu.Lock()
+				defer mu.Unlock()
+				if again := seen[r.URL.Path]; strings.HasPrefix(r.URL.Path, "/schemas/ids/") && again {
+					c.registry.Remake()
+					for i := range 8 {
+						c.registry.Register(t, fmt.Sprint("another-", i), registry.Avro, fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"name","type":"string"},{"name":"wage","type":"double"}]}`, i))
+					}
+				}
+				seen[r.URL.Path] = true
+				return nil
+			})
+			_, said, err := c.of("anew", "out", "bad")
+			var e *registry.Error
+			if !errors.As(err, &e) || e.Kind != registry.Remade || !strings.HasPrefix(err.Error(), "source: schema registry: read schema ") {
+				t.Fatalf("the stream ends with %v", err)
+			}
+			c.clean("the log", said)
+			if got := c.stand.values("out", 0); len(got) > 0 {
+				t.Errorf("%d messages are released", len(got))
+			}
+		})
+	}
+}

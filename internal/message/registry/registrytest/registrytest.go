@@ -146,6 +146,13 @@ func (r *Registry) Register(tb testing.TB, subject, typ, text string, references
 	return uint32(id)
 }
 
+// Remake empties the registry: the next schemas get the numbers of the first ones again.
+func (r *Registry) Remake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fake = srfake.NewRegistry()
+}
+
 // Text returns the text of version n (from 1) of a subject; ok is false if there is
 // none.
 func (r *Registry) Text(subject string, version int) (text string, ok bool) {
@@ -198,6 +205,11 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	refuse := isRegister && req.Method == http.MethodPost && r.incompatible[subject]
 	disturb := r.disturb
 	r.mu.Unlock()
+	fake := func() *srfake.Registry { // as it is after what disturbs has happened
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.fake
+	}
 
 	if disturb != nil && r.disturbed(disturb(req), w, req) {
 		return
@@ -212,7 +224,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case refuse:
 		answer(w, http.StatusConflict, 409, fmt.Sprintf("Schema being registered is incompatible with an earlier schema for subject %q", subject))
 	default:
-		r.fake.Handler().ServeHTTP(w, req)
+		fake().Handler().ServeHTTP(w, req)
 	}
 }
 
