@@ -29,7 +29,6 @@ type protected struct {
 	insiders      []audit.Insider
 	published     []float64                          // published in place of each cell's value; nil: the value itself
 	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
-	estimated     bool                               // the beliefs have errors
 	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
 	cutShort      bool                               // the search for cells to publish after all was cut short
 	optimum       *suppress.Optimum                  // bound of the least possible cost; nil if it was not requested
