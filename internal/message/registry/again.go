@@ -26,15 +26,15 @@ func (c *Client) Same(ctx context.Context) error {
 	for id, s := range known {
 		places <- struct{}{}
 		wait.Go(func() {
-			defer bug.Guard()
 			defer func() { <-places }()
+			defer bug.Guard()
 			now, err := c.sr.SchemaByID(ctx, int(id))
 			if requireSchema(now, err) != nil || s.equal(schemaOf(sr.SubjectSchema{ID: int(id), Schema: now})) {
 				return
 			}
 			mu.Lock()
-			defer mu.Unlock()
 			changed = append(changed, id)
+			mu.Unlock()
 		})
 	}
 	wait.Wait()

@@ -61,7 +61,7 @@ func benchOf(t *testing.T, more string) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, log: new(bytes.Buffer), next: map[kafka.Partition]int64{}}
-	b.stream = &stream{inForce: inForce{config: p}, key: key, started: time.Now(), ledgers: map[kafka.Partition]*keptLedger{}}
+	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(), ledgers: map[kafka.Partition]*keptLedger{}}
 	b.options.Log = zerolog.New(b.log)
 	if err := b.settle(t.Context(), src, false, key, new(pipeline.Progress)); err != nil {
 		t.Fatal(err)
