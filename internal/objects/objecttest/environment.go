@@ -77,3 +77,21 @@ func CompletesOver() bool { return os.Getenv("SDLFILTER_TEST_S3_COMPLETES_OVER")
 func Real() (url, accessKey, secretKey string) {
 	return os.Getenv("SDLFILTER_TEST_S3"), os.Getenv("SDLFILTER_TEST_S3_ACCESS_KEY"), os.Getenv("SDLFILTER_TEST_S3_SECRET_KEY")
 }
+
+// Serve starts a server of the protocol of a scheme, s3, gs or az, and has this process use it.
+func Serve(t *testing.T, scheme string, buckets ...string) *Server {
+	t.Helper()
+	var s *Server
+	switch scheme {
+	case "gs":
+		s = NewGS(t, buckets...)
+		UseGS(t, s.URL)
+	case "az":
+		s = NewAz(t, buckets...)
+		UseAz(t, s.URL)
+	default:
+		s = New(t, buckets...)
+		Use(t, s.URL, AccessKey, SecretKey)
+	}
+	return s
+}

@@ -85,18 +85,7 @@ func newStores(t *testing.T, scheme string, n int) *stores {
 	for i := range n {
 		names = append(names, fmt.Sprint("data", i))
 	}
-	s := &stores{t: t, scheme: scheme, asked: map[string]int{}, fault: map[string]func(int) *objecttest.Fault{}}
-	switch scheme {
-	case "gs":
-		s.server = objecttest.NewGS(t, names...)
-		objecttest.UseGS(t, s.server.URL)
-	case "az":
-		s.server = objecttest.NewAz(t, names...)
-		objecttest.UseAz(t, s.server.URL)
-	default:
-		s.server = objecttest.New(t, names...)
-		objecttest.Use(t, s.server.URL, objecttest.AccessKey, objecttest.SecretKey)
-	}
+	s := &stores{t: t, scheme: scheme, server: objecttest.Serve(t, scheme, names...), asked: map[string]int{}, fault: map[string]func(int) *objecttest.Fault{}}
 	s.server.Failing(func(r *http.Request) *objecttest.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -33,18 +33,7 @@ func preparationsFail(t *testing.T, scheme string) {
 	prepare(t, "csv", 200, "")
 	after := "  - truncate: {columns: [wage], lower: 0, upper: 5000}\n"
 	swapping(t, after, after+"  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.3, policy: random}\n")
-	var server *objecttest.Server
-	switch scheme {
-	case "gs":
-		server = objecttest.NewGS(t, "data")
-		objecttest.UseGS(t, server.URL)
-	case "az":
-		server = objecttest.NewAz(t, "data")
-		objecttest.UseAz(t, server.URL)
-	default:
-		server = objecttest.New(t, "data")
-		objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
-	}
+	server := objecttest.Serve(t, scheme, "data")
 	toServer(t, server, scheme, "csv")
 	p, at := load(t), scheme+"://data/"
 	var m *Manifest

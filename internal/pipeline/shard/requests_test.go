@@ -38,18 +38,7 @@ func TestShardRequestsFailOneByOne(t *testing.T) {
 			prepare(t, "csv", 100, "")
 			single(t, "csv")
 			want := records(t, "csv", "whole.csv")
-			var server *objecttest.Server
-			switch scheme {
-			case "gs":
-				server = objecttest.NewGS(t, "data")
-				objecttest.UseGS(t, server.URL)
-			case "az":
-				server = objecttest.NewAz(t, "data")
-				objecttest.UseAz(t, server.URL)
-			default:
-				server = objecttest.New(t, "data")
-				objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
-			}
+			server := objecttest.Serve(t, scheme, "data")
 			toServer(t, server, scheme, "csv")
 			p := load(t)
 			refused, lost := &objecttest.Fault{Status: http.StatusForbidden, Code: "AccessDenied"}, &objecttest.Fault{Lose: true}
