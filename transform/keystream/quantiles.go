@@ -35,4 +35,4 @@ func NormalsOfWords(to []float64, words []uint64) {
 }
 
 // openUnit returns a number of the open interval from 0 to 1 for a word.
-func openUnit(word uint64) float64 { return (float64(word>>12) + 0.5) * 0x1p-52 }
+func openUnit(word uint64) float64 { return float64((float64(word>>12) + 0.5) * 0x1p-52) }
