@@ -13,12 +13,11 @@ const maxTable = 64 << 20
 
 // readTable gives the mask at path the content of the file that it has its table in.
 func (l *loader) readTable(path string, p transform.Params) {
-	t, ok := p.(transform.TableFile)
-	if !ok {
+	t := transform.FileOf(p)
+	if t == nil {
 		return
 	}
-	field, file := t.TableFile()
-	at := form.Join(path, field)
+	file, at := t.Path, form.Join(path, t.Field)
 	if file == "" || !l.Sound(at) {
 		return
 	}
@@ -31,7 +30,7 @@ func (l *loader) readTable(path string, p transform.Params) {
 		l.Wrong(at, "%s", form.Reason(err))
 		return
 	}
-	err = t.ReadTable(content)
+	err = t.Read(content)
 	faults, several := err.(interface{ Unwrap() []error })
 	switch {
 	case err == nil:

@@ -84,9 +84,8 @@ func (l *loader) inputs(p *Pipeline) (inputs []located) {
 		add(form.Join("source", p.Source.Kind)+".path", pathOf(p.Source.Config), "the source")
 	}
 	for i, spec := range p.Masks {
-		if t, ok := spec.Params.(transform.TableFile); ok {
-			field, file := t.TableFile()
-			add(fmt.Sprintf("masks[%d].%s.%s", i, spec.Kind(), field), file, "the table of a mask")
+		if t := transform.FileOf(spec.Params); t != nil {
+			add(fmt.Sprintf("masks[%d].%s.%s", i, spec.Kind(), t.Field), t.Path, "the table of a mask")
 		}
 	}
 	add("key.file", p.Key.File, "the key")

@@ -29,19 +29,23 @@ func (m *Bias) Check() check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Bias) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Axis: m.mapAxis(), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+	}
+}
+
 // Masks implements Params.
 func (m *Bias) Masks() []string { return m.Columns }
 
-// checkAmong implements amongMasks.
 func (m *Bias) checkAmong(masks []Spec, i int) check.Problems {
 	return checkWhereAmong(masks, i, m.Where)
 }
 
 // Reads implements Params.
 func (m *Bias) Reads() []string { return whereReads(m.Where, m.Columns) }
-
-// ReadColumns implements Reading.
-func (m *Bias) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // phi returns φ. A range is the half-width of θ's interval about 1, which is three standard
 // deviations.
@@ -156,11 +160,8 @@ func (c *biasColumn) product(x, theta float64) float64 {
 	return finite(float64(x * theta))
 }
 
-// Reach implements Scoped.
-func (m *Bias) Reach() Scope { return ScopeRecord }
-
-// MapAxis implements Varying: φ² in equal steps.
-func (m *Bias) MapAxis() Axis {
+// mapAxis: φ² in equal steps.
+func (m *Bias) mapAxis() Axis {
 	field := "phi"
 	if m.Range != nil {
 		field = "range"
@@ -168,8 +169,7 @@ func (m *Bias) MapAxis() Axis {
 	return Axis{Rank: 1, Field: field, From: Amount{Value: 0.01}, To: Amount{Value: 1}, Variance: true}
 }
 
-// Parameters implements Described.
-func (m *Bias) Parameters() []Parameter {
+func (m *Bias) parameters() []Parameter {
 	switch {
 	case m.Phi != nil:
 		return withWhere([]Parameter{{"phi", *m.Phi}}, m.Where)
@@ -179,8 +179,7 @@ func (m *Bias) Parameters() []Parameter {
 	return nil
 }
 
-// ActionOn implements Acting.
-func (m *Bias) ActionOn(string, float64) Action {
+func (m *Bias) action(string, float64) Action {
 	if m.Where != "" {
 		return nil
 	}
@@ -215,8 +214,7 @@ func (m *Bias) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && (named("phi") || named("range"))
 }
 
-// OnColumn implements Narrowing.
-func (m *Bias) OnColumn(column string) Params {
+func (m *Bias) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

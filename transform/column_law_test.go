@@ -32,7 +32,7 @@ func TestLawOfMeansAndPermutations(t *testing.T) {
 		p    Params
 		want bool
 	}{"rankswap": {&RankSwap{}, true}, "with ends": {&RankSwap{Top: &ends}, false}, "shuffle": {&Shuffle{}, true}, "microaggregate": {&Microaggregate{}, false}} {
-		if permutes(c.p) != c.want {
+		if declared(c.p).Permutes != c.want {
 			t.Errorf("%s permutes: %v", name, !c.want)
 		}
 	}

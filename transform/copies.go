@@ -8,21 +8,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// copying is a mask that may ask for several releases of the same data, each with draws of
-// its own.
-type copying interface {
-	copies() int // 1 where there is one
-	ofCopy(number int) Params
-}
-
 // Copies returns the number of copies of the data that the masks request; the columns of such
 // masks have different draws in each copy. It is 1 if no mask requests copies.
 func Copies(masks []Spec) int {
 	most := 1
 	for _, m := range masks {
-		if c, ok := m.Params.(copying); ok {
-			most = max(most, c.copies())
-		}
+		most = max(most, declared(m.Params).copies)
 	}
 	return most
 }
@@ -32,8 +23,8 @@ func Copies(masks []Spec) int {
 func OfCopy(masks []Spec, number int) []Spec {
 	list := slices.Clone(masks)
 	for i, m := range masks {
-		if c, ok := m.Params.(copying); ok && c.copies() > 1 {
-			list[i].Params = c.ofCopy(number)
+		if d := declared(m.Params); d.copies > 1 {
+			list[i].Params = d.ofCopy(number)
 		}
 	}
 	return list
@@ -43,8 +34,8 @@ func OfCopy(masks []Spec, number int) []Spec {
 // are the same in all copies. An intruder who has all copies can average this number of values.
 func CopiesOf(masks []Spec, column string) int {
 	for _, m := range masks {
-		if c, ok := m.Params.(copying); ok && c.copies() > 1 && slices.Contains(m.Params.Masks(), column) {
-			return c.copies()
+		if n := declared(m.Params).copies; n > 1 && slices.Contains(m.Params.Masks(), column) {
+			return n
 		}
 	}
 	return 1
@@ -65,8 +56,8 @@ func checkCopies(masks []Spec, i, own int) (ps check.Problems) {
 		return nil
 	}
 	for k, m := range masks[:i] {
-		if c, ok := m.Params.(copying); ok && c.copies() > 1 && c.copies() != own {
-			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()), "must be the same in each mask, got %d, and %d at mask [%d]", own, c.copies(), k)
+		if n := declared(m.Params).copies; n > 1 && n != own {
+			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()), "must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
 			break
 		}
 	}

@@ -29,23 +29,13 @@ func (c Correlations) Of(a, b string) (float64, bool) {
 	return r, ok && !math.IsNaN(r)
 }
 
-// Correlating is a mask that needs the correlations of its original columns.
-type Correlating interface {
-	// Correlates returns the columns; nil if no correlation is needed.
-	Correlates() []string
-}
-
 // NeedsCorrelations returns the columns whose correlations with one another a mask must know;
 // nil if it needs none.
 func NeedsCorrelations(p Params) []string {
-	if c, ok := p.(Correlating); ok {
-		return c.Correlates()
-	}
-	return nil
+	return declared(p).Correlates
 }
 
-// Correlates implements Correlating.
-func (m *Noise) Correlates() []string {
+func (m *Noise) correlates() []string {
 	if !m.Correlated {
 		return nil
 	}
@@ -81,11 +71,12 @@ type noiseAmong struct {
 // Check implements Params: the mask that it was made from has been checked.
 func (m *noiseAmong) Check() check.Problems { return nil }
 
-// Correlates implements Correlating.
-func (m *noiseAmong) Correlates() []string { return m.among }
-
-// OnColumn implements Narrowing.
-func (m *noiseAmong) OnColumn(string) Params { return m }
+// Describe implements Params.
+func (m *noiseAmong) Describe() Description {
+	d := m.Noise.Describe()
+	d.Correlates, d.OnColumn = m.among, func(string) Params { return m }
+	return d
+}
 
 func (m *noiseAmong) compile(c *Chain, i int) (step, error) { return m.compileAmong(c, i, m.among) }
 

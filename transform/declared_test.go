@@ -2,8 +2,11 @@ package transform
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -31,7 +34,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
 		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress")},
 		"on categories":         {OnCategories, in("sample", "pram", "suppress")}, // recode with intervals
-		"only moves":            {movesOnly, in("swap")},
+		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap")},
 		"leaves out":            {LeavesOut, in("sample")},
 		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
 		"correlates":            {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
@@ -58,14 +61,14 @@ func TestWhatMasksDeclare(t *testing.T) {
 	}
 	// The masks that may send records to quarantine.
 	for _, c := range []struct {
-		p    rejecting
+		p    Params
 		want bool
 	}{
 		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true}, {&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
 		{&Recode{}, true}, {&Recode{Other: ptr("x")}, false},
 		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true}, {&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
 	} {
-		if got := c.p.rejects(); got != c.want {
+		if got := c.p.Describe().rejects; got != c.want {
 			t.Errorf("%+v rejects: %v", c.p, got)
 		}
 	}
@@ -288,4 +291,69 @@ func TestStrataOfOneCategory(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What each mask declares, with all its parameters: the kinds by the name of the field. A field that is
+// missing here is declared by no mask, and one that a mask lacks is not published, or refused.
+func TestWhatIsDeclared(t *testing.T) {
+	got := map[string][]string{}
+	for _, k := range Kinds {
+		v := reflect.ValueOf(filled[k.Name].Describe())
+		for i := range v.NumField() {
+			if name := v.Type().Field(i).Name; !v.Field(i).IsZero() {
+				got[name] = append(got[name], k.Name)
+			}
+		}
+	}
+	if !maps.EqualFunc(got, declaredBy, slices.Equal) {
+		for _, name := range slices.Sorted(maps.Keys(got)) {
+			t.Logf("%q: words(%q),", name, strings.Join(got[name], " "))
+		}
+		t.Error("other masks declare this than the table says")
+	}
+	v := reflect.TypeFor[Description]()
+	for i := range v.NumField() {
+		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies rejects"), name) {
+			t.Errorf("no mask declares %s in this test", name)
+		}
+	}
+}
+
+func words(text string) []string { return strings.Fields(text) }
+
+const everyKind = "sample bias noise truncate round recode topcode pram suppress swap microaggregate rankswap shuffle synthesise"
+
+// Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
+var declaredBy = map[string][]string{
+	"Action":       words(everyKind),
+	"Axis":         words("bias noise pram suppress swap microaggregate rankswap synthesise"),
+	"ColumnsField": words("suppress"),
+	"File":         words("recode"),
+	"FitsData":     words("microaggregate rankswap synthesise"),
+	"Instead":      words("suppress swap microaggregate rankswap shuffle synthesise"),
+	"LeavesAll":    words("recode pram swap"),
+	"LeavesOut":    words("sample"),
+	"MovesOnly":    words("swap"),
+	"Numbers":      words("shuffle synthesise"),
+	"NumbersRead":  words("shuffle synthesise"),
+	"OnCategories": words("sample pram suppress"),
+	"OnColumn":     words("bias noise truncate round recode topcode pram rankswap"),
+	"Parameters":   words(everyKind),
+	"Permutes":     words("shuffle"),
+	"Published":    words(everyKind),
+	"Reads":        words("sample swap microaggregate shuffle synthesise"),
+	"Relative":     words("noise"),
+	"Retype":       words("recode topcode pram suppress synthesise"),
+	"Scope":        words(everyKind),
+	"among":        words("sample bias noise truncate round topcode pram suppress swap microaggregate rankswap shuffle synthesise"),
+	"copies":       words("synthesise"),
+	"drawsWithin":  words("noise"),
+	"exchanges":    words("swap"),
+	"frequencies":  words("pram"),
+	"heldOut":      words("synthesise"),
+	"inParts":      words("swap"),
+	"ofCopy":       words("synthesise"),
+	"ofNumber":     words("suppress microaggregate"),
+	"redraws":      words("truncate"),
+	"texts":        words("synthesise"),
 }

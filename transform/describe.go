@@ -3,13 +3,80 @@ package transform
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What a mask declares beyond Params. Every part is an interface of its own, and a mask may
-// leave any of them out. The caller then gets "not declared": it does not publish what might
-// follow from the missing part, and refuses what needs it. Only the functions below look for
-// these interfaces; the file of a mask implements all that it has.
+// Description is what a mask declares of itself. A mask may leave any part out; the zero value is
+// "not declared": the caller does not publish what might follow from the missing part, and refuses
+// what needs it. Only the functions below and those of this package ask for it.
+type Description struct {
+	Scope Scope // the records between which it moves values
+
+	// MovesOnly: it moves unchanged values of any type, and does not compute with them.
+	MovesOnly bool
+	// Permutes: it may give the values of whole columns to other records, and does nothing else.
+	Permutes bool
+	// OnCategories: it compares values of any type, replaces them by other categories, and does not
+	// compute with them.
+	OnCategories bool
+	// FitsData: the released values come from all values of a column together: from a model, groups, or
+	// a percentile or mean of them. They are then no independent draws, each about its own original. A
+	// mask without Action is taken for one.
+	FitsData bool
+	// LeavesOut: it leaves records out of the release, before all other masks.
+	LeavesOut bool
+	// LeavesAll reports whether it leaves every value as it is, with these parameters, whatever the data are.
+	LeavesAll func() bool
+	// Retype returns the field that it makes of f: intervals of numbers become labels; false if the type
+	// stays, where released values may still be missing.
+	Retype func(f microdata.Field) (microdata.Field, bool)
+	// Action returns what it does to a column. sd is the standard deviation of the original values, NaN if
+	// it is not known. The result is nil if it cannot be determined.
+	Action func(column string, sd float64) Action
+
+	Reads        []ReadColumn // the columns that it reads but does not change
+	NumbersRead  string       // the field that lists columns which it computes with but does not change
+	Numbers      []string     // these columns
+	ColumnsField string       // the field that lists the columns which it changes; "" for "columns"
+	Relative     string       // the field of an amount that refers to the standard deviation of its columns
+	Correlates   []string     // the original columns whose correlations it needs
+	// NeedsValues and NeedsFrequencies name the first field that needs all original values of its columns
+	// (Setup.Sorted), or the frequencies of their categories (Setup.Frequencies), before any record is masked.
+	NeedsValues, NeedsFrequencies string
+	File                          *TableFile // that has a part of its parameters
+
+	Axis       Axis               // what a map varies by default
+	Parameters func() []Parameter // for the confidential report
+	Published  Publishing         // what follows from its published parameters; used on a mask without parameters
+	// OnColumn restricts it to one of its columns, with the same draws.
+	OnColumn func(column string) Params
+	// Instead names, after "use", what to use with data that can be read only once or do not fit into memory.
+	Instead string
+
+	// What other masks of the list and the chain ask for.
+
+	among       func(masks []Spec, i int) check.Problems // what is wrong with it, mask i, among the masks
+	redraws     redrawing                                // it makes the mask before it draw within bounds
+	drawsWithin bool                                     // its values can be drawn within bounds
+	rejects     bool                                     // it may send records to quarantine because of their values
+	exchanges   func() exchangeRule
+	inParts     bool     // it combines records, also if each of several processes has a part of them
+	ofNumber    bool     // its law depends on the number of records, not only on their distribution
+	texts       []string // columns that it treats as categories among others that it computes with
+	heldOut     float64  // the share of the records that is set aside before models are fitted
+	copies      int      // how many releases of the same data it asks for, each with draws of its own
+	ofCopy      func(number int) Params
+	frequencies func(columns []ColumnInfo) (map[string]*Frequencies, error) // empty counts
+}
+
+// declared returns what a mask declares of itself; nothing for none.
+func declared(p Params) Description {
+	if p == nil {
+		return Description{}
+	}
+	return p.Describe()
+}
 
 // Scope is the range of records between which a mask moves values.
 type Scope uint8
@@ -23,80 +90,29 @@ const (
 	ScopeDataset          // between any records, which takes a survey of them all
 )
 
-// Scoped is a mask that declares its scope.
-type Scoped interface{ Reach() Scope }
-
 // ScopeOf returns the scope of a mask; ScopeUndeclared if it does not declare one.
-func ScopeOf(p Params) Scope {
-	if s, ok := p.(Scoped); ok {
-		return s.Reach()
-	}
-	return ScopeUndeclared
-}
+func ScopeOf(p Params) Scope { return declared(p).Scope }
 
-// Moving is a mask that moves unchanged values of any type, and does not compute with them.
-type Moving interface{ MovesOnly() bool }
-
-// movesOnly reports whether a mask declares that it moves values without changing them.
-func movesOnly(p Params) bool {
-	m, ok := p.(Moving)
-	return ok && m.MovesOnly()
-}
-
-// Permuting is a mask of whole columns that may give the values of each to other records, and do nothing else.
-type Permuting interface{ Permutes() bool }
-
-// permutes reports whether a mask leaves each column the values that it has.
-func permutes(p Params) bool {
-	m, ok := p.(Permuting)
-	return ok && m.Permutes()
-}
-
-// Modelling is a mask whose released values come from all values of a column together: from a model, groups, or a
-// percentile or mean of them. The released values are then no independent draws, each about its own original. A mask that
-// does not say what it does (Acting) is taken for one.
-type Modelling interface{ FitsData() bool }
-
-// FitsData reports whether some mask on a column is Modelling with its parameters; held is the greatest share of the records
-// that is set aside before models are fitted.
+// FitsData reports whether the values that some mask releases of a column come from all of them
+// together; held is the greatest share of the records that is set aside before models are fitted.
 func FitsData(masks []Spec, column string) (fits bool, held float64) {
 	for _, m := range masks {
-		if !slices.Contains(m.Params.Masks(), column) {
-			continue
-		}
-		_, acts := m.Params.(Acting)
-		if f, ok := m.Params.(Modelling); ok {
-			fits = fits || f.FitsData()
-		} else {
-			fits = fits || !acts
-		}
-		if h, ok := m.Params.(holdingOut); ok {
-			held = max(held, h.heldOut())
+		if slices.Contains(m.Params.Masks(), column) {
+			d := declared(m.Params)
+			fits, held = fits || d.FitsData || d.Action == nil, max(held, d.heldOut)
 		}
 	}
 	return fits, held
 }
 
-// Categorical is a mask that can treat values of any type as categories: it compares them and
-// replaces them by other categories, and does not compute with them.
-type Categorical interface{ OnCategories() bool }
-
 // OnCategories reports whether a mask treats values as categories.
-func OnCategories(p Params) bool {
-	m, ok := p.(Categorical)
-	return ok && m.OnCategories()
-}
+func OnCategories(p Params) bool { return declared(p).OnCategories }
 
 // Computes reports whether a mask computes with the values of its columns, which must then be
 // numbers. It is true for a mask that declares neither MovesOnly nor OnCategories.
-func Computes(p Params) bool { return !movesOnly(p) && !OnCategories(p) }
-
-// Retyping is a mask that may release a column as another type than it has: intervals of
-// numbers as labels.
-type Retyping interface {
-	// ReleasedField returns the field that the mask makes of f; false if the type stays, where
-	// released values may still be missing.
-	ReleasedField(f microdata.Field) (microdata.Field, bool)
+func Computes(p Params) bool {
+	d := declared(p)
+	return !d.MovesOnly && !d.OnCategories
 }
 
 // FieldAfter returns a column's field after the masks, and the index of the first mask that
@@ -104,12 +120,12 @@ type Retyping interface {
 func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
 	by = -1
 	for i, m := range masks {
-		r, ok := m.Params.(Retyping)
-		if !ok || !slices.Contains(m.Params.Masks(), f.Name) {
+		retype := declared(m.Params).Retype
+		if retype == nil || !slices.Contains(m.Params.Masks(), f.Name) {
 			continue
 		}
 		var retyped bool
-		if f, retyped = r.ReleasedField(f); retyped && by < 0 {
+		if f, retyped = retype(f); retyped && by < 0 {
 			by = i
 		}
 	}
@@ -123,90 +139,48 @@ type ReadColumn struct {
 	As    string // what it is to the mask, after "cannot be": a swapping key
 }
 
-// Reading is a mask that declares which of its fields list the columns that it reads.
-type Reading interface{ ReadColumns() []ReadColumn }
-
-// ReadColumnsOf returns the columns that a mask reads. Field is "" if the mask is not Reading.
+// ReadColumnsOf returns the columns that a mask reads. Field is "" for those that it does not declare.
 func ReadColumnsOf(p Params) []ReadColumn {
-	var columns []ReadColumn
-	if r, ok := p.(Reading); ok {
-		columns = r.ReadColumns()
-	}
+	columns := declared(p).Reads
 	for _, name := range p.Reads() {
-		listed := false
-		for _, c := range columns {
-			listed = listed || c.Name == name
-		}
-		if !listed {
+		if !slices.ContainsFunc(columns, func(c ReadColumn) bool { return c.Name == name }) {
 			columns = append(columns, ReadColumn{"", name, "read by a mask"})
 		}
 	}
 	return columns
 }
 
-// NamingColumns is a mask whose list of changed columns is in a field with another name than
-// "columns".
-type NamingColumns interface{ ColumnsField() string }
-
 // ColumnsField returns the name of the field that lists the columns which a mask changes.
-func ColumnsField(p Params) string {
-	if n, ok := p.(NamingColumns); ok {
-		return n.ColumnsField()
-	}
-	return "columns"
-}
-
-// ReadingNumbers is a mask that computes with columns that it does not change.
-type ReadingNumbers interface {
-	// NumbersRead returns the field that lists these columns, and the columns.
-	NumbersRead() (field string, columns []string)
-}
+func ColumnsField(p Params) string { return wordOr(declared(p).ColumnsField, "columns") }
 
 // NumbersReadBy returns the columns that a mask uses in computations but does not change, and
 // the field that lists them.
 func NumbersReadBy(p Params) (field string, columns []string) {
-	if r, ok := p.(ReadingNumbers); ok {
-		return r.NumbersRead()
-	}
-	return "", nil
-}
-
-// Relative is a mask that may have an amount which refers to the standard
-// deviation of its columns.
-type Relative interface {
-	// RelativeTo returns the field of the amount, and the columns whose standard deviation it
-	// refers to; "" and nil if the amount is in the columns' unit.
-	RelativeTo() (field string, columns []string)
+	d := declared(p)
+	return d.NumbersRead, d.Numbers
 }
 
 // RelativeTo returns the field of an amount that is given as a share of the standard deviation,
 // and the columns concerned; "" and nil if the mask has no such amount.
 func RelativeTo(p Params) (field string, columns []string) {
-	if r, ok := p.(Relative); ok {
-		return r.RelativeTo()
+	if field = declared(p).Relative; field == "" {
+		return "", nil
 	}
-	return "", nil
+	return field, p.Masks()
 }
 
 // Axis is the parameter of a mask that a map varies by default.
 type Axis struct {
 	Rank     int    // of several masks, the first of those with the least rank is varied
-	Field    string // of the mask
+	Field    string // of the mask; "" if a map cannot vary this one by itself
 	From, To Amount
 	Variance bool // in equal steps of the square, not of the parameter
 }
 
-// Varying is a mask that a map can vary by itself. Axis.Field is "" where this one cannot.
-type Varying interface{ MapAxis() Axis }
-
 // MapAxis returns the parameter of a mask that a map varies; false if the mask does not declare
 // one.
 func MapAxis(p Params) (Axis, bool) {
-	v, ok := p.(Varying)
-	if !ok {
-		return Axis{}, false
-	}
-	axis := v.MapAxis()
+	axis := declared(p).Axis
 	return axis, axis.Field != ""
 }
 
@@ -218,36 +192,25 @@ type Parameter struct {
 	Value any
 }
 
-// Described is a mask that gives its parameters to the confidential report.
-type Described interface{ Parameters() []Parameter }
-
 // ParametersOf returns a mask's parameters; nil if it does not declare them.
 func ParametersOf(p Params) []Parameter {
-	if d, ok := p.(Described); ok {
-		return d.Parameters()
+	if parameters := declared(p).Parameters; parameters != nil {
+		return parameters()
 	}
 	return nil
-}
-
-// Acting is a mask that declares what it does to a value.
-type Acting interface {
-	// ActionOn returns what the mask does to a column. sd is the standard deviation of the
-	// original values, NaN if it is not known. The result is nil if it cannot be determined.
-	ActionOn(column string, sd float64) Action
 }
 
 // ActionOf returns what a mask does to a column; nil if the mask does not declare it.
 func ActionOf(p Params, column string, sd float64) Action {
-	if a, ok := p.(Acting); ok {
-		return a.ActionOn(column, sd)
+	if action := declared(p).Action; action != nil {
+		return action(column, sd)
 	}
 	return nil
 }
 
-// Publishing is a kind of mask that declares what follows from its published parameters. It is
-// called on a mask without parameters.
+// Publishing is a kind of mask that declares what follows from its published parameters.
 type Publishing interface {
-	// PublishedAction is ActionOn with the published parameters only. A number that is not
+	// PublishedAction is Description.Action with the published parameters only. A number that is not
 	// published is NaN, a word "". The result is nil if nothing is known.
 	PublishedAction(p Published, column string) Action
 	// Words describes for data users what the mask did to a column, with the published
@@ -260,29 +223,18 @@ type Publishing interface {
 }
 
 // PublishingKind returns the Publishing of a kind of mask; nil if there is no mask of that name
-// or it is not Publishing.
+// or it does not declare it.
 func PublishingKind(kind string) Publishing {
 	for _, k := range Kinds {
 		if k.Name == kind {
-			p, _ := k.New().(Publishing)
-			return p
+			return k.New().Describe().Published
 		}
 	}
 	return nil
 }
 
-// Narrowing is a mask that can be restricted to one of its columns, with the same draws.
-type Narrowing interface{ OnColumn(column string) Params }
-
-// Replaceable is a mask of scope dataset that names an alternative for data that can be read
-// only once or do not fit into memory.
-type Replaceable interface{ Instead() string }
-
 // InsteadOf returns the text after "use" that names an alternative to a mask that must see all
 // records first. If the mask names none, it is a general text.
 func InsteadOf(p Params) string {
-	if r, ok := p.(Replaceable); ok {
-		return r.Instead()
-	}
-	return "masks that take each record by itself"
+	return wordOr(declared(p).Instead, "masks that take each record by itself")
 }

@@ -272,7 +272,7 @@ func TestBoundThatIsNotPublished(t *testing.T) {
 	}
 }
 
-// No file of the program checks the type of a mask or a step; it uses the interfaces instead.
+// No file of the program checks the type of a mask or a step; it uses the description instead.
 func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	masks := map[string]bool{}
 	for _, k := range Kinds {

@@ -100,13 +100,13 @@ func (d *Displacer) findSwaps(col *column, at map[int]int) displacedColumn {
 		if !slices.Contains(m.Params.Masks(), col.Name) {
 			continue
 		}
-		e, ok := m.Params.(exchanging)
-		if !ok {
+		exchanges := declared(m.Params).exchanges
+		if exchanges == nil {
 			// A mask that does not declare how it moves values is ignored.
 			info.unknown = info.unknown || MixesRecords(m.Params) && !Computes(m.Params)
 			continue
 		}
-		s := e.exchanges()
+		s := exchanges()
 		if _, known := at[i]; !known {
 			at[i] = len(d.swaps)
 			d.swaps = append(d.swaps, c.displacing(s))

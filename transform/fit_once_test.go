@@ -271,7 +271,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 		}
 		listed := false
 		has := map[string]any{}
-		for _, p := range m.Parameters() {
+		for _, p := range m.parameters() {
 			listed = listed || p.Name == "matrix"
 			has[p.Name] = p.Value
 		}

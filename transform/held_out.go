@@ -6,14 +6,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// holdingOut is a mask that fits models to the records, and may leave some records out of the
-// fit.
-type holdingOut interface {
-	// heldOut returns the share of the records that are left out; 0 if models are fitted to all.
-	heldOut() float64
-	partlyCategorical
-}
-
 // HeldOut describes which records the models of a column's mask were not fitted to: they were
 // set aside before, and their released values are drawn from models of the other records. How
 // well their values can be guessed shows what the release discloses of anybody; how much better
@@ -38,12 +30,12 @@ func (h *HeldOut) Of(scope string, stream int, place int64) bool {
 func (c *Chain) HeldOut() (list []HeldOut) {
 	draw := newHeldDraw(c.setup.Key)
 	for _, m := range c.masks {
-		h, ok := m.Params.(holdingOut)
-		if !ok || h.heldOut() == 0 {
+		d := declared(m.Params)
+		if d.heldOut == 0 {
 			continue
 		}
 		for _, name := range m.Params.Masks() {
-			list = append(list, HeldOut{name, h.ofCategories(name), h.heldOut(), draw})
+			list = append(list, HeldOut{name, slices.Contains(d.texts, name), d.heldOut, draw})
 		}
 	}
 	return list
@@ -52,7 +44,7 @@ func (c *Chain) HeldOut() (list []HeldOut) {
 // HoldOut returns the columns for which masks set records aside before they fit their models.
 func HoldOut(masks []Spec) (columns []string) {
 	for _, m := range masks {
-		if h, ok := m.Params.(holdingOut); ok && h.heldOut() > 0 {
+		if declared(m.Params).heldOut > 0 {
 			columns = append(columns, m.Params.Masks()...)
 		}
 	}

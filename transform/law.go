@@ -88,7 +88,7 @@ func (c *Chain) lawOf(name string, permuted bool) (*Law, bool) {
 		if !slices.Contains(c.masks[k].Params.Masks(), name) {
 			continue
 		}
-		if permuted && permutes(c.masks[k].Params) {
+		if permuted && declared(c.masks[k].Params).Permutes {
 			continue
 		}
 		declares, ok := s.(lawful)

@@ -1,19 +1,15 @@
 package transform
 
-// LeavingAll is implemented by masks whose parameters can be such that they leave every value of
-// every column as it is. Such a mask protects nothing: a sensitive column needs another one.
-type LeavingAll interface{ LeavesAll() bool }
-
 // LeavesAll reports whether a mask leaves every value as it is, whatever the data are. It is
-// false for a mask that is not LeavingAll.
+// false for a mask that does not say so. A sensitive column needs another mask.
 func LeavesAll(p Params) bool {
-	m, ok := p.(LeavingAll)
-	return ok && m.LeavesAll()
+	leaves := declared(p).LeavesAll
+	return leaves != nil && leaves()
 }
 
-// LeavesAll implements LeavingAll: each category is kept with probability 1, or is the only one
+// leavesAll: each category is kept with probability 1, or is the only one
 // of an invariant matrix.
-func (m *PRAM) LeavesAll() bool {
+func (m *PRAM) leavesAll() bool {
 	if m.Invariant && m.Frequencies != nil {
 		there := 0
 		for _, n := range m.Frequencies {
@@ -36,9 +32,9 @@ func (m *PRAM) LeavesAll() bool {
 	return true
 }
 
-// LeavesAll implements LeavingAll: each category that is listed becomes itself, and one that is
+// leavesAll: each category that is listed becomes itself, and one that is
 // not goes to quarantine.
-func (m *Recode) LeavesAll() bool {
+func (m *Recode) leavesAll() bool {
 	if m.Other != nil || m.Breaks != nil {
 		return false
 	}
@@ -51,6 +47,3 @@ func (m *Recode) LeavesAll() bool {
 	}
 	return true
 }
-
-// LeavesAll implements LeavingAll: no record is drawn.
-func (m *Swap) LeavesAll() bool { return m.Rate != nil && *m.Rate == 0 }

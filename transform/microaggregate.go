@@ -63,9 +63,17 @@ func checkStrata(ps *check.Problems, by, columns []string) {
 	}
 }
 
-// checkAmong implements amongMasks.
 func (m *Microaggregate) checkAmong(masks []Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
+}
+
+// Describe implements Params.
+func (m *Microaggregate) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, Reads: strataRead(m.By), FitsData: true, Axis: m.mapAxis(), Parameters: m.parameters,
+		Action: m.action, Published: m, Instead: "noise, bias or round, which take each record by itself",
+		among: m.checkAmong, ofNumber: true,
+	}
 }
 
 // Masks implements Params.
@@ -88,23 +96,6 @@ func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// FitsData implements Modelling.
-func (m *Microaggregate) FitsData() bool { return true }
-
-// Reach implements Scoped.
-func (m *Microaggregate) Reach() Scope { return ScopeDataset }
-
-// dependsOnNumber implements sizing.
-func (m *Microaggregate) dependsOnNumber() bool { return true }
-
-// Instead implements Replaceable.
-func (m *Microaggregate) Instead() string {
-	return "noise, bias or round, which take each record by itself"
-}
-
-// ReadColumns implements Reading.
-func (m *Microaggregate) ReadColumns() []ReadColumn { return strataRead(m.By) }
-
 func strataRead(by []string) []ReadColumn {
 	var list []ReadColumn
 	for i, name := range by {
@@ -113,14 +104,13 @@ func strataRead(by []string) []ReadColumn {
 	return list
 }
 
-// MapAxis implements Varying: k from least to 30.
-func (m *Microaggregate) MapAxis() Axis {
+// mapAxis: k from least to 30.
+func (m *Microaggregate) mapAxis() Axis {
 	least := float64(contributorsOf(m.Least, nil).least)
 	return Axis{Rank: 3, Field: "k", From: Amount{Value: least}, To: Amount{Value: max(30, 2*least)}}
 }
 
-// Parameters implements Described.
-func (m *Microaggregate) Parameters() []Parameter {
+func (m *Microaggregate) parameters() []Parameter {
 	var list []Parameter
 	if m.K != nil {
 		list = append(list, Parameter{"k", float64(*m.K)})
@@ -132,8 +122,7 @@ func (m *Microaggregate) Parameters() []Parameter {
 	return withContributors(list, m.Least, m.Share)
 }
 
-// ActionOn implements Acting.
-func (m *Microaggregate) ActionOn(string, float64) Action {
+func (m *Microaggregate) action(string, float64) Action {
 	if m.K == nil {
 		return nil
 	}

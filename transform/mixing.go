@@ -27,7 +27,7 @@ func Unmixed(masks []Spec) []Spec {
 	var alone []Spec
 	all := AnyComputesWithAll(masks)
 	for i, m := range masks {
-		if all || !MixesRecords(m.Params) || !movesOnly(m.Params) {
+		if all || !MixesRecords(m.Params) || !declared(m.Params).MovesOnly {
 			alone = append(alone, Spec{Name: Label(masks, i), Params: m.Params})
 		}
 	}

@@ -380,6 +380,7 @@ type unnamed struct{ late bool }
 func (unnamed) Check() check.Problems { return nil }
 func (unnamed) Masks() []string       { return []string{"a"} }
 func (unnamed) Reads() []string       { return nil }
+func (unnamed) Describe() Description { return Description{} }
 func (u unnamed) compile(c *Chain, i int) (step, error) {
 	col, err := c.arithmetic(i, "a")
 	if err != nil {

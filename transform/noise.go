@@ -48,19 +48,26 @@ func (m *Noise) Check() check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Noise) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Correlates: m.correlates(), Relative: m.relative(),
+		// λ² in equal steps
+		Axis:       Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true},
+		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
+		among: m.checkAmong, drawsWithin: !m.Correlated && m.Where == "",
+	}
+}
+
 // Masks implements Params.
 func (m *Noise) Masks() []string { return m.Columns }
 
-// checkAmong implements amongMasks.
 func (m *Noise) checkAmong(masks []Spec, i int) check.Problems {
 	return checkWhereAmong(masks, i, m.Where)
 }
 
 // Reads implements Params.
 func (m *Noise) Reads() []string { return whereReads(m.Where, m.Columns) }
-
-// ReadColumns implements Reading.
-func (m *Noise) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // noiseStep is a noise mask on the columns of a chain, together with the
 // truncation of mode redraw that follows it on some of them.
@@ -178,9 +185,6 @@ func (m *Noise) compileAll(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// drawsWithin says whether the noise of every record can be drawn within bounds.
-func (m *Noise) drawsWithin() bool { return !m.Correlated && m.Where == "" }
-
 // writesAlone implements writingAlone.
 func (*noiseStep) writesAlone() {}
 
@@ -296,24 +300,7 @@ func (c *noiseColumn) scaleAt(x float64) float64 {
 	return scale
 }
 
-// Reach implements Scoped.
-func (m *Noise) Reach() Scope { return ScopeRecord }
-
-// RelativeTo implements Relative.
-func (m *Noise) RelativeTo() (field string, columns []string) {
-	if m.SD == nil || !m.SD.Relative {
-		return "", nil
-	}
-	return "sd", m.Columns
-}
-
-// MapAxis implements Varying: λ² in equal steps.
-func (m *Noise) MapAxis() Axis {
-	return Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true}
-}
-
-// Parameters implements Described.
-func (m *Noise) Parameters() []Parameter {
+func (m *Noise) parameters() []Parameter {
 	var list []Parameter
 	switch {
 	case m.SD == nil:
@@ -340,8 +327,7 @@ func (m *Noise) Parameters() []Parameter {
 	return withWhere(list, m.Where)
 }
 
-// ActionOn implements Acting.
-func (m *Noise) ActionOn(_ string, sd float64) Action {
+func (m *Noise) action(_ string, sd float64) Action {
 	if m.Where != "" {
 		return nil
 	}
@@ -419,12 +405,19 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && named("sd") && (named("tiers") || !has("tiers"))
 }
 
-// OnColumn implements Narrowing.
-func (m *Noise) OnColumn(column string) Params {
+func (m *Noise) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	if m.Correlated {
 		return &noiseAmong{&q, m.Columns}
 	}
 	return &q
+}
+
+// relative returns "sd" if λ is a percentage.
+func (m *Noise) relative() string {
+	if m.SD == nil || !m.SD.Relative {
+		return ""
+	}
+	return "sd"
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Params is the configuration of one mask. A mask declares further properties by optional
-// interfaces (describe.go). A property that is not declared is never published, and what
-// depends on it is refused.
+// Params is the configuration of one mask.
 type Params interface {
 	// Check reports what is wrong with the parameters themselves.
 	Check() check.Problems
@@ -19,6 +17,8 @@ type Params interface {
 	Masks() []string
 	// Reads returns the further columns that it must see.
 	Reads() []string
+	// Describe returns what the mask declares of itself.
+	Describe() Description
 }
 
 // Spec is one entry of a configuration's list of masks.

@@ -244,14 +244,24 @@ func invariantEven(r [][]float64, a, b float64, totals, frequencies []float64) {
 	}
 }
 
+// Describe implements Params.
+func (m *PRAM) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
+		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, frequencies: m.newFrequencies,
+		// a category that the matrix does not have, or that the first pass has not seen
+		rejects: m.Other == nil || m.needsFrequencies() != "",
+	}
+}
+
 // Masks implements Params.
 func (m *PRAM) Masks() []string { return m.Columns }
 
 // Reads implements Params.
 func (m *PRAM) Reads() []string { return m.By }
 
-// ReadColumns implements Reading.
-func (m *PRAM) ReadColumns() []ReadColumn {
+func (m *PRAM) readColumns() []ReadColumn {
 	var list []ReadColumn
 	for i, name := range m.By {
 		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
@@ -259,35 +269,24 @@ func (m *PRAM) ReadColumns() []ReadColumn {
 	return list
 }
 
-// ReleasedField implements Retyping.
-func (m *PRAM) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+func (m *PRAM) releasedField(f microdata.Field) (microdata.Field, bool) {
 	return categoryField(f, m.categories())
 }
 
-// rejects implements rejecting: a category that the matrix does not have, or that the first pass
-// has not seen, is rejected.
-func (m *PRAM) rejects() bool { return m.Other == nil || m.NeedsFrequencies() != "" }
-
-// Reach implements Scoped.
-func (m *PRAM) Reach() Scope { return ScopeRecord }
-
-// OnCategories implements Categorical.
-func (m *PRAM) OnCategories() bool { return true }
-
-// MapAxis implements Varying: the probability that a category is kept, from .5 to .95.
-func (m *PRAM) MapAxis() Axis {
+// mapAxis: the probability that a category is kept, from .5 to .95.
+func (m *PRAM) mapAxis() Axis {
 	if m.Matrix != nil {
 		return Axis{}
 	}
 	return Axis{Rank: 3, Field: "keep", From: Amount{Value: 0.5}, To: Amount{Value: 0.95}}
 }
 
-// Parameters implements Described. The matrix is the one that categories were drawn with. With
+// parameters: The matrix is the one that categories were drawn with. With
 // frequencies of a first pass, the invariant matrices would disclose the original frequencies
 // and are left out. So is the matrix that keep makes of many categories.
-func (m *PRAM) Parameters() []Parameter {
+func (m *PRAM) parameters() []Parameter {
 	var list []Parameter
-	if !m.plain() && (m.Keep != nil || m.Matrix != nil) && m.NeedsFrequencies() == "" && len(m.Check()) == 0 {
+	if !m.plain() && (m.Keep != nil || m.Matrix != nil) && m.needsFrequencies() == "" && len(m.Check()) == 0 {
 		categories, p := m.matrix()
 		rows := make(map[string]any, len(p))
 		for k, row := range p {
@@ -327,14 +326,13 @@ func (m *PRAM) plain() bool {
 	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.categories()) > manyCategories
 }
 
-// ActionOn implements Acting.
-func (m *PRAM) ActionOn(string, float64) Action {
+func (m *PRAM) action(string, float64) Action {
 	if m.Keep == nil && m.Matrix == nil || len(m.Check()) > 0 {
 		return nil
 	}
 	categories, p := m.matrix()
 	a := Randomising{Categories: categories, Matrix: p, Other: m.Other}
-	if m.NeedsFrequencies() != "" {
+	if m.needsFrequencies() != "" {
 		a.Counted, a.By = true, m.By
 	}
 	return a
@@ -389,8 +387,7 @@ func (m *PRAM) EfficiencyFollows(has, named func(string) bool) bool {
 	return has("matrix") && named("matrix")
 }
 
-// OnColumn implements Narrowing.
-func (m *PRAM) OnColumn(column string) Params {
+func (m *PRAM) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

@@ -13,26 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// CountingFirst is a mask that must know the frequency of each category of its columns before
-// any record is masked.
-type CountingFirst interface {
-	// NeedsFrequencies names the first field that needs them; "" where none does.
-	NeedsFrequencies() string
-	// newFrequencies returns empty counts for each column.
-	newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error)
-}
-
 // NeedsFrequencies returns the first field of a mask that needs the frequencies of the
 // original's categories (Setup.Frequencies); "" where none does.
-func NeedsFrequencies(p Params) string {
-	if f, ok := p.(CountingFirst); ok {
-		return f.NeedsFrequencies()
-	}
-	return ""
-}
+func NeedsFrequencies(p Params) string { return declared(p).NeedsFrequencies }
 
-// NeedsFrequencies implements CountingFirst.
-func (m *PRAM) NeedsFrequencies() string {
+func (m *PRAM) needsFrequencies() string {
 	if m.Invariant && m.Frequencies == nil {
 		return "invariant"
 	}
@@ -50,11 +35,11 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 	}
 }
 
-// checkAmong implements amongMasks: no earlier mask may change the columns whose frequencies are
+// checkAmong: no earlier mask may change the columns whose frequencies are
 // counted, because these are counted in the source.
 func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
-	if m.NeedsFrequencies() == "" {
+	if m.needsFrequencies() == "" {
 		return nil
 	}
 	for k, before := range masks[:i] {
@@ -97,7 +82,7 @@ func NewFrequencies(p Params, columns []ColumnInfo) (map[string]*Frequencies, er
 	if NeedsFrequencies(p) == "" {
 		return nil, nil
 	}
-	return p.(CountingFirst).newFrequencies(columns)
+	return declared(p).frequencies(columns)
 }
 
 func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error) {

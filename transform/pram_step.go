@@ -97,13 +97,13 @@ func (m *PRAM) compile(c *Chain, i int) (step, error) {
 
 // settle computes the laws of the column.
 func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
-	if m.NeedsFrequencies() == "" {
+	if m.needsFrequencies() == "" {
 		col.laws = []pramLaw{newPRAMLaw(p)}
 		return nil
 	}
 	col.frequencies = c.setup.Frequencies[frequenciesName(m, col.Name)]
 	if col.frequencies == nil {
-		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.NeedsFrequencies(), strconv.Quote(col.Name))
+		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.needsFrequencies(), strconv.Quote(col.Name))
 	}
 	for k, name := range m.By {
 		info := c.info(name)

@@ -57,9 +57,17 @@ func (m *RankSwap) Check() check.Problems {
 	return ps
 }
 
-// checkAmong implements amongMasks.
 func (m *RankSwap) checkAmong(masks []Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
+}
+
+// Describe implements Params.
+func (m *RankSwap) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, Permutes: m.permutes(), FitsData: !m.permutes(), Axis: m.mapAxis(), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn,
+		Instead: "a swap of scope window, or noise, which takes each record by itself", among: m.checkAmong,
+	}
 }
 
 // Masks implements Params.
@@ -378,43 +386,29 @@ var onesOfBytes = func() (of [256][8]uint8) {
 	return of
 }()
 
-// Reach implements Scoped.
-func (m *RankSwap) Reach() Scope { return ScopeDataset }
+// permutes: records at an end get a mean.
+func (m *RankSwap) permutes() bool { return orZero(m.Bottom) == 0 && orZero(m.Top) == 0 }
 
-// Permutes implements Permuting: records at an end get a mean.
-func (m *RankSwap) Permutes() bool { return orZero(m.Bottom) == 0 && orZero(m.Top) == 0 }
-
-// FitsData implements Modelling.
-func (m *RankSwap) FitsData() bool { return !m.Permutes() }
-
-// Instead implements Replaceable.
-func (m *RankSwap) Instead() string {
-	return "a swap of scope window, or noise, which takes each record by itself"
-}
-
-// OnColumn implements Narrowing.
-func (m *RankSwap) OnColumn(column string) Params {
+func (m *RankSwap) onColumn(column string) Params {
 	only := *m
 	only.Columns = []string{column}
 	return &only
 }
 
-// MapAxis implements Varying: p from .01 to .3, or the least correlation from .8 to .99.
-func (m *RankSwap) MapAxis() Axis {
+// mapAxis: p from .01 to .3, or the least correlation from .8 to .99.
+func (m *RankSwap) mapAxis() Axis {
 	if m.P == nil && m.MinCorrelation != nil {
 		return Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}
 	}
 	return Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}
 }
 
-// Parameters implements Described.
-func (m *RankSwap) Parameters() []Parameter {
+func (m *RankSwap) parameters() []Parameter {
 	list := withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom", m.Bottom), "top", m.Top)
 	return withContributors(list, m.Least, m.Share)
 }
 
-// ActionOn implements Acting.
-func (m *RankSwap) ActionOn(string, float64) Action {
+func (m *RankSwap) action(string, float64) Action {
 	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}

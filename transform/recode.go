@@ -32,24 +32,24 @@ type Recode struct {
 	Table map[string]string `yaml:"-"` // what ReadTable has read of File
 }
 
-// TableFile is a mask that has a part of its parameters in a file. The code that reads the
-// configuration reads the file, since a mask does no I/O.
-type TableFile interface {
-	// TableFile names the file and the field that names it; "" where there is none.
-	TableFile() (field, path string)
-	// ReadTable reads the file's content. The error says what is wrong with it, and where.
-	ReadTable(content []byte) error
+// TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file, since a
+// mask does no I/O.
+type TableFile struct {
+	Field string // that names the file
+	Path  string // "" where there is none
+	// Read reads the file's content. The error says what is wrong with it, and where.
+	Read func(content []byte) error
 }
 
-// TableFile implements TableFile.
-func (m *Recode) TableFile() (field, path string) { return "file", m.File }
+// FileOf returns the file of a mask's table; nil if it does not declare one.
+func FileOf(p Params) *TableFile { return declared(p).File }
 
 // mostFaults is the greatest number of faults of a table that are reported at once.
 const mostFaults = 20
 
-// ReadTable implements TableFile: CSV with the header from,to. The error joins one for each
+// readTable reads CSV with the header from,to. The error joins one for each
 // line that is wrong, up to 20 of them.
-func (m *Recode) ReadTable(content []byte) error {
+func (m *Recode) readTable(content []byte) error {
 	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(content, []byte("\ufeff"))))
 	r.FieldsPerRecord = 2
 	head, err := r.Read()
@@ -255,14 +255,22 @@ func (m *Recode) interval(x float64) int32 {
 	return int32(i - 1)
 }
 
+// Describe implements Params.
+func (m *Recode) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
+		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil, // values that are not listed
+	}
+}
+
 // Masks implements Params.
 func (m *Recode) Masks() []string { return m.Columns }
 
 // Reads implements Params.
 func (m *Recode) Reads() []string { return nil }
 
-// ReleasedField implements Retyping.
-func (m *Recode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+func (m *Recode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	_, to := m.resolved()
 	return categoryField(f, to)
 }
@@ -396,17 +404,7 @@ func (s *recodeStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// rejects implements rejecting: values that are not listed are rejected.
-func (m *Recode) rejects() bool { return m.Other == nil }
-
-// Reach implements Scoped.
-func (m *Recode) Reach() Scope { return ScopeRecord }
-
-// OnCategories implements Categorical: intervals are of numbers.
-func (m *Recode) OnCategories() bool { return m.Breaks == nil }
-
-// Parameters implements Described.
-func (m *Recode) Parameters() []Parameter {
+func (m *Recode) parameters() []Parameter {
 	var list []Parameter
 	if of := m.list(); of != nil {
 		table := make(map[string]any, len(of))
@@ -440,8 +438,7 @@ func (m *Recode) Parameters() []Parameter {
 	return list
 }
 
-// ActionOn implements Acting.
-func (m *Recode) ActionOn(string, float64) Action {
+func (m *Recode) action(string, float64) Action {
 	if m.Breaks == nil && m.list() == nil {
 		return nil
 	}
@@ -475,8 +472,7 @@ func (m *Recode) EfficiencyFollows(has, named func(string) bool) bool {
 	return (named("breaks") || !has("breaks")) && (named("map") || !has("map"))
 }
 
-// OnColumn implements Narrowing.
-func (m *Recode) OnColumn(column string) Params {
+func (m *Recode) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

@@ -58,11 +58,11 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 			continue
 		}
 		only := Spec{Name: Label(masks, i)}
-		n, ok := m.Params.(Narrowing)
-		if !ok {
+		onColumn := declared(m.Params).OnColumn
+		if onColumn == nil {
 			return nil, false
 		}
-		only.Params = n.OnColumn(column)
+		only.Params = onColumn(column)
 		alone = append(alone, only)
 	}
 	return alone, true
@@ -88,7 +88,7 @@ func inCommon(a, b *Chain) int {
 		n++
 	}
 	for i := 0; i < n; i++ {
-		if !drawsWithin(a.masks[i].Params) {
+		if !declared(a.masks[i].Params).drawsWithin {
 			continue
 		}
 		for _, name := range a.masks[i].Params.Masks() {

@@ -29,19 +29,23 @@ func (m *Round) Check() check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Round) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+	}
+}
+
 // Masks implements Params.
 func (m *Round) Masks() []string { return m.Columns }
 
-// checkAmong implements amongMasks.
 func (m *Round) checkAmong(masks []Spec, i int) check.Problems {
 	return checkWhereAmong(masks, i, m.Where)
 }
 
 // Reads implements Params.
 func (m *Round) Reads() []string { return whereReads(m.Where, m.Columns) }
-
-// ReadColumns implements Reading.
-func (m *Round) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // roundStep is a round mask on the columns of a chain.
 type roundStep struct {
@@ -141,11 +145,7 @@ func (c *roundColumn) round(x float64) float64 {
 	return finite(c.grid.value(float64(math.RoundToEven(k/c.step) * c.step)))
 }
 
-// Reach implements Scoped.
-func (m *Round) Reach() Scope { return ScopeRecord }
-
-// Parameters implements Described.
-func (m *Round) Parameters() []Parameter {
+func (m *Round) parameters() []Parameter {
 	var list []Parameter
 	if m.Decimals != nil {
 		list = append(list, Parameter{"decimals", float64(*m.Decimals)})
@@ -153,8 +153,7 @@ func (m *Round) Parameters() []Parameter {
 	return withWhere(withNumber(list, "base", m.Base), m.Where)
 }
 
-// ActionOn implements Acting.
-func (m *Round) ActionOn(string, float64) Action {
+func (m *Round) action(string, float64) Action {
 	if m.Where != "" {
 		return nil
 	}
@@ -192,8 +191,7 @@ func (m *Round) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
 }
 
-// OnColumn implements Narrowing.
-func (m *Round) OnColumn(column string) Params {
+func (m *Round) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

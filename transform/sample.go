@@ -64,6 +64,14 @@ func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Sample) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, Parameters: m.parameters,
+		Action: m.action, Published: m, among: m.checkAmong, rejects: m.Rate == nil, // records of strata that are not listed
+	}
+}
+
 // Masks implements Params: no value changes.
 func (m *Sample) Masks() []string { return nil }
 
@@ -75,8 +83,7 @@ func (m *Sample) Reads() []string {
 	return []string{m.By}
 }
 
-// ReadColumns implements Reading.
-func (m *Sample) ReadColumns() []ReadColumn {
+func (m *Sample) readColumns() []ReadColumn {
 	if m.By == "" {
 		return nil
 	}
@@ -196,14 +203,8 @@ func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
 	return nil
 }
 
-// LeavingOut is a mask that leaves records out of the release, before all other masks.
-type LeavingOut interface{ LeavesOut() bool }
-
 // LeavesOut reports whether a mask leaves records out of the release.
-func LeavesOut(p Params) bool {
-	l, ok := p.(LeavingOut)
-	return ok && l.LeavesOut()
-}
+func LeavesOut(p Params) bool { return declared(p).LeavesOut }
 
 // SampleOf returns the first mask of a list if it decides which records are released, named by
 // the label that its draws depend on; nil if there is no such mask.
@@ -214,23 +215,10 @@ func SampleOf(masks []Spec) *Spec {
 	return &Spec{Name: Label(masks, 0), Params: masks[0].Params}
 }
 
-// LeavesOut implements LeavingOut.
-func (m *Sample) LeavesOut() bool { return true }
-
 // keeps: every value of a record that is released stays.
 func (s *sampleStep) keeps(*keepingOf, int) {}
 
-// rejects implements rejecting: records of strata that are not listed are rejected.
-func (m *Sample) rejects() bool { return m.Rate == nil }
-
-// Reach implements Scoped.
-func (m *Sample) Reach() Scope { return ScopeRecord }
-
-// OnCategories implements Categorical: the strata are categories.
-func (m *Sample) OnCategories() bool { return m.By != "" }
-
-// Parameters implements Described.
-func (m *Sample) Parameters() []Parameter {
+func (m *Sample) parameters() []Parameter {
 	list := withNumber(nil, "rate", m.Rate)
 	if m.By != "" {
 		list = append(list, Parameter{"by", m.By})
@@ -245,8 +233,7 @@ func (m *Sample) Parameters() []Parameter {
 	return list
 }
 
-// ActionOn implements Acting.
-func (m *Sample) ActionOn(string, float64) Action {
+func (m *Sample) action(string, float64) Action {
 	if len(m.Check()) > 0 {
 		return nil
 	}

@@ -266,13 +266,13 @@ func TestEfficiencyOfCategories(t *testing.T) {
 // not change.
 func TestMasksOnOneColumn(t *testing.T) {
 	for kind, p := range filled {
-		n, ok := p.(Narrowing)
-		if !ok {
+		onColumn := p.Describe().OnColumn
+		if onColumn == nil {
 			continue
 		}
 		for _, column := range []string{"a", "b"} {
 			before := fmt.Sprintf("%+v %+v", p.Masks(), ParametersOf(p))
-			one := n.OnColumn(column)
+			one := onColumn(column)
 			if !slices.Equal(one.Masks(), []string{column}) {
 				t.Errorf("%s on %s is on %v", kind, column, one.Masks())
 			}

@@ -43,9 +43,16 @@ func (m *Shuffle) Check() check.Problems {
 	return ps
 }
 
-// checkAmong implements amongMasks.
 func (m *Shuffle) checkAmong(masks []Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
+}
+
+// Describe implements Params.
+func (m *Shuffle) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, Permutes: true, Parameters: m.parameters,
+		Action: m.action, Published: m, Instead: "a swap of scope window, or noise, which takes each record by itself", among: m.checkAmong,
+	}
 }
 
 // Masks implements Params.
@@ -54,17 +61,13 @@ func (m *Shuffle) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Shuffle) Reads() []string { return slices.Clone(m.On) }
 
-// ReadColumns implements Reading.
-func (m *Shuffle) ReadColumns() []ReadColumn {
+func (m *Shuffle) readColumns() []ReadColumn {
 	var list []ReadColumn
 	for i, name := range m.On {
 		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a shuffle goes by"})
 	}
 	return list
 }
-
-// NumbersRead implements ReadingNumbers.
-func (m *Shuffle) NumbersRead() (field string, columns []string) { return "on", m.On }
 
 func (m *Shuffle) compile(c *Chain, i int) (step, error) {
 	s, err := c.newWholeOn(i, &shuffling{}, part("shuffle")+c.digestOf("on", m.On...), m.On)
@@ -77,30 +80,14 @@ func (m *Shuffle) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-// Reach implements Scoped.
-func (m *Shuffle) Reach() Scope { return ScopeDataset }
-
-// Permutes implements Permuting.
-func (m *Shuffle) Permutes() bool { return true }
-
-// Instead implements Replaceable.
-func (m *Shuffle) Instead() string {
-	return "a swap of scope window, or noise, which takes each record by itself"
-}
-
-// MapAxis implements Varying: there is nothing to vary.
-func (m *Shuffle) MapAxis() Axis { return Axis{} }
-
-// Parameters implements Described.
-func (m *Shuffle) Parameters() []Parameter {
+func (m *Shuffle) parameters() []Parameter {
 	if len(m.On) == 0 {
 		return nil
 	}
 	return []Parameter{{"on", jsonWords(m.On)}}
 }
 
-// ActionOn implements Acting.
-func (m *Shuffle) ActionOn(string, float64) Action {
+func (m *Shuffle) action(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}

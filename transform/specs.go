@@ -25,8 +25,8 @@ func CheckSpecs(masks []Spec) check.Problems {
 		}
 	}
 	for i, m := range masks {
-		if a, ok := m.Params.(amongMasks); ok {
-			ps = append(ps, a.checkAmong(masks, i)...)
+		if among := declared(m.Params).among; among != nil {
+			ps = append(ps, among(masks, i)...)
 		}
 	}
 	return ps

@@ -59,7 +59,7 @@ func (m *Suppress) Check() check.Problems {
 	return ps
 }
 
-// checkAmong implements amongMasks: later masks must change neither the combinations that were
+// checkAmong: later masks must change neither the combinations that were
 // counted nor which records are released.
 func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "keys", "")
@@ -70,24 +70,34 @@ func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 				ps.Addf(path+".keys", "must not be changed after this mask, but mask [%d], a %s, changes %q: put it before this mask", j, masks[j].Kind(), name)
 			}
 		}
-		if r, ok := masks[j].Params.(rejecting); ok && r.rejects() {
+		if declared(masks[j].Params).rejects {
 			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
 		}
 	}
 	return ps
 }
 
+// instead names the masks for data that are too large.
+const instead = "recode or pram, which take each record by itself"
+
+// Describe implements Params.
+func (m *Suppress) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, ColumnsField: "keys", OnCategories: true, Retype: m.releasedField,
+		Axis:       Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}},
+		Parameters: m.parameters, Action: m.action, Published: m, Instead: instead,
+		among: m.checkAmong, ofNumber: true, // a combination is rarer in a sample
+	}
+}
+
 // Masks implements Params.
 func (m *Suppress) Masks() []string { return m.Keys }
-
-// ColumnsField implements NamingColumns.
-func (m *Suppress) ColumnsField() string { return "keys" }
 
 // Reads implements Params.
 func (m *Suppress) Reads() []string { return nil }
 
-// ReleasedField implements Retyping: any key may have missing cells.
-func (m *Suppress) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+// releasedField: any key may have missing cells.
+func (m *Suppress) releasedField(f microdata.Field) (microdata.Field, bool) {
 	f.Nullable = true
 	return f, false
 }
@@ -161,7 +171,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	from := s.data.n
 	if (from+b.N)*len(s.columns) > 2*maxCells {
 		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
-			2*maxCells, s.params.Instead())})
+			2*maxCells, instead)})
 	}
 	for k, col := range s.columns {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
@@ -289,27 +299,7 @@ func (s *suppressStep) keeps(l *keepingOf, i int) {
 	l.spares = true // no cell of a key that is important enough is set missing
 }
 
-// Reach implements Scoped: which cells of a record are set missing depends on all others.
-func (m *Suppress) Reach() Scope { return ScopeDataset }
-
-// OnCategories implements Categorical.
-func (m *Suppress) OnCategories() bool { return true }
-
-// dependsOnNumber implements sizing: a combination is rarer in a sample.
-func (m *Suppress) dependsOnNumber() bool { return true }
-
-// Instead implements Replaceable.
-func (m *Suppress) Instead() string {
-	return "recode or pram, which take each record by itself"
-}
-
-// MapAxis implements Varying: k from 2 to 10.
-func (m *Suppress) MapAxis() Axis {
-	return Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}}
-}
-
-// Parameters implements Described.
-func (m *Suppress) Parameters() []Parameter {
+func (m *Suppress) parameters() []Parameter {
 	list := []Parameter{{"keys", jsonWords(m.Keys)}}
 	if m.K != nil {
 		list = append(list, Parameter{"k", float64(*m.K)})
@@ -328,8 +318,7 @@ func (m *Suppress) Parameters() []Parameter {
 	return withNumber(list, "max_share", m.MaxShare)
 }
 
-// ActionOn implements Acting.
-func (m *Suppress) ActionOn(string, float64) Action {
+func (m *Suppress) action(string, float64) Action {
 	if m.K == nil {
 		return nil
 	}

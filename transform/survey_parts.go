@@ -7,18 +7,11 @@ import (
 	"slices"
 )
 
-// partwise is a mask that combines records and can do so if each of several processes has a part
-// of them: it moves values within windows, or its step is a surveyingParts.
-type partwise interface{ partwise() }
-
-func (*Swap) partwise() {}
-
 // InParts reports whether a mask can be applied to parts of the records by several processes:
 // it treats each record by itself, or SurveysInParts is true for its chain. A part must consist
 // of whole windows.
 func InParts(p Params) bool {
-	_, ok := p.(partwise)
-	return ok || !MixesRecords(p)
+	return declared(p).inParts || !MixesRecords(p)
 }
 
 // surveyingParts is a surveying step whose survey can be merged from parts.

@@ -39,6 +39,16 @@ func (m *Swap) Check() check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Swap) Describe() Description {
+	return Description{
+		Scope: m.reach(), Reads: m.readColumns(), MovesOnly: true, LeavesAll: func() bool { return m.Rate != nil && *m.Rate == 0 },
+		Axis:       Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}},
+		Parameters: m.parameters, Action: m.action, Published: m, Instead: "scope window",
+		among: m.checkAmong, exchanges: m.exchanges, inParts: true,
+	}
+}
+
 // Masks implements Params.
 func (m *Swap) Masks() []string { return m.Columns }
 
@@ -47,7 +57,6 @@ func (m *Swap) Reads() []string {
 	return append(slices.Clone(m.Keys), m.Attribute)
 }
 
-// checkAmong implements amongMasks.
 func (m *Swap) checkAmong(masks []Spec, i int) check.Problems {
 	return checkDataset(masks, i, "scope", "must be window, got \"dataset\": ")
 }
@@ -230,22 +239,14 @@ func setTo(b microdata.Bitmap, i int, bit bool) {
 	}
 }
 
-// Reach implements Scoped.
-func (m *Swap) Reach() Scope {
+func (m *Swap) reach() Scope {
 	if m.dataset() {
 		return ScopeDataset
 	}
 	return ScopeWindow
 }
 
-// Instead implements Replaceable.
-func (m *Swap) Instead() string { return "scope window" }
-
-// MovesOnly implements Moving.
-func (m *Swap) MovesOnly() bool { return true }
-
-// ReadColumns implements Reading.
-func (m *Swap) ReadColumns() []ReadColumn {
+func (m *Swap) readColumns() []ReadColumn {
 	var list []ReadColumn
 	for i, name := range m.Keys {
 		list = append(list, ReadColumn{fmt.Sprintf("keys[%d]", i), name, "a swapping key"})
@@ -256,19 +257,12 @@ func (m *Swap) ReadColumns() []ReadColumn {
 	return list
 }
 
-// MapAxis implements Varying: π from .05 to 1, in equal steps.
-func (m *Swap) MapAxis() Axis {
-	return Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}}
-}
-
-// Parameters implements Described.
-func (m *Swap) Parameters() []Parameter {
+func (m *Swap) parameters() []Parameter {
 	list := withNumber([]Parameter{{"keys", jsonWords(m.Keys)}, {"attribute", m.Attribute}}, "rate", m.Rate)
 	return append(list, Parameter{"policy", wordOr(m.Policy, "unique")}, Parameter{"scope", wordOr(m.Scope, "window")})
 }
 
-// ActionOn implements Acting.
-func (m *Swap) ActionOn(string, float64) Action {
+func (m *Swap) action(string, float64) Action {
 	if m.Rate == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package transform
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,15 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// partlyCategorical is a mask that computes with its columns, but treats some as categories, which
-// may be texts.
-type partlyCategorical interface{ ofCategories(column string) bool }
-
 // TakesTexts reports whether a mask that computes with columns treats this one as categories, which
 // may be texts.
 func TakesTexts(p Params, column string) bool {
-	m, ok := p.(partlyCategorical)
-	return ok && m.ofCategories(column)
+	return slices.Contains(declared(p).texts, column)
 }
 
 // CanBeCategory reports whether the values of a field are texts that such a mask can use as

@@ -103,10 +103,6 @@ func (m *Synthesise) leaf() int {
 	return *m.Leaf
 }
 
-// FitsData implements Modelling.
-func (m *Synthesise) FitsData() bool { return true }
-
-// heldOut implements holdingOut.
 func (m *Synthesise) heldOut() float64 {
 	if m.HeldOut == nil {
 		return 0
@@ -114,10 +110,8 @@ func (m *Synthesise) heldOut() float64 {
 	return *m.HeldOut
 }
 
-// ofCategories implements holdingOut.
 func (m *Synthesise) ofCategories(column string) bool { return slices.Contains(m.Categories, column) }
 
-// copies implements copying.
 func (m *Synthesise) copies() int {
 	if m.Copies == nil {
 		return 1
@@ -125,7 +119,6 @@ func (m *Synthesise) copies() int {
 	return *m.Copies
 }
 
-// ofCopy implements copying.
 func (m *Synthesise) ofCopy(number int) Params {
 	one := *m
 	one.Copy, one.Copies = &number, nil
@@ -139,9 +132,17 @@ func (m *Synthesise) copyNumber() int {
 	return *m.Copy
 }
 
-// checkAmong implements amongMasks.
 func (m *Synthesise) checkAmong(masks []Spec, i int) check.Problems {
 	return append(checkDataset(masks, i, "columns", ""), checkCopies(masks, i, m.copies())...)
+}
+
+// Describe implements Params.
+func (m *Synthesise) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, FitsData: true, Retype: m.releasedField,
+		Axis: m.mapAxis(), Parameters: m.parameters, Action: m.action, Published: m, Instead: "noise, which takes each record by itself",
+		among: m.checkAmong, copies: m.copies(), ofCopy: m.ofCopy, heldOut: m.heldOut(), texts: m.Categories,
+	}
 }
 
 // Masks implements Params.
@@ -150,8 +151,7 @@ func (m *Synthesise) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Synthesise) Reads() []string { return slices.Concat(m.On, m.By) }
 
-// ReadColumns implements Reading.
-func (m *Synthesise) ReadColumns() []ReadColumn {
+func (m *Synthesise) readColumns() []ReadColumn {
 	var list []ReadColumn
 	for i, name := range m.On {
 		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a model goes by"})
@@ -159,16 +159,13 @@ func (m *Synthesise) ReadColumns() []ReadColumn {
 	return append(list, strataRead(m.By)...)
 }
 
-// ReleasedField implements Retyping: texts stay texts.
-func (m *Synthesise) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+// releasedField: texts stay texts.
+func (m *Synthesise) releasedField(f microdata.Field) (microdata.Field, bool) {
 	if f.Numeric() || !m.ofCategories(f.Name) {
 		return f, false
 	}
 	return categoryField(f, nil)
 }
-
-// NumbersRead implements ReadingNumbers.
-func (m *Synthesise) NumbersRead() (field string, columns []string) { return "on", m.On }
 
 func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.digestOf("on", m.On...) + c.digestOf("by", m.By...)
@@ -227,23 +224,16 @@ func (m *Synthesise) synthesis() *synthesis {
 	return s
 }
 
-// Reach implements Scoped.
-func (m *Synthesise) Reach() Scope { return ScopeDataset }
-
-// Instead implements Replaceable.
-func (m *Synthesise) Instead() string { return "noise, which takes each record by itself" }
-
-// MapAxis implements Varying: the least leaf of trees, from 5 to 50; regressions have no parameter to
+// mapAxis: the least leaf of trees, from 5 to 50; regressions have no parameter to
 // vary.
-func (m *Synthesise) MapAxis() Axis {
+func (m *Synthesise) mapAxis() Axis {
 	if m.Method != "cart" {
 		return Axis{}
 	}
 	return Axis{Rank: 4, Field: "leaf", From: Amount{Value: leastLeaf}, To: Amount{Value: 50}}
 }
 
-// Parameters implements Described.
-func (m *Synthesise) Parameters() []Parameter {
+func (m *Synthesise) parameters() []Parameter {
 	var list []Parameter
 	if len(m.On) > 0 {
 		list = append(list, Parameter{"on", jsonWords(m.On)})
@@ -273,8 +263,7 @@ func (m *Synthesise) Parameters() []Parameter {
 	return append(list, Parameter{"copy", float64(m.copyNumber())})
 }
 
-// ActionOn implements Acting.
-func (m *Synthesise) ActionOn(string, float64) Action {
+func (m *Synthesise) action(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}

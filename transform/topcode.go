@@ -76,9 +76,17 @@ func (m *Topcode) Check() check.Problems {
 	return ps
 }
 
-// checkAmong implements amongMasks.
 func (m *Topcode) checkAmong(masks []Spec, i int) check.Problems {
 	return checkWhereAmong(masks, i, m.Where)
+}
+
+// Describe implements Params.
+func (m *Topcode) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Retype: m.releasedField,
+		NeedsValues: m.needsValues(), FitsData: m.needsValues() != "", // percentiles and means are those of the data
+		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+	}
 }
 
 // Masks implements Params.
@@ -87,27 +95,11 @@ func (m *Topcode) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Topcode) Reads() []string { return whereReads(m.Where, m.Columns) }
 
-// ReadColumns implements Reading.
-func (m *Topcode) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
-
-// Surveying is a mask that needs all original values of its columns before any record is
-// masked.
-type Surveying interface {
-	// NeedsValues returns the first field that needs these values; "" if none does.
-	NeedsValues() string
-}
-
 // NeedsValues returns the first field of a mask that needs all original values of its
 // columns (Setup.Sorted); "" where none does.
-func NeedsValues(p Params) string {
-	if s, ok := p.(Surveying); ok {
-		return s.NeedsValues()
-	}
-	return ""
-}
+func NeedsValues(p Params) string { return declared(p).NeedsValues }
 
-// NeedsValues implements Surveying.
-func (m *Topcode) NeedsValues() string {
+func (m *Topcode) needsValues() string {
 	switch {
 	case m.UpperPercentile != nil:
 		return "upper_percentile"
@@ -155,9 +147,9 @@ type tail struct {
 func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, err error) {
 	lower, upper = math.Inf(-1), math.Inf(1)
 	sorted, known := c.setup.Sorted[col.Name]
-	if m.NeedsValues() != "" && len(sorted) == 0 {
+	if m.needsValues() != "" && len(sorted) == 0 {
 		if !known {
-			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i), m.NeedsValues(), strconv.Quote(col.Name))
+			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i), m.needsValues(), strconv.Quote(col.Name))
 		}
 		return lower, upper, nil // no value, so none is beyond a bound
 	}
@@ -354,8 +346,7 @@ func (s *tailStep) keeps(l *keepingOf, i int) {
 	}
 }
 
-// ReleasedField implements Retyping.
-func (m *Topcode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+func (m *Topcode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	if m.Replace != "label" {
 		return f, false
 	}
@@ -363,14 +354,7 @@ func (m *Topcode) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 	return f, true
 }
 
-// Reach implements Scoped.
-func (m *Topcode) Reach() Scope { return ScopeRecord }
-
-// FitsData implements Modelling: percentiles and means are those of the data.
-func (m *Topcode) FitsData() bool { return m.NeedsValues() != "" }
-
-// Parameters implements Described.
-func (m *Topcode) Parameters() []Parameter {
+func (m *Topcode) parameters() []Parameter {
 	list := withNumber(withNumber(nil, "upper", m.Upper), "lower", m.Lower)
 	list = withNumber(withNumber(list, "upper_percentile", m.UpperPercentile), "lower_percentile", m.LowerPercentile)
 	list = withContributors(append(list, Parameter{"replace", wordOr(m.Replace, "bound")}), m.Least, m.Share)
@@ -383,9 +367,9 @@ func (m *Topcode) Parameters() []Parameter {
 	return withWhere(list, m.Where)
 }
 
-// ActionOn implements Acting. The bounds of percentiles depend on the data, and are not known
+// action: The bounds of percentiles depend on the data, and are not known
 // here.
-func (m *Topcode) ActionOn(string, float64) Action {
+func (m *Topcode) action(string, float64) Action {
 	if m.Where != "" {
 		return nil
 	}
@@ -396,7 +380,7 @@ func (m *Topcode) ActionOn(string, float64) Action {
 	if m.Upper != nil {
 		a.Upper = *m.Upper
 	}
-	if m.NeedsValues() != "" || m.Replace == "label" {
+	if m.needsValues() != "" || m.Replace == "label" {
 		return Recoding{}
 	}
 	return a
@@ -450,8 +434,7 @@ func (m *Topcode) EfficiencyFollows(has, named func(string) bool) bool {
 	return named("replace") && !has("where")
 }
 
-// OnColumn implements Narrowing.
-func (m *Topcode) OnColumn(column string) Params {
+func (m *Topcode) onColumn(column string) Params {
 	q := *m
 	q.Columns = slices.Clone([]string{column})
 	return &q

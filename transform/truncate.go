@@ -35,14 +35,23 @@ func (m *Truncate) Check() check.Problems {
 	return ps
 }
 
+// Describe implements Params.
+func (m *Truncate) Describe() Description {
+	d := Description{
+		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+	}
+	if m.redraws() {
+		d.redraws = m
+	}
+	return d
+}
+
 // Masks implements Params.
 func (m *Truncate) Masks() []string { return m.Columns }
 
 // Reads implements Params.
 func (m *Truncate) Reads() []string { return whereReads(m.Where, m.Columns) }
-
-// ReadColumns implements Reading.
-func (m *Truncate) ReadColumns() []ReadColumn { return whereRead(m.Where, m.Columns) }
 
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
@@ -55,7 +64,7 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 		return ps
 	}
 	for k, name := range m.Columns {
-		if j := lastMaskOn(masks[:i], name); j < 0 || !drawsWithin(masks[j].Params) {
+		if j := lastMaskOn(masks[:i], name); j < 0 || !declared(masks[j].Params).drawsWithin {
 			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
 				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", requirement(masks, j), strconv.Quote(name), describe(masks, j), k)
 		}
@@ -189,17 +198,12 @@ func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// Reach implements Scoped.
-func (m *Truncate) Reach() Scope { return ScopeRecord }
-
-// Parameters implements Described.
-func (m *Truncate) Parameters() []Parameter {
+func (m *Truncate) parameters() []Parameter {
 	list := withNumber(withNumber(nil, "lower", m.Lower), "upper", m.Upper)
 	return withWhere(append(list, Parameter{"mode", wordOr(m.Mode, "clip")}), m.Where)
 }
 
-// ActionOn implements Acting.
-func (m *Truncate) ActionOn(string, float64) Action {
+func (m *Truncate) action(string, float64) Action {
 	if m.Where != "" {
 		return nil
 	}
@@ -243,8 +247,7 @@ func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
 }
 
-// OnColumn implements Narrowing.
-func (m *Truncate) OnColumn(column string) Params {
+func (m *Truncate) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

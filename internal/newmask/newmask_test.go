@@ -18,30 +18,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// blur masks like bias and describes nothing: methods that both Hush and bias have are ambiguous,
-// so they are not methods of blur.
+// blur masks like bias and describes nothing.
 type blur struct {
 	transform.Bias `yaml:"as"`
-	Hush           `yaml:"-"`
 }
 
-// Hush has every method with which a mask can describe itself.
-type Hush struct{}
-
-func (Hush) Reach() transform.Scope                                       { panic("said") }
-func (Hush) MapAxis() transform.Axis                                      { panic("said") }
-func (Hush) Parameters() []transform.Parameter                            { panic("said") }
-func (Hush) ActionOn(string, float64) transform.Action                    { panic("said") }
-func (Hush) PublishedAction(transform.Published, string) transform.Action { panic("said") }
-func (Hush) Words(transform.Published, string) string                     { panic("said") }
-func (Hush) EfficiencyFollows(_, _ func(string) bool) bool                { panic("said") }
-func (Hush) OnColumn(string) transform.Params                             { panic("said") }
+func (*blur) Describe() transform.Description { return transform.Description{} }
 
 // peek is blur that reads another column without declaring where it is named.
 type peek struct {
 	transform.Bias `yaml:"as"`
-	Hush           `yaml:"-"`
 }
+
+func (*peek) Describe() transform.Description { return transform.Description{} }
 
 func (*peek) Reads() []string { return []string{"secret"} }
 

@@ -47,11 +47,11 @@ func lawOf(masks []transform.Spec, name string, grid, sd float64) law {
 		default:
 			return nil
 		}
-		n, ok := m.Params.(transform.Narrowing)
-		if !ok {
+		onColumn := m.Params.Describe().OnColumn
+		if onColumn == nil {
 			return nil
 		}
-		alone = append(alone, transform.Spec{Name: transform.Label(masks, i), Params: n.OnColumn(name)})
+		alone = append(alone, transform.Spec{Name: transform.Label(masks, i), Params: onColumn(name)})
 	}
 	decimals := -1
 	if d := -math.Log10(grid); math.Abs(d-math.Round(d)) < 1e-9 && d > -0.5 && d < 9.5 {
