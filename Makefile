@@ -36,15 +36,16 @@ docs/ru-map-masks.svg: build ## draw the README's picture of the masks beside on
 
 .PHONY: figures
 figures: ## draw the papers' figures of docs/figures anew
-	cd figures && $(GO) run . ..
+	cd verify && $(GO) run ./figures ..
 
 .PHONY: test-figures
 test-figures: ## the papers' figures are what the program makes of the data
-	cd figures && $(GO) vet ./... && $(GO) test ./...
+	cd verify && $(GO) test ./figures
 
 .PHONY: test
 test: ## the tests that need nothing but Go, in their short form (lint has go vet)
 	$(GO) test -short -vet=off -p $(PACKAGES) -timeout 30m ./...
+	cd verify && $(GO) test -short -vet=off ./bench ./longform ./mutate
 # Two packages for each core: many of the tests wait, for patience to end or for a program that was killed.
 PACKAGES = $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
 
@@ -58,20 +59,21 @@ test-model: ## every order of the steps of streams, files and objects, by Spin (
 
 .PHONY: test-long
 test-long: ## the long form of the tests that have one (minutes); `go test ./...` is both
-	$(GO) test -vet=off -timeout 60m -run $$($(GO) run ./internal/longform)
+	$(GO) test -vet=off -timeout 60m -run $$(cd verify && $(GO) run ./longform ..)
 
 .PHONY: test-truth-short
 test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
-	$(GO) test -count=1 -timeout 30m ./internal/truth -form short
+	cd verify && $(GO) test -count=1 -timeout 30m ./truth -form short
 
 .PHONY: test-truth
 test-truth: ## the same of all of them; writes the table of docs/assessment.md (hours)
-	$(GO) test -count=1 -timeout 12h ./internal/truth -form full -table "$(CURDIR)/docs/assessment.md"
+	cd verify && $(GO) test -count=1 -timeout 12h ./truth -form full -table "$(CURDIR)/docs/assessment.md"
 
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) vet ./...
+	cd verify && $(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
 .PHONY: test-race
@@ -96,7 +98,8 @@ fuzz: ## every fuzz target for FUZZTIME each (default 5s; 1500x for a number of 
 
 .PHONY: test-attack
 test-attack: build ## play the intruder against the build: exits with 1 where something was recovered
-	$(GO) run ./internal/redteam -program bin/sdlfilter $(ATTACKS)
+	cd verify && $(GO) build -o ../.cache/verify/ ./redteam
+	.cache/verify/redteam -program bin/sdlfilter $(ATTACKS)
 	scripts/attack.sh $(GENERATED)
 
 .PHONY: test-generated
@@ -177,7 +180,8 @@ cover: ## statement coverage by package
 
 .PHONY: mutate
 mutate: ## change the program in 300 places, one at a time: do the package's own tests notice? (hours)
-	nice $(GO) run ./internal/mutate $(MUTATE)
+	cd verify && $(GO) build -o ../.cache/verify/ ./mutate
+	nice .cache/verify/mutate $(MUTATE)
 
 # A real Apache Kafka, which scripts/kafka.sh brings into .cache/kafka.
 

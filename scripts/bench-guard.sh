@@ -22,7 +22,7 @@ if ! (cd "$tree" && go build -trimpath -o "$cache/sdlfilter.parent" ./cmd/sdlfil
   exit 0
 fi
 go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
-go build -o "$cache/bench" ./internal/bench
+(cd verify && go build -o "$cache/bench" ./bench)
 records=300000
 [ -e "$cache/attack$records.original.parquet" ] || "$cache/bench" data-attack -dir "$cache" -released $records
 echo "this commit and $(git rev-parse --short "$parent"), alternating:"

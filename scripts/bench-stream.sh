@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures the program on streams, and prints Markdown for docs/performance.md:
 # on a real broker beside a bare copy in transactions, on kfake, from file to
-# file, and the latency. Arguments go to kafkatest/cmd/streambench:
+# file, and the latency. Arguments go to verify/kafkatest/cmd/streambench:
 #
 #   scripts/bench-stream.sh -records 1000000 -runs 3 -only copy,latency
 #
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 cache=$PWD/.cache/kafka
 export CGO_ENABLED=0
 go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
-(cd kafkatest && go build -o "$cache/" ./cmd/barecopy ./cmd/fakebroker ./cmd/streambench)
+(cd verify/kafkatest && go build -o "$cache/" ./cmd/barecopy ./cmd/fakebroker ./cmd/streambench)
 trap 'scripts/kafka.sh stop' EXIT
 brokers=$(KAFKA_HEAP=${KAFKA_HEAP:-1g} scripts/kafka.sh start 1)
 "$cache/streambench" -brokers "$brokers" -filter "$cache/sdlfilter" -copy "$cache/barecopy" -fake "$cache/fakebroker" "$@"

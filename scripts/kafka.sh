@@ -67,9 +67,9 @@ POM
   touch "$cache/$version/installed"
 }
 
-# Starting is the harness's own code (kafkatest/brokers), so that tests and this
+# Starting is the harness's own code (verify/kafkatest/brokers), so that tests and this
 # script cannot come to differ in a broker's settings.
-brokers() { (cd kafkatest && CGO_ENABLED=0 go run ./cmd/brokers -state "$cache/running.json" "$@"); }
+brokers() { (cd verify/kafkatest && CGO_ENABLED=0 go run ./cmd/brokers -state "$cache/running.json" "$@"); }
 
 case ${1:-} in
   install)

@@ -56,7 +56,7 @@ fail() { echo "  FAIL $*"; failed=1; }
 
 # The page itself runs no script. For measuring, a copy gets one; the page's
 # content security policy, which would stop it, is checked on the page itself.
-probe="<script>$(<browsertest/probe.js)
+probe="<script>$(<verify/browsertest/probe.js)
 const found = probe();
 const data = document.documentElement.dataset;
 data.overflow = found.overflow;
@@ -123,7 +123,7 @@ for page in "${!json[@]}"; do
 done
 
 if [[ $# != 2 ]]; then
-  (cd browsertest && go vet ./... && go build -o "$work/live" .)
+  (cd verify/browsertest && go build -o "$work/live" .)
   echo "pages for the release board, printed"
   "$work/live" ${SCREENSHOTS:+-screenshots "$SCREENSHOTS"} -boards "$work/pages" "$browser" || failed=1
   echo "the live page"

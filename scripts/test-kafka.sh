@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The program against a real Apache Kafka, on loopback, with faults: see kafkatest/.
+# The program against a real Apache Kafka, on loopback, with faults: see verify/kafkatest/.
 #
 #   scripts/test-kafka.sh          the short form: 20,000 records, a few faults (minutes)
 #   FULL=1 scripts/test-kafka.sh   the full form: 200,000 records, ten times the faults,
@@ -21,6 +21,5 @@ if [[ ${FULL:-} == 1 ]]; then
   KAFKATEST_PYTHON=$(scripts/venv.sh "$cache/venv" confluent-kafka==2.16.1)
   export KAFKATEST_PYTHON
 fi
-cd kafkatest
-go vet ./...
+cd verify/kafkatest
 exec go test -count=1 -parallel "$parallel" -timeout "$timeout" -v "$@" ./...

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/bench/memory"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/memory"
 )
 
 // Sizes of BenchmarkSpeed, after -args or given to the built test binary.

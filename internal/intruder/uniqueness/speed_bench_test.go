@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/bench/memory"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/internal/memory"
 )
 
 var speedRecords = flag.Int("records", 1_000_000, "BenchmarkSpeed: records")

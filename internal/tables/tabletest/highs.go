@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
-// program is the input of interop/highs.py: a published set of tables. A null bound is
+// program is the input of verify/interop/highs.py: a published set of tables. A null bound is
 // infinite.
 type program struct {
 	Value  []float64  `json:"value"`
@@ -53,7 +53,7 @@ func HiGHS(t testing.TB, questions []audit.Question, cells [][]int32) (low, high
 			t.Fatal(err)
 		}
 	}
-	script := filepath.Join("interop", "highs.py") // of the root of the module, above the folder of the tests
+	script := filepath.Join("verify", "interop", "highs.py") // of the root of the module, above the folder of the tests
 	for up := 0; up < 6; up++ {
 		if _, err := os.Stat(script); err == nil {
 			break
