@@ -51,7 +51,7 @@ func TestStreamCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.file("wrong.yaml", s.text(endless, c.line))
+		s.file("wrong.yaml", strings.ReplaceAll(s.text(endless, c.line), "kafka: {brokers:", "kafka: {startup_patience: 1ms, brokers:"))
 		for _, args := range [][]string{{"validate", "--connect", "wrong.yaml"}, {"run", "wrong.yaml"}} {
 			_, log := s.run(exitFailed, args...)
 			mustContain(t, log, c.want)
