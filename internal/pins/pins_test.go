@@ -39,7 +39,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/shard"
 )
 
-var update = flag.Bool("update", false, "write the pinned digests anew")
+var (
+	update  = flag.Bool("update", false, "write the pinned digests anew")
+	written = flag.String("written", "", "write the configurations, records and releases into this folder, for carriers outside this module")
+)
 
 const (
 	configurations = 60
@@ -92,6 +95,29 @@ func TestPins(t *testing.T) {
 		if got[name] != want[name] {
 			t.Errorf("%s:\n is  %s\n was %s", name, got[name], want[name])
 		}
+	}
+}
+
+// TestWritten writes for each configuration its file, the records as Arrow, and what a run makes of them: the release and
+// report whose digests are pinned, or the words of its error. python/tests/test_pins.py holds the Python package against them.
+func TestWritten(t *testing.T) {
+	if *written == "" {
+		t.Skip("is for other carriers: -written FOLDER")
+	}
+	for i := range configurations {
+		at := filepath.Join(*written, fmt.Sprintf("%02d", i))
+		if err := os.MkdirAll(at, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(at)
+		write(t, "test.key", []byte(keytest.Key(1).Text()+"\n"))
+		write(t, "in.arrow", formats["arrow"](t, draw(i)))
+		ends := []string{"source: {arrow: {path: in.arrow}}", "sink: {arrow: {path: out.arrow}}", "report: {json: report.json}", "quarantine: {jsonl: bad.jsonl}"}
+		body := valid(i)
+		if _, err := run.Pipeline(t.Context(), parse(t, body, ends...), quiet); err != nil {
+			write(t, "error", []byte(words(err)))
+		}
+		write(t, "pipeline.yaml", []byte(body+strings.Join(ends, "\n")+"\n"))
 	}
 }
 
