@@ -34,7 +34,7 @@ type Tabulation struct {
 	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
 	Gate        TableGate     `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
-	Sink        Sink          `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
+	Sink        TableSink     `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
 	SDMX        *SDMX         `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
 	Report      TabulationOut `yaml:"report" doc:"reports about the tables"`
 
@@ -274,7 +274,7 @@ func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error
 		base := filepath.Base(file)
 		t.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: t.Sink})
+	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: Sink(t.Sink)})
 	l.validateTabulation(t)
 	if err := l.Err(); err != nil {
 		return nil, err

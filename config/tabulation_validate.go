@@ -39,6 +39,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateJJ(t)
 	l.validateWindow(t)
 	l.validateTabulationPaths(t)
+	l.validateExtension(Sink(t.Sink))
 }
 
 // validateCoalition demands that the audit knows what a coalition of several contributors knows.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/bits"
@@ -67,6 +70,7 @@ func TestTablesCanary(t *testing.T) {
 		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
 		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
 		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "workbook", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "xlsx: {path: out/tables.xlsx}"},
 		{name: "optimal", source: "csv: {path: in.csv}", protect: "suppress: {cost: value, effort: optimal}", sink: "csv: {path: out/tables.csv}"},
 		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
@@ -154,6 +158,9 @@ func TestTablesCanary(t *testing.T) {
 					return nil
 				}
 				text, err := os.ReadFile(path)
+				if filepath.Ext(name) == ".xlsx" {
+					text = unzipped(t, text)
+				}
 				checkTableCanaries(t, name, string(text), nil, nil)
 				for cell := range hidden {
 					if v := values[cell]; holdsNumber(string(text), v) {
@@ -167,6 +174,30 @@ func TestTablesCanary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unzipped returns what the members of a zip file hold.
+func unzipped(t *testing.T, file []byte) (all []byte) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range z.File {
+		r, err := m.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	if !bytes.Contains(all, []byte("mining")) {
+		t.Error("the workbook has no code")
+	}
+	return all
 }
 
 // canaryTableKey is the release key of tables.

@@ -66,6 +66,7 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 			r.wrong("tables", "%s", p.Error())
 		}
 		f.set = set
+		r.fits(f)
 		if s := f.table.Protect.Suppress; set != nil && s != nil && s.Effort == "optimal" && set.Cells() > suppress.MaxOptimal {
 			r.wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", f.of[0]), "must be usual for tables of more than %d cells together, got optimal for %d", suppress.MaxOptimal, set.Cells())
 		}
