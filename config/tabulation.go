@@ -30,6 +30,7 @@ type Tabulation struct {
 	Request     string        `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
 	Equations   []string      `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
+	Finished    *Finished     `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
 	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`

@@ -23,6 +23,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateTabulated(t)
 	l.validateCoalition(t)
 	l.validateEquations(t)
+	l.validateFinished(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")

@@ -97,6 +97,8 @@ func TestTablesCanary(t *testing.T) {
 		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
 		}},
+		{name: "finished", source: "csv: {path: finished.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells},
+		{name: "finished and contradictory", source: "csv: {path: contradictory.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells, status: exitUsage},
 		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
 		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
@@ -116,7 +118,7 @@ func TestTablesCanary(t *testing.T) {
 			}
 			broken := strings.Replace(text, "trade", "Canarycode", 1)
 			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
-			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config, "key": canaryTableKey + "\n"} {
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "finished.csv": finishedFirms(text, ""), "contradictory.csv": finishedFirms(text, "3"), "tables.yaml": config, "key": canaryTableKey + "\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -174,6 +176,57 @@ func TestTablesCanary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// finishedCells changes the configuration to one of finished cells, with the one value that these have.
+func finishedCells(s string) string {
+	counts := s[strings.Index(s, "  - {name: firms"):strings.Index(s, "sink:")]
+	return "finished: {count: n, largest: [x, y], who: [v, w]}\n" + strings.Replace(s, counts, "", 1)
+}
+
+// finishedFirms returns the finished cells of the firms, with two contributors each. more is put before the values of some of them.
+func finishedFirms(text, more string) string {
+	type cell struct {
+		sum, n int64
+		x      [2]int64
+		who    [2]string
+	}
+	cells := map[string]*cell{}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		f := strings.Split(line, ",")
+		v, _ := strconv.ParseInt(f[3], 10, 64)
+		for _, r := range []string{f[1], "total"} {
+			for _, b := range []string{f[2], "total"} {
+				c := cells[r+","+b]
+				if c == nil {
+					c = new(cell)
+					cells[r+","+b] = c
+				}
+				c.sum += v
+				c.n++
+				switch {
+				case v > c.x[0]:
+					c.x, c.who = [2]int64{v, c.x[0]}, [2]string{f[0], c.who[0]}
+				case v > c.x[1]:
+					c.x[1], c.who[1] = v, f[0]
+				}
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("region,branch,turnover,n,x,y,v,w\n")
+	for name, c := range cells {
+		value := strconv.FormatInt(c.sum, 10)
+		if strings.HasPrefix(name, "south") {
+			value = more + value
+		}
+		second := ""
+		if c.n > 1 {
+			second = strconv.FormatInt(c.x[1], 10)
+		}
+		fmt.Fprintf(&b, "%s,%s,%d,%d,%s,%s,%s\n", name, value, c.n, c.x[0], second, c.who[0], c.who[1])
+	}
+	return b.String()
 }
 
 // unzipped returns what the members of a zip file hold.

@@ -25,6 +25,8 @@ type family struct {
 	columns tabulate.Columns
 	options tabulate.Options
 	cells   *tables.Cells
+
+	finished *finishedColumns // if the source has finished cells
 }
 
 // tally counts the records by their outcome.
@@ -99,6 +101,10 @@ func (r *records) columnsOf(f *family, s *survey) {
 	}
 	if t.Decimals != nil {
 		f.options.Decimals = *t.Decimals
+	}
+	if r.config.Finished != nil {
+		r.finishedColumns(f)
+		return
 	}
 	if t.Weight != "" {
 		f.columns.Weight = r.want(at+".weight", t.Weight, microdata.Numbers, true)

@@ -101,7 +101,11 @@ func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := r.add(ctx, families, o.Progress)
+	add := r.add
+	if r.config.Finished != nil {
+		add = r.finished
+	}
+	t, err := add(ctx, families, o.Progress)
 	return families, t, err
 }
 
