@@ -224,7 +224,8 @@ func (p *protected) pageCell(cell int32, confidential bool) pageCell {
 		c.Lines = append(c.Lines, "published "+p.text(p.published[cell]))
 	}
 	if p.ranged(cell) {
-		c.Lines = append(c.Lines, p.text(p.ranges.Low[cell])+" to "+p.text(p.ranges.High[cell]))
+		low, high := p.inferred(cell)
+		c.Lines = append(c.Lines, p.text(low)+" to "+p.text(high))
 	}
 	return c
 }

@@ -225,7 +225,7 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 
 func (w *cellWriter) value(p *protected, cell int32) {
 	status := p.publicStatus(cell)
-	for k, text := range w.statuses(status) {
+	for k, text := range w.statuses(status, p.status[cell] == tables.Primary) {
 		w.columns[len(w.columns)-len(w.back)+k].Append(text)
 	}
 	v := p.number(p.publishedValue(cell))
