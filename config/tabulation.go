@@ -112,7 +112,7 @@ type Table struct {
 	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules for unsafe cells: a cell that breaks one of them may not be published unprotected"`
 	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"for tables with value: whether a cell with contributors whose value is 0 may be published (safe, default) or not (unsafe)"`
 	Interval *Interval `yaml:"interval" doc:"how far the range that can be inferred must extend above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, otherwise 30 % of the value"`
-	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells whose status is set in advance: a column for each variable, the column as (safe, unsafe or published), and optionally up and down (protection of an unsafe cell) and cost"`
+	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells whose status is set in advance: a column for each variable, the column as (safe, unsafe or published), and optionally up and down (protection of an unsafe cell) and cost; or a .hst file of tau-Argus"`
 	Protect  Protect   `yaml:"protect" required:"true" doc:"how unsafe cells are protected; exactly one"`
 }
 

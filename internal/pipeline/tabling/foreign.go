@@ -172,7 +172,7 @@ func (f *foreignTable) readCSV() error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		line, _ := in.FieldPos(0)
+		line := lineOf(in, err)
 		if err != nil {
 			f.say("%s:%d: must have as many fields as the header", path, line)
 			break

@@ -335,8 +335,8 @@ func (o *outputs) cellsCSV() ([]byte, error) {
 // inferred returns the range that can be inferred about a cell, in whole units, as it is printed: its ends are rounded
 // inward, because a cell has a whole number of units, and a range that looked wider would claim protection that there is not.
 func (p *protected) inferred(cell int32) (low, high float64) {
-	v, low, high := p.question.Value[cell], p.ranges.Low[cell], p.ranges.High[cell]
-	return min(math.Ceil(low-roundoff(low)), v), max(math.Floor(high+roundoff(high)), v)
+	low, high = p.ranges.Low[cell], p.ranges.High[cell]
+	return math.Ceil(low-roundoff(low)) + 0, math.Floor(high+roundoff(high)) + 0 // no −0
 }
 
 // roundoff is how much an end of a range can be beside its true value, as linear programs compute it.

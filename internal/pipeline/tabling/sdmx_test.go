@@ -153,15 +153,15 @@ func TestSecondarySDMX(t *testing.T) {
 	}
 }
 
-// Ends of ranges are printed rounded inward, to whole units, and never beyond the value.
+// Ends of ranges are printed rounded inward, to whole units, and 0 has no sign.
 func TestPrintedRanges(t *testing.T) {
 	p := &protected{ranges: &audit.Ranges{}}
 	for _, c := range []struct{ value, low, high, wantLow, wantHigh float64 }{
-		{15, 12.4, 17.6, 13, 17}, {15, 12, 17, 12, 17}, {15, 12.0000001, 16.9999999, 12, 17}, {15, 14.99, 15.01, 15, 15},
-		{15, 15.2, 14.8, 15, 15}, {-3, -7.5, -1.5, -7, -2}, {15, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)}, {1e12, 1e12 - 0.5, 1e12 + 0.5, 1e12, 1e12}, {2e6, 2e6 - 7.95, 2e6 + 7.95, 2e6 - 8, 2e6 + 8}, {2e6, 2e6 - 7.85, 2e6 + 7.85, 2e6 - 7, 2e6 + 7},
+		{15, 12.4, 17.6, 13, 17}, {15, 12, 17, 12, 17}, {15, 0, 17, 0, 17}, {15, 12.0000001, 16.9999999, 12, 17}, {15, 14.99, 15.01, 15, 15},
+		{-3, -7.5, -1.5, -7, -2}, {15, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)}, {1e12, 1e12 - 0.5, 1e12 + 0.5, 1e12, 1e12}, {2e6, 2e6 - 7.95, 2e6 + 7.95, 2e6 - 8, 2e6 + 8}, {2e6, 2e6 - 7.85, 2e6 + 7.85, 2e6 - 7, 2e6 + 7},
 	} {
 		p.question.Value, p.ranges.Low, p.ranges.High = []float64{c.value}, []float64{c.low}, []float64{c.high}
-		if low, high := p.inferred(0); low != c.wantLow || high != c.wantHigh {
+		if low, high := p.inferred(0); low != c.wantLow || high != c.wantHigh || low == 0 && math.Signbit(low) {
 			t.Errorf("%v in %v to %v is printed %v to %v, want %v to %v", c.value, c.low, c.high, low, high, c.wantLow, c.wantHigh)
 		}
 	}
