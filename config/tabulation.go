@@ -159,6 +159,7 @@ type CellKey struct {
 	Max      int     `yaml:"max" default:"3" doc:"the greatest change of a count, up or down, at least 1 (default 3)"`
 	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count except 0, which stays 0 (default 1.5)"`
 	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
+	PTable   string  `yaml:"p_table" doc:"instead of max, variance and least: a file with the probabilities of all changes, as the R package ptable exports it (columns i, j and p: the count, the published count, the probability); a count of 0 must stay 0, and the expectation of every other count must be the count"`
 
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }

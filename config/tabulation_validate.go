@@ -368,6 +368,9 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 	}
 	for i := range t.Tables {
 		in(fmt.Sprintf("tables[%d].apriori", i), t.Tables[i].Apriori, "an a-priori list")
+		if c := t.Tables[i].Protect.CellKey; c != nil {
+			in(fmt.Sprintf("tables[%d].protect.cell_key.p_table", i), c.PTable, "a table of changes")
+		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
 		for _, file := range t.Sink.Config.Paths() {
