@@ -73,6 +73,9 @@ func TestGivenCells(t *testing.T) {
 		if got := fmt.Sprint(c.Value, c.Contributors, c.Gross); got != "[365 295 70 275 275 0 90 20 70] [6 5 1 4 4 0 2 1 1] [365 295 70 275 275 0 90 20 70]" {
 			t.Errorf("cells %s", got)
 		}
+		if got := fmt.Sprint(c.Slots(at("s", "total"), 3)); got != "[70 20 0]" {
+			t.Errorf("the largest contributions are %s", got)
+		}
 		who := func(cell int) (ids []uint64) {
 			for _, x := range c.Largest(cell) {
 				ids = append(ids, x.Who)
@@ -139,6 +142,27 @@ func TestGivenContributorsAreNotMistaken(t *testing.T) {
 	}
 	if who("total", "total", 0) != who("n", "a", 0) {
 		t.Error("the largest firm is not recognised in the total")
+	}
+}
+
+// Where one contribution is given of several, another contributor may have as much.
+func TestGivenContributorsBehindTheLargest(t *testing.T) {
+	set := givenSet(t)
+	var list []Given
+	for name, c := range givenCells() {
+		c.Cell, _ = set.At(0, strings.Split(name, ",")...)
+		c.Largest = c.Largest[:1]
+		if name == "n,a" || name == "n,total" || strings.HasPrefix(name, "total,") && name != "total,b" {
+			c.Largest = []float64{10}
+		}
+		list = append(list, c)
+	}
+	c, ps := FromGiven(set, GivenOptions{Decimals: 1, Largest: 1, Identities: 1}, list)
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	if a, b := c.Largest(0)[0].Who, c.Largest(3)[0].Who; a == b {
+		t.Error("one of several contributors of at most 10 was recognised")
 	}
 }
 
@@ -218,16 +242,49 @@ func TestContradictoryGivenCells(t *testing.T) {
 	}
 }
 
-// Contributions with more decimals than the table are rounded; sums of them may then differ a little, and no more.
+// Contributions with more decimals than the table are rounded; sums of them may then differ by half a unit for each, and no
+// more. Those that need no rounding must fit exactly.
 func TestRoundedGivenCells(t *testing.T) {
 	set := givenSet(t)
-	for first, fine := range map[float64]bool{3.34: true, 3.16: false} {
+	for _, c := range []struct {
+		value, first float64
+		fine         bool
+	}{
+		{6.6, 3.3, true}, {6.7, 3.3, false}, {6.5, 3.3, false},
+		{6.7, 3.34, true}, {6.5, 3.26, true}, {6.8, 3.34, false}, {6.4, 3.26, false}, // 3.34 and 3.26 become 33 units
+	} {
 		cells := map[string]Given{}
 		for _, name := range []string{"total,total", "total,a", "n,total", "n,a"} {
-			cells[name] = Given{Value: 6.6, Count: 2, Largest: []float64{first, first}}
+			cells[name] = Given{Value: c.value, Count: 2, Largest: []float64{c.first, c.first}}
 		}
-		if _, wrong := given2(t, set, false, cells); (wrong == "") != fine {
-			t.Errorf("%v: %s", first, wrong)
+		if _, wrong := given2(t, set, false, cells); (wrong == "") != c.fine {
+			t.Errorf("%+v: %s", c, wrong)
+		}
+	}
+}
+
+// A holding in both parts of a total contributes to it what it contributes to both, and no more.
+func TestGivenHoldings(t *testing.T) {
+	set := givenSet(t)
+	none := math.NaN()
+	for total, want := range map[float64]string{12: "", 12.1: "r=s, s=total: has a largest contribution that those"} {
+		cells := map[string]Given{
+			"total,total": {Value: 12 + 5, Count: 3, Largest: []float64{12, 4}}, "total,a": {Value: 11, Count: 2, Largest: []float64{8, 3}}, "total,b": {Value: 6, Count: 2, Largest: []float64{4, 2}},
+			"n,total": {Value: 3, Count: 1, Largest: []float64{3, none}}, "n,a": {Value: 3, Count: 1, Largest: []float64{3, none}},
+			"s,total": {Value: 14, Count: 2, Largest: []float64{total, 14 - total}}, "s,a": {Value: 8, Count: 1, Largest: []float64{8, none}}, "s,b": {Value: 6, Count: 2, Largest: []float64{4, 2}},
+		}
+		cells["total,total"] = Given{Value: 17, Count: 3, Largest: []float64{total, 3}}
+		c, wrong := given2(t, set, false, cells)
+		if (wrong == "") != (want == "") || !strings.Contains(wrong, want) {
+			t.Errorf("%v: %s, want %q", total, wrong, want)
+		}
+		if c == nil {
+			continue
+		}
+		sTotal, _ := set.At(0, "s", "total")
+		sA, _ := set.At(0, "s", "a")
+		if c.Largest(sTotal)[0].Who == c.Largest(sA)[0].Who {
+			t.Error("somebody is recognised where contributors are in several parts")
 		}
 	}
 }
