@@ -121,6 +121,9 @@ type foreignTable struct {
 // readTable reads which cells are published, and demands that at least one is.
 func (r *records) readTable(from Foreign, list []*protected) error {
 	f := &foreignTable{records: r, Foreign: from, path: from.Path, list: list}
+	if strings.HasSuffix(strings.ToLower(f.path), ".xlsx") {
+		return pipeline.DataErrorf("table: %s must be CSV, SDMX-CSV or JJ: of a workbook, save the cells as CSV with a column for each variable", f.path)
+	}
 	read := f.readCSV
 	if isJJ(f.path) {
 		read = f.readJJ

@@ -1,6 +1,7 @@
 package tabling
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/xuri/excelize/v2"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // A workbook has the cells of the CSV file: each table in a sheet, each cell where its codes are, and nothing in cells that are
@@ -116,6 +120,13 @@ func TestWorkbookOfTables(t *testing.T) {
 	_, err = run(t, dir, strings.Replace(text, "rows: [region, size]", "rows: [size, region]", 1)+"sink: {csv: {path: %s/out.xlsx}}\n")
 	if err == nil || !strings.Contains(err.Error(), "sink.csv.path: must not end in .xlsx") {
 		t.Errorf("CSV under the name of a workbook: %v", err)
+	}
+	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text+"sink: {csv: {path: %s/out.csv}}\n", "%s", dir)), config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Audit(context.Background(), c, Foreign{Path: filepath.Join(dir, "out.xlsx")}, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "out.xlsx must be CSV, SDMX-CSV or JJ") {
+		t.Errorf("the audit of a workbook: %v", err)
 	}
 	var wide strings.Builder
 	wide.WriteString("a,b\n")

@@ -56,6 +56,17 @@ func TestReadTableOfOwnMake(t *testing.T) {
 	if len(problems) != 1 || problems[0].Error() != "count 2: the expectation must be the count, so that the change is unbiased; got a mean change of -0.5" {
 		t.Errorf("a biased table: %v, %v", got, problems)
 	}
+	var b strings.Builder
+	b.WriteString("type,i,j,p\nall,0,0,1\n")
+	for i := 1; i <= 2000; i++ {
+		fmt.Fprintf(&b, "all,%d,%d,.5\nall,%d,%d,.5\n", i, i-min(i, 1000), i, i+min(i, 1000))
+	}
+	if got, problems = ReadTable(strings.NewReader(b.String())); len(problems) > 0 || got.Noise().Max != 1000 || got.Perturb(5000, 0) != 4000 {
+		t.Error(problems)
+	}
+	if _, problems = ReadTable(strings.NewReader(strings.Replace(b.String(), "all,7,", "even,7,", 1))); len(problems) != 1 || !strings.Contains(problems[0].Error(), "type must be all") {
+		t.Error(problems)
+	}
 	got, problems = ReadTable(strings.NewReader("p,i,j\n1,0,0\n0,0,1\n0.5,1,0\n0.5,1,2\n0.25,2,0\n0.5,2,2\n.25,2,4\n"))
 	if len(problems) > 0 || got.Noise() != (Noise{2, 2, 2}) {
 		t.Fatal(got, problems)

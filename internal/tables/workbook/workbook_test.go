@@ -171,7 +171,7 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("fills %v and %v: only the cell that is held back is marked", fill("C6"), fill("B6"))
 	}
 	legend, _ := f.GetRows("Legend")
-	if text := fmt.Sprint(legend); !strings.Contains(text, "[× suppressed not published") || !strings.Contains(text, "[=by_region__and_a_very_long_nam =by[region]/and:a\\very*long?name =1+2]") {
+	if text := fmt.Sprint(legend); !strings.Contains(text, "[× suppressed not published") || !strings.Contains(text, "[ sampled estimated from a sample]") || !strings.Contains(text, "[=by_region__and_a_very_long_nam =by[region]/and:a\\very*long?name =1+2]") {
 		t.Errorf("legend %s", text)
 	}
 }
