@@ -31,6 +31,10 @@ func (l *loader) validateExtension(s Sink) {
 		}
 	}
 	if ext := strings.ToLower(path.Ext(file)); slices.Contains(otherExtensions, ext) {
-		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs; got %q", ext, file)
+		way := ""
+		if ext == ".xlsx" {
+			way = " (tables can be written by sink xlsx)"
+		}
+		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs%s; got %q", ext, way, file)
 	}
 }

@@ -18,7 +18,7 @@ func TestExtensionsOfSinks(t *testing.T) {
 		"csv: {path: '-'}":                             "",
 		"jsonl: {path: o.json}":                        "",
 		"jsonl: {path: o.ndjson}":                      "",
-		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx",
+		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx, by which other programs would open the file, and it is none of theirs (tables can be written by sink xlsx)",
 		"jsonl: {path: o.XLS}":                         "sink.jsonl.path: must not end in .xls",
 		"parquet: {path: o.csv}":                       "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
 		"csv: {path: o.parquet}":                       "sink.csv.path: must not end in .parquet, by which programs take the file for one of sink parquet",
