@@ -26,9 +26,10 @@ var dialect = sync.OnceValue(func() *form.Dialect {
 		Prefix:     "SDLFILTER_",
 		NoSettings: []string{KeyVariable, objects.SSEVariable, objects.KMSVariable},
 		Records: map[reflect.Type]func(*form.Dialect) []form.Member{
-			reflect.TypeFor[Source](): sourceMembers,
-			reflect.TypeFor[Sink]():   sinkMembers,
-			specType:                  maskMembers,
+			reflect.TypeFor[Source]():    sourceMembers,
+			reflect.TypeFor[Sink]():      sinkMembers,
+			reflect.TypeFor[TableSink](): tableSinkMembers,
+			specType:                     maskMembers,
 		},
 		Later:       map[reflect.Type]map[string]string{reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"}},
 		NotAMapping: keptElsewhere,

@@ -14,7 +14,7 @@ func (t *Tabulation) LooseningAllowed(allowed bool) error {
 
 // loosenedTables lists the settings that loosen a configuration of tables.
 func (l *loader) loosenedTables(t *Tabulation) []Loosening {
-	p := &Pipeline{Source: t.Source, Sink: t.Sink}
+	p := &Pipeline{Source: t.Source, Sink: Sink(t.Sink)}
 	return l.loosenedBy(func(c form.Change) bool { return (&change{c, p}).loosensTables() })
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/tables/workbook"
 )
 
 // Source is the configured source.
@@ -50,6 +51,14 @@ func sinks() (kinds []kind) {
 }
 
 func sourceMembers(d *form.Dialect) []form.Member { return kindMembers(d, sources()) }
+
+// TableSink is where tables are written: a sink of records, or a workbook.
+type TableSink Sink
+
+func tableSinkMembers(d *form.Dialect) []form.Member {
+	workbooks := kind{"xlsx", "an Excel workbook: a sheet for each table, with the last variable in columns, and a legend", func() any { return new(workbook.SinkConfig) }}
+	return append(kindMembers(d, append(sinks(), workbooks)), d.Fields(reflect.TypeFor[Sink]())...)
+}
 
 func sinkMembers(d *form.Dialect) []form.Member {
 	return append(kindMembers(d, sinks()), d.Fields(reflect.TypeFor[Sink]())...)

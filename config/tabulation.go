@@ -30,11 +30,12 @@ type Tabulation struct {
 	Request     string        `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
 	Unknown     string        `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
 	Equations   []string      `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
+	Finished    *Finished     `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
 	Hierarchies []Variable    `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
 	Tables      []Table       `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
 	Map         *TableMap     `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
 	Gate        TableGate     `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
-	Sink        Sink          `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
+	Sink        TableSink     `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
 	SDMX        *SDMX         `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
 	Report      TabulationOut `yaml:"report" doc:"reports about the tables"`
 
@@ -111,7 +112,7 @@ type Table struct {
 	Unsafe   []Unsafe  `yaml:"unsafe" doc:"the rules for unsafe cells: a cell that breaks one of them may not be published unprotected"`
 	Zeros    string    `yaml:"zeros" default:"safe" enum:"safe,unsafe" doc:"for tables with value: whether a cell with contributors whose value is 0 may be published (safe, default) or not (unsafe)"`
 	Interval *Interval `yaml:"interval" doc:"how far the range that can be inferred must extend above and below the value, for rules without a formula of their own (threshold, request, zeros, apriori); by default the threshold itself for counts, otherwise 30 % of the value"`
-	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells whose status is set in advance: a column for each variable, the column as (safe, unsafe or published), and optionally up and down (protection of an unsafe cell) and cost"`
+	Apriori  string    `yaml:"apriori" doc:"a CSV file of cells whose status is set in advance: a column for each variable, the column as (safe, unsafe or published), and optionally up and down (protection of an unsafe cell) and cost; or a .hst file of tau-Argus"`
 	Protect  Protect   `yaml:"protect" required:"true" doc:"how unsafe cells are protected; exactly one"`
 }
 
@@ -158,6 +159,7 @@ type CellKey struct {
 	Max      int     `yaml:"max" default:"3" doc:"the greatest change of a count, up or down, at least 1 (default 3)"`
 	Variance float64 `yaml:"variance" default:"1.5" doc:"the variance of the change of every count except 0, which stays 0 (default 1.5)"`
 	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
+	PTable   string  `yaml:"p_table" doc:"instead of max, variance and least: a file with the probabilities of all changes, as the R package ptable exports it (columns i, j and p: the count, the published count, the probability); a count of 0 must stay 0, and the expectation of every other count must be the count"`
 
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }
@@ -274,7 +276,7 @@ func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error
 		base := filepath.Base(file)
 		t.Name = strings.TrimSuffix(base, filepath.Ext(base))
 	}
-	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: t.Sink})
+	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: Sink(t.Sink)})
 	l.validateTabulation(t)
 	if err := l.Err(); err != nil {
 		return nil, err

@@ -23,7 +23,13 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	if table.Weight != "" {
 		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress", table.Protect.Name())
 	}
-	if c := table.Protect.CellKey; c != nil {
+	if c := table.Protect.CellKey; c != nil && c.PTable != "" {
+		for _, f := range []string{"max", "variance", "least"} {
+			if l.Given(path + "." + f) {
+				l.Wrong(path+"."+f, "must be left out beside p_table, which has all changes")
+			}
+		}
+	} else if c != nil {
 		_, problems := perturb.NewTable(c.Noise())
 		l.Within(path, problems)
 	}

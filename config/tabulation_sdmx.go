@@ -10,6 +10,7 @@ import (
 type SDMX struct {
 	Structure  string `yaml:"structure" required:"true" doc:"the dataflow whose dimensions are the variables, as AGENCY:ID(VERSION), for example ESTAT:DF_TURNOVER(1.0)"`
 	TimePeriod string `yaml:"time_period" doc:"the period of all observations, such as 2026 or 2026-Q1, written to a column TIME_PERIOD; by default there is no such column"`
+	Secondary  string `yaml:"secondary" default:"C" enum:"C,D" doc:"the CONF_STATUS of cells that are held back to protect others: C (default), as of unsafe cells, or D (secondary confidentiality), for tables of values. D says of every cell with C that it breaks a rule, and of every cell with D that it breaks none; what contributors infer from this is not audited"`
 	Freq       string `yaml:"freq" doc:"the frequency code of all observations, such as A or Q, written to a column FREQ; by default there is no such column"`
 }
 
@@ -45,6 +46,9 @@ func (l *loader) validateSDMX(t *Tabulation) {
 			l.Wrong("sdmx."+f.name, "must be %s, got %q", f.words, f.value)
 		}
 	}
+	if s.Secondary == "D" {
+		l.validateSecondary(t)
+	}
 	seen := map[string]bool{}
 	for i := range t.Tables {
 		for k, v := range t.Tables[i].Rows {
@@ -59,4 +63,21 @@ func (l *loader) validateSDMX(t *Tabulation) {
 			seen[v] = true
 		}
 	}
+}
+
+// validateSecondary demands that nothing is known of the value of a cell because it breaks a rule, and warns of what is.
+func (l *loader) validateSecondary(t *Tabulation) {
+	for i := range t.Tables {
+		const path = "sdmx.secondary"
+		switch table := &t.Tables[i]; {
+		case table.Value == "":
+			l.Wrong(path, "must be C: tables[%d] is of counts, and beside D everybody would know that a count with C is below the threshold, so that its range is narrower than the audit finds", i)
+		case table.Zeros == "unsafe":
+			l.Wrong(path, "must be C: by tables[%d].zeros cells of value 0 are unsafe, and beside D everybody would know of cells with C that they may be 0", i)
+		default:
+			continue
+		}
+		return
+	}
+	t.Warnings = append(t.Warnings, "sdmx.secondary: D beside C tells everybody which of the cells that are held back break a rule, and that the others break none: contributors of the latter can infer more of them than the audit finds")
 }

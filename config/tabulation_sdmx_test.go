@@ -27,6 +27,9 @@ func TestSDMX(t *testing.T) {
 		{"sink: {csv: {path: out.csv}}", "sink: {jsonl: {path: out.jsonl}}", "sdmx: must be left out with sink jsonl"},
 		{"[region, sex]", "[region, size class]", `tables[0].rows[1]: must be a name that SDMX can have for a dimension, letters, digits, _ and -, got "size class"`},
 		{"[region, sex]", "[region, FREQ]", `tables[0].rows[1]: must not be "FREQ", which is a column of SDMX-CSV`},
+		{"freq: Q", "secondary: S", "sdmx.secondary: must be one of C, D, got \"S\""},
+		{"freq: Q", "secondary: D", "sdmx.secondary: must be C: tables[0] is of counts"},
+		{"[region, sex], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\nsdmx: {", "[region, sex], value: x, zeros: unsafe, unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\nsdmx: {secondary: D, ", "sdmx.secondary: must be C: by tables[0].zeros"},
 	} {
 		refusedTabulation(t, sdmxTabulation, c.from, c.to, c.want)
 	}

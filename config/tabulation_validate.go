@@ -23,6 +23,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateTabulated(t)
 	l.validateCoalition(t)
 	l.validateEquations(t)
+	l.validateFinished(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")
@@ -39,6 +40,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateJJ(t)
 	l.validateWindow(t)
 	l.validateTabulationPaths(t)
+	l.validateExtension(Sink(t.Sink))
 }
 
 // validateCoalition demands that the audit knows what a coalition of several contributors knows.
@@ -366,6 +368,9 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 	}
 	for i := range t.Tables {
 		in(fmt.Sprintf("tables[%d].apriori", i), t.Tables[i].Apriori, "an a-priori list")
+		if c := t.Tables[i].Protect.CellKey; c != nil {
+			in(fmt.Sprintf("tables[%d].protect.cell_key.p_table", i), c.PTable, "a table of changes")
+		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
 		for _, file := range t.Sink.Config.Paths() {

@@ -36,6 +36,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateReport(p)
 	l.validateCopies(p)
 	l.validatePaths(p)
+	l.validateExtension(p.Sink)
 	if len(p.Masks) == 0 && l.Sound("masks") {
 		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")
 	}

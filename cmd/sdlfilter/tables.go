@@ -101,7 +101,7 @@ func (s *state) makeTables(ctx context.Context, t *config.Tabulation, watched *w
 		sayWithheld(why)
 	case !s.quiet:
 		out := os.Stdout
-		if pipeline.WritesStdout(&config.Pipeline{Sink: t.Sink}) {
+		if pipeline.WritesStdout(&config.Pipeline{Sink: config.Sink(t.Sink)}) {
 			out = os.Stderr
 		}
 		summariseTables(out, result)

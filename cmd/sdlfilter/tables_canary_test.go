@@ -1,8 +1,11 @@
 package main
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"math/bits"
@@ -67,6 +70,7 @@ func TestTablesCanary(t *testing.T) {
 		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
 		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
 		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "workbook", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "xlsx: {path: out/tables.xlsx}"},
 		{name: "optimal", source: "csv: {path: in.csv}", protect: "suppress: {cost: value, effort: optimal}", sink: "csv: {path: out/tables.csv}"},
 		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
@@ -93,6 +97,8 @@ func TestTablesCanary(t *testing.T) {
 		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
 		}},
+		{name: "finished", source: "csv: {path: finished.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells},
+		{name: "finished and contradictory", source: "csv: {path: contradictory.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells, status: exitUsage},
 		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
 		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
@@ -112,7 +118,7 @@ func TestTablesCanary(t *testing.T) {
 			}
 			broken := strings.Replace(text, "trade", "Canarycode", 1)
 			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
-			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config, "key": canaryTableKey + "\n"} {
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "finished.csv": finishedFirms(text, ""), "contradictory.csv": finishedFirms(text, "3"), "tables.yaml": config, "key": canaryTableKey + "\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -154,6 +160,9 @@ func TestTablesCanary(t *testing.T) {
 					return nil
 				}
 				text, err := os.ReadFile(path)
+				if filepath.Ext(name) == ".xlsx" {
+					text = unzipped(t, text)
+				}
 				checkTableCanaries(t, name, string(text), nil, nil)
 				for cell := range hidden {
 					if v := values[cell]; holdsNumber(string(text), v) {
@@ -167,6 +176,81 @@ func TestTablesCanary(t *testing.T) {
 			}
 		})
 	}
+}
+
+// finishedCells changes the configuration to one of finished cells, with the one value that these have.
+func finishedCells(s string) string {
+	counts := s[strings.Index(s, "  - {name: firms"):strings.Index(s, "sink:")]
+	return "finished: {count: n, largest: [x, y], who: [v, w]}\n" + strings.Replace(s, counts, "", 1)
+}
+
+// finishedFirms returns the finished cells of the firms, with two contributors each. more is put before the values of some of them.
+func finishedFirms(text, more string) string {
+	type cell struct {
+		sum, n int64
+		x      [2]int64
+		who    [2]string
+	}
+	cells := map[string]*cell{}
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
+		f := strings.Split(line, ",")
+		v, _ := strconv.ParseInt(f[3], 10, 64)
+		for _, r := range []string{f[1], "total"} {
+			for _, b := range []string{f[2], "total"} {
+				c := cells[r+","+b]
+				if c == nil {
+					c = new(cell)
+					cells[r+","+b] = c
+				}
+				c.sum += v
+				c.n++
+				switch {
+				case v > c.x[0]:
+					c.x, c.who = [2]int64{v, c.x[0]}, [2]string{f[0], c.who[0]}
+				case v > c.x[1]:
+					c.x[1], c.who[1] = v, f[0]
+				}
+			}
+		}
+	}
+	var b strings.Builder
+	b.WriteString("region,branch,turnover,n,x,y,v,w\n")
+	for name, c := range cells {
+		value := strconv.FormatInt(c.sum, 10)
+		if strings.HasPrefix(name, "south") {
+			value = more + value
+		}
+		second := ""
+		if c.n > 1 {
+			second = strconv.FormatInt(c.x[1], 10)
+		}
+		fmt.Fprintf(&b, "%s,%s,%d,%d,%s,%s,%s\n", name, value, c.n, c.x[0], second, c.who[0], c.who[1])
+	}
+	return b.String()
+}
+
+// unzipped returns what the members of a zip file hold.
+func unzipped(t *testing.T, file []byte) (all []byte) {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range z.File {
+		r, err := m.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	if !bytes.Contains(all, []byte("mining")) {
+		t.Error("the workbook has no code")
+	}
+	return all
 }
 
 // canaryTableKey is the release key of tables.

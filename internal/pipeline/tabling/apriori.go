@@ -29,7 +29,11 @@ func (r *records) apriori(f *family) (list []primary.Listed, costs []float64) {
 			r.wrong(a.at, "file %s %s", path, form.Reason(err))
 			continue
 		}
-		a.read(file)
+		if isHST(path) {
+			a.readHST(file)
+		} else {
+			a.read(file)
+		}
 		file.Close()
 		list, costs = append(list, a.list...), a.costs
 	}
@@ -78,13 +82,23 @@ func (a *aprioriFile) read(in io.Reader) {
 		if errors.Is(err, io.EOF) {
 			return
 		}
-		line, _ := c.FieldPos(0)
+		line := lineOf(c, err)
 		if err != nil {
 			a.wrong(a.at, "file %s cannot be read at line %d: it must have as many fields as the header has", a.path, line)
 			return
 		}
 		a.row(record, line)
 	}
+}
+
+// lineOf returns the line at which a record begins that was read with this error, nil or not.
+func lineOf(c *csv.Reader, err error) int {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return parse.StartLine
+	}
+	line, _ := c.FieldPos(0)
+	return line
 }
 
 func (a *aprioriFile) field(record []string, name string) string {
@@ -105,13 +119,7 @@ func (a *aprioriFile) row(record []string, line int) {
 		return
 	}
 	if cost := a.number(record, "cost", line, 1); cost >= 0 {
-		if a.costs == nil {
-			a.costs = make([]float64, a.family.set.Cells())
-			for i := range a.costs {
-				a.costs[i] = 1
-			}
-		}
-		a.costs[cell] = cost
+		a.setCost(cell, cost)
 	}
 	l := primary.Listed{Cell: cell, Line: line}
 	switch as := a.field(record, "as"); as {
@@ -131,12 +139,28 @@ func (a *aprioriFile) row(record []string, line int) {
 	a.list = append(a.list, l)
 }
 
+// setCost sets the cost of a cell; all others cost 1 unless a list says otherwise.
+func (a *aprioriFile) setCost(cell int, cost float64) {
+	if a.costs == nil {
+		a.costs = make([]float64, a.family.set.Cells())
+		for i := range a.costs {
+			a.costs[i] = 1
+		}
+	}
+	a.costs[cell] = cost
+}
+
 // number reads a number of at least 0; -1 if there is none.
 func (a *aprioriFile) number(record []string, name string, line int, scale float64) float64 {
 	text := a.field(record, name)
 	if text == "" {
 		return -1
 	}
+	return a.parse(text, name, line, scale)
+}
+
+// parse reads a number of at least 0; -1 if it is none.
+func (a *aprioriFile) parse(text, name string, line int, scale float64) float64 {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
 		a.wrong(a.at, "%s:%d: %s must be a number of at least 0", a.path, line, name)

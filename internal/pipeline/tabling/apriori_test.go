@@ -100,6 +100,7 @@ report: {cells: %s/cells.csv}
 		{"region,branch,as,down\ns,b,unsafe,NaN\n", "apriori.csv:2: down must be a number of at least 0"},
 		{"region,branch,as,cost\ns,b,safe,Inf\n", "apriori.csv:2: cost must be a number of at least 0"},
 		{"region,branch,as,cost\ns,b,safe,4711x\n", "apriori.csv:2: cost must be a number of at least 0"},
+		{"region,branch,as\ns,b,safe\n\"4711\n", "cannot be read at line 3"},
 		{"gone", "apriori.csv"},
 	} {
 		dir := t.TempDir()

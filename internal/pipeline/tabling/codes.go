@@ -261,7 +261,9 @@ func (r *records) hierarchies(v *config.Variable, at string, s *survey) (list []
 	ways := s.ways[v.Name]
 	rows := make([][]string, 0, len(ways))
 	for _, key := range slices.Sorted(maps.Keys(ways)) {
-		rows = append(rows, ways[key])
+		if r.config.Finished == nil || finishedLeaf(v, ways[key][0]) {
+			rows = append(rows, ways[key])
+		}
 	}
 	if len(v.Columns) > 0 {
 		list = append(list, tables.FromLevels("columns", rows))

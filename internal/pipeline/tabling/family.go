@@ -25,6 +25,8 @@ type family struct {
 	columns tabulate.Columns
 	options tabulate.Options
 	cells   *tables.Cells
+
+	finished *finishedColumns // if the source has finished cells
 }
 
 // tally counts the records by their outcome.
@@ -66,6 +68,7 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 			r.wrong("tables", "%s", p.Error())
 		}
 		f.set = set
+		r.fits(f)
 		if s := f.table.Protect.Suppress; set != nil && s != nil && s.Effort == "optimal" && set.Cells() > suppress.MaxOptimal {
 			r.wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", f.of[0]), "must be usual for tables of more than %d cells together, got optimal for %d", suppress.MaxOptimal, set.Cells())
 		}
@@ -98,6 +101,10 @@ func (r *records) columnsOf(f *family, s *survey) {
 	}
 	if t.Decimals != nil {
 		f.options.Decimals = *t.Decimals
+	}
+	if r.config.Finished != nil {
+		r.finishedColumns(f)
+		return
 	}
 	if t.Weight != "" {
 		f.columns.Weight = r.want(at+".weight", t.Weight, microdata.Numbers, true)

@@ -121,6 +121,9 @@ type foreignTable struct {
 // readTable reads which cells are published, and demands that at least one is.
 func (r *records) readTable(from Foreign, list []*protected) error {
 	f := &foreignTable{records: r, Foreign: from, path: from.Path, list: list}
+	if strings.HasSuffix(strings.ToLower(f.path), ".xlsx") {
+		return pipeline.DataErrorf("table: %s must be CSV, SDMX-CSV or JJ: of a workbook, save the cells as CSV with a column for each variable", f.path)
+	}
 	read := f.readCSV
 	if isJJ(f.path) {
 		read = f.readJJ
@@ -172,7 +175,7 @@ func (f *foreignTable) readCSV() error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		line, _ := in.FieldPos(0)
+		line := lineOf(in, err)
 		if err != nil {
 			f.say("%s:%d: must have as many fields as the header", path, line)
 			break

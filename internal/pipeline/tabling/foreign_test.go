@@ -73,6 +73,7 @@ func TestForeignTablesAreAudited(t *testing.T) {
 		{head + "by-region,total,total,18\nby-region,elsewhere,total,3\n", `table.csv:3: `},
 		{head + "by-regions,n1,total,5\n", `table.csv:2: the configuration has no table "by-regions"`},
 		{head + "by-region,n1,total\n", "table.csv:2: must have as many fields as the header"},
+		{head + "\"by-region,n1\n", "table.csv:2: must have as many fields as the header"},
 		{"value,table,region,size,value\n18,by-region,total,total,\n", "must have one column value, not several"},
 		{head + "by-region,total,total,\nsizes,,total,c\n", "table.csv publishes no cell"},
 		{head + strings.Repeat("none,n1,total,5\n", 12), "table.csv:11: the configuration has no table \"none\"\ntable: and 2 lines more"},

@@ -37,6 +37,7 @@ type pageTable struct {
 	Name, Caption, Note string
 	Head                []string
 	Rows                []pageRow
+	Picture             *picture
 }
 
 type pageRow struct {
@@ -67,7 +68,7 @@ func (r *records) html(list []*protected, rep *Report, confidential bool) ([]byt
 }
 
 func (p *protected) page(t int, value string, confidential bool) pageTable {
-	v := pageTable{Name: p.set.Tables[t].Name, Caption: p.caption(value)}
+	v := pageTable{Name: p.set.Tables[t].Name, Caption: p.caption(value), Picture: p.picture(t, confidential)}
 	if n := p.size(t); n > pageCells {
 		v.Note = fmt.Sprintf("The table has %d cells, more than a page shows; they are in the file of the tables.", n)
 		return v
@@ -119,7 +120,7 @@ func (p *protected) caption(value string) string {
 			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
 		}[c.Mode]
 	}
-	if c := p.table.Protect.CellKey; c != nil {
+	if c := p.noise; c != nil {
 		caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}
 	if c := p.table.Protect.Sample; c != nil {
@@ -183,30 +184,48 @@ func rowsOf(dimensions []*tables.Dimension) [][]int {
 	return rows
 }
 
-func (p *protected) pageCell(cell int32, confidential bool) pageCell {
+// class returns how a page shows a cell; "" for a published one. A public page does not distinguish why cells are held back.
+func (p *protected) class(cell int32, confidential bool) string {
 	if !confidential {
-		switch status := p.publicStatus(cell); status {
-		case suppressed:
-			return pageCell{Text: "×", Class: status}
-		case empty:
-			return pageCell{Text: "–", Class: status}
+		if status := p.publicStatus(cell); status == suppressed || status == empty {
+			return status
 		}
-		return pageCell{Text: p.text(p.publishedValue(cell))}
+		return ""
 	}
-	c := pageCell{Text: p.text(p.question.Value[cell])}
-	switch status := p.status[cell]; {
-	case status == tables.Primary:
-		c.Class, c.Lines = "primary", append(c.Lines, p.ruleName(cell))
+	switch {
+	case p.status[cell] == tables.Primary:
+		return "primary"
 	case p.hidden(cell):
-		c.Class = "secondary"
+		return "secondary"
 	case p.isEmpty(cell):
-		c.Class = "empty"
+		return "empty"
+	}
+	return ""
+}
+
+func (p *protected) pageCell(cell int32, confidential bool) pageCell {
+	c := pageCell{Class: p.class(cell, confidential)}
+	if !confidential {
+		switch c.Class {
+		case suppressed:
+			c.Text = "×"
+		case empty:
+			c.Text = "–"
+		default:
+			c.Text = p.text(p.publishedValue(cell))
+		}
+		return c
+	}
+	c.Text = p.text(p.question.Value[cell])
+	if c.Class == "primary" {
+		c.Lines = append(c.Lines, p.ruleName(cell))
 	}
 	if p.published != nil {
 		c.Lines = append(c.Lines, "published "+p.text(p.published[cell]))
 	}
 	if p.ranged(cell) {
-		c.Lines = append(c.Lines, p.text(p.ranges.Low[cell])+" to "+p.text(p.ranges.High[cell]))
+		low, high := p.inferred(cell)
+		c.Lines = append(c.Lines, p.text(low)+" to "+p.text(high))
 	}
 	return c
 }

@@ -1,10 +1,13 @@
 package tabling
 
 import (
+	"fmt"
 	"iter"
 	"math"
+	"os"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
@@ -20,16 +23,43 @@ type change func(cell int, published int64) (first int64, p []float64)
 const certain = 0.9
 
 // byCellKey changes every count by the key of its cell, and audits the result.
-func (p *protected) byCellKey(keys *perturb.Keys) error {
-	t, problems := perturb.NewTable(p.table.Protect.CellKey.Noise())
-	if len(problems) > 0 {
-		return problems[0]
+func (r *records) byCellKey(p *protected) error {
+	t, err := r.noise(p)
+	if err != nil {
+		return err
 	}
+	keys := r.recordKeys()
+	noise := t.Noise()
+	p.noise = &noise
 	p.published = make([]float64, len(p.question.Value))
 	for cell, v := range p.question.Value {
 		p.published[cell] = float64(t.Perturb(int64(v), keys.Cell(p.cells.Keys[cell])))
 	}
 	return p.auditPublished(func(_ int, published int64) (int64, []float64) { return t.Likelihood(published) }, true)
+}
+
+// noise returns the distributions of the changes by cell keys.
+func (r *records) noise(p *protected) (*perturb.Table, error) {
+	c := p.table.Protect.CellKey
+	if c.PTable == "" {
+		t, problems := perturb.NewTable(c.Noise())
+		if len(problems) > 0 {
+			return nil, problems[0]
+		}
+		return t, nil
+	}
+	at := fmt.Sprintf("tables[%d].protect.cell_key.p_table", p.of[0])
+	file, err := os.Open(c.PTable)
+	if err != nil {
+		r.wrong(at, "file %s %s", c.PTable, form.Reason(err))
+		return nil, r.check()
+	}
+	defer file.Close()
+	t, problems := perturb.ReadTable(file)
+	for _, problem := range problems {
+		r.wrong(at, "file %s: %s", c.PTable, problem.Error())
+	}
+	return t, r.check()
 }
 
 // auditPublished computes what can be inferred about the unsafe cells from all published counts together, for

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
@@ -28,6 +29,7 @@ type protected struct {
 	verdict       audit.Verdict
 	insiders      []audit.Insider
 	published     []float64                          // published in place of each cell's value; nil: the value itself
+	noise         *perturb.Noise                     // of changes by cell keys
 	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
 	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
 	cutShort      bool                               // the search for cells to publish after all was cut short
@@ -50,7 +52,7 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	case f.table.Protect.None != nil:
 		return p, p.auditAlone()
 	case f.table.Protect.CellKey != nil:
-		return p, p.byCellKey(r.recordKeys())
+		return p, r.byCellKey(p)
 	case f.table.Protect.Round != nil:
 		return p, r.round(p)
 	case f.table.Protect.Sample != nil:

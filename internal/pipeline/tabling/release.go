@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/workbook"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -83,7 +84,11 @@ type cellSource struct {
 	schema  *microdata.Schema
 	rows    int64
 	records connectors.Source
+	sheets  func() []workbook.Sheet
 }
+
+// Sheets implements workbook.Source.
+func (s *cellSource) Sheets() []workbook.Sheet { return s.sheets() }
 
 func (s *cellSource) Schema() *microdata.Schema { return s.schema }
 func (s *cellSource) Streams() []string         { return []string{"tables"} }
@@ -131,7 +136,7 @@ func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink
 		layout.Release = append(layout.Release, microdata.Output{Field: f, Source: i, Column: i, Masked: true, Decimals: -1})
 	}
 	var err error
-	w.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: &cellSource{schema, w.rows, r.source}, Layout: layout})
+	w.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: &cellSource{schema, w.rows, r.source, func() []workbook.Sheet { return r.sheets(list) }}, Layout: layout})
 	if err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
@@ -220,7 +225,7 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 
 func (w *cellWriter) value(p *protected, cell int32) {
 	status := p.publicStatus(cell)
-	for k, text := range w.statuses(status) {
+	for k, text := range w.statuses(status, p.status[cell] == tables.Primary) {
 		w.columns[len(w.columns)-len(w.back)+k].Append(text)
 	}
 	v := p.number(p.publishedValue(cell))

@@ -156,7 +156,7 @@ func (p *protected) report() FamilyReport {
 
 // tableReport returns the report on table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
-	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: parametersOf(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	if c.Protect.Exchanges() {
 		r.Exchanged, r.Matched = p.exchangedVariable(), c.Protect.Matched()
 	}
@@ -223,9 +223,11 @@ func methodOf(p *config.Protect) string {
 	return p.Name()
 }
 
-// parametersOf returns the parameters of a method that changes values, which users need to know.
-func parametersOf(p *config.Protect) map[string]float64 {
-	if c := p.CellKey; c != nil {
+// parameters returns the parameters of a method that changes values, which users need to know.
+func (f *protected) parameters(p *config.Protect) map[string]float64 {
+	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil {
+		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least)}
+	} else if c != nil {
 		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
 	}
 	if c := p.Round; c != nil {

@@ -101,7 +101,11 @@ func (r *records) cellsOf(ctx context.Context, o pipeline.Options) ([]*family, *
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := r.add(ctx, families, o.Progress)
+	add := r.add
+	if r.config.Finished != nil {
+		add = r.finished
+	}
+	t, err := add(ctx, families, o.Progress)
 	return families, t, err
 }
 
@@ -328,6 +332,21 @@ func (o *outputs) cellsCSV() ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
+// inferred returns the range that can be inferred about a cell, in whole units, as it is printed: its ends are rounded
+// inward, because a cell has a whole number of units, and a range that looked wider would claim protection that there is not.
+func (p *protected) inferred(cell int32) (low, high float64) {
+	low, high = p.ranges.Low[cell], p.ranges.High[cell]
+	return math.Ceil(low-roundoff(low)) + 0, math.Floor(high+roundoff(high)) + 0 // no −0
+}
+
+// roundoff is how much an end of a range can be beside its true value, as linear programs compute it.
+func roundoff(v float64) float64 {
+	if math.IsInf(v, 0) {
+		return 0
+	}
+	return min(1e-6*(1+math.Abs(v)), 0.1)
+}
+
 // cellFields returns the value of a cell, and how it is protected.
 func (p *protected) cellFields(cell int32) []string {
 	number := func(v float64) string {
@@ -343,10 +362,11 @@ func (p *protected) cellFields(cell int32) []string {
 	}
 	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", "", public}
 	if p.status[cell] == tables.Primary {
-		fields[4], fields[5] = number(v-p.rules.Down[cell]), number(v+p.rules.Up[cell])
+		fields[4], fields[5] = number(math.Floor(v-p.rules.Down[cell])), number(math.Ceil(v+p.rules.Up[cell]))
 	}
 	if p.ranged(cell) {
-		fields[6], fields[7] = number(p.ranges.Low[cell]), number(p.ranges.High[cell])
+		low, high := p.inferred(cell)
+		fields[6], fields[7] = number(low), number(high)
 	}
 	return fields
 }

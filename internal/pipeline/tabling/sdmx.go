@@ -42,12 +42,14 @@ func (w *cellWriter) constants(table string) []string {
 
 // statuses returns the contents of the columns after the value. In SDMX (code lists
 // CL_OBS_STATUS and CL_CONF_STATUS) a suppressed value is missing, suppressed (Q) and
-// confidential (C), both for primary and for secondary suppression; all others are normal (A)
-// and free (F).
-func (w *cellWriter) statuses(status string) []string {
+// confidential (C), both for primary and for secondary suppression unless the configuration distinguishes
+// them; all others are normal (A) and free (F).
+func (w *cellWriter) statuses(status string, primary bool) []string {
 	switch {
 	case w.config.SDMX == nil:
 		return []string{status}
+	case status == suppressed && !primary:
+		return []string{"Q", w.config.SDMX.Secondary}
 	case status == suppressed:
 		return []string{"Q", "C"}
 	}

@@ -2,11 +2,14 @@ package tabling
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
 // The public tables as SDMX-CSV equal those in other formats: the same values of the same cells, no
@@ -115,5 +118,51 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 	}
 	if _, err := audited(t, dir, text, strings.Replace(string(own), "TABLE", "table", 1)); err == nil || !strings.Contains(err.Error(), "must have a column TABLE") {
 		t.Error(err)
+	}
+}
+
+// With secondary: D the cells that protect others have another status than unsafe ones, and nothing else differs.
+func TestSecondarySDMX(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "in.csv", shops)
+	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nreport: {cells: %s/cells.csv}\n" +
+		"tables: [{name: t, rows: [region, size], value: turnover, decimals: 2, unsafe: [{threshold: 3}], protect: {suppress: {}}}]\n"
+	files := map[string][][]string{}
+	for _, status := range []string{"C", "D"} {
+		res, err := run(t, dir, text+"sdmx: {structure: 'NSO:DF_SHOPS(1.0)', secondary: "+status+"}\n")
+		if err != nil || res.Report.Withheld != "" {
+			t.Fatal(err, res)
+		}
+		if warned := len(res.Report.Warnings) == 1; warned != (status == "D") {
+			t.Errorf("%s: warnings %q", status, res.Report.Warnings)
+		}
+		files[status] = read(t, dir, "out.csv")
+	}
+	count := map[string]int{}
+	for i, row := range read(t, dir, "cells.csv")[1:] {
+		c, d := files["C"][i+1], files["D"][i+1]
+		want := map[string]string{"primary": "C", "secondary": "D", "free": "F", "empty": "F"}[row[5]]
+		last := len(d) - 1
+		if d[last] != want || !slices.Equal(c[:last], d[:last]) || (c[last] == "F") != (want == "F") {
+			t.Errorf("%s: %v and %v", row[5], c, d)
+		}
+		count[want]++
+	}
+	if count["C"] == 0 || count["D"] == 0 {
+		t.Errorf("statuses %v", count)
+	}
+}
+
+// Ends of ranges are printed rounded inward, to whole units, and 0 has no sign.
+func TestPrintedRanges(t *testing.T) {
+	p := &protected{ranges: &audit.Ranges{}}
+	for _, c := range []struct{ value, low, high, wantLow, wantHigh float64 }{
+		{15, 12.4, 17.6, 13, 17}, {15, 12, 17, 12, 17}, {15, 0, 17, 0, 17}, {15, 12.0000001, 16.9999999, 12, 17}, {15, 14.99, 15.01, 15, 15},
+		{-3, -7.5, -1.5, -7, -2}, {15, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)}, {1e12, 1e12 - 0.5, 1e12 + 0.5, 1e12, 1e12}, {2e6, 2e6 - 7.95, 2e6 + 7.95, 2e6 - 8, 2e6 + 8}, {2e6, 2e6 - 7.85, 2e6 + 7.85, 2e6 - 7, 2e6 + 7},
+	} {
+		p.question.Value, p.ranges.Low, p.ranges.High = []float64{c.value}, []float64{c.low}, []float64{c.high}
+		if low, high := p.inferred(0); low != c.wantLow || high != c.wantHigh || low == 0 && math.Signbit(low) {
+			t.Errorf("%v in %v to %v is printed %v to %v, want %v to %v", c.value, c.low, c.high, low, high, c.wantLow, c.wantHigh)
+		}
 	}
 }

@@ -66,7 +66,7 @@ type Options struct {
 type Listed struct {
 	Cell int
 	As   As
-	Up   float64 // for Unsafe: required protection, in units; 0: that of the Interval
+	Up   float64 // for Unsafe and Levels: required protection, in units; 0: that of the Interval
 	Down float64
 	Line int
 }
@@ -75,11 +75,13 @@ type Listed struct {
 type As uint8
 
 // Safe and Unsafe take precedence over the rules. A Published cell is safe and is not a
-// candidate for secondary suppression. An entry without a status is unsafe.
+// candidate for secondary suppression. An entry without a status is unsafe. Levels give a cell that breaks a
+// rule more protection than the rule requires.
 const (
 	Unsafe As = iota
 	Safe
 	Published
+	Levels
 )
 
 // Result holds the results of the rules for a set: arrays with one element per cell.
@@ -289,6 +291,13 @@ func (r *Result) list(c *tables.Cells, o Options, problems *check.Problems) {
 			continue
 		}
 		listed[l.Cell] = l
+		if l.As == Levels {
+			if r.Status[l.Cell] != tables.Primary {
+				problems.Addf(at, "cell %s breaks no rule, so that it has no protection levels", c.Set.Name(l.Cell))
+			}
+			r.Up[l.Cell], r.Down[l.Cell] = max(r.Up[l.Cell], l.Up), max(r.Down[l.Cell], l.Down)
+			continue
+		}
 		if l.As == Unsafe {
 			r.primary(l.Cell, ByList, max(l.Up, o.Interval.at(max(c.Value[l.Cell], -c.Value[l.Cell]), 0)))
 			r.Down[l.Cell] = max(r.Down[l.Cell], l.Down)

@@ -2,8 +2,6 @@ package tabulate
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/binary"
 	"math"
 	"slices"
 
@@ -118,7 +116,7 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 		if i+1 < len(lines) && lines[i+1].holder == l.holder {
 			continue
 		}
-		who := []uint64{identityOf(a.holders[l.holder])}
+		who := []uint64{tables.IdentityOf(a.holders[l.holder])}
 		for cell, v := range own {
 			x := float64(v)
 			if v < 0 {
@@ -136,13 +134,6 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 		clear(own)
 		isRequested = false
 	}
-}
-
-// identityOf returns the identity of a holding, the same in all tabulations. Of a million holdings, two
-// have the same identity with probability 3e-8.
-func identityOf(name string) uint64 {
-	sum := sha256.Sum256([]byte(name))
-	return binary.LittleEndian.Uint64(sum[:])
 }
 
 // walk visits each cell above a base cell once.

@@ -143,7 +143,7 @@ func reference(records []record, o Options, weighted bool, codes map[string]stri
 			if o.Absolute {
 				x = math.Abs(x)
 			}
-			largest = append(largest, tables.Contribution{Value: x, Weight: 1, Who: identityOf(h)})
+			largest = append(largest, tables.Contribution{Value: x, Weight: 1, Who: tables.IdentityOf(h)})
 		}
 	}
 	sort.Slice(largest, func(i, j int) bool {

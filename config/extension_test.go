@@ -1,0 +1,52 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// A file is not named like one of another format, by which other programs would open it.
+func TestExtensionsOfSinks(t *testing.T) {
+	const tables = "version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {SINK}\n"
+	const pipeline = "version: 1\nkey: {file: k}\nsource: {csv: {path: in.csv}}\ncolumns: {a: {role: key}}\nmasks: []\nsink: {SINK}\n"
+	for sink, want := range map[string]string{
+		"csv: {path: out/o.csv}":                       "",
+		"csv: {path: out/o.csv.gz}":                    "",
+		"csv: {path: out/o.tsv}":                       "",
+		"csv: {path: out/o.txt}":                       "",
+		"csv: {path: out.d/o}":                         "",
+		"csv: {path: '-'}":                             "",
+		"jsonl: {path: o.json}":                        "",
+		"jsonl: {path: o.ndjson}":                      "",
+		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx, by which other programs would open the file, and it is none of theirs (tables can be written by sink xlsx)",
+		"jsonl: {path: o.XLS}":                         "sink.jsonl.path: must not end in .xls",
+		"parquet: {path: o.csv}":                       "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
+		"csv: {path: o.parquet}":                       "sink.csv.path: must not end in .parquet, by which programs take the file for one of sink parquet",
+		"csv: {path: o.jsonl.gz}":                      "sink.csv.path: must not end in .jsonl.gz",
+		"csv: {path: o.parquet/}":                      "sink.csv.path: must not end in .parquet",
+		"arrow: {path: o.ods}":                         "sink.arrow.path: must not end in .ods",
+		"postgres: {table: o.xlsx, address: {env: A}}": "",
+	} {
+		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(tables, "SINK", sink, 1)), Options{})
+		judgeExtension(t, "tables, "+sink, err, want)
+		_, err = Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", sink, 1)), Options{})
+		judgeExtension(t, "pipeline, "+sink, err, want)
+	}
+	for sink, want := range map[string]string{
+		"xlsx: {path: o.xlsx}": "", "xlsx: {path: o.XLSX}": "",
+		"xlsx: {path: o.csv}": "sink.xlsx.path: must end in .xlsx",
+	} {
+		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(tables, "SINK", sink, 1)), Options{})
+		judgeExtension(t, sink, err, want)
+	}
+	if _, err := Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", "xlsx: {path: o.xlsx}", 1)), Options{}); err == nil {
+		t.Error("a pipeline writes workbooks")
+	}
+}
+
+func judgeExtension(t *testing.T, what string, err error, want string) {
+	t.Helper()
+	if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		t.Errorf("%s: error %v, want %q", what, err, want)
+	}
+}
