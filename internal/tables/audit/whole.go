@@ -158,6 +158,17 @@ func (e *enumeration) excludes(j int, d float64) bool {
 // impossible.
 const visitsOfShuttle = 1000
 
+// Searched returns roughly the number of entries of sums that searches for tables of whole numbers have processed.
+func (p *Component) Searched() (work int64) {
+	if p.partial != nil {
+		work += p.partial.work
+	}
+	if p.mend != nil {
+		work += p.mend.work
+	}
+	return work
+}
+
 // changes returns the columns that deviate and their deviations; columns is not nil
 // even if it is empty.
 func (e *enumeration) changes() (columns []int32, by []float64) {
@@ -259,6 +270,7 @@ func (e *enumeration) mend() (column int, by float64) {
 		if e.off[i] == 0 {
 			continue
 		}
+		e.work += int64(len(e.p.rows[i]))
 		for _, x := range e.p.rows[i] {
 			at := e.nearest(x.Column)
 			to := e.ends[x.Column]
@@ -294,6 +306,7 @@ func (e *enumeration) open() int {
 		if e.off[i] == 0 {
 			continue
 		}
+		e.work += int64(len(e.p.rows[i]))
 		for _, x := range e.p.rows[i] {
 			if open := e.ends[x.Column].high - e.ends[x.Column].low; open > 0 && (open < fewest || open == fewest && x.Column < next || next < 0) {
 				next, fewest = x.Column, open

@@ -15,13 +15,19 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 	if n.amount <= 0 {
 		return nil, true
 	}
-	first, ok := e.mirrored(i)
-	if !ok {
-		if first, ok = e.table(n); !ok {
-			return nil, false
+	g := &guard{engine: e, n: n, old: e.agreeing(n)}
+	if len(g.old) > 0 {
+		g.found = g.old[:1:1]
+	} else {
+		first, ok := e.mirrored(i)
+		if !ok {
+			if first, ok = e.table(n); !ok {
+				return nil, false
+			}
 		}
+		g.found = []witness{first}
 	}
-	g := &guard{engine: e, n: n, found: []witness{first}}
+	first := g.found[0]
 	if e.knowers != nil && !g.withstands(nil, first) {
 		return nil, false
 	}
@@ -32,6 +38,7 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 type guard struct {
 	*engine
 	n     *need
+	old   []witness // earlier ones that agree with the published cells
 	found []witness
 	done  [][]int32 // coalitions smaller than the largest
 }
@@ -70,13 +77,20 @@ func (g *guard) withstand(more []int32) bool {
 	if n.amount <= 0 {
 		return true
 	}
-	at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) })
+	serves := func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) }
+	at := slices.IndexFunc(g.found, serves)
 	if at < 0 {
-		further, ok := g.tableFor(&n, more)
-		if !ok {
-			return false
+		at = len(g.found)
+		if k := slices.IndexFunc(g.old, serves); k >= 0 {
+			g.found = append(g.found, g.old[k])
+		} else {
+			n.witnesses = g.found
+			further, ok := g.tableFor(&n, more)
+			if !ok {
+				return false
+			}
+			g.found = append(g.found, further)
 		}
-		at, g.found = len(g.found), append(g.found, further)
 	}
 	if len(more) == g.knowers.Coalition {
 		return true
@@ -155,19 +169,18 @@ func (e *engine) mirrored(i int32) (witness, bool) {
 	return turned, true
 }
 
-// shows returns the first witness of a need, if it has one that still agrees with the
-// published cells.
-func (e *engine) shows(n *need) (witness, bool) {
-	if len(n.witnesses) == 0 {
-		return witness{}, false
-	}
-	w := n.witnesses[0]
-	for k, c := range w.cells {
-		if !e.q.Within(c, w.by[k]) {
-			return witness{}, false
+// agreeing returns the witnesses of a need that still agree with the published cells.
+func (e *engine) agreeing(n *need) (ws []witness) {
+	for _, w := range n.witnesses {
+		agrees := true
+		for k, c := range w.cells {
+			agrees = agrees && e.q.Within(c, w.by[k])
+		}
+		if agrees {
+			ws = append(ws, w)
 		}
 	}
-	return w, true
+	return ws
 }
 
 // users returns the needs whose witnesses change one of the cells, those that have
