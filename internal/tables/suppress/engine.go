@@ -68,7 +68,9 @@ type layout struct {
 // continues without them. open lists the hidden cells of the levels.
 func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers) (e *engine, open []int32, unmet []need, err error) {
 	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers, left: programWork}
-	e.mends = q.Counts && len(needs) > mendingNeeds
+	if e.mends = q.Counts && len(needs) > mendingNeeds; e.mends {
+		e.left = searchWork
+	}
 	for _, l := range levels {
 		for _, c := range l {
 			e.may[c] = true

@@ -33,7 +33,7 @@ func (e *engine) table(n *need) (witness, bool) {
 		d = -d
 	}
 	if e.mends {
-		if p.Excludes(j, d) {
+		if e.quick && p.ExcludesSoon(j, d) || !e.quick && p.Excludes(j, d) {
 			return witness{}, false
 		}
 		if e.search != searchLast {
@@ -182,6 +182,10 @@ const largeComponent = 1000
 
 // largeValues is the same number for values.
 const largeValues = 400
+
+// searchWork is the limit of the work of the long pass over many unsafe counts, a few seconds; then the cells that it has
+// not tried stay hidden.
+const searchWork = 250_000_000
 
 // programWork is the limit of the work of programs over large components in trials, some
 // seconds; beyond it a need counts as not met.
