@@ -167,7 +167,7 @@ func (t *trial) try(who []int32) error {
 	if d == 0 || d > 0 && t.d < 0 {
 		return nil
 	}
-	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j, d/t.d) })
+	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, d) })
 	if at < 0 {
 		var z []float64
 		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, d) }); err != nil {
@@ -222,15 +222,24 @@ func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// agrees reports whether a coalition cannot see that a table is not the true one. If a share of its deviations is
-// enough for them, a table of values between this and the true one serves.
-func (in *inside) agrees(z []float64, who []int32, j int, share float64) bool {
-	return !(share < 1 && in.q.Counts) && !slices.ContainsFunc(in.knowers.KnownTo(who), func(cell int32) bool {
-		c, here := in.column[cell]
+// agrees reports whether a table shows a coalition the deviation d of column j, and it cannot see that the table is not the true one. If
+// a share of the table's deviations is enough for them, a table of values between this and the true one serves. One that was found
+// for contributors of the cell can show less than others need.
+func (t *trial) agrees(z []float64, who []int32, d float64) bool {
+	v := z[t.j]
+	if v*d <= 0 || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || t.q.Counts && d != t.d && v != d {
+		return false
+	}
+	share := 1.0
+	if !t.q.Counts {
+		share = min(1, d/v)
+	}
+	return !slices.ContainsFunc(t.knowers.KnownTo(who), func(cell int32) bool {
+		c, here := t.column[cell]
 		return here && math.Abs(z[c]) > 1e-9
-	}) && !slices.ContainsFunc(in.knowers.Parts(who), func(x tables.Own) bool {
-		c, here := in.column[x.Of]
-		return here && c != j && in.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
+	}) && !slices.ContainsFunc(t.knowers.Parts(who), func(x tables.Own) bool {
+		c, here := t.column[x.Of]
+		return here && c != t.j && t.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
 	})
 }
 

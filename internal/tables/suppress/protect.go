@@ -251,8 +251,9 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knowers
 			continue
 		}
 		w, ok := witness{}, true
-		if ws := e.agreeing(n); len(ws) > 0 {
-			w = ws[0]
+		ws := e.agreeing(n)
+		if at := slices.IndexFunc(ws, n.meets); at >= 0 {
+			w = ws[at]
 		} else {
 			w, ok = e.table(n)
 		}

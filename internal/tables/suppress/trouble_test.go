@@ -135,3 +135,25 @@ func TestTheSearchShowsItsTables(t *testing.T) {
 		t.Error("the audit finds all tables itself: the test shows nothing")
 	}
 }
+
+// A witness that was found for contributors of a cell, who need no range below their own part, shows less than others
+// need and does not serve these. Of counts, one that shows more does not serve the contributors.
+func TestAWitnessServesThoseWhomItShowsEnough(t *testing.T) {
+	for _, k := range []struct {
+		counts        bool
+		shows, amount float64
+		strange       bool
+	}{
+		{true, 3, 3, false}, {true, 2, 3, true}, {true, 2, 2, false}, {true, 3, 2, true}, {true, -3, 3, true},
+		{false, 3, 3, false}, {false, 2, 3, true}, {false, 3, 2, false},
+	} {
+		e := &engine{q: audit.Question{Value: []float64{5, 5}, Counts: k.counts}}
+		w, n := witness{[]int32{1, 0}, []float64{k.shows, -k.shows}}, need{cell: 0, amount: k.amount}
+		if got := e.strange(w, nil, &n, 3); got != k.strange {
+			t.Errorf("counts %v: a witness that shows %v serves those who need %v: %v", k.counts, k.shows, k.amount, !got)
+		}
+		if n.meets(w) != (k.shows >= k.amount) {
+			t.Errorf("a witness that shows %v meets %v: %v", k.shows, k.amount, n.meets(w))
+		}
+	}
+}

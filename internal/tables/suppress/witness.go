@@ -16,8 +16,8 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 		return nil, true
 	}
 	g := &guard{engine: e, n: n, old: e.agreeing(n)}
-	if len(g.old) > 0 {
-		g.found = g.old[:1:1]
+	if at := slices.IndexFunc(g.old, n.meets); at >= 0 {
+		g.found = g.old[at : at+1 : at+1]
 	} else {
 		first, ok := e.mirrored(i)
 		if !ok {
@@ -99,15 +99,18 @@ func (g *guard) withstand(more []int32) bool {
 	return g.withstands(more, g.found[at])
 }
 
-// strange reports whether respondents can see that a table, which shows amount for the cell of a need, is not the true one: it changes a
-// cell that they know, or makes a cell but this one less than is their own. If they need less than amount, a table of
+// strange reports whether a table does not serve respondents: it shows less than they need, which may be less than the amount that others
+// need, or they can see that it is not the true one, because it changes a
+// cell that they know, or makes a cell but this one less than is their own. If they need less than it shows, a table of
 // values between this and the true one serves them.
 func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
+	reached := w.reaches(n)
+	if reached < n.amount-1e-3-1e-13*n.amount || e.q.Counts && n.amount < amount && reached != n.amount {
+		return true
+	}
 	scale := 1.0
-	if n.amount < amount {
-		if scale = n.amount / amount; e.q.Counts {
-			return true
-		}
+	if !e.q.Counts {
+		scale = min(1, n.amount/reached)
 	}
 	for k, c := range w.cells {
 		if e.knowers.Knows(who, c) {
@@ -168,6 +171,22 @@ func (e *engine) mirrored(i int32) (witness, bool) {
 	}
 	return turned, true
 }
+
+// reaches returns how far a witness deviates in the direction of a need.
+func (w witness) reaches(n *need) float64 {
+	at := slices.Index(w.cells, n.cell)
+	switch {
+	case at < 0:
+		return 0
+	case n.up:
+		return w.by[at]
+	}
+	return -w.by[at]
+}
+
+// meets reports whether a witness deviates as far as the need requires; those that were found for contributors of the cell
+// may deviate less.
+func (n *need) meets(w witness) bool { return w.reaches(n) >= n.amount-1e-3-1e-13*n.amount }
 
 // agreeing returns the witnesses of a need that still agree with the published cells.
 func (e *engine) agreeing(n *need) (ws []witness) {
