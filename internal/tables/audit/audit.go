@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -26,8 +25,8 @@ type Ranges struct {
 	Programs, Steps     int // linear programs solved, and simplex steps
 	Unsolved            int // number of ends with the shuttle's bound: programs that stopped at the limit of steps or were not solved in huge components
 
-	work   int64             // work of the programs
-	sumsOf map[int32][]int32 // sums of each hidden cell; nil until needed
+	work    int64    // work of the programs
+	checker *checker // nil until needed
 }
 
 // Audit computes the interval of every hidden cell. In a huge component it is the
@@ -163,57 +162,17 @@ func optimize(s *lp.System, j int, up bool, enough float64) (float64, error) {
 // it changes a published cell, violates a sum or a bound, or is not of whole numbers
 // for counts.
 func (r *Ranges) Show(q Question, cells []int32, by []float64) error {
-	z := make(map[int32]float64, len(cells))
-	for i, c := range cells {
-		v := by[i]
-		if v == 0 {
-			continue
-		}
-		if q.Counts {
-			v = math.Round(v)
-		}
-		if !(math.Abs(v-by[i]) <= 1e-6) || !q.Within(c, v) {
-			return fmt.Errorf("%s: the table shown cannot be", q.Set.Name(int(c)))
-		}
-		z[c] = v
+	if r.checker == nil {
+		r.checker = newChecker(q)
 	}
-	r.index(q)
-	for _, c := range cells {
-		for _, i := range r.sumsOf[c] {
-			s := q.Set.Sum(int(i))
-			difference, size := -z[s.Total], math.Abs(z[s.Total])
-			for _, p := range s.Parts {
-				difference += z[p]
-				size += math.Abs(z[p])
-			}
-			if math.Abs(difference) > rounding(size) {
-				return fmt.Errorf("%s: the table shown does not add up", q.Set.Name(int(s.Total)))
-			}
-		}
+	z, err := r.checker.check(q, cells, by)
+	if err != nil {
+		return err
 	}
 	for c, v := range z {
 		r.ShownLow[c], r.ShownHigh[c] = min(r.ShownLow[c], q.Value[c]+v), max(r.ShownHigh[c], q.Value[c]+v)
 	}
 	return nil
-}
-
-// index lists the sums of every hidden cell: a table in Show can violate only these.
-func (r *Ranges) index(q Question) {
-	if r.sumsOf != nil {
-		return
-	}
-	r.sumsOf = map[int32][]int32{}
-	for i := range q.Set.Sums() {
-		s := q.Set.Sum(i)
-		if q.Hidden[s.Total] {
-			r.sumsOf[s.Total] = append(r.sumsOf[s.Total], int32(i))
-		}
-		for _, p := range s.Parts {
-			if q.Hidden[p] {
-				r.sumsOf[p] = append(r.sumsOf[p], int32(i))
-			}
-		}
-	}
 }
 
 // shownRanges holds the least and the greatest deviation of each column among the points

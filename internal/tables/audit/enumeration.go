@@ -21,6 +21,7 @@ type enumeration struct {
 	listed  []bool  // of a column: already in the list of changes
 	broken  int     // rows whose sum is not 0
 	steps   int
+	work    int64 // entries processed, roughly
 }
 
 // ends holds the least and the greatest deviation that are still possible.
@@ -159,6 +160,7 @@ func (e *enumeration) drop() {
 
 // visit narrows the columns of one row. It returns false if a column has no value left.
 func (e *enumeration) visit(row []lp.Entry) bool {
+	e.work += int64(len(row))
 	sum, widest := e.sumOf(row)
 	// A column must offset the sum of the others, which is between sum.low minus its
 	// own low and sum.high minus its own high.

@@ -24,10 +24,15 @@ type Insider struct {
 // table of values meets the requirement, so does one between this and the true table in which the cell is their own part. Cells that a coalition knows are not audited for it. A table in which a cell
 // deviates as far as its rule requires proves the protection against all whose
 // cells it does not change; for the others Insiders searches for further tables. It
-// also reports a cell of counts for which it finds no tables of whole numbers. It returns
+// also reports a cell of counts for which it finds no tables of whole numbers. It tries the
+// tables in shown before it searches; those that do not agree with the published cells do not count. It returns
 // the error of q.Stop or of the solver.
-func Insiders(q Question, p *primary.Result, knowers *tables.Knowers) ([]Insider, error) {
+func Insiders(q Question, p *primary.Result, knowers *tables.Knowers, shown ...Table) ([]Insider, error) {
 	q = Facing(q, p, knowers)
+	of, check := map[int32][]Table{}, newChecker(q)
+	for _, t := range shown {
+		of[t.Of] = append(of[t.Of], t)
+	}
 	parts, _, err := Components(q)
 	if err != nil {
 		return nil, err
@@ -35,6 +40,7 @@ func Insiders(q Question, p *primary.Result, knowers *tables.Knowers) ([]Insider
 	var found []Insider
 	for i := range parts {
 		in := newInside(q, &parts[i], knowers)
+		in.shown, in.checker = of, check
 		for j, c := range parts[i].Cells {
 			if p.Status[c] != tables.Primary {
 				continue
@@ -59,6 +65,8 @@ type inside struct {
 	knowers *tables.Knowers
 	column  map[int32]int // of a cell
 	all     [][]int32     // the contributors of cells that somebody knows
+	shown   map[int32][]Table
+	checker *checker
 }
 
 func newInside(q Question, p *Component, knowers *tables.Knowers) *inside {
@@ -95,9 +103,13 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 		}
 		t := &trial{inside: in, j: j, d: d}
 		who := in.all
-		if z := in.reach(j, d); z != nil {
-			t.shown = append(t.shown, z)
-			who = in.misled(nil, z, j)
+		if t.shown = in.reaching(j, d); len(t.shown) == 0 {
+			if z := in.reach(j, d); z != nil {
+				t.shown = append(t.shown, z)
+			}
+		}
+		if len(t.shown) > 0 {
+			who = in.misled(nil, t.shown[0], j)
 		}
 		for _, k := range who {
 			if err := t.try(k); err != nil {
@@ -115,6 +127,26 @@ func (in *inside) narrow(j int, up, down float64) (found []Insider, err error) {
 		found = append(found, Insider{k, in.p.Cells[j], exactly})
 	}
 	return found, in.q.Stopped()
+}
+
+// reaching returns the deviations of the tables shown for column j that agree with the published cells, and in which it
+// deviates by at least d or, for d below 0, by at most d.
+func (in *inside) reaching(j int, d float64) (tables [][]float64) {
+	cell := in.p.Cells[j]
+	for _, t := range in.shown[cell] {
+		by, err := in.checker.check(in.q, t.Cells, t.By)
+		if v := by[cell]; err != nil || v*d <= 0 || !(math.Abs(v) >= math.Abs(d)-rounding(d)) {
+			continue
+		}
+		z := make([]float64, len(in.p.Cells))
+		for c, v := range by {
+			if k, here := in.column[c]; here {
+				z[k] = v
+			}
+		}
+		tables = append(tables, z)
+	}
+	return tables
 }
 
 // try searches for a table for a coalition, and then for every larger one that can see that it
@@ -135,7 +167,7 @@ func (t *trial) try(who []int32) error {
 	if d == 0 || d > 0 && t.d < 0 {
 		return nil
 	}
-	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j, d/t.d) })
+	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, d) })
 	if at < 0 {
 		var z []float64
 		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, d) }); err != nil {
@@ -190,15 +222,24 @@ func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// agrees reports whether a coalition cannot see that a table is not the true one. If a share of its deviations is
-// enough for them, a table of values between this and the true one serves.
-func (in *inside) agrees(z []float64, who []int32, j int, share float64) bool {
-	return !(share < 1 && in.q.Counts) && !slices.ContainsFunc(in.knowers.KnownTo(who), func(cell int32) bool {
-		c, here := in.column[cell]
+// agrees reports whether a table shows a coalition the deviation d of column j, and it cannot see that the table is not the true one. If
+// a share of the table's deviations is enough for them, a table of values between this and the true one serves. One that was found
+// for contributors of the cell can show less than others need.
+func (t *trial) agrees(z []float64, who []int32, d float64) bool {
+	v := z[t.j]
+	if v*d <= 0 || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || t.q.Counts && d != t.d && v != d {
+		return false
+	}
+	share := 1.0
+	if !t.q.Counts {
+		share = min(1, d/v)
+	}
+	return !slices.ContainsFunc(t.knowers.KnownTo(who), func(cell int32) bool {
+		c, here := t.column[cell]
 		return here && math.Abs(z[c]) > 1e-9
-	}) && !slices.ContainsFunc(in.knowers.Parts(who), func(x tables.Own) bool {
-		c, here := in.column[x.Of]
-		return here && c != j && in.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
+	}) && !slices.ContainsFunc(t.knowers.Parts(who), func(x tables.Own) bool {
+		c, here := t.column[x.Of]
+		return here && c != t.j && t.q.Value[x.Of]+share*z[c] < x.Part-1e-6*(1+x.Part)
 	})
 }
 

@@ -89,6 +89,7 @@ type Component struct {
 	raised  map[int]float64 // of a column: its low end before Raise
 	partial *enumeration    // nil until it is asked for
 	around  *neighbourhood  // nil until it is asked for
+	mend    *mending        // nil until it is asked for
 }
 
 // shuttle holds, for all hidden cells, the ends of the deviations from the true values

@@ -120,7 +120,7 @@ func (p *Component) FewChanges(j int, d float64, steps int) (columns []int32, by
 func (p *Component) Quick(j int, d float64, steps int) (columns []int32, by []float64, excluded bool) {
 	e := p.enumeration(true)
 	defer e.forget()
-	if e.excludes(j, d) {
+	if e.excludes(j, d, visitsOfShuttle) {
 		return nil, nil, true
 	}
 	if e.steps = steps; !e.mended() {
@@ -132,7 +132,12 @@ func (p *Component) Quick(j int, d float64, steps int) (columns []int32, by []fl
 
 // Excludes reports whether the shuttle alone finds that column j cannot deviate by d,
 // given the fixed columns. If it returns false, such a table need not exist.
-func (p *Component) Excludes(j int, d float64) bool {
+func (p *Component) Excludes(j int, d float64) bool { return p.excludes(j, d, visitsOfShuttle) }
+
+// ExcludesSoon is Excludes with fewer steps of the shuttle: it finds most of what Excludes finds.
+func (p *Component) ExcludesSoon(j int, d float64) bool { return p.excludes(j, d, visitsOfShuttle/8) }
+
+func (p *Component) excludes(j int, d float64, visits int) bool {
 	e := p.enumeration(p.counts)
 	defer e.forget()
 	if !p.counts { // allow the same tolerance as for linear programs
@@ -140,23 +145,34 @@ func (p *Component) Excludes(j int, d float64) bool {
 			return false
 		}
 	}
-	return e.excludes(j, d)
+	return e.excludes(j, d, visits)
 }
 
 // excludes narrows column j to d, follows the consequences and reports whether this is
 // impossible.
-func (e *enumeration) excludes(j int, d float64) bool {
+func (e *enumeration) excludes(j int, d float64, visits int) bool {
 	if slack := e.slack(math.Abs(d)); d < e.ends[j].low-slack || d > e.ends[j].high+slack {
 		return true
 	}
 	e.narrow(int32(j), ends{d, d})
-	possible, _ := e.follow(visitsOfShuttle)
+	possible, _ := e.follow(visits)
 	return !possible
 }
 
 // visitsOfShuttle is the number of visits of sums to prove that a deviation is
 // impossible.
 const visitsOfShuttle = 1000
+
+// Searched returns roughly the number of entries of sums that searches for tables of whole numbers have processed.
+func (p *Component) Searched() (work int64) {
+	if p.partial != nil {
+		work += p.partial.work
+	}
+	if p.mend != nil {
+		work += p.mend.work
+	}
+	return work
+}
 
 // changes returns the columns that deviate and their deviations; columns is not nil
 // even if it is empty.
@@ -259,6 +275,7 @@ func (e *enumeration) mend() (column int, by float64) {
 		if e.off[i] == 0 {
 			continue
 		}
+		e.work += int64(len(e.p.rows[i]))
 		for _, x := range e.p.rows[i] {
 			at := e.nearest(x.Column)
 			to := e.ends[x.Column]
@@ -294,6 +311,7 @@ func (e *enumeration) open() int {
 		if e.off[i] == 0 {
 			continue
 		}
+		e.work += int64(len(e.p.rows[i]))
 		for _, x := range e.p.rows[i] {
 			if open := e.ends[x.Column].high - e.ends[x.Column].low; open > 0 && (open < fewest || open == fewest && x.Column < next || next < 0) {
 				next, fewest = x.Column, open

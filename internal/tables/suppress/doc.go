@@ -7,5 +7,7 @@
 // only narrow intervals. Therefore cells are tried in batches, and a batch that fails
 // is halved; the result is the same as with single cells. A trial is cheap: the search
 // stores for each end of an interval a table that proves it (a witness), and searches
-// for a new one only if the witness changes a cell of the batch.
+// for a new one only if the witness changes a cell of the batch. For counts with many unsafe
+// cells it first looks for a witness near the earlier one (audit.Component.Mend), and in a
+// second pass searches longer for the cells that are hidden then.
 package suppress

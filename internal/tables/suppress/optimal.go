@@ -328,7 +328,7 @@ func (o *optimum) guided(x []float64) error {
 	slices.SortFunc(open, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(share(a), share(b)), cmp.Compare(o.cost[o.candidate[b]], o.cost[o.candidate[a]]), cmp.Compare(a, b))
 	})
-	if _, err := e.publish(open); err != nil {
+	if err := e.publishAll(open); err != nil {
 		return err
 	}
 	held, cost := make([]bool, len(x)), 0.0

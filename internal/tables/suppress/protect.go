@@ -95,7 +95,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	}
 	o.order(q, score, open)
 	e.until = until
-	if _, err := e.publish(open); err != nil {
+	if err := e.publishAll(open); err != nil {
 		return nil, nil, err
 	}
 	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs, Short: e.short}
@@ -243,15 +243,18 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knowers
 	if pt.Ranges, err = audit.Audit(q); err != nil {
 		return err
 	}
-	e.search = searchLast
+	e.search, e.quick = searchLast, false
 	for i := range e.needs { // the ends that the audit's own vertices do not prove
 		n := &e.needs[i]
 		x := q.Value[n.cell]
 		if n.up && pt.Ranges.ShownHigh[n.cell] >= x+n.amount || !n.up && pt.Ranges.ShownLow[n.cell] <= x-n.amount {
 			continue
 		}
-		w, ok := e.shows(n)
-		if !ok {
+		w, ok := witness{}, true
+		ws := e.agreeing(n)
+		if at := slices.IndexFunc(ws, n.meets); at >= 0 {
+			w = ws[at]
+		} else {
 			w, ok = e.table(n)
 		}
 		if ok {
@@ -266,6 +269,12 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knowers
 	if pt.Verdict, err = audit.Judge(q, pt.Ranges, p); err != nil || knowers == nil {
 		return err
 	}
-	pt.Insiders, err = audit.Insiders(q, p, knowers)
+	var shown []audit.Table
+	for i := range e.needs {
+		for _, w := range e.needs[i].witnesses {
+			shown = append(shown, audit.Table{Of: e.needs[i].cell, Cells: w.cells, By: w.by})
+		}
+	}
+	pt.Insiders, err = audit.Insiders(q, p, knowers, shown...)
 	return err
 }

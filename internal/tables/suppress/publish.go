@@ -6,6 +6,30 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 )
 
+// publishAll publishes as many of the cells as the needs allow: first those for which a quick search finds
+// witnesses, then, of the fewer cells that are hidden still, those for which a search that takes longer finds them.
+func (e *engine) publishAll(cells []int32) error {
+	if !e.mends {
+		_, err := e.publish(cells)
+		return err
+	}
+	e.quick = true
+	kept, err := e.publish(cells)
+	if err != nil {
+		return err
+	}
+	if e.layout, err = e.split(); err != nil {
+		return err
+	}
+	e.quick = false
+	for _, c := range kept { // few can be published, so that batches are of no use
+		if _, err := e.publish([]int32{c}); err != nil || e.left <= 0 {
+			return err
+		}
+	}
+	return nil
+}
+
 // publish publishes as many of the cells as the needs allow, in their order, and
 // returns those that stay hidden. It tries all at once and, if this fails, each half.
 // Cells that were not tried within the time limit stay hidden.
@@ -80,7 +104,7 @@ func (e *engine) renew(needs []int32, batch int) bool {
 		}
 		ok = false
 		e.needs[i].failed++
-		if missing++; batch < lookAhead || missing >= enoughMissing && e.layout.huge {
+		if missing++; batch < lookAhead || missing >= enoughMissing && (e.quick || e.layout.huge) {
 			break
 		}
 	}
@@ -93,5 +117,5 @@ func (e *engine) renew(needs []int32, batch int) bool {
 const lookAhead = 64
 
 // enoughMissing is the number of needs without a witness after which renew gives up a
-// batch if a component is huge.
+// batch in a quick search or if a component is huge.
 const enoughMissing = 16

@@ -32,6 +32,25 @@ func (e *engine) table(n *need) (witness, bool) {
 	if !n.up {
 		d = -d
 	}
+	if e.mends {
+		if e.quick && p.ExcludesSoon(j, d) || !e.quick && p.Excludes(j, d) {
+			return witness{}, false
+		}
+		if e.search != searchLast {
+			if e.left <= 0 && !e.quick {
+				return witness{}, false
+			}
+			before := p.Searched()
+			defer func() {
+				if !e.quick {
+					e.left -= p.Searched() - before
+				}
+			}()
+		}
+		if w, ok := e.mend(n, p, j, d); ok || e.quick {
+			return w, ok
+		}
+	}
 	large := p.Huge() || len(p.Cells) > cmp.Or(e.q.Large, largeValues)
 	if e.q.Counts {
 		large = p.Huge() || len(p.Cells) > largeComponent
@@ -41,7 +60,7 @@ func (e *engine) table(n *need) (witness, bool) {
 		if columns == nil && !excluded {
 			columns, by, excluded = e.near(p, j, d)
 		}
-		if columns != nil || excluded || p.Huge() && e.search != searchLast {
+		if columns != nil || excluded || (p.Huge() || e.mends) && e.search != searchLast {
 			return tableOf(p, columns, by)
 		}
 	} else if p.Excludes(j, d) {
@@ -49,6 +68,32 @@ func (e *engine) table(n *need) (witness, bool) {
 	}
 	return e.program(n, p, j, d)
 }
+
+// mend searches for a table of whole numbers that differs little from an earlier witness.
+func (e *engine) mend(n *need, p *audit.Component, j int, d float64) (witness, bool) {
+	var from []int32
+	var as []float64
+	if len(n.witnesses) > 0 {
+		w, part := n.witnesses[0], e.layout.partOf[n.cell]
+		for k, c := range w.cells {
+			if e.layout.partOf[c] == part {
+				from, as = append(from, e.layout.column[c]), append(as, w.by[k])
+			}
+		}
+	}
+	steps := mendLong
+	if e.quick {
+		steps = mendQuick
+	}
+	columns, by := p.Mend(j, d, from, as, steps)
+	return tableOf(p, columns, by)
+}
+
+// Numbers of changed columns in such a search.
+const (
+	mendQuick = 1000
+	mendLong  = 5000
+)
 
 // near searches for a table in which only cells near column j deviate. excluded reports
 // that the shuttle proves that there is no table at all.
@@ -74,7 +119,7 @@ func (e *engine) program(n *need, p *audit.Component, j int, d float64) (w witne
 	if err != nil {
 		return witness{}, false
 	}
-	if len(p.Cells) > cmp.Or(e.q.Large, largeValues) && e.search != searchLast {
+	if (e.mends || len(p.Cells) > cmp.Or(e.q.Large, largeValues)) && e.search != searchLast {
 		if e.left <= 0 {
 			return witness{}, false
 		}
@@ -137,6 +182,10 @@ const largeComponent = 1000
 
 // largeValues is the same number for values.
 const largeValues = 400
+
+// searchWork is the limit of the work of the long pass over many unsafe counts, a few seconds; then the cells that it has
+// not tried stay hidden.
+const searchWork = 250_000_000
 
 // programWork is the limit of the work of programs over large components in trials, some
 // seconds; beyond it a need counts as not met.

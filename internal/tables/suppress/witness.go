@@ -15,13 +15,19 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 	if n.amount <= 0 {
 		return nil, true
 	}
-	first, ok := e.mirrored(i)
-	if !ok {
-		if first, ok = e.table(n); !ok {
-			return nil, false
+	g := &guard{engine: e, n: n, old: e.agreeing(n)}
+	if at := slices.IndexFunc(g.old, n.meets); at >= 0 {
+		g.found = g.old[at : at+1 : at+1]
+	} else {
+		first, ok := e.mirrored(i)
+		if !ok {
+			if first, ok = e.table(n); !ok {
+				return nil, false
+			}
 		}
+		g.found = []witness{first}
 	}
-	g := &guard{engine: e, n: n, found: []witness{first}}
+	first := g.found[0]
 	if e.knowers != nil && !g.withstands(nil, first) {
 		return nil, false
 	}
@@ -32,6 +38,7 @@ func (e *engine) reach(i int32) ([]witness, bool) {
 type guard struct {
 	*engine
 	n     *need
+	old   []witness // earlier ones that agree with the published cells
 	found []witness
 	done  [][]int32 // coalitions smaller than the largest
 }
@@ -70,13 +77,20 @@ func (g *guard) withstand(more []int32) bool {
 	if n.amount <= 0 {
 		return true
 	}
-	at := slices.IndexFunc(g.found, func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) })
+	serves := func(w witness) bool { return !g.strange(w, more, &n, g.n.amount) }
+	at := slices.IndexFunc(g.found, serves)
 	if at < 0 {
-		further, ok := g.tableFor(&n, more)
-		if !ok {
-			return false
+		at = len(g.found)
+		if k := slices.IndexFunc(g.old, serves); k >= 0 {
+			g.found = append(g.found, g.old[k])
+		} else {
+			n.witnesses = g.found
+			further, ok := g.tableFor(&n, more)
+			if !ok {
+				return false
+			}
+			g.found = append(g.found, further)
 		}
-		at, g.found = len(g.found), append(g.found, further)
 	}
 	if len(more) == g.knowers.Coalition {
 		return true
@@ -85,15 +99,18 @@ func (g *guard) withstand(more []int32) bool {
 	return g.withstands(more, g.found[at])
 }
 
-// strange reports whether respondents can see that a table, which shows amount for the cell of a need, is not the true one: it changes a
-// cell that they know, or makes a cell but this one less than is their own. If they need less than amount, a table of
+// strange reports whether a table does not serve respondents: it shows less than they need, which may be less than the amount that others
+// need, or they can see that it is not the true one, because it changes a
+// cell that they know, or makes a cell but this one less than is their own. If they need less than it shows, a table of
 // values between this and the true one serves them.
 func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
+	reached := w.reaches(n)
+	if reached < n.amount-1e-3-1e-13*n.amount || e.q.Counts && n.amount < amount && reached != n.amount {
+		return true
+	}
 	scale := 1.0
-	if n.amount < amount {
-		if scale = n.amount / amount; e.q.Counts {
-			return true
-		}
+	if !e.q.Counts {
+		scale = min(1, n.amount/reached)
 	}
 	for k, c := range w.cells {
 		if e.knowers.Knows(who, c) {
@@ -155,19 +172,34 @@ func (e *engine) mirrored(i int32) (witness, bool) {
 	return turned, true
 }
 
-// shows returns the first witness of a need, if it has one that still agrees with the
-// published cells.
-func (e *engine) shows(n *need) (witness, bool) {
-	if len(n.witnesses) == 0 {
-		return witness{}, false
+// reaches returns how far a witness deviates in the direction of a need.
+func (w witness) reaches(n *need) float64 {
+	at := slices.Index(w.cells, n.cell)
+	switch {
+	case at < 0:
+		return 0
+	case n.up:
+		return w.by[at]
 	}
-	w := n.witnesses[0]
-	for k, c := range w.cells {
-		if !e.q.Within(c, w.by[k]) {
-			return witness{}, false
+	return -w.by[at]
+}
+
+// meets reports whether a witness deviates as far as the need requires; those that were found for contributors of the cell
+// may deviate less.
+func (n *need) meets(w witness) bool { return w.reaches(n) >= n.amount-1e-3-1e-13*n.amount }
+
+// agreeing returns the witnesses of a need that still agree with the published cells.
+func (e *engine) agreeing(n *need) (ws []witness) {
+	for _, w := range n.witnesses {
+		agrees := true
+		for k, c := range w.cells {
+			agrees = agrees && e.q.Within(c, w.by[k])
+		}
+		if agrees {
+			ws = append(ws, w)
 		}
 	}
-	return w, true
+	return ws
 }
 
 // users returns the needs whose witnesses change one of the cells, those that have
