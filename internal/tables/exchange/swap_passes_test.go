@@ -1,0 +1,168 @@
+package exchange
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// swapped returns the distribution of the published table that a table becomes, from all choices of records
+// in all trades, pass after pass: rows in order of size are paired, and if their number is odd a second time.
+func swapped(rows int, inner []int64, rate float64) map[string]float64 {
+	columns := len(inner) / rows
+	size := make([]int64, rows)
+	order := []int{}
+	for i := range rows {
+		size[i] = sumOf(inner[i*columns : (i+1)*columns])
+		if size[i] > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(size[b] - size[a]) })
+	var pairs [][2]int
+	for k := 0; k+1 < len(order); k += 2 {
+		pairs = append(pairs, [2]int{order[k], order[k+1]})
+	}
+	if len(order)%2 == 1 {
+		for k := 1; k+1 < len(order); k += 2 {
+			pairs = append(pairs, [2]int{order[k], order[k+1]})
+		}
+	}
+	tables, chances := [][]int64{inner}, []float64{1}
+	for _, p := range pairs {
+		least := min(size[p[0]], size[p[1]])
+		each := int(rate * float64(least))
+		if float64(each) < rate*float64(least) {
+			each++
+		}
+		index := map[string]int{}
+		var next [][]int64
+		var with []float64
+		for i, table := range tables {
+			two := slices.Concat(table[p[0]*columns:(p[0]+1)*columns], table[p[1]*columns:(p[1]+1)*columns])
+			for became, q := range kernelOf(two, each) {
+				t := slices.Clone(table)
+				copy(t[p[0]*columns:], became[:columns])
+				copy(t[p[1]*columns:], became[columns:2*columns])
+				key := fmt.Sprint(t)
+				if _, known := index[key]; !known {
+					index[key] = len(next)
+					next, with = append(next, t), append(with, 0)
+				}
+				with[index[key]] += chances[i] * q
+			}
+		}
+		tables, chances = next, with
+	}
+	result := map[string]float64{}
+	for i, t := range tables {
+		result[fmt.Sprint(t)] = chances[i]
+	}
+	return result
+}
+
+func sumOf(list []int64) (n int64) {
+	for _, v := range list {
+		n += v
+	}
+	return n
+}
+
+// kernelOf is kernel with tables as keys.
+func kernelOf(two []int64, each int) map[[8]int64]float64 {
+	k := map[[8]int64]float64{}
+	for text, p := range kernel(two, each) {
+		var key [8]int64
+		var values []int64
+		for _, f := range fieldsOf(text) {
+			values = append(values, f)
+		}
+		copy(key[:], values)
+		k[key] += p
+	}
+	return k
+}
+
+func fieldsOf(text string) (list []int64) {
+	for i := 0; i < len(text); {
+		var n int64
+		if text[i] < '0' || text[i] > '9' {
+			i++
+			continue
+		}
+		for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
+			n = 10*n + int64(text[i]-'0')
+		}
+		list = append(list, n)
+	}
+	return list
+}
+
+// With several passes, too, the beliefs about every count, of outsiders and of respondents under both priors, are those of
+// Bayes' theorem over all tables with the same totals, with the probability of each of becoming the whole published table: in
+// hundreds of random tables of three rows (two passes, in which every row exchanges with another one), of five, and of two.
+func TestBeliefsAfterSwapsInSeveralPasses(t *testing.T) {
+	trials := 300
+	if testing.Short() {
+		trials = 40
+	}
+	rng := rand.New(rand.NewPCG(38, 11))
+	certain, passes := 0, 0
+	for trial := range trials {
+		rows := []int{3, 3, 3, 2, 5}[trial%5]
+		columns := []int{2, 3, 2, 3, 2}[trial%5]
+		inner := make([]int64, rows*columns)
+		for range []int{9, 8, 10, 9, 8}[trial%5] {
+			inner[rng.IntN(len(inner))]++
+		}
+		rate := []float64{0.2, 0.4, 0.5, 1}[rng.IntN(4)]
+		c := cross(t, []int{rows, columns}, inner)
+		f := NewFrame(c.set, 0, 0)
+		s := f.Swap(c.value, rate, make([]bool, 2), keyedBy(uint64(trial)))
+		if len(s.groups) != 1 {
+			continue // an even number of rows with records
+		}
+		if len(s.matrices) > 2 {
+			passes++
+		}
+		var after []int64
+		for _, row := range f.matrix(s.Published) {
+			after = append(after, row...)
+		}
+		list := all(rows, inner)
+		chances := make([]float64, len(list))
+		for i, table := range list {
+			chances[i] = swapped(rows, table, rate)[fmt.Sprint(after)]
+		}
+		for cell := range c.value {
+			counts, varies := make([]int64, len(list)), false
+			for i, table := range list {
+				counts[i] = int64(c.total(table)[cell])
+				varies = varies || counts[i] != counts[0]
+			}
+			count := s.Count(int32(cell))
+			at := fmt.Sprintf("trial %d: %v at rate %v, %s", trial, inner, rate, c.set.Name(cell))
+			for _, prior := range []Prior{Even, Independent} {
+				first, belief := count.Belief(prior)
+				compare(t, at, first, belief, bayes(list, chances, counts, prior, -1))
+				if slices.Max(belief) > 0.9 && varies {
+					certain++
+				}
+				var want []map[int64]float64
+				for own, n := range inner {
+					if n > 0 && len(count.parts) > 0 && !(c.total(unit(inner, own))[cell] == 1 && c.value[cell] == 1) {
+						want = append(want, bayes(list, chances, counts, prior, own))
+					}
+				}
+				respondents(t, at, count, prior, want)
+			}
+			if t.Failed() {
+				return
+			}
+		}
+	}
+	if passes < trials/2 || certain < trials/4 {
+		t.Errorf("%d tables of two passes, %d counts that are almost certain: too few for this test", passes, certain)
+	}
+}
