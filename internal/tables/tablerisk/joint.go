@@ -205,7 +205,7 @@ func (j *Joint) Sure(parts []Part, about []int32, limit float64, skip func(part,
 			}
 			if j.Exact || c == part.Cell {
 				list = append(list, c)
-			} else if j.Belief(c).upTo(j.release.Truth[c]) > limit*knows { // P(count | part) <= P(count) / P(part)
+			} else if j.Belief(c).UpTo(j.release.Truth[c]) > limit*knows { // P(count | part) <= P(count) / P(part)
 				list = append(list, c)
 			}
 		}
@@ -226,7 +226,7 @@ func (j *Joint) Sure(parts []Part, about []int32, limit float64, skip func(part,
 			return nil, err
 		}
 		for _, c := range list {
-			if given.Belief(c).upTo(j.release.Truth[c]) > limit {
+			if given.Belief(c).UpTo(j.release.Truth[c]) > limit {
 				sure[c] = true
 			}
 		}
@@ -265,7 +265,7 @@ func (j *Joint) Together(parts []Part, about []int32, limit float64) ([]int32, e
 	}
 	var list []int32
 	for _, c := range about {
-		if given.Belief(c).upTo(j.release.Truth[c]) > limit {
+		if given.Belief(c).UpTo(j.release.Truth[c]) > limit {
 			list = append(list, c)
 		}
 	}

@@ -354,7 +354,7 @@ func TestRespondentsBelieveWhatTheyKnow(t *testing.T) {
 			} else {
 				not++
 			}
-			if want[c] > limit && exact.Belief(c).upTo(x.truth[c]) < limit {
+			if want[c] > limit && exact.Belief(c).UpTo(x.truth[c]) < limit {
 				moved++
 			}
 		}
