@@ -3,7 +3,7 @@ package exchange
 import (
 	"math"
 	"slices"
-	"sync"
+	"sync/atomic"
 )
 
 // The greatest number of tables of a component that are enumerated, of all components together, and the number that is always
@@ -180,8 +180,7 @@ const (
 // laws tabulates the probabilities of the changes of squares. It is safe for concurrent use.
 type laws struct {
 	theta float64
-	mutex sync.Mutex
-	of    map[int64]*backward
+	of    [mostRange + 1]atomic.Pointer[backward]
 }
 
 // backward is the law of all squares in which so many records can change places: for every result, counted from the
@@ -199,11 +198,9 @@ func (l *laws) back(q *localSquare, table []int64) (b *backward, at int64) {
 	if size > mostRange {
 		return nil, at
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if b = l.of[size]; b == nil {
+	if b = l.of[size].Load(); b == nil {
 		b = newBackward(law{0, size, l.theta})
-		l.of[size] = b
+		l.of[size].Store(b)
 	}
 	return b, at
 }

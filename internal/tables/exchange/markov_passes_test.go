@@ -200,6 +200,54 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 	t.Logf("%d counts that are almost certain, %d beliefs of respondents", certain, insiders)
 }
 
+// The change of a square with very many records is taken as known, in the enumeration and by chains: the true table is possible, and
+// the counts of its cells vary only as far as other squares change them.
+func TestSquaresOfManyRecords(t *testing.T) {
+	c := cross(t, []int{5, 2}, []int64{300, 250, 270, 260, 240, 255, 200, 180, 4, 3})
+	p := NewFrame(c.set, 0, 0).Perturb(c.value, 0.4, drawsOf(3))
+	part := p.components().of[0]
+	fixed, free := 0, 0
+	for _, squares := range part.squares {
+		for k := range squares {
+			if squares[k].fixed {
+				fixed++
+			} else {
+				free++
+			}
+		}
+	}
+	if fixed != 2 || free != 2 {
+		t.Fatalf("%d squares of many records, and %d of few", fixed, free)
+	}
+	l := &laws{theta: 0.4}
+	if !part.enumerate(l, 1000) {
+		t.Fatal("not enumerated")
+	}
+	true := 0
+	for _, table := range part.tables {
+		if slices.Equal(table, part.truth) {
+			true++
+		}
+	}
+	if true != 1 || len(part.tables) < 3 || len(part.tables) > 100 {
+		t.Errorf("%d tables, the true one %d times", len(part.tables), true)
+	}
+	for cell := range part.cells {
+		part.questions = append(part.questions, &share{component: part, cells: []int32{int32(cell)}, was: part.truth[cell]})
+	}
+	if err := part.sample(l, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range part.questions {
+		want, got := (&share{component: part, cells: s.cells, was: s.was}).belief(-1), s.belief(-1)
+		for k, q := range want.P {
+			if n := want.First + int64(k); math.Abs(got.UpTo(n)-2*got.Error(n)-q) > 6*got.Error(n)+0.01 {
+				t.Errorf("cell %v: %d with %v, want %v", s.cells, n, got.UpTo(n), q)
+			}
+		}
+	}
+}
+
 // Of two chains one has seen 3 counts of 1 and 1 of 2 while her cell was not 0, and the other 1 and 5: the ratios of the sums are 0.4 and 0.6.
 // The standard error of a ratio is √(n/(n−1) Σ(both − ratio·knows)²)/Σ knows.
 func TestErrorsOfRatios(t *testing.T) {
@@ -235,7 +283,7 @@ func TestChainsOfPassesEstimateTheSameBeliefs(t *testing.T) {
 				continue
 			}
 			seen[part] = true
-			l := &laws{theta: theta, of: map[int64]*backward{}}
+			l := &laws{theta: theta}
 			if !part.enumerate(l, 1<<20) {
 				t.Fatal("not enumerated")
 			}

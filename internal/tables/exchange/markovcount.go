@@ -58,7 +58,7 @@ func (p *Perturbed) Counts(cells []int32, respondents bool, stop func() error) (
 			s.questions = append(s.questions, s)
 		}
 	}
-	laws := &laws{theta: p.theta, of: map[int64]*backward{}}
+	laws := &laws{theta: p.theta}
 	for _, part := range list {
 		if part.single() || part.enumerate(laws, max(leastStates, mostStates/len(list))) {
 			continue
