@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// The greatest number of tables of a component that are enumerated, of all components together, and the number that is always
-// allowed.
+// mostStates is the greatest number of inner counts of the tables of a component that are enumerated, for all components
+// together; each component may have at least leastStates.
 const (
-	mostStates  = 1 << 19
-	leastStates = 1 << 10
+	mostStates  = 1 << 22
+	leastStates = 1 << 14
 )
 
 // component is the inner cells of squares that overlap, directly or by others, in different passes. Components are independent of
@@ -122,8 +122,9 @@ func (p *Perturbed) components() *partition {
 func (c *component) single() bool { return len(c.squares) == 1 }
 
 // enumerate finds all true tables from which the published one can have been made, pass after pass, each way with its weight. It reports
-// false if these are more than most.
+// false if these have more than most inner counts.
 func (c *component) enumerate(l *laws, most int) bool {
+	most /= len(c.cells)
 	tables, weights := [][]int64{c.published}, []float64{1}
 	for pass := len(c.squares) - 1; pass >= 0; pass-- {
 		for k := range c.squares[pass] {

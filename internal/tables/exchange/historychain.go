@@ -14,9 +14,10 @@ import (
 const (
 	nChains    = 8
 	firstBatch = 64
-	mostSweeps = 1024
+	mostSweeps = 512
+	countEvery = 4    // sweeps
 	enough     = 0.01 // standard error of a probability at which chains end
-	mostSteps  = 64e6 // of all chains of a component together
+	mostSteps  = 10e6 // of all chains of a component together
 	mostOwns   = 40   // cells near a count whose respondents are tried
 	mostJoint  = 4    // squares of a count whose changes are joined exactly in each sweep
 )
@@ -86,9 +87,9 @@ func (c *component) sample(l *laws, respondents bool, stop func() error) error {
 		for _, h := range chains {
 			wait.Go(func() {
 				defer bug.Guard()
-				for range sweeps {
+				for k := range sweeps {
 					h.sweep(reaches)
-					if count {
+					if count && k%countEvery == 0 {
 						h.count()
 					}
 				}
@@ -292,17 +293,17 @@ func (h *chain) countShare(s *share, t *tally) {
 		}
 		change = plus(change, parts[i])
 	}
-	t.add(0, base, change)
+	t.add(0, base, change, 1)
 	for n, own := range s.owns {
 		k := s.at[0][own]
 		i := slices.Index(squares, k)
 		switch {
 		case k < 0:
 			if table[own] > 0 {
-				t.add(1+n, base, change)
+				t.add(1+n, base, change, 1)
 			}
 		case i < 0: // her square does not change the share
-			t.add(1+n, base, scaledBy(change, sumOfAll(h.changesOf(&s.squares[0][k], own))))
+			t.add(1+n, base, change, h.notEmpty(&s.squares[0][k], own))
 		default:
 			with := &tablerisk.Belief{P: []float64{1}}
 			for m := range squares {
@@ -312,9 +313,22 @@ func (h *chain) countShare(s *share, t *tally) {
 					with = plus(with, parts[m])
 				}
 			}
-			t.add(1+n, base, with)
+			t.add(1+n, base, with, 1)
 		}
 	}
+}
+
+// notEmpty returns the probability that a cell of a square of the first pass is not 0 before it.
+func (h *chain) notEmpty(q *localSquare, own int32) float64 {
+	n := h.level[1][own] * -[4]int64{1, -1, -1, 1}[slices.Index(q.cells[:], own)] // change of the first count after which it is
+	if q.fixed {
+		return indicator(q.back != n)
+	}
+	l, at := h.laws.back(q, h.level[1])
+	if x := at + n; x >= 0 && x < int64(len(l.weights[at])) {
+		return 1 - l.weights[at][x]/l.sum[at]
+	}
+	return 1
 }
 
 // changesOf returns the distribution of the changes back of the first count of a square of the first pass, without those after which the
@@ -370,19 +384,8 @@ func plus(a, b *tablerisk.Belief) *tablerisk.Belief {
 	return &tablerisk.Belief{First: a.First + b.First, P: convolved(a.P, b.P)}
 }
 
-func scaledBy(b *tablerisk.Belief, by float64) *tablerisk.Belief {
-	return &tablerisk.Belief{First: b.First, P: scaled(b.P, by)}
-}
-
-func sumOfAll(b *tablerisk.Belief) (sum float64) {
-	for _, p := range b.P {
-		sum += p
-	}
-	return sum
-}
-
-// add adds a distribution of changes of a share.
-func (t *tally) add(to int, base int64, change *tablerisk.Belief) {
+// add adds a distribution of changes of a share, multiplied by a factor.
+func (t *tally) add(to int, base int64, change *tablerisk.Belief, factor float64) {
 	for k, p := range change.P {
 		if p == 0 {
 			continue
@@ -391,8 +394,8 @@ func (t *tally) add(to int, base int64, change *tablerisk.Belief) {
 		for int64(len(t.weights[to])) <= n {
 			t.weights[to] = append(t.weights[to], 0)
 		}
-		t.weights[to][n] += p
-		t.knows[to] += p
+		t.weights[to][n] += p * factor
+		t.knows[to] += p * factor
 	}
 }
 

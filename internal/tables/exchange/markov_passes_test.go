@@ -284,7 +284,7 @@ func TestChainsOfPassesEstimateTheSameBeliefs(t *testing.T) {
 			}
 			seen[part] = true
 			l := &laws{theta: theta}
-			if !part.enumerate(l, 1<<20) {
+			if !part.enumerate(l, 1<<24) {
 				t.Fatal("not enumerated")
 			}
 			for cell := range part.cells {
