@@ -29,7 +29,10 @@ type chain struct {
 	cells  []int32 // of the present step: the cells that change, and by how much per unit
 	signs  []int64
 	still  []int32 // totals of which only parts change
-	same   []bool  // of the cells that change: totals with all records in one part
+	class  *classes
+	joint  []int32 // cells whose classes the present step may change
+	joined map[int32]bool
+	same   []bool // of the cells that change: totals with all records in one part
 	coef   []int64
 	met    []int64 // of a cell: the last step in which coef was set
 	now    int64
@@ -138,6 +141,7 @@ func newChain(j *Joint, m *moves, seed uint64) *chain {
 		parts: make([]int32, j.release.Set.Sums()), which: make([]int64, j.release.Set.Sums()), coef: make([]int64, len(j.cells)), met: make([]int64, len(j.cells)),
 		codes: make([]int, len(m.leaves)), other: make([]int, len(m.leaves)), more: make([]int, len(m.leaves)),
 	}
+	c.class, c.joined = c.newClasses(), map[int32]bool{}
 	for cell, v := range c.value {
 		if v > 0 {
 			c.occupy(int32(cell), 1)
@@ -202,16 +206,7 @@ func (c *chain) both() {
 	c.add(c.codes, 1)
 	c.add(c.other, 1)
 	from, to := -c.rng.Int64N(square), -c.rng.Int64N(square)
-	c.weight = c.weight[:0]
-	for d := range int64(square) {
-		c.shift(c.first, from+d)
-		for e := range int64(square) {
-			c.shift(c.second, to+e)
-			c.weight = append(c.weight, c.posterior())
-			c.shift(c.second, -to-e)
-		}
-		c.shift(c.first, -from-d)
-	}
+	c.weighTwo(from, to)
 	total, top := 0.0, slices.Max(c.weight)
 	for i, w := range c.weight {
 		c.weight[i] = math.Exp((w - top) * c.heat)
@@ -220,6 +215,34 @@ func (c *chain) both() {
 	at := c.pick(total)
 	c.shift(c.first, from+int64(at/square))
 	c.shift(c.second, to+int64(at%square))
+}
+
+// weighTwo computes the logarithms of the posterior weights of the numbers from from on of the first records, and from to on of the
+// second.
+func (c *chain) weighTwo(from, to int64) {
+	c.weight, c.still = c.weight[:0], c.still[:0]
+	each := func(do func()) {
+		for d := range int64(square) {
+			c.shift(c.first, from+d)
+			for e := range int64(square) {
+				c.shift(c.second, to+e)
+				do()
+				c.shift(c.second, -to-e)
+			}
+			c.shift(c.first, -from-d)
+		}
+	}
+	if c.j.linked {
+		c.forgetJoins()
+		each(c.joins)
+	}
+	each(func() {
+		w := c.posterior()
+		if c.j.linked && !math.IsInf(w, -1) {
+			w += c.class.correction(c.joint)
+		}
+		c.weight = append(c.weight, w)
+	})
 }
 
 // pick draws a place of c.weight, whose sum is total.

@@ -35,6 +35,7 @@ type Joint struct {
 	sums    [][]int32 // of a total: its sums
 	in      [][]int32 // of a cell: the sums that it is a part of
 	single  []bool    // of a cell: it is a total whose records may all be in one part
+	linked  bool      // cells of different tables may have the same records without a cell of one table below both
 	edges   int       // greatest number of steps of an exact computation
 
 	wanted  []int32
@@ -87,6 +88,7 @@ func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joi
 		j.cells[c].cut()
 		j.single[c] = r.Same && slices.ContainsFunc(j.sums[c], j.canBeOne)
 	}
+	j.linked = r.Same && !common(r.Set)
 	if j.Exact = j.exact(); j.Exact {
 		return j, r.stopped()
 	}
