@@ -37,7 +37,7 @@ func (p *protected) byCellKey(keys *perturb.Keys) error {
 func (p *protected) auditPublished(c change, same bool) error {
 	p.status = p.rules.Status
 	q := p.question
-	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Stop: q.Stop}
+	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Limit: certain, Stop: q.Stop}
 	c = p.withTotal(c)
 	release.Likelihood = func(cell int32) (int64, []float64) { return c(int(cell), release.Published[cell]) }
 	unsafe := p.unsafeCounts()
@@ -72,6 +72,9 @@ func (p *protected) auditPublished(c change, same bool) error {
 		if p.ranges.Low[cell] > x-p.rules.Down[cell] || p.ranges.High[cell] < x+p.rules.Up[cell] {
 			p.verdict.Narrow = append(p.verdict.Narrow, cell)
 		}
+	}
+	if joint.Short {
+		return q.Stopped() // disclosed to everybody, whatever respondents know
 	}
 	return p.auditRespondents(joint, parts, uncertain)
 }

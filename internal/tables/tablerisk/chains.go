@@ -47,16 +47,19 @@ type chain struct {
 
 // The sizes of a computation.
 const (
-	nChains    = 8
-	heated     = 0.15   // of heat, while chains leave their common start
-	firstBatch = 64     // sweeps of a chain after which the error is judged for the first time
-	mostSweeps = 512    // of a chain
-	enough     = 0.01   // standard error of a probability at which a chain ends
-	mostMoves  = 24e6   // of all chains together
-	window     = 16     // numbers of records among which a step chooses
-	square     = 8      // numbers of records of each kind among which a step of two kinds chooses
-	bothEvery  = 16     // of so many steps one is of two kinds
-	leastMoves = 96 * 8 // per inner cell
+	nChains     = 8
+	heated      = 0.15   // of heat, while chains leave their common start
+	firstBatch  = 64     // sweeps of a chain after which the error is judged for the first time, of tables
+	smallSize   = 1000   // of so many inner cells; of larger ones fewer,
+	leastBatch  = 16     // but so many. Chains begin at the true counts, so haste errs to the unsafe side
+	mostSweeps  = 512    // of a chain
+	enough      = 0.01   // standard error of a probability at which a chain ends
+	beyondDoubt = 3      // standard errors
+	mostMoves   = 24e6   // of all chains together
+	window      = 16     // numbers of records among which a step chooses
+	square      = 8      // numbers of records of each kind among which a step of two kinds chooses
+	bothEvery   = 16     // of so many steps one is of two kinds
+	leastMoves  = 96 * 8 // per inner cell
 )
 
 // sample estimates the beliefs.
@@ -66,25 +69,27 @@ func (j *Joint) sample() error {
 		j.chains = append(j.chains, newChain(j, m, uint64(k)))
 	}
 	sweeps := min(mostSweeps, max(leastMoves/nChains, int(mostMoves/float64(nChains*2*m.size))))
+	first := max(leastBatch, min(firstBatch, firstBatch*smallSize/m.size))
 	err := j.each(func(c *chain) {
 		c.heat = heated
-		for range firstBatch / 4 {
+		for range first / 4 {
 			c.sweep()
 		}
 		c.heat = 1
-		for range firstBatch / 2 {
+		for range first / 2 {
 			c.sweep()
 		}
 		c.forget()
 	})
-	for batch := min(firstBatch, sweeps); err == nil; batch = min(2*batch, sweeps-j.Sweeps) {
+	for batch := min(first, sweeps); err == nil; batch = min(2*batch, sweeps-j.Sweeps) {
 		err = j.each(func(c *chain) {
 			for range batch {
 				c.sweep()
 			}
 		})
 		j.Sweeps += batch
-		if j.collect(); j.Sweeps >= sweeps || j.error() < enough {
+		j.collect()
+		if j.Short = j.disclosed(); j.Short || j.Sweeps >= sweeps || j.error() < enough {
 			break
 		}
 	}
@@ -124,6 +129,14 @@ func (j *Joint) collect() {
 		}
 		j.beliefs = append(j.beliefs, trimmed(b))
 	}
+}
+
+// disclosed reports whether a wanted count is above the limit beyond doubt.
+func (j *Joint) disclosed() bool {
+	return j.release.Limit > 0 && slices.ContainsFunc(j.beliefs, func(b *Belief) bool {
+		top := slices.Index(b.P, slices.Max(b.P))
+		return b.P[top]-beyondDoubt*b.Error(b.First+int64(top)) > j.release.Limit
+	})
 }
 
 // error returns the greatest standard error of the most probable count of a wanted cell.

@@ -22,6 +22,8 @@ type Release struct {
 	Same bool
 	// Truth has the true counts. Chains start there, and they are the values that respondents must not infer.
 	Truth []int64
+	// Limit, if not 0, is the probability above which a count counts as disclosed: chains end as soon as one is beyond doubt.
+	Limit float64
 	// Stop, if not nil, is called regularly; its error ends the computation.
 	Stop func() error
 }
@@ -42,7 +44,8 @@ type Joint struct {
 	place   []int32 // of a cell: its index in wanted, −1 if it is not wanted
 	beliefs []*Belief
 	Exact   bool
-	Sweeps  int // of every chain, if not exact
+	Sweeps  int  // of every chain, if not exact
+	Short   bool // chains ended early, because a count is disclosed beyond doubt
 	chains  []*chain
 }
 

@@ -408,3 +408,33 @@ func TestEstimatesAreShownAtTheirUnsafeEnd(t *testing.T) {
 		t.Errorf("exact: risk %v, %v above the estimate, highest probability %v", risk, by, b.Highest())
 	}
 }
+
+// Chains end as soon as a count is above the limit beyond doubt, and not if none is.
+func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
+	a := &Joint{release: Release{Limit: 0.9}}
+	for _, c := range []struct {
+		chains [2]float64
+		want   bool
+	}{{[2]float64{0.95, 0.95}, true}, {[2]float64{0.95, 0.96}, true}, {[2]float64{0.93, 0.97}, false}, {[2]float64{0.89, 0.89}, false}} { // errors 0, 0.005, 0.02, 0
+		b := &Belief{First: 4}
+		for _, p := range c.chains {
+			b.Chains = append(b.Chains, []float64{1 - p, p})
+		}
+		b.P = []float64{1 - (c.chains[0]+c.chains[1])/2, (c.chains[0] + c.chains[1]) / 2}
+		a.beliefs = []*Belief{{First: 1, P: []float64{0.5, 0.5}, Chains: [][]float64{{0.5, 0.5}, {0.5, 0.5}}}, b}
+		if got := a.disclosed(); got != c.want {
+			t.Errorf("%v: %v", c.chains, got)
+		}
+	}
+	x := draw(t, rand.New(rand.NewPCG(38, 18)), laws(t)[1], 2, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 9), tabletest.Flat(t, "v1", 9), tabletest.Flat(t, "v2", 9)}})
+	r := x.release()
+	long, err := newJoint(r, all(len(x.truth)), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Limit = 0.9
+	short, err := newJoint(r, all(len(x.truth)), nil, 0)
+	if err != nil || long.Short || !short.Short || short.Sweeps >= long.Sweeps || !short.disclosed() {
+		t.Errorf("error %v: %d sweeps, without a limit %d", err, short.Sweeps, long.Sweeps)
+	}
+}

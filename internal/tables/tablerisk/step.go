@@ -63,11 +63,14 @@ func (c *chain) change() (low, high int64, single bool) {
 		n++
 		c.signs = append(c.signs, s)
 		k, v := &c.j.cells[cell], c.value[cell]
-		if s > 0 {
-			low, high = max(low, -((v-k.low)/s)), min(high, (k.high-v)/s)
-		} else {
-			low, high = max(low, -((k.high-v)/-s)), min(high, (v-k.low)/-s)
+		down, up := v-k.low, k.high-v
+		if s < 0 {
+			down, up, s = up, down, -s
 		}
+		if s > 1 {
+			down, up = down/s, up/s
+		}
+		low, high = max(low, -down), min(high, up)
 	}
 	c.cells = c.cells[:n]
 	return low, high, single
