@@ -46,3 +46,32 @@ func BenchmarkBeliefsAfterThreePasses(b *testing.B) {
 		b.ReportMetric(worst, "worst-se")
 	}
 }
+
+// The same beliefs after swaps in two passes, under both priors.
+func BenchmarkBeliefsAfterSwaps(b *testing.B) {
+	set := tabletest.Set(b, tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Flat(b, "a", 99), tabletest.Flat(b, "c", 101)}})
+	rng := rand.New(rand.NewPCG(38, 15))
+	value := make([]float64, set.Cells())
+	f := NewFrame(set, 0, 0)
+	for i := range f.rows {
+		for j := range f.columns {
+			f.add(value, i, j, float64(rng.IntN(9)))
+		}
+	}
+	s := f.Swap(value, 0.3, make([]bool, 2), keyedBy(1))
+	for b.Loop() {
+		unsafe := 0
+		for cell, v := range value {
+			if v == 0 || v > 2 {
+				continue
+			}
+			unsafe++
+			count := s.Count(int32(cell))
+			for _, prior := range []Prior{Even, Independent} {
+				count.Belief(prior)
+				count.Respondents(prior, func(int64, []float64) {})
+			}
+		}
+		b.ReportMetric(float64(unsafe), "unsafe")
+	}
+}

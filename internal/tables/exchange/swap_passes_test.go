@@ -78,9 +78,7 @@ func kernelOf(two []int64, each int) map[[8]int64]float64 {
 	for text, p := range kernel(two, each) {
 		var key [8]int64
 		var values []int64
-		for _, f := range fieldsOf(text) {
-			values = append(values, f)
-		}
+		values = append(values, fieldsOf(text)...)
 		copy(key[:], values)
 		k[key] += p
 	}

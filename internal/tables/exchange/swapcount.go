@@ -1,7 +1,7 @@
 package exchange
 
 import (
-	"fmt"
+	"encoding/binary"
 	"slices"
 )
 
@@ -31,6 +31,9 @@ type part struct {
 	published []int64 // of a row: its records in the count's columns
 	was       int64   // the true share
 	from, to  int     // rows whose trades concern the count, and rows that exchange with them
+	traces    *traces
+	ways      [2]map[int]map[int][]float64 // of a record beside or in the columns, and its published row: by its true row
+	plain     []float64
 }
 
 // Count returns the count of a cell with its groups.
@@ -119,8 +122,7 @@ func (c *SwappedCount) outsider(p *part, prior Prior) (first int64, belief []flo
 	if !p.small() {
 		return p.byTrades(c.trades(p), prior, -1, -1)
 	}
-	plain := p.walk(-1, false)[everywhere]
-	return p.posterior(plain, prior, -1)
+	return p.posterior(p.unmarked(), prior, -1)
 }
 
 // Respondents calls add with the beliefs of respondents, who know more about the count than outsiders: each
@@ -152,8 +154,11 @@ func (c *SwappedCount) Respondents(prior Prior, add func(first int64, belief []f
 // that are published in her columns, summed over these records.
 func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief []float64)) {
 	before, after := c.table.matrices[0], c.table.matrices[len(c.table.matrices)-1]
-	var ways [2]map[int]map[int][]float64 // of a place beside or in the columns, and the row of the published record: by the row of the true one
+	ways := &p.ways
 	for side := range ways {
+		if ways[side] != nil {
+			continue
+		}
 		ways[side] = map[int]map[int][]float64{}
 		for q := max(0, p.from-1); q <= min(len(p.rows)-1, p.to+1); q++ {
 			if n := p.published[q]; side == 1 && n > 0 || side == 0 && n < p.size[q] {
@@ -162,6 +167,8 @@ func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief 
 		}
 	}
 	seen := map[string]bool{}
+	var code []byte
+	var weights []int64
 	for i, row := range p.rows {
 		for k, j := range p.columns {
 			if before[row][j] == 0 || p.in[i] && p.inside[k] && c.value == 1 {
@@ -171,35 +178,60 @@ func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief 
 			if p.inside[k] {
 				side = 1
 			}
-			weights := make([]int64, len(p.rows))
-			for q := range ways[side] {
+			far := i < p.from || i > p.to // her record says nothing about the trades of the count
+			weights = weights[:0]
+			for q := max(0, p.from-1); q <= min(len(p.rows)-1, p.to+1) && !far; q++ {
+				n := int64(0)
 				if ways[side][q][i] != nil {
-					weights[q] = after[p.rows[q]][j]
+					n = after[p.rows[q]][j]
 				}
+				weights = append(weights, n)
 			}
-			key := fmt.Sprint(i, side, weights)
-			if i < p.from || i > p.to {
-				key = fmt.Sprint("far", side, p.in[i])
+			alike := int64(i)
+			if far {
+				alike = int64(-1 - place(p.in[i], p.inside[k]))
 			}
+			code = binary.AppendVarint(binary.AppendVarint(code[:0], alike), int64(side))
+			for _, n := range weights {
+				code = binary.AppendVarint(code, n)
+			}
+			key := string(code)
 			if seen[key] {
 				continue
 			}
 			seen[key] = true
 			var total []float64
-			if i < p.from || i > p.to { // her record says nothing about the trades of the count
-				total = p.walk(-1, false)[everywhere]
+			if far {
+				total = p.unmarked()
 			}
-			for q, way := range ways[side] {
-				for n, v := range way[i] {
+			for q, n := range weights {
+				for m, v := range ways[side][max(0, p.from-1)+q][i] {
 					if total == nil {
-						total = make([]float64, len(way[i]))
+						total = make([]float64, p.sizeOfShare())
 					}
-					total[n] += v * float64(weights[q])
+					total[m] += v * float64(n)
 				}
 			}
 			add(p.posterior(total, prior, place(p.in[i], p.inside[k])))
 		}
 	}
+}
+
+// sizeOfShare returns how many values the share of the concerned rows can have.
+func (p *part) sizeOfShare() int64 {
+	size := int64(1)
+	for i := p.from; i <= p.to; i++ {
+		size += p.published[i]
+	}
+	return size
+}
+
+// unmarked returns the distribution of the share without a record.
+func (p *part) unmarked() []float64 {
+	if p.plain == nil {
+		p.plain = p.walk(everywhere, false)[everywhere]
+	}
+	return p.plain
 }
 
 // place numbers where a record is, as swapLaw does.

@@ -29,11 +29,11 @@ func (p *part) small() bool {
 // returns for each row the probability of the share together with the record being in this row; without, for
 // everywhere.
 func (p *part) walk(tag int, inside bool) map[int][]float64 {
-	w := walk{part: p, tag: tag, inside: inside, trades: map[traded]*outcome{}}
-	size := int64(1)
-	for i := p.from; i <= p.to; i++ {
-		size += p.published[i]
+	if p.traces == nil {
+		p.traces = &traces{leaves: map[[2]int64][]float64{}, trades: map[traded]*outcome{}}
 	}
+	w := walk{part: p, tag: tag, inside: inside}
+	size := p.sizeOfShare()
 	now := map[position][]float64{}
 	start := make([]float64, size)
 	start[0] = 1
@@ -68,7 +68,6 @@ type walk struct {
 	tag    int
 	inside bool
 	size   int
-	trades map[traded]*outcome
 }
 
 // position is what is known between two pairs: the records of the next row in the count's columns after the first pass,
@@ -122,25 +121,25 @@ func (w *walk) pair(i int, now map[position][]float64) map[position][]float64 {
 			}
 			continue
 		}
-		each, _ := w.trade(i + 1)
 		side := -1
 		if w.tag == i+1 || w.tag == i+2 {
 			side = w.tag - i - 1
 		}
-		o := w.outcome(traded{i + 1, each, w.published[i+1], w.published[i+2], side})
-		for k := range o.stay {
+		t := traded{i + 1, w.published[i+1], w.published[i+2]}
+		o := w.outcome(t)
+		for k, p := range o.p {
 			y := o.low + int64(k)
-			rest := w.published[i+1] + w.published[i+2] - y
-			switch side {
-			case -1:
-				w.first(next, i, state, v, y, rest, notYet, notYet, o.stay[k])
-			case 0:
-				w.first(next, i, state, v, y, rest, there, notYet, o.stay[k])
-				w.first(next, i, state, v, y, rest, notYet, there, o.move[k])
-			case 1:
-				w.first(next, i, state, v, y, rest, notYet, there, o.stay[k])
-				w.first(next, i, state, v, y, rest, there, notYet, o.move[k])
+			rest := t.first + t.other - y
+			if side < 0 {
+				w.first(next, i, state, v, y, rest, notYet, notYet, p)
+				continue
 			}
+			here, beyond := w.record(t, o, k, side)
+			if side == 1 {
+				here, beyond = beyond, here
+			}
+			w.first(next, i, state, v, y, rest, there, notYet, here)
+			w.first(next, i, state, v, y, rest, notYet, there, beyond)
 		}
 	}
 	return next
@@ -177,18 +176,20 @@ func (w *walk) first(next map[position][]float64, i int, state position, v []flo
 		w.put(next, position{rest, i + 1 - side}, v, n, q*leaves)
 		return
 	}
-	o := w.outcome(traded{i, each, state.y, y, side})
-	for k := range o.stay {
+	t := traded{i, state.y, y}
+	o := w.outcome(t)
+	for k, p := range o.p {
 		n := o.low + int64(k)
 		if w.in[i+1] {
 			n = both - n
 		}
 		if side < 0 {
-			w.put(next, position{rest, then}, v, n, q*o.stay[k])
+			w.put(next, position{rest, then}, v, n, q*p)
 			continue
 		}
-		w.put(next, position{rest, i + side}, v, n, q*o.stay[k])
-		w.put(next, position{rest, i + 1 - side}, v, n, q*o.move[k])
+		stay, move := w.record(t, o, k, side)
+		w.put(next, position{rest, i + side}, v, n, q*stay)
+		w.put(next, position{rest, i + 1 - side}, v, n, q*move)
 	}
 }
 
@@ -209,58 +210,80 @@ func (w *walk) put(next map[position][]float64, at position, v []float64, n int6
 	}
 }
 
-// traded is a trade of two rows, row and row+1, with their records in the count's columns, and on which side the record is.
+// traded is a trade of two rows, row and row+1, with their records in the count's columns.
 type traded struct {
 	row          int
-	each         int64
 	first, other int64
-	side         int
 }
 
-// outcome is the distribution of the first row's records after the trade, together with the record staying in its row
-// or moving; without a record, all is in stay.
+// outcome is the distribution of the first row's records after a trade: the probability of each number from low on, alone and multiplied
+// by the expected numbers of records of either row that stay in it and that move, of those in the columns (1) and of the others (0). All are sums of
+// numbers that are not below 0, so that what cannot be is exactly 0.
 type outcome struct {
 	low        int64
-	stay, move []float64
+	p          []float64
+	stay, move [2][2][]float64 // of a row, and of 0 or 1
 }
 
+// traces are the distributions of the trades of a count, computed once.
+type traces struct {
+	leaves map[[2]int64][]float64 // of a row, and of its records in the columns, for its trade of a pass (2·row + pass)
+	trades map[traded]*outcome
+}
+
+// outcome returns the distribution after the trade of row and row+1.
 func (w *walk) outcome(t traded) *outcome {
-	if o := w.trades[t]; o != nil {
+	if o := w.traces.trades[t]; o != nil {
 		return o
 	}
-	sizes := [2]int64{w.part.size[t.row], w.part.size[t.row+1]}
+	each, _ := w.trade(t.row)
 	counts := [2]int64{t.first, t.other}
 	var leaves [2][]float64 // of a row: the probability that so many of its records in the columns leave
-	for s := range 2 {
-		for k := int64(0); k <= min(counts[s], t.each); k++ {
-			leaves[s] = append(leaves[s], hypergeometric(sizes[s], counts[s], t.each, k))
+	for s, count := range counts {
+		key := [2]int64{int64(2*(t.row+s) + t.row%2), count}
+		if leaves[s] = w.traces.leaves[key]; leaves[s] != nil {
+			continue
 		}
+		for k := int64(0); k <= min(count, each); k++ {
+			leaves[s] = append(leaves[s], hypergeometric(w.part.size[t.row+s], count, each, k))
+		}
+		w.traces.leaves[key] = leaves[s]
 	}
 	both := t.first + t.other
-	o := &outcome{low: max(0, both-sizes[1])}
-	o.stay = make([]float64, min(both, sizes[0])-o.low+1)
-	o.move = make([]float64, len(o.stay))
+	o := &outcome{low: max(0, both-w.part.size[t.row+1])}
+	n := min(both, w.part.size[t.row]) - o.low + 1
+	o.p = make([]float64, n)
+	for s := range 2 {
+		for in := range 2 {
+			o.stay[s][in], o.move[s][in] = make([]float64, n), make([]float64, n)
+		}
+	}
 	for l, p := range leaves[0] {
 		for e, q := range leaves[1] {
 			if p*q == 0 {
 				continue
 			}
-			leave := 0.0
-			if t.side >= 0 {
-				out := float64([2]int{l, e}[t.side])
-				if n := float64(counts[t.side]); w.inside {
-					leave = out / n
-				} else {
-					leave = (float64(t.each) - out) / (float64(sizes[t.side]) - n)
-				}
-			}
 			at := t.first - int64(l) + int64(e) - o.low
-			o.stay[at] += p * q * (1 - leave)
-			o.move[at] += p * q * leave
+			o.p[at] += p * q
+			for s, out := range [2]int64{int64(l), int64(e)} {
+				o.move[s][1][at] += p * q * float64(out)
+				o.stay[s][1][at] += p * q * float64(counts[s]-out)
+				o.move[s][0][at] += p * q * float64(each-out)
+				o.stay[s][0][at] += p * q * float64(w.part.size[t.row+s]-counts[s]-each+out)
+			}
 		}
 	}
-	w.trades[t] = o
+	w.traces.trades[t] = o
 	return o
+}
+
+// record returns the probability of the k-th number together with the record, which is on a side of the trade, staying in its row, and moving.
+func (w *walk) record(t traded, o *outcome, k, side int) (stay, move float64) {
+	n, in := [2]int64{t.first, t.other}[side], 1
+	if !w.inside {
+		n, in = w.part.size[t.row+side]-n, 0
+	}
+	return o.stay[side][in][k] / float64(n), o.move[side][in][k] / float64(n)
 }
 
 func scaled(v []float64, by float64) []float64 {
