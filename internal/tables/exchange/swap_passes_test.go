@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -233,4 +234,70 @@ func TestBeliefsAboutManySwaps(t *testing.T) {
 	if changed != 12 {
 		t.Errorf("%d counts, want those of five codes and a total, for two columns", changed)
 	}
+}
+
+// Respondents far from the trades of a count know only that the margins have their own records: under the even prior their beliefs are those of an
+// independent outsider, divided by the probability of the count given where the record is. Of thirteen rows in order of size the count has the first six.
+func TestRespondentsFarFromTheTrades(t *testing.T) {
+	edges := []tables.Edge{{Child: "x"}}
+	var inner []int64
+	for i := range 13 {
+		e := tables.Edge{Child: fmt.Sprint(i + 1)}
+		if i < 6 {
+			e.Parent = "x"
+		}
+		edges = append(edges, e)
+		inner = append(inner, int64(20-i), 3)
+	}
+	c := crossed{set: tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Dimension(t, "a", tables.Hierarchy{Edges: edges}), tabletest.Flat(t, "b", 2)}})}
+	c.value = c.total(inner)
+	s := NewFrame(c.set, 0, 0).Swap(c.value, 0.3, make([]bool, 2), keyedBy(2))
+	cell, err := c.set.At(0, "x", "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := s.Count(int32(cell))
+	first, plain := count.Belief(Independent)
+	if p := count.parts[0]; p.from < 1 || p.to > 11 {
+		t.Fatalf("rows %d to %d: none is far", p.from, p.to)
+	}
+	size, all := int64(0), sumOf(inner)
+	for _, n := range inner[:12] {
+		size += n
+	}
+	for _, own := range []struct{ row, column int64 }{{1, 1}, {1, 0}, {0, 1}, {0, 0}} {
+		want, total := map[int64]float64{}, 0.0
+		for k, p := range plain {
+			n := first + int64(k)
+			marked, drawn, of, in := 39-own.column, size-own.row, all-1, n-own.row*own.column
+			if q := binomials(marked, in) + binomials(of-marked, drawn-in) - binomials(of, drawn); !math.IsInf(q, -1) {
+				want[n] = p / math.Exp(q)
+				total += want[n]
+			}
+		}
+		for n := range want {
+			want[n] /= total
+		}
+		found := false
+		count.Respondents(Even, func(first int64, belief []float64) {
+			same := true
+			for k, p := range belief {
+				same = same && math.Abs(p-want[first+int64(k)]) < 1e-9
+			}
+			found = found || same
+		})
+		if !found {
+			t.Errorf("nobody far away, in row %d and column %d, believes %v", own.row, own.column, want)
+		}
+	}
+}
+
+func binomials(n, k int64) float64 {
+	if k < 0 || k > n {
+		return math.Inf(-1)
+	}
+	a, _ := math.Lgamma(float64(n + 1))
+	b, _ := math.Lgamma(float64(k + 1))
+	c, _ := math.Lgamma(float64(n - k + 1))
+	return a - b - c
 }
