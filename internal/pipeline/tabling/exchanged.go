@@ -97,6 +97,18 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 		}
 	}
 	p.published = frame.Simulate(value, rand.New(rand.NewChaCha8([32]byte(seed.Sum(nil)))))
+	truth := whole(value)
+	alike, err := tablerisk.Exactly(tablerisk.Release{
+		Set: p.set, Published: truth, Truth: truth, Stop: p.question.Stop, Likelihood: func(cell int32) (int64, []float64) {
+			if frame.Kept(cell) {
+				return truth[cell], []float64{1}
+			}
+			return 0, nil
+		},
+	}, p.unsafeCounts())
+	if err != nil {
+		return err
+	}
 	return p.auditExchanged(func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief {
 		if !frame.Kept(cell) && p.table.Protect.FacesRespondents() {
 			for place := range 4 {
@@ -108,7 +120,11 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 				}
 			}
 		}
-		return frame.Believed(value, cell, -1)
+		b := frame.Believed(value, cell, -1)
+		if alike != nil && alike.Belief(cell).Highest() > b.Highest() {
+			b = alike.Belief(cell) // of an outsider to whom all tables with the margins are alike
+		}
+		return b
 	}, func(cell int32) (low, high int64) { return frame.Possible(value, cell) })
 }
 

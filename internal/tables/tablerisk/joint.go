@@ -64,9 +64,27 @@ func NewJoint(r Release, wanted []int32) (*Joint, error) {
 	return newJoint(r, wanted, nil, mostEdges)
 }
 
+// Exactly computes the beliefs about the wanted cells if that takes few steps; else it returns nil. It returns the error of r.Stop.
+func Exactly(r Release, wanted []int32) (*Joint, error) {
+	j := prepared(r, wanted, nil, mostEdges)
+	if j.Exact = j.exact(); j.Exact {
+		return j, r.stopped()
+	}
+	return nil, r.stopped()
+}
+
 // newJoint computes the beliefs of somebody who knows that some cells have at least the given counts, exactly
 // if it takes at most edges steps.
 func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joint, error) {
+	j := prepared(r, wanted, least, edges)
+	if j.Exact = j.exact(); j.Exact {
+		return j, r.stopped()
+	}
+	return j, j.sample()
+}
+
+// prepared returns a posterior whose beliefs are not computed yet.
+func prepared(r Release, wanted []int32, least map[int32]int64, edges int) *Joint {
 	n := r.Set.Cells()
 	j := &Joint{release: r, edges: edges, cells: make([]knownCell, n), sums: make([][]int32, n), in: make([][]int32, n), single: make([]bool, n), wanted: wanted, place: make([]int32, n)}
 	for i := range r.Set.Sums() {
@@ -92,10 +110,7 @@ func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joi
 		j.single[c] = r.Same && slices.ContainsFunc(j.sums[c], j.canBeOne)
 	}
 	j.linked = r.Same && !common(r.Set)
-	if j.Exact = j.exact(); j.Exact {
-		return j, r.stopped()
-	}
-	return j, j.sample()
+	return j
 }
 
 func (r *Release) stopped() error {

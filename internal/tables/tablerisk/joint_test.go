@@ -438,3 +438,76 @@ func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
 		t.Errorf("error %v: %d sweeps, without a limit %d", err, short.Sweeps, long.Sweeps)
 	}
 }
+
+// If two margins are known and nothing else is, the beliefs are the shares of the tables that have them, by enumeration.
+func TestBeliefsByTheMargins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(38, 20))
+	for trial := range 100 {
+		rows, columns := 2+trial%2, 2+trial%3
+		x := draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", rows), tabletest.Flat(t, "v1", columns)}})
+		r := Release{Set: x.set, Published: x.truth, Truth: x.truth, Likelihood: func(cell int32) (int64, []float64) {
+			if _, nodes := x.set.Home(int(cell)); nodes[0] == 0 || nodes[1] == 0 {
+				return x.truth[cell], []float64{1}
+			}
+			return 0, nil
+		}}
+		j, err := Exactly(r, all(len(x.truth)))
+		if err != nil || j == nil {
+			t.Fatal("not exact", err)
+		}
+		n, count, share := map[int]int64{}, 0.0, make([]map[int64]float64, len(x.truth))
+		for c := range share {
+			share[c] = map[int64]float64{}
+		}
+		var fill func(i int)
+		fill = func(i int) {
+			if i < len(x.inner) {
+				most := int64(1 << 60)
+				for c, leaves := range x.leaves {
+					if len(leaves) > 1 && slices.Contains(leaves, x.inner[i]) {
+						left := x.truth[c]
+						for _, leaf := range leaves {
+							left -= n[leaf]
+						}
+						most = min(most, left)
+					}
+				}
+				for v := range most + 1 {
+					n[x.inner[i]] = v
+					fill(i + 1)
+				}
+				n[x.inner[i]] = 0
+				return
+			}
+			sums := make([]int64, len(x.truth))
+			for c, leaves := range x.leaves {
+				for _, leaf := range leaves {
+					sums[c] += n[leaf]
+				}
+				if len(leaves) > 1 && sums[c] != x.truth[c] {
+					return
+				}
+			}
+			count++
+			for c, v := range sums {
+				share[c][v]++
+			}
+		}
+		fill(0)
+		for c := range share {
+			b := j.Belief(int32(c))
+			for k, q := range b.P {
+				if want := share[c][b.First+int64(k)] / count; math.Abs(q-want) > 1e-9 {
+					t.Fatalf("trial %d: %s is %d with %v, want %v", trial, x.set.Name(c), b.First+int64(k), q, want)
+				}
+			}
+		}
+	}
+	large := make([]*tables.Dimension, 4)
+	for k := range large {
+		large[k] = tabletest.Flat(t, fmt.Sprint("v", k), 5)
+	}
+	if j, err := Exactly(draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: large}).release(), []int32{0}); j != nil || err != nil {
+		t.Error("625 inner counts are exact, or an error:", err)
+	}
+}
