@@ -108,6 +108,9 @@ func (r *records) columnsOf(f *family, s *survey) {
 	if r.config.Request != "" {
 		f.columns.Request = r.want("request", r.config.Request, microdata.Array, true)
 	}
+	if r.config.OtherRecords() && r.config.Holding == "" {
+		r.known(f)
+	}
 	if r.config.NeedsKeys(t) {
 		r.keyed(f)
 		if oneIn := r.config.Samples(t); len(oneIn) > 0 {

@@ -3,7 +3,9 @@ package tabling
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -70,6 +72,9 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
 	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition, Records: tally.records(), Warnings: t.Warnings,
 		Loosened: slices.Concat(t.Loosened, r.loosened)}
+	if r.before != nil {
+		rep.Earlier, rep.Unaudited = r.before.reports(list), r.before.unaudited
+	}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())
 	}
@@ -114,6 +119,12 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 	o.Progress.Measuring()
 	groups, err := r.groups(families, t.relations)
 	if err != nil {
+		return nil, nil, err
+	}
+	if r.before, err = r.earlier(ctx, families, o); err != nil {
+		return nil, nil, err
+	}
+	if groups, err = r.before.extend(groups, families); err != nil {
 		return nil, nil, err
 	}
 	for _, g := range groups {
@@ -235,6 +246,9 @@ func (o *outputs) fill() error {
 		if err == nil {
 			_, err = f.file.Write(text)
 		}
+		if f.file == o.cells {
+			o.report.Cells = o.cellsFile(text)
+		}
 		if err == nil {
 			err = f.file.Finish()
 		}
@@ -294,6 +308,17 @@ func (o *outputs) abort() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// cellsFile describes the file of the cells, for later tables that must be safe together with these.
+func (o *outputs) cellsFile(text []byte) *Release {
+	c := o.records.config.Report
+	path, err := filepath.Rel(filepath.Dir(c.JSON), c.Cells)
+	if err != nil {
+		path = c.Cells
+	}
+	sum := sha256.Sum256(text)
+	return &Release{filepath.ToSlash(path), int64(len(text)), hex.EncodeToString(sum[:])}
 }
 
 // cellsCSV returns the confidential file of the tables: every cell with its true value.
