@@ -37,6 +37,7 @@ type earlierReport struct {
 	KeyID    string   `json:"key_id"`
 	Withheld string   `json:"withheld"`
 	Cells    *Release `json:"cells"`
+	Release  *Release `json:"release"`
 	Tables   []struct {
 		Name       string             `json:"name"`
 		Variables  []string           `json:"variables"`
@@ -194,6 +195,11 @@ func (e *earlier) meet(l *earlierRelease, families []*family) {
 		l.tables, l.names = append(l.tables, len(e.union.Tables)), append(l.names, t.Name)
 		e.union.Tables = append(e.union.Tables, table)
 	}
+}
+
+// has reports whether an earlier release is a file with the given digest.
+func (e *earlier) has(digest string) bool {
+	return e != nil && slices.ContainsFunc(e.releases, func(l *earlierRelease) bool { return l.report.Release != nil && l.report.Release.SHA256 == digest })
 }
 
 // leave notes what is not audited.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -185,6 +186,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		}
 		if content != nil && content.Path != "" {
 			o.report.Release = &Release{filepath.Base(content.Path), content.Bytes(), content.SHA256()}
+			o.replaces(content.Path)
 		}
 	}
 	if err := o.fill(); err != nil {
@@ -197,6 +199,26 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return o.commit()
+}
+
+// replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the earlier releases
+// of the configuration.
+func (o *outputs) replaces(path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		return // there is none, or the new one cannot get its name
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return
+	}
+	digest := hex.EncodeToString(sum.Sum(nil))
+	if digest == o.report.Release.SHA256 || o.records.before.has(digest) {
+		return
+	}
+	o.report.Unaudited = append(o.report.Unaudited, "the release that was published under the same name before")
+	o.options.Log.Warn().Str("path", path).Msg("replaces another release, and what both tell together was not audited: name its report (releases)")
 }
 
 // create opens every output, so that a path that cannot be written is found first.
