@@ -2,6 +2,7 @@ package tabling
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -334,6 +335,7 @@ func (s *system) wholly(ctx context.Context, r *records, g *group, list []*prote
 	}
 	j := r.joint(g, all)
 	j.reachNoLower()
+	s.known = nil
 	return j, s.relax(j, len(list))
 }
 
@@ -372,7 +374,8 @@ func (j *joint) reachNoLower() {
 	}
 }
 
-// relax requires of the cells of releases and of parts no more than what would hold if nothing were published today.
+// relax requires no more than what would hold if nothing were published today: of the cells of releases and of parts against
+// everybody, and of all cells against respondents who know them from earlier releases.
 func (s *system) relax(j *joint, today int) error {
 	q := j.question
 	q.Hidden = slices.Clone(q.Hidden)
@@ -412,14 +415,22 @@ func (s *system) relax(j *joint, today int) error {
 	if j.knowers == nil {
 		return nil
 	}
-	insiders, err := audit.Insiders(q, j.rules, j.knowers)
-	if err != nil {
-		return err
-	}
-	for _, in := range insiders {
-		if in.Disclosed {
-			drop(in.Infers, 0, 0)
+	spared := map[string]bool{}
+	for more := true; more; {
+		insiders, err := audit.Insiders(q, j.rules, j.knowers)
+		if err != nil {
+			return err
 		}
+		for _, in := range insiders {
+			s.known = append(s.known, q.Set.Name(int(in.Infers)))
+			if key := fmt.Sprint(in.Infers, in.Knowers); in.Disclosed || spared[key] {
+				j.knowers.Tell(in.Knowers, in.Infers)
+			} else {
+				spared[key] = true
+				j.knowers.Spare(in.Knowers, in.Infers)
+			}
+		}
+		more = len(insiders) > 0
 	}
 	slices.Sort(s.known)
 	s.known = slices.Compact(s.known)
