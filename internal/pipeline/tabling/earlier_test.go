@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -221,59 +222,146 @@ func (w *intruders) seen(t *testing.T, k int) (cells []target) {
 	return cells
 }
 
-// breaches returns the unsafe cells that follow from some releases for an outsider or for a coalition: cells that a
-// release holds back, and cells of those who came or left between these releases and one more.
-func (w *intruders) breaches(t *testing.T, releases []int, more int) (found []string) {
+// A breach is an unsafe cell that somebody can compute.
+type breach struct {
+	cell target
+	by   []string
+}
+
+func (b breach) String() string { return fmt.Sprint(b.cell.name, " by ", b.by) }
+
+// world is what some releases tell, and the cells that are to be protected: what they hold back, all cells of one more
+// release, and the cells of those who came, left or stayed between these.
+type world struct {
+	*intruders
+	targets   []target
+	public    [][]int64 // vectors that everybody knows
+	everybody []string
+}
+
+func (w *intruders) world(t *testing.T, releases []int, more int) *world {
 	t.Helper()
-	public := &span{}
-	var targets []target
-	everybody := []string{}
+	o := &world{intruders: w}
 	for _, k := range releases {
 		for _, c := range w.seen(t, k) {
-			targets = append(targets, c)
-			if !c.hidden {
-				public.add(c.vector)
+			if o.targets = append(o.targets, c); !c.hidden {
+				o.public = append(o.public, c.vector)
 			}
-			for _, p := range c.who {
-				if !slices.Contains(everybody, p) {
-					everybody = append(everybody, p)
-				}
-			}
+		}
+	}
+	if !slices.Contains(releases, more) { // before it was published
+		for _, c := range w.seen(t, more) {
+			c.hidden = true
+			o.targets = append(o.targets, c)
 		}
 	}
 	for _, c := range w.parts(append(slices.Clone(releases), more)) {
-		if targets = append(targets, c); len(c.who) == 0 { // who knows when somebody came knows that nobody did
-			public.add(c.vector)
+		if o.targets = append(o.targets, c); len(c.who) == 0 { // who knows when somebody came knows that nobody did
+			o.public = append(o.public, c.vector)
 		}
 	}
-	slices.Sort(everybody)
+	for _, c := range o.targets {
+		o.everybody = append(o.everybody, c.who...)
+	}
+	slices.Sort(o.everybody)
+	o.everybody = slices.Compact(o.everybody)
+	return o
+}
+
+// among reports whether all contributors of a cell are among some persons.
+func among(c target, k []string) bool {
+	return len(c.who) > 0 && !slices.ContainsFunc(c.who, func(p string) bool { return !slices.Contains(k, p) })
+}
+
+// own returns the vectors of the cells that only some persons contribute to, which they know.
+func (o *world) own(k []string) (vectors [][]int64) {
+	for _, c := range o.targets {
+		if c.hidden && among(c, k) {
+			vectors = append(vectors, c.vector)
+		}
+	}
+	return vectors
+}
+
+// breaches returns the unsafe cells that follow by linear equations, for an outsider or a coalition.
+func (o *world) breaches() (found []breach) {
+	public := &span{}
+	for _, v := range o.public {
+		public.add(v)
+	}
 	coalitions := [][]string{nil}
-	for i, p := range everybody {
+	for i, p := range o.everybody {
 		coalitions = append(coalitions, []string{p})
-		for _, o := range everybody[:i] {
-			if w.coalition > 1 {
-				coalitions = append(coalitions, []string{o, p})
+		for _, before := range o.everybody[:i] {
+			if o.coalition > 1 {
+				coalitions = append(coalitions, []string{before, p})
 			}
 		}
 	}
 	for _, k := range coalitions {
-		among := func(c target) bool {
-			return len(c.who) > 0 && !slices.ContainsFunc(c.who, func(p string) bool { return !slices.Contains(k, p) })
-		}
 		known := public.clone()
-		for _, c := range targets {
-			if c.hidden && among(c) {
-				known.add(c.vector)
-			}
+		for _, v := range o.own(k) {
+			known.add(v)
 		}
-		for _, c := range targets {
-			if n := len(c.who); c.hidden && n > 0 && n < w.threshold && !among(c) && known.has(c.vector) {
-				found = append(found, c.name)
+		for _, c := range o.targets {
+			if n := len(c.who); c.hidden && n > 0 && n < o.threshold && !among(c, k) && known.has(c.vector) {
+				found = append(found, breach{c, k})
 			}
 		}
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	return found
+}
+
+// fixed reports whether a cell has only one value for somebody who also knows that nothing is below her own part of it, nor below 0.
+func (o *world) fixed(b breach) bool {
+	n := len(o.atoms)
+	lower, truth := make([]float64, n+1), make([]float64, n)
+	for key, times := range o.in {
+		r := o.of[key]
+		at := slices.IndexFunc(o.atoms, func(x part) bool { return x.times == times && x.codes == [3]string(r[1:4]) })
+		x := 1.0
+		if o.value {
+			x, _ = strconv.ParseFloat(r[5], 64)
+		}
+		truth[at] += x
+		who := r[0]
+		if o.holding {
+			who = r[4]
+		}
+		if slices.Contains(b.by, who) {
+			lower[at] += x
+		}
+	}
+	var sums [][]float64
+	var constants []float64
+	for _, v := range slices.Concat(o.public, o.own(b.by)) {
+		row, right := make([]float64, n+1), 0.0
+		for i, f := range v {
+			row[i] = float64(f)
+			right += float64(f) * truth[i]
+		}
+		sums, constants = append(sums, row), append(constants, -right)
+	}
+	row := make([]float64, n+1)
+	for i, f := range b.cell.vector {
+		row[i] = float64(f)
+	}
+	row[n] = -1
+	low, high := rangeOf(n, lower, append(sums, row), append(constants, 0))
+	return high-low < 1e-3
+}
+
+// caused returns what can be computed from a release and those before it, and not from those before it.
+func (w *intruders) caused(t *testing.T, before []int, k int) (found []breach) {
+	t.Helper()
+	was := w.world(t, before, k)
+	old := was.breaches()
+	for _, b := range w.world(t, append(slices.Clone(before), k), k).breaches() {
+		if !slices.ContainsFunc(old, func(o breach) bool { return o.String() == b.String() }) && !was.fixed(b) {
+			found = append(found, b)
+		}
+	}
+	return found
 }
 
 // parts returns the cells of the records that were in the same times of some releases, for all codes of the tables of these.
@@ -351,12 +439,10 @@ func TestNobodyCombinesReleases(t *testing.T) {
 				if res.Report.Withheld != "" {
 					if !alone && len(before) > 0 {
 						withheld++
-						t.Log(trial, k, h.threshold, h.coalition, m.time, res.Report.Withheld, res.Report.Families[0].Refused, res.Report.Earlier) // DBG
 					}
 					continue
 				}
-				was := w.breaches(t, before, k)
-				found := slices.DeleteFunc(w.breaches(t, append(slices.Clone(before), k), k), func(name string) bool { return slices.Contains(was, name) })
+				found := w.caused(t, before, k)
 				switch {
 				case alone && len(before) > 0 && len(found) > 0:
 					open++
