@@ -62,6 +62,8 @@ type valued struct {
 type layer struct {
 	family
 	release  int    // -1 for a part of the records
+	framed   bool   // the classification by all variables of tables of today
+	shown    []bool // of its cells: whether a table of today has it
 	vintages uint32 // of a part: a bit for each vintage
 	columns  tabulate.Columns
 	sum      *tabulate.Accumulator

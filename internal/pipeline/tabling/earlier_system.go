@@ -164,7 +164,11 @@ func (s *system) join(g *group, groups []*group) (err error) {
 			key := [2]uint32{uint32(l.release + 1), l.vintages}
 			if _, known := at[key]; !known {
 				at[key] = len(s.slots)
-				s.slots = append(s.slots, slotted{families: filled(len(s.values), -1), relations: always})
+				slot := slotted{families: filled(len(s.values), -1), relations: always}
+				if l.release < 0 && l.vintages&1 == 1 || l.release >= 0 && s.releases[l.release].vintage == 0 { // records of today
+					slot.relations = now.relations
+				}
+				s.slots = append(s.slots, slot)
 			}
 			s.slots[at[key]].families[i] = len(g.families)
 			s.places = append(s.places, [3]int{i, l.release, len(g.families)})
@@ -262,7 +266,7 @@ func (s *system) shade(ctx context.Context, r *records, suppressed *protected) (
 		of := l.family
 		table := *suppressed.table // the methods of today
 		table.Unsafe, table.Interval, table.Zeros, table.Apriori = l.table.Unsafe, l.table.Interval, l.table.Zeros, ""
-		if l.table.Protect.Suppress == nil || l.release >= 0 { // of no table of today, or judged by its own report
+		if l.table.Protect.Suppress == nil || l.release >= 0 || l.framed { // of no table of today, or judged by its own report
 			table.Unsafe, table.Zeros = nil, "safe"
 		}
 		of.table, of.of = &table, nil
@@ -272,6 +276,9 @@ func (s *system) shade(ctx context.Context, r *records, suppressed *protected) (
 		p := sh.protected
 		if l.release >= 0 {
 			s.published(sh)
+		}
+		if l.framed {
+			sh.hideEmpty()
 		}
 		for cell := range sh.hidden {
 			if p.rules.Status[cell] == tables.Free && (p.rules.Published == nil || !p.rules.Published[cell]) {
@@ -334,8 +341,11 @@ func (s *system) wholly(ctx context.Context, r *records, g *group, list []*prote
 		all = append(all, sh.protected)
 	}
 	j := r.joint(g, all)
-	j.reachNoLower()
 	s.known = nil
+	if len(s.releases) == 0 { // of a frame nothing is required
+		return j, nil
+	}
+	j.reachNoLower()
 	return j, s.relax(j, len(list))
 }
 
@@ -421,16 +431,20 @@ func (s *system) relax(j *joint, today int) error {
 		if err != nil {
 			return err
 		}
+		more = false
 		for _, in := range insiders {
-			s.known = append(s.known, q.Set.Name(int(in.Infers)))
-			if key := fmt.Sprint(in.Infers, in.Knowers); in.Disclosed || spared[key] {
+			key := fmt.Sprint(in.Infers, in.Knowers)
+			switch {
+			case in.Disclosed:
 				j.knowers.Tell(in.Knowers, in.Infers)
-			} else {
+			case !spared[key]:
 				spared[key] = true
 				j.knowers.Spare(in.Knowers, in.Infers)
+			default:
+				continue // it is not shown that they cannot compute it
 			}
+			s.known, more = append(s.known, q.Set.Name(int(in.Infers))), true
 		}
-		more = len(insiders) > 0
 	}
 	slices.Sort(s.known)
 	s.known = slices.Compact(s.known)
@@ -601,7 +615,7 @@ func (e *earlier) recordsOf(vintage int) (all, today int64) {
 
 // judgeEarlier compares what can be inferred together with earlier releases with what must always hold.
 func (p *protected) judgeEarlier(name string, add func(assess.RuleVerdict)) {
-	if p.system == nil || p.unprotectable != nil {
+	if p.system == nil || len(p.system.system.releases) == 0 || p.unprotectable != nil {
 		return
 	}
 	open := 1 // if they could not be audited together

@@ -25,6 +25,7 @@ type family struct {
 	columns tabulate.Columns
 	options tabulate.Options
 	cells   *tables.Cells
+	frame   *layer // the classification by all variables of linked tables, which none of them shows; nil if there is none, or it is too large
 }
 
 // tally counts the records by their outcome.
@@ -219,6 +220,9 @@ func (r *records) cells(list []*family, b *bench) (err error) {
 	for i, f := range list {
 		a := b.accumulators[i]
 		if f.cells, err = a.Cells(); err != nil {
+			return f.tooLarge(err)
+		}
+		if f.frame, err = r.frameOf(f, a); err != nil {
 			return f.tooLarge(err)
 		}
 		b.count(a)

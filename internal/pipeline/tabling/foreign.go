@@ -55,7 +55,7 @@ func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.O
 	if r.before, err = r.earlier(ctx, families, o); err != nil {
 		return nil, err
 	}
-	if groups, err = r.before.extend(groups, families); err != nil {
+	if groups, err = r.extend(groups, families); err != nil {
 		return nil, err
 	}
 	var list []*protected

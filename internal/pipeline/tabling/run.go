@@ -125,7 +125,7 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 	if r.before, err = r.earlier(ctx, families, o); err != nil {
 		return nil, nil, err
 	}
-	if groups, err = r.before.extend(groups, families); err != nil {
+	if groups, err = r.extend(groups, families); err != nil {
 		return nil, nil, err
 	}
 	for _, g := range groups {

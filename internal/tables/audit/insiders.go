@@ -134,7 +134,13 @@ func (t *trial) try(who []int32) error {
 		return nil
 	}
 	d = t.knowers.Spared(who, t.p.Cells[t.j], d)
-	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, t.j, d/t.d) })
+	at := slices.IndexFunc(t.shown, func(z []float64) bool {
+		share := 1.0
+		if d != t.d {
+			share = min(1, d/z[t.j])
+		}
+		return d*z[t.j] > 0 && math.Abs(z[t.j]) >= math.Abs(d)-rounding(d) && t.agrees(z, who, t.j, share) // it may be one that was enough for others
+	})
 	if at < 0 {
 		var z []float64
 		if err := t.knowing(who, t.j, func() { z = t.reach(t.j, d) }); err != nil {

@@ -88,9 +88,16 @@ func (g *guard) withstand(more []int32) bool {
 // cell that they know, or makes a cell but this one less than is their own. If they need less than amount, a table of
 // values between this and the true one serves them.
 func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
+	reached := 0.0 // it may be one that was enough for others
+	if at := slices.Index(w.cells, n.cell); at >= 0 {
+		reached = math.Abs(w.by[at])
+	}
+	if reached < n.amount-1e-3-1e-13*n.amount {
+		return true
+	}
 	scale := 1.0
 	if n.amount < amount {
-		if scale = n.amount / amount; e.q.Counts {
+		if scale = min(1, n.amount/reached); e.q.Counts && scale < 1 {
 			return true
 		}
 	}
