@@ -370,6 +370,9 @@ func TestKnowersByIdentity(t *testing.T) {
 		if got := k.Joined(k.Of(node("c")), node("B")); !slices.Equal(got, two) || k.Joined(two, node("c")) != nil || k.Joined(two, node("a")) != nil || !slices.Equal(k.Joined(nil, node("B")), two) {
 			t.Fatalf("joined %v", got)
 		}
+		if got := k.AllJoined(nil, node("B")); len(got) != 1 || !slices.Equal(got[0], two) || k.AllJoined(two, node("c")) != nil || k.AllJoined(nil, node("b")) != nil {
+			t.Fatalf("all joined %v", got)
+		}
 		if len(k.Sets()) != 4 {
 			t.Fatalf("sets %v", k.Sets())
 		}
@@ -444,5 +447,49 @@ func TestOwnPartsOfCells(t *testing.T) {
 	c.Negative = make([]int64, 3)
 	if k := NewKnowers(1, c); len(k.Misled(nil, 1, 0)) > 0 || k.Rest()[1] != 0 {
 		t.Error("of a value with negative contributions own parts tell something")
+	}
+}
+
+// Who knows a cell from elsewhere knows it as its contributors do; who knows it closely must only not compute it.
+func TestKnowersFromElsewhere(t *testing.T) {
+	k := Alone([]int32{0, 1, 2, -1, -1})
+	k.Coalition = 2
+	k.Tell([]int32{0, 1}, 3)
+	k.Tell([]int32{2}, 3)
+	k.Tell([]int32{1}, 1) // her own
+	if k.Knows([]int32{0}, 3) || k.Knows([]int32{1}, 3) || !k.Knows([]int32{0, 1}, 3) || !k.Knows([]int32{2}, 3) || !k.Knows([]int32{1, 2}, 3) || k.Knows([]int32{2}, 4) || k.Knows(nil, 3) {
+		t.Errorf("the wrong coalitions know the cell: %+v", k)
+	}
+	for _, c := range []struct{ who, cells []int32 }{{[]int32{0}, []int32{0}}, {[]int32{1}, []int32{1}}, {[]int32{2}, []int32{2, 3}}, {[]int32{0, 1}, []int32{0, 1, 3}}, {[]int32{1, 2}, []int32{1, 2, 3}}} {
+		if got := k.KnownTo(c.who); !slices.Equal(got, c.cells) {
+			t.Errorf("%v know %v, want %v", c.who, got, c.cells)
+		}
+	}
+	if got := k.KnownBy(3); !reflect.DeepEqual(got, [][]int32{{0, 1}, {2}}) {
+		t.Errorf("known by %v", got)
+	}
+	if got := k.KnownBy(1); !reflect.DeepEqual(got, [][]int32{{1}}) {
+		t.Errorf("her own cell is known by %v", got)
+	}
+	if got := k.AllJoined([]int32{1}, 3); !reflect.DeepEqual(got, [][]int32{{0, 1}, {1, 2}}) {
+		t.Errorf("joined %v", got)
+	}
+	if got := k.AllJoined([]int32{1, 2}, 3); got != nil {
+		t.Errorf("who know it are joined with %v", got)
+	}
+	if got := k.Sets(); !reflect.DeepEqual(got, [][]int32{{0}, {0, 1}, {1}, {2}}) {
+		t.Errorf("sets %v", got)
+	}
+	k.Spare([]int32{1}, 4)
+	for _, c := range []struct {
+		who          []int32
+		amount, want float64
+	}{{[]int32{1}, 7, 1}, {[]int32{0, 1}, -7, -1}, {[]int32{1}, 0.5, 0.5}, {[]int32{0}, 7, 7}, {nil, -7, -7}} {
+		if got := k.Spared(c.who, 4, c.amount); got != c.want {
+			t.Errorf("%v must not know the cell within %v, want %v of %v", c.who, got, c.want, c.amount)
+		}
+	}
+	if got := k.Spared([]int32{1}, 3, 7); got != 7 {
+		t.Errorf("spared of another cell: %v", got)
 	}
 }

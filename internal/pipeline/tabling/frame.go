@@ -8,7 +8,7 @@ import (
 )
 
 // mostFrame is the greatest number of cells of a frame.
-const mostFrame = 1000
+const mostFrame = 400
 
 // frameOf returns the frame of linked tables: the classification by all of their variables. No table shows its cells, but everybody
 // knows that they are not below 0, which the sums of the tables alone do not tell.

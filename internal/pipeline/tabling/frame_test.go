@@ -1,16 +1,20 @@
 package tabling
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// frameRanges returns how many unsafe cells of published tables are closer to be inferred than their rule asks, by
-// somebody who knows that no combination of a, b and c is below 0.
-func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells, narrow, exact int) {
+// frameRanges returns the number of unsafe cells of published tables, and those of which somebody infers more than their rule
+// allows, or all, who knows that no combination of a, b and c is below 0.
+func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells int, narrow []string, exact int) {
 	t.Helper()
 	var atoms [][]string
 	for _, a := range []string{"a0", "a1", "a2"} {
@@ -73,16 +77,19 @@ func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells, narrow, exa
 			exact++
 		}
 		if low > number(at(row, "need_low"))+1e-3 || high < number(at(row, "need_high"))-1e-3 {
-			narrow++
+			narrow = append(narrow, key)
 		}
 	}
 	return cells, narrow, exact
 }
 
-func TestFrameHole(t *testing.T) {
+// That no combination of all variables is below 0 tells nothing of linked tables that the audit does not know. The ranges are
+// computed from the file of all cells by another linear program than the audit's. With mostFrame 0, of 1,295 published tables of 2,000
+// configurations 179 had a range that was too narrow, and 10 of 14,069 unsafe cells could be computed.
+func TestNobodyUsesTheFrame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 7))
-	published, open, cells, narrow, exact := 0, 0, 0, 0, 0
-	for range *configurations {
+	published, unsafe := 0, 0
+	for trial := range *configurations {
 		l := drawLinked(rng)
 		if len(l.rows) < 2 {
 			continue
@@ -93,7 +100,8 @@ func TestFrameHole(t *testing.T) {
 			lines = append(lines, strings.Join(r, ","))
 		}
 		write(t, dir, "in.csv", strings.Join(lines, "\n")+"\n")
-		res, err := run(t, dir, strings.Replace(l.text, "WHICH", "ignore", -1)+"report: {cells: %s/cells.csv}\n")
+		text := strings.ReplaceAll(l.text, "WHICH", "ignore") + "report: {cells: %s/cells.csv}\n"
+		res, err := run(t, dir, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +109,51 @@ func TestFrameHole(t *testing.T) {
 			continue
 		}
 		published++
-		n, k, x := l.frameRanges(t, dir)
-		cells, narrow, exact = cells+n, narrow+k, exact+x
-		if k > 0 {
-			open++
+		cells, narrow, exact := l.frameRanges(t, dir)
+		if unsafe += cells; len(narrow) > 0 {
+			t.Fatalf("configuration %d: too much is inferred about %v (%d are computed)\n%s\n%s", trial, narrow, exact, text, strings.Join(lines, "\n"))
+		}
+		rep, err := Audit(t.Context(), tabulation(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		if err != nil || !rep.Gate.Passed {
+			t.Fatalf("configuration %d: audit-tables: %v, %v", trial, err, rep)
 		}
 	}
-	t.Logf("%d published, %d open; %d cells, %d narrow, %d exact", published, open, cells, narrow, exact)
+	t.Logf("%d published, %d unsafe cells", published, unsafe)
+	if published < *configurations/2 || unsafe < 5**configurations {
+		t.Errorf("%d published, %d unsafe cells: the test shows little", published, unsafe)
+	}
+}
+
+// A frame is made of linked tables of which none has all variables, up to a size.
+func TestTablesWithAFrame(t *testing.T) {
+	dir := shopsIn(t)
+	for what, c := range map[string]struct {
+		rows   []string
+		more   string
+		framed bool
+	}{
+		"two tables":           {[]string{"region, size", "size, size2"}, "", true},
+		"one table":            {[]string{"region, size"}, "", false},
+		"one has all":          {[]string{"region, size", "size"}, "", false},
+		"optimal":              {[]string{"region", "size"}, "effort: optimal", false},
+		"one variable in each": {[]string{"region", "size"}, "", true},
+	} {
+		text := "version: 1\nsource: {csv: {path: %s/shops2.csv}}\ntables:\n"
+		for i, rows := range c.rows {
+			text += fmt.Sprintf("  - {name: t%d, rows: [%s], unsafe: [{threshold: 2}], protect: {suppress: {%s}}}\n", i, rows, c.more)
+		}
+		write(t, dir, "shops2.csv", "region,size,size2\nn,s,x\nn,b,x\nm,s,y\nm,b,x\nm,s,x\nn,b,y\n")
+		r, err := open(t.Context(), tabulation(t, dir, text+"sink: {csv: {path: %s/o.csv}}\n"), pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		families, _, err := r.cellsOf(t.Context(), pipeline.Options{Progress: &pipeline.Progress{}})
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := families[0].frame != nil; got != c.framed {
+			t.Errorf("%s: framed %v", what, got)
+		}
+		r.close()
+	}
 }
