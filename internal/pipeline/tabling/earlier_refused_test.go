@@ -113,6 +113,8 @@ func TestReleasesThatAreRefused(t *testing.T) {
 			[]string{"releases[0]: table t, cell release first: region=total, branch=total: the records give another value", "name them: releases[0].source", "cell release first: region=r1, branch=b1:"}, "cell release first: region=r2, branch=b2"},
 		{"not its records", firms(dir, "now", 0, bySize, strings.Replace(others, "t0.csv", "t1.csv", 1)),
 			[]string{"region=r1, branch=b1: the records give another value", "source must be the records that it was made of"}, "region=r2, branch=b2"},
+		{"other contributors", firms(dir, "now", 0, bySize, against, "holding: size"),
+			[]string{"region=r1, branch=b1: the records give another value, or other contributors"}, ""},
 		{"other codes", strings.Replace(firms(dir, "now", 0, bySize, against), "tables:", "hierarchies: {branch: {total: all}}\ntables:", 1),
 			[]string{`variable branch has no code "total"`, "its hierarchy must have the codes of that release"}, ""},
 		{"one column twice", strings.Replace(firms(dir, "now", 0, strings.Replace(byBranch, "branch", "kind", 1), against), "tables:", "hierarchies: {kind: {column: branch}}\ntables:", 1),
