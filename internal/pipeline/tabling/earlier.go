@@ -87,6 +87,7 @@ func (r *records) earlier(ctx context.Context, families []*family, o pipeline.Op
 	union.Tables = slices.DeleteFunc(slices.Clone(union.Tables), func(t config.Table) bool { return t.Protect.Suppress == nil })
 	e.union = &union
 	for _, l := range e.releases {
+		e.chained(l)
 		e.meet(l, families)
 	}
 	if err := r.check(); err != nil || !slices.ContainsFunc(e.releases, func(l *earlierRelease) bool { return len(l.tables) > 0 }) {

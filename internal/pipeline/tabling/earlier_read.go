@@ -38,7 +38,12 @@ type earlierReport struct {
 	Withheld string   `json:"withheld"`
 	Cells    *Release `json:"cells"`
 	Release  *Release `json:"release"`
-	Tables   []struct {
+	Earlier  []struct {
+		Name   string `json:"name"`
+		SHA256 string `json:"sha256"`
+	} `json:"earlier"`
+	Unaudited []string `json:"unaudited"`
+	Tables    []struct {
 		Name       string             `json:"name"`
 		Variables  []string           `json:"variables"`
 		Value      string             `json:"value"`
@@ -164,6 +169,19 @@ func cellOf(fields []string) (c earlierCell, sound bool) {
 		c.low, c.high = number(fields[4], math.Inf(-1)), number(fields[5], math.Inf(1))
 	}
 	return c, sound && err == nil && c.value == c.value
+}
+
+// chained says what was not audited together with a release, which is then not audited together with these tables either: the releases
+// that it was held against, if the configuration does not name them too, and what its own report calls unaudited.
+func (e *earlier) chained(l *earlierRelease) {
+	for _, before := range l.report.Earlier {
+		if !slices.ContainsFunc(e.releases, func(o *earlierRelease) bool { return o.report.Cells.SHA256 == before.SHA256 }) {
+			e.leave(fmt.Sprintf("release %s, which came before release %s", before.Name, l.report.Name))
+		}
+	}
+	for _, words := range l.report.Unaudited {
+		e.leave(fmt.Sprintf("before release %s: %s", l.report.Name, words))
+	}
 }
 
 // meet finds out which tables of a release are held against today's, and refuses those of which it is not known what

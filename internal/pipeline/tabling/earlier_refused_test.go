@@ -293,4 +293,23 @@ func TestReleasesThatAreNotAudited(t *testing.T) {
 	if p := publicOf(t, dir, "place"); p.Audited || !slices.Equal(p.Unaudited, []string{"the release that was published under the same name before"}) {
 		t.Errorf("the public report of a release that replaces another is %+v", p)
 	}
+	// Whoever has a release has those before it, and what was not audited with it.
+	for _, c := range []struct {
+		name, head string
+		want       []string
+	}{
+		{"third", "identity: [id]\nreleases: [{report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]", []string{"release kept, which came before release later"}},
+		{"third", "identity: [id]\nreleases: [{report: %s/kept/report.json, source: {csv: {path: %s/t0.csv}}}, {report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]", nil},
+		{"third", "identity: [id]\nreleases: [{report: %s/place/report.json, source: {csv: {path: %s/t1.csv}}}]", []string{"before release place: the release that was published under the same name before"}},
+	} {
+		if err := os.RemoveAll(filepath.Join(dir, c.name)); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := run(t, dir, firms(dir, c.name, 1, byBranch, c.head)); err != nil || res.Report.Withheld != "" {
+			t.Fatalf("%v %+v", err, res)
+		}
+		if p := publicOf(t, dir, c.name); p.Audited != (c.want == nil) || !slices.Equal(p.Unaudited, c.want) {
+			t.Errorf("after %s: the public report is %+v", c.head, p)
+		}
+	}
 }

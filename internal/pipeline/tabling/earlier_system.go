@@ -578,7 +578,7 @@ func (e *earlier) reports(list []*protected) (reports []Earlier) {
 		if len(l.names) == 0 {
 			continue
 		}
-		rep := Earlier{Name: l.report.Name, Tables: l.names}
+		rep := Earlier{Name: l.report.Name, SHA256: l.report.Cells.SHA256, Tables: l.names}
 		if l.vintage > 0 {
 			rep.Records, rep.Today = e.recordsOf(l.vintage)
 		}

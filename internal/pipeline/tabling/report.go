@@ -93,6 +93,7 @@ type TableReport struct {
 // records that have come or left, are named with the records that they are of.
 type Earlier struct {
 	Name    string   `json:"name"`
+	SHA256  string   `json:"sha256"`            // of the file of its cells
 	Tables  []string `json:"tables"`            // those of values that are tabulated, or on which these depend
 	Records int64    `json:"records,omitempty"` // of its own; none: those of today
 	Today   int64    `json:"today,omitempty"`   // how many of these are records of today
