@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -225,6 +226,9 @@ func methodOf(p *config.Protect) string {
 
 // parameters returns the parameters of a method that changes values, which users need to know.
 func (f *protected) parameters(p *config.Protect) map[string]float64 {
+	if c := p.CellKey; c != nil && c.Values != nil {
+		return valueParameters(c.Values)
+	}
 	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil {
 		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least)}
 	} else if c != nil {
@@ -243,6 +247,18 @@ func (f *protected) parameters(p *config.Protect) map[string]float64 {
 		return map[string]float64{"one_in": float64(s.OneIn)}
 	}
 	return nil
+}
+
+// valueParameters returns the parameters of the changes of values.
+func valueParameters(c *config.CellKeyValues) map[string]float64 {
+	m := map[string]float64{"most": c.Most, "least": c.Least}
+	if c.Point != 0 {
+		m["large"], m["point"], m["q"] = c.Large, c.Point, float64(c.Q)
+	}
+	for i, e := range c.Units(0).Epsilon[1:] {
+		m[fmt.Sprintf("epsilon_%d", i+2)] = e
+	}
+	return m
 }
 
 // JSON returns the report for programs.
