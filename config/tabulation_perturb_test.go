@@ -51,7 +51,7 @@ func TestFaultsOfAPerturbedTabulation(t *testing.T) {
 		{"variance: 2", "variance: 9", "tables[0].protect.cell_key.variance: must be greater than 1 and less than 5, with which every count can be changed by at most 5 without a bias, got 9 (t.yaml:9:44)"},
 		{"max: 5", "max: 0", "tables[0].protect.cell_key.max: must be between 1 and 1000, got 0"},
 		{"rows: [region, sex]\n", "rows: [region, sex]\n    weight: w\n", "tables[0].weight: must be left out with cell_key"},
-		{"suppress: {patience: 30s}", "cell_key: {}", "tables[1].value: must be left out with cell_key, which is for counts"},
+		{"suppress: {patience: 30s}", "cell_key: {}", "tables[1].value: must be left out with cell_key without values, which is for counts"},
 		{"patience: 30s", "patience: -30s", "tables[1].protect.suppress.patience: must be a positive length of time"},
 		{cellKey, "round: {}", "tables[0].protect.round.base: is required"},
 		{cellKey, "round: {base: 1}", "tables[0].protect.round.base: must be between 2 and 10000, got 1"},

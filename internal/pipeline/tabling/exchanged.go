@@ -37,33 +37,26 @@ func (r *records) exchange(p *protected) error {
 		return keys.Draws(append(of, uint64(pass))...)
 	})
 	p.published = perturbed.Published
-	beliefs := map[int32]*tablerisk.Belief{}
-	p.beliefs = func(cell int32) *tablerisk.Belief { return beliefs[cell] }
-	return p.auditExchanged(func(cell int32, add func(countBelief)) {
-		count := perturbed.Count(cell)
-		first, belief := count.Belief()
-		beliefs[cell] = &tablerisk.Belief{First: first, P: belief}
-		add(countBelief{first, int64(len(belief)), belief})
-		if p.table.Protect.FacesRespondents() {
-			count.Respondents(func(first int64, belief []float64) { add(countBelief{first, int64(len(belief)), belief}) })
-		}
-	})
-}
-
-// countBelief is a belief about a count: n values from first on, each with its probability, or
-// all equally likely.
-type countBelief struct {
-	first, n int64
-	p        []float64 // nil: equal probabilities
-}
-
-// sure reports whether one count is certain. of restricts which one: for a respondent it must be
-// the true count.
-func (b *countBelief) sure(of func(at int64) bool) bool {
-	if b.p == nil {
-		return b.n == 1
+	counts, err := perturbed.Counts(p.unsafeCounts(), p.table.Protect.FacesRespondents(), p.question.Stop)
+	if err != nil {
+		return err
 	}
-	return slices.ContainsFunc(b.p, func(q float64) bool { return q > certain }) && (b.n == 1 || of(int64(slices.Index(b.p, slices.Max(b.p)))+b.first))
+	return p.auditExchanged(func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief {
+		if p.table.Protect.FacesRespondents() {
+			counts[cell].Respondents(respondent)
+		}
+		return counts[cell].Belief()
+	}, nil)
+}
+
+// unsafeCounts returns the cells that break a rule.
+func (p *protected) unsafeCounts() (list []int32) {
+	for cell, status := range p.rules.Status {
+		if status == tables.Primary {
+			list = append(list, int32(cell))
+		}
+	}
+	return list
 }
 
 // exchangedVariable returns the variable that records exchange.
@@ -104,58 +97,66 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 		}
 	}
 	p.published = frame.Simulate(value, rand.New(rand.NewChaCha8([32]byte(seed.Sum(nil)))))
-	return p.auditExchanged(func(cell int32, add func(countBelief)) {
-		between := func(low, high int64) { add(countBelief{low, high - low + 1, nil}) }
-		between(frame.Possible(value, cell))
-		if frame.Kept(cell) || !p.table.Protect.FacesRespondents() {
-			return
-		}
-		rows, columns := frame.Margins(cell)
-		n, all := value[cell], float64(frame.Records(value))
-		for _, who := range []struct {
-			inRows, inColumns bool
-			records           float64
-		}{
-			{true, true, n - 1}, // a respondent who is alone in the cell knows its count
-			{true, false, value[rows] - n}, {false, true, value[columns] - n}, {false, false, all - value[rows] - value[columns] + n},
-		} {
-			if who.records > 0 {
-				between(frame.PossibleTo(value, cell, who.inRows, who.inColumns))
+	truth := whole(value)
+	alike, err := tablerisk.Exactly(tablerisk.Release{
+		Set: p.set, Published: truth, Truth: truth, Stop: p.question.Stop, Likelihood: func(cell int32) (int64, []float64) {
+			if frame.Kept(cell) {
+				return truth[cell], []float64{1}
+			}
+			return 0, nil
+		},
+	}, p.unsafeCounts())
+	if err != nil {
+		return err
+	}
+	return p.auditExchanged(func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief {
+		if !frame.Kept(cell) && p.table.Protect.FacesRespondents() {
+			for place := range 4 {
+				if place == 0 && value[cell] == 1 {
+					continue // a respondent who is alone in the cell knows its count
+				}
+				if b := frame.Believed(value, cell, place); b != nil {
+					respondent(b)
+				}
 			}
 		}
-	})
+		b := frame.Believed(value, cell, -1)
+		if alike != nil && alike.Belief(cell).Highest() > b.Highest() {
+			b = alike.Belief(cell) // of an outsider to whom all tables with the margins are alike
+		}
+		return b
+	}, func(cell int32) (low, high int64) { return frame.Possible(value, cell) })
 }
 
-// auditExchanged judges the beliefs about the unsafe counts. For each count, beliefs calls its
-// argument first with the belief of an outsider, and then with those of respondents who are not
-// the only ones in the cell.
-func (p *protected) auditExchanged(beliefs func(cell int32, add func(countBelief))) error {
+// auditExchanged judges the beliefs about the unsafe counts. believe returns that of an outsider, and calls its argument with
+// those of respondents who are not the only ones in the cell. With possible, the margins alone say what an outsider believes, and
+// which counts are possible: that a count is probably another than it is, as it is 0 in most cells of a sparse table, then
+// discloses nothing.
+func (p *protected) auditExchanged(believe func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief, possible func(cell int32) (low, high int64)) error {
 	p.status = p.rules.Status
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}
 	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
-	for c, status := range p.status {
-		if status != tables.Primary {
-			continue
-		}
+	beliefs := map[int32]*tablerisk.Belief{}
+	p.beliefs = func(cell int32) *tablerisk.Belief { return beliefs[cell] }
+	for _, cell := range p.unsafeCounts() {
 		if err := p.question.Stopped(); err != nil {
 			return err
 		}
-		cell, v := int32(c), value[c]
-		public, disclosed, inferred := true, false, false
-		beliefs(cell, func(b countBelief) {
-			if !public {
-				inferred = inferred || b.sure(func(count int64) bool { return float64(count) == v })
-				return
-			}
-			public, disclosed = false, b.sure(func(int64) bool { return true })
-			p.ranges.Low[c], p.ranges.High[c] = float64(b.first), float64(b.first+b.n-1)
-		})
+		v, inferred := value[cell], false
+		b := believe(cell, func(b *tablerisk.Belief) { inferred = inferred || b.UpTo(int64(v)) > certain })
+		beliefs[cell] = b
+		low, high, sure := b.First, b.First+int64(len(b.P))-1, b.Highest()
+		if possible != nil {
+			low, high = possible(cell)
+			sure = b.UpTo(int64(v))
+		}
+		p.ranges.Low[cell], p.ranges.High[cell] = float64(low), float64(high)
 		switch {
-		case disclosed:
+		case sure > certain:
 			p.verdict.Disclosed = append(p.verdict.Disclosed, cell)
 			continue
-		case p.ranges.Low[c] > v-p.rules.Down[c] || p.ranges.High[c] < v+p.rules.Up[c]:
+		case p.ranges.Low[cell] > v-p.rules.Down[cell] || p.ranges.High[cell] < v+p.rules.Up[cell]:
 			p.verdict.Narrow = append(p.verdict.Narrow, cell)
 		}
 		if inferred {

@@ -211,8 +211,13 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 		{"the margin leaves 0 to 3", "simulate: {}", "", []int{1, 14, 2, 83}, ""},
 		{"a margin is 2", "simulate: {}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
 		{"a total is 2", "simulate: {}", "", []int{1, 1, 17, 83}, "at most 0 unsafe cells can be computed"},
-		{"risk is 1/ln 4", "simulate: {}", "gate: {rules: [{max_risk: 0.722}]}\n", []int{1, 14, 2, 83}, ""},
-		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 0.721}]}\n", []int{1, 14, 2, 83}, "risk at most 0.721"},
+		// C(3, n) C(97, 15−n)/C(100, 15) for n = 0 to 3 are 0.61082, 0.33117, 0.05519 and 0.00281.
+		{"risk is 1/entropy under independence", "simulate: {}", "gate: {rules: [{max_risk: 1.1856}]}\n", []int{1, 14, 2, 83}, ""},
+		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 1.1855}]}\n", []int{1, 14, 2, 83}, "risk at most 1.1855"},
+		// 0 of 3 records is believed with C(585, 3)/C(600, 3) = 0.927, and is not true. Of two others in her column, the respondent who is
+		// alone in her cell believes with C(585, 2)/C(599, 2) = 0.954 that both are in the other row, which is true.
+		{"almost certain, but of another count", "simulate: {respondents: ignore}", "", []int{1, 14, 2, 583}, ""},
+		{"a respondent is almost certain", "simulate: {}", "", []int{1, 14, 2, 583}, "at most 0 unsafe cells can be computed"},
 		{"a required range", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
 		{"markov: a high exchange probability", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
 		{"markov: a low exchange probability", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},

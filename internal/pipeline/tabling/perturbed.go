@@ -67,15 +67,10 @@ func (r *records) noise(p *protected) (*perturb.Table, error) {
 func (p *protected) auditPublished(c change, same bool) error {
 	p.status = p.rules.Status
 	q := p.question
-	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Stop: q.Stop}
+	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Limit: certain, Stop: q.Stop}
 	c = p.withTotal(c)
 	release.Likelihood = func(cell int32) (int64, []float64) { return c(int(cell), release.Published[cell]) }
-	var unsafe []int32
-	for cell, status := range p.status {
-		if status == tables.Primary {
-			unsafe = append(unsafe, int32(cell))
-		}
-	}
+	unsafe := p.unsafeCounts()
 	p.ranges = &audit.Ranges{Low: slices.Clone(q.Value), High: slices.Clone(q.Value)}
 	p.ranges.ShownLow, p.ranges.ShownHigh = p.ranges.Low, p.ranges.High
 	if len(unsafe) == 0 {
@@ -107,6 +102,9 @@ func (p *protected) auditPublished(c change, same bool) error {
 		if p.ranges.Low[cell] > x-p.rules.Down[cell] || p.ranges.High[cell] < x+p.rules.Up[cell] {
 			p.verdict.Narrow = append(p.verdict.Narrow, cell)
 		}
+	}
+	if joint.Short {
+		return q.Stopped() // disclosed to everybody, whatever respondents know
 	}
 	return p.auditRespondents(joint, parts, uncertain)
 }
@@ -222,8 +220,6 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 		b := p.beliefs(cell)
 		risk, _ = b.Risk()
 		return risk, b.SquaredError(v)
-	case p.margin != nil: // drawn given the margins: all counts that these allow are equally probable
-		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)
 	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its range may be too wide
 		return tablerisk.RangeRisk(p.ranges.ShownLow[cell], p.ranges.ShownHigh[cell], v)
 	case p.hidden(cell) && p.ranges != nil:

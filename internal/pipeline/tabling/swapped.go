@@ -24,27 +24,19 @@ func (p *protected) swap(frame *exchange.Frame, keys *perturb.Keys) error {
 		return keys.Draws(append(of, uint64(pass), uint64(len(cells)))...)
 	})
 	p.published = table.Published
-	beliefs := map[int32]*tablerisk.Belief{}
-	p.beliefs = func(cell int32) *tablerisk.Belief { return beliefs[cell] }
 	priors := [...]exchange.Prior{exchange.Even, exchange.Independent}
-	return p.auditExchanged(func(cell int32, add func(countBelief)) {
+	return p.auditExchanged(func(cell int32, respondent func(*tablerisk.Belief)) (surest *tablerisk.Belief) {
 		count := table.Count(cell)
-		var surest countBelief
 		for _, prior := range priors {
-			first, b := count.Belief(prior)
-			if surest.p == nil || slices.Max(b) > slices.Max(surest.p) {
-				surest = countBelief{first, int64(len(b)), b}
+			if first, b := count.Belief(prior); surest == nil || slices.Max(b) > slices.Max(surest.P) {
+				surest = &tablerisk.Belief{First: first, P: b}
+			}
+			if p.table.Protect.FacesRespondents() {
+				count.Respondents(prior, func(first int64, b []float64) { respondent(&tablerisk.Belief{First: first, P: b}) })
 			}
 		}
-		beliefs[cell] = &tablerisk.Belief{First: surest.first, P: surest.p}
-		add(surest)
-		if !p.table.Protect.FacesRespondents() {
-			return
-		}
-		for _, prior := range priors {
-			count.Respondents(prior, func(first int64, b []float64) { add(countBelief{first, int64(len(b)), b}) })
-		}
-	})
+		return surest
+	}, nil)
 }
 
 // matched marks the dimensions of the inner cells in which exchanging records are equal.

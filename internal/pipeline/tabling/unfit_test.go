@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -203,7 +204,10 @@ func TestAuditsOfBeliefsEnd(t *testing.T) {
 			}
 			return nil
 		}
-		err := p.auditExchanged(func(_ int32, add func(countBelief)) { asked++; add(countBelief{0, 9, nil}) })
+		err := p.auditExchanged(func(int32, func(*tablerisk.Belief)) *tablerisk.Belief {
+			asked++
+			return &tablerisk.Belief{P: []float64{0.5, 0.5}}
+		}, nil)
 		if want := last < unsafe; errors.Is(err, over) != want || (err != nil) != want || asked != min(last+1, unsafe) {
 			t.Errorf("ended after %d of %d: error %v after %d cells", last+1, unsafe, err, asked)
 		}

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
@@ -139,9 +141,7 @@ func TestPossibleCounts(t *testing.T) {
 		c := cross(t, e.sizes, e.inner)
 		f := NewFrame(c.set, 0, 0)
 		list := all(e.sizes[0], e.inner)
-		columns := len(e.inner) / e.sizes[0]
 		for cell := range c.value {
-			rows, cols := f.split(int32(cell))
 			took := func(own int) (low, high int64) {
 				taken := map[int64]bool{}
 				for _, table := range list {
@@ -169,16 +169,72 @@ func TestPossibleCounts(t *testing.T) {
 			if f.Kept(int32(cell)) && !kept {
 				t.Errorf("%v, %s: is declared as unchanged", e.inner, c.set.Name(cell))
 			}
-			for own, n := range e.inner {
-				if n == 0 {
-					continue
+		}
+	}
+}
+
+// What is believed of a simulated count is what all tables with the margins say, each with its probability under independence; for
+// respondents, those with their records. Random tables, some of them sparse.
+func TestBeliefsInSimulatedCounts(t *testing.T) {
+	trials := 300
+	if testing.Short() {
+		trials = 40
+	}
+	rng := rand.New(rand.NewPCG(38, 14))
+	certain, none := 0, 0
+	for trial := range trials {
+		sizes := [][]int{{2, 3}, {3, 3}, {2, 2, 2}, {4, 2}}[trial%4]
+		n := 1
+		for _, k := range sizes {
+			n *= k
+		}
+		inner := make([]int64, n)
+		for range 4 + rng.IntN(9) {
+			inner[rng.IntN(1+rng.IntN(n))]++
+		}
+		c := cross(t, sizes, inner)
+		f := NewFrame(c.set, 0, 0)
+		list := all(sizes[0], inner)
+		weights := make([]float64, len(list))
+		columns := len(inner) / sizes[0]
+		for cell := range c.value {
+			rows, cols := f.split(int32(cell))
+			compareTo := func(own int, b *tablerisk.Belief) {
+				for i, table := range list {
+					weights[i] = independent(table)
+					if own >= 0 {
+						weights[i] *= float64(table[own])
+					}
 				}
-				low, high := took(own)
-				if l, h := f.PossibleTo(c.value, int32(cell), rows[own/columns], cols[own%columns]); l != low || h != high {
-					t.Errorf("%v, %s, to a respondent in %d: %d to %d, want %d to %d", e.inner, c.set.Name(cell), own, l, h, low, high)
+				compare(t, fmt.Sprintf("%v, %s, own %d", inner, c.set.Name(cell), own), b.First, b.P, believe(c, list, weights, cell, -1))
+				if b.Highest() > 0.9 && len(b.P) > 1 {
+					certain++
+				}
+			}
+			compareTo(-1, f.Believed(c.value, int32(cell), -1))
+			var places [4]bool
+			for own, n := range inner {
+				if n > 0 {
+					at := place(rows[own/columns], cols[own%columns])
+					places[at] = true
+					compareTo(own, f.Believed(c.value, int32(cell), at))
+				}
+			}
+			for at, some := range places {
+				if !some {
+					none++
+					if b := f.Believed(c.value, int32(cell), at); b != nil {
+						t.Errorf("%v, %s: a respondent at %d believes %v, where nobody is", inner, c.set.Name(cell), at, b)
+					}
 				}
 			}
 		}
+		if t.Failed() {
+			return
+		}
+	}
+	if certain < trials/8 || none < trials {
+		t.Errorf("%d beliefs that are almost certain, %d places without records: too few for this test", certain, none)
 	}
 }
 

@@ -26,6 +26,8 @@ type Perturbed struct {
 	value     []float64
 	squares   [][]square  // of a pass
 	of        [][][]int32 // of a pass, a row and a column: the square of the inner cell, −1 for none
+	after     [][]int64   // inner counts after the last pass
+	theta     float64
 	Published []float64
 }
 
@@ -39,7 +41,7 @@ type Perturbed struct {
 // pass, so that every inner cell is in a square of at least one pass. draws returns the
 // source of draws of a square, given its four cells and the pass.
 func (f *Frame) Perturb(value []float64, theta float64, draws func(cells [4]int32, pass int) *rand.Rand) *Perturbed {
-	p := &Perturbed{frame: f, value: value}
+	p := &Perturbed{frame: f, value: value, theta: theta}
 	m := f.matrix(value)
 	none := make([]int, len(f.dimensions))
 	rows := ordered(len(f.rows), func(i int) float64 { return value[f.at(none, f.rows[i])] })
@@ -64,7 +66,7 @@ func (f *Frame) Perturb(value []float64, theta float64, draws func(cells [4]int3
 		}
 		p.squares, p.of = append(p.squares, list), append(p.of, of)
 	}
-	p.Published = f.addUp(value, m)
+	p.after, p.Published = m, f.addUp(value, m)
 	return p
 }
 
@@ -106,126 +108,4 @@ func pairs(order []int, pass int) (list [][2]int) {
 		list = append(list, [2]int{order[k], order[len(order)-1-k]})
 	}
 	return list
-}
-
-// mostSquares is the greatest number of squares that a belief in a total takes into
-// account.
-const mostSquares = 20
-
-// Count is a count of a perturbed table with the squares that its published value
-// depends on.
-type Count struct {
-	value         int64
-	rows, columns []bool
-	squares       []*square
-	signs         []int64 // sign of the change of the count if the first count of the square grows
-}
-
-// Count returns the count of a cell with its squares.
-func (p *Perturbed) Count(cell int32) *Count {
-	c := &Count{value: int64(p.value[cell])}
-	c.rows, c.columns = p.frame.split(cell)
-	row, column := only(c.rows), only(c.columns)
-	for pass, squares := range p.squares {
-		switch {
-		case row < 0 || column < 0:
-			for i := range squares {
-				if len(c.squares) < mostSquares {
-					c.add(&squares[i])
-				}
-			}
-		case p.of[pass][row][column] >= 0:
-			c.add(&squares[p.of[pass][row][column]])
-		}
-		if len(c.squares) > 0 {
-			break
-		}
-	}
-	return c
-}
-
-// only returns the index of the only true element; −1 if there are several.
-func only(list []bool) int {
-	first := slices.Index(list, true)
-	if slices.Contains(list[first+1:], true) {
-		return -1
-	}
-	return first
-}
-
-// add adds a square if it can change the count, that is if exactly one of its rows and
-// one of its columns belong to the count and its first count can change.
-func (c *Count) add(s *square) {
-	row, column := c.rows[s.rows[0]], c.columns[s.columns[0]]
-	if s.law.low == s.law.high || row == c.rows[s.rows[1]] || column == c.columns[s.columns[1]] {
-		return
-	}
-	sign := int64(1)
-	if row != column {
-		sign = -1
-	}
-	c.squares, c.signs = append(c.squares, s), append(c.signs, sign)
-}
-
-// Belief returns the posterior distribution of the count for an intruder who knows the
-// published table, the squares and theta, with a uniform prior over the counts that are
-// possible in each square: p[0] is the probability of the count first. If the count was in
-// squares of several passes, only the first pass that could change it is used, and the intruder
-// is assumed to know the changes of the other passes. If the count has parts in more than 20
-// squares, the intruder is assumed to know the changes of the further squares. Without this
-// assumption the intruder knows less.
-func (c *Count) Belief() (first int64, belief []float64) { return c.belief(-1, 0) }
-
-// Respondents calls add with the beliefs of respondents, who know more about the count
-// than outsiders: one belief for every cell of its squares with at least one record, for
-// the respondent of such a record. A respondent who is the only one in the count is
-// omitted.
-func (c *Count) Respondents(add func(first int64, belief []float64)) {
-	for k, s := range c.squares {
-		for i, n := range s.counts(s.before) {
-			inside := c.rows[s.rows[i/2]] && c.columns[s.columns[i%2]]
-			if n > 0 && !(inside && c.value == 1) {
-				add(c.belief(k, i))
-			}
-		}
-	}
-}
-
-// belief returns the belief of a respondent in one of the four cells of a square; that
-// of an outsider if square is −1.
-func (c *Count) belief(square, cell int) (first int64, belief []float64) {
-	first, belief = c.value, []float64{1}
-	for k, s := range c.squares {
-		least, most := s.law.low, s.law.high
-		if square == k {
-			switch row, column, all := s.margins[0], s.margins[1], s.margins[2]; cell {
-			case 0:
-				least = 1
-			case 1:
-				most = row - 1
-			case 2:
-				most = column - 1
-			case 3:
-				least = 1 - (all - row - column)
-			}
-		}
-		low, part := s.law.belief(s.after, least, most)
-		low -= s.before // of changes back
-		if c.signs[k] < 0 {
-			slices.Reverse(part)
-			low = -(low + int64(len(part)) - 1)
-		}
-		first, belief = first+low, convolved(belief, part)
-	}
-	return first, belief
-}
-
-func convolved(a, b []float64) []float64 {
-	sum := make([]float64, len(a)+len(b)-1)
-	for i, p := range a {
-		for j, q := range b {
-			sum[i+j] += p * q
-		}
-	}
-	return sum
 }

@@ -1,6 +1,10 @@
 package exchange
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
+)
 
 // Simulate draws a table from the exact distribution under independence of rows and
 // columns given both margins, in which the probability of a table is proportional to 1/∏
@@ -41,19 +45,33 @@ func (f *Frame) Possible(value []float64, cell int32) (low, high int64) {
 	return max(0, a+b-f.Records(value)), min(a, b)
 }
 
-// PossibleTo returns the bounds for a respondent who knows the place of the own record: in
-// the rows of the cell or not, in its columns or not.
-func (f *Frame) PossibleTo(value []float64, cell int32, inRows, inColumns bool) (low, high int64) {
-	r, c := int64(0), int64(0)
-	if inRows {
-		r = 1
-	}
-	if inColumns {
-		c = 1
-	}
+// Believed returns the distribution of a count given both margins, from which alone a simulated table is drawn: every table is as
+// likely as under independence of rows and columns. place is the place of the record of a respondent (swapLaw.belief), or −1. It
+// returns nil if there is no such record.
+func (f *Frame) Believed(value []float64, cell int32, place int) *tablerisk.Belief {
 	rows, columns := f.Margins(cell)
-	a, b, own := int64(value[rows])-r, int64(value[columns])-c, r*c
-	return max(0, a+b-(f.Records(value)-1)) + own, min(a, b) + own
+	n, inRows, inColumns, all := int64(value[cell]), int64(value[rows]), int64(value[columns]), f.Records(value)
+	own := int64(0)
+	if place >= 0 {
+		if [4]int64{n, inRows - n, inColumns - n, all - inRows - inColumns + n}[place] == 0 {
+			return nil
+		}
+		all--
+		if place < 2 {
+			inRows--
+		}
+		if place%2 == 0 {
+			inColumns--
+		}
+		if place == 0 {
+			own = 1
+		}
+	}
+	mode := int64(float64(inRows+1) * float64(inColumns+1) / float64(all+2))
+	first, p := beliefOf(mode, max(0, inRows+inColumns-all), min(inRows, inColumns), func(count int64) float64 {
+		return hypergeometric(all, inColumns, inRows, count)
+	})
+	return &tablerisk.Belief{First: first + own, P: p}
 }
 
 // Records returns the number of records.

@@ -19,9 +19,27 @@ type trade struct {
 type Swapped struct {
 	frame     *Frame
 	value     []float64
-	trades    [][]trade   // of a pass
+	groups    []group
 	matrices  [][][]int64 // inner counts before each pass and after the last one
 	Published []float64
+}
+
+// group is the rows of a stratum that exchange records with each other, directly or by other rows: a pair, or
+// all rows of the stratum if there were two passes.
+type group struct {
+	columns []int
+	rows    []int // in order of size
+	size    []int64
+	each    [2][]int64 // of a pass: exchanged records of each row of its trades; the second pass may have none
+}
+
+// trade returns the trade of a row with the next one in order.
+func (g *group) trade(i int) (each int64, known bool) {
+	pass, k := i%2, i/2
+	if i < 0 || k >= len(g.each[pass]) {
+		return 0, false
+	}
+	return g.each[pass][k], true
 }
 
 // Swap exchanges records between pairs of rows (Dalenius and Reiss 1982; Duncan et al. 2001,
@@ -38,9 +56,10 @@ func (f *Frame) Swap(value []float64, rate float64, match []bool, draws func(cel
 	m := f.matrix(value)
 	s.matrices = append(s.matrices, cloned(m))
 	strata := f.strata(match)
+	trades := make([][2][]trade, len(strata))
 	for pass := range 2 {
-		var list []trade
-		for _, columns := range strata {
+		any := false
+		for k, columns := range strata {
 			for _, rows := range neighbours(m, columns, pass) {
 				t := trade{rows: rows, columns: columns, size: [2]int64{sum(m[rows[0]], columns), sum(m[rows[1]], columns)}}
 				t.each = int64(math.Ceil(rate * float64(min(t.size[0], t.size[1]))))
@@ -51,16 +70,37 @@ func (f *Frame) Swap(value []float64, rate float64, match []bool, draws func(cel
 					}
 				}
 				t.exchange(m, draws(cells, pass))
-				list = append(list, t)
+				trades[k][pass], any = append(trades[k][pass], t), true
 			}
 		}
-		if len(list) == 0 {
-			break
+		if any {
+			s.matrices = append(s.matrices, cloned(m))
 		}
-		s.trades, s.matrices = append(s.trades, list), append(s.matrices, cloned(m))
+	}
+	for k := range strata {
+		s.groups = append(s.groups, groupsOf(trades[k])...)
 	}
 	s.Published = f.addUp(value, m)
 	return s
+}
+
+// groupsOf returns the groups of a stratum, whose trades of both passes are in order of size.
+func groupsOf(trades [2][]trade) (list []group) {
+	if len(trades[1]) == 0 {
+		for _, t := range trades[0] {
+			list = append(list, group{columns: t.columns, rows: t.rows[:], size: t.size[:], each: [2][]int64{{t.each}}})
+		}
+		return list
+	}
+	g := group{columns: trades[0][0].columns}
+	for k, t := range trades[0] {
+		g.rows, g.size = append(g.rows, t.rows[:]...), append(g.size, t.size[:]...)
+		g.each[0] = append(g.each[0], t.each)
+		g.each[1] = append(g.each[1], trades[1][k].each)
+	}
+	last := trades[1][len(trades[1])-1]
+	g.rows, g.size = append(g.rows, last.rows[1]), append(g.size, last.size[1])
+	return []group{g}
 }
 
 func cloned(m [][]int64) [][]int64 {
@@ -152,105 +192,4 @@ func (f *Frame) KeptBeside(cell int32, match []bool) bool {
 		}
 	}
 	return true
-}
-
-// SwappedCount is a count of a swapped table with the trades that its published value
-// depends on.
-type SwappedCount struct {
-	value int64
-	parts []part
-}
-
-// part is the effect of one trade on a count: its value before and after the trade.
-type part struct {
-	swapLaw
-	before, after int64
-}
-
-// Count returns the count of a cell with its trades.
-func (s *Swapped) Count(cell int32) *SwappedCount {
-	c := &SwappedCount{value: int64(s.value[cell])}
-	rows, columns := s.frame.split(cell)
-	for pass, trades := range s.trades {
-		for i := range trades {
-			t := &trades[i]
-			if rows[t.rows[0]] == rows[t.rows[1]] || len(c.parts) == mostSquares {
-				continue
-			}
-			in, out := 0, 1
-			if !rows[t.rows[0]] {
-				in, out = 1, 0
-			}
-			var set []int
-			for _, j := range t.columns {
-				if columns[j] {
-					set = append(set, j)
-				}
-			}
-			before, after := s.matrices[pass], s.matrices[pass+1]
-			was := sum(before[t.rows[in]], set)
-			p := part{
-				swapLaw: swapLaw{inside: t.size[in], outside: t.size[out], each: t.each, both: was + sum(before[t.rows[out]], set)},
-				before:  was, after: sum(after[t.rows[in]], set),
-			}
-			if low, high := p.ends(); low < high {
-				c.parts = append(c.parts, p)
-			}
-		}
-		if len(c.parts) > 0 {
-			break
-		}
-	}
-	return c
-}
-
-// Prior is the prior distribution of a count.
-type Prior uint8
-
-// Under both priors the rest of the table is distributed as under independence of rows
-// and columns given their totals.
-const (
-	Even        Prior = iota // uniform over the counts that are possible with these totals
-	Independent              // the count, too, is distributed as under independence
-)
-
-// Belief returns the posterior distribution of the count for an intruder who knows the published
-// table, the pairs of rows and the rate: p[0] is the probability of the count first. Besides the
-// published count it depends only on the two totals of the count's trade: with tables weighted by
-// their probability under independence, a swap from one table to another is as likely as the
-// reverse swap, so that no other published count carries information on the count. If the count
-// has parts in trades of several passes, only the first pass that could change it is used, and the
-// intruder is assumed to know the changes of the other passes, and those of trades beyond 20.
-// Without this assumption the intruder knows less.
-func (c *SwappedCount) Belief(p Prior) (first int64, belief []float64) { return c.belief(p, -1, -1) }
-
-// Respondents calls add with the beliefs of respondents, who know more about the count than
-// outsiders. Each trade has four places: in the count's row or the other row, and in its
-// columns or the other columns. There is one belief for each place with at least one record,
-// for the respondent of such a record. A respondent who is the only one in the count is
-// omitted. Other counts may show a respondent whether the own record was exchanged; this is
-// not taken into account.
-func (c *SwappedCount) Respondents(p Prior, add func(first int64, belief []float64)) {
-	for k, t := range c.parts {
-		for place, n := range [4]int64{t.before, t.inside - t.before, t.both - t.before, t.outside - t.both + t.before} {
-			if n > 0 && !(place == 0 && c.value == 1) {
-				add(c.belief(p, k, place))
-			}
-		}
-	}
-}
-
-// belief returns the belief of a respondent at a place of a trade; that of an outsider
-// if trade is −1.
-func (c *SwappedCount) belief(prior Prior, trade, place int) (first int64, belief []float64) {
-	first, belief = c.value, []float64{1}
-	for k, t := range c.parts {
-		at := -1
-		if trade == k {
-			at = place
-		}
-		low, part := t.belief(t.after, prior, at)
-		first, belief = first+low-t.before, convolved(belief, part)
-	}
-	return first, belief
 }

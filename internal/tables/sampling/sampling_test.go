@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -55,6 +56,96 @@ func TestNobodyIsSurer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What all counts of a sample together tell of one of them makes nobody more certain than the belief by the count alone: the joint
+// posterior of a 2 × 2 table, whose four inner counts are equally likely beforehand, enumerated up to 18 (or, for the total, 72). All
+// cells are published, or only both margins, from which the sampled inner counts do not follow. Counts beyond the enumeration have
+// a probability below 0.004, as the drawn ones are at most 3.
+func TestOtherCountsMakeNobodySurer(t *testing.T) {
+	trials := 200
+	if testing.Short() {
+		trials = 20
+	}
+	rng := rand.New(rand.NewPCG(38, 19))
+	const most, f = 18, 0.5
+	choose := func(n, k int) float64 {
+		if k < 0 || k > n {
+			return 0
+		}
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return math.Exp(a - b - c)
+	}
+	var chance [most + 1][4]float64 // that so many of so many are drawn
+	for n := range chance {
+		for k := range chance[n] {
+			chance[n][k] = choose(n, k) * math.Pow(f, float64(n))
+		}
+	}
+	entropy := func(p []float64) (h float64) {
+		for _, q := range p {
+			if q > 0 {
+				h -= q * math.Log(q)
+			}
+		}
+		return h
+	}
+	less := 0
+	for trial := range trials {
+		var d [4]int
+		for k := range d {
+			d[k] = rng.IntN(3) * rng.IntN(2)
+		}
+		ways := [][4]int{d}
+		if trial%2 == 1 { // the margins alone
+			ways = nil
+			for a := range 4 {
+				w := [4]int{a, d[0] + d[1] - a, d[0] + d[2] - a, d[3] - d[0] + a}
+				if min(w[1], w[2], w[3]) >= 0 && max(w[1], w[2], w[3]) <= 3 {
+					ways = append(ways, w)
+				}
+			}
+		}
+		row, total, inner, all := make([]float64, 2*most+1), make([]float64, 4*most+1), make([]float64, most+1), 0.0
+		for a := range most + 1 {
+			for b := range most + 1 {
+				for c := range most + 1 {
+					for e := range most + 1 {
+						w := 0.0
+						for _, x := range ways {
+							w += chance[a][x[0]] * chance[b][x[1]] * chance[c][x[2]] * chance[e][x[3]]
+						}
+						inner[a], row[a+b], total[a+b+c+e], all = inner[a]+w, row[a+b]+w, total[a+b+c+e]+w, all+w
+					}
+				}
+			}
+		}
+		check := func(name string, p []float64, drawn int) {
+			top := 0.0
+			for n := range p {
+				p[n] /= all
+				top = max(top, p[n])
+			}
+			_, belief := Belief(int64(drawn), 2)
+			by := slices.Max(belief)
+			if top > by+0.004 || entropy(p) < entropy(belief)-0.03 {
+				t.Errorf("%v, %s: together a count has %v, and the entropy is %v; by itself %v and %v", ways, name, top, entropy(p), by, entropy(belief))
+			}
+			if top < by-0.02 {
+				less++
+			}
+		}
+		if trial%2 == 0 {
+			check("inner", inner, d[0])
+		}
+		check("row", row, d[0]+d[1])
+		check("total", total, d[0]+d[1]+d[2]+d[3])
+	}
+	if less < trials {
+		t.Errorf("of %d totals together tell less: too few for this test", less)
 	}
 }
 

@@ -17,18 +17,27 @@ const standardErrors = 2
 func (b *Belief) Highest() float64 {
 	highest := 0.0
 	for k := range b.P {
-		highest = max(highest, b.upTo(b.First+int64(k)))
+		highest = max(highest, b.UpTo(b.First+int64(k)))
 	}
 	return highest
 }
 
-// upTo returns the probability of a count at the unsafe end of its error.
-func (b *Belief) upTo(count int64) float64 {
+// UpTo returns the probability of a count at the unsafe end of its error.
+func (b *Belief) UpTo(count int64) float64 {
 	k := count - b.First
 	if k < 0 || k >= int64(len(b.P)) {
 		return 0
 	}
 	return min(1, b.P[k]+standardErrors*b.standardError(func(p []float64) float64 { return p[k] }))
+}
+
+// Error returns the standard error of the probability of a count.
+func (b *Belief) Error(count int64) float64 {
+	k := count - b.First
+	if k < 0 || k >= int64(len(b.P)) {
+		return 0
+	}
+	return b.standardError(func(p []float64) float64 { return p[k] })
 }
 
 // from returns the probability that the count is at least the given one.

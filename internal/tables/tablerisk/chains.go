@@ -29,7 +29,10 @@ type chain struct {
 	cells  []int32 // of the present step: the cells that change, and by how much per unit
 	signs  []int64
 	still  []int32 // totals of which only parts change
-	same   []bool  // of the cells that change: totals with all records in one part
+	class  *classes
+	joint  []int32 // cells whose classes the present step may change
+	joined map[int32]bool
+	same   []bool // of the cells that change: totals with all records in one part
 	coef   []int64
 	met    []int64 // of a cell: the last step in which coef was set
 	now    int64
@@ -44,16 +47,19 @@ type chain struct {
 
 // The sizes of a computation.
 const (
-	nChains    = 8
-	heated     = 0.15   // of heat, while chains leave their common start
-	firstBatch = 64     // sweeps of a chain after which the error is judged for the first time
-	mostSweeps = 512    // of a chain
-	enough     = 0.01   // standard error of a probability at which a chain ends
-	mostMoves  = 24e6   // of all chains together
-	window     = 16     // numbers of records among which a step chooses
-	square     = 8      // numbers of records of each kind among which a step of two kinds chooses
-	bothEvery  = 16     // of so many steps one is of two kinds
-	leastMoves = 96 * 8 // per inner cell
+	nChains     = 8
+	heated      = 0.15   // of heat, while chains leave their common start
+	firstBatch  = 64     // sweeps of a chain after which the error is judged for the first time, of tables
+	smallSize   = 1000   // of so many inner cells; of larger ones fewer,
+	leastBatch  = 16     // but so many. Chains begin at the true counts, so haste errs to the unsafe side
+	mostSweeps  = 512    // of a chain
+	enough      = 0.01   // standard error of a probability at which a chain ends
+	beyondDoubt = 3      // standard errors
+	mostMoves   = 24e6   // of all chains together
+	window      = 16     // numbers of records among which a step chooses
+	square      = 8      // numbers of records of each kind among which a step of two kinds chooses
+	bothEvery   = 16     // of so many steps one is of two kinds
+	leastMoves  = 96 * 8 // per inner cell
 )
 
 // sample estimates the beliefs.
@@ -63,25 +69,27 @@ func (j *Joint) sample() error {
 		j.chains = append(j.chains, newChain(j, m, uint64(k)))
 	}
 	sweeps := min(mostSweeps, max(leastMoves/nChains, int(mostMoves/float64(nChains*2*m.size))))
+	first := max(leastBatch, min(firstBatch, firstBatch*smallSize/m.size))
 	err := j.each(func(c *chain) {
 		c.heat = heated
-		for range firstBatch / 4 {
+		for range first / 4 {
 			c.sweep()
 		}
 		c.heat = 1
-		for range firstBatch / 2 {
+		for range first / 2 {
 			c.sweep()
 		}
 		c.forget()
 	})
-	for batch := min(firstBatch, sweeps); err == nil; batch = min(2*batch, sweeps-j.Sweeps) {
+	for batch := min(first, sweeps); err == nil; batch = min(2*batch, sweeps-j.Sweeps) {
 		err = j.each(func(c *chain) {
 			for range batch {
 				c.sweep()
 			}
 		})
 		j.Sweeps += batch
-		if j.collect(); j.Sweeps >= sweeps || j.error() < enough {
+		j.collect()
+		if j.Short = j.disclosed(); j.Short || j.Sweeps >= sweeps || j.error() < enough {
 			break
 		}
 	}
@@ -123,6 +131,14 @@ func (j *Joint) collect() {
 	}
 }
 
+// disclosed reports whether a wanted count is above the limit beyond doubt.
+func (j *Joint) disclosed() bool {
+	return j.release.Limit > 0 && slices.ContainsFunc(j.beliefs, func(b *Belief) bool {
+		top := slices.Index(b.P, slices.Max(b.P))
+		return b.P[top]-beyondDoubt*b.Error(b.First+int64(top)) > j.release.Limit
+	})
+}
+
 // error returns the greatest standard error of the most probable count of a wanted cell.
 func (j *Joint) error() (most float64) {
 	for _, b := range j.beliefs {
@@ -138,6 +154,7 @@ func newChain(j *Joint, m *moves, seed uint64) *chain {
 		parts: make([]int32, j.release.Set.Sums()), which: make([]int64, j.release.Set.Sums()), coef: make([]int64, len(j.cells)), met: make([]int64, len(j.cells)),
 		codes: make([]int, len(m.leaves)), other: make([]int, len(m.leaves)), more: make([]int, len(m.leaves)),
 	}
+	c.class, c.joined = c.newClasses(), map[int32]bool{}
 	for cell, v := range c.value {
 		if v > 0 {
 			c.occupy(int32(cell), 1)
@@ -202,16 +219,7 @@ func (c *chain) both() {
 	c.add(c.codes, 1)
 	c.add(c.other, 1)
 	from, to := -c.rng.Int64N(square), -c.rng.Int64N(square)
-	c.weight = c.weight[:0]
-	for d := range int64(square) {
-		c.shift(c.first, from+d)
-		for e := range int64(square) {
-			c.shift(c.second, to+e)
-			c.weight = append(c.weight, c.posterior())
-			c.shift(c.second, -to-e)
-		}
-		c.shift(c.first, -from-d)
-	}
+	c.weighTwo(from, to)
 	total, top := 0.0, slices.Max(c.weight)
 	for i, w := range c.weight {
 		c.weight[i] = math.Exp((w - top) * c.heat)
@@ -220,6 +228,34 @@ func (c *chain) both() {
 	at := c.pick(total)
 	c.shift(c.first, from+int64(at/square))
 	c.shift(c.second, to+int64(at%square))
+}
+
+// weighTwo computes the logarithms of the posterior weights of the numbers from from on of the first records, and from to on of the
+// second.
+func (c *chain) weighTwo(from, to int64) {
+	c.weight, c.still = c.weight[:0], c.still[:0]
+	each := func(do func()) {
+		for d := range int64(square) {
+			c.shift(c.first, from+d)
+			for e := range int64(square) {
+				c.shift(c.second, to+e)
+				do()
+				c.shift(c.second, -to-e)
+			}
+			c.shift(c.first, -from-d)
+		}
+	}
+	if c.j.linked {
+		c.forgetJoins()
+		each(c.joins)
+	}
+	each(func() {
+		w := c.posterior()
+		if c.j.linked && !math.IsInf(w, -1) {
+			w += c.class.correction(c.joint)
+		}
+		c.weight = append(c.weight, w)
+	})
 }
 
 // pick draws a place of c.weight, whose sum is total.

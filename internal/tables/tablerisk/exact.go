@@ -9,6 +9,9 @@ import (
 // are computed exactly.
 const mostEdges = 1 << 18
 
+// mostValues is the greatest number of counts of all tables together if each table is a state by itself.
+const mostValues = 1 << 24
+
 // layer is a step of the computation: a cell gets each of its possible counts in turn, and the counts of
 // other cells follow from it.
 type layer struct {
@@ -184,7 +187,7 @@ func (j *Joint) openOf(known []bool, open, waits []int) (keep []int32, checks []
 		checks = append(checks, k)
 	}
 	for c := range j.cells {
-		if known[c] && waits[c] > 0 {
+		if known[c] && (waits[c] > 0 || j.linked) {
 			keep = append(keep, int32(2*sums+c))
 		}
 	}
@@ -267,6 +270,7 @@ type elimination struct {
 	seen  [][]int64 // of a step: the counts of its wanted cells, edge by edge
 	of    [][]int32 // of a step: its wanted cells
 	alpha [][]float64
+	last  []float64 // of a whole table: what its weight still lacks
 }
 
 // forward computes for every partial table the likelihood of all tables that lead to it.
@@ -281,6 +285,9 @@ func (e *elimination) forward() bool {
 	keep := []int32(nil)
 	e.alpha = [][]float64{{1}}
 	left := j.edges
+	if j.linked { // every table by itself
+		left = min(left, mostValues/len(j.cells))
+	}
 	var buffer []byte
 	for i := range e.plan {
 		l := &e.plan[i]
@@ -328,6 +335,9 @@ func (e *elimination) forward() bool {
 		}
 		normalize(alpha)
 		states, keep = next, l.keep
+		if i == len(e.plan)-1 {
+			e.last = j.corrections(keep, states)
+		}
 		e.alpha, e.edges, e.seen, e.of = append(e.alpha, alpha), append(e.edges, edges), append(e.seen, seen), append(e.of, wanted)
 	}
 	return true
@@ -411,7 +421,7 @@ func (e *elimination) backward() bool {
 	for k, c := range j.wanted {
 		counts[k] = make([]float64, j.cells[c].high-j.cells[c].low+1)
 	}
-	beta := []float64{1}
+	beta := e.last
 	for i := len(e.plan) - 1; i >= 0; i-- {
 		before := make([]float64, len(e.alpha[i]))
 		seen, n := e.seen[i], len(e.of[i])

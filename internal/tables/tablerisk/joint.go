@@ -22,6 +22,8 @@ type Release struct {
 	Same bool
 	// Truth has the true counts. Chains start there, and they are the values that respondents must not infer.
 	Truth []int64
+	// Limit, if not 0, is the probability above which a count counts as disclosed: chains end as soon as one is beyond doubt.
+	Limit float64
 	// Stop, if not nil, is called regularly; its error ends the computation.
 	Stop func() error
 }
@@ -35,13 +37,15 @@ type Joint struct {
 	sums    [][]int32 // of a total: its sums
 	in      [][]int32 // of a cell: the sums that it is a part of
 	single  []bool    // of a cell: it is a total whose records may all be in one part
+	linked  bool      // cells of different tables may have the same records without a cell of one table below both
 	edges   int       // greatest number of steps of an exact computation
 
 	wanted  []int32
 	place   []int32 // of a cell: its index in wanted, −1 if it is not wanted
 	beliefs []*Belief
 	Exact   bool
-	Sweeps  int // of every chain, if not exact
+	Sweeps  int  // of every chain, if not exact
+	Short   bool // chains ended early, because a count is disclosed beyond doubt
 	chains  []*chain
 }
 
@@ -60,9 +64,27 @@ func NewJoint(r Release, wanted []int32) (*Joint, error) {
 	return newJoint(r, wanted, nil, mostEdges)
 }
 
+// Exactly computes the beliefs about the wanted cells if that takes few steps; else it returns nil. It returns the error of r.Stop.
+func Exactly(r Release, wanted []int32) (*Joint, error) {
+	j := prepared(r, wanted, nil, mostEdges)
+	if j.Exact = j.exact(); j.Exact {
+		return j, r.stopped()
+	}
+	return nil, r.stopped()
+}
+
 // newJoint computes the beliefs of somebody who knows that some cells have at least the given counts, exactly
 // if it takes at most edges steps.
 func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joint, error) {
+	j := prepared(r, wanted, least, edges)
+	if j.Exact = j.exact(); j.Exact {
+		return j, r.stopped()
+	}
+	return j, j.sample()
+}
+
+// prepared returns a posterior whose beliefs are not computed yet.
+func prepared(r Release, wanted []int32, least map[int32]int64, edges int) *Joint {
 	n := r.Set.Cells()
 	j := &Joint{release: r, edges: edges, cells: make([]knownCell, n), sums: make([][]int32, n), in: make([][]int32, n), single: make([]bool, n), wanted: wanted, place: make([]int32, n)}
 	for i := range r.Set.Sums() {
@@ -87,10 +109,8 @@ func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joi
 		j.cells[c].cut()
 		j.single[c] = r.Same && slices.ContainsFunc(j.sums[c], j.canBeOne)
 	}
-	if j.Exact = j.exact(); j.Exact {
-		return j, r.stopped()
-	}
-	return j, j.sample()
+	j.linked = r.Same && !common(r.Set)
+	return j
 }
 
 func (r *Release) stopped() error {
@@ -205,7 +225,7 @@ func (j *Joint) Sure(parts []Part, about []int32, limit float64, skip func(part,
 			}
 			if j.Exact || c == part.Cell {
 				list = append(list, c)
-			} else if j.Belief(c).upTo(j.release.Truth[c]) > limit*knows { // P(count | part) <= P(count) / P(part)
+			} else if j.Belief(c).UpTo(j.release.Truth[c]) > limit*knows { // P(count | part) <= P(count) / P(part)
 				list = append(list, c)
 			}
 		}
@@ -226,7 +246,7 @@ func (j *Joint) Sure(parts []Part, about []int32, limit float64, skip func(part,
 			return nil, err
 		}
 		for _, c := range list {
-			if given.Belief(c).upTo(j.release.Truth[c]) > limit {
+			if given.Belief(c).UpTo(j.release.Truth[c]) > limit {
 				sure[c] = true
 			}
 		}
@@ -265,7 +285,7 @@ func (j *Joint) Together(parts []Part, about []int32, limit float64) ([]int32, e
 	}
 	var list []int32
 	for _, c := range about {
-		if given.Belief(c).upTo(j.release.Truth[c]) > limit {
+		if given.Belief(c).UpTo(j.release.Truth[c]) > limit {
 			list = append(list, c)
 		}
 	}

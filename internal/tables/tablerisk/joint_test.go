@@ -354,7 +354,7 @@ func TestRespondentsBelieveWhatTheyKnow(t *testing.T) {
 			} else {
 				not++
 			}
-			if want[c] > limit && exact.Belief(c).upTo(x.truth[c]) < limit {
+			if want[c] > limit && exact.Belief(c).UpTo(x.truth[c]) < limit {
 				moved++
 			}
 		}
@@ -406,5 +406,108 @@ func TestEstimatesAreShownAtTheirUnsafeEnd(t *testing.T) {
 	b.Chains = nil
 	if risk, by = b.Risk(); risk != estimate || by != 0 || b.Highest() != 0.7 {
 		t.Errorf("exact: risk %v, %v above the estimate, highest probability %v", risk, by, b.Highest())
+	}
+}
+
+// Chains end as soon as a count is above the limit beyond doubt, and not if none is.
+func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
+	a := &Joint{release: Release{Limit: 0.9}}
+	for _, c := range []struct {
+		chains [2]float64
+		want   bool
+	}{{[2]float64{0.95, 0.95}, true}, {[2]float64{0.95, 0.96}, true}, {[2]float64{0.93, 0.97}, false}, {[2]float64{0.89, 0.89}, false}} { // errors 0, 0.005, 0.02, 0
+		b := &Belief{First: 4}
+		for _, p := range c.chains {
+			b.Chains = append(b.Chains, []float64{1 - p, p})
+		}
+		b.P = []float64{1 - (c.chains[0]+c.chains[1])/2, (c.chains[0] + c.chains[1]) / 2}
+		a.beliefs = []*Belief{{First: 1, P: []float64{0.5, 0.5}, Chains: [][]float64{{0.5, 0.5}, {0.5, 0.5}}}, b}
+		if got := a.disclosed(); got != c.want {
+			t.Errorf("%v: %v", c.chains, got)
+		}
+	}
+	x := draw(t, rand.New(rand.NewPCG(38, 18)), laws(t)[1], 2, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 9), tabletest.Flat(t, "v1", 9), tabletest.Flat(t, "v2", 9)}})
+	r := x.release()
+	long, err := newJoint(r, all(len(x.truth)), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Limit = 0.9
+	short, err := newJoint(r, all(len(x.truth)), nil, 0)
+	if err != nil || long.Short || !short.Short || short.Sweeps >= long.Sweeps || !short.disclosed() {
+		t.Errorf("error %v: %d sweeps, without a limit %d", err, short.Sweeps, long.Sweeps)
+	}
+}
+
+// If two margins are known and nothing else is, the beliefs are the shares of the tables that have them, by enumeration.
+func TestBeliefsByTheMargins(t *testing.T) {
+	rng := rand.New(rand.NewPCG(38, 20))
+	for trial := range 100 {
+		rows, columns := 2+trial%2, 2+trial%3
+		x := draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", rows), tabletest.Flat(t, "v1", columns)}})
+		r := Release{Set: x.set, Published: x.truth, Truth: x.truth, Likelihood: func(cell int32) (int64, []float64) {
+			if _, nodes := x.set.Home(int(cell)); nodes[0] == 0 || nodes[1] == 0 {
+				return x.truth[cell], []float64{1}
+			}
+			return 0, nil
+		}}
+		j, err := Exactly(r, all(len(x.truth)))
+		if err != nil || j == nil {
+			t.Fatal("not exact", err)
+		}
+		n, count, share := map[int]int64{}, 0.0, make([]map[int64]float64, len(x.truth))
+		for c := range share {
+			share[c] = map[int64]float64{}
+		}
+		var fill func(i int)
+		fill = func(i int) {
+			if i < len(x.inner) {
+				most := int64(1 << 60)
+				for c, leaves := range x.leaves {
+					if len(leaves) > 1 && slices.Contains(leaves, x.inner[i]) {
+						left := x.truth[c]
+						for _, leaf := range leaves {
+							left -= n[leaf]
+						}
+						most = min(most, left)
+					}
+				}
+				for v := range most + 1 {
+					n[x.inner[i]] = v
+					fill(i + 1)
+				}
+				n[x.inner[i]] = 0
+				return
+			}
+			sums := make([]int64, len(x.truth))
+			for c, leaves := range x.leaves {
+				for _, leaf := range leaves {
+					sums[c] += n[leaf]
+				}
+				if len(leaves) > 1 && sums[c] != x.truth[c] {
+					return
+				}
+			}
+			count++
+			for c, v := range sums {
+				share[c][v]++
+			}
+		}
+		fill(0)
+		for c := range share {
+			b := j.Belief(int32(c))
+			for k, q := range b.P {
+				if want := share[c][b.First+int64(k)] / count; math.Abs(q-want) > 1e-9 {
+					t.Fatalf("trial %d: %s is %d with %v, want %v", trial, x.set.Name(c), b.First+int64(k), q, want)
+				}
+			}
+		}
+	}
+	large := make([]*tables.Dimension, 4)
+	for k := range large {
+		large[k] = tabletest.Flat(t, fmt.Sprint("v", k), 5)
+	}
+	if j, err := Exactly(draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: large}).release(), []int32{0}); j != nil || err != nil {
+		t.Error("625 inner counts are exact, or an error:", err)
 	}
 }

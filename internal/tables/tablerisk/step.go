@@ -63,11 +63,14 @@ func (c *chain) change() (low, high int64, single bool) {
 		n++
 		c.signs = append(c.signs, s)
 		k, v := &c.j.cells[cell], c.value[cell]
-		if s > 0 {
-			low, high = max(low, -((v-k.low)/s)), min(high, (k.high-v)/s)
-		} else {
-			low, high = max(low, -((k.high-v)/-s)), min(high, (v-k.low)/-s)
+		down, up := v-k.low, k.high-v
+		if s < 0 {
+			down, up, s = up, down, -s
 		}
+		if s > 1 {
+			down, up = down/s, up/s
+		}
+		low, high = max(low, -down), min(high, up)
 	}
 	c.cells = c.cells[:n]
 	return low, high, single
@@ -83,7 +86,15 @@ func (c *chain) weigh(low, high int64, single bool) {
 	c.weight = c.weight[:n]
 	clear(c.weight)
 	constant := 0.0
-	if single { // of all numbers that leave no cell 0, the same totals have one part
+	if single && c.j.linked {
+		c.forgetJoins()
+		for d := low; d <= high; d++ {
+			c.move(d)
+			c.joins()
+			c.move(-d)
+		}
+	}
+	if single && !c.j.linked { // of all numbers that leave no cell 0, the same totals have one part
 		for d := low; d <= high; d++ {
 			if c.occupied(d) {
 				constant = c.onlyParts(d)
@@ -107,7 +118,7 @@ func (c *chain) weigh(low, high int64, single bool) {
 	}
 	if single {
 		for i := range c.weight {
-			if d := low + int64(i); c.occupied(d) {
+			if d := low + int64(i); !c.j.linked && c.occupied(d) {
 				c.weight[i] += constant
 			} else {
 				c.weight[i] = c.whole(d)
@@ -161,8 +172,16 @@ func (c *chain) whole(d int64) float64 {
 	for _, cell := range c.still {
 		sum += c.logLikelihood(cell)
 	}
+	if c.j.linked && !math.IsInf(sum, -1) {
+		sum += c.class.correction(c.joint)
+	}
 	c.move(-d)
 	return sum
+}
+
+func (c *chain) forgetJoins() {
+	clear(c.joined)
+	c.joint = c.joint[:0]
 }
 
 func (c *chain) logLikelihood(cell int32) float64 {
