@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 const valueTables = `version: 1
@@ -186,6 +189,12 @@ func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
 		epsilon := [][]float64{{1}, {1, 0.5}, {1, 1, 0.3}}[trial%3]
 		dir := t.TempDir()
 		list := drawFirms(rng, 30+rng.IntN(60))
+		if trial%3 == 1 { // firms much alike, mostly alone: in totals of four and more each is seen, too
+			list = list[:14]
+			for i := range list {
+				list[i].turnover = float64(5000 + rng.IntN(1500))
+			}
+		}
 		writeFirms(t, dir, list)
 		res, err := run(t, dir, strings.ReplaceAll(valueTables, "VALUES", fmt.Sprintf("most: %v, epsilon: [%s], least: 30", most, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(epsilon)), ","), "[]"))))
 		if err != nil {
@@ -346,6 +355,86 @@ func intrude(cells map[string][]earner, y map[string]float64, of earner, most fl
 		}
 	}
 	return p, 1 / max(risk, 0), guess
+}
+
+// The audit uses each cell that the largest contributor of an unsafe cell is in, once for the same contributors, with her own part and
+// the largest of the others; also where four others are larger. Of a holding it uses all cells above those that keep it, and never less than its part.
+func TestSightings(t *testing.T) {
+	for _, holdings := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(38, 14))
+		dir := t.TempDir()
+		list := drawFirms(rng, 120)
+		text := strings.ReplaceAll(valueTables, "VALUES", "most: 0.5, epsilon: [1, 0.5]")
+		owner := func(f earner) string { return f.id }
+		if holdings {
+			owner = func(f earner) string { return f.id[:3] }
+			text = "holding: h\n" + text
+		}
+		writeFirms(t, dir, list)
+		var b strings.Builder
+		b.WriteString("id,nace,region,turnover,h\n")
+		for _, f := range list {
+			fmt.Fprintf(&b, "%s,%s,%s,%.0f,%s\n", f.id, f.nace, f.region, f.turnover, owner(f))
+		}
+		write(t, dir, "in.csv", b.String())
+		ctx, options := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
+		r, err := open(ctx, tabulation(t, dir, strings.ReplaceAll(text, "%s", dir)), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.close()
+		protectedTables, _, err := r.tabulate(ctx, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, cells, looked, small := protectedTables[0], firmCells(list), 0, 0
+		seen := p.newSightings()
+		for _, cell := range p.unsafeCounts() {
+			codes := codesOfName(p.set.Name(int(cell)))
+			of := map[string]float64{}
+			most := ""
+			for _, f := range cells["t|"+codes] {
+				if of[owner(f)] += f.turnover; most == "" || of[owner(f)] > of[most] {
+					most = owner(f)
+				}
+			}
+			want := map[string][2]float64{} // by the contributing firms: the value of the cell, and her part
+			for name, members := range cells {
+				own, sum, key := 0.0, 0.0, ""
+				for _, f := range members {
+					if sum += f.turnover; f.turnover != 0 {
+						key += f.id + " "
+					}
+					if owner(f) == most {
+						own += f.turnover
+					}
+				}
+				if own > 0 && strings.HasPrefix(name, "t|") && (!holdings || strings.HasSuffix(name, "|total") && strings.HasPrefix(name, "t|total")) {
+					want[key] = [2]float64{sum, own}
+				}
+			}
+			found := seen.of(cell)
+			if looked++; len(found) < len(want) || !holdings && len(found) != len(want) {
+				t.Errorf("holdings %v: %s is seen in %d cells, want %d", holdings, codes, len(found), len(want))
+			}
+			for _, w := range want {
+				if !slices.ContainsFunc(found, func(s sighting) bool {
+					own := s.share * of[most]
+					return math.Abs(s.rest+own-w[0]) < 1e-6 && (math.Abs(own-w[1]) < 1e-6 || holdings && own > w[1])
+				}) {
+					t.Errorf("holdings %v: %s is not seen in a cell", holdings, codes)
+				}
+			}
+			for _, s := range found {
+				if len(s.others) > 2 && s.others[2] > s.share*of[most] {
+					small++
+				}
+			}
+		}
+		if looked < 5 || small < 5 {
+			t.Errorf("%d cells, %d sightings behind three larger contributors", looked, small)
+		}
+	}
 }
 
 // What cannot be changed by cell keys is refused: negative contributions, tables without one of all variables. Tables whose unsafe cells
