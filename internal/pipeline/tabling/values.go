@@ -85,7 +85,7 @@ func (p *protected) auditContributors(v *perturb.Values) error {
 		x := q.Value[cell]
 		p.ranges.Low[cell], p.ranges.High[cell] = x+b.at(0)-first[0].Value, x+b.at(len(b.p)-1)-first[0].Value
 		switch {
-		case b.within(p.forbidden(cell)) > certain:
+		case !(b.within(p.forbidden(cell)) <= certain): // also if it is not a number
 			p.verdict.Disclosed = append(p.verdict.Disclosed, cell)
 		case p.ranges.Low[cell] > x-p.rules.Down[cell] || p.ranges.High[cell] < x+p.rules.Up[cell]:
 			p.verdict.Narrow = append(p.verdict.Narrow, cell)
@@ -256,7 +256,7 @@ func (b *belief) within(distance float64) (greatest float64) {
 		if sum += p; i >= width {
 			sum -= b.p[i-width]
 		}
-		greatest = max(greatest, sum)
+		greatest = max(greatest, sum) // not a number if one is
 	}
 	return greatest
 }

@@ -116,11 +116,28 @@ func Likelihood(published, value, scale float64) float64 {
 		}
 		return 0
 	}
+	if scale > wideScale {
+		return drawDensity(d/scale) / scale
+	}
 	low, high := (d-0.5)/scale, (d+0.5)/scale
 	if low > 0 { // the same by symmetry, without cancellation
 		low, high = -high, -low
 	}
 	return belowDraw(high) - belowDraw(low)
+}
+
+// wideScale is the scale above which one unit is so small a part of it that the density is as exact as the difference of two
+// probabilities, which would lose its digits.
+const wideScale = 1e5
+
+// drawDensity is the density of a draw.
+func drawDensity(v float64) float64 {
+	x := max(2-2*math.Abs(v), 0)
+	p := x * x * x
+	if x > 1 {
+		p -= 4 * (x - 1) * (x - 1) * (x - 1)
+	}
+	return p / 3
 }
 
 // belowDraw is the distribution function of a draw, from that of the sum of four uniform numbers (Irwin–Hall).

@@ -64,6 +64,19 @@ func TestLikelihoodOfValues(t *testing.T) {
 	}
 }
 
+// Values of many digits have the same likelihoods in proportion, up to the greatest whole number that is exact.
+func TestLikelihoodOfGreatValues(t *testing.T) {
+	for _, scale := range []float64{99_999, 100_001, 1e9, 1e15} {
+		for _, v := range []float64{-0.99, -0.7, -0.5, -0.3, 0, 0.1, 0.5, 0.8, 0.97} {
+			d := math.Round(v * scale)
+			want := (belowDraw(v+1e-4) - belowDraw(v-1e-4)) / 2e-4 // of a scale of 1
+			if got := Likelihood(2e15+d, 2e15, scale) * scale; math.Abs(got-want) > 1e-4*(1+want) {
+				t.Errorf("scale %v, draw %v: %v, want %v", scale, v, got, want)
+			}
+		}
+	}
+}
+
 // The scale is the sum of shares; shares fall from most at the point to large; no scale exceeds the value.
 func TestScaleOfValues(t *testing.T) {
 	simple := &Values{Most: 0.5, Q: 3, Epsilon: []float64{1, 0.5}, Least: 10}
