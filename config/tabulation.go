@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -136,7 +137,7 @@ type Interval struct {
 // Protect is how the unsafe cells of a table are protected; one field is not nil.
 type Protect struct {
 	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"cell suppression: unsafe cells are held back, and as many other cells as are needed so that no unsafe cell can be computed or estimated too closely"`
-	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count is changed a little, always in the same way for the same contributors; needs key and identity. Published totals are not the sums of the published cells"`
+	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count, or sum of values, is changed a little, always in the same way for the same contributors; needs key and identity. Published totals are not the sums of the published cells"`
 	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count is rounded to a multiple of a base, or only small counts are rounded, to 0 or the base"`
 	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a new table is drawn at random from all tables with the same counts by one variable and the same counts by all other variables together"`
 	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records are exchanged at random in squares of four cells. The counts by one variable and the counts by all other variables together do not change, and neither does the expectation of any count; needs key and identity"`
@@ -162,7 +163,29 @@ type CellKey struct {
 	Least    int     `yaml:"least" doc:"the least count above 0 that is published: 3 publishes no 1 and no 2"`
 	PTable   string  `yaml:"p_table" doc:"instead of max, variance and least: a file with the probabilities of all changes, as the R package ptable exports it (columns i, j and p: the count, the published count, the probability); a count of 0 must stay 0, and the expectation of every other count must be the count"`
 
+	Values *CellKeyValues `yaml:"values" doc:"for tables with value, instead of max, variance, least and p_table: by how much sums of values are changed"`
+
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
+}
+
+// CellKeyValues are the parameters of the changes of values by cell keys.
+type CellKeyValues struct {
+	Most    float64   `yaml:"most" required:"true" doc:"the greatest change of a cell, up or down, as a share of its largest contribution, above 0 and at most 0.95; the standard deviation of the change is 0.289 times this"`
+	Large   float64   `yaml:"large" doc:"with point: the share that very large contributions approach, at most most"`
+	Point   float64   `yaml:"point" doc:"the contribution, in the unit of the value, from which the share falls from most to large (flex function); without it the share is most for all contributions"`
+	Q       int       `yaml:"q" default:"3" doc:"with point: how fast the share falls, 2 to 10 (default 3)"`
+	Epsilon []float64 `yaml:"epsilon" doc:"the weights of the shares of the largest contributions of a cell, 1 first, not ascending, at most 6; by default the largest contribution alone counts ([1])"`
+	Least   float64   `yaml:"least" doc:"the least greatest change, in the unit of the value, for cells of small contributions (separation); never more than the value of the cell"`
+}
+
+// Units are the parameters as the package perturb has them, for a value with some decimals.
+func (c *CellKeyValues) Units(decimals int) *perturb.Values {
+	unit := math.Pow10(decimals)
+	v := &perturb.Values{Most: c.Most, Large: c.Large, Point: c.Point * unit, Q: c.Q, Epsilon: c.Epsilon, Least: c.Least * unit}
+	if len(v.Epsilon) == 0 {
+		v.Epsilon = []float64{1}
+	}
+	return v
 }
 
 // Noise are the parameters as the package perturb has them.

@@ -17,19 +17,25 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 		return
 	}
 	path := form.Join(at+".protect", table.Protect.Name())
-	if table.Value != "" {
-		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress", table.Protect.Name())
+	c := table.Protect.CellKey
+	switch {
+	case c != nil && c.Values != nil:
+		l.validateKeyedValues(t, table, at, path)
+	case c != nil && table.Value != "" && l.Sound(path):
+		l.Wrong(at+".value", "must be left out with cell_key without values, which is for counts; values: {most: 0.5} changes tables of values")
+	case table.Value != "":
+		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress or cell_key", table.Protect.Name())
 	}
 	if table.Weight != "" {
 		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress", table.Protect.Name())
 	}
-	if c := table.Protect.CellKey; c != nil && c.PTable != "" {
+	if c != nil && c.Values == nil && c.PTable != "" {
 		for _, f := range []string{"max", "variance", "least"} {
 			if l.Given(path + "." + f) {
 				l.Wrong(path+"."+f, "must be left out beside p_table, which has all changes")
 			}
 		}
-	} else if c != nil {
+	} else if c != nil && c.Values == nil {
 		_, problems := perturb.NewTable(c.Noise())
 		l.Within(path, problems)
 	}
@@ -40,6 +46,37 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	if c := table.Protect.Round; c != nil && l.Given(path+".base") && l.Sound(path+".base") {
 		var ps check.Problems
 		whole(&ps, "base", c.Base, 2, 10_000)
+		l.Within(path, ps)
+	}
+}
+
+// validateKeyedValues checks a table of values that are changed by cell keys.
+func (l *loader) validateKeyedValues(t *Tabulation, table *Table, at, path string) {
+	if table.Value == "" && l.Sound(at+".value") {
+		l.Wrong(path+".values", "must be left out of a table of counts")
+	}
+	for _, f := range []string{"max", "variance", "least", "p_table"} {
+		if l.Given(path + "." + f) {
+			l.Wrong(path+"."+f, "must be left out beside values: it is for counts")
+		}
+	}
+	if l.Given(path + ".respondents") {
+		l.Wrong(path+".respondents", "must be left out beside values, which are audited against somebody who knows all contributions but one")
+	}
+	if t.Map != nil {
+		l.Wrong(path+".values", "must be left out beside map, which does not compare it")
+	}
+	v := table.Protect.CellKey.Values
+	if l.Given(path+".values.large") != l.Given(path+".values.point") {
+		l.Wrong(path+".values", "must have both large and point, or none of them")
+		return
+	}
+	if l.Given(path+".values.most") && l.Sound(path+".values") {
+		var ps check.Problems
+		for _, p := range v.Units(0).Check() {
+			p.Path = "values." + p.Path
+			ps = append(ps, p)
+		}
 		l.Within(path, ps)
 	}
 }

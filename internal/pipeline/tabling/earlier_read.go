@@ -195,7 +195,7 @@ func (e *earlier) meet(l *earlierRelease, families []*family) {
 			if f.table.Value != t.Value || f.table.Weight != t.Weight || held && p.Suppress != nil {
 				continue
 			}
-			if p.CellKey != nil && p.CellKey.PTable == "" && t.Method == "cell_key" && maps.Equal(parametersOf(p), t.Parameters) && l.report.KeyID == e.keyID {
+			if p.CellKey != nil && p.CellKey.Values == nil && p.CellKey.PTable == "" && t.Method == "cell_key" && maps.Equal(parametersOf(p), t.Parameters) && l.report.KeyID == e.keyID {
 				e.leave(fmt.Sprintf("%s of release %s: the counts of the same records have the same change; what else both tell together was not audited", t.Name, l.report.Name))
 				continue
 			}

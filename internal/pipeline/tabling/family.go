@@ -86,6 +86,9 @@ func (r *records) columnsOf(f *family, s *survey) {
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
 		f.options.Most = max(f.options.Most, 1)
 	}
+	if c := t.Protect.CellKey; c != nil && c.Values != nil { // and the next one, in place of the largest
+		f.options.Most = max(f.options.Most, len(c.Values.Units(0).Epsilon)+1)
+	}
 	f.options.Most = max(f.options.Most, largestKnown) // for what respondents know about a cell
 	f.columns = tabulate.Columns{Value: -1, Weight: -1, Holding: -1, Request: -1}
 	if t.Value != "" {

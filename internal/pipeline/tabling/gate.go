@@ -67,6 +67,9 @@ func disclosedAdvice(p *protected) string {
 	if p.margin != nil {
 		return "margins that are kept, and counts beside which there are none to exchange, stay as they are: a coarser classification, another variable to exchange, or another method leaves more counts that can be true"
 	}
+	if p.contributors != nil {
+		return "somebody who knows all other contributions would know the largest one of these cells as closely as their rule forbids: a greater most (or least, for small cells), fewer totals above these cells, or a coarser classification leaves more values that can be true"
+	}
 	if p.published != nil {
 		return "changes of a greater variance, and a greater max, leave more values that can be true"
 	}

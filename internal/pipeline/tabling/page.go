@@ -123,6 +123,9 @@ func (p *protected) caption(value string) string {
 	if c := p.noise; c != nil {
 		caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}
+	if c := p.table.Protect.CellKey; c != nil && c.Values != nil {
+		caption += fmt.Sprintf(", each changed at random by up to %v of its largest contributions; totals need not be the sums of their parts", c.Values.Most)
+	}
 	if c := p.table.Protect.Sample; c != nil {
 		caption += fmt.Sprintf(", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn, c.OneIn)
 	}

@@ -213,6 +213,9 @@ func (p *protected) estimate(cell int32) float64 {
 func (p *protected) cellRisk(cell int32) (risk, square float64) {
 	v := p.question.Value[cell]
 	switch {
+	case p.contributors != nil:
+		b := p.contributors[cell]
+		return b.risk, b.square
 	case p.beliefs != nil:
 		b := p.beliefs(cell)
 		risk, _ = b.Risk()

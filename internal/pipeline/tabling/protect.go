@@ -31,6 +31,7 @@ type protected struct {
 	published     []float64                          // published in place of each cell's value; nil: the value itself
 	noise         *perturb.Noise                     // of changes by cell keys
 	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
+	contributors  map[int32]contributorBelief        // with published values: about the largest contributor of each unsafe cell
 	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
 	cutShort      bool                               // the search for cells to publish after all was cut short
 	optimum       *suppress.Optimum                  // bound of the least possible cost; nil if it was not requested
@@ -52,6 +53,8 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 	switch {
 	case f.table.Protect.None != nil:
 		return p, p.auditAlone()
+	case f.table.Protect.CellKey != nil && f.table.Protect.CellKey.Values != nil:
+		return p, r.valuesByCellKey(p)
 	case f.table.Protect.CellKey != nil:
 		return p, r.byCellKey(p)
 	case f.table.Protect.Round != nil:

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -248,6 +249,9 @@ func (f *protected) parameters(p *config.Protect) map[string]float64 {
 }
 
 func parametersOf(p *config.Protect) map[string]float64 {
+	if c := p.CellKey; c != nil && c.Values != nil {
+		return valueParameters(c.Values)
+	}
 	if c := p.CellKey; c != nil {
 		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
 	}
@@ -264,6 +268,18 @@ func parametersOf(p *config.Protect) map[string]float64 {
 		return map[string]float64{"one_in": float64(s.OneIn)}
 	}
 	return nil
+}
+
+// valueParameters returns the parameters of the changes of values.
+func valueParameters(c *config.CellKeyValues) map[string]float64 {
+	m := map[string]float64{"most": c.Most, "least": c.Least}
+	if c.Point != 0 {
+		m["large"], m["point"], m["q"] = c.Large, c.Point, float64(c.Q)
+	}
+	for i, e := range c.Units(0).Epsilon[1:] {
+		m[fmt.Sprintf("epsilon_%d", i+2)] = e
+	}
+	return m
 }
 
 // JSON returns the report for programs.

@@ -10,12 +10,12 @@ import (
 
 // Keys derives the keys of records and the draws of cells from a release key. It is safe
 // for concurrent use.
-type Keys struct{ record, cell, draws, sample *keystream.Pseudonyms }
+type Keys struct{ record, cell, draws, sample, values *keystream.Pseudonyms }
 
 // NewKeys returns the keys derived from a release key. They are independent of all
 // draws for masks.
 func NewKeys(k keystream.Key) *Keys {
-	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws"), k.Pseudonyms("tables: sample")}
+	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws"), k.Pseudonyms("tables: sample"), k.Pseudonyms("tables: values")}
 }
 
 // Record returns the key of a record from the digest of its identity: 64 bits. Sums

@@ -292,7 +292,9 @@ func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err 
 	}
 	entry := &a.entries[e]
 	entry.meet(one.who)
-	entry.keys += one.key
+	if a.options.Counts || units != 0 { // who adds nothing to a value does not give the same value another change
+		entry.keys += one.key
+	}
 	if s := a.options.Samples; s != nil {
 		for i, oneIn := range s.OneIn {
 			if sampling.Drawn(one.draw, oneIn) {
