@@ -31,7 +31,7 @@ func TestLinkedReleases(t *testing.T) {
 		{"an earlier release", suppressed, local("there.csv"), "there.csv: is there already, and tables[0] is not"},
 		{"a link to nothing", suppressed, local("link.csv"), "link.csv: is there already"},
 		{"cell keys", keyed, local("there.csv"), ""},
-		{"one table without cell keys", keyed + ", " + suppressed, local("there.csv"), "tables[1] is not protected by cell_key"},
+		{"one table without cell keys", keyed + ", " + suppressed, local("there.csv"), "tables[1] is not of counts that are protected by cell_key"},
 		{"standard output", suppressed, "{csv: {path: '-'}}", "must be a local file"},
 		{"standard output of cell keys", keyed, "{csv: {path: '-'}}", ""},
 		{"a place that cannot be looked at", suppressed, local("there.csv/t.csv"), "there.csv/t.csv"},
