@@ -1,0 +1,185 @@
+package adjust
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
+)
+
+// drawn returns a problem with counts of up to 4, of which 1 and 2 are unsafe, and every cell may change by 2 or 3.
+func drawn(t *testing.T, rng *rand.Rand, set *tables.Set, cells int) Problem {
+	t.Helper()
+	q := tabletest.Random(t, rng, set, 5, 0)
+	n := len(q.Value)
+	p := Problem{Set: set, Value: q.Value, Least: make([]float64, n), Most: make([]float64, n), Unsafe: make([]bool, n), Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
+	width := 3.0
+	if cells > 6 {
+		width = 2
+	}
+	for c, v := range q.Value {
+		p.Weight[c] = 1
+		if rng.IntN(2) == 0 {
+			p.Weight[c] = 1 / max(v, 1)
+		}
+		if v == 0 {
+			continue
+		}
+		p.Least[c], p.Most[c] = -min(v, width), width
+		if v < 3 && c > 0 {
+			p.Unsafe[c], p.Down[c], p.Up[c] = true, v, float64(1+rng.IntN(2))
+		}
+	}
+	return p
+}
+
+// everyAdjustment tries all changes of the inner cells, adds totals up from the codes, and returns the least cost of those
+// that keep all bounds; +Inf if there is none.
+func everyAdjustment(p Problem) float64 {
+	inner, of := tabletest.Leaves(p.Set)
+	z, least := make([]float64, len(p.Value)), math.Inf(1)
+	var fill func(i int)
+	fill = func(i int) {
+		if i < len(inner) {
+			c := inner[i]
+			for v := p.Least[c]; v <= p.Most[c]; v++ {
+				if p.Unsafe[c] && v > -p.Down[c] && v < p.Up[c] {
+					continue
+				}
+				z[c] = v
+				fill(i + 1)
+			}
+			return
+		}
+		cost := 0.0
+		for c, leaves := range of {
+			sum := 0.0
+			for _, l := range leaves {
+				sum += z[l]
+			}
+			if sum < p.Least[c] || sum > p.Most[c] || p.Unsafe[c] && sum > -p.Down[c] && sum < p.Up[c] {
+				return
+			}
+			cost += p.Weight[c] * math.Abs(sum)
+		}
+		least = min(least, cost)
+	}
+	fill(0)
+	return least
+}
+
+// Adjustments of 300 small tables are held against all possible ones: one is found wherever there is one, it keeps all bounds,
+// it is the cheapest where the directions alone decide (two dimensions), and the lower bound is one.
+func TestSolveAgainstEveryAdjustment(t *testing.T) {
+	sets := tabletest.Small(t)
+	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
+		rng := rand.New(rand.NewPCG(38, uint64(len(name))))
+		inner, of := tabletest.Leaves(sets[name])
+		found, none, cheapest := 0, 0, 0
+		for range 60 {
+			p := drawn(t, rng, sets[name], len(inner))
+			least := everyAdjustment(p)
+			a, err := Solve(p)
+			if errors.Is(err, ErrNone) {
+				if none++; !math.IsInf(least, 1) {
+					t.Errorf("%s: no adjustment found, but there is one: %v", name, p.Value)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found++
+			cost := 0.0
+			for c, v := range a.Value {
+				sum := 0.0
+				for _, l := range of[c] {
+					sum += a.Value[l]
+				}
+				z := v - p.Value[c]
+				cost += p.Weight[c] * math.Abs(z)
+				if v != sum || v < 0 || v != math.Trunc(v) || z < p.Least[c] || z > p.Most[c] || p.Unsafe[c] && z > -p.Down[c] && z < p.Up[c] {
+					t.Fatalf("%s: cell %d of %v becomes %v, the sum of its parts %v", name, c, p.Value[c], v, sum)
+				}
+			}
+			if !(math.Abs(cost-a.Cost) <= 1e-9) || !(a.AtLeast <= least+1e-9) || cost < least-1e-9 {
+				t.Errorf("%s: cost %v, said to be %v and at least %v; the least is %v", name, cost, a.Cost, a.AtLeast, least)
+			}
+			if cost <= least+1e-9 {
+				cheapest++
+			} else if name == "line" || name == "3x3" {
+				t.Errorf("%s: cost %v, the least is %v: %v", name, cost, least, p.Value)
+			}
+		}
+		t.Logf("%s: %d found, %d the cheapest; %d have none", name, found, cheapest, none)
+		if found < 20 || cheapest < found*9/10 {
+			t.Errorf("%s: %d found, %d the cheapest; %d have none", name, found, cheapest, none)
+		}
+	}
+}
+
+// large is a table of n × n counts of mean 5 with their margins, of which 1 and 2 are unsafe.
+func large(t testing.TB, n int) Problem {
+	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", n), tabletest.Flat(t, "b", n)}})
+	rng := rand.New(rand.NewPCG(38, 5))
+	cells := set.Cells()
+	p := Problem{Set: set, Value: make([]float64, cells), Least: make([]float64, cells), Most: make([]float64, cells), Unsafe: make([]bool, cells), Down: make([]float64, cells), Up: make([]float64, cells), Weight: make([]float64, cells)}
+	for i := range n {
+		for j := range n {
+			v := math.Floor(rng.ExpFloat64() * 15)
+			for _, c := range []int{0, (n + 1) * (i + 1), j + 1, (n+1)*(i+1) + j + 1} {
+				p.Value[c] += v
+			}
+		}
+	}
+	for c, v := range p.Value {
+		if p.Weight[c] = 1 / max(v, 1); v > 0 {
+			p.Least[c], p.Most[c] = -min(v, 6), 6
+		}
+		if v > 0 && v < 3 {
+			p.Unsafe[c], p.Down[c], p.Up[c] = true, v, 5-v
+		}
+	}
+	return p
+}
+
+// A search that is cut short at once still gives an adjustment, that of the heuristic.
+func TestSolveWithoutSearch(t *testing.T) {
+	p := large(t, 12)
+	p.Work = 1
+	a, err := Solve(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(a.AtLeast <= a.Cost) {
+		t.Errorf("cost %v, at least %v", a.Cost, a.AtLeast)
+	}
+	p.Work = 0
+	b, err := Solve(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("without search %v, with it %v, at least %v", a.Cost, b.Cost, b.AtLeast)
+	if !(b.Cost <= a.Cost) || !(b.AtLeast <= b.Cost) {
+		t.Errorf("cost without search %v, with it %v, at least %v", a.Cost, b.Cost, b.AtLeast)
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	for _, n := range []int{10, 30, 50} {
+		p := large(b, n)
+		b.Run("", func(b *testing.B) {
+			for b.Loop() {
+				a, err := Solve(p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(a.Cost, "cost")
+				b.ReportMetric(a.AtLeast, "least")
+			}
+		})
+	}
+}
