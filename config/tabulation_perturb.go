@@ -16,12 +16,16 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	if !table.Protect.Perturbs() {
 		return
 	}
+	if table.Protect.Adjust != nil {
+		l.validateAdjust(table, at)
+		return
+	}
 	path := form.Join(at+".protect", table.Protect.Name())
 	if table.Value != "" {
-		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress", table.Protect.Name())
+		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress or adjust", table.Protect.Name())
 	}
 	if table.Weight != "" {
-		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress", table.Protect.Name())
+		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress or adjust", table.Protect.Name())
 	}
 	if c := table.Protect.CellKey; c != nil && c.PTable != "" {
 		for _, f := range []string{"max", "variance", "least"} {
@@ -83,6 +87,8 @@ func (p *Protect) Name() string {
 		return "cell_key"
 	case p.Round != nil:
 		return "round"
+	case p.Adjust != nil:
+		return "adjust"
 	case p.Simulate != nil:
 		return "simulate"
 	case p.Markov != nil:

@@ -78,6 +78,7 @@ func TestTablesCanary(t *testing.T) {
 		{name: "rounded", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
 			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {round: {base: 5, mode: small}}}\nsink", 1)
 		}},
+		{name: "adjusted", source: "csv: {path: in.csv}", protect: "adjust: {}", sink: "csv: {path: out/tables.csv}"},
 		{name: "simulated", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
 			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {simulate: {}}}\nsink", 1)
 		}},

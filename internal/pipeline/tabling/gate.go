@@ -66,6 +66,9 @@ func disclosedAdvice(p *protected) string {
 	if p.margin != nil {
 		return "margins that are kept, and counts beside which there are none to exchange, stay as they are: a coarser classification, another variable to exchange, or another method leaves more counts that can be true"
 	}
+	if p.adjustment != nil {
+		return "greater changes (within), and a coarser classification, leave more values that can be true"
+	}
 	if p.published != nil {
 		return "changes of a greater variance, and a greater max, leave more values that can be true"
 	}
@@ -111,13 +114,17 @@ func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleV
 		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
 		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, disclosedAdvice(p)),
 	})
-	if p.published != nil && !ranges {
+	if p.published != nil && !ranges && (p.adjustment == nil || p.beliefs != nil) { // the ranges of adjusted values are those of the rules
 		return
+	}
+	room := "a coarser classification, or fewer linked tables, leaves more room"
+	if p.adjustment != nil {
+		room = "greater changes (within) leave more values that can be true, and a coarser classification more room"
 	}
 	narrow := len(r.Narrow) + len(r.Respondent)
 	add(assess.RuleVerdict{
 		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
-		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, "a coarser classification, or fewer linked tables, leaves more room"),
+		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, room),
 	})
 }
 
