@@ -86,7 +86,12 @@ func (r *records) adjust(p *protected) error {
 	}
 	p.adjustment, p.cutShort, p.published = a, a.Short, a.Value
 	if p.question.Counts {
-		return p.auditPublished(w.likelihood, false)
+		return p.auditPublished(func(cell int, published int64) (int64, []float64) {
+			if p.published[cell] == p.question.Value[cell] { // most are: somebody could take those that are for true
+				return published, []float64{1}
+			}
+			return w.likelihood(published)
+		}, false)
 	}
 	return p.auditAdjusted(w)
 }
@@ -145,7 +150,7 @@ func (p *protected) adjustmentCosts() []float64 {
 }
 
 // likelihood is the change of an adjusted count: each count that can be published as the given one is as likely to be.
-func (w window) likelihood(_ int, published int64) (first int64, p []float64) {
+func (w window) likelihood(published int64) (first int64, p []float64) {
 	low, high := w.ends(float64(published))
 	for count := low; count <= high; count++ {
 		is := 0.0
@@ -164,7 +169,8 @@ func (w window) likelihood(_ int, published int64) (first int64, p []float64) {
 }
 
 // auditAdjusted computes what can be inferred of unsafe values by somebody who knows by how much values can have changed: the
-// range of all values whose sums hold and that can be published as they are. The true table is one of them. It also computes what
+// range of all values whose sums hold and that can be published as they are. The true table is one of them. As few values as possible
+// change, totals least of all, so somebody could take values for true that are: the audit lets everybody know which. It also computes what
 // respondents can infer, who know their cells exactly, and that others are at least their own part.
 func (p *protected) auditAdjusted(w window) (err error) {
 	p.status = p.rules.Status
@@ -173,7 +179,7 @@ func (p *protected) auditAdjusted(w window) (err error) {
 	q.Hidden, q.Lower, q.Upper = make([]bool, n), make([]float64, n), make([]float64, n)
 	for cell, x := range p.published {
 		q.Lower[cell], q.Upper[cell] = w.ends(x)
-		q.Hidden[cell] = !p.stays(int32(cell))
+		q.Hidden[cell] = !p.stays(int32(cell)) && x != q.Value[cell]
 	}
 	if p.ranges, err = audit.Audit(q); err != nil {
 		return err

@@ -67,7 +67,7 @@ func disclosedAdvice(p *protected) string {
 		return "margins that are kept, and counts beside which there are none to exchange, stay as they are: a coarser classification, another variable to exchange, or another method leaves more counts that can be true"
 	}
 	if p.adjustment != nil {
-		return "greater changes (within), and a coarser classification, leave more values that can be true"
+		return "too few values were changed to hide this one from somebody who takes the others for true: a coarser classification, or suppress, which holds back as many as this needs"
 	}
 	if p.published != nil {
 		return "changes of a greater variance, and a greater max, leave more values that can be true"
@@ -119,7 +119,7 @@ func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleV
 	}
 	room := "a coarser classification, or fewer linked tables, leaves more room"
 	if p.adjustment != nil {
-		room = "greater changes (within) leave more values that can be true, and a coarser classification more room"
+		room = "greater changes (within), a coarser classification, or suppress leave more room"
 	}
 	narrow := len(r.Narrow) + len(r.Respondent)
 	add(assess.RuleVerdict{

@@ -126,7 +126,7 @@ func large(t testing.TB, n int) Problem {
 	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", n), tabletest.Flat(t, "b", n)}})
 	rng := rand.New(rand.NewPCG(38, 5))
 	cells := set.Cells()
-	p := Problem{Set: set, Value: make([]float64, cells), Least: make([]float64, cells), Most: make([]float64, cells), Unsafe: make([]bool, cells), Down: make([]float64, cells), Up: make([]float64, cells), Weight: make([]float64, cells)}
+	p := Problem{Set: set, Value: make([]float64, cells)}
 	for i := range n {
 		for j := range n {
 			v := math.Floor(rng.ExpFloat64() * 15)
@@ -135,6 +135,14 @@ func large(t testing.TB, n int) Problem {
 			}
 		}
 	}
+	p.unsafeBelow3()
+	return p
+}
+
+// unsafeBelow3 makes the counts 1 and 2 unsafe, to be published as 0 or at least 5, and lets every count change by 6.
+func (p *Problem) unsafeBelow3() {
+	n := len(p.Value)
+	p.Least, p.Most, p.Unsafe, p.Down, p.Up, p.Weight = make([]float64, n), make([]float64, n), make([]bool, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for c, v := range p.Value {
 		if p.Weight[c] = 1 / max(v, 1); v > 0 {
 			p.Least[c], p.Most[c] = -min(v, 6), 6
@@ -143,7 +151,6 @@ func large(t testing.TB, n int) Problem {
 			p.Unsafe[c], p.Down[c], p.Up[c] = true, v, 5-v
 		}
 	}
-	return p
 }
 
 // A search that is cut short at once still gives an adjustment, that of the heuristic.
