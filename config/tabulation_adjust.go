@@ -57,7 +57,7 @@ func (t *Table) AdjustedWithin(decimals int) Interval {
 		return w
 	}
 	// What rules require is rounded up to whole units: by at most 5 percent of values of 20 units, and less of greater ones.
-	w.Absolute = max(w.Absolute, (math.Ceil(share*40/100)+2)*math.Pow10(-decimals))
+	w.Absolute = max(w.Absolute, (math.Ceil(share*40/100)+2)/math.Pow10(decimals))
 	if share += 5; share < 100 {
 		most = min(most, math.Ceil(200*share/(100-share)))
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -188,5 +189,49 @@ func BenchmarkSolve(b *testing.B) {
 				b.ReportMetric(a.AtLeast, "least")
 			}
 		})
+	}
+}
+
+// Tables of three variables and of magnitudes: whole numbers are found, all bounds hold (Solve checks them), and the same problem has the same answer.
+func TestSolveLargeTables(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 6), tabletest.Flat(t, "c", 4)}})
+	inner, of := tabletest.Leaves(set)
+	for _, scale := range []float64{1, 1e6} {
+		rng := rand.New(rand.NewPCG(38, 6))
+		n := set.Cells()
+		p := Problem{Set: set, Value: make([]float64, n), Least: make([]float64, n), Most: make([]float64, n), Unsafe: make([]bool, n), Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
+		x := map[int]float64{}
+		for _, c := range inner {
+			x[c] = math.Floor(scale * (1 + rng.ExpFloat64()*20))
+		}
+		for c, leaves := range of {
+			for _, l := range leaves {
+				p.Value[c] += x[l]
+			}
+			v := p.Value[c]
+			p.Weight[c], p.Least[c], p.Most[c] = 1/v, -math.Floor(v*0.5), math.Floor(v*0.5+2)
+			if p.Unsafe[c] = len(leaves) == 1 && rng.IntN(8) == 0; p.Unsafe[c] {
+				p.Up[c] = math.Ceil(v * 0.15)
+				p.Down[c] = p.Up[c]
+			}
+		}
+		if scale == 1 { // change less than one unit: not adjustable
+			for c, v := range p.Value {
+				p.Unsafe[c] = p.Unsafe[c] && v > 4
+			}
+		}
+		for c := range p.Weight {
+			p.Weight[c] *= scale
+		}
+		p.Work = 50_000_000
+		a, err := Solve(p)
+		if err != nil {
+			t.Fatal(scale, err)
+		}
+		b, err := Solve(p)
+		if err != nil || !slices.Equal(a.Value, b.Value) {
+			t.Errorf("scale %v: another answer, error %v", scale, err)
+		}
+		t.Logf("scale %v: cost %v, at least %v", scale, a.Cost, a.AtLeast)
 	}
 }
