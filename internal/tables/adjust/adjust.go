@@ -67,8 +67,9 @@ func Solve(p Problem) (*Adjustment, error) {
 	if err != nil {
 		return nil, err
 	}
+	until := s.work + wholeWork
 	for _, choice := range s.kept {
-		z, cost, err := s.integers(choice.up)
+		z, cost, err := s.integers(choice.up, until)
 		if err != nil {
 			return nil, err
 		}
@@ -366,10 +367,9 @@ type restriction struct {
 
 // integers returns changes of whole numbers with the given directions: it divides the span of a cell whose change is none,
 // and searches the half that is nearer first. In tables of two variables the first program gives whole numbers.
-func (s *search) integers(up []bool) (z []float64, cost float64, err error) {
+func (s *search) integers(up []bool, until int64) (z []float64, cost float64, err error) {
 	stack := [][]restriction{nil}
-	until := s.work + wholeWork
-	for len(stack) > 0 && s.work < until {
+	for len(stack) > 0 && (s.work < until || len(stack[0]) == 0) {
 		r := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		for k, c := range s.cells {
@@ -403,6 +403,9 @@ func (s *search) integers(up []bool) (z []float64, cost float64, err error) {
 			}
 			return a.z, a.cost, nil
 		}
+		if z, cost := s.rounded(a.z); z != nil {
+			return z, cost, nil
+		}
 		low, high := s.spans[k], s.spans[k]
 		low.high, high.low = math.Floor(a.z[k]), math.Ceil(a.z[k])
 		halves := [2]span{low, high}
@@ -414,6 +417,46 @@ func (s *search) integers(up []bool) (z []float64, cost float64, err error) {
 		}
 	}
 	return nil, 0, nil
+}
+
+// rounded rounds the changes of cells that are no totals, which keeps their bounds, and adds up those of the totals. It returns
+// nil if one of these then does not keep its bounds, or if the totals of linked tables contradict each other.
+func (s *search) rounded(z []float64) (whole []float64, cost float64) {
+	x := slices.Clone(s.Value)
+	open := make([]int, len(x)) // sums of a total that were not added up
+	for i := range s.Set.Sums() {
+		open[s.Set.Sum(i).Total]++
+	}
+	for k, c := range s.cells {
+		if open[c] == 0 {
+			x[c] += math.Round(z[k])
+		}
+	}
+	added := make([]bool, s.Set.Sums())
+	for again := true; again; {
+		again = false
+		for i := range added {
+			sum := s.Set.Sum(i)
+			if added[i] || slices.ContainsFunc(sum.Parts, func(c int32) bool { return open[c] > 0 }) {
+				continue
+			}
+			x[sum.Total] = 0
+			for _, c := range sum.Parts {
+				x[sum.Total] += x[c]
+			}
+			open[sum.Total]--
+			added[i], again = true, true
+		}
+	}
+	if s.check(x) != nil {
+		return nil, 0
+	}
+	whole = make([]float64, len(z))
+	for k, c := range s.cells {
+		whole[k] = x[c] - s.Value[c]
+		cost += s.Weight[c] * math.Abs(whole[k])
+	}
+	return whole, cost
 }
 
 // fractional returns the cell whose change is nearest to a whole number without being one; −1 if there is none.
