@@ -235,3 +235,14 @@ func TestSolveLargeTables(t *testing.T) {
 		t.Logf("scale %v: cost %v, at least %v", scale, a.Cost, a.AtLeast)
 	}
 }
+
+// What does not keep a bound, a sum or the distance of an unsafe cell is no adjustment, whatever a program says.
+func TestCheck(t *testing.T) {
+	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2)}})
+	p := Problem{Set: set, Value: []float64{12, 2, 10}, Least: []float64{-3, -2, -4}, Most: []float64{3, 4, 4}, Unsafe: []bool{false, true, false}, Down: []float64{0, 2, 0}, Up: []float64{0, 3, 0}}
+	for x, good := range map[[3]float64]bool{{12, 0, 12}: true, {12, 5, 7}: true, {12, 4, 8}: false, {12, 1, 11}: false, {12, 5, 8}: false, {11, 6, 5}: false, {8, 0, 8}: false, {16, 5, 11}: false, {12, 5.5, 6.5}: false} {
+		if err := p.check(x[:]); (err == nil) != good {
+			t.Errorf("%v: %v", x, err)
+		}
+	}
+}
