@@ -24,7 +24,7 @@ func (l *loader) validateFinished(t *Tabulation) {
 	if f == nil || !l.Sound("finished") {
 		return
 	}
-	for _, field := range []string{"pipeline", "window", "holding", "request", "equations", "map", "key", "identity"} {
+	for _, field := range []string{"pipeline", "window", "holding", "request", "equations", "map", "key", "identity", "releases"} {
 		if l.Given(field) {
 			l.Wrong(field, "must be left out beside finished: it needs records")
 		}

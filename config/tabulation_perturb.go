@@ -135,6 +135,7 @@ func (l *loader) validateRecordKeys(t *Tabulation) {
 		given bool
 	}{{"key", l.Given("key")}, {"identity", l.Given("identity") && len(t.Identity) > 0}} {
 		switch {
+		case f.name == "identity" && t.OtherRecords() && t.Pipeline == "" && by == "":
 		case f.given && by == "" && t.Map == nil:
 			l.Wrong(f.name, "must be left out: no table is protected by cell_key, markov, swap or sample, or rounded at random")
 		case f.given && t.Pipeline != "":

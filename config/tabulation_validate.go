@@ -24,6 +24,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateCoalition(t)
 	l.validateEquations(t)
 	l.validateFinished(t)
+	l.validateReleases(t)
 	l.validateVariables(t)
 	if l.Given("tables") && l.Sound("tables") && len(t.Tables) == 0 {
 		l.Wrong("tables", "must name at least one table")
@@ -125,7 +126,7 @@ func (l *loader) validateVariables(t *Tabulation) {
 	for i := range t.Hierarchies {
 		v := &t.Hierarchies[i]
 		at := form.Join("hierarchies", v.Name)
-		if !used[v.Name] && l.Sound("tables") {
+		if !used[v.Name] && l.Sound("tables") && len(t.Releases) == 0 {
 			l.WrongName(at, "is a variable of no table")
 		}
 		if len(v.Codes) > 0 && (len(v.Columns) > 0 || len(v.Prefix) > 0) {
@@ -370,6 +371,13 @@ func (l *loader) validateTabulationPaths(t *Tabulation) {
 		in(fmt.Sprintf("tables[%d].apriori", i), t.Tables[i].Apriori, "an a-priori list")
 		if c := t.Tables[i].Protect.CellKey; c != nil {
 			in(fmt.Sprintf("tables[%d].protect.cell_key.p_table", i), c.PTable, "a table of changes")
+		}
+	}
+	for i := range t.Releases {
+		at := fmt.Sprintf("releases[%d]", i)
+		in(at+".report", t.Releases[i].Report, "the report of an earlier release")
+		if s := t.Releases[i].Source; s.Config != nil {
+			in(form.Join(at+".source", s.Kind)+".path", pathOf(s.Config), "the records of an earlier release")
 		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {

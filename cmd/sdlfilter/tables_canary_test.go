@@ -11,6 +11,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -256,6 +257,69 @@ func unzipped(t *testing.T, file []byte) (all []byte) {
 		t.Error("the workbook has no code")
 	}
 	return all
+}
+
+// TestEarlierReleasesCanary: tables that are held against an earlier release say nothing of the values of those who have come or
+// left, whether the release fits its records or not.
+func TestEarlierReleasesCanary(t *testing.T) {
+	t.Parallel()
+	text, values := canaryFirms()
+	dir := t.TempDir()
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	without := strings.Join(slices.Delete(slices.Clone(lines), 3, 4), "\n") + "\n"
+	gone, err := strconv.ParseInt(lines[3][strings.LastIndex(lines[3], ",")+1:], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values["the firm that has left"] = gone
+	for code, v := range values {
+		if strings.HasSuffix(code, "total") {
+			values["today "+code] = v - gone
+		}
+	}
+	form := func(time, name string, head ...string) string {
+		return strings.Join(head, "\n") + "\n" + fmt.Sprintf(strings.ReplaceAll(canaryTables, "out/", name+"/"), "csv: {path: "+time+".csv}", "suppress: {}", "csv: {path: "+name+"/tables.csv}")
+	}
+	for name, content := range map[string]string{
+		"in.csv": text, "today.csv": without,
+		"first.yaml": form("in", "first"),
+		"with.yaml":  form("today", "with", "identity: [firm]", "releases: [{report: first/report.json, source: {csv: {path: in.csv}}}]"),
+		"other.yaml": form("today", "other", "releases: [{report: first/report.json}]"),
+		"alone.yaml": form("today", "alone"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		what   string
+		status int
+		args   []string
+	}{
+		{"the first release", 0, []string{"tables", "first.yaml"}},
+		{"tables made alone", 0, []string{"tables", "alone.yaml"}},
+		{"a release of other records", exitUsage, []string{"tables", "other.yaml"}},
+		{"tables held against it", 0, []string{"tables", "with.yaml"}},
+		{"an audit", 0, []string{"audit-tables", "with.yaml", "--table", "with/tables.csv"}},
+		{"an audit of tables made alone", exitRefused, []string{"audit-tables", "with.yaml", "--table", "alone/tables.csv"}},
+	} {
+		printed, err := program(t, dir, append(c.args, "--verbose")...).CombinedOutput()
+		checkStatus(t, err, c.status, printed)
+		checkTableCanaries(t, "what is printed for "+c.what, string(printed), values, nil)
+	}
+	hidden := hiddenCells(t, filepath.Join(dir, "with", "cells.csv"))
+	for _, name := range []string{"report.public.json", "report.public.html", "tables.csv", "report.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, "with", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkTableCanaries(t, name, string(text), map[string]int64{"the firm that has left": gone}, nil)
+		for cell := range hidden {
+			if v := values["today "+cell]; v != 0 && holdsNumber(string(text), v) {
+				t.Errorf("%s contains the value of %s, which is suppressed", name, cell)
+			}
+		}
+	}
 }
 
 // canaryTableKey is the release key of tables.

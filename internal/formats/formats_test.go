@@ -162,7 +162,7 @@ func TestToy(t *testing.T) {
 	if _, err := load(t, in, "toy: {path: IN, mark: 3}", "toy: {path: DIR/out.toy}"); err == nil || !strings.Contains(err.Error(), "source.toy.mark") {
 		t.Errorf("got %v", err)
 	}
-	link := filepath.Join(dir, "link.csv")
+	link := filepath.Join(dir, "link")
 	if err := os.Symlink(in, link); err != nil {
 		t.Fatal(err)
 	}

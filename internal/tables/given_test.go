@@ -13,7 +13,7 @@ func givenSet(t *testing.T) *Set {
 	t.Helper()
 	region, ps := NewDimension("r", "total", Flat("", []string{"n", "s"}))
 	size, qs := NewDimension("s", "total", Flat("", []string{"a", "b"}))
-	set, us := NewSet(Table{"t", []*Dimension{region, size}})
+	set, us := NewSet(Table{Name: "t", Dimensions: []*Dimension{region, size}})
 	if len(ps)+len(qs)+len(us) > 0 {
 		t.Fatal(ps, qs, us)
 	}

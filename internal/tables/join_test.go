@@ -10,9 +10,9 @@ import (
 func TestJoinedSets(t *testing.T) {
 	a, _ := NewDimension("a", "", edges("x<A", "y<A", "z<"))
 	b, _ := NewDimension("b", "", edges("p<", "q<"))
-	wide, _ := NewSet(Table{"ab", []*Dimension{a, b}})
-	two, _ := NewSet(Table{"b", []*Dimension{b}}, Table{"a", []*Dimension{a}})
-	narrow, _ := NewSet(Table{"b", []*Dimension{b}})
+	wide, _ := NewSet(Table{Name: "ab", Dimensions: []*Dimension{a, b}})
+	two, _ := NewSet(Table{Name: "b", Dimensions: []*Dimension{b}}, Table{Name: "a", Dimensions: []*Dimension{a}})
+	narrow, _ := NewSet(Table{Name: "b", Dimensions: []*Dimension{b}})
 	sets := []*Set{narrow, wide, two}
 	asked := 0
 	joined, from, err := Join(func(has []bool) (list []Equation) {

@@ -44,6 +44,9 @@ type Knowers struct {
 	parts [][]Own   // of a contributor: her parts of cells, by cell
 	top   [][]Own   // of a cell: its largest contributors
 	rest  []float64 // of a cell: the most that a coalition of the others contributes; nil if nobody's parts are known
+
+	told   map[int32][][]int32 // of a cell: coalitions of others who know it
+	spared map[int32][][]int32 // of a cell: coalitions who know it closely
 }
 
 // Own is the part of a cell that is a contributor's own: her contribution, without a weight, which she need not
@@ -257,6 +260,57 @@ func Alone(knower []int32) *Knowers {
 	return k
 }
 
+// Tell notes that a coalition, ascending, knows the value of a cell from elsewhere.
+func (k *Knowers) Tell(who []int32, cell int32) {
+	if k.Knows(who, cell) {
+		return
+	}
+	if k.told == nil {
+		k.told = map[int32][][]int32{}
+	}
+	k.told[cell] = append(k.told[cell], slices.Clone(who))
+	for _, w := range who {
+		if !slices.Contains(k.cells[w], cell) {
+			k.cells[w] = append(k.cells[w], cell)
+		}
+	}
+}
+
+// Spare notes that a coalition knows a cell closely from elsewhere, so that no range is required against it: it must only not
+// compute the cell.
+func (k *Knowers) Spare(who []int32, cell int32) {
+	if k.spared == nil {
+		k.spared = map[int32][][]int32{}
+	}
+	k.spared[cell] = append(k.spared[cell], slices.Clone(who))
+}
+
+// Spared returns how far the range of a cell must reach for a coalition, of the amount that its rule requires.
+func (k *Knowers) Spared(who []int32, cell int32, amount float64) float64 {
+	if k.among(who, k.spared[cell]) {
+		return max(min(amount, 1), -1)
+	}
+	return amount
+}
+
+// among reports whether all of some coalition are among who.
+func (k *Knowers) among(who []int32, list [][]int32) bool {
+	return slices.ContainsFunc(list, func(of []int32) bool {
+		return len(of) <= len(who) && !slices.ContainsFunc(of, func(w int32) bool { return !slices.Contains(who, w) })
+	})
+}
+
+// KnownBy returns the least coalitions that know a cell: its contributors, and those who know it from elsewhere.
+func (k *Knowers) KnownBy(cell int32) (list [][]int32) {
+	if of := k.Of(cell); len(of) > 0 {
+		list = append(list, of)
+	}
+	if k == nil {
+		return list
+	}
+	return append(list, k.told[cell]...)
+}
+
 // Of returns the contributors who know a cell together, ascending; none if they are too many.
 func (k *Knowers) Of(cell int32) []int32 {
 	if k == nil {
@@ -265,16 +319,16 @@ func (k *Knowers) Of(cell int32) []int32 {
 	return k.ids[k.start[cell]:k.start[cell+1]]
 }
 
-// Knows reports whether all contributors of a cell are among who (ascending).
+// Knows reports whether a coalition that knows a cell is among who (ascending).
 func (k *Knowers) Knows(who []int32, cell int32) bool {
-	of := k.Of(cell)
-	if len(of) == 0 || len(of) > len(who) {
-		return false
+	if k == nil || k.told == nil {
+		of := k.Of(cell)
+		return len(of) > 0 && len(of) <= len(who) && !slices.ContainsFunc(of, func(w int32) bool { return !slices.Contains(who, w) })
 	}
-	return !slices.ContainsFunc(of, func(w int32) bool { return !slices.Contains(who, w) })
+	return k.among(who, k.KnownBy(cell))
 }
 
-// KnownTo returns the cells whose contributors are all among who, ascending.
+// KnownTo returns the cells that are known by a coalition among who, ascending.
 func (k *Knowers) KnownTo(who []int32) (cells []int32) {
 	for _, w := range who {
 		for _, c := range k.cells[w] {
@@ -283,7 +337,7 @@ func (k *Knowers) KnownTo(who []int32) (cells []int32) {
 			}
 		}
 	}
-	if len(who) > 1 {
+	if len(who) > 1 || k.told != nil {
 		slices.Sort(cells)
 		cells = slices.Compact(cells)
 	}
@@ -293,14 +347,31 @@ func (k *Knowers) KnownTo(who []int32) (cells []int32) {
 // Joined returns who together with the contributors of a cell, ascending: the least coalition that
 // has all of who and knows the cell. It is nil if there is none, or if who knows the cell.
 func (k *Knowers) Joined(who []int32, cell int32) []int32 {
-	of := k.Of(cell)
-	if len(of) == 0 || k.Knows(who, cell) {
+	if k.Knows(who, cell) {
 		return nil
 	}
-	if len(who) == 0 {
-		return of
+	return k.with(who, k.Of(cell))
+}
+
+// AllJoined is Joined also with those who know the cell from elsewhere.
+func (k *Knowers) AllJoined(who []int32, cell int32) (list [][]int32) {
+	if k.Knows(who, cell) {
+		return nil
 	}
-	all := slices.Concat(who, of)
+	for _, of := range k.KnownBy(cell) {
+		if all := k.with(who, of); all != nil {
+			list = append(list, all)
+		}
+	}
+	return list
+}
+
+// with returns who together with others, ascending; nil if these are none, or too many.
+func (k *Knowers) with(who, others []int32) []int32 {
+	if len(others) == 0 || len(who) == 0 {
+		return others
+	}
+	all := slices.Concat(who, others)
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > k.Coalition {
 		return nil
@@ -308,15 +379,13 @@ func (k *Knowers) Joined(who []int32, cell int32) []int32 {
 	return all
 }
 
-// Sets returns every coalition that is all contributors of a cell, each once.
+// Sets returns every least coalition that knows a cell, each once.
 func (k *Knowers) Sets() (sets [][]int32) {
 	if k == nil {
 		return nil
 	}
 	for c := range int32(len(k.start) - 1) {
-		if of := k.Of(c); len(of) > 0 {
-			sets = append(sets, of)
-		}
+		sets = append(sets, k.KnownBy(c)...)
 	}
 	slices.SortFunc(sets, slices.Compare[[]int32])
 	return slices.CompactFunc(sets, slices.Equal[[]int32])

@@ -14,6 +14,7 @@ import (
 type Table struct {
 	Name       string
 	Dimensions []*Dimension
+	Of         string // which records it is made of, if others than those of other tables of a set; part of the names of cells
 }
 
 // Set holds the cells of one or more tables of the same value, and all sums between
@@ -259,6 +260,9 @@ func (s *Set) Name(cell int) string {
 	for k, n := range nodes {
 		d := s.Tables[table].Dimensions[k]
 		parts[k] = d.Name + "=" + d.Codes[n]
+	}
+	if of := s.Tables[table].Of; of != "" {
+		return of + ": " + strings.Join(parts, ", ")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -147,7 +147,7 @@ func flat(t *testing.T, name string, codes ...string) *Dimension {
 func TestLinkedTablesShareCells(t *testing.T) {
 	a, b, c := flat(t, "a", "1", "2"), flat(t, "b", "1", "2", "3"), flat(t, "c", "x", "y")
 	set, problems := NewSet(
-		Table{"ab", []*Dimension{a, b}}, Table{"bc", []*Dimension{b, c}}, Table{"ba", []*Dimension{b, a}})
+		Table{Name: "ab", Dimensions: []*Dimension{a, b}}, Table{Name: "bc", Dimensions: []*Dimension{b, c}}, Table{Name: "ba", Dimensions: []*Dimension{b, a}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -192,7 +192,7 @@ func TestLinkedTablesShareCells(t *testing.T) {
 func TestCellsOfUnluckyNamesStayApart(t *testing.T) {
 	a := flat(t, "a", "1|1:b=1:1", "2")
 	b := flat(t, "b", "1", "2")
-	set, problems := NewSet(Table{"a", []*Dimension{a}}, Table{"ab", []*Dimension{flat(t, "a", "1|1:b=1:1", "2"), b}})
+	set, problems := NewSet(Table{Name: "a", Dimensions: []*Dimension{a}}, Table{Name: "ab", Dimensions: []*Dimension{flat(t, "a", "1|1:b=1:1", "2"), b}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -206,9 +206,9 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 	group, _ := NewDimension("a", "", edges("1<g", "2<g"))
 	other, _ := NewDimension("a", "", edges("1<g", "2<"))
 	for name, tables := range map[string][]Table{
-		"other leaves": {{"x", []*Dimension{d}}, {"y", []*Dimension{flat(t, "a", "1", "3")}}},
-		"other group":  {{"x", []*Dimension{group}}, {"y", []*Dimension{other}}},
-		"twice":        {{"x", []*Dimension{d, d}}},
+		"other leaves": {{Name: "x", Dimensions: []*Dimension{d}}, {Name: "y", Dimensions: []*Dimension{flat(t, "a", "1", "3")}}},
+		"other group":  {{Name: "x", Dimensions: []*Dimension{group}}, {Name: "y", Dimensions: []*Dimension{other}}},
+		"twice":        {{Name: "x", Dimensions: []*Dimension{d, d}}},
 		"none":         nil,
 	} {
 		if set, problems := NewSet(tables...); set != nil || len(problems) == 0 {
@@ -219,7 +219,7 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 	for _, n := range "abcdefghijk" {
 		wide = append(wide, flat(t, string(n), strings.Split("0123456789", "")...))
 	}
-	if _, problems := NewSet(Table{"w", wide}); len(problems) != 1 || !strings.Contains(problems[0].Text, "more than") {
+	if _, problems := NewSet(Table{Name: "w", Dimensions: wide}); len(problems) != 1 || !strings.Contains(problems[0].Text, "more than") {
 		t.Errorf("11^11 cells: %v", problems)
 	}
 }
@@ -230,7 +230,7 @@ func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
 	x, _ := NewDimension("x", "", edges("a<N", "b<N", "c<S", "d<S", "e<S1", "S1<S"), edges("a<u", "c<u", "e<u", "b<v", "d<v"))
 	y, _ := NewDimension("y", "", edges("p<P", "q<P", "r<"))
-	set, problems := NewSet(Table{"xy", []*Dimension{x, y}}, Table{"yz", []*Dimension{y, flat(t, "z", "1", "2")}})
+	set, problems := NewSet(Table{Name: "xy", Dimensions: []*Dimension{x, y}}, Table{Name: "yz", Dimensions: []*Dimension{y, flat(t, "z", "1", "2")}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -287,7 +287,7 @@ func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 }
 
 func TestSlotsOfWeightedContributions(t *testing.T) {
-	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1")}})
+	set, _ := NewSet(Table{Name: "t", Dimensions: []*Dimension{flat(t, "a", "1")}})
 	c := NewCells(set, 0, 3)
 	for _, x := range []Contribution{{Value: 10, Weight: 1}, {Value: 50, Weight: 2.5}, {Value: 20, Weight: 1.5}, {Value: 20, Weight: 1}, {Value: 1, Weight: 9}} {
 		c.Keep(1, x)
@@ -336,8 +336,8 @@ func FuzzHierarchies(f *testing.F) {
 // is one knower, in whatever order the contributors came; those of a cell with two know it together.
 func TestKnowersByIdentity(t *testing.T) {
 	h, _ := NewDimension("h", "", edges("a<A", "b<A", "c<B", "d<B"))
-	set, _ := NewSet(Table{"t", []*Dimension{h}})
-	other, _ := NewSet(Table{"u", []*Dimension{h}})
+	set, _ := NewSet(Table{Name: "t", Dimensions: []*Dimension{h}})
+	other, _ := NewSet(Table{Name: "u", Dimensions: []*Dimension{h}})
 	var first *Knowers
 	for _, order := range [][]uint64{{70, 80, 90}, {90, 70, 80}, {80, 90, 70}} {
 		c, o := NewCells(set, 0, 0), NewCells(other, 0, 0)
@@ -370,6 +370,9 @@ func TestKnowersByIdentity(t *testing.T) {
 		if got := k.Joined(k.Of(node("c")), node("B")); !slices.Equal(got, two) || k.Joined(two, node("c")) != nil || k.Joined(two, node("a")) != nil || !slices.Equal(k.Joined(nil, node("B")), two) {
 			t.Fatalf("joined %v", got)
 		}
+		if got := k.AllJoined(nil, node("B")); len(got) != 1 || !slices.Equal(got[0], two) || k.AllJoined(two, node("c")) != nil || k.AllJoined(nil, node("b")) != nil {
+			t.Fatalf("all joined %v", got)
+		}
 		if len(k.Sets()) != 4 {
 			t.Fatalf("sets %v", k.Sets())
 		}
@@ -392,7 +395,7 @@ func TestKnowersByIdentity(t *testing.T) {
 // Of a cell of five contributors the three largest are known by name, and each of the others can have as much as the
 // third. Coalitions are misled if more than the value that a table shows is their own.
 func TestOwnPartsOfCells(t *testing.T) {
-	set, _ := NewSet(Table{"t", []*Dimension{flat(t, "a", "1", "2")}})
+	set, _ := NewSet(Table{Name: "t", Dimensions: []*Dimension{flat(t, "a", "1", "2")}})
 	c := NewCells(set, 0, 3)
 	c.Identify(3)
 	for cell, parts := range []map[uint64]float64{{1: 40, 2: 39, 3: 21, 4: 15, 5: 5}, {1: 40, 2: 30, 3: 20, 4: 15, 5: 5}, {2: 9, 3: 1}} {
@@ -444,5 +447,49 @@ func TestOwnPartsOfCells(t *testing.T) {
 	c.Negative = make([]int64, 3)
 	if k := NewKnowers(1, c); len(k.Misled(nil, 1, 0)) > 0 || k.Rest()[1] != 0 {
 		t.Error("of a value with negative contributions own parts tell something")
+	}
+}
+
+// Who knows a cell from elsewhere knows it as its contributors do; who knows it closely must only not compute it.
+func TestKnowersFromElsewhere(t *testing.T) {
+	k := Alone([]int32{0, 1, 2, -1, -1})
+	k.Coalition = 2
+	k.Tell([]int32{0, 1}, 3)
+	k.Tell([]int32{2}, 3)
+	k.Tell([]int32{1}, 1) // her own
+	if k.Knows([]int32{0}, 3) || k.Knows([]int32{1}, 3) || !k.Knows([]int32{0, 1}, 3) || !k.Knows([]int32{2}, 3) || !k.Knows([]int32{1, 2}, 3) || k.Knows([]int32{2}, 4) || k.Knows(nil, 3) {
+		t.Errorf("the wrong coalitions know the cell: %+v", k)
+	}
+	for _, c := range []struct{ who, cells []int32 }{{[]int32{0}, []int32{0}}, {[]int32{1}, []int32{1}}, {[]int32{2}, []int32{2, 3}}, {[]int32{0, 1}, []int32{0, 1, 3}}, {[]int32{1, 2}, []int32{1, 2, 3}}} {
+		if got := k.KnownTo(c.who); !slices.Equal(got, c.cells) {
+			t.Errorf("%v know %v, want %v", c.who, got, c.cells)
+		}
+	}
+	if got := k.KnownBy(3); !reflect.DeepEqual(got, [][]int32{{0, 1}, {2}}) {
+		t.Errorf("known by %v", got)
+	}
+	if got := k.KnownBy(1); !reflect.DeepEqual(got, [][]int32{{1}}) {
+		t.Errorf("her own cell is known by %v", got)
+	}
+	if got := k.AllJoined([]int32{1}, 3); !reflect.DeepEqual(got, [][]int32{{0, 1}, {1, 2}}) {
+		t.Errorf("joined %v", got)
+	}
+	if got := k.AllJoined([]int32{1, 2}, 3); got != nil {
+		t.Errorf("who know it are joined with %v", got)
+	}
+	if got := k.Sets(); !reflect.DeepEqual(got, [][]int32{{0}, {0, 1}, {1}, {2}}) {
+		t.Errorf("sets %v", got)
+	}
+	k.Spare([]int32{1}, 4)
+	for _, c := range []struct {
+		who          []int32
+		amount, want float64
+	}{{[]int32{1}, 7, 1}, {[]int32{0, 1}, -7, -1}, {[]int32{1}, 0.5, 0.5}, {[]int32{0}, 7, 7}, {nil, -7, -7}} {
+		if got := k.Spared(c.who, 4, c.amount); got != c.want {
+			t.Errorf("%v must not know the cell within %v, want %v of %v", c.who, got, c.want, c.amount)
+		}
+	}
+	if got := k.Spared([]int32{1}, 3, 7); got != 7 {
+		t.Errorf("spared of another cell: %v", got)
 	}
 }

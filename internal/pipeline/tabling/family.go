@@ -19,14 +19,14 @@ import (
 
 // family has the tables of one value: one set of cells, protected together.
 type family struct {
-	of      []int         // indexes of the tables in the configuration
-	table   *config.Table // the first of them; the others differ only in name and rows
-	set     *tables.Set
-	columns tabulate.Columns
-	options tabulate.Options
-	cells   *tables.Cells
-
+	of       []int         // indexes of the tables in the configuration
+	table    *config.Table // the first of them; the others differ only in name and rows
+	set      *tables.Set
+	columns  tabulate.Columns
+	options  tabulate.Options
+	cells    *tables.Cells
 	finished *finishedColumns // if the source has finished cells
+	frame    *layer           // the classification by all variables of linked tables, which none of them shows; nil if there is none, or it is too large
 }
 
 // tally counts the records by their outcome.
@@ -114,6 +114,9 @@ func (r *records) columnsOf(f *family, s *survey) {
 	}
 	if r.config.Request != "" {
 		f.columns.Request = r.want("request", r.config.Request, microdata.Array, true)
+	}
+	if r.config.OtherRecords() && r.config.Holding == "" {
+		r.known(f)
 	}
 	if r.config.NeedsKeys(t) {
 		r.keyed(f)
@@ -223,6 +226,9 @@ func (r *records) cells(list []*family, b *bench) (err error) {
 	for i, f := range list {
 		a := b.accumulators[i]
 		if f.cells, err = a.Cells(); err != nil {
+			return f.tooLarge(err)
+		}
+		if f.frame, err = r.frameOf(f, a); err != nil {
 			return f.tooLarge(err)
 		}
 		b.count(a)

@@ -30,7 +30,7 @@ report: {json: %s/report.json}
 			"hierarchies.region: 1 record with a code that region does not have as a leaf",
 		}},
 		{"negative contributions", regions, sizes, "region,size,turnover\nn1,small,-7351\nn1,big,7352\nn2,big,7353\ns1,small,7354\n", []string{
-			"compare contributions, and some are negative",
+			"compare contributions, and some are negative (cell region=n1, size=small): tabulate",
 		}},
 		{"what cannot be protected", regions, sizes, "region,size,turnover\nn1,small,7351\nn2,small,7352\nn2,small,7353\nn2,small,7354\ns1,big,7355\ns1,big,7356\ns1,big,7357\n", []string{
 			"every unsafe cell can be protected",

@@ -52,6 +52,12 @@ func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.O
 	if err != nil {
 		return nil, err
 	}
+	if r.before, err = r.earlier(ctx, families, o); err != nil {
+		return nil, err
+	}
+	if groups, err = r.extend(groups, families); err != nil {
+		return nil, err
+	}
 	var list []*protected
 	for _, f := range families {
 		p, err := r.unsafe(ctx, f)
@@ -68,10 +74,10 @@ func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.O
 	}
 	for _, g := range groups {
 		var together []*protected
-		for _, f := range g.families {
+		for _, f := range g.today() {
 			together = append(together, list[slices.Index(families, f)])
 		}
-		if err := r.auditGroup(g, together); err != nil {
+		if err := r.auditGroup(ctx, g, together); err != nil {
 			return nil, err
 		}
 	}

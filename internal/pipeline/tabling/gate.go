@@ -34,6 +34,7 @@ func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(ass
 	} else {
 		judgeAudit(p, r, asksRange(t, r.Name), add)
 	}
+	p.judgeEarlier(r.Name, add)
 	if p.dependent() {
 		add(assess.RuleVerdict{
 			Rule: r.Name + ": its cells do not follow from tables that are protected apart from it", Measure: "max_dependent", Limit: 0, Found: assess.Float(len(p.related)),

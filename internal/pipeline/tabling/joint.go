@@ -25,6 +25,7 @@ type group struct {
 	apart     bool        // the families cannot be protected together
 	set       *tables.Set // all cells; nil if the group has one family
 	from      []int32     // the first cell of each family
+	system    *system     // earlier releases of the same values; nil if there are none
 }
 
 // relation is a linear relation between the values of families: the sum of the values times their factors is 0.
@@ -114,10 +115,7 @@ func declared(text string, families []*family) (list []relation) {
 		if t.table.Value != total {
 			continue
 		}
-		rel := make(relation, len(families))
-		for i := range rel {
-			rel[i] = new(big.Int)
-		}
+		rel := zeros(len(families))
 		complete := true
 		for _, name := range append([]string{total}, parts...) {
 			at := slices.IndexFunc(families, func(f *family) bool { return f.table.Value == name && f.table.Weight == t.table.Weight })
@@ -172,11 +170,19 @@ func (g *group) join() (err error) {
 
 // equations returns the relations between some families as equations. If one has another form, the families cannot be
 // protected together.
-func (g *group) equations(between []bool) (list []tables.Equation) {
-	for _, rel := range tabulate.Within(g.relations, between) {
+func (g *group) equations(has []bool) []tables.Equation {
+	list, fits := between(g.relations, has)
+	g.apart = g.apart || !fits
+	return list
+}
+
+// between returns relations between some values as equations; fits is false if one has another form.
+func between(relations []relation, has []bool) (list []tables.Equation, fits bool) {
+	fits = true
+	for _, rel := range tabulate.Within(relations, has) {
 		var sides [2][]int // of factors 1 and -1
 		for i, f := range rel {
-			g.apart = g.apart || f.CmpAbs(big.NewInt(1)) > 0
+			fits = fits && f.CmpAbs(big.NewInt(1)) <= 0
 			switch f.Sign() {
 			case 1:
 				sides[0] = append(sides[0], i)
@@ -190,12 +196,12 @@ func (g *group) equations(between []bool) (list []tables.Equation) {
 		switch {
 		case len(sides[0])+len(sides[1]) < 2: // all values are 0
 		case len(sides[1]) != 1:
-			g.apart = true
+			fits = false
 		default:
 			list = append(list, tables.Equation{Total: sides[1][0], Parts: sides[0]})
 		}
 	}
-	return list
+	return list, fits
 }
 
 // say returns a relation in words.
@@ -364,6 +370,9 @@ func (j *joint) take(ranges *audit.Ranges, verdict audit.Verdict, insiders []aud
 
 // protectGroup protects the families of a group together and audits the result.
 func (r *records) protectGroup(ctx context.Context, g *group) (list []*protected, err error) {
+	if g.system != nil {
+		return r.protectSystem(ctx, g)
+	}
 	if len(g.families) == 1 || g.apart {
 		for _, f := range g.families {
 			p, err := r.protect(ctx, f)
@@ -408,7 +417,10 @@ func (r *records) protectGroup(ctx context.Context, g *group) (list []*protected
 }
 
 // auditGroup audits the cells that are held back in the tables of a group.
-func (r *records) auditGroup(g *group, list []*protected) error {
+func (r *records) auditGroup(ctx context.Context, g *group, list []*protected) error {
+	if g.system != nil {
+		return r.auditSystem(ctx, g, list)
+	}
 	g.mark(list)
 	for _, p := range list {
 		p.foreignBounds()
@@ -421,7 +433,11 @@ func (r *records) auditGroup(g *group, list []*protected) error {
 		}
 		return nil
 	}
-	j := r.joint(g, list)
+	return r.auditJoint(r.joint(g, list))
+}
+
+// auditJoint audits the cells that are held back in joint tables.
+func (r *records) auditJoint(j *joint) error {
 	ranges, err := audit.Audit(j.question)
 	if err != nil {
 		return err

@@ -259,6 +259,7 @@ func TestDependentValuesThatCannotBeJoined(t *testing.T) {
 		{"another cost", table("dom", few, "suppress: {}") + table("exp", none, "suppress: {}") + table("total", none, "suppress: {cost: log}"), "", "total: its cells do not follow", ""},
 		{"another method", table("dom", few, "suppress: {}") + table("exp", none, "none: {}") + table("total", none, "none: {}"), "", "exp: its cells do not follow", ""},
 		{"not an equation", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") + table("twice", few, "suppress: {}"), "equations: [twice = dom + exp]\n", "", "equations[0]: must hold in the records: it does not in cell r=total, nor in 4 others"},
+		{"contradictory equations", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") + table("total", few, "suppress: {}"), "equations: [total = dom + exp, dom = total + exp]\n", "", "equations[1]: must hold in the records: it does not in cell r=total, nor in 4 others"},
 	} {
 		res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+c.more+"tables:\n"+c.tables)
 		if c.refused != "" {

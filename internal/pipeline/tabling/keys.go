@@ -1,11 +1,14 @@
 package tabling
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -65,6 +68,39 @@ func (r *records) keyed(f *family) {
 			columns[i] = &b.Columns[index]
 		}
 		return r.key.Digests(nil, columns, b.N)
+	}
+}
+
+// known gives the contributors of a family the same identities in the records of all times, from the columns that identify
+// them. Nobody is the same as a record without them.
+func (r *records) known(f *family) {
+	if r.identity == nil {
+		for i, name := range r.config.Identity {
+			if at := r.wantAs(fmt.Sprintf("identity[%d]", i), name, microdata.Array, true, true); at >= 0 {
+				r.identity = append(r.identity, at)
+			}
+		}
+	}
+	f.columns.Who = func(b *microdata.Block, rows []int) []uint64 {
+		who := tabulate.PlacesOf(b, rows)
+		texts := make([]func(int) (string, bool), len(r.identity))
+		for k, at := range r.identity {
+			texts[k] = tabulate.Texts(&b.Columns[at])
+		}
+		for i, row := range rows {
+			key, all := []byte{0}, true
+			for _, text := range texts {
+				s, has := text(row)
+				all = all && has
+				key = append(binary.LittleEndian.AppendUint32(key, uint32(len(s))), s...)
+			}
+			if !all {
+				key = binary.LittleEndian.AppendUint64([]byte{1, byte(r.vintage)}, who[i])
+			}
+			sum := sha256.Sum256(key)
+			who[i] = binary.LittleEndian.Uint64(sum[:])
+		}
+		return who
 	}
 }
 

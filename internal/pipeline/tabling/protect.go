@@ -39,6 +39,7 @@ type protected struct {
 	totalKnown    bool                               // everybody knows the grand total, whatever is published for it
 	related       []string                           // relations between this value and those of other tables
 	unjoined      []*protected                       // tables on which this one depends, itself included, if they could not be protected together
+	system        *group                             // the group with earlier releases of the value; nil if there are none
 	unprotectable check.Problems                     // why there is no pattern: cells that cannot be protected
 }
 
@@ -78,7 +79,7 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 	}
 	rules, problems := primary.Apply(f.cells, o)
 	for _, problem := range problems {
-		r.wrong(fmt.Sprintf("tables[%d].unsafe", f.of[0]), "%s", problem.Error())
+		r.wrong(f.place(), "%s", problem.Error())
 	}
 	if err := r.check(); err != nil {
 		return nil, err
@@ -98,6 +99,14 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		Stop: func() error { return context.Cause(ctx) },
 	}
 	return p, nil
+}
+
+// place returns the place in the configuration of the rules of a family, or of the releases that have it alone.
+func (f *family) place() string {
+	if len(f.of) == 0 {
+		return "releases"
+	}
+	return fmt.Sprintf("tables[%d].unsafe", f.of[0])
 }
 
 // interval returns the configured interval in units of the cells.

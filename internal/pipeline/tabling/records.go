@@ -33,10 +33,14 @@ type records struct {
 
 	windowed    bool          // the records are those of a window: everybody knows their number
 	recordCount *atomic.Int64 // of all passes
+	vintage     int           // 0: today's records; else those of an earlier release
+	identity    []int         // the columns that tell contributors, in a block, if records are compared with others
 
 	layout   microdata.Layout
 	index    map[microdata.Want]int
 	problems config.Errors
+
+	before *earlier // earlier releases; nil if there are none
 }
 
 // open opens the source and the masks, if there are any. want collects errors about the

@@ -28,6 +28,9 @@ type Report struct {
 	Records      Records        `json:"records"`
 	Tables       []TableReport  `json:"tables"`
 	Families     []FamilyReport `json:"families"`
+	Cells        *Release       `json:"cells,omitempty"`   // the file with all cells, seen from the folder of the report
+	Earlier      []Earlier      `json:"earlier,omitempty"` // the earlier releases with which the tables were protected and audited
+	Unaudited    []string       `json:"unaudited,omitempty"`
 	Gate         assess.Verdict `json:"gate"`
 	Withheld     string         `json:"withheld,omitempty"`
 	Release      *Release       `json:"release,omitempty"`
@@ -64,6 +67,7 @@ type TableReport struct {
 	Name       string             `json:"name"`
 	Variables  []string           `json:"variables"`
 	Value      string             `json:"value,omitempty"` // the column; none: counts
+	Weight     string             `json:"weight,omitempty"`
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
 	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
@@ -93,6 +97,18 @@ type Changed struct {
 	Cost     assess.Float `json:"cost"`      // of all tables of the value: what the method makes small
 	AtLeast  assess.Float `json:"at_least"`  // a lower bound of it
 	OneSided int          `json:"one_sided"` // unsafe cells of which somebody who knows that they are, and how far they had to change, can tell in which direction they did
+}
+
+// Earlier is an earlier release with which the tables were protected and audited. Its cells, and those of the parts of the
+// records that have come or left, are named with the records that they are of.
+type Earlier struct {
+	Name    string   `json:"name"`
+	SHA256  string   `json:"sha256"`            // of the file of its cells
+	Tables  []string `json:"tables"`            // those of values that are tabulated, or on which these depend
+	Records int64    `json:"records,omitempty"` // of its own; none: those of today
+	Today   int64    `json:"today,omitempty"`   // how many of these are records of today
+	Known   []string `json:"known,omitempty"`   // unsafe cells of any earlier release, or of those who have come or left, that were not protected before these tables, either
+	Open    []string `json:"open,omitempty"`    // unsafe cells about which too much could be inferred by these tables
 }
 
 // FamilyReport is the report on the tables of one value, which are protected and audited together.
@@ -166,7 +182,7 @@ func (p *protected) report() FamilyReport {
 
 // tableReport returns the report on table t of a family.
 func (p *protected) tableReport(t int, c *config.Table) TableReport {
-	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Method: methodOf(&c.Protect), Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Weight: c.Weight, Method: methodOf(&c.Protect), Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	if c.Protect.Exchanges() {
 		r.Exchanged, r.Matched = p.exchangedVariable(), c.Protect.Matched()
 	}
@@ -236,14 +252,19 @@ func methodOf(p *config.Protect) string {
 
 // parameters returns the parameters of a method that changes values, which users need to know.
 func (f *protected) parameters(p *config.Protect) map[string]float64 {
-	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil {
-		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least)}
-	} else if c != nil {
-		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
+	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil { // p_table says that other changes have the same figures
+		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least), "p_table": 1}
 	}
 	if p.Adjust != nil {
 		w := f.table.AdjustedWithin(f.options.Decimals)
 		return map[string]float64{"absolute": w.Absolute, "percent": w.Percent}
+	}
+	return parametersOf(p)
+}
+
+func parametersOf(p *config.Protect) map[string]float64 {
+	if c := p.CellKey; c != nil {
+		return map[string]float64{"max": float64(c.Max), "variance": c.Variance, "least": float64(c.Least)}
 	}
 	if c := p.Round; c != nil {
 		return map[string]float64{"base": float64(c.Base)}
@@ -276,6 +297,9 @@ type Public struct {
 	Tables  []PublicTable `json:"tables"`
 	Audited bool          `json:"audited"` // what can be inferred about the suppressed cells was computed over all linked tables
 	Release *Release      `json:"release,omitempty"`
+
+	Earlier   []string `json:"earlier,omitempty"`   // the earlier releases that were part of this
+	Unaudited []string `json:"unaudited,omitempty"` // what was not part of it
 }
 
 // PublicTable is the public report on one table.
@@ -298,7 +322,10 @@ const PublicSchema = "sdlfilter.tables.public/1"
 
 // Public returns the public report, which says nothing about the suppressed cells.
 func (r *Report) Public() *Public {
-	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: true, Release: r.Release}
+	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: len(r.Unaudited) == 0, Release: r.Release, Unaudited: r.Unaudited}
+	for _, l := range r.Earlier {
+		p.Earlier = append(p.Earlier, l.Name)
+	}
 	for _, t := range r.Tables {
 		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Matched, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
 	}

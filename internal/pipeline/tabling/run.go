@@ -3,9 +3,12 @@ package tabling
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -70,6 +73,9 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
 	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition, Records: tally.records(), Warnings: t.Warnings,
 		Loosened: slices.Concat(t.Loosened, r.loosened)}
+	if r.before != nil {
+		rep.Earlier, rep.Unaudited = r.before.reports(list), r.before.unaudited
+	}
 	for _, p := range list {
 		rep.Families = append(rep.Families, p.report())
 	}
@@ -118,6 +124,12 @@ func (r *records) tabulate(ctx context.Context, o pipeline.Options) (list []*pro
 	o.Progress.Measuring()
 	groups, err := r.groups(families, t.relations)
 	if err != nil {
+		return nil, nil, err
+	}
+	if r.before, err = r.earlier(ctx, families, o); err != nil {
+		return nil, nil, err
+	}
+	if groups, err = r.extend(groups, families); err != nil {
 		return nil, nil, err
 	}
 	for _, g := range groups {
@@ -178,6 +190,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		}
 		if content != nil && content.Path != "" {
 			o.report.Release = &Release{filepath.Base(content.Path), content.Bytes(), content.SHA256()}
+			o.replaces(content.Path)
 		}
 	}
 	if err := o.fill(); err != nil {
@@ -190,6 +203,26 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return o.commit()
+}
+
+// replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the earlier releases
+// of the configuration.
+func (o *outputs) replaces(path string) {
+	file, err := os.Open(path)
+	if err != nil {
+		return // there is none, or the new one cannot get its name
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return
+	}
+	digest := hex.EncodeToString(sum.Sum(nil))
+	if digest == o.report.Release.SHA256 || o.records.before.has(digest) {
+		return
+	}
+	o.report.Unaudited = append(o.report.Unaudited, "the release that was published under the same name before")
+	o.options.Log.Warn().Str("path", path).Msg("replaces another release, and what both tell together was not audited: name its report (releases)")
 }
 
 // create opens every output, so that a path that cannot be written is found first.
@@ -238,6 +271,9 @@ func (o *outputs) fill() error {
 		text, err := f.render()
 		if err == nil {
 			_, err = f.file.Write(text)
+		}
+		if f.file == o.cells {
+			o.report.Cells = o.cellsFile(text)
 		}
 		if err == nil {
 			err = f.file.Finish()
@@ -298,6 +334,17 @@ func (o *outputs) abort() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// cellsFile describes the file of the cells, for later tables that must be safe together with these.
+func (o *outputs) cellsFile(text []byte) *Release {
+	c := o.records.config.Report
+	path, err := filepath.Rel(filepath.Dir(c.JSON), c.Cells)
+	if err != nil {
+		path = c.Cells
+	}
+	sum := sha256.Sum256(text)
+	return &Release{filepath.ToSlash(path), int64(len(text)), hex.EncodeToString(sum[:])}
 }
 
 // cellsCSV returns the confidential file of the tables: every cell with its true value.

@@ -73,9 +73,7 @@ func newInside(q Question, p *Component, knowers *tables.Knowers) *inside {
 	in := &inside{q: q, p: p, knowers: knowers, column: map[int32]int{}}
 	for j, c := range p.Cells {
 		in.column[c] = j
-		if of := knowers.Of(c); len(of) > 0 {
-			in.all = append(in.all, of)
-		}
+		in.all = append(in.all, knowers.KnownBy(c)...)
 	}
 	slices.SortFunc(in.all, slices.Compare[[]int32])
 	in.all = slices.CompactFunc(in.all, slices.Equal[[]int32])
@@ -167,6 +165,7 @@ func (t *trial) try(who []int32) error {
 	if d == 0 || d > 0 && t.d < 0 {
 		return nil
 	}
+	d = t.knowers.Spared(who, t.p.Cells[t.j], d)
 	at := slices.IndexFunc(t.shown, func(z []float64) bool { return t.agrees(z, who, d) })
 	if at < 0 {
 		var z []float64
@@ -211,9 +210,7 @@ func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 		if math.Abs(d) <= 1e-9 {
 			continue
 		}
-		if k := in.knowers.Joined(who, cell); k != nil {
-			more = append(more, k)
-		}
+		more = append(more, in.knowers.AllJoined(who, cell)...)
 		if d < 0 && c != j {
 			more = append(more, in.knowers.Misled(who, cell, in.q.Value[cell]+d)...)
 		}

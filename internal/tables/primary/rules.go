@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -172,7 +173,7 @@ func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 	}
 	compares := func(r Rule) bool { return r.Threshold == 0 }
 	if c.Negative != nil && !c.Absolute && slices.ContainsFunc(o.Rules, compares) {
-		problems.Addf("rules", "compare contributions, and some are negative: tabulate their absolute values, or shift them")
+		problems.Addf("rules", "compare contributions, and some are negative (%s): tabulate their absolute values, or shift them", negative(c))
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -201,6 +202,29 @@ func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 		}
 	}
 	return r, problems
+}
+
+// negative names the first inner cells with negative contributions.
+func negative(c *tables.Cells) string {
+	total := make([]bool, len(c.Value))
+	for i := range c.Set.Sums() {
+		total[c.Set.Sum(i).Total] = true
+	}
+	var names []string
+	more := 0
+	for cell, n := range c.Negative {
+		switch {
+		case n == 0 || total[cell]:
+		case len(names) < 3:
+			names = append(names, "cell "+c.Set.Name(cell))
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		names = append(names, fmt.Sprintf("%d cells more", more))
+	}
+	return strings.Join(names, "; ")
 }
 
 // at returns the protection required around a value; without an interval it returns

@@ -52,9 +52,7 @@ func (g *guard) withstands(who []int32, w witness) bool {
 		if w.by[k] < 0 && c != g.n.cell {
 			list = g.knowers.Misled(who, c, g.q.Value[c]+w.by[k])
 		}
-		if more := g.knowers.Joined(who, c); more != nil {
-			list = append(list, more)
-		}
+		list = append(list, g.knowers.AllJoined(who, c)...)
 		for _, more := range list {
 			if !g.withstand(more) {
 				return false
@@ -74,6 +72,7 @@ func (g *guard) withstand(more []int32) bool {
 	if !n.up {
 		n.amount = min(n.amount, g.q.Value[n.cell]-g.knowers.Part(more, n.cell))
 	}
+	n.amount = g.knowers.Spared(more, n.cell, n.amount)
 	if n.amount <= 0 {
 		return true
 	}

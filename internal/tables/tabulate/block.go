@@ -24,17 +24,30 @@ type Columns struct {
 	Digests func(*microdata.Block) []microdata.Digest
 	Key     func(microdata.Digest) uint64
 	Draw    func(microdata.Digest) uint64 // the draw of a record, if the options require samples
+
+	// Who computes the identity of each of the given rows, the same in all sources. nil: its place in the source.
+	Who func(b *microdata.Block, rows []int) []uint64
 }
 
 // AddBlock tabulates the released form of the columns of a block, without the rejected
 // records. Its errors are those of Add.
 func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
+	return a.AddRows(b, c, Kept(b))
+}
+
+// Kept returns the rows of a block that are not rejected.
+func Kept(b *microdata.Block) []int {
 	keep := make([]int, 0, b.N)
 	for i := range b.N {
 		if !b.Rejected(i) {
 			keep = append(keep, i)
 		}
 	}
+	return keep
+}
+
+// AddRows is AddBlock for some rows, none of which is rejected.
+func (a *Accumulator) AddRows(b *microdata.Block, c Columns, keep []int) error {
 	r := Records{Codes: make([][]int32, len(c.Variables))}
 	for v, column := range c.Variables {
 		r.Codes[v] = codes(&b.Columns[column], a.variables[v], keep)
@@ -53,7 +66,11 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 		}
 	}
 	if a.options.Identities > 0 && !a.options.Holdings {
-		r.Who = placesOf(b, keep)
+		who := PlacesOf
+		if c.Who != nil {
+			who = c.Who
+		}
+		r.Who = who(b, keep)
 	}
 	if c.Request >= 0 {
 		r.Request = make([]bool, len(keep))
@@ -81,8 +98,8 @@ func (a *Accumulator) AddBlock(b *microdata.Block, c Columns) error {
 	return a.Add(r)
 }
 
-// placesOf returns the place of each record as its identity.
-func placesOf(b *microdata.Block, keep []int) []uint64 {
+// PlacesOf returns the place of each row in its source as its identity.
+func PlacesOf(b *microdata.Block, keep []int) []uint64 {
 	scope := fnv.New64a() // a topic
 	scope.Write([]byte(b.Scope))
 	stream := scope.Sum64() ^ uint64(b.Stream)<<48

@@ -61,6 +61,14 @@ func (a *Accumulator) Cells() (*tables.Cells, error) {
 	return c, nil
 }
 
+// Onto returns the cells of another set of the same variables, which have no identities of contributors.
+func (a *Accumulator) Onto(set *tables.Set) (*tables.Cells, error) {
+	b := *a
+	b.set = set
+	b.options.Identities, b.options.Keys, b.options.Samples = 0, false, nil
+	return b.Cells()
+}
+
 // sums holds sums by cell, in whole units.
 type sums struct {
 	units, gross []int64 // values, and their absolute values
