@@ -139,6 +139,7 @@ type Protect struct {
 	Suppress *Suppress    `yaml:"suppress" choice:"true" doc:"cell suppression: unsafe cells are held back, and as many other cells as are needed so that no unsafe cell can be computed or estimated too closely"`
 	CellKey  *CellKey     `yaml:"cell_key" choice:"true" doc:"every count, or sum of values, is changed a little, always in the same way for the same contributors; needs key and identity. Published totals are not the sums of the published cells"`
 	Round    *Rounding    `yaml:"round" choice:"true" doc:"every count is rounded to a multiple of a base, or only small counts are rounded, to 0 or the base"`
+	Adjust   *Adjust      `yaml:"adjust" choice:"true" doc:"controlled tabular adjustment: every unsafe value is changed so far that it is protected, up or down, and others as little as possible, so that all sums hold"`
 	Simulate *Simulate    `yaml:"simulate" choice:"true" doc:"a new table is drawn at random from all tables with the same counts by one variable and the same counts by all other variables together"`
 	Markov   *Markov      `yaml:"markov" choice:"true" doc:"records are exchanged at random in squares of four cells. The counts by one variable and the counts by all other variables together do not change, and neither does the expectation of any count; needs key and identity"`
 	Swap     *TableSwap   `yaml:"swap" choice:"true" doc:"codes of one variable are paired, and a share of the records of each pair, drawn at random, exchange these codes. The counts by this variable and the counts by all other variables together do not change; needs key and identity"`
@@ -195,7 +196,7 @@ func (c *CellKey) Noise() perturb.Noise {
 
 // Perturbs reports whether cells are published with another value than their own.
 func (p *Protect) Perturbs() bool {
-	return p.CellKey != nil || p.Round != nil || p.Sample != nil || p.Exchanges()
+	return p.CellKey != nil || p.Round != nil || p.Adjust != nil || p.Sample != nil || p.Exchanges()
 }
 
 // Exchanges reports whether records change places between cells.

@@ -59,7 +59,7 @@ func (l *loader) validateFinishedTable(t *Tabulation, table *Table, at string) {
 	}
 	switch p := &table.Protect; {
 	case p.Exchanges() || p.Keyed():
-		l.Wrong(form.Join(at+".protect", p.Name()), "must be another method beside finished (suppress, or round other than at random): it needs records")
+		l.Wrong(form.Join(at+".protect", p.Name()), "must be another method beside finished (suppress, adjust, or round other than at random): it needs records")
 	case table.Value == "":
 		if len(f.Largest) > 0 && l.Sound("finished.largest") {
 			l.Wrong("finished.largest", "must be left out of tables of counts")

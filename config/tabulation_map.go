@@ -266,6 +266,8 @@ func (p *Protect) flow() string {
 		return text + ignored(p) + "}}"
 	case p.Round != nil:
 		return fmt.Sprintf("{round: {base: %d, mode: %s%s}}", p.Round.Base, p.Round.Mode, ignored(p))
+	case p.Adjust != nil:
+		return p.flowAdjust()
 	case p.CellKey != nil:
 		text := fmt.Sprintf("{cell_key: {max: %d, variance: %s", p.CellKey.Max, number(p.CellKey.Variance))
 		if p.CellKey.Least != 0 {
@@ -296,6 +298,8 @@ func (p *Protect) respondents() string {
 		return p.Suppress.Respondents
 	case p.Round != nil:
 		return p.Round.Respondents
+	case p.Adjust != nil:
+		return p.Adjust.Respondents
 	case p.CellKey != nil:
 		return p.CellKey.Respondents
 	case p.Simulate != nil:

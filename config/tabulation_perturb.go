@@ -16,6 +16,10 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	if !table.Protect.Perturbs() {
 		return
 	}
+	if table.Protect.Adjust != nil {
+		l.validateAdjust(table, at)
+		return
+	}
 	path := form.Join(at+".protect", table.Protect.Name())
 	c := table.Protect.CellKey
 	switch {
@@ -24,10 +28,10 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	case c != nil && table.Value != "" && l.Sound(path):
 		l.Wrong(at+".value", "must be left out with cell_key without values, which is for counts; values: {most: 0.5} changes tables of values")
 	case table.Value != "":
-		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress or cell_key", table.Protect.Name())
+		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress, cell_key or adjust", table.Protect.Name())
 	}
 	if table.Weight != "" {
-		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress", table.Protect.Name())
+		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress or adjust", table.Protect.Name())
 	}
 	if c != nil && c.Values == nil && c.PTable != "" {
 		for _, f := range []string{"max", "variance", "least"} {
@@ -120,6 +124,8 @@ func (p *Protect) Name() string {
 		return "cell_key"
 	case p.Round != nil:
 		return "round"
+	case p.Adjust != nil:
+		return "adjust"
 	case p.Simulate != nil:
 		return "simulate"
 	case p.Markov != nil:

@@ -88,7 +88,7 @@ func TestTablesOfAGrowingTopic(t *testing.T) {
 	first := map[string]string{"held": s.read("held.csv"), "keyed": s.read("keyed.csv")}
 	grow(60, 121)
 	_, stderr := s.run(exitUsage, "tables", held)
-	mustContain(t, stderr, "held.csv: is there already, and tables[0] is not protected by cell_key")
+	mustContain(t, stderr, "held.csv: is there already, and tables[0] is not of counts that are protected by cell_key")
 	if s.read("held.csv") != first["held"] {
 		t.Error("the refused tables took the place of the first release")
 	}
@@ -106,7 +106,7 @@ func TestTablesOfAGrowingTopic(t *testing.T) {
 		return nil, nil, false
 	})
 	_, stderr = s.run(exitUsage, "tables", raced)
-	mustContain(t, stderr, "raced.csv: is there already, and tables[0] is not protected by cell_key")
+	mustContain(t, stderr, "raced.csv: is there already, and tables[0] is not of counts that are protected by cell_key")
 	if s.read("raced.csv") != "of another run" {
 		t.Error("tables replaced those of another run")
 	}

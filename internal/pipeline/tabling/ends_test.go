@@ -138,7 +138,7 @@ sink: {parquet: {path: DIR/released.parquet}}
 
 // For every method, a cancelled run returns the error and no file remains.
 func TestEveryMethodEndsAtEveryStep(t *testing.T) {
-	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
+	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "adjust: {}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
 		dir := t.TempDir()
 		write(t, dir, "in.csv", firmRecords(120))
 		write(t, dir, "key", testKey)

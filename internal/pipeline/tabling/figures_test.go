@@ -56,6 +56,7 @@ func TestFiguresOfTables(t *testing.T) {
 		"random":        two("round: {base: 3, mode: random}") + "gate: {rules: [{table: t, max_risk: 2}, {table: u, min_utility: 0.1}]}\n",
 		"small":         two("round: {base: 4, mode: small}") + "gate: {rules: [{table: u, min_efficiency: 0.9}, {table: t, min_utility: 10}]}\n",
 		"controlled":    table("unsafe: [{threshold: 3}]", "round: {base: 3}"),
+		"adjusted":      two("adjust: {}") + "gate: {rules: [{table: u, min_utility: 0.1}]}\n",
 		"simulated":     two("simulate: {variable: size}") + "gate: {rules: [{table: t, max_risk: 2}]}\n",
 		"markov":        two("markov: {theta: 0.5}") + "gate: {rules: [{min_range: rule}]}\n",
 		"swapped":       "tables: [{name: t, rows: [region, size, nuts1], unsafe: [{threshold: 4}], protect: {swap: {rate: 0.4, match: [nuts1], variable: size}}}]\n",

@@ -70,6 +70,9 @@ func disclosedAdvice(p *protected) string {
 	if p.contributors != nil {
 		return "somebody who knows all other contributions would know the largest one of these cells as closely as their rule forbids: a greater most (or least, for small cells), fewer totals above these cells, or a coarser classification leaves more values that can be true"
 	}
+	if p.adjustment != nil {
+		return "too few values were changed to hide this one from somebody who takes the others for true: a coarser classification, or suppress, which holds back as many as this needs"
+	}
 	if p.published != nil {
 		return "changes of a greater variance, and a greater max, leave more values that can be true"
 	}
@@ -115,13 +118,17 @@ func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleV
 		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
 		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, disclosedAdvice(p)),
 	})
-	if p.published != nil && !ranges {
+	if p.published != nil && !ranges && (p.adjustment == nil || p.beliefs != nil) { // the ranges of adjusted values are those of the rules
 		return
+	}
+	room := "a coarser classification, or fewer linked tables, leaves more room"
+	if p.adjustment != nil {
+		room = "greater changes (within), a coarser classification, or suppress leave more room"
 	}
 	narrow := len(r.Narrow) + len(r.Respondent)
 	add(assess.RuleVerdict{
 		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
-		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, "a coarser classification, or fewer linked tables, leaves more room"),
+		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, room),
 	})
 }
 

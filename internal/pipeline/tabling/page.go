@@ -120,6 +120,9 @@ func (p *protected) caption(value string) string {
 			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
 		}[c.Mode]
 	}
+	if p.table.Protect.Adjust != nil {
+		caption += ", adjusted: " + p.within()
+	}
 	if c := p.noise; c != nil {
 		caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}

@@ -220,9 +220,9 @@ func (p *protected) cellRisk(cell int32) (risk, square float64) {
 		b := p.beliefs(cell)
 		risk, _ = b.Risk()
 		return risk, b.SquaredError(v)
-	case p.hidden(cell) && p.ranges != nil && p.ranges.Unsolved > 0: // its range may be too wide
+	case (p.hidden(cell) || p.adjustment != nil) && p.ranges != nil && p.ranges.Unsolved > 0: // its range may be too wide
 		return tablerisk.RangeRisk(p.ranges.ShownLow[cell], p.ranges.ShownHigh[cell], v)
-	case p.hidden(cell) && p.ranges != nil:
+	case (p.hidden(cell) || p.adjustment != nil) && p.ranges != nil:
 		return tablerisk.RangeRisk(p.ranges.Low[cell], p.ranges.High[cell], v)
 	}
 	return math.Inf(1), 0

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/adjust"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
@@ -28,7 +29,8 @@ type protected struct {
 	ranges        *audit.Ranges
 	verdict       audit.Verdict
 	insiders      []audit.Insider
-	published     []float64                          // published in place of each cell's value; nil: the value itself
+	published     []float64 // published in place of each cell's value; nil: the value itself
+	adjustment    *adjust.Adjustment
 	noise         *perturb.Noise                     // of changes by cell keys
 	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
 	contributors  map[int32]contributorBelief        // with published values: about the largest contributor of each unsafe cell
@@ -59,6 +61,8 @@ func (r *records) protect(ctx context.Context, f *family) (*protected, error) {
 		return p, r.byCellKey(p)
 	case f.table.Protect.Round != nil:
 		return p, r.round(p)
+	case f.table.Protect.Adjust != nil:
+		return p, r.adjust(p)
 	case f.table.Protect.Sample != nil:
 		return p, p.sample()
 	case f.table.Protect.Exchanges():
@@ -84,7 +88,7 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		return nil, err
 	}
 	p.rules = rules
-	if s := f.table.Protect.Suppress; s != nil && s.Respondents == "protect" {
+	if s, a := f.table.Protect.Suppress, f.table.Protect.Adjust; s != nil && s.Respondents == "protect" || a != nil && a.Respondents == "protect" {
 		p.knowers = tables.NewKnowers(r.config.Coalition, f.cells)
 	}
 	if r.totalKnown(f) && rules.Status[p.grand()] == tables.Free {

@@ -29,6 +29,7 @@ const (
 	simulated  = "simulated"
 	swapped    = "swapped"
 	sampled    = "sampled"
+	adjusted   = "adjusted"
 )
 
 // publicStatus returns the published status of a cell.
@@ -50,6 +51,9 @@ func (p *protected) publicStatus(cell int32) string {
 func (p *protected) changed() string {
 	if p.table.Protect.Round != nil {
 		return rounded
+	}
+	if p.table.Protect.Adjust != nil {
+		return adjusted
 	}
 	if p.table.Protect.Simulate != nil {
 		return simulated

@@ -84,10 +84,20 @@ type TableReport struct {
 	RiskError  assess.Float       `json:"risk_error,omitempty"`   // the belief is estimated: risk is this much, two standard errors, above the estimate
 	Error      assess.Float       `json:"expected_squared_error"` // least expected squared error of that belief
 	Utility    assess.Float       `json:"utility"`                // 1/mean squared error of the cells with contributors
+	Changed    *Changed           `json:"changed,omitempty"`      // of adjusted tables
 	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
 	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
 	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
 	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who know other cells, in which they are the only ones, and their own part of all others
+}
+
+// Changed says how adjusted values differ from the true ones.
+type Changed struct {
+	Mean     assess.Float `json:"mean"`      // mean of the changes of the cells with contributors, each divided by its value
+	Greatest assess.Float `json:"greatest"`  // the greatest of them
+	Cost     assess.Float `json:"cost"`      // of all tables of the value: what the method makes small
+	AtLeast  assess.Float `json:"at_least"`  // a lower bound of it
+	OneSided int          `json:"one_sided"` // unsafe cells of which somebody who knows that they are, and how far they had to change, can tell in which direction they did
 }
 
 // Earlier is an earlier release with which the tables were protected and audited. Its cells, and those of the parts of the
@@ -206,6 +216,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	if filled > 0 {
 		r.Efficiency = assess.Float(float64(unchanged) / float64(filled))
 	}
+	r.Changed = p.changes(t)
 	risk, square, utility := p.riskOf(p.cellsOf(t))
 	r.Risk, r.Error, r.Utility = assess.Float(risk), assess.Float(square), assess.Float(utility)
 	r.RiskError = assess.Float(p.riskError(p.cellsOf(t)))
@@ -244,6 +255,10 @@ func methodOf(p *config.Protect) string {
 func (f *protected) parameters(p *config.Protect) map[string]float64 {
 	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil { // p_table says that other changes have the same figures
 		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least), "p_table": 1}
+	}
+	if p.Adjust != nil {
+		w := f.table.AdjustedWithin(f.options.Decimals)
+		return map[string]float64{"absolute": w.Absolute, "percent": w.Percent}
 	}
 	return parametersOf(p)
 }

@@ -254,6 +254,7 @@ var meanings = []struct{ status, mark, text string }{
 	{"published", "", "published as it is"},
 	{"perturbed", "", "changed at random; the caption says how much"},
 	{"rounded", "", "rounded; the caption says to which base"},
+	{"adjusted", "", "changed so that unsafe values are protected and sums hold; the caption says by how much at most"},
 	{"simulated", "", "drawn anew"},
 	{"swapped", "", "of records that were swapped at random"},
 	{"sampled", "", "estimated from a sample"},
