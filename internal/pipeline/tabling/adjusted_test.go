@@ -162,8 +162,8 @@ func inferredValues(cells map[string]valueCell, absolute, share float64, fixed m
 	return low, high
 }
 
-// drawFirms draws the firms of a table of 2 × 2 cells; alone has the value of the only firm of a cell.
-func drawFirms(rng *rand.Rand) (rows []string, alone map[string]int) {
+// drawAdjusted draws the firms of a table of 2 × 2 cells; alone has the value of the only firm of a cell.
+func drawAdjusted(rng *rand.Rand) (rows []string, alone map[string]int) {
 	alone = map[string]int{}
 	for _, cell := range []string{"x|p", "x|q", "y|p", "y|q"} {
 		n := []int{1, 2, 4, 6}[rng.IntN(4)]
@@ -190,7 +190,7 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 	}
 	for trial := range trials {
 		dir := t.TempDir()
-		rows, alone := drawFirms(rng)
+		rows, alone := drawAdjusted(rng)
 		write(t, dir, "in.csv", "a,b,v\n"+strings.Join(rows, "\n")+"\n")
 		// every third run has changes so small that ranges are often too narrow
 		within, absolute, share := "", 10.0, 0.67 // the default of p_percent: 20: 2·25/(100−25) percent, or 20 % of 40 units and 2 more
