@@ -170,6 +170,12 @@ func (h *streamLog) has(text string) bool {
 	return strings.Contains(h.text.String(), text)
 }
 
+func (h *streamLog) all() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.text.String()
+}
+
 func (s *stand) decode(value []byte, into any) {
 	s.t.Helper()
 	if err := json.Unmarshal(value, into); err != nil {

@@ -136,7 +136,7 @@ func (c *coded) protobuf(t *testing.T) func(i, form int) ([]byte, int) {
 
 // of is one run of a group into a topic; said is what it has logged.
 func (c *coded) of(group, to, quarantine string) (result *account.Result, said string, err error) {
-	var log bytes.Buffer
+	var log streamLog
 	text := strings.NewReplacer("group: g,", `group: `+group+`, format: {`+c.format+`: {}}, registry: {url: "`+c.registry.URL+`", patience: 1s},`, "topic: out", "topic: "+to, "topic: bad", "topic: "+quarantine,
 		"interval: 200ms", "interval: 100ms, records: 20", "masks:", "unlisted: drop\nmasks:").Replace(fmt.Sprintf(standConfig, c.address, c.key))
 	p := c.parse(text)
@@ -144,9 +144,9 @@ func (c *coded) of(group, to, quarantine string) (result *account.Result, said s
 	defer cancel()
 	result, err = stream.Run(ctx, p, pipeline.Options{Version: "test", Log: zerolog.New(&log)})
 	if ctx.Err() != nil {
-		c.t.Fatalf("the stream does not end: %s", log.String())
+		c.t.Fatalf("the stream does not end: %s", log.all())
 	}
-	return result, log.String(), err
+	return result, log.all(), err
 }
 
 // clean fails if a text holds a value of a record.
