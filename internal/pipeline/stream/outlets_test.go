@@ -419,7 +419,7 @@ func TestGroupIsAssessed(t *testing.T) {
 	}
 	var log bytes.Buffer
 	o := s.options()
-	o.Log = zerolog.New(&log)
+	o.Log = zerolog.New(zerolog.SyncWriter(&log))
 	rep, err = stream.AssessGroup(t.Context(), s.pipeline("masks.0.noise.sd=51"), "", o)
 	if err != nil || rep.Records.Read != 0 || len(rep.Columns) != 0 || !strings.Contains(log.String(), `"partitions":2`) {
 		t.Errorf("other masks: error %v, records %+v, log %s", err, rep.Records, &log)
