@@ -2,12 +2,9 @@ package tabling
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -296,92 +293,6 @@ func (e *earlier) setOf(list []int, dimensions map[string]*tables.Dimension, of 
 	return set, e.check()
 }
 
-// compare notes the columns of a value, by which records are told apart.
-func (v *vintage) compare(f *family) {
-	add := func(at int, number bool) {
-		if c := (column{at, number}); at >= 0 && !slices.Contains(v.compared, c) {
-			v.compared = append(v.compared, c)
-		}
-	}
-	for _, c := range f.columns.Variables {
-		add(c, false)
-	}
-	add(f.columns.Value, true)
-	add(f.columns.Weight, true)
-	add(f.columns.Holding, false)
-	add(f.columns.Request, false)
-	for _, c := range v.identity {
-		add(c, false)
-	}
-}
-
-// print tells a record from all records that are not the same.
-type print [16]byte
-
-// prints returns the prints of some rows.
-func (v *vintage) prints(b *microdata.Block, rows []int) []print {
-	list := make([]print, len(rows))
-	texts := make([]func(int) (string, bool), len(v.compared))
-	numbers := make([]microdata.Vector, len(v.compared))
-	for k, c := range v.compared {
-		if c.number {
-			numbers[k] = b.Columns[c.at].Out()
-		} else {
-			texts[k] = tabulate.Texts(&b.Columns[c.at])
-		}
-	}
-	var key []byte
-	for i, row := range rows {
-		key = key[:0]
-		for k := range v.compared {
-			if texts[k] == nil {
-				x := numbers[k].Values[row] + 0 // no −0
-				if !numbers[k].Valid.Has(row) {
-					x = math.NaN()
-				}
-				key = binary.LittleEndian.AppendUint64(key, math.Float64bits(x))
-				continue
-			}
-			text, has := texts[k](row)
-			if !has {
-				text = "\x00"
-			}
-			key = binary.LittleEndian.AppendUint32(key, uint32(len(text)))
-			key = append(key, text...)
-		}
-		sum := sha256.Sum256(key)
-		copy(list[i][:], sum[:])
-	}
-	return list
-}
-
-// next returns the print of the next copy of a record.
-func (p print) next() print {
-	binary.LittleEndian.PutUint64(p[8:], binary.LittleEndian.Uint64(p[8:])+1)
-	return p
-}
-
-// places says in which vintages each record is, in the lower half of a word. The upper half has the vintages from which
-// it has been taken.
-type places map[print]uint64
-
-// enter enters a record of a vintage. Of equal records in one vintage each is one of its own.
-func (s places) enter(vintage int, p print) {
-	for s[p]>>vintage&1 == 1 {
-		p = p.next()
-	}
-	s[p] |= 1 << vintage
-}
-
-// take returns the vintages in which a record of a vintage is; each of equal records is taken once.
-func (s places) take(vintage int, p print) uint32 {
-	for s[p]>>(32+vintage)&1 == 1 {
-		p = p.next()
-	}
-	s[p] |= 1 << (32 + vintage)
-	return uint32(s[p])
-}
-
 // tabulate tabulates the records of all times.
 func (e *earlier) tabulate(ctx context.Context, progress *pipeline.Progress) error {
 	e.parts = map[uint32]int64{}
@@ -565,57 +476,4 @@ func (x *valued) layers() (list []*layer) {
 		list = append(list, x.parts[in])
 	}
 	return list
-}
-
-// verify demands that the records give the cells of the releases.
-func (e *earlier) verify() error {
-	for i, l := range e.releases {
-		wrong := 0
-		say := func(format string, args ...any) {
-			if wrong++; wrong <= mostWrong {
-				e.records.wrong(l.at, format, args...)
-			}
-		}
-		for _, x := range e.values {
-			b := x.before[i]
-			if b == nil {
-				continue
-			}
-			for k, t := range b.of {
-				e.verifyTable(l, b, k, t, say)
-			}
-		}
-		if wrong > mostWrong {
-			e.records.wrong(l.at, "and %d cells more", wrong-mostWrong)
-		}
-	}
-	return e.check()
-}
-
-// verifyTable compares a table of a release with its records.
-func (e *earlier) verifyTable(l *earlierRelease, b *layer, k, t int, say func(format string, args ...any)) {
-	name := e.union.Tables[t].Name
-	listed := l.cells[name]
-	for _, key := range slices.Sorted(maps.Keys(listed)) {
-		c := listed[key]
-		cell, err := b.set.At(k, splitCodes(key)...)
-		if err != nil {
-			say("%v: its hierarchy must have the codes of that release", err)
-			continue
-		}
-		if v := math.Round(c.value * math.Pow10(b.options.Decimals)); math.Abs(v-b.cells.Value[cell]) > 0.5 || c.contributors != b.cells.Contributors[cell] {
-			say("table %s, cell %s: the records give another value, or other contributors, than that release has%s", name, b.set.Name(cell), e.mend(l))
-		}
-	}
-	if len(listed) == 0 {
-		say("the file of its cells has none of table %s", name)
-	}
-}
-
-// mend says what is wrong if records do not fit a release.
-func (e *earlier) mend(l *earlierRelease) string {
-	if l.vintage == 0 {
-		return "; if its records were others than today's, name them: " + l.at + ".source"
-	}
-	return "; source must be the records that it was made of"
 }
