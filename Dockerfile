@@ -5,7 +5,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.release=${VERSION}" -o /sdlfilter ./cmd/sdlfilter
+RUN CGO_ENABLED=0 go build -trimpath -tags arrow_json_stdlib -ldflags "-s -w -X main.release=${VERSION}" -o /sdlfilter ./cmd/sdlfilter
 
 FROM scratch
 COPY --from=build /sdlfilter /sdlfilter

@@ -24,7 +24,7 @@ class Program(BuildHookInterface):
         program = here / "build" / arch / "sdlfilter"
         program.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(program), "./cmd/sdlfilter"],
+            ["go", "build", "-trimpath", "-tags=arrow_json_stdlib", "-ldflags=-s -w", "-o", str(program), "./cmd/sdlfilter"],
             cwd=here.parent, check=True,
             env={**os.environ, "CGO_ENABLED": "0", "GOOS": "linux", "GOARCH": arch},
         )

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 cache=.cache/bench
 mkdir -p "$cache"
 export CGO_ENABLED=0
-go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
+go build -o "$cache/sdlfilter" ./cmd/sdlfilter
 (cd verify && go build -o "$cache/bench" ./bench)
 for package in intruder intruder/linkage intruder/uniqueness; do
   go test -c -o "$cache/$(basename "$package").test" "./internal/$package"

@@ -17,11 +17,11 @@ export CGO_ENABLED=0
 tree=$(mktemp -d)
 trap 'git worktree remove --force "$tree" >/dev/null 2>&1 || rm -rf "$tree"; git worktree prune' EXIT
 git worktree add --quiet --detach "$tree" "$parent"
-if ! (cd "$tree" && go build -trimpath -o "$cache/sdlfilter.parent" ./cmd/sdlfilter); then
+if ! (cd "$tree" && go build -o "$cache/sdlfilter.parent" ./cmd/sdlfilter); then
   echo "$parent does not build: there is nothing to compare with"
   exit 0
 fi
-go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
+go build -o "$cache/sdlfilter" ./cmd/sdlfilter
 (cd verify && go build -o "$cache/bench" ./bench)
 records=300000
 [ -e "$cache/attack$records.original.parquet" ] || "$cache/bench" data-attack -dir "$cache" -released $records

@@ -17,7 +17,7 @@ if ! command -v Rscript >/dev/null && [[ "$*" != *-only* || "$*" == *side* ]]; t
   [ "$(id -u)" = 0 ] || sudo=sudo
   $sudo apt-get update -q >&2 && $sudo apt-get install -qy --no-install-recommends r-base-core >&2
 fi
-go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
+go build -o "$cache/sdlfilter" ./cmd/sdlfilter
 (cd verify && go build -o "$cache/bench" ./bench)
 go test -c -o "$cache/assess.test" ./assess
 exec "$cache/bench" map -dir "$cache" -filter "$cache/sdlfilter" -script scripts/bench-map.R -tests "$cache" "$@"

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/kafka
 export CGO_ENABLED=0
-go build -trimpath -o "$cache/sdlfilter" ./cmd/sdlfilter
+go build -o "$cache/sdlfilter" ./cmd/sdlfilter
 (cd verify/kafkatest && go build -o "$cache/" ./cmd/barecopy ./cmd/fakebroker ./cmd/streambench)
 trap 'scripts/kafka.sh stop' EXIT
 brokers=$(KAFKA_HEAP=${KAFKA_HEAP:-1g} scripts/kafka.sh start 1)

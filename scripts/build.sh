@@ -10,7 +10,7 @@ terminal=0
 [ -t 2 ] && terminal=1
 total=$($go list -deps "$2" 2>/dev/null | wc -l)
 # Everything but the names of compiled packages is what the compiler has to say.
-{ $go build -v -trimpath -o "$1" "$2" 2>&1 && echo "status 0" || echo "status $?"; } | awk -v total="$total" -v terminal="$terminal" -v what="$1" '
+{ $go build -v -o "$1" "$2" 2>&1 && echo "status 0" || echo "status $?"; } | awk -v total="$total" -v terminal="$terminal" -v what="$1" '
   function say(end) { printf "compiling %s: %d of at most %d packages%s", what, n, total, end >"/dev/stderr" }
   /^status [0-9]+$/ { status = $2; next }
   /^[A-Za-z0-9._\/~@-]+$/ {

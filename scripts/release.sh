@@ -23,7 +23,7 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64 windows/amd64}
   name=sdlfilter_${version#v}_${platform//\//_}
   [[ $platform != windows/* ]] || name+=.exe
   echo "building $name"
-  GOOS=${platform%/*} GOARCH=${platform#*/} go build -trimpath -buildvcs=false -ldflags "-s -w -X main.release=$version" -o "$to/$name" ./cmd/sdlfilter
+  GOOS=${platform%/*} GOARCH=${platform#*/} go build -trimpath -tags arrow_json_stdlib -buildvcs=false -ldflags "-s -w -X main.release=$version" -o "$to/$name" ./cmd/sdlfilter
   # The modules and their hashes as the program itself holds them.
   go version -m -json "$to/$name" | python3 scripts/sbom.py "$version" >"$to/$name.cdx.json"
 done

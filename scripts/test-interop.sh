@@ -12,7 +12,7 @@ mkdir -p "$cache"
 python=$(scripts/venv.sh "$cache/venv" pyarrow==26.0.1 duckdb==2.0.0 highspy==1.15.1)
 
 export CGO_ENABLED=0 SDLFILTER_BINARY=$cache/sdlfilter
-go build -trimpath -o "$SDLFILTER_BINARY" ./cmd/sdlfilter
+go build -o "$SDLFILTER_BINARY" ./cmd/sdlfilter
 
 passed=0 failed=0 status=0
 if [[ $# == 0 ]]; then

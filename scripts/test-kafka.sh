@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 cache=$PWD/.cache/kafka
 KAFKA_LIBS=$(scripts/kafka.sh install)
 export KAFKA_LIBS CGO_ENABLED=0 SDLFILTER_BINARY=$cache/sdlfilter
-go build -trimpath -o "$SDLFILTER_BINARY" ./cmd/sdlfilter
+go build -o "$SDLFILTER_BINARY" ./cmd/sdlfilter
 
 parallel=4 timeout=15m
 if [[ ${FULL:-} == 1 ]]; then

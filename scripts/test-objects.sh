@@ -39,7 +39,7 @@ s3() {
 }
 
 versitygw() {
-  [[ -x $cache/versitygw ]] || GOBIN=$cache GOFLAGS=-trimpath go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+  [[ -x $cache/versitygw ]] || GOBIN=$cache go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
   mkdir -p "$work/data/release"
   port=$(free_port)
   s3 "$port"
@@ -67,7 +67,7 @@ moto() {
 }
 
 gcs() {
-  [[ -x $cache/fake-gcs-server ]] || GOBIN=$cache GOFLAGS=-trimpath go install github.com/fsouza/fake-gcs-server@v1.56.1
+  [[ -x $cache/fake-gcs-server ]] || GOBIN=$cache go install github.com/fsouza/fake-gcs-server@v1.56.1
   port=$(free_port)
   export SDLFILTER_TEST_GS=127.0.0.1:$port
   "$cache/fake-gcs-server" -scheme http -host 127.0.0.1 -port "$port" -backend memory -log-level error >"$work/log" 2>&1 &
