@@ -18,7 +18,7 @@ type Source struct {
 type Sink struct {
 	Kind   string
 	Config connectors.SinkConfig
-	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records keep the order of the source; shuffled: records are written to one file in a random order, drawn with the release key, that shows nothing of the source's order. All columns are then decoded and encoded again, through temporary files beside the release"`
+	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records keep the order of the source; shuffled: records are written to one file in a random order, drawn with the release key, that shows nothing of the source's order. CSV and JSON Lines keep the spelling of one file's records; of several files, and of other formats, all columns are written anew. Temporary files lie beside the release"`
 }
 
 // Shuffled reports whether the release has its records in an order of its own.

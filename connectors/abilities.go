@@ -158,3 +158,19 @@ type Numbered interface {
 	// Rows reports whether a message may hold several records.
 	Rows() bool
 }
+
+// Rearranging is the configuration of a sink whose records are texts, one after another: they can be
+// written in another order than that of their source, as the bytes that they would be in it.
+type Rearranging interface {
+	// CreateRearranged is Create for such a release. It has one stream, whatever the source has.
+	CreateRearranged(ctx context.Context, plan Plan) (Rearranged, error)
+}
+
+// Rearranged is a sink for records in any order: Write takes what Gather has returned.
+type Rearranged interface {
+	Sink
+	// Texts appends the texts of an encoded block's records, in their order.
+	Texts(dst [][]byte, e Encoded) [][]byte
+	// Gather returns the form of texts for Write. It is called after the last Encode.
+	Gather(texts [][]byte) Encoded
+}

@@ -42,7 +42,7 @@ func (s *state) validateCommand() *cobra.Command {
 					fmt.Fprintln(os.Stdout, keys)
 				}
 				if p.Sink.Shuffled() {
-					fmt.Fprintln(os.Stdout, "sink.order: shuffled costs the splice: all released columns are decoded and written anew, twice, by way of temporary files beside the release, of about its size before compression; a 256th of it is in memory at a time, and a folder becomes one file")
+					fmt.Fprintln(os.Stdout, "sink.order: shuffled costs the splice: all released columns are decoded, and records are written twice, by way of temporary files beside the release, of about its size before compression; a 256th of it is in memory at a time, and a folder becomes one file")
 				}
 			}
 			return nil

@@ -36,6 +36,7 @@ func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
 			dst = append(dst, data[from:end]...)
 			dst = s.endLine(dst, data[end:to], b.Stream)
 			from = to
+			e.ends = append(e.ends, len(dst))
 		}
 	}
 	e.buf = append(dst, data[from:to]...)
@@ -101,6 +102,7 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 			end := int(c.ends[(r+1)*c.fields-1])
 			dst = s.endLine(dst, data[end:lineEndAt(data, end)], b.Stream)
 		}
+		e.ends = append(e.ends, len(dst))
 	}
 	e.buf = dst
 }

@@ -52,7 +52,9 @@ type sink struct {
 	src       *source // nil: the source has another format, or is not carried
 	delimiter byte
 	style     text.Style
-	lineEnd   []byte // nil: each record keeps its own
+	lineEnd   []byte                  // nil: each record keeps its own
+	needs     func(field string) bool // whether a field must be in quotes
+	order     *rearranged             // nil: the records keep the order of the source
 	ops       []op
 	inPlace   bool // every field of the source is released at its place
 }
@@ -74,6 +76,14 @@ type op struct {
 
 // Create implements connectors.SinkConfig.
 func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	s, err := c.create(ctx, plan, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *rearranged) (*sink, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -81,14 +91,16 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 		return nil, err
 	}
 	from, _ := plan.Source.(*source)
-	s := &sink{config: c, layout: plan.Layout}
+	streams := len(plan.Source.Streams())
+	s := &sink{config: c, layout: plan.Layout, order: order}
 	byDefault := byte(',')
 	null, header := "", true
 	var heads []head
 	if from != nil {
 		byDefault, null, header = from.dialect.delimiter, from.null(), from.config.header()
 		heads = from.heads
-		if c.Carries(plan.Source) {
+		// Files of several hands may spell alike values otherwise, which would tell them apart in another order.
+		if c.Carries(plan.Source) && (order == nil || streams == 1) {
 			s.src = from
 			from.carried.Store(true)
 		}
@@ -104,9 +116,9 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	switch {
 	case c.LineEnding == "crlf":
 		s.lineEnd = []byte("\r\n")
-	case c.LineEnding == "lf", s.src == nil && (heads == nil || !heads[0].crlf):
+	case c.LineEnding == "lf", (s.src == nil || order != nil) && (heads == nil || !heads[0].crlf):
 		s.lineEnd = []byte("\n")
-	case s.src == nil:
+	case s.src == nil || order != nil:
 		s.lineEnd = []byte("\r\n")
 	}
 	s.plan()
@@ -115,7 +127,9 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", plan.Layout.Schema.Fields[o.first].Name)
 		}
 	}
-	streams := len(plan.Source.Streams())
+	if order != nil {
+		streams = 1
+	}
 	out, err := text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
 		Streams: streams, Folder: abilities.Folder(plan.Source),
@@ -158,6 +172,7 @@ func (s *sink) setStyle(null string, from *source) {
 		}
 		return false
 	}
+	s.needs = needs
 	s.style = text.Style{Null: null, String: func(dst []byte, p string) []byte {
 		if !needs(p) {
 			return append(dst, p...)
@@ -265,6 +280,7 @@ func (s *sink) begin(h head, header bool) []byte {
 type encoded struct {
 	stream int
 	buf    []byte
+	ends   []int // of the records in buf, where they will have another order
 	cells  []text.Cells
 	sure   [][]float64 // by op: the values of a column that is written in fixed form and has no null; otherwise nil
 }
@@ -274,7 +290,7 @@ var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
 // Encode implements connectors.Sink.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	e := encodedPool.Get().(*encoded)
-	e.stream, e.buf = b.Stream, e.buf[:0]
+	e.stream, e.buf, e.ends = b.Stream, e.buf[:0], e.ends[:0]
 	if len(e.cells) < len(s.layout.Release) {
 		e.cells = make([]text.Cells, len(s.layout.Release))
 	}
@@ -295,6 +311,9 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		}
 	}
 	s.settle(e, b)
+	if s.order != nil && c != nil {
+		s.order.observe(s, b, c)
+	}
 	switch {
 	case c == nil:
 		s.rows(e, b)
@@ -356,6 +375,7 @@ func (s *sink) rows(e *encoded, b *microdata.Block) {
 			e.buf = s.value(e.buf, e, b, i, r)
 		}
 		e.buf = append(e.buf, end...)
+		e.ends = append(e.ends, len(e.buf))
 	}
 }
 

@@ -18,22 +18,45 @@ type sink struct {
 	config *SinkConfig
 	*text.Output
 	writer  *members.Writer
+	ordered bool // the records keep the order of their source
 	carried bool // the source's records are carried
 }
 
 // Create implements connectors.SinkConfig.
 func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
+	s, err := c.create(ctx, plan, true)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// CreateRearranged implements connectors.Rearranging.
+func (c *SinkConfig) CreateRearranged(ctx context.Context, plan connectors.Plan) (connectors.Rearranged, error) {
+	s, err := c.create(ctx, plan, false)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, ordered bool) (*sink, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if err := abilities.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
-	s := &sink{config: c}
+	s := &sink{config: c, ordered: ordered}
+	streams := len(plan.Source.Streams())
 	var tree *members.Tree
-	if from, ok := plan.Source.(*source); ok {
+	// Files of several hands may write alike records otherwise, which would tell them apart in another order.
+	if from, ok := plan.Source.(*source); ok && (ordered || streams == 1) {
 		tree, s.carried = from.tree, true
 		from.carried.Store(true)
+	}
+	if !ordered {
+		streams = 1
 	}
 	texts := abilities.JSONTextsOf(plan.Source)
 	var err error
@@ -42,7 +65,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	}
 	s.Output, err = text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: append(slices.Clone(Kind.Extensions), ".json"), Codec: c.codec(), Stdout: c.Stdout,
-		Streams: len(plan.Source.Streams()), Folder: abilities.Folder(plan.Source),
+		Streams: streams, Folder: abilities.Folder(plan.Source),
 		Begin: func(int) []byte { return nil },
 	})
 	if err != nil {
@@ -55,6 +78,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 type encoded struct {
 	stream int
 	buf    []byte
+	ends   []int // of the records in buf
 	cells  members.Cells
 }
 
@@ -63,7 +87,7 @@ var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
 // Encode implements connectors.Sink.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	e := encodedPool.Get().(*encoded)
-	e.stream = b.Stream
+	e.stream, e.ends = b.Stream, e.ends[:0]
 	if err := s.writer.Fill(&e.cells, b); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.config.Path, err)
 	}
@@ -77,10 +101,11 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 			continue
 		}
 		dst = s.writer.Append(dst, &e.cells, r)
-		if carried != nil && crlf(carried.Data, int(carried.Spans[r].End)) {
+		if carried != nil && s.ordered && crlf(carried.Data, int(carried.Spans[r].End)) {
 			dst = append(dst, '\r')
 		}
 		dst = append(dst, '\n')
+		e.ends = append(e.ends, len(dst))
 	}
 	e.buf = dst
 	return e, nil
@@ -104,4 +129,25 @@ func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 	}
 	encodedPool.Put(e)
 	return nil
+}
+
+// Texts implements connectors.Rearranged.
+func (s *sink) Texts(dst [][]byte, enc connectors.Encoded) [][]byte {
+	e := enc.(*encoded)
+	from := 0
+	for _, to := range e.ends {
+		dst = append(dst, e.buf[from:to])
+		from = to
+	}
+	return dst
+}
+
+// Gather implements connectors.Rearranged.
+func (s *sink) Gather(texts [][]byte) connectors.Encoded {
+	e := encodedPool.Get().(*encoded)
+	e.stream, e.buf, e.ends = 0, e.buf[:0], e.ends[:0]
+	for _, t := range texts {
+		e.buf = append(e.buf, t...)
+	}
+	return e
 }

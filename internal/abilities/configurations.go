@@ -86,3 +86,11 @@ func Options(config connectors.SourceConfig) []connectors.Option {
 	}
 	return nil
 }
+
+// Rearranged prepares a release of records in another order, as their texts; nil if the sink's records are none.
+func Rearranged(ctx context.Context, config connectors.SinkConfig, plan connectors.Plan) (connectors.Rearranged, error) {
+	if r, ok := config.(connectors.Rearranging); ok {
+		return r.CreateRearranged(ctx, plan)
+	}
+	return nil, nil
+}

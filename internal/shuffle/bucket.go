@@ -216,7 +216,7 @@ func (s *sink) partSome(next *level, batches []arrow.RecordBatch, depth int) err
 // split makes batches of the given columns, one for each value of a byte of the ranks.
 func (s *sink) split(columns []arrow.Array, depth int) ([]arrow.RecordBatch, error) {
 	var rows [buckets][]int
-	for i, rank := range columns[len(s.used)].(*array.Uint64).Uint64Values() {
+	for i, rank := range columns[len(columns)-3].(*array.Uint64).Uint64Values() {
 		k := rank >> (64 - bucketBits*(depth+1)) & (buckets - 1)
 		rows[k] = append(rows[k], i)
 	}
@@ -261,7 +261,7 @@ func (s *sink) sorted(ctx context.Context, b *bucket) error {
 	for reader.Next() {
 		batch := reader.RecordBatch()
 		batch.Retain()
-		k := len(s.used)
+		k := int(batch.NumCols()) - 3
 		rank, stream, place := batch.Column(k).(*array.Uint64), batch.Column(k+1).(*array.Int64), batch.Column(k+2).(*array.Int64)
 		for i := range int(batch.NumRows()) {
 			rows = append(rows, row{rank.Value(i), stream.Value(i), place.Value(i), len(batches), i})
@@ -284,6 +284,13 @@ func (s *sink) sorted(ctx context.Context, b *bucket) error {
 
 // give hands rows to the sink as a block.
 func (s *sink) give(ctx context.Context, batches []arrow.RecordBatch, rows []row) error {
+	if s.texts != nil {
+		texts := make([][]byte, len(rows))
+		for i, r := range rows {
+			texts[i] = batches[r.batch].Column(0).(*array.Binary).Value(r.at)
+		}
+		return s.inner.Write(ctx, s.texts.Gather(texts))
+	}
 	b := new(microdata.Block)
 	b.Reset(0, s.returned, len(rows), len(s.layout.Read))
 	s.returned += int64(len(rows))

@@ -100,10 +100,24 @@ func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfi
 }
 
 // shuffled returns the lines of a release.
-func shuffled(t *testing.T, dir string, ranks Ranks, most int64, cut int, backwards bool) []string {
+func shuffled(t *testing.T, dir string, values bool, ranks Ranks, most int64, cut int, backwards bool) []string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.csv")
-	s := release(t, &csv.SourceConfig{Path: dir}, shuffledConfig{&csv.SinkConfig{Path: out}, ranks, most}, cut, backwards)
+	var to connectors.SinkConfig = &csv.SinkConfig{Path: out}
+	if values {
+		to = asValues{to}
+	}
+	text := published(t, release(t, &csv.SourceConfig{Path: dir}, shuffledConfig{to, ranks, most}, cut, backwards), out)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if lines[0] != "wage,person" {
+		t.Fatalf("the header is %q", lines[0])
+	}
+	return lines[1:]
+}
+
+// published finishes a release and returns its text.
+func published(t *testing.T, s connectors.Sink, out string) string {
+	t.Helper()
 	if err := s.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,11 +128,7 @@ func shuffled(t *testing.T, dir string, ranks Ranks, most int64, cut int, backwa
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if lines[0] != "wage,person" {
-		t.Fatalf("the header is %q", lines[0])
-	}
-	return lines[1:]
+	return string(text)
 }
 
 // byRank returns the required order of a release: all records sorted by their ranks, computed one
@@ -171,8 +181,10 @@ func TestOrder(t *testing.T) {
 			cut       int
 			backwards bool
 		}{{0, 1000, false}, {0, 64, true}, {0, 1, false}, {1, 64, false}, {4000, 100, true}} {
-			if got := shuffled(t, dir, ranks, c.most, c.cut, c.backwards); !slices.Equal(got, want) {
-				t.Errorf("%s, %+v: %d records, not in the order of their ranks", name, c, len(got))
+			for _, values := range []bool{false, true} {
+				if got := shuffled(t, dir, values, ranks, c.most, c.cut, c.backwards); !slices.Equal(got, want) {
+					t.Errorf("%s, %+v, as values %v: %d records, not in the order of their ranks", name, c, values, len(got))
+				}
 			}
 		}
 	}
@@ -189,14 +201,85 @@ func TestJSONText(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := release(t, &jsonl.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &jsonl.SinkConfig{Path: out}, ranks: hashed(1)}, 10, false)
-	if err := s.Finish(t.Context()); err != nil {
-		t.Fatal(err)
+	if got := published(t, s, out); got != text {
+		t.Errorf("%s became %s", text, got)
 	}
-	if err := s.Commit(); err != nil {
-		t.Fatal(err)
+}
+
+// A shuffled release has the header and the lines of one that keeps the order, byte by byte.
+func TestSpelling(t *testing.T) {
+	comma := &csv.SourceConfig{Delimiter: ";", Decimal: ","}
+	for name, c := range map[string]struct {
+		from *csv.SourceConfig
+		to   csv.SinkConfig
+		text string
+	}{
+		"quotes and CRLF":   {comma, csv.SinkConfig{}, "a;b;\"c d\"\r\n1,50;\"x\";\"p;\"\"q\"\"\"\r\n2,00;\"y\";\r\n;\"z\";\"\"\r\n"},
+		"no line end":       {comma, csv.SinkConfig{}, "a;b\n1,50;x\n02,0;y\n3;z"},
+		"a mark and spaces": {&csv.SourceConfig{}, csv.SinkConfig{}, "\ufeffa,b\n 1.50, x \n2,y\n"},
+		"no header":         {&csv.SourceConfig{Header: new(bool), NA: []string{"NA"}}, csv.SinkConfig{}, "1e3,NA\n2,\"NA\"\n"},
+		"another mark":      {comma, csv.SinkConfig{Decimal: "."}, "a;b\n1,50;x\n02,0;y\n"},
+		"all in quotes":     {&csv.SourceConfig{}, csv.SinkConfig{Quoting: "all", LineEnding: "crlf"}, "a,b\n1.50,x\n02,y\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.from.Path = filepath.Join(dir, "in.csv")
+			if err := os.WriteFile(c.from.Path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			kept, other := c.to, c.to
+			kept.Path, other.Path = filepath.Join(dir, "kept.csv"), filepath.Join(dir, "other.csv")
+			want := strings.SplitAfter(published(t, release(t, c.from, &kept, 2, false), kept.Path), "\n")
+			got := strings.SplitAfter(published(t, release(t, c.from, shuffledConfig{SinkConfig: &other, ranks: hashed(1)}, 2, false), other.Path), "\n")
+			if len(want) < 3 || c.from.Header == nil && want[0] != got[0] {
+				t.Fatalf("%q, then %q", want[0], got)
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%q, in order %q", got, want)
+			}
+		})
 	}
-	if got, err := os.ReadFile(out); err != nil || string(got) != text {
-		t.Errorf("%s became %s, %v", text, got, err)
+}
+
+// What only says who wrote a record, and so where it stood, is the same in all of them: quotes that
+// are habit, line ends, and the spelling of several files.
+func TestSpellingTellsNothing(t *testing.T) {
+	for name, c := range map[string]struct{ first, second, want string }{
+		"quotes": {"a,b\n1,\"x\"\n2,\"y,\"\n3,\"\"\n", "4,x\n5,\"z\"\"\"\n", "1,x\n2,\"y,\"\n3,\"\"\n4,x\n5,\"z\"\"\"\n"},
+		// The column in which every field is in quotes keeps them.
+		"last column": {"a,b,c\n\"1\",\"x\",\"u\"\n", "\"2\",\"y\",v\n", "\"1\",\"x\",u\n\"2\",\"y\",v\n"},
+		"line ends":   {"a,b\r\n1,x\r\n", "2,y\n", "1,x\r\n2,y\r\n"},
+		"one habit":   {"a,b\n1,\"x\"\n", "2,\"y\"\n", "1,\"x\"\n2,\"y\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
+			if err := os.WriteFile(in, []byte(c.first+c.second), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, backwards := range []bool{false, true} {
+				text := published(t, release(t, &csv.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1, backwards), out)
+				if _, text, _ = strings.Cut(text, "\n"); text != c.want {
+					t.Errorf("%q, want %q", text, c.want)
+				}
+			}
+		})
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"0.csv": "a,b\n1.50,\"x\"\n", "1.csv": "a,b\n1.5,x\n"} {
+		if err := os.MkdirAll(filepath.Join(dir, "in"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "in", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(dir, "out.csv")
+	text := published(t, release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1, false), out)
+	if text != "a,b\n1.5,x\n1.5,x\n" {
+		t.Errorf("two files: %q", text)
 	}
 }
 

@@ -6,8 +6,10 @@
 // file of more than 64 MiB is parted further, by the next byte, so that memory is
 // bounded whatever the size of the release: 64 MiB of records with 40 bytes for each of
 // them, and one block for the sink. Only records of the very same number, which a key
-// gives to no two but by chance, could not be parted. All columns are decoded and
-// written anew, into one stream, whatever files the source had.
+// gives to no two but by chance, could not be parted. They become one stream, whatever
+// files the source had. Where a format's records are texts (CSV, JSON Lines), these are
+// what is put in order, so that the spelling of the source is kept; of other formats all
+// columns are decoded and written anew.
 package shuffle
 
 import (
@@ -43,14 +45,15 @@ const (
 // sink hands its records to another one in the order of their ranks.
 type sink struct {
 	inner    connectors.Sink
+	texts    connectors.Rearranged // inner, where its records are texts; otherwise nil
 	layout   *microdata.Layout
 	ranks    Ranks
 	dir      string
-	used     []int // indexes in Block.Columns of what is released, each once
-	schema   *arrow.Schema
-	most     int64 // bytes of a bucket that is put in order in memory
-	level    level // by the first byte of the ranks
-	returned int64 // records that have been handed on
+	used     []int         // indexes in Block.Columns of what is released, each once
+	schema   *arrow.Schema // the columns of used or the texts, then rank, stream and place
+	most     int64         // bytes of a bucket that is put in order in memory
+	level    level         // by the first byte of the ranks
+	returned int64         // records that have been handed on
 }
 
 // Create prepares a shuffled release into a sink. The layout must decode every
@@ -62,30 +65,49 @@ func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan,
 	if paths := to.Paths(); abilities.Description(to) == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
+	var err error
+	if s.texts, err = abilities.Rearranged(ctx, to, plan); err != nil {
+		return nil, err
+	}
+	if s.texts != nil {
+		s.inner, s.schema = s.texts, placed(arrow.Field{Name: "text", Type: arrow.BinaryTypes.Binary})
+		return s, nil
+	}
+	if err := s.decoded(); err != nil {
+		return nil, err
+	}
+	plan.Source = merged{plan.Source}
+	if s.inner, err = to.Create(ctx, plan); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// placed is a schema of the given columns and of what gives records their places.
+func placed(columns ...arrow.Field) *arrow.Schema {
+	return arrow.NewSchema(append(columns, arrow.Field{Name: "rank", Type: arrow.PrimitiveTypes.Uint64}, arrow.Field{Name: "stream", Type: arrow.PrimitiveTypes.Int64},
+		arrow.Field{Name: "place", Type: arrow.PrimitiveTypes.Int64}), nil)
+}
+
+// decoded sets the columns of a release whose records are put in order as values.
+func (s *sink) decoded() error {
 	var fields []arrow.Field
-	for _, out := range plan.Layout.Release {
+	for _, out := range s.layout.Release {
 		if out.Column < 0 {
-			return nil, fmt.Errorf("column %s is not decoded, and cannot be shuffled", out.Field.Name)
+			return fmt.Errorf("column %s is not decoded, and cannot be shuffled", out.Field.Name)
 		}
 		if slices.Contains(s.used, out.Column) {
 			continue
 		}
 		s.used = append(s.used, out.Column)
 		typ := out.Field.Type
-		if plan.Layout.Read[out.Column].As == microdata.Numbers {
+		if s.layout.Read[out.Column].As == microdata.Numbers {
 			typ = arrow.PrimitiveTypes.Float64
 		}
 		fields = append(fields, arrow.Field{Name: fmt.Sprint(out.Column), Type: typ, Nullable: true})
 	}
-	fields = append(fields, arrow.Field{Name: "rank", Type: arrow.PrimitiveTypes.Uint64}, arrow.Field{Name: "stream", Type: arrow.PrimitiveTypes.Int64},
-		arrow.Field{Name: "place", Type: arrow.PrimitiveTypes.Int64})
-	s.schema = arrow.NewSchema(fields, nil)
-	plan.Source = merged{plan.Source}
-	var err error
-	if s.inner, err = to.Create(ctx, plan); err != nil {
-		return nil, err
-	}
-	return s, nil
+	s.schema = placed(fields...)
+	return nil
 }
 
 // merged is a source whose records are one stream. Of what the source is able to do it
@@ -111,6 +133,44 @@ func (m merged) JSONText(column int) bool {
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	ranks := make([]uint64, b.N)
 	s.ranks(ranks, b)
+	columns, err := s.columns(b)
+	if err != nil {
+		return nil, err
+	}
+	rank := array.NewUint64Builder(memory.DefaultAllocator)
+	stream, place := array.NewInt64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+	var rows [buckets][]int
+	kept := 0
+	for i, r := range ranks {
+		row, rejected := i, b.Rejected(i)
+		if s.texts != nil {
+			if row = kept; rejected { // there is no text of it
+				continue
+			}
+		}
+		rank.Append(r)
+		stream.Append(int64(b.Stream))
+		place.Append(b.Place(i))
+		if !rejected {
+			k := r >> (64 - bucketBits)
+			rows[k] = append(rows[k], row)
+			kept++
+		}
+	}
+	return s.batches(append(columns, rank.NewArray(), stream.NewArray(), place.NewArray()), rows[:])
+}
+
+// columns are what the records of a block are made of: their texts, or the used columns.
+func (s *sink) columns(b *microdata.Block) ([]arrow.Array, error) {
+	if s.texts != nil {
+		encoded, err := s.texts.Encode(b)
+		if err != nil {
+			return nil, err
+		}
+		builder := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+		builder.AppendValues(s.texts.Texts(nil, encoded), nil)
+		return []arrow.Array{builder.NewArray()}, nil
+	}
 	columns := make([]arrow.Array, len(s.used), len(s.used)+3)
 	for i, c := range s.used {
 		var err error
@@ -118,19 +178,7 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 			return nil, err
 		}
 	}
-	rank := array.NewUint64Builder(memory.DefaultAllocator)
-	stream, place := array.NewInt64Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
-	var rows [buckets][]int
-	for i, r := range ranks {
-		rank.Append(r)
-		stream.Append(int64(b.Stream))
-		place.Append(b.Place(i))
-		if !b.Rejected(i) {
-			k := r >> (64 - bucketBits)
-			rows[k] = append(rows[k], i)
-		}
-	}
-	return s.batches(append(columns, rank.NewArray(), stream.NewArray(), place.NewArray()), rows[:])
+	return columns, nil
 }
 
 // whole is a column of a block as it is released.
