@@ -154,10 +154,15 @@ func findings(a *attack.Result) []string {
 			unique = fmt.Sprintf("Whoever knows %s of a respondent finds at least %s records that can be theirs", names(u.Keys), amount(u.MinFrequency)) + most
 		}
 	}
+	household := ""
+	if u := a.Uniqueness; u != nil && u.Household != nil && a.Sampled == 0 {
+		household = fmt.Sprintf("Of one household somebody is found with probability %s; %s are expected to be in a household of which somebody is found.",
+			pretty(u.Household.MaxRisk, riskDigits), pretty(u.Household.ExpectedReidentifications, riskDigits)+" respondents")
+	}
 	if few && a.Uniqueness != nil && a.Uniqueness.SampleUniques > 0 {
 		people, unique = unique, people
 	}
-	for _, s := range []string{people, unique} {
+	for _, s := range []string{people, unique, household} {
 		if s != "" {
 			lines = append(lines, s)
 		}

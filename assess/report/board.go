@@ -23,10 +23,11 @@ const (
 	boardFigures  = 12
 	boardRules    = 8
 	boardMasks    = 7
-	boardRemains  = 5
-	boardSentence = 160 // cells of a sentence
-	boardLine     = 84  // of a note or a rule
+	boardRemains  = 6
+	boardSentence = 320 // cells of a sentence: the report's own are shorter, and their figures stand at the end
+	boardLine     = 160 // of a note or a rule
 	boardName     = 46  // of a name
+	boardShort    = 84  // of each of these where the sheet is too full for them
 )
 
 // board is one sheet for those who are responsible for a release: the verdict, the reasons for
@@ -128,7 +129,7 @@ func (b *board) masks(r *Report) {
 			}
 			parameters = append(parameters, p.Name+" "+p.Value)
 		}
-		b.Masks = append(b.Masks, cut(line, boardLine)+after("; ", cut(strings.Join(parameters, ", "), boardName)))
+		b.Masks = append(b.Masks, cut(line, boardLine)+after("; ", cut(strings.Join(parameters, ", "), 2*boardName)))
 	}
 }
 

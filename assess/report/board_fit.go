@@ -56,7 +56,7 @@ func (b *board) height() float64 {
 	}
 	const facts = 9 // lines that identify the release, in addition to its name
 	name := lines(b.Name, boardName) - 1
-	return 18*name + figures + max(list(rules), list(b.Masks)) + max(list(b.Remains), facts*boardHeight+lines(b.File, halfLine)*boardHeight)
+	return 18*name + figures + max(list(rules)+list(b.Remains), list(b.Masks)+facts*boardHeight+lines(b.File, halfLine)*boardHeight)
 }
 
 // fit leaves out what the sheet has no room for, the least important first: rules that
@@ -89,8 +89,24 @@ func (b *board) fit() {
 	}
 }
 
-// shorten cuts the figures' words to one line each; false if they are so short already.
+// shorten cuts the sentences and then the figures' words to one line each; false if they are so short already.
 func (b *board) shorten() (shorter bool) {
+	short := func(s *string) {
+		if cells(*s) > boardShort {
+			*s, shorter = cut(*s, boardShort), true
+		}
+	}
+	for i := range b.Rules {
+		short(&b.Rules[i].Rule)
+	}
+	for _, list := range [][]string{b.Masks, b.Remains} {
+		for i := range list {
+			short(&list[i])
+		}
+	}
+	if shorter {
+		return true
+	}
 	for i := range b.Figures {
 		f := &b.Figures[i]
 		for _, of := range []struct {
