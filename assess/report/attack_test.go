@@ -115,7 +115,7 @@ func TestPartsOfAnAttackThatAreAbsent(t *testing.T) {
 			t.Errorf("%q: NaN on the page", want)
 		}
 		compare(t, want, page, must(t)(r.JSON()), 3)
-		r.Summary(&bytes.Buffer{}, false, nil)
+		r.Summary(&bytes.Buffer{}, false, 0, nil)
 	}
 	r := example.Released()
 	r.Attack = nil
@@ -205,7 +205,7 @@ func TestFiguresOfAnAttackAreReachable(t *testing.T) {
 func TestRulesAboutRespondentsReadWell(t *testing.T) {
 	r := example.Withheld()
 	var terminal bytes.Buffer
-	r.Summary(&terminal, false, nil)
+	r.Summary(&terminal, false, 0, nil)
 	page := ""
 	all, err := pagecheck.Elements(must(t)(r.HTML()), true)
 	if err != nil {
@@ -240,7 +240,7 @@ func TestSummaryOfAnAttackFitsATerminal(t *testing.T) {
 		r.Attack.Bayes = example.Attack().Bayes
 		r.Attack.Keys, r.Attack.Uniqueness.Keys, r.Attack.Inversion.Columns[1].Name = []string{long, long}, []string{long}, long
 		var b bytes.Buffer
-		r.Summary(&b, false, nil)
+		r.Summary(&b, false, 0, nil)
 		for _, line := range strings.Split(b.String(), "\n") {
 			if n := figure.Cells(line); n > 100 {
 				t.Errorf("%d columns wide: %s", n, line)

@@ -265,7 +265,7 @@ func (s *summary) intruder(a *attack.Result) {
 	}
 	s.Line(s.bold("Intruder"))
 	for _, text := range append([]string{v.Headline}, append(v.Lines, v.Basis)...) {
-		for _, l := range wrap(s.terminalText(text), summaryWidth-4) {
+		for _, l := range wrap(s.terminalText(text), s.Width-4) {
 			s.Line("  " + l)
 		}
 	}

@@ -174,7 +174,7 @@ func TestMeasuredElsewhere(t *testing.T) {
 			t.Errorf("public: %+v", h)
 		}
 		var terminal bytes.Buffer
-		r.Summary(&terminal, false, nil)
+		r.Summary(&terminal, false, 0, nil)
 		views := map[string][]byte{"terminal": terminal.Bytes()}
 		for name, make := range map[string]func() ([]byte, error){"html": r.HTML, "json": r.JSON, "public html": r.Public(nil).HTML, "public json": r.Public(nil).JSON} {
 			text, err := make()

@@ -74,7 +74,7 @@ func TestGolden(t *testing.T) {
 			golden(t, base+".public.json", must(t)(p.JSON()))
 			golden(t, base+".public.html", must(t)(p.HTML()))
 			var text bytes.Buffer
-			r.Summary(&text, false, []string{"release  out/release.parquet"})
+			r.Summary(&text, false, 0, []string{"release  out/release.parquet"})
 			golden(t, base+".txt", text.Bytes())
 		})
 	}
@@ -254,7 +254,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		r.Summary(&bytes.Buffer{}, true, nil)
+		r.Summary(&bytes.Buffer{}, true, 0, nil)
 	})
 }
 

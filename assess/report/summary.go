@@ -1,8 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"io"
+	"maps"
+	"math"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,22 +15,24 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
-// summaryWidth is the greatest width of a line of the summary.
-const summaryWidth = 100
+// What a summary shows of many columns and reasons; the rest is counted and stands in the report.
+const (
+	wholeColumns = 6  // masked columns, each with its table
+	foldedMost   = 3  // of more columns, those with a table: the ones of broken rules, then the best known
+	foldedLines  = 30 // of the others, one line each
+	reasonLines  = 5
+)
 
 // Summary writes the results of a run for a terminal: records, utility and risk of each
 // masked column, what intruders find, the gate with its advice, and the files, one line
-// each as given. Lines have at most 100 columns, except those of files. With color it
-// uses ANSI bold, dim, green and red. Errors of w are not returned, since a summary that
+// each as given. Of many columns it shows those that need a decision, and of the others a line
+// each. Lines have at most width columns (0: 100; no less than 60), except those of files. With
+// color it uses ANSI bold, dim, green and red. Errors of w are not returned, since a summary that
 // cannot be shown changes nothing; the caller finds them when it flushes w.
-func (r *Report) Summary(w io.Writer, color bool, files []string) {
-	s := summary{Terminal: figure.NewTerminal(color, summaryWidth)}
+func (r *Report) Summary(w io.Writer, color bool, width int, files []string) {
+	s := summary{Terminal: figure.NewTerminal(color, width)}
 	s.head(r)
-	for i := range r.Columns {
-		if c := &r.Columns[i]; c.Masked {
-			s.column(c)
-		}
-	}
+	s.columns(r)
 	s.intruder(r.Attack)
 	s.gate(r)
 	if len(files) > 0 {
@@ -62,22 +68,23 @@ func (s *summary) head(r *Report) {
 		word = s.Paint("1;"+color, word)
 	}
 	s.Line("")
-	s.Line(s.Paint(color, ascii(v.Tone.Sign())) + " " + word + "  " + s.bold(cut(printable(r.Name), 80)))
-	for _, l := range wrap(ascii(v.Line), summaryWidth-2) {
+	s.Line(s.Paint(color, ascii(v.Tone.Sign())) + " " + word + "  " + s.bold(cut(printable(r.Name), s.Width-24)))
+	for _, l := range wrap(ascii(v.Line), s.Width-2) {
 		s.Line("  " + l)
 	}
-	for _, l := range wrap(ascii(printable(v.Reason)), summaryWidth-2) {
+	for _, l := range wrap(ascii(printable(v.Reason)), s.Width-2) {
 		s.Line("  " + l)
 	}
 	records := r.recordsLine()
 	if t := took(r.Finished.Sub(r.Started)); t != "" {
 		records += "; " + t
 	}
-	for _, l := range wrap(records, summaryWidth-2) {
+	for _, l := range wrap(records, s.Width-2) {
 		s.Line("  " + l)
 	}
+	s.reasons(r.Records.Reasons)
 	for _, warning := range r.Warnings {
-		for i, l := range wrap("warning: "+ascii(printable(warning)), summaryWidth-4) {
+		for i, l := range wrap("warning: "+ascii(printable(warning)), s.Width-4) {
 			mark := "  "
 			if i == 0 {
 				mark = s.Paint("33", "! ")
@@ -86,12 +93,27 @@ func (s *summary) head(r *Report) {
 		}
 	}
 	for _, o := range r.Loosened {
-		for _, l := range wrap("loosened: "+printable(o.Path)+" by "+printable(o.Origin), summaryWidth-2) {
+		for _, l := range wrap("loosened: "+printable(o.Path)+" by "+printable(o.Origin), s.Width-2) {
 			s.Line("  " + l)
 		}
 	}
 	s.figures(r.Headline())
 	s.Line("")
+}
+
+// reasons writes why records are in quarantine, the most frequent reasons first.
+func (s *summary) reasons(of map[string]int64) {
+	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		text := count(of[name]) + " of them: " + printable(name)
+		if i == reasonLines {
+			text = plural(int64(len(names)-i), "reason", "reasons") + " more in the report"
+		}
+		s.Wrapped("    ", "", s.terminalText(text))
+		if i == reasonLines {
+			return
+		}
+	}
 }
 
 // recordsLine writes the numbers of records read, released and not released.
@@ -165,25 +187,94 @@ func (s *summary) signOf(t headline.Tone) string {
 	return t.Sign()
 }
 
+// columns writes the masked columns: all with their tables, or of many those that need a decision.
+func (s *summary) columns(r *Report) {
+	var masked []*assess.ColumnMeasures
+	for i := range r.Columns {
+		if r.Columns[i].Masked {
+			masked = append(masked, &r.Columns[i])
+		}
+	}
+	if len(masked) <= wholeColumns {
+		for _, c := range masked {
+			s.column(c)
+		}
+		return
+	}
+	broken := map[string]bool{}
+	for _, rule := range r.Gate.Rules {
+		if !rule.Passed {
+			broken[rule.Column] = true
+		}
+	}
+	slices.SortStableFunc(masked, func(a, b *assess.ColumnMeasures) int {
+		if broken[a.Name] != broken[b.Name] {
+			if broken[a.Name] {
+				return -1
+			}
+			return 1
+		}
+		_, x := greatestRisk(a)
+		_, y := greatestRisk(b)
+		return cmp.Compare(y, x)
+	})
+	for _, c := range masked[:foldedMost] {
+		s.column(c)
+	}
+	s.folded(masked[foldedMost:])
+}
+
+// greatestRisk returns the entry of the greatest R, and R as a multiple of that of a snooper who knows
+// the column's variance alone, 1/SD², by which columns of different units are ranked.
+func greatestRisk(c *assess.ColumnMeasures) (worst assess.Risk, share float64) {
+	share = math.Inf(-1)
+	for _, k := range c.Risk {
+		v := float64(k.R) * float64(c.Original.SD) * float64(c.Original.SD)
+		if math.IsNaN(v) {
+			v = math.Inf(1) // what is not known comes first
+		}
+		if v > share {
+			worst, share = k, v
+		}
+	}
+	return worst, share
+}
+
+// folded writes a line of each column, the best known first.
+func (s *summary) folded(list []*assess.ColumnMeasures) {
+	name := s.Width - 50
+	s.Line(s.dim("  " + pad(cut("the other columns", name-1), name) + left("efficiency", 12) + left("best known to", 18) + left("R", 12)))
+	for i, c := range list {
+		if i == foldedLines {
+			s.Line("  " + plural(int64(len(list)-i), "column", "columns") + " more in the report")
+			break
+		}
+		worst, _ := greatestRisk(c)
+		s.Line("  " + pad(cut(printable(c.Name), name-2), name) + left(strings.ReplaceAll(percent(float64(c.Utility.Efficiency)), "\u00a0", " "), 12) +
+			left("± "+plain(float64(worst.RMSE), riskDigits), 18) + left(plain(float64(worst.R), riskDigits), 12))
+	}
+	s.Line("")
+}
+
 // column writes utility and the risks, one line a target, index beside position.
 func (s *summary) column(c *assess.ColumnMeasures) {
-	name := s.bold(cut(printable(c.Name), 60))
+	name := s.bold(cut(printable(c.Name), s.Width*6/10))
 	if c.Unit != "" {
-		name += "  " + cut(printable(c.Unit), 30)
+		name += "  " + cut(printable(c.Unit), s.Width*3/10)
 	}
 	s.Line(name)
 	o, y, u := c.Original, c.Released, c.Utility
-	s.Line("  efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
+	s.wrapped("efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
 	if percent(float64(u.EfficiencyGate)) != percent(float64(u.Efficiency)) {
 		gate := figure.LeftOf(float64(u.EfficiencyGate))
-		s.Line("  precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") + ", by which the gate judges: a lower variance is no utility")
+		s.wrapped("precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") + ", by which the gate judges: a lower variance is no utility")
 	}
-	s.Line("  mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
+	s.wrapped("mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
 	s.spikes(c.Spikes)
-	for i, l := range wrap(ascii(c.Remark), summaryWidth-4) {
+	for i, l := range wrap(ascii(c.Remark), s.Width-4) {
 		if l == "" {
 			break
 		}
@@ -200,6 +291,17 @@ func (s *summary) column(c *assess.ColumnMeasures) {
 	s.Line("")
 }
 
+// wrapped writes a line, or several where the terminal is narrow.
+func (s *summary) wrapped(text string) {
+	if cells(text)+2 <= s.Width {
+		s.Line("  " + text)
+		return
+	}
+	for i, l := range wrap(text, s.Width-4) {
+		s.Line("  " + strings.Repeat(" ", 2*min(i, 1)) + l)
+	}
+}
+
 // spikes writes the parts of a column of which many records share a value. A value that is not 0 stands in the report alone: it
 // is a respondent's, and a terminal may be a log.
 func (s *summary) spikes(of *assess.Spikes) {
@@ -211,14 +313,14 @@ func (s *summary) spikes(of *assess.Spikes) {
 		if k.Value == 0 {
 			at = "0"
 		}
-		s.Line("  spike at " + at + ": " + plainPercent(k.Share) + " -> " + plainPercent(k.Released) + " of the values; kept for " + plainPercent(k.Kept) + " of those who have it")
+		s.wrapped("spike at " + at + ": " + plainPercent(k.Share) + " -> " + plainPercent(k.Released) + " of the values; kept for " + plainPercent(k.Kept) + " of those who have it")
 	}
 	const few = 10 // their mean and SD would tell single values
 	r := of.Rest
 	if r.N < few {
 		return
 	}
-	s.Line("  the others: known to ± " + plain(float64(r.RMSE), riskDigits) + " by index in this release   mean " + plain(float64(r.Original.Mean), digits) + " -> " + plain(float64(r.Released.Mean), digits) +
+	s.wrapped("the others: known to ± " + plain(float64(r.RMSE), riskDigits) + " by index in this release   mean " + plain(float64(r.Original.Mean), digits) + " -> " + plain(float64(r.Released.Mean), digits) +
 		"   SD " + plain(float64(r.Original.SD), digits) + " -> " + plain(float64(r.Released.SD), digits))
 }
 
@@ -254,10 +356,18 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 	sort.SliceStable(states, func(i, j int) bool { return rank(states[i]) < rank(states[j]) })
 	// More than three states of knowledge would not fit the line.
 	states = states[:min(len(states), 3)]
-	const first, known, each = 11, 19, 29
+	const first = 11
+	known, each, by, to := 19, 29, "", ": known to"
+	if s.Width < first+3*each {
+		known, each, by, to = 12, min((s.Width-first)/3, 22), "by ", ""
+		if s.Width < first+3*21 {
+			states = states[:min(len(states), 2)]
+			each = 22
+		}
+	}
 	head := pad("  target", first)
 	for _, k := range states {
-		head += left(cut(printable(k), 8)+": known to", known) + left("R", each-known)
+		head += left(by+cut(printable(k), 8)+to, known) + left("R", each-known)
 	}
 	s.Line(s.dim(head))
 	for _, t := range targets {
@@ -282,7 +392,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 func (s *summary) tells(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeRecord && len(k.Tells) > 0 {
-			for i, l := range wrap("told by the other columns of the record: "+printable(strings.Join(k.Tells, ", ")), summaryWidth-6) {
+			for i, l := range wrap("told by the other columns of the record: "+printable(strings.Join(k.Tells, ", ")), s.Width-6) {
 				if i > 0 {
 					l = "  " + l
 				}
@@ -297,7 +407,7 @@ func (s *summary) tells(c *assess.ColumnMeasures) {
 func (s *summary) order(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeOrder && c.Order != nil {
-			s.Line("  by the order of the records: known to ± " + plain(float64(k.RMSE), riskDigits) + "   R " + plain(float64(k.R), riskDigits) +
+			s.wrapped("by the order of the records: known to ± " + plain(float64(k.RMSE), riskDigits) + "   R " + plain(float64(k.R), riskDigits) +
 				"   (" + printable(c.Order.Fit) + ")")
 		}
 	}
@@ -332,7 +442,7 @@ func (s *summary) gate(r *Report) {
 	s.Line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
-		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundInUnit)), summaryWidth-6)
+		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundInUnit)), s.Width-6)
 		for k, l := range words {
 			if k == 0 {
 				s.Line("  " + s.sign(rule.Passed) + " " + l)
@@ -341,7 +451,7 @@ func (s *summary) gate(r *Report) {
 			}
 		}
 		if !rule.Passed && rule.Advice != "" {
-			for _, l := range wrap("to change: "+printable(rule.Advice), summaryWidth-8) {
+			for _, l := range wrap("to change: "+printable(rule.Advice), s.Width-8) {
 				s.Line("      " + l)
 			}
 		}

@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,15 +24,25 @@ func TestSummaryFitsATerminal(t *testing.T) {
 			Risk: []assess.Risk{{Target: long, Knowledge: "index", R: 1e300, RMSE: 1e-300}, {Target: "max", Knowledge: "position", R: assess.Float(math.Inf(1))},
 				{Target: "typical", Knowledge: "mean", R: 123456789, RMSE: 123456789}, {Target: "typical", Knowledge: long, R: 1, RMSE: 1}}}},
 		Gate: assess.Verdict{Rules: []assess.RuleVerdict{{Rule: long, Advice: long}, {Rule: strings.Repeat("x", 300)}}}}
-	for _, color := range []bool{false, true} {
+	r.Records.Reasons = map[string]int64{long: 1, "a": 3, "b": 2, "c": 2, "d": 2, "e": 2, "f": 7}
+	many := *r
+	for range 60 {
+		many.Columns = append(many.Columns, r.Columns[0])
+	}
+	for i := range 16 {
+		color, width, r := i%2 == 0, []int{0, 60, 80, 140}[i/2%4], []*Report{r, &many}[i/8]
+		most := width
+		if width == 0 {
+			most = 100
+		}
 		var b bytes.Buffer
-		r.Summary(&b, color, nil)
+		r.Summary(&b, color, width, nil)
 		for _, line := range strings.Split(b.String(), "\n") {
 			plain := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[33m", "", "\x1b[1;31m", "").Replace(line)
 			if strings.Contains(plain, "\x1b") {
 				t.Errorf("an unknown escape sequence in %q", line)
 			}
-			if n := cells(plain); n > summaryWidth {
+			if n := cells(plain); n > most {
 				t.Errorf("%d columns wide: %s", n, plain)
 			}
 		}
@@ -40,12 +52,69 @@ func TestSummaryFitsATerminal(t *testing.T) {
 	}
 }
 
+// Of many columns, those of broken rules come first, then those that are known best, whatever their units; three have a table and
+// the others a line, up to a number.
+func TestSummaryOfManyColumns(t *testing.T) {
+	r := &Report{}
+	column := func(name string, sd, rmse float64) {
+		r.Columns = append(r.Columns, assess.ColumnMeasures{Name: name, Masked: true, Original: assess.Moments{SD: assess.Float(sd)},
+			Risk: []assess.Risk{{Target: "typical", Knowledge: "index", R: 1e-9, RMSE: 1e5}, {Target: "max", Knowledge: "index", R: assess.Float(1 / rmse / rmse), RMSE: assess.Float(rmse)}}})
+	}
+	for i := range 5 {
+		column(fmt.Sprintf("c%d", i), 100, float64(50+i))
+	}
+	text := func() string {
+		var b bytes.Buffer
+		r.Summary(&b, false, 80, nil)
+		return b.String()
+	}
+	column("in thousands", 100_000, 20_000) // the greatest share, the smallest R
+	if got := text(); strings.Contains(got, "the other columns") || strings.Count(got, "target ") != 6 {
+		t.Errorf("six columns are not folded:\n%s", got)
+	}
+	column("well hidden", 100, 99)
+	column("broken", 100, 98)
+	r.Columns = append(r.Columns, assess.ColumnMeasures{Name: "untouched"})
+	r.Gate.Rules = []assess.RuleVerdict{{Column: "c0", Passed: true, Rule: "x"}, {Column: "broken", Rule: "y"}}
+	got := text()
+	var order []int
+	for _, name := range []string{"broken", "in thousands", "c0", "the other columns", "c1", "c2", "c3", "c4", "well hidden"} {
+		order = append(order, strings.Index(got, "\n"+strings.Repeat(" ", 2*min(len(order)/3, 1))+name))
+	}
+	if !slices.IsSorted(order) || order[0] < 0 || strings.Count(got, "target ") != 3 || strings.Contains(got, "untouched") {
+		t.Errorf("order %v:\n%s", order, got)
+	}
+	for i := range foldedLines {
+		column(fmt.Sprintf("d%d", i), 100, 97)
+	}
+	if got := text(); !strings.Contains(got, "5 columns more in the report") || strings.Contains(got, "well hidden") {
+		t.Errorf("%s", got)
+	}
+}
+
+// The most frequent reasons come first, and the number of the others is given.
+func TestSummaryOfReasons(t *testing.T) {
+	r := &Report{Records: Records{Reasons: map[string]int64{"wage: no number": 3, "short": 3, "age: no number": 9}}}
+	var b bytes.Buffer
+	r.Summary(&b, false, 80, nil)
+	if !strings.Contains(b.String(), "    9 of them: age: no number\n    3 of them: short\n    3 of them: wage: no number\n") {
+		t.Errorf("%s", b.String())
+	}
+	for i := range 4 {
+		r.Records.Reasons[fmt.Sprint("z", i)] = 1
+	}
+	b.Reset()
+	if r.Summary(&b, false, 80, nil); !strings.Contains(b.String(), "z1\n    2 reasons more in the report\n") || strings.Contains(b.String(), "z2") {
+		t.Errorf("%s", b.String())
+	}
+}
+
 func TestSummarySteersNoTerminal(t *testing.T) {
 	const bad = "x\x1b]0;owned\x07\r\n\u202e\x9b31m"
 	r := &Report{Name: bad, Withheld: bad, Columns: Columns{{Name: bad, Unit: bad, Masked: true, Risk: []assess.Risk{{Target: bad, Knowledge: bad}}}},
 		Gate: assess.Verdict{Rules: []assess.RuleVerdict{{Rule: bad, Advice: bad, Column: bad, Measure: "min_rmse"}}}}
 	var b bytes.Buffer
-	r.Summary(&b, false, []string{bad})
+	r.Summary(&b, false, 0, []string{bad})
 	for _, c := range []string{"\x1b", "\x07", "\r", "\u202e", "\x9b"} {
 		if strings.Contains(b.String(), c) {
 			t.Errorf("%q reaches the terminal", c)

@@ -86,5 +86,5 @@ func (f *measuredFlags) write(of views, summary func()) error {
 }
 
 func (f *measuredFlags) print(rep *report.Report) error {
-	return f.write(rep, func() { rep.Summary(os.Stdout, colored(os.Stdout), nil) })
+	return f.write(rep, func() { rep.Summary(os.Stdout, colored(os.Stdout), width(os.Stdout), nil) })
 }

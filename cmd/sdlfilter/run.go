@@ -142,7 +142,7 @@ func (s *state) summarise(result *account.Result, form string, taken bool) error
 	if taken {
 		out = os.Stderr
 	}
-	result.Report.Summary(out, colored(out), result.Files)
+	result.Report.Summary(out, colored(out), width(out), result.Files)
 	return nil
 }
 

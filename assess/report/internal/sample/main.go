@@ -60,6 +60,6 @@ func write(dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "ru-map.svg"), svg, 0o600); err != nil {
 		return err
 	}
-	r.Summary(os.Stdout, false, []string{"release      " + filepath.Join("out", "cps1988.parquet"), "report       out/report.json", "for people   out/report.html"})
+	r.Summary(os.Stdout, false, 0, []string{"release      " + filepath.Join("out", "cps1988.parquet"), "report       out/report.json", "for people   out/report.html"})
 	return nil
 }
