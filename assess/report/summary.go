@@ -214,44 +214,34 @@ func (s *summary) columns(r *Report) {
 			}
 			return 1
 		}
-		_, x := greatestRisk(a)
-		_, y := greatestRisk(b)
-		return cmp.Compare(y, x)
+		return cmp.Compare(r.severity(b), r.severity(a))
 	})
 	for _, c := range masked[:foldedMost] {
 		s.column(c)
 	}
-	s.folded(masked[foldedMost:])
+	s.folded(r, masked[foldedMost:])
 }
 
-// greatestRisk returns the entry of the greatest R, and R as a multiple of that of a snooper who knows
-// the column's variance alone, 1/SD², by which columns of different units are ranked.
-func greatestRisk(c *assess.ColumnMeasures) (worst assess.Risk, share float64) {
-	share = math.Inf(-1)
-	for _, k := range c.Risk {
-		v := float64(k.R) * float64(c.Original.SD) * float64(c.Original.SD)
-		if math.IsNaN(v) {
-			v = math.Inf(1) // what is not known comes first
-		}
-		if v > share {
-			worst, share = k, v
-		}
+// severity is how well a column is known, in its SDs; what could not be computed comes first.
+func (r *Report) severity(c *assess.ColumnMeasures) float64 {
+	if _, share := r.knownBest(c); !math.IsNaN(share) {
+		return share
 	}
-	return worst, share
+	return math.Inf(1)
 }
 
 // folded writes a line of each column, the best known first.
-func (s *summary) folded(list []*assess.ColumnMeasures) {
-	name := s.Width - 50
-	s.Line(s.dim("  " + pad(cut("the other columns", name-1), name) + left("efficiency", 12) + left("best known to", 18) + left("R", 12)))
+func (s *summary) folded(r *Report, list []*assess.ColumnMeasures) {
+	name := s.Width - 36
+	s.Line(s.dim("  " + pad("the other columns", name) + left("efficiency", 14) + left("known best to", 18)))
 	for i, c := range list {
 		if i == foldedLines {
 			s.Line("  " + plural(int64(len(list)-i), "column", "columns") + " more in the report")
 			break
 		}
-		worst, _ := greatestRisk(c)
-		s.Line("  " + pad(cut(printable(c.Name), name-2), name) + left(strings.ReplaceAll(percent(float64(c.Utility.Efficiency)), "\u00a0", " "), 12) +
-			left("± "+plain(float64(worst.RMSE), riskDigits), 18) + left(plain(float64(worst.R), riskDigits), 12))
+		known, _ := r.knownBest(c)
+		s.Line("  " + pad(cut(printable(c.Name), name-2), name) + left(strings.ReplaceAll(percent(float64(c.Utility.Efficiency)), "\u00a0", " "), 14) +
+			left(s.short(known.Text, 17), 18))
 	}
 	s.Line("")
 }

@@ -175,6 +175,8 @@ func TestCanary(t *testing.T) {
 					{"verify", "out/report.json"},
 					{"verify", "--json", "out/report.public.html"},
 					{"verify", "out/report.board.html"},
+					{"diff", "out/report.json", "out/report.public.json"},
+					{"diff", "out/report.json", "out/report.json"},
 				} {
 					cmd := program(t, dir, args...)
 					printed, err := cmd.CombinedOutput()
