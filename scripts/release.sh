@@ -27,6 +27,10 @@ for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64 windows/amd64}
   # The modules and their hashes as the program itself holds them.
   go version -m -json "$to/$name" | python3 scripts/sbom.py "$version" >"$to/$name.cdx.json"
 done
+man=$(mktemp -d)
+go run ./cmd/sdlfilter man "$man/man1"
+tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -C "$man" -cf - man1 | gzip -n >"$to/sdlfilter_${version#v}_man.tar.gz"
+rm -rf "$man"
 if command -v buildah >/dev/null; then
   context=$(mktemp -d)
   mkdir -p "$context/etc/ssl/certs"
