@@ -122,6 +122,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Records  []labelled
 		Rules    []ruleView
 		Masked   []columnView
+		Folded   int // number of columns that are not shown before they are asked for
 		Plain    []plainView
 		Matrices []matrixView
 		TooWide  int // number of columns of a correlation matrix that is in the JSON report only; else 0
@@ -154,6 +155,11 @@ func (r *Report) HTML() ([]byte, error) {
 		view.Rules = append(view.Rules, r.ruleView(i, rule))
 	}
 	view.Masked, view.Plain = r.columnViews()
+	for _, c := range view.Masked {
+		if c.Folded != "" {
+			view.Folded++
+		}
+	}
 	view.Matrices = matrices(r.Correlation)
 	if n := len(r.Correlation.Columns); n > widestMatrix {
 		view.TooWide = n
@@ -164,15 +170,23 @@ func (r *Report) HTML() ([]byte, error) {
 	return render(reportPage, "report", view)
 }
 
-// columnViews returns views of the columns that masks change, and of the others.
+// columnViews returns views of the columns that masks change, and of the others. Of many masked columns
+// those come first that need a decision, and the others are folded.
 func (r *Report) columnViews() (masked []columnView, plain []plainView) {
 	for i := range r.Columns {
-		c := &r.Columns[i]
-		if c.Masked {
-			masked = append(masked, r.columnView(i, c))
-		} else {
+		if c := &r.Columns[i]; !c.Masked {
 			plain = append(plain, plainColumn(c))
 		}
+	}
+	ranked := r.ranked()
+	for i, c := range ranked {
+		v := r.columnView(c)
+		if len(ranked) > wholeColumns && i >= foldedMost {
+			known, _ := r.knownBest(c)
+			v.Folded = "known best to " + known.Text + after(" ", c.Unit) + ", efficiency " + percent(float64(c.Utility.Efficiency))
+			v.First = i == foldedMost
+		}
+		masked = append(masked, v)
 	}
 	return masked, plain
 }

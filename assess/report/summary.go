@@ -189,23 +189,39 @@ func (s *summary) signOf(t headline.Tone) string {
 
 // columns writes the masked columns: all with their tables, or of many those that need a decision.
 func (s *summary) columns(r *Report) {
-	var masked []*assess.ColumnMeasures
+	masked := r.ranked()
+	whole := len(masked)
+	if whole > wholeColumns {
+		whole = foldedMost
+	}
+	for _, c := range masked[:whole] {
+		s.column(c)
+	}
+	if whole < len(masked) {
+		s.folded(r, masked[whole:])
+	}
+}
+
+// ranked returns the masked columns: in their order, or if there are many those of broken rules first,
+// then those that are known best, whatever their units.
+func (r *Report) ranked() (masked []*assess.ColumnMeasures) {
 	for i := range r.Columns {
 		if r.Columns[i].Masked {
 			masked = append(masked, &r.Columns[i])
 		}
 	}
 	if len(masked) <= wholeColumns {
-		for _, c := range masked {
-			s.column(c)
-		}
-		return
+		return masked
 	}
 	broken := map[string]bool{}
 	for _, rule := range r.Gate.Rules {
 		if !rule.Passed {
 			broken[rule.Column] = true
 		}
+	}
+	urgency := map[string]float64{}
+	for _, c := range masked {
+		urgency[c.Name] = r.severity(c)
 	}
 	slices.SortStableFunc(masked, func(a, b *assess.ColumnMeasures) int {
 		if broken[a.Name] != broken[b.Name] {
@@ -214,12 +230,9 @@ func (s *summary) columns(r *Report) {
 			}
 			return 1
 		}
-		return cmp.Compare(r.severity(b), r.severity(a))
+		return cmp.Compare(urgency[b.Name], urgency[a.Name])
 	})
-	for _, c := range masked[:foldedMost] {
-		s.column(c)
-	}
-	s.folded(r, masked[foldedMost:])
+	return masked
 }
 
 // severity is how well a column is known, in its SDs; what could not be computed comes first.

@@ -84,6 +84,17 @@ func TestSummaryOfManyColumns(t *testing.T) {
 	if !slices.IsSorted(order) || order[0] < 0 || strings.Count(got, "target ") != 3 || strings.Contains(got, "untouched") {
 		t.Errorf("order %v:\n%s", order, got)
 	}
+	page, err := r.HTML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, others, found := strings.Cut(string(page), `id="folded"`)
+	if n := strings.Count(others, `<details class="folded">`); !found || n != 5 || strings.Contains(whole, `<details class="folded">`) || strings.Count(whole, `<section class="column"`) != 3 {
+		t.Errorf("%d columns are folded", n)
+	}
+	if a, b := strings.Index(whole, `<span class="name">broken`), strings.Index(whole, `<span class="name">in thousands`); a < 0 || b < a {
+		t.Errorf("the column of a broken rule is at %d, the one that is known best at %d", a, b)
+	}
 	for i := range foldedLines {
 		column(fmt.Sprintf("d%d", i), 100, 97)
 	}

@@ -80,6 +80,8 @@ func (r *Report) unit(column string) string {
 type columnView struct {
 	*assess.ColumnMeasures
 	ID         string
+	Folded     string        // what stands beside the name of a column that is not shown before it is asked for; "": it is shown
+	First      bool          // of the folded columns
 	Wide, Slim template.HTML // the R-U map in two sizes
 	// The dot plot of its marks, in two sizes; empty where there is none.
 	Dots, SlimDots template.HTML
@@ -129,9 +131,10 @@ type binRow struct {
 	From, To, Before, After string
 }
 
-func (r *Report) columnView(i int, c *assess.ColumnMeasures) columnView {
+func (r *Report) columnView(c *assess.ColumnMeasures) columnView {
 	path := below("/columns", c.Name)
-	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(i+1), Moments: momentRows(path, c)}
+	place := slices.IndexFunc(r.Columns, func(of assess.ColumnMeasures) bool { return of.Name == c.Name })
+	v := columnView{ColumnMeasures: c, ID: "column-" + strconv.Itoa(place+1), Moments: momentRows(path, c)}
 	m := MapOf(c, r.Gate)
 	for _, of := range r.Alternatives {
 		if of.Column == c.Name {
