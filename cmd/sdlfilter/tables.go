@@ -167,7 +167,9 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 		} else if o != nil {
 			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "), math.Ceil(100*float64(o.Gap)))
 		}
-		if f.CutShort {
+		if f.CutShort && f.Rounding != nil {
+			fmt.Fprintf(out, "%s: the search was cut short (patience); there may be a rounding with smaller changes\n", strings.Join(f.Tables, ", "))
+		} else if f.CutShort {
 			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n", strings.Join(f.Tables, ", "))
 		}
 	}
