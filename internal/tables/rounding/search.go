@@ -81,11 +81,8 @@ func newProgram(q audit.Question, p *audit.Component, s *lp.System, b float64) *
 	return g
 }
 
-// choose makes a choice and all that follow from it. It returns false if they contradict the sums.
+// choose makes a choice that is open and all that follow from it. It returns false if they contradict the sums.
 func (g *program) choose(j int32, up int8) bool {
-	if g.choice[j] != 0 {
-		return g.choice[j] == up
-	}
 	g.choice[j] = up
 	g.trail = append(g.trail, j)
 	for k := len(g.trail) - 1; k < len(g.trail); k++ {
@@ -235,12 +232,12 @@ const pumpSteps = 1000
 
 // found remembers the present point, which is a rounding, if it is the best one.
 func (g *program) found() {
-	value := g.base
-	for j, z := range g.s.Point() {
-		value += g.cost[j] * z
+	changes := 0.0
+	for _, z := range g.s.Point() {
+		changes += math.Abs(z)
 	}
-	if value < g.least-1e-6 {
-		g.best, g.least = append(g.best[:0], g.s.Point()...), math.Round(value)
+	if changes < g.least-1e-6 {
+		g.best, g.least = append(g.best[:0], g.s.Point()...), math.Round(changes)
 	}
 }
 
@@ -250,14 +247,6 @@ func (g *program) search() error {
 		if !g.follow(&g.rows[i]) {
 			g.whole = true
 			return nil
-		}
-	}
-	for k := 0; k < len(g.trail); k++ {
-		for _, i := range g.of[g.trail[k]] {
-			if !g.follow(&g.rows[i]) {
-				g.whole = true
-				return nil
-			}
 		}
 	}
 	type branch struct {
