@@ -249,7 +249,8 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	for _, in := range p.insiders {
 		name(&r.Respondent, in.Infers)
 	}
-	r.Respondent = slices.Compact(slices.Sorted(slices.Values(r.Respondent)))
+	slices.Sort(r.Respondent)
+	r.Respondent = slices.Compact(r.Respondent)
 	return r
 }
 

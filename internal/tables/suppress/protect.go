@@ -110,6 +110,18 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	return pattern, nil, nil
 }
 
+// Audit audits the pattern in q.Hidden, which another tool may have made, as Protect does its own: tables that prove the protection
+// are searched for as for a pattern, before those are that the audit alone would look for, which takes far longer for many unsafe
+// counts, and misses some.
+func Audit(q audit.Question, p *primary.Result, knowers *tables.Knowers) (*Pattern, error) {
+	e, _, _, err := newEngine(audit.Facing(q, p, knowers), needsOf(p), [][]int32{nil}, knowers)
+	if err != nil {
+		return nil, err
+	}
+	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
+	return pattern, pattern.audit(q, p, e, knowers)
+}
+
 // improve replaces the pattern in q.Hidden by the cheapest one found and returns an
 // engine for it.
 func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *engine) (*engine, error) {

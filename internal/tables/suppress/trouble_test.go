@@ -1,6 +1,7 @@
 package suppress
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -155,5 +156,23 @@ func TestAWitnessServesThoseWhomItShowsEnough(t *testing.T) {
 		if n.meets(w) != (k.shows >= k.amount) {
 			t.Errorf("a witness that shows %v meets %v: %v", k.shows, k.amount, n.meets(w))
 		}
+	}
+}
+
+// BenchmarkAudit is the audit of patterns that another program may have made, of which nothing is known but the cells that are held back.
+func BenchmarkAudit(b *testing.B) {
+	for _, n := range []int{8, 10, 12} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			q, p, knowers := drawnCounts(b, 6, 1.3, []int{n}, []int{n}, []int{n})
+			protect(b, q, p, Options{Knowers: knowers})
+			for b.Loop() {
+				pattern, err := Audit(q, p, knowers)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(pattern.Primary), "unsafe")
+				b.ReportMetric(float64(len(pattern.Insiders)+len(pattern.Verdict.Narrow)), "unproven")
+			}
+		})
 	}
 }
