@@ -176,3 +176,36 @@ func BenchmarkAudit(b *testing.B) {
 		})
 	}
 }
+
+// The audit of a pattern of which nothing else is known proves it, finds that hardly a cell of it could be published, and leaves the
+// pattern as it is.
+func TestAuditOfAPattern(t *testing.T) {
+	q, p, knowers := drawnCounts(t, 6, 1.3, []int{5}, []int{6}, []int{6})
+	protect(t, q, p, Options{Knowers: knowers})
+	hidden := slices.Clone(q.Hidden)
+	safe := func() bool {
+		pattern, err := Audit(q, p, knowers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pattern.Verdict.Safe() && len(pattern.Insiders) == 0
+	}
+	if !safe() {
+		t.Error("a pattern that was published is not proven")
+	}
+	open, all := 0, 0
+	for c := range hidden {
+		if !hidden[c] || p.Status[c] == tables.Primary || all == 10 {
+			continue
+		}
+		all++
+		q.Hidden[c] = false
+		if !safe() {
+			open++
+		}
+		q.Hidden[c] = true
+	}
+	if !slices.Equal(hidden, q.Hidden) || all < 10 || open < all*8/10 {
+		t.Errorf("without one of %d cells, %d patterns do not protect", all, open)
+	}
+}
