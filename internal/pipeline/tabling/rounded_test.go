@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -147,7 +148,7 @@ sink: {csv: {path: %s/out.csv}}
 report: {cells: %s/cells.csv, json: %s/report.json}
 `
 	const base = 3
-	published, withheld := 0, 0
+	published, withheld, sure := 0, 0, 0
 	rng := rand.New(rand.NewPCG(38, 2))
 	trials := 40
 	if testing.Short() {
@@ -199,7 +200,7 @@ report: {cells: %s/cells.csv, json: %s/report.json}
 		if len(shown) != 27 {
 			t.Fatalf("%d cells", len(shown))
 		}
-		worst, risk := mostOfAll(t, counts, shown, base)
+		worst, risk, respondents := mostOfAll(t, counts, shown, base)
 		if got := float64(res.Report.Tables[0].Risk); math.Abs(got-risk) > 1e-9*max(risk, 1) {
 			t.Errorf("trial %d: risk %v, by all tables %v", trial, got, risk)
 		}
@@ -211,19 +212,30 @@ report: {cells: %s/cells.csv, json: %s/report.json}
 		if (res.Report.Withheld != "") != (worst > 0.9) {
 			t.Errorf("trial %d: withheld %q, and an unsafe count has one value in %v of all tables: %v published as %v", trial, res.Report.Withheld, worst, counts, shown)
 		}
+		asked, err := run(t, dir, strings.ReplaceAll(strings.NewReplacer("MORE\n", more, "BASE", fmt.Sprint(base)).Replace(text), "respondents: ignore", "respondents: protect"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (asked.Report.Withheld != "") != (max(worst, respondents) > 0.9) {
+			t.Errorf("trial %d: with respondents withheld %q, and one is certain to %v of a count: %v published as %v", trial, asked.Report.Withheld, respondents, counts, shown)
+		}
+		if respondents > 0.9 {
+			sure++
+		}
 		if r := res.Report.Families[0].Rounding; r == nil || r.Changes < r.AtLeast || r.Changes == 0 {
 			t.Errorf("trial %d: changes %+v", trial, r)
 		}
 	}
-	t.Logf("%d published, %d withheld", published, withheld)
+	t.Logf("%d published, %d withheld, %d for respondents", published, withheld, sure)
 	if published < trials*3/4 {
 		t.Errorf("%d published, %d withheld: too few for this test", published, withheld)
 	}
 }
 
 // mostOfAll returns the greatest share of the tables of 2 × 2 × 2 counts that could have been rounded to what is shown in which a count
-// below 3 has the same value, and the greatest 1/entropy of what is believed of one.
-func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (worst, risk float64) {
+// below 3 has the same value, the greatest 1/entropy of what is believed of one, and the greatest share of the true count among the tables
+// with somebody in the cell of a respondent who is not alone in the count.
+func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (worst, risk, respondents float64) {
 	t.Helper()
 	near := func(count, y int) bool {
 		if count%base == 0 {
@@ -247,6 +259,11 @@ func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (wor
 	}
 	taken := map[[3]int]map[int]float64{}
 	all := 0.0
+	var knows [8]float64 // tables with somebody in an inner cell
+	var both [8]map[[3]int]float64
+	for i := range both {
+		both[i] = map[[3]int]float64{}
+	}
 	var x [8]int
 	var fill func(i int)
 	fill = func(i int) {
@@ -257,12 +274,22 @@ func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (wor
 				}
 			}
 			all++
+			for i := range x {
+				if x[i] > 0 {
+					knows[i]++
+				}
+			}
 			for at, of := range cells {
 				if sum(counts, of) > 0 && sum(counts, of) < 3 {
 					if taken[at] == nil {
 						taken[at] = map[int]float64{}
 					}
 					taken[at][sum(x, of)]++
+					for i := range x {
+						if x[i] > 0 && sum(x, of) == sum(counts, of) {
+							both[i][at]++
+						}
+					}
 				}
 			}
 			return
@@ -281,5 +308,12 @@ func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (wor
 		}
 		risk = max(risk, 1/entropy)
 	}
-	return worst, risk
+	for i, n := range counts {
+		for at, b := range both[i] {
+			if alone := sum(counts, cells[at]) == 1 && slices.Contains(cells[at], i); n > 0 && !alone {
+				respondents = max(respondents, b/knows[i])
+			}
+		}
+	}
+	return worst, risk, respondents
 }
