@@ -53,14 +53,14 @@ type mending struct {
 type mendColumn struct {
 	at        int64 // deviation
 	low, high int64
-	when      int32   // the step of its last change, 0 if it has not changed
-	from, to  int32   // its rows in of
+	when      int32 // the step of its last change, 0 if it has not changed
+	from, to  int32 // its rows in of
 }
 
 type mendRow struct {
 	off      int64 // its sum
-	place    int32   // 1 + its place in wrong, 0 if its sum is 0
-	from, to int32   // its columns in in
+	place    int32 // 1 + its place in wrong, 0 if its sum is 0
+	from, to int32 // its columns in in
 }
 
 // mendEntry is a column in a row, or a row of a column.
