@@ -223,7 +223,9 @@ func (p *Protect) Keyed() bool {
 // Rounding are the parameters of rounding.
 type Rounding struct {
 	Base int    `yaml:"base" required:"true" doc:"the base: every published count is a multiple of it; at least 2"`
-	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): each count is rounded to one of the two adjacent multiples, so that totals remain sums and the sum of all changes is as small as possible; for two dimensions. small: inner counts below the base become 0 or the base, and totals are computed from them; for any number of dimensions. random: up or down at random without bias, always in the same way for the same contributors; needs key and identity. nearest: to the nearest multiple. With random and nearest, totals are not the sums of the published counts"`
+	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): each count is rounded to one of the two adjacent multiples, so that totals remain sums and the sum of all changes is as small as possible; in two dimensions it always exists, in more dimensions and for linked tables an integer program is searched. small: inner counts below the base become 0 or the base, and totals are computed from them; for any number of dimensions. random: up or down at random without bias, always in the same way for the same contributors; needs key and identity. nearest: to the nearest multiple. With random and nearest, totals are not the sums of the published counts"`
+
+	Patience Duration `yaml:"patience" doc:"with controlled: time limit of the search for a rounding in tables of more than two dimensions and in linked tables, such as 5m; the best one that was found by then is used, and another run may find another. By default the search ends after a fixed amount of work, some seconds"`
 
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }

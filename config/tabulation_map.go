@@ -265,7 +265,11 @@ func (p *Protect) flow() string {
 		}
 		return text + ignored(p) + "}}"
 	case p.Round != nil:
-		return fmt.Sprintf("{round: {base: %d, mode: %s%s}}", p.Round.Base, p.Round.Mode, ignored(p))
+		text := fmt.Sprintf("{round: {base: %d, mode: %s", p.Round.Base, p.Round.Mode)
+		if p.Round.Patience > 0 {
+			text += ", patience: " + time.Duration(p.Round.Patience).String()
+		}
+		return text + ignored(p) + "}}"
 	case p.Adjust != nil:
 		return p.flowAdjust()
 	case p.CellKey != nil:

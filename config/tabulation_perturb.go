@@ -52,6 +52,9 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 		whole(&ps, "base", c.Base, 2, 10_000)
 		l.Within(path, ps)
 	}
+	if c := table.Protect.Round; c != nil && c.Mode != "controlled" && l.Given(path+".patience") && l.Sound(path) {
+		l.Wrong(path+".patience", "must be left out with mode %s, which searches for nothing", c.Mode)
+	}
 }
 
 // validateKeyedValues checks a table of values that are changed by cell keys.

@@ -64,7 +64,7 @@ func (l *loader) validateWindow(t *Tabulation) {
 		at := form.Join("sink", t.Sink.Kind)
 		switch paths := t.Sink.Config.Paths(); {
 		case abilities.PlacedOf(t.Sink.Config) == nil || len(paths) != 1:
-			l.Wrong(at, "must be a file (csv, parquet, jsonl, arrow, xlsx), which lies in the folder of its window")
+			l.Wrong(at, "must be a file (csv, parquet, jsonl, xlsx), which lies in the folder of its window")
 		default:
 			l.windowFile(at+".path", paths[0])
 		}

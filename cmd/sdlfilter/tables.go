@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -18,6 +19,7 @@ import (
 
 func (s *state) tablesCommand() *cobra.Command {
 	var schema, check bool
+	var batch string
 	var watched watchedTables
 	cmd := &cobra.Command{
 		Use:   "tables CONFIG",
@@ -27,10 +29,17 @@ of what a pipeline's masks release. Cells that break a rule are held back, and
 others with them; what can be inferred of them from everything that is published
 is computed over all tables of one value at once, and tables in which that is too
 much are withheld (exit status 4). With window, tables are made of one stretch of a
-topic's records after another, each once. The configuration is that of docs/tables.md.`,
+topic's records after another, each once. The configuration is that of docs/tables.md.
+With --from-batch, nothing is made: a batch file of τ-ARGUS becomes a configuration,
+tables.yaml, in a new folder, with the data that it names in a form to be read.`,
+		Example: `  sdlfilter tables tables.yaml
+  sdlfilter tables --from-batch job.arb job`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if schema {
 				return noArgs(cmd, args)
+			}
+			if batch != "" {
+				return oneArg("the new folder of the configuration")(cmd, args)
 			}
 			return oneArg("the configuration")(cmd, args)
 		},
@@ -41,6 +50,12 @@ topic's records after another, each once. The configuration is that of docs/tabl
 					_, err = os.Stdout.Write(text)
 				}
 				return err
+			}
+			if batch != "" {
+				if check || watched.metrics != "" || watched.listen != "" {
+					return usageError{errors.New("--from-batch makes no tables, and goes with no other flag of them")}
+				}
+				return s.fromBatch(batch, args[0])
 			}
 			if !check {
 				watched.prepare(args[0])
@@ -69,6 +84,7 @@ topic's records after another, each once. The configuration is that of docs/tabl
 		},
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the configuration, for editors")
+	cmd.Flags().StringVar(&batch, "from-batch", "", "a batch file of τ-ARGUS (.arb): write its configuration into the folder that is named, and end")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
 	cmd.Flags().StringVar(&watched.metrics, "metrics-file", "", "metrics for the textfile collector of Prometheus' node exporter, written after each window and at the end")
 	cmd.Flags().StringVar(&watched.listen, "listen", "", "with windows: serve metrics and health at this address, such as 127.0.0.1:9464")
@@ -151,7 +167,9 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 		} else if o != nil {
 			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "), math.Ceil(100*float64(o.Gap)))
 		}
-		if f.CutShort {
+		if f.CutShort && f.Rounding != nil {
+			fmt.Fprintf(out, "%s: the search was cut short (patience); there may be a rounding with smaller changes\n", strings.Join(f.Tables, ", "))
+		} else if f.CutShort {
 			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n", strings.Join(f.Tables, ", "))
 		}
 	}

@@ -86,12 +86,12 @@ func rounded() ([][]float64, error) {
 		row, column := place(cell)
 		q.Value[cell] = full[row][column]
 	}
-	values, err := rounding.Controlled(q, 3)
+	rounded, err := rounding.Controlled(q, 3, rounding.Limits{})
 	if err != nil {
 		return nil, err
 	}
 	out := withTotals(marginIJ)
-	for cell, v := range values {
+	for cell, v := range rounded.Value {
 		row, column := place(cell)
 		out[row][column] = v
 	}

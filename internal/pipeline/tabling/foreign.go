@@ -18,7 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
-	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 )
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
@@ -322,15 +322,11 @@ func (p *protected) foreignBounds() {
 }
 
 // auditForeign computes what can be inferred about the suppressed cells, and judges it.
-func (p *protected) auditForeign() (err error) {
-	if p.ranges, err = audit.Audit(p.question); err != nil {
+func (p *protected) auditForeign() error {
+	pattern, err := suppress.Audit(p.question, p.rules, p.knowers)
+	if err != nil {
 		return err
 	}
-	if p.verdict, err = audit.Judge(p.question, p.ranges, p.rules); err != nil {
-		return err
-	}
-	if p.knowers != nil {
-		p.insiders, err = audit.Insiders(p.question, p.rules, p.knowers)
-	}
-	return err
+	p.ranges, p.verdict, p.insiders = pattern.Ranges, pattern.Verdict, pattern.Insiders
+	return nil
 }

@@ -438,21 +438,11 @@ func (r *records) auditGroup(ctx context.Context, g *group, list []*protected) e
 
 // auditJoint audits the cells that are held back in joint tables.
 func (r *records) auditJoint(j *joint) error {
-	ranges, err := audit.Audit(j.question)
+	pattern, err := suppress.Audit(j.question, j.rules, j.knowers)
 	if err != nil {
 		return err
 	}
-	verdict, err := audit.Judge(j.question, ranges, j.rules)
-	if err != nil {
-		return err
-	}
-	var insiders []audit.Insider
-	if j.knowers != nil {
-		if insiders, err = audit.Insiders(j.question, j.rules, j.knowers); err != nil {
-			return err
-		}
-	}
-	j.take(ranges, verdict, insiders)
+	j.take(pattern.Ranges, pattern.Verdict, pattern.Insiders)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
+	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 )
@@ -36,6 +37,7 @@ type protected struct {
 	contributors  map[int32]contributorBelief        // with published values: about the largest contributor of each unsafe cell
 	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
 	cutShort      bool                               // the search for cells to publish after all was cut short
+	rounding      *rounding.Controlling              // nil with other methods
 	optimum       *suppress.Optimum                  // bound of the least possible cost; nil if it was not requested
 	totalKnown    bool                               // everybody knows the grand total, whatever is published for it
 	related       []string                           // relations between this value and those of other tables

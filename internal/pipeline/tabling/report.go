@@ -123,11 +123,18 @@ type FamilyReport struct {
 	Programs      int      `json:"programs"` // linear programs that the audit has solved
 	Steps         int      `json:"steps"`
 	Unsolved      int      `json:"unsolved"`            // ends of ranges that are only outer bounds: their programs were stopped or left out
-	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: more cells than necessary may be suppressed
+	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: more cells than necessary may be suppressed, or counts changed more
 	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
+	Rounding      *Rounded `json:"rounding,omitempty"`  // of controlled rounding
 	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
 	Related       []string `json:"related,omitempty"` // what holds between values in every record; tables of these values are audited together
+}
+
+// Rounded compares the changes of all counts of a controlled rounding with the least possible ones.
+type Rounded struct {
+	Changes assess.Float `json:"changes"`  // sum of all changes
+	AtLeast assess.Float `json:"at_least"` // no controlled rounding has less
 }
 
 // Optimum compares the cost of the secondary suppressions with the least possible cost.
@@ -161,6 +168,9 @@ const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
 	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport(), Related: p.related}
+	if c := p.rounding; c != nil {
+		f.Rounding = &Rounded{assess.Float(c.Changes), assess.Float(c.AtLeast)}
+	}
 	for _, t := range p.set.Tables {
 		f.Tables = append(f.Tables, t.Name)
 	}
@@ -239,7 +249,8 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 	for _, in := range p.insiders {
 		name(&r.Respondent, in.Infers)
 	}
-	r.Respondent = slices.Compact(slices.Sorted(slices.Values(r.Respondent)))
+	slices.Sort(r.Respondent)
+	r.Respondent = slices.Compact(r.Respondent)
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
 )
@@ -31,15 +32,23 @@ func (r *records) round(p *protected) error {
 		}
 	case "controlled":
 		l = rounding.OfControlled(base)
-		published, err := rounding.Controlled(p.question, base)
-		if errors.Is(err, rounding.ErrNone) {
-			r.wrong(at, "must be small, random or nearest for these tables: no rounding was found that takes each count to a neighbour and keeps all sums; beyond two dimensions there need not be one")
+		var limits rounding.Limits
+		if d := time.Duration(c.Patience); d > 0 {
+			limits.Until = time.Now().Add(d)
+		}
+		found, err := rounding.Controlled(p.question, base, limits)
+		switch {
+		case errors.Is(err, rounding.ErrEnded):
+			r.wrong(at, "must be small, random or nearest for these tables, or the search must have more time (patience): no rounding was found that takes each count to a neighbour and keeps all sums; beyond two dimensions there need not be one")
+			return r.check()
+		case errors.Is(err, rounding.ErrNone):
+			r.wrong(at, "must be small, random or nearest for these tables: no rounding takes each count to a neighbour and keeps all sums")
 			return r.check()
 		}
 		if err != nil {
 			return err
 		}
-		p.published = published
+		p.rounding, p.cutShort, p.published = found, found.Short, found.Value
 	case "small":
 		inner, ok := p.inner()
 		if !ok {

@@ -134,6 +134,9 @@ func (r *Ranges) attain(p *Component, s *lp.System, j int, up bool, limit int64,
 		return err
 	default:
 		*end = v
+		if p.mend != nil {
+			p.mend.bound(j)
+		}
 	}
 	if math.IsInf(v, 1) { // unbounded from any table on, also in steps of whole numbers
 		shown.high[j] = v

@@ -25,7 +25,8 @@ type Insider struct {
 // deviates as far as its rule requires proves the protection against all whose
 // cells it does not change; for the others Insiders searches for further tables. It
 // also reports a cell of counts for which it finds no tables of whole numbers. It tries the
-// tables in shown before it searches; those that do not agree with the published cells do not count. It returns
+// tables in shown before it searches; those that do not agree with the published cells do not count. After a fixed amount of work it
+// searches no further. It returns
 // the error of q.Stop or of the solver.
 func Insiders(q Question, p *primary.Result, knowers *tables.Knowers, shown ...Table) ([]Insider, error) {
 	q = Facing(q, p, knowers)
@@ -38,9 +39,10 @@ func Insiders(q Question, p *primary.Result, knowers *tables.Knowers, shown ...T
 		return nil, err
 	}
 	var found []Insider
+	left := int64(insidersWork)
 	for i := range parts {
 		in := newInside(q, &parts[i], knowers)
-		in.shown, in.checker = of, check
+		in.shown, in.checker, in.left = of, check, &left
 		for j, c := range parts[i].Cells {
 			if p.Status[c] != tables.Primary {
 				continue
@@ -67,6 +69,18 @@ type inside struct {
 	all     [][]int32     // the contributors of cells that somebody knows
 	shown   map[int32][]Table
 	checker *checker
+	left    *int64 // of the work of all searches
+}
+
+// insidersWork is the limit of the work of all searches, half a minute and more; of cells for which there is none left, no table is found.
+const insidersWork = 10_000_000_000
+
+// work is that of all searches in the component so far.
+func (in *inside) work() int64 {
+	if in.p.system == nil {
+		return in.p.Searched()
+	}
+	return in.p.Searched() + in.p.system.Work
 }
 
 func newInside(q Question, p *Component, knowers *tables.Knowers) *inside {
@@ -260,6 +274,10 @@ func (in *inside) knowing(who []int32, j int, do func()) error {
 // reach returns the deviations of a table in which column j deviates by at least d or,
 // for d below 0, by at most d; nil if none was found.
 func (in *inside) reach(j int, d float64) []float64 {
+	if *in.left <= 0 {
+		return nil
+	}
+	defer func(before int64) { *in.left -= in.work() - before }(in.work())
 	if columns, by := in.around(j, d); columns != nil {
 		z := make([]float64, len(in.p.Cells))
 		for i, c := range columns {
@@ -287,6 +305,9 @@ func (in *inside) reach(j int, d float64) []float64 {
 // single reports whether column j has only one possible value; false also if the solver
 // fails.
 func (in *inside) single(j int) bool {
+	if *in.left <= 0 {
+		return false
+	}
 	s, err := in.p.Program()
 	if err != nil {
 		return false

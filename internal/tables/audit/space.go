@@ -414,6 +414,9 @@ func (p *Component) Fix(j int) error {
 		p.fixed = make([]bool, len(p.Cells))
 	}
 	p.fixed[j] = true
+	if p.mend != nil {
+		p.mend.bound(j)
+	}
 	if p.partial != nil {
 		p.partial.reset(j)
 	}
@@ -426,6 +429,9 @@ func (p *Component) Fix(j int) error {
 // Free undoes Fix.
 func (p *Component) Free(q Question, j int) error {
 	p.fixed[j] = false
+	if p.mend != nil {
+		p.mend.bound(j)
+	}
 	if p.partial != nil {
 		p.partial.reset(j)
 	}
@@ -461,6 +467,9 @@ func (p *Component) Lower(j int) error {
 
 // renew gives the search and the program the present bounds of column j.
 func (p *Component) renew(j int) error {
+	if p.mend != nil {
+		p.mend.bound(j)
+	}
 	if p.partial != nil {
 		p.partial.reset(j)
 	}

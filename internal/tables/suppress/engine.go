@@ -45,6 +45,7 @@ type engine struct {
 
 	left   int64 // remaining work for programs over large components in trials
 	search int   // partial tables in a search for a table of whole numbers
+	last   int   // of it when all candidates are hidden, and in the audit
 	mends  bool  // search by Mend first: for counts with many needs
 	quick  bool  // search by nothing else
 
@@ -66,8 +67,8 @@ type layout struct {
 // needs are met, only those cells of further levels stay hidden that the witnesses of
 // the remaining needs change. unmet lists the needs that no level meets; the engine
 // continues without them. open lists the hidden cells of the levels.
-func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers) (e *engine, open []int32, unmet []need, err error) {
-	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers, left: programWork}
+func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers, last int) (e *engine, open []int32, unmet []need, err error) {
+	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers, left: programWork, last: last}
 	if e.mends = q.Counts && len(needs) > mendingNeeds; e.mends {
 		e.left = searchWork
 	}
@@ -94,7 +95,7 @@ func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables
 			}
 		}
 		if e.search, e.quick = searchTrial, e.mends; l == len(levels) {
-			e.search, e.quick = searchLast, false
+			e.search, e.quick = last, false
 		}
 		if e.layout, err = e.split(); err != nil {
 			return nil, nil, nil, err

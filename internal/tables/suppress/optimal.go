@@ -293,7 +293,7 @@ func (o *optimum) accept(x []float64) (bool, error) {
 	}
 	q := o.q
 	q.Hidden = o.hidden(held)
-	_, _, unmet, err := newEngine(q, needsOf(o.primary), nil, o.options.Knowers)
+	_, _, unmet, err := newEngine(q, needsOf(o.primary), nil, o.options.Knowers, searchLast)
 	if err != nil || len(unmet) > 0 {
 		return false, err
 	}
@@ -320,7 +320,7 @@ func (o *optimum) guided(x []float64) error {
 			rest = append(rest, c)
 		}
 	}
-	e, open, unmet, err := newEngine(q, needsOf(o.primary), [][]int32{some, rest}, o.options.Knowers)
+	e, open, unmet, err := newEngine(q, needsOf(o.primary), [][]int32{some, rest}, o.options.Knowers, searchLast)
 	if err != nil || len(unmet) > 0 {
 		return err
 	}

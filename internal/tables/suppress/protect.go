@@ -86,7 +86,7 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	score := lines(q, p, 2)
 	outside := q
 	q = audit.Facing(q, p, o.Knowers)
-	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knowers)
+	e, open, unmet, err := newEngine(q, needsOf(p), levels(score, candidates), o.Knowers, searchLast)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -110,6 +110,22 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	return pattern, nil, nil
 }
 
+// Audit audits the pattern in q.Hidden, which another tool may have made, as Protect does its own: tables that prove the protection
+// are searched for as for a pattern, before those are that the audit alone would look for, which takes far longer for many unsafe
+// counts, and misses some.
+func Audit(q audit.Question, p *primary.Result, knowers *tables.Knowers) (*Pattern, error) {
+	last := searchLast
+	if q.Counts && len(needsOf(p)) > mendingNeeds {
+		last = searchTrial
+	}
+	e, _, _, err := newEngine(audit.Facing(q, p, knowers), needsOf(p), [][]int32{nil}, knowers, last)
+	if err != nil {
+		return nil, err
+	}
+	pattern := &Pattern{Trials: e.Trials, Programs: e.Programs}
+	return pattern, pattern.audit(q, p, e, knowers)
+}
+
 // improve replaces the pattern in q.Hidden by the cheapest one found and returns an
 // engine for it.
 func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *engine) (*engine, error) {
@@ -121,7 +137,7 @@ func (pt *Pattern) improve(q audit.Question, p *primary.Result, o Options, e *en
 	if !slices.Equal(hidden, q.Hidden) {
 		copy(q.Hidden, hidden)
 		pt.Short = false
-		if e, _, _, err = newEngine(q, needsOf(p), nil, o.Knowers); err != nil {
+		if e, _, _, err = newEngine(q, needsOf(p), nil, o.Knowers, searchLast); err != nil {
 			return nil, err
 		}
 	}
@@ -243,7 +259,7 @@ func (pt *Pattern) audit(q audit.Question, p *primary.Result, e *engine, knowers
 	if pt.Ranges, err = audit.Audit(q); err != nil {
 		return err
 	}
-	e.search, e.quick = searchLast, false
+	e.search, e.quick = e.last, false
 	for i := range e.needs { // the ends that the audit's own vertices do not prove
 		n := &e.needs[i]
 		x := q.Value[n.cell]

@@ -1,6 +1,7 @@
 package suppress
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -155,5 +156,56 @@ func TestAWitnessServesThoseWhomItShowsEnough(t *testing.T) {
 		if n.meets(w) != (k.shows >= k.amount) {
 			t.Errorf("a witness that shows %v meets %v: %v", k.shows, k.amount, n.meets(w))
 		}
+	}
+}
+
+// BenchmarkAudit is the audit of patterns that another program may have made, of which nothing is known but the cells that are held back.
+func BenchmarkAudit(b *testing.B) {
+	for _, n := range []int{8, 10, 12} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			q, p, knowers := drawnCounts(b, 6, 1.3, []int{n}, []int{n}, []int{n})
+			protect(b, q, p, Options{Knowers: knowers})
+			for b.Loop() {
+				pattern, err := Audit(q, p, knowers)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(pattern.Primary), "unsafe")
+				b.ReportMetric(float64(len(pattern.Insiders)+len(pattern.Verdict.Narrow)), "unproven")
+			}
+		})
+	}
+}
+
+// The audit of a pattern of which nothing else is known proves it, finds that hardly a cell of it could be published, and leaves the
+// pattern as it is.
+func TestAuditOfAPattern(t *testing.T) {
+	q, p, knowers := drawnCounts(t, 6, 1.3, []int{5}, []int{6}, []int{6})
+	protect(t, q, p, Options{Knowers: knowers})
+	hidden := slices.Clone(q.Hidden)
+	safe := func() bool {
+		pattern, err := Audit(q, p, knowers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pattern.Verdict.Safe() && len(pattern.Insiders) == 0
+	}
+	if !safe() {
+		t.Error("a pattern that was published is not proven")
+	}
+	open, all := 0, 0
+	for c := range hidden {
+		if !hidden[c] || p.Status[c] == tables.Primary || all == 10 {
+			continue
+		}
+		all++
+		q.Hidden[c] = false
+		if !safe() {
+			open++
+		}
+		q.Hidden[c] = true
+	}
+	if !slices.Equal(hidden, q.Hidden) || all < 10 || open < all*8/10 {
+		t.Errorf("without one of %d cells, %d patterns do not protect", all, open)
 	}
 }

@@ -18,6 +18,9 @@ func BenchmarkDisclosedOfFourVariables(b *testing.B) { joint(b, 0.9, 10, 10, 10,
 // The same of 100,000 inner cells.
 func BenchmarkDisclosedOfAHundredThousand(b *testing.B) { joint(b, 0.9, 18, 18, 18, 17) }
 
+// The same of a million inner cells, of which no count is disclosed beyond doubt.
+func BenchmarkJointOfAMillion(b *testing.B) { joint(b, 0, 32, 32, 32, 31) }
+
 func joint(b *testing.B, limit float64, sizes ...int) {
 	var dimensions []*tables.Dimension
 	for k, n := range sizes {

@@ -56,6 +56,7 @@ const (
 	enough      = 0.01   // standard error of a probability at which a chain ends
 	beyondDoubt = 3      // standard errors
 	mostMoves   = 24e6   // of all chains together
+	endMoves    = 250e6  // above it, less than leastMoves: chains end after some minutes, with errors that show the unsafe side
 	window      = 16     // numbers of records among which a step chooses
 	square      = 8      // numbers of records of each kind among which a step of two kinds chooses
 	bothEvery   = 16     // of so many steps one is of two kinds
@@ -68,7 +69,7 @@ func (j *Joint) sample() error {
 	for k := range nChains {
 		j.chains = append(j.chains, newChain(j, m, uint64(k)))
 	}
-	sweeps := min(mostSweeps, max(leastMoves/nChains, int(mostMoves/float64(nChains*2*m.size))))
+	sweeps := sweepsOf(m.size)
 	first := max(leastBatch, min(firstBatch, firstBatch*smallSize/m.size))
 	err := j.each(func(c *chain) {
 		c.heat = heated
@@ -94,6 +95,13 @@ func (j *Joint) sample() error {
 		}
 	}
 	return err
+}
+
+// sweepsOf is the number of sweeps of each chain, for so many inner cells.
+func sweepsOf(cells int) int {
+	steps := float64(nChains * 2 * cells) // of a sweep of all chains
+	most := max(leastBatch, int(endMoves/steps))
+	return min(mostSweeps, max(leastMoves/nChains, int(mostMoves/steps)), most)
 }
 
 // each runs all chains. It returns the error of Stop.

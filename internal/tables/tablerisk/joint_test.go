@@ -511,3 +511,13 @@ func TestBeliefsByTheMargins(t *testing.T) {
 		t.Error("625 inner counts are exact, or an error:", err)
 	}
 }
+
+// Tables of up to some 160,000 inner cells get the steps that small errors need; of larger ones, chains end after a fixed number of
+// steps, but never before there is something to see.
+func TestSweepsEnd(t *testing.T) {
+	for _, c := range []struct{ cells, want int }{{10, mostSweeps}, {10_000, 150}, {100_000, 96}, {162_000, 96}, {325_000, 48}, {1_000_000, leastBatch}, {10_000_000, leastBatch}} {
+		if got := sweepsOf(c.cells); got != c.want {
+			t.Errorf("%d inner cells: %d sweeps, want %d", c.cells, got, c.want)
+		}
+	}
+}
