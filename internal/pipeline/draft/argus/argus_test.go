@@ -74,6 +74,7 @@ func TestEquivalents(t *testing.T) {
 		{counts, "FREQ(3,40)|FREQ(0,0)", "MOD(1)", "types: {\"A\": string, \"B\": string}}}\nhierarchies"},
 		{values, "P(15,100,1)|ZERO(2.5)", "MOD(1)", "zeros: unsafe\n    interval: {absolute: 2.5, percent: 0}"},
 		{values, "P(15,100,1)|FREQ(3,10)|MAN(20)", "MOD(1)", "percent: 20}"},
+		{values, "P(15,100,1)|FREQ(3,30)|MAN(20)", "MOD(1)", "percent: 30}"},
 		{values, "REQ(60,70,0,10)", "MOD(1)", "unsafe: [{request: 60}]"},
 		{values, "REQ(70,60,4,10)", "MOD(1)", "unsafe: [{request: 60}, {threshold: 4}]"},
 		{values, "P(15,100,1)|WGT(1)", "MOD(1)", "weight: \"W\""},
