@@ -54,6 +54,7 @@ func (l *loader) validateColumns(p *Pipeline) {
 		}
 	}
 	for _, c := range p.Columns {
+		l.Within(form.Join("columns", c.Name)+".missing", c.Missing.check())
 		if c.Decimals != nil {
 			var ps check.Problems
 			whole(&ps, "decimals", *c.Decimals, 0, 15)

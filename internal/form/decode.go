@@ -116,6 +116,16 @@ func afterComma(n, key *yaml.Node) bool {
 
 func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
+		if f.short != "" && !isNull(n) {
+			m := f.Member(f.short)
+			r.decode(m.Form, n, path, m.Bind(v), m.allowed)
+			for i := range f.Members {
+				if at := &f.Members[i]; at.Name != f.short && !at.Choice {
+					r.fill(at, v)
+				}
+			}
+			return
+		}
 		switch {
 		case f.notAMapping != "":
 			r.unreadable(path, "%s", f.notAMapping)
