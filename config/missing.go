@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Missing declares the values of a column that mean that there is none.
@@ -111,4 +113,22 @@ func (p *Pipeline) DeclaresMissing() bool {
 // HasRange reports whether a range of numbers is declared.
 func (m *Missing) HasRange() bool {
 	return slices.ContainsFunc(m.Codes, func(c MissingCode) bool { return c.From != nil || c.To != nil })
+}
+
+// madeCodes refuses masks that would release a declared code for a missing value in place of values, if the codes
+// are kept.
+func (l *loader) madeCodes(p *Pipeline, path string, m transform.Params) {
+	for _, name := range m.Masks() {
+		c := p.Columns.Named(name)
+		if c == nil || !l.Sound(path) {
+			continue
+		}
+		d := c.Missing.Declared()
+		if d == nil || d.Null {
+			continue
+		}
+		if field := transform.MakesCode(m, name, d.Is); field != "" {
+			l.Wrong(form.Join(path, field), "must not have a code that columns.%s.missing declares: it stays as it is, and a value that a mask replaces by it would be taken for a missing one; leave it out here, or release the codes as null (as: null)", name)
+		}
+	}
 }

@@ -408,3 +408,25 @@ func (c *Column) Recall(values []float64) {
 		}
 	}
 }
+
+// InArray returns a function that reports whether value i of an array, which is not null, is a declared code; nil for
+// arrays that can have none.
+func (m *Missing) InArray(a arrow.Array) func(i int) bool {
+	in := m.of(Field{Type: a.DataType()}).inArray(a)
+	if in == nil {
+		return nil
+	}
+	return func(i int) bool {
+		_, _, ok := in(i)
+		return ok
+	}
+}
+
+// Is reports whether a text, of a category or a number, is a declared code.
+func (m *Missing) Is(text string) bool {
+	if m.DeclaresText(text) {
+		return true
+	}
+	x, ok := NumberOf(text)
+	return ok && m.Declares(Field{Type: arrow.PrimitiveTypes.Float64}, x)
+}

@@ -13,7 +13,8 @@ import (
 
 // displacingSwap describes one swap.
 type displacingSwap struct {
-	keys    []int
+	keys      []int
+	exchanged []int // the columns whose values it moves, in Block.Columns
 	dataset bool
 	pairer  *pairer
 

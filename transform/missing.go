@@ -2,6 +2,9 @@ package transform
 
 import (
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -94,3 +97,86 @@ func withCodes(c *microdata.Column) (arrow.Array, error) {
 	}
 	return placeArray(out, rows, cells)
 }
+
+// becomesCode is why a record is rejected whose value would be taken for none.
+const becomesCode = "would be released with a declared code for a missing value, and be taken for one"
+
+// rejectCodes rejects the records of a masked block whose released value is a declared code although the original
+// one is none, if the codes of the column are kept: nobody could tell it from a missing value.
+func (c *column) rejectCodes(b *microdata.Block) {
+	m, col := c.Field.Missing, &b.Columns[c.Index]
+	if m == nil || m.Null {
+		return
+	}
+	reject := func(i int) {
+		if !col.Coded.Has(i) {
+			b.Reject(i, c.Name, becomesCode)
+		}
+	}
+	if a := col.ReleasedArray; a != nil {
+		if is := m.InArray(a); is != nil {
+			for i := range b.N {
+				if a.IsValid(i) && is(i) {
+					reject(i)
+				}
+			}
+		}
+		return
+	}
+	if col.Released.Values == nil {
+		return
+	}
+	v, is := col.Released, m.Finder(c.Field)
+	for i, x := range v.Values {
+		if is(x) && v.Valid.Has(i) {
+			reject(i)
+		}
+	}
+}
+
+// MakesCode returns the place, in a mask's parameters, of a category or bound that is a declared code for a missing
+// value of a column; "" if there is none. Either the mask would release it in place of values, or it lists the
+// code as a category that it cannot see.
+func MakesCode(p Params, column string, is func(text string) bool) (field string) {
+	if t, ok := p.(*Topcode); ok {
+		for _, at := range []struct {
+			field string
+			text  *string
+		}{{"upper_label", t.UpperLabel}, {"lower_label", t.LowerLabel}} {
+			if at.text != nil && is(*at.text) {
+				return at.field
+			}
+		}
+		if t.Replace == "" || t.Replace == "bound" {
+			switch {
+			case t.Upper != nil && is(formatNumber(*t.Upper)):
+				return "upper"
+			case t.Lower != nil && is(formatNumber(*t.Lower)):
+				return "lower"
+			}
+		}
+		return ""
+	}
+	listed := func(list []string) bool { return slices.ContainsFunc(list, is) }
+	switch a := ActionOf(p, column, math.NaN()).(type) {
+	case Bounding:
+		switch {
+		case a.Mode != "clip":
+		case !math.IsInf(a.Lower, 0) && is(formatNumber(a.Lower)):
+			return "lower"
+		case !math.IsInf(a.Upper, 0) && is(formatNumber(a.Upper)):
+			return "upper"
+		}
+	case Recoding:
+		if listed(a.From) || listed(a.To) || a.Other != nil && is(*a.Other) {
+			return ColumnsField(p)
+		}
+	case Randomising:
+		if listed(a.Categories) || a.Other != nil && is(*a.Other) {
+			return ColumnsField(p)
+		}
+	}
+	return ""
+}
+
+func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

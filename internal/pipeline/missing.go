@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// DeclareMissing gives the fields of a source the codes for missing values that the configuration declares. A
+// code that a column cannot have is an error.
+func DeclareMissing(p *config.Pipeline, schema *microdata.Schema) error {
+	var problems config.Errors
+	for i := range p.Columns {
+		c := &p.Columns[i]
+		declared := c.Missing.Declared()
+		at := schema.Index(c.Name)
+		if declared == nil || at < 0 {
+			continue
+		}
+		f := &schema.Fields[at]
+		if !f.Unseen {
+			problems = append(problems, p.CheckMissing(c, *f)...)
+		}
+		f.Missing = declared
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// wantCoded asks for the columns with declared codes that nothing else reads, so that the codes are counted.
+func (pl *Plan) wantCoded(b *layoutBuilder) {
+	for i, f := range b.schema.Fields {
+		if c := pl.Config.Columns.Named(f.Name); c == nil || f.Missing == nil {
+			continue
+		}
+		index, read := b.read(i)
+		if !read {
+			index = b.want(f.Name, microdata.Array, false)
+		}
+		pl.Coded = append(pl.Coded, assess.CodedColumn{Name: f.Name, Index: index, Codes: f.Missing.Texts(), Null: f.Missing.Null})
+	}
+}
+
+// Restored calls encode, of a sink, while the kept codes for missing values are in what leaves.
+func Restored[T any](b *microdata.Block, encode func() (T, error)) (T, error) {
+	undo, err := transform.Restore(b)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer undo()
+	return encode()
+}
+
+// missingOf returns the declaration of a column; nil if it has none.
+func (pl *Plan) missingOf(name string) *microdata.Missing {
+	schema := pl.Source.Schema()
+	if i := slices.IndexFunc(schema.Fields, func(f microdata.Field) bool { return f.Name == name }); i >= 0 {
+		return schema.Fields[i].Missing
+	}
+	return nil
+}
