@@ -244,9 +244,13 @@ func (c *Column) clearNumbers(of *codes, n int) {
 	if &c.values[:1][0] != &values[0] {
 		copy(c.values[:n], values)
 	}
-	c.valid = NewBitmap(n, c.valid)
-	if valid != nil && &valid[0] != &c.valid[0] {
-		copy(c.valid, valid)
+	switch own := cap(c.valid) > 0 && valid != nil && &c.valid[:1][0] == &valid[0]; {
+	case own:
+		c.valid = valid
+	case valid != nil:
+		c.valid = append(c.valid[:0], valid...)
+	default:
+		c.valid = NewBitmap(n, c.valid)
 	}
 	*v = Vector{Values: c.values[:n], Valid: c.valid}
 	for _, row := range c.Coded.Rows {

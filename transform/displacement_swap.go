@@ -15,8 +15,8 @@ import (
 type displacingSwap struct {
 	keys      []int
 	exchanged []int // the columns whose values it moves, in Block.Columns
-	dataset bool
-	pairer  *pairer
+	dataset   bool
+	pairer    *pairer
 
 	// Of a swap of scope dataset, from the survey:
 	grouping grouping

@@ -134,25 +134,17 @@ func (c *column) rejectCodes(b *microdata.Block) {
 	}
 }
 
+// PutValue is a value that a mask may release in place of others, and the field of its parameters.
+type PutValue struct{ Field, Text string }
+
 // MakesCode returns the place, in a mask's parameters, of a category or bound that is a declared code for a missing
 // value of a column; "" if there is none. Either the mask would release it in place of values, or it lists the
 // code as a category that it cannot see.
 func MakesCode(p Params, column string, is func(text string) bool) (field string) {
-	if t, ok := p.(*Topcode); ok {
-		for _, at := range []struct {
-			field string
-			text  *string
-		}{{"upper_label", t.UpperLabel}, {"lower_label", t.LowerLabel}} {
-			if at.text != nil && is(*at.text) {
-				return at.field
-			}
-		}
-		if t.Replace == "" || t.Replace == "bound" {
-			switch {
-			case t.Upper != nil && is(formatNumber(*t.Upper)):
-				return "upper"
-			case t.Lower != nil && is(formatNumber(*t.Lower)):
-				return "lower"
+	if puts := declared(p).Puts; puts != nil {
+		for _, put := range puts() {
+			if is(put.Text) {
+				return put.Field
 			}
 		}
 		return ""
