@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -86,28 +87,21 @@ func (m *Missing) Declared() *microdata.Missing {
 	return d
 }
 
-// CheckMissing returns an error for each declared code that a column of this type cannot have.
-func (p *Pipeline) CheckMissing(c *Column, f microdata.Field) (errs Errors) {
-	wrong := func(i int, format string, args ...any) {
-		path := fmt.Sprintf("columns.%s.missing.codes[%d]", c.Name, i)
-		errs = append(errs, p.Errorf(path, format, args...))
-	}
-	for i, code := range c.Missing.Codes {
+// Fits reports codes that a column of a field's type cannot have.
+func (m *Missing) Fits(f microdata.Field) check.Problems {
+	var ps check.Problems
+	for i, code := range m.Codes {
+		path := fmt.Sprintf("codes[%d]", i)
 		switch _, isNumber := microdata.NumberOf(string(code.Code)); {
 		case f.Nested():
-			wrong(i, "must be left out: the values of the column are nested (%s)", microdata.TypeName(f.Type))
+			ps.Addf(path, "must be left out: the values of the column are nested (%s)", microdata.TypeName(f.Type))
 		case f.Numeric() && code.Code != "" && !isNumber:
-			wrong(i, "must be a number: the column has type %s; a text that stands for a missing number is one of the source's `nulls`", microdata.TypeName(f.Type))
+			ps.Addf(path, "must be a number: the column has type %s; a text that stands for a missing number is one of the source's `nulls`", microdata.TypeName(f.Type))
 		case !f.Numeric() && code.Code == "":
-			wrong(i, "must not be a range: the column has type %s; list the codes one by one", microdata.TypeName(f.Type))
+			ps.Addf(path, "must not be a range: the column has type %s; list the codes one by one", microdata.TypeName(f.Type))
 		}
 	}
-	return errs
-}
-
-// DeclaresMissing reports whether a listed column has codes for missing values.
-func (p *Pipeline) DeclaresMissing() bool {
-	return slices.ContainsFunc(p.Columns, func(c Column) bool { return len(c.Missing.Codes) > 0 })
+	return ps
 }
 
 // HasRange reports whether a range of numbers is declared.
@@ -130,5 +124,16 @@ func (l *loader) madeCodes(p *Pipeline, path string, m transform.Params) {
 		if field := transform.MakesCode(m, name, d.Is); field != "" {
 			l.Wrong(form.Join(path, field), "must not have a code that columns.%s.missing declares: it stays as it is, and a value that a mask replaces by it would be taken for a missing one; leave it out here, or release the codes as null (as: null)", name)
 		}
+	}
+}
+
+// validateTableMissing judges the declared codes of a tabulation's source.
+func (l *loader) validateTableMissing(t *Tabulation) {
+	for _, name := range slices.Sorted(maps.Keys(t.Missing)) {
+		m := t.Missing[name]
+		l.Within(form.Join("missing", name), m.check())
+	}
+	if t.Pipeline != "" && l.Given("missing") {
+		l.Wrong("missing", "must be left out with pipeline: its columns say which values mean that there is none")
 	}
 }

@@ -36,6 +36,12 @@ func Restore(b *microdata.Block) (undo func(), err error) {
 	return undo, nil
 }
 
+// RestoreColumn is Restore for one column, for good.
+func RestoreColumn(c *microdata.Column) error {
+	_, err := restore(c)
+	return err
+}
+
 // restore is Restore for one column.
 func restore(c *microdata.Column) (undo func(), err error) {
 	at := &c.Coded

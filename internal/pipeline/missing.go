@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"slices"
-
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -22,7 +20,9 @@ func DeclareMissing(p *config.Pipeline, schema *microdata.Schema) error {
 		}
 		f := &schema.Fields[at]
 		if !f.Unseen {
-			problems = append(problems, p.CheckMissing(c, *f)...)
+			for _, problem := range c.Missing.Fits(*f) {
+				problems = append(problems, p.Errorf("columns."+c.Name+".missing."+problem.Path, "%s", problem.Text))
+			}
 		}
 		f.Missing = declared
 	}
@@ -55,13 +55,4 @@ func Restored[T any](b *microdata.Block, encode func() (T, error)) (T, error) {
 	}
 	defer undo()
 	return encode()
-}
-
-// missingOf returns the declaration of a column; nil if it has none.
-func (pl *Plan) missingOf(name string) *microdata.Missing {
-	schema := pl.Source.Schema()
-	if i := slices.IndexFunc(schema.Fields, func(f microdata.Field) bool { return f.Name == name }); i >= 0 {
-		return schema.Fields[i].Missing
-	}
-	return nil
 }
