@@ -40,8 +40,8 @@ func (v *MissingValue) UnmarshalText(text []byte) error {
 // MarshalText writes what UnmarshalText reads.
 func (v MissingValue) MarshalText() ([]byte, error) { return []byte(v), nil }
 
-// check reports what is wrong whatever the data are.
-func (m *Missing) check() check.Problems {
+// Check reports what is wrong whatever the data are.
+func (m *Missing) Check() check.Problems {
 	var ps check.Problems
 	if m.As != "" && len(m.Codes) == 0 {
 		ps.Addf("codes", "must be given: the values that mean that there is none")
@@ -131,7 +131,7 @@ func (l *loader) madeCodes(p *Pipeline, path string, m transform.Params) {
 func (l *loader) validateTableMissing(t *Tabulation) {
 	for _, name := range slices.Sorted(maps.Keys(t.Missing)) {
 		m := t.Missing[name]
-		l.Within(form.Join("missing", name), m.check())
+		l.Within(form.Join("missing", name), m.Check())
 	}
 	if t.Pipeline != "" && l.Given("missing") {
 		l.Wrong("missing", "must be left out with pipeline: its columns say which values mean that there is none")

@@ -54,7 +54,7 @@ func (l *loader) validateColumns(p *Pipeline) {
 		}
 	}
 	for _, c := range p.Columns {
-		l.Within(form.Join("columns", c.Name)+".missing", c.Missing.check())
+		l.Within(form.Join("columns", c.Name)+".missing", c.Missing.Check())
 		if c.Decimals != nil {
 			var ps check.Problems
 			whole(&ps, "decimals", *c.Decimals, 0, 15)
