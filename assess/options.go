@@ -184,7 +184,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Extremes == 0 {
 		// An extreme record is kept as a whole, once for each end of each column: with
 		// hundreds of columns fewer are kept.
-		record := 8 * o.layout().Width()
+		record := 8 * max(o.layout().Width(), 1)
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*max(len(o.Columns), 1)*record)))
 	}
 	if o.OrderBins == 0 {

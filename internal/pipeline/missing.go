@@ -32,10 +32,10 @@ func DeclareMissing(p *config.Pipeline, schema *microdata.Schema) error {
 	return nil
 }
 
-// wantCoded asks for the columns with declared codes that nothing else reads, so that the codes are counted.
+// wantCoded asks for the released columns with declared codes that nothing else reads, so that the codes are counted.
 func (pl *Plan) wantCoded(b *layoutBuilder) {
 	for i, f := range b.schema.Fields {
-		if c := pl.Config.Columns.Named(f.Name); c == nil || f.Missing == nil {
+		if c := pl.Config.Columns.Named(f.Name); c == nil || c.Role == microdata.Identifier || f.Missing == nil {
 			continue
 		}
 		index, read := b.read(i)
