@@ -2,10 +2,12 @@ package microdata
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"hash/fnv"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -20,6 +22,7 @@ type Missing struct {
 	Codes  []string       // single values: numbers, or texts of a column of text
 	Ranges []MissingRange // of a numeric column
 	Null   bool           // they are released as null; false: as they are
+	JSON   bool           // texts of the column may be JSON: those in quotes are compared without them
 }
 
 // MissingRange are the numbers from From to To, both among them; −Inf and +Inf where it has no end.
@@ -55,10 +58,11 @@ type codes struct {
 	texts   map[string]uint16
 	ranges  []MissingRange
 	single  bool // values are of type float32
+	json    bool
 }
 
 func (m *Missing) of(f Field) *codes {
-	c := &codes{ranges: m.Ranges, single: f.Type.ID() == arrow.FLOAT32, texts: map[string]uint16{}}
+	c := &codes{json: m.JSON, ranges: m.Ranges, single: f.Type.ID() == arrow.FLOAT32, texts: map[string]uint16{}}
 	for i, code := range m.Codes {
 		x, ok := NumberOf(code)
 		if !ok {
@@ -328,6 +332,12 @@ func (of *codes) inArray(a arrow.Array) func(i int) (entry uint16, code float64,
 	}
 	return func(i int) (uint16, float64, bool) {
 		s := text(i)
+		if of.json && strings.HasPrefix(s, "\"") {
+			var plain string
+			if json.Unmarshal([]byte(s), &plain) == nil {
+				s = plain
+			}
+		}
 		entry, ok := of.texts[s]
 		if !ok {
 			return 0, 0, false

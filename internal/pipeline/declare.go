@@ -35,7 +35,7 @@ func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors
 	if err != nil {
 		return src, err
 	}
-	if err := DeclareMissing(p, src.Schema()); err != nil {
+	if err := DeclareMissing(p, src); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}
 	if p.Place == nil {

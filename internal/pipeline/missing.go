@@ -3,14 +3,17 @@ package pipeline
 import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // DeclareMissing gives the fields of a source the codes for missing values that the configuration declares. A
 // code that a column cannot have is an error.
-func DeclareMissing(p *config.Pipeline, schema *microdata.Schema) error {
+func DeclareMissing(p *config.Pipeline, src connectors.Source) error {
 	var problems config.Errors
+	schema, texts := src.Schema(), abilities.JSONTextsOf(src)
 	for i := range p.Columns {
 		c := &p.Columns[i]
 		declared := c.Missing.Declared()
@@ -24,6 +27,7 @@ func DeclareMissing(p *config.Pipeline, schema *microdata.Schema) error {
 				problems = append(problems, p.Errorf("columns."+c.Name+".missing."+problem.Path, "%s", problem.Text))
 			}
 		}
+		declared.JSON = texts != nil && texts.JSONText(at)
 		f.Missing = declared
 	}
 	if len(problems) > 0 {

@@ -63,7 +63,7 @@ func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, er
 // each.
 func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
 	pl := &Plan{Config: p, Source: src, paths: paths}
-	if err := DeclareMissing(p, src.Schema()); err != nil {
+	if err := DeclareMissing(p, src); err != nil {
 		return nil, err
 	}
 	pl.supposeNumbers()
