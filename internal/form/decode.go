@@ -46,7 +46,7 @@ func (r *Reading) decode(f *Form, n *yaml.Node, path string, v reflect.Value, ma
 func (r *Reading) decodeList(f *Form, n *yaml.Node, path string, v reflect.Value, may allowed) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
-		if n.Kind == yaml.ScalarNode && f.Elem.Shape == Scalar && !isNull(n) {
+		if n.Kind == yaml.ScalarNode && (f.Elem.Shape == Scalar || f.Elem.short != "") && !isNull(n) {
 			hint = "; write it in brackets: [" + r.text(n) + "]"
 		}
 		r.unreadable(path, "must be a list, got %s%s", r.describe(n), hint)
