@@ -341,6 +341,7 @@ var declaredBy = map[string][]string{
 	"Parameters":   words(everyKind),
 	"Permutes":     words("shuffle"),
 	"Published":    words(everyKind),
+	"Puts":         words("topcode"),
 	"Reads":        words("sample swap microaggregate shuffle synthesise"),
 	"Relative":     words("noise"),
 	"Retype":       words("recode topcode pram suppress synthesise"),

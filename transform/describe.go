@@ -54,6 +54,9 @@ type Description struct {
 	// Instead names, after "use", what to use with data that can be read only once or do not fit into memory.
 	Instead string
 
+	// Puts returns values that it may release in place of others and that Action does not tell; nil if there are none.
+	Puts func() []PutValue
+
 	// What other masks of the list and the chain ask for.
 
 	among       func(masks []Spec, i int) check.Problems // what is wrong with it, mask i, among the masks
