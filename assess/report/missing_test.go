@@ -22,7 +22,7 @@ func TestDeclaredCodesAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var summary strings.Builder
-	r.Summary(&summary, false, nil)
+	r.Summary(&summary, false, 0, nil)
 	for _, want := range []string{"4,713", "5,291", "97 to 99"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %s", want)

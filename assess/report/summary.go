@@ -93,7 +93,7 @@ func (s *summary) head(r *Report) {
 		}
 	}
 	for _, line := range r.missingLines() {
-		for _, l := range wrap(ascii(printable(line)), summaryWidth-2) {
+		for _, l := range wrap(ascii(printable(line)), s.Width-2) {
 			s.Line("  " + l)
 		}
 	}
