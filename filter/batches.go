@@ -61,6 +61,9 @@ func (s *batches) released(layout *microdata.Layout) (*arrow.Schema, error) {
 		if o.Column >= 0 {
 			t = arrowipc.PlainType(t)
 		}
+		if !arrow.TypeEqual(o.Field.Type, layout.Schema.Fields[o.Source].Type) { // a mask has made another of it
+			t = o.Field.Type
+		}
 		if err := arrowipc.Supported(of.Type); err != nil {
 			return nil, err
 		}

@@ -20,6 +20,9 @@ type Description struct {
 	// OnCategories: it compares values of any type, replaces them by other categories, and does not
 	// compute with them.
 	OnCategories bool
+	// Renames: it replaces identifiers by pseudonyms. Its columns are held as they are, whatever their type, and no amount of them is
+	// measured; and it does not protect what is sensitive, since equal values stay equal.
+	Renames bool
 	// FitsData: the released values come from all values of a column together: from a model, groups, or
 	// a percentile or mean of them. They are then no independent draws, each about its own original. A
 	// mask without Action is taken for one.

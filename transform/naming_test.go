@@ -57,6 +57,9 @@ var examples = map[string][]struct {
 	"rankswap": {{0, func() []Spec {
 		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5), Share: ptr(0.9)})}
 	}}},
+	"pseudonym": {{0, func() []Spec {
+		return []Spec{mask(&Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "hex", Length: ptr(20)})}
+	}}},
 	"suppress": {{1, func() []Spec {
 		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Combinations: ptr(1), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
 	}}},

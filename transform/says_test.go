@@ -57,6 +57,13 @@ func TestWhatMasksSay(t *testing.T) {
 			},
 		},
 		{
+			"pseudonyms", &Pseudonym{Columns: a, Scope: "person", Form: "like"}, `[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "transform.Renaming{}", true,
+			map[string]string{
+				"":     "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones",
+				"form": "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones, each in the shape of the original",
+			},
+		},
+		{
 			"keep", &PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y", "z"}, Other: ptr("x")},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.25,"z":0.25},"y":{"x":0.25,"y":0.5,"z":0.25},"z":{"x":0.25,"y":0.25,"z":0.5}}},{"Name":"keep","Value":0.5},{"Name":"categories","Value":["x","y","z"]},{"Name":"other","Value":"x"}]`,
 			`transform.Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}, Counted:false, By:[]string(nil), Other:given}`, true,

@@ -33,7 +33,7 @@ func (pl *Plan) whyUncounted(name string) string {
 			continue
 		}
 		switch a := transform.ActionOf(m.Params, name, 1).(type) {
-		case transform.Suppression, transform.Sampling:
+		case transform.Suppression, transform.Sampling, transform.Renaming:
 			continue
 		case transform.Recoding:
 			coded = coded || a.From == nil

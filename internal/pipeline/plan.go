@@ -231,9 +231,9 @@ func (pl *Plan) supposeNumbers() {
 
 // formOf returns the form in which a masked column is held. Masks that do not compute accept
 // any type. A numeric column is held as numbers so that it is assessed, unless the release has
-// another type.
+// another type, or pseudonyms, which are no amounts.
 func formOf(masks []transform.Spec, f microdata.Field) microdata.Form {
-	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() {
+	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() || transform.Renames(masks, f.Name) {
 		return microdata.Array
 	}
 	return microdata.Numbers

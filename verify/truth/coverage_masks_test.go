@@ -94,7 +94,7 @@ var coveredKinds = []kind{
 func even(v float64) float64 { return 2 * math.Floor(v/2) }
 
 // notNumbers are the registered masks that change no number of a column: sample leaves records out.
-var notNumbers = []string{"sample", "pram", "suppress"}
+var notNumbers = []string{"sample", "pram", "suppress", "pseudonym"}
 
 // coveredShapes are the eight files of the coverage.
 var coveredShapes = []string{"normal", "lognormal", "pareto1.2", "halfzeros", "few", "integers", "nulls", "negative"}
