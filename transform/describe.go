@@ -23,6 +23,10 @@ type Description struct {
 	// Renames: it replaces identifiers by pseudonyms. Its columns are held as they are, whatever their type, and no amount of them is
 	// measured; and it does not protect what is sensitive, since equal values stay equal.
 	Renames bool
+	// Warns is what a snooper may know beyond what is measured of its columns, for the report.
+	Warns string
+	// OnDays: it computes with dates and moments as with numbers of days.
+	OnDays bool
 	// FitsData: the released values come from all values of a column together: from a model, groups, or
 	// a percentile or mean of them. They are then no independent draws, each about its own original. A
 	// mask without Action is taken for one.

@@ -57,6 +57,15 @@ var examples = map[string][]struct {
 	"rankswap": {{0, func() []Spec {
 		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5), Share: ptr(0.9)})}
 	}}},
+	"date": {{0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Round: "month", Zone: "Europe/Vienna", Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Shift: ptr(20), By: "c", Scope: "p", Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Breaks: []float64{0, 30, 54, 60}, Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Top: ptr(53), Unit: "days"})}
+	}}},
 	"pseudonym": {{0, func() []Spec {
 		return []Spec{mask(&Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "hex", Length: ptr(20)})}
 	}}},
@@ -180,6 +189,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(!x)
 	case *string:
 		add((*string)(nil))
+		add(ptr("2014-06-01"))
 		add(ptr("200"))
 		add(ptr("300"))
 	case map[string]string:

@@ -15,7 +15,8 @@ type watch struct {
 	name          string
 	index         int
 	seen, altered atomic.Bool
-	renamed       *renamedCounts // nil where no mask gives pseudonyms
+	renamed       *renamedCounts    // nil where no mask gives pseudonyms
+	determined    *determinedCounts // nil where no mask rounds dates
 }
 
 // watched returns the watches for the columns of a chain that is not a replicate.
@@ -28,6 +29,9 @@ func (c *Chain) watched() (list []*watch) {
 		if Renames(c.masks, col.Name) {
 			w.renamed = new(renamedCounts)
 		}
+		if roundsDates(c.masks, col.Name) {
+			w.determined = new(determinedCounts)
+		}
 		list = append(list, w)
 	}
 	return list
@@ -38,6 +42,9 @@ func (w *watch) see(b *microdata.Block) {
 	col := &b.Columns[w.index]
 	if w.renamed != nil && col.Array != nil {
 		w.renamed.add(b, w.index)
+	}
+	if w.determined != nil {
+		w.determined.add(b, w.index)
 	}
 	if col.Array == nil || w.altered.Load() {
 		return

@@ -195,6 +195,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	if err := p.Raw.Decode(p.Block); err != nil {
 		return err
 	}
+	microdata.FillDays(p.Block, f.Layout)
 	if f.Work == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// renamed says of each column of pseudonyms what they leave.
+// renamed says of each column of pseudonyms what they leave, and what else masks warn of.
 func (r *Reporter) renamed() (list []string) {
 	counts := map[string]transform.Renamed{}
 	if r.Chain != nil && !r.Interim { // the chain of a stream masks what is not committed, too
@@ -14,7 +14,13 @@ func (r *Reporter) renamed() (list []string) {
 			counts[c.Column] = c
 		}
 	}
+	for _, d := range r.determined() {
+		list = append(list, d.Column+": "+determinedText(d))
+	}
 	for _, c := range r.Config.Columns {
+		for _, text := range transform.Warnings(r.Config.Masks, c.Name) {
+			list = append(list, c.Name+": "+text)
+		}
 		if transform.Renames(r.Config.Masks, c.Name) {
 			list = append(list, renamedWarning(c.Name, counts[c.Name]))
 		}
