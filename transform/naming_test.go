@@ -100,7 +100,9 @@ var examples = map[string][]struct {
 			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label", LowerLabel: ptr("few"), UpperLabel: ptr("many")})}
 		}},
 	},
-	"recode": {
+	"recode": {{1, func() []Spec {
+		return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 300, 1e9}, Labels: []string{"less", "more"}}), mask(&Recode{Columns: []string{"a"}, Prefix: ptr(3)})}
+	}},
 		{0, func() []Spec {
 			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
 		}},
@@ -198,6 +200,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			other[k] = "700"
 		}
 		add(other)
+	case []map[string]string:
+		add([]map[string]string{{"200": "700", "300": "700"}})
 	case map[string]float64:
 		other := maps.Clone(x)
 		for k := range other {

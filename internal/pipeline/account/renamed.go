@@ -6,12 +6,19 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// renamed says of each column of pseudonyms what they leave, and what else masks warn of.
+// renamed says of each column of pseudonyms what they leave, and what else masks warn of; and which categories are listed in vain.
 func (r *Reporter) renamed() (list []string) {
 	counts := map[string]transform.Renamed{}
 	if r.Chain != nil && !r.Interim { // the chain of a stream masks what is not committed, too
 		for _, c := range r.Chain.Renamed() {
 			counts[c.Column] = c
+		}
+	}
+	if r.Chain != nil {
+		for _, u := range r.Chain.Unmatched() {
+			if !u.File || u.Pattern {
+				list = append(list, fmt.Sprintf("%s: %q matches no value of column %s", r.Plan.MaskPath(u.Mask), u.Category, u.Column))
+			}
 		}
 	}
 	for _, d := range r.determined() {
