@@ -25,13 +25,17 @@ func PerDay(t arrow.DataType) (units int64, ok bool) {
 func FillDays(b *Block, layout *Layout) {
 	for i, w := range layout.Read {
 		if w.Days {
-			daysOf(&b.Columns[i])
+			b.Columns[i].FillDays()
 		}
 	}
 }
 
-func daysOf(c *Column) {
+// FillDays sets Original to the days of Array, unless it has them.
+func (c *Column) FillDays() {
 	a := c.Array
+	if a == nil || len(c.Original.Values) == a.Len() && a.Len() > 0 {
+		return
+	}
 	v := c.Alloc(a.Len(), a.NullN() > 0)
 	perDay, _ := PerDay(a.DataType())
 	for i := range v.Values {

@@ -70,6 +70,9 @@ func (c *column) grid(lambda float64) grid {
 // to the decimal numbers that its values represent.
 func (c *column) admit(b *microdata.Block) error {
 	col := &b.Columns[c.Index]
+	if c.Days {
+		col.FillDays()
+	}
 	values := col.Original.Values
 	if values == nil && b.N > 0 {
 		return nil // in Array form, or not in this block: swaps and masks of categories check that themselves

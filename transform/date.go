@@ -113,6 +113,7 @@ func (m *Date) Describe() Description {
 	}
 	if m.Shift != nil {
 		d.Reads = []ReadColumn{{"by", m.By, "what says whose dates are shifted"}}
+		d.ReadsHidden = true
 		d.Warns = "all dates of a respondent are shifted alike: whoever knows one of them knows the others to the day (R is infinite); the figures are for a snooper who knows none"
 	}
 	return d
@@ -265,6 +266,8 @@ func (s *dateStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			if err := s.array(b, col, changed); err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 			}
+		case held.Original.Values == nil && held.Array != nil && b.N > 0:
+			return fmt.Errorf("%s: column %s: its dates are not read as days", c.at(s.mask), strconv.Quote(col.Name))
 		case held.Original.Values == nil || col.perDay == 0 || s.of.Age != nil && !col.number:
 			// not in this block, or a code in a replicate: a date is a code there, and what becomes of it is none either
 		default:

@@ -43,6 +43,7 @@ type Description struct {
 	Action func(column string, sd float64) Action
 
 	Reads        []ReadColumn // the columns that it reads but does not change
+	ReadsHidden  bool         // these may be columns that are not released
 	NumbersRead  string       // the field that lists columns which it computes with but does not change
 	Numbers      []string     // these columns
 	ColumnsField string       // the field that lists the columns which it changes; "" for "columns"
@@ -156,6 +157,9 @@ func ReadColumnsOf(p Params) []ReadColumn {
 	}
 	return columns
 }
+
+// ReadsHidden reports whether the columns that a mask reads may be ones that are not released.
+func ReadsHidden(p Params) bool { return declared(p).ReadsHidden }
 
 // ColumnsField returns the name of the field that lists the columns which a mask changes.
 func ColumnsField(p Params) string { return wordOr(declared(p).ColumnsField, "columns") }

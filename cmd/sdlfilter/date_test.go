@@ -78,6 +78,27 @@ func TestDatesInEveryFormat(t *testing.T) {
 			}
 		}
 	}
+	// The shift also goes by an identifier that is withheld.
+	hidden := strings.Replace(columns, "pid: {role: other}", "pid: {role: identifier}", 1)
+	put("p.yaml", "version: 1\nkey: {file: k}\n"+hidden+"source: {csv: {path: table.csv, types: {seen: timestamptz, visit: date, due: date, birth: date}}}\nsink: {csv: {path: hidden.csv}}\nmasks: "+masks+"\n")
+	do("run", "p.yaml")
+	if got, err := os.ReadFile(filepath.Join(dir, "hidden.csv")); err != nil || !strings.HasPrefix(string(got), first[len("pid,"):strings.Index(first, "\n")+1]) || !strings.Contains(string(got), "\n"+strings.SplitN(strings.Split(first, "\n")[1], ",", 2)[1]+"\n") {
+		t.Errorf("by an identifier: %v, %.200s", err, got)
+	}
+	// A gate judges R of dates beside a rounded key, whose inversion looks at all columns.
+	put("p.yaml", "version: 1\nkey: {file: k}\n"+strings.Replace(hidden, "due: {role: sensitive}", "due: {role: key}", 1)+"source: {csv: {path: table.csv, types: {seen: timestamptz, visit: date, due: date, birth: date}}}\nsink: {csv: {path: gate.csv}}\n"+
+		"masks: "+strings.Replace(masks, "noise: {columns: [due], sd: 20}", "date: {columns: [due], round: year}", 1)+"\ngate: {rules: [{column: visit, max_risk: 0.02}, {min_k: 4}]}\n")
+	out, err := program(t, dir, "run", "p.yaml").CombinedOutput()
+	checkStatus(t, err, exitRefused, out)
+	mustContain(t, strings.Join(strings.Fields(string(out)), " "), "due: rounded dates not known exactly by the release; found R = infinite")
+	put("p.yaml", "version: 1\nkey: {file: k}\n"+hidden+"source: {csv: {path: table.csv, types: {seen: timestamptz, visit: date, due: date, birth: date}}}\nsink: {csv: {path: hidden.csv}}\nmasks: "+masks+"\n")
+	row := strings.Split(strings.Split(first, "\n")[1], ",")
+	preview, err := program(t, dir, "preview", "p.yaml").Output()
+	for _, value := range row[1:] {
+		if err != nil || !strings.Contains(string(preview), value) {
+			t.Errorf("a preview shows other dates than %v: %v\n%.600s", row, err, preview)
+		}
+	}
 	if !strings.HasPrefix(first, "pid,birth,visit,seen,due,code\nP0,") || strings.Contains(first, ",19") {
 		t.Errorf("the release: %.200s", first)
 	}
