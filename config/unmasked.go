@@ -21,10 +21,11 @@ func (l *loader) validateUnmasked(p *Pipeline) {
 	}
 }
 
-// masks reports whether a mask changes the column; one that leaves all values as they are does not.
+// masks reports whether a mask changes the column; one that leaves all values as they are does not, nor does one under which equal values stay
+// equal and different ones different.
 func (p *Pipeline) masks(column string) bool {
 	for _, spec := range p.Masks {
-		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) && !transform.LeavesAll(spec.Params) {
+		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) && !transform.LeavesAll(spec.Params) && !transform.Renames([]transform.Spec{spec}, column) {
 			return true
 		}
 	}

@@ -123,7 +123,11 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 			if c.Field != "" {
 				at = form.Join(path, c.Field)
 			}
-			l.maskColumn(p, at, c.Name, c.As)
+			if transform.ReadsHidden(spec.Params) {
+				l.listed(p, at, c.Name)
+			} else {
+				l.maskColumn(p, at, c.Name, c.As)
+			}
 		}
 	}
 	if complete {

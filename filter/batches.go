@@ -61,6 +61,9 @@ func (s *batches) released(layout *microdata.Layout) (*arrow.Schema, error) {
 		if o.Column >= 0 {
 			t = arrowipc.PlainType(t)
 		}
+		if !arrow.TypeEqual(o.Field.Type, layout.Schema.Fields[o.Source].Type) { // a mask has made another of it
+			t = o.Field.Type
+		}
 		if err := arrowipc.Supported(of.Type); err != nil {
 			return nil, err
 		}
@@ -87,6 +90,7 @@ func (s *batches) decode(b *microdata.Block, rec arrow.RecordBatch, layout *micr
 			b.Reject(row, layout.Schema.Fields[w.Field].Name, "holds a number that has more digits than masks compute with")
 		}
 	}
+	microdata.FillDays(b, layout)
 }
 
 // encode makes the batch that leaves: masked columns anew, others out of the memory of

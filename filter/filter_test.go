@@ -107,10 +107,11 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 		masks string
 		sizes []int
 	}{
-		"noise": {noise, []int{1, 300, 0, 699}},
-		"swap":  {swap, slices.Repeat([]int{100}, 10)},
-		"where": {conditional, []int{1, 0, 298, 2, 699}},
-		"left":  {"[{sample: {rate: 0.8}}, " + noise[1:], []int{1, 299, 700}},
+		"noise":     {noise, []int{1, 300, 0, 699}},
+		"pseudonym": {noise[:len(noise)-1] + ", {pseudonym: {columns: [region, kind], scope: code}}]", []int{1, 300, 0, 699}},
+		"swap":      {swap, slices.Repeat([]int{100}, 10)},
+		"where":     {conditional, []int{1, 0, 298, 2, 699}},
+		"left":      {"[{sample: {rate: 0.8}}, " + noise[1:], []int{1, 299, 700}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, text := configured(t, c.masks, "{max_quarantined: 5%, rules: [{column: wage, min_efficiency: 0.1}]}")

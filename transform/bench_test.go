@@ -28,7 +28,7 @@ func benchChain(tb testing.TB, columns int, p Params) *Chain {
 	setup := Setup{Key: testKey(tb, 1), Window: benchRecords}
 	for c := range columns {
 		name := fmt.Sprint("c", c)
-		setup.Columns = append(setup.Columns, ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000})
+		setup.Columns = append(setup.Columns, ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000, false})
 	}
 	chain, err := NewChain([]Spec{{Params: p}}, setup)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -38,6 +39,10 @@ type categoryColumn struct {
 	numbers map[float64]int32 // by number, or code
 	out     []string
 	codes   []float64 // by category of out: the number, or the code of the text
+
+	patterns []pattern     // of from, see match
+	used     []atomic.Bool // by category of from: whether a record has it; nil: nobody asks
+	seen     atomic.Bool   // whether any record has a value
 }
 
 // categorical returns the column for mask i to work on; nil if the chain does not have it.
@@ -129,6 +134,7 @@ func (k *categoryColumn) look(dst []int32, b *microdata.Block) (bool, error) {
 	switch {
 	case col.Array != nil:
 		return true, k.lookArray(dst, col.OutArray())
+	case len(k.patterns) > 0: // codes of replicates match none; they stay as they are
 	case col.Original.Values != nil:
 		v := col.Out()
 		for i, x := range v.Values {
@@ -185,6 +191,8 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 		switch {
 		case a.IsNull(i):
 			dst[i] = missing
+		case len(k.patterns) > 0:
+			dst[i] = k.find(a.ValueStr(i))
 		default:
 			dst[i] = k.place(microdata.CodeOf(a, i), true)
 		}
@@ -197,6 +205,7 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int) []byte) {
 	var last [recent.Slots]int32 // place + 1
 	clean := a.NullN() == 0
+	matched := map[string]int32{}
 	for i := range dst {
 		if !clean && a.IsNull(i) {
 			dst[i] = missing
@@ -208,8 +217,13 @@ func (k *categoryColumn) lookTexts(dst []int32, a arrow.Array, bytes func(i int)
 			dst[i] = j
 		} else if j, ok := k.texts[string(text)]; ok {
 			dst[i], *slot = j, j+1
-		} else {
-			dst[i] = unlisted
+		} else if dst[i] = unlisted; k.patterns != nil {
+			j, again := matched[string(text)]
+			if !again {
+				j = k.find(string(text))
+				matched[string(text)] = j
+			}
+			dst[i] = j
 		}
 	}
 }

@@ -21,6 +21,7 @@ type ColumnInfo struct {
 	Field    microdata.Field // type of the release: range, integer or not
 	Decimals int             // decimals of released values (0 for integers); -1: the data show no grid
 	SD, Mean float64         // of the original column; NaN where not known
+	Days     bool            // dates or moments, which masks compute with in days since 1970-01-01 (microdata.Want.Days)
 }
 
 // Setup is what a chain needs to know about the data and the run.

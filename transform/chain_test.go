@@ -57,7 +57,7 @@ func testSetup(tb testing.TB, columns ...testColumn) Setup {
 	for i, name := range names(len(columns)) {
 		c := columns[i]
 		mean, sd := meanSD(c.values)
-		s.Columns = append(s.Columns, ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean})
+		s.Columns = append(s.Columns, ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean, false})
 	}
 	s.Correlations = Correlations{}
 	for i, a := range s.Columns {

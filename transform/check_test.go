@@ -162,11 +162,11 @@ func TestNewChainErrors(t *testing.T) {
 	f64, utf8 := arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	list := arrow.ListOf(f64)
 	setup := Setup{Key: testKey(t, 1), Window: 10, Columns: []ColumnInfo{
-		{"wage", 0, microdata.Field{Name: "wage", Type: f64}, 2, math.NaN(), math.NaN()},
-		{"region", 1, microdata.Field{Name: "region", Type: utf8}, -1, math.NaN(), math.NaN()},
-		{"list", 2, microdata.Field{Name: "list", Type: list}, -1, math.NaN(), math.NaN()},
-		{"free", 3, microdata.Field{Name: "free", Type: f64}, -1, math.NaN(), math.NaN()},
-		{"age", 4, microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, 0, 10, 40},
+		{"wage", 0, microdata.Field{Name: "wage", Type: f64}, 2, math.NaN(), math.NaN(), false},
+		{"region", 1, microdata.Field{Name: "region", Type: utf8}, -1, math.NaN(), math.NaN(), false},
+		{"list", 2, microdata.Field{Name: "list", Type: list}, -1, math.NaN(), math.NaN(), false},
+		{"free", 3, microdata.Field{Name: "free", Type: f64}, -1, math.NaN(), math.NaN(), false},
+		{"age", 4, microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, 0, 10, 40, false},
 	}}
 	swap := func(key, attribute, column string) *Swap {
 		return &Swap{Keys: []string{key}, Attribute: attribute, Columns: []string{column}, Rate: ptr(0.5)}

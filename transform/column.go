@@ -18,13 +18,18 @@ type column struct {
 	lo, hi   float64 // range of the type
 	limit    float64 // greatest magnitude that can be masked
 	float32  bool
-	onGrid   bool    // the results of the masks so far lie on the decimal grid
-	refit    bool    // whether fit can change a value
-	done     history // the masks so far with their effective parameters
+	onGrid   bool           // the results of the masks so far lie on the decimal grid
+	refit    bool           // whether fit can change a value
+	dated    arrow.DataType // the type of a column of days, whose Field is that of the numbers
+	done     history        // the masks so far with their effective parameters
 }
 
 func newColumn(info ColumnInfo) *column {
 	c := &column{ColumnInfo: info, decimals: max(info.Decimals, -1)}
+	if info.Days {
+		c.dated, c.Field.Type = info.Field.Type, typeOfDays(info.Field.Type)
+		info = c.ColumnInfo
+	}
 	if !info.Field.Numeric() { // in replicates the values are codes
 		c.lo, c.hi, c.limit = -math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 		return c
@@ -65,6 +70,9 @@ func (c *column) grid(lambda float64) grid {
 // to the decimal numbers that its values represent.
 func (c *column) admit(b *microdata.Block) error {
 	col := &b.Columns[c.Index]
+	if c.Days {
+		col.FillDays()
+	}
 	values := col.Original.Values
 	if values == nil && b.N > 0 {
 		return nil // in Array form, or not in this block: swaps and masks of categories check that themselves
@@ -101,6 +109,9 @@ func (c *column) reject(b *microdata.Block, row int, x float64) {
 // fit converts Released to the values that a sink writes: integers and decimals are rounded to
 // their scale and limited to their type's range, float32 has that precision, nulls are 0.
 func (c *column) fit(b *microdata.Block) {
+	if c.Days {
+		defer b.Columns[c.Index].ReleaseDays()
+	}
 	if !c.refit || b.Columns[c.Index].Released.Values == nil {
 		return
 	}

@@ -33,7 +33,8 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
 		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
 		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress")},
-		"on categories":         {OnCategories, in("sample", "pram", "suppress")}, // recode with intervals
+		"on categories":         {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date")}, // recode with intervals
+		"renames":               {func(p Params) bool { return Renames([]Spec{mask(p)}, "a") }, in("pseudonym")},
 		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap")},
 		"leaves out":            {LeavesOut, in("sample")},
 		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
@@ -65,6 +66,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		want bool
 	}{
 		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true}, {&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
+		{&Pseudonym{}, true}, {&Date{}, true},
 		{&Recode{}, true}, {&Recode{Other: ptr("x")}, false},
 		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true}, {&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
 	} {
@@ -313,7 +315,7 @@ func TestWhatIsDeclared(t *testing.T) {
 	}
 	v := reflect.TypeFor[Description]()
 	for i := range v.NumField() {
-		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies rejects"), name) {
+		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies Warns ReadsHidden"), name) {
 			t.Errorf("no mask declares %s in this test", name)
 		}
 	}
@@ -321,7 +323,7 @@ func TestWhatIsDeclared(t *testing.T) {
 
 func words(text string) []string { return strings.Fields(text) }
 
-const everyKind = "sample bias noise truncate round recode topcode pram suppress swap microaggregate rankswap shuffle synthesise"
+const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise"
 
 // Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
@@ -336,25 +338,29 @@ var declaredBy = map[string][]string{
 	"MovesOnly":    words("swap"),
 	"Numbers":      words("shuffle synthesise"),
 	"NumbersRead":  words("shuffle synthesise"),
-	"OnCategories": words("sample pram suppress"),
-	"OnColumn":     words("bias noise truncate round recode topcode pram rankswap"),
-	"Parameters":   words(everyKind),
-	"Permutes":     words("shuffle"),
-	"Published":    words(everyKind),
-	"Puts":         words("topcode"),
-	"Reads":        words("sample swap microaggregate shuffle synthesise"),
-	"Relative":     words("noise"),
-	"Retype":       words("recode topcode pram suppress synthesise"),
-	"Scope":        words(everyKind),
-	"among":        words("sample bias noise truncate round topcode pram suppress swap microaggregate rankswap shuffle synthesise"),
-	"copies":       words("synthesise"),
-	"drawsWithin":  words("noise"),
-	"exchanges":    words("swap"),
-	"frequencies":  words("pram"),
-	"heldOut":      words("synthesise"),
-	"inParts":      words("swap"),
-	"ofCopy":       words("synthesise"),
-	"ofNumber":     words("suppress microaggregate"),
-	"redraws":      words("truncate"),
-	"texts":        words("synthesise"),
+	"OnCategories": words("sample pram suppress pseudonym date"),
+
+	"OnColumn":    words("bias noise truncate round recode topcode pram pseudonym date rankswap"),
+	"OnDays":      words("date"),
+	"Parameters":  words(everyKind),
+	"Permutes":    words("shuffle"),
+	"Published":   words(everyKind),
+	"Puts":        words("topcode"),
+	"Reads":       words("sample swap microaggregate shuffle synthesise"),
+	"Relative":    words("noise"),
+	"Renames":     words("pseudonym"),
+	"Retype":      words("recode topcode pram suppress pseudonym synthesise"),
+	"Scope":       words(everyKind),
+	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise"),
+	"copies":      words("synthesise"),
+	"drawsWithin": words("noise"),
+	"exchanges":   words("swap"),
+	"frequencies": words("pram"),
+	"heldOut":     words("synthesise"),
+	"inParts":     words("swap"),
+	"ofCopy":      words("synthesise"),
+	"ofNumber":    words("suppress microaggregate"),
+	"redraws":     words("truncate"),
+	"rejects":     words("pseudonym date"),
+	"texts":       words("synthesise"),
 }

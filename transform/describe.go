@@ -20,6 +20,13 @@ type Description struct {
 	// OnCategories: it compares values of any type, replaces them by other categories, and does not
 	// compute with them.
 	OnCategories bool
+	// Renames: it replaces identifiers by pseudonyms. Its columns are held as they are, whatever their type, and no amount of them is
+	// measured; and it does not protect what is sensitive, since equal values stay equal.
+	Renames bool
+	// Warns is what a snooper may know beyond what is measured of its columns, for the report.
+	Warns string
+	// OnDays: it computes with dates and moments as with numbers of days.
+	OnDays bool
 	// FitsData: the released values come from all values of a column together: from a model, groups, or
 	// a percentile or mean of them. They are then no independent draws, each about its own original. A
 	// mask without Action is taken for one.
@@ -36,6 +43,7 @@ type Description struct {
 	Action func(column string, sd float64) Action
 
 	Reads        []ReadColumn // the columns that it reads but does not change
+	ReadsHidden  bool         // these may be columns that are not released
 	NumbersRead  string       // the field that lists columns which it computes with but does not change
 	Numbers      []string     // these columns
 	ColumnsField string       // the field that lists the columns which it changes; "" for "columns"
@@ -152,6 +160,9 @@ func ReadColumnsOf(p Params) []ReadColumn {
 	}
 	return columns
 }
+
+// ReadsHidden reports whether the columns that a mask reads may be ones that are not released.
+func ReadsHidden(p Params) bool { return declared(p).ReadsHidden }
 
 // ColumnsField returns the name of the field that lists the columns which a mask changes.
 func ColumnsField(p Params) string { return wordOr(declared(p).ColumnsField, "columns") }

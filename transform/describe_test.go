@@ -27,6 +27,8 @@ var filled = map[string]Params{
 	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}, Least: ptr(4), Share: ptr(0.7)},
 	"topcode":        &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound", Least: ptr(4), Share: ptr(0.7)},
 	"recode":         &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
+	"pseudonym":      &Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "digits", Length: ptr(17)},
+	"date":           &Date{Columns: []string{"a"}, Round: "quarter", Zone: "Europe/Vienna", Unit: "seconds"},
 	"suppress":       &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Combinations: ptr(2), Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }
@@ -34,7 +36,7 @@ var filled = map[string]Params{
 // TestEveryMaskSaysAllOfItself: each mask must implement all descriptions. If one is missing, the
 // program hides or refuses something, although the user's configuration is correct.
 func TestEveryMaskSaysAllOfItself(t *testing.T) {
-	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle"} // a map varies these only on request
+	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle", "pseudonym", "date"} // a map varies these only on request
 	for _, k := range Kinds {
 		p := filled[k.Name]
 		if p == nil {
@@ -180,7 +182,7 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 				"sd": {"5"}, "tiers": {"50", "4"}, "phi": {"0.1"}, "range": {"0.1", "0.3"}, "lower": {"10"}, "upper": {"90"},
 				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"}, "mode": {"drawn"},
 				"p": {"5"}, "bottom": {"3", "lowest"}, "top": {"4", "highest"},
-				"k": {"7"}, "method": {"mdav", "(MDAV)"}, "aggregate": {"median"},
+				"k": {"7"}, "round": {"quarter"}, "method": {"mdav", "(MDAV)"}, "aggregate": {"median"},
 			}[name] {
 				if slices.Contains(words, hidden) {
 					t.Errorf("%s without %s: %q", kind, name, text)

@@ -35,12 +35,12 @@ func (m *PRAM) leavesAll() bool {
 // leavesAll: each category that is listed becomes itself, and one that is
 // not goes to quarantine.
 func (m *Recode) leavesAll() bool {
-	if m.Other != nil || m.Breaks != nil {
+	if m.Other != nil || m.Breaks != nil || m.Prefix != nil {
 		return false
 	}
-	for _, table := range []map[string]string{m.Map, m.Table} {
+	for _, table := range []map[string]string{m.list()} {
 		for from, to := range table {
-			if from != to {
+			if from != to || isPattern(from) {
 				return false
 			}
 		}

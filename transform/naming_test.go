@@ -57,6 +57,18 @@ var examples = map[string][]struct {
 	"rankswap": {{0, func() []Spec {
 		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5), Share: ptr(0.9)})}
 	}}},
+	"date": {{0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Round: "month", Zone: "Europe/Vienna", Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Shift: ptr(20), By: "c", Scope: "p", Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Breaks: []float64{0, 30, 54, 60}, Unit: "days"})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Top: ptr(53), Unit: "days"})}
+	}}},
+	"pseudonym": {{0, func() []Spec {
+		return []Spec{mask(&Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "hex", Length: ptr(20)})}
+	}}},
 	"suppress": {{1, func() []Spec {
 		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Combinations: ptr(1), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
 	}}},
@@ -88,7 +100,9 @@ var examples = map[string][]struct {
 			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label", LowerLabel: ptr("few"), UpperLabel: ptr("many")})}
 		}},
 	},
-	"recode": {
+	"recode": {{1, func() []Spec {
+		return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 300, 1e9}, Labels: []string{"less", "more"}}), mask(&Recode{Columns: []string{"a"}, Prefix: ptr(3)})}
+	}},
 		{0, func() []Spec {
 			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
 		}},
@@ -177,6 +191,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(!x)
 	case *string:
 		add((*string)(nil))
+		add(ptr("2014-06-01"))
 		add(ptr("200"))
 		add(ptr("300"))
 	case map[string]string:
@@ -185,6 +200,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			other[k] = "700"
 		}
 		add(other)
+	case []map[string]string:
+		add([]map[string]string{{"200": "700", "300": "700"}})
 	case map[string]float64:
 		other := maps.Clone(x)
 		for k := range other {

@@ -51,7 +51,8 @@ func (m *Noise) Check() check.Problems {
 // Describe implements Params.
 func (m *Noise) Describe() Description {
 	return Description{
-		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Correlates: m.correlates(), Relative: m.relative(),
+		OnDays: m.Where == "" && !m.Correlated && (m.SD == nil || !m.SD.Relative),
+		Scope:  ScopeRecord, Reads: whereRead(m.Where, m.Columns), Correlates: m.correlates(), Relative: m.relative(),
 		// λ² in equal steps
 		Axis:       Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true},
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,

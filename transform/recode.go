@@ -21,15 +21,17 @@ import (
 // steps.
 type Recode struct {
 	Columns   []string          `yaml:"columns" doc:"the columns to mask"`
-	Map       map[string]string `yaml:"map" doc:"the new category for each category"`
-	File      string            `yaml:"file" doc:"a CSV file with the columns from and to, instead of map"`
-	Level     *int              `yaml:"level" doc:"how many steps a category goes up, if map or file is a hierarchy that gives for each category the one above it; 1 by default"`
+	Map       map[string]string `yaml:"map" doc:"the new category for each category, or for all texts that match a pattern such as '01*': * stands for any characters, ? for one"`
+	File      string            `yaml:"file" doc:"a CSV file with the columns from and to, instead of map; or a hierarchy with a line for each category, value;level 1;level 2;… without a header, as ARX writes it"`
+	Level     *int              `yaml:"level" doc:"how many steps a category goes up, if map or file is a hierarchy that gives for each category the one above it; 1 by default. Of a file with a column for each level, the level"`
+	Prefix    *int              `yaml:"prefix" doc:"instead of map: release the first characters of a code, so many"`
 	Other     *string           `yaml:"other" doc:"what replaces a value that is not listed or lies outside the breaks; without it such a record goes to quarantine"`
 	Breaks    []float64         `yaml:"breaks" doc:"bounds of intervals of numbers, ascending: each interval includes its lower bound, and the last one also its upper bound"`
 	Labels    []string          `yaml:"labels" doc:"names of the intervals: one fewer than breaks, or one more than breaks, to also name the values below the first break and above the last"`
 	Midpoints bool              `yaml:"midpoints" doc:"release the middle of the interval, a number, instead of a label"`
 
-	Table map[string]string `yaml:"-"` // what ReadTable has read of File
+	Table  map[string]string   `yaml:"-"` // what ReadTable has read of File
+	Levels []map[string]string `yaml:"-"` // of a file with a column for each level: the category of each level, by value
 }
 
 // TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file, since a
@@ -50,11 +52,15 @@ const mostFaults = 20
 // readTable reads CSV with the header from,to. The error joins one for each
 // line that is wrong, up to 20 of them.
 func (m *Recode) readTable(content []byte) error {
-	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(content, []byte("\ufeff"))))
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	if line, _, _ := bytes.Cut(content, []byte("\n")); bytes.ContainsRune(line, ';') && !bytes.HasPrefix(line, []byte("from,to")) {
+		return m.readLevels(content)
+	}
+	r := csv.NewReader(bytes.NewReader(content))
 	r.FieldsPerRecord = 2
 	head, err := r.Read()
 	if err != nil || head[0] != "from" || head[1] != "to" {
-		return errors.New("must begin with the line from,to")
+		return errors.New("must begin with the line from,to, or be a hierarchy with semicolons: value;level 1;level 2")
 	}
 	table, lines := map[string]string{}, map[string]int{}
 	var faults []error
@@ -92,13 +98,21 @@ func (m *Recode) Check() check.Problems {
 	var ps check.Problems
 	checkColumns(&ps, "columns", m.Columns, "column")
 	ways := 0
-	for _, given := range []bool{m.Map != nil, m.File != "", m.Breaks != nil} {
+	for _, given := range []bool{m.Map != nil, m.File != "", m.Breaks != nil, m.Prefix != nil} {
 		if given {
 			ways++
 		}
 	}
 	if ways != 1 {
-		ps.Addf("", "must have one of map, file and breaks, got %d of them", ways)
+		ps.Addf("", "must have one of map, file, breaks and prefix, got %d of them", ways)
+	}
+	if m.Prefix != nil {
+		if *m.Prefix < 1 || *m.Prefix > 100 {
+			ps.Addf("prefix", "must be between 1 and 100 characters, got %d", *m.Prefix)
+		}
+		if m.Other != nil {
+			ps.Addf("other", "must be left out with prefix, which takes every value")
+		}
 	}
 	if m.Map != nil && len(m.Map) == 0 {
 		ps.Addf("map", "must list at least one category")
@@ -108,8 +122,10 @@ func (m *Recode) Check() check.Problems {
 	}
 	if m.Level != nil {
 		switch {
-		case m.Breaks != nil:
-			ps.Addf("level", "must be left out with breaks: it is of a hierarchy of categories")
+		case m.Breaks != nil || m.Prefix != nil:
+			ps.Addf("level", "must be left out with breaks and prefix: it is of a hierarchy of categories")
+		case m.Levels != nil && *m.Level > len(m.Levels):
+			ps.Addf("level", "must be at most %d, the levels of the file, got %d", len(m.Levels), *m.Level)
 		case *m.Level < 1 || *m.Level > 100:
 			ps.Addf("level", "must be between 1 and 100, got %d", *m.Level)
 		default:
@@ -182,10 +198,21 @@ func (m *Recode) checkBreaks(ps *check.Problems) {
 
 // list is the table of categories, of map or file.
 func (m *Recode) list() map[string]string {
-	if m.Map != nil {
+	switch {
+	case m.Map != nil:
 		return m.Map
+	case m.Levels != nil:
+		return m.Levels[min(m.steps(), len(m.Levels))-1]
 	}
 	return m.Table
+}
+
+// steps is how many steps a category goes up.
+func (m *Recode) steps() int {
+	if m.Level != nil {
+		return max(*m.Level, 1)
+	}
+	return 1
 }
 
 // resolved returns the categories in the order of their text, and those that replace them, Level
@@ -194,9 +221,9 @@ func (m *Recode) resolved() (from, to []string) {
 	if m.Breaks != nil {
 		to = m.intervals()
 	}
-	list, steps := m.list(), 1
-	if m.Level != nil {
-		steps = *m.Level
+	list, steps := m.list(), m.steps()
+	if m.Levels != nil {
+		steps = 1 // the list is that of the level
 	}
 	for _, f := range slices.Sorted(maps.Keys(list)) {
 		t := f
@@ -260,7 +287,7 @@ func (m *Recode) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil, // values that are not listed
+		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil, // values that are not listed
 	}
 }
 
@@ -285,6 +312,9 @@ type recodeStep struct {
 }
 
 func (m *Recode) compile(c *Chain, i int) (step, error) {
+	if m.Prefix != nil {
+		return m.compilePrefix(c, i)
+	}
 	if m.File != "" && m.Table == nil {
 		return nil, fmt.Errorf("%s.file: has not been read", c.at(i))
 	}
@@ -304,6 +334,9 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 		if col := c.lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
 			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
+		if col := c.lookup(name); col != nil && col.Field.Numeric() && slices.ContainsFunc(from, isPattern) {
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and a pattern is of texts: give the column the type string, which also keeps leading zeros", c.at(i), field, strconv.Quote(name))
+		}
 		after := microdata.Field{}
 		if col := c.lookup(name); col != nil {
 			after, _ = categoryField(col.Field, to)
@@ -315,6 +348,7 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 		if col == nil {
 			continue
 		}
+		col.match(from)
 		same := make([]bool, len(to))
 		for j := range from {
 			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) && hasNumber(col.numbers, col.codes[j])
@@ -342,6 +376,9 @@ func (s *recodeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		if !there {
 			continue
+		}
+		if c.replicate == 0 {
+			col.mark(places)
 		}
 		settleUnlisted(b, col.Name, places, s.other, nil)
 		col.put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })
@@ -416,6 +453,9 @@ func (m *Recode) parameters() []Parameter {
 	if m.File != "" {
 		list = append(list, Parameter{"file", m.File})
 	}
+	if m.Prefix != nil {
+		list = append(list, Parameter{"prefix", float64(*m.Prefix)})
+	}
 	if m.Level != nil {
 		list = append(list, Parameter{"level", float64(*m.Level)})
 	}
@@ -439,8 +479,17 @@ func (m *Recode) parameters() []Parameter {
 }
 
 func (m *Recode) action(string, float64) Action {
-	if m.Breaks == nil && m.list() == nil {
+	switch {
+	case m.Prefix != nil:
+		return Recoding{}
+	case m.Breaks == nil && m.list() == nil:
 		return nil
+	case m.Breaks == nil:
+		for from := range m.list() {
+			if isPattern(from) {
+				return Recoding{} // what becomes of a category is not said by the list alone
+			}
+		}
 	}
 	a := Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints, Other: m.Other}
 	if m.Breaks == nil {
@@ -462,6 +511,8 @@ func (m *Recode) Words(p Published, _ string) string {
 		return "recoding: a number was replaced by the middle of its interval; the bounds are " + numbersText(p, breaks)
 	case breaks != nil:
 		return "recoding: a number was replaced by its interval; the bounds are " + numbersText(p, breaks)
+	case p.Has("prefix"):
+		return "recoding: codes were cut to their first characters"
 	}
 	return "recoding: categories were joined to coarser ones"
 }
@@ -469,7 +520,7 @@ func (m *Recode) Words(p Published, _ string) string {
 // EfficiencyFollows implements Publishing: the variance within intervals discloses their
 // widths.
 func (m *Recode) EfficiencyFollows(has, named func(string) bool) bool {
-	return (named("breaks") || !has("breaks")) && (named("map") || !has("map"))
+	return !has("prefix") && (named("breaks") || !has("breaks")) && (named("map") || !has("map"))
 }
 
 func (m *Recode) onColumn(column string) Params {

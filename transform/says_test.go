@@ -57,6 +57,29 @@ func TestWhatMasksSay(t *testing.T) {
 			},
 		},
 		{
+			"months", &Date{Columns: a, Round: "month", Zone: "Asia/Tokyo"}, `[{"Name":"round","Value":"month"},{"Name":"zone","Value":"Asia/Tokyo"}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:true}", true,
+			map[string]string{"": "rounding: a date was replaced by the middle of its interval", "round": "rounding: a date was replaced by the middle of its month"},
+		},
+		{
+			"ages", &Date{Columns: a, Age: ptr("2024-01-01"), Breaks: []float64{0, 18}, Unit: "days"}, `[{"Name":"unit","Value":"days"},{"Name":"age","Value":"2024-01-01"},{"Name":"breaks","Value":[0,18]}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true,
+			map[string]string{"": "age: a date was replaced by the age in completed years, or its class"},
+		},
+		{
+			"oldest", &Date{Columns: a, Age: ptr("2024-01-01"), Top: ptr(80)}, `[{"Name":"age","Value":"2024-01-01"},{"Name":"top","Value":80}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true, nil,
+		},
+		{
+			"a shift", &Date{Columns: a, Shift: ptr(1), By: "b", Scope: "p", Unit: "seconds"}, `[{"Name":"by","Value":"b"},{"Name":"scope","Value":"p"},{"Name":"unit","Value":"seconds"},{"Name":"shift","Value":1}]`,
+			`transform.Addition{SD:70545.30459215553, Distribution:"uniform", Tiers:[]transform.ActionTier(nil), Correlated:true}`, false,
+			map[string]string{"": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original", "shift": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original; by at most 1 days"},
+		},
+		{
+			"pseudonyms", &Pseudonym{Columns: a, Scope: "person", Form: "like"}, `[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "transform.Renaming{}", true,
+			map[string]string{
+				"":     "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones",
+				"form": "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones, each in the shape of the original",
+			},
+		},
+		{
 			"keep", &PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y", "z"}, Other: ptr("x")},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.25,"z":0.25},"y":{"x":0.25,"y":0.5,"z":0.25},"z":{"x":0.25,"y":0.25,"z":0.5}}},{"Name":"keep","Value":0.5},{"Name":"categories","Value":["x","y","z"]},{"Name":"other","Value":"x"}]`,
 			`transform.Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}, Counted:false, By:[]string(nil), Other:given}`, true,

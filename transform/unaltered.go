@@ -15,6 +15,8 @@ type watch struct {
 	name          string
 	index         int
 	seen, altered atomic.Bool
+	renamed       *renamedCounts    // nil where no mask gives pseudonyms
+	determined    *determinedCounts // nil where no mask rounds dates
 }
 
 // watched returns the watches for the columns of a chain that is not a replicate.
@@ -23,7 +25,14 @@ func (c *Chain) watched() (list []*watch) {
 		return nil
 	}
 	for _, col := range c.columns {
-		list = append(list, &watch{name: col.Name, index: col.Index})
+		w := &watch{name: col.Name, index: col.Index}
+		if Renames(c.masks, col.Name) {
+			w.renamed = new(renamedCounts)
+		}
+		if roundsDates(c.masks, col.Name) {
+			w.determined = new(determinedCounts)
+		}
+		list = append(list, w)
 	}
 	return list
 }
@@ -31,6 +40,12 @@ func (c *Chain) watched() (list []*watch) {
 // see looks for a changed value in a masked block, until one has been found.
 func (w *watch) see(b *microdata.Block) {
 	col := &b.Columns[w.index]
+	if w.renamed != nil && col.Array != nil {
+		w.renamed.add(b, w.index)
+	}
+	if w.determined != nil {
+		w.determined.add(b, w.index)
+	}
 	if col.Array == nil || w.altered.Load() {
 		return
 	}

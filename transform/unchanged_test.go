@@ -156,6 +156,10 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Recode{Columns: a, Breaks: []float64{0, 2, 4}, Midpoints: true})}, {mask(&Recode{Columns: a, Map: map[string]string{"1": "2"}, Other: ptr("3")})}}
 	case "pram":
 		return [][]Spec{{mask(&PRAM{Columns: a, Keep: ptr(0.7), Categories: []string{"1", "2", "3", "4"}})}}
+	case "date":
+		return [][]Spec{{mask(&Date{Columns: a, Round: "month", Unit: "days"})}, {mask(&Date{Columns: a, Shift: ptr(4), By: "b", Scope: "p", Unit: "days"})}, {mask(&Date{Columns: a, Age: ptr("2024-02-28"), Unit: "days"})}}
+	case "pseudonym":
+		return [][]Spec{{mask(&Pseudonym{Columns: a, Scope: "person"})}}
 	case "swap":
 		return [][]Spec{{swap("window")}, {swap("dataset")}}
 	}

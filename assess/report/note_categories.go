@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -13,6 +14,12 @@ import (
 // expected counts are n·P, so that the original counts are estimated by the released counts
 // times the inverse of P (Gouweleeuw et al. 1998, section 3).
 func (c *publishedColumn) categories() (list []StatisticNote, correction string) {
+	if c.renamed() {
+		return []StatisticNote{
+			{"counts and shares", "", "Pseudonymised, not anonymised: counts of units and of records for each unit need no correction. The pseudonyms themselves mean nothing."},
+			{ties, "", "Files of one scope join by it as the originals do."},
+		}, CorrectionUnneeded
+	}
 	drawn, suppressed, ok := c.categoryActions()
 	if !ok {
 		return nil, ""
@@ -44,6 +51,11 @@ func (c *publishedColumn) categories() (list []StatisticNote, correction string)
 		return []StatisticNote{{"counts and shares", "", text}, {ties, "", text}}, CorrectionUnpublished
 	}
 	return correctedBy(drawn)
+}
+
+// renamed reports whether the column has pseudonyms.
+func (c *publishedColumn) renamed() bool {
+	return slices.ContainsFunc(c.actions, func(a transform.Action) bool { _, ok := a.(transform.Renaming); return ok })
 }
 
 // ties is the name of the statistic for associations of a column of categories with others.

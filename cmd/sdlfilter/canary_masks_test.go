@@ -74,6 +74,8 @@ func TestCanaryOfMasks(t *testing.T) {
 		{name: "pram", masks: noise + "}, {pram: {columns: [kind], keep: 0.7, categories: [" + canaryCategories(func(int) string { return "" }) + "]}", leaves: "kinds", status: exitQuarantined},
 		{name: "microaggregate", masks: "microaggregate: {columns: [wage], k: 4}}, {" + coarse + ", other: group0}"},
 		{name: "rankswap", masks: "rankswap: {columns: [wage], p: 10%}}, {" + coarse + ", other: group0}", leaves: "wages"},
+		{name: "pseudonym", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: uuid}"},
+		{name: "pseudonym like", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: like}"},
 		{name: "suppress", masks: noise + "}, {suppress: {keys: [kind], k: 3}", leaves: "kinds"},
 		{name: "too much suppressed", masks: noise + "}, {suppress: {keys: [kind], k: 300, max_share: 5%}", status: exitUsage},
 		{name: "k beyond", masks: noise + "}, {suppress: {keys: [kind], k: 401}", status: exitUsage},

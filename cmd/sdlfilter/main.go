@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	_ "time/tzdata" // zones of dates, on machines without them
 
 	"golang.org/x/sys/unix"
 

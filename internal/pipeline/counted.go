@@ -25,6 +25,9 @@ func (pl *Plan) fromSnooper() bool {
 // respondent's. "" if there is none.
 func (pl *Plan) whyUncounted(name string) string {
 	if why, noisy := pl.noisy(name); noisy {
+		if f := pl.Source.Schema(); transform.InDays(pl.Config.Masks, f.Fields[f.Index(name)]) {
+			return "has noise in days, for which the posterior of the records is not computed"
+		}
 		return why
 	}
 	coded, drawn := false, false
@@ -33,7 +36,7 @@ func (pl *Plan) whyUncounted(name string) string {
 			continue
 		}
 		switch a := transform.ActionOf(m.Params, name, 1).(type) {
-		case transform.Suppression, transform.Sampling:
+		case transform.Suppression, transform.Sampling, transform.Renaming:
 			continue
 		case transform.Recoding:
 			coded = coded || a.From == nil

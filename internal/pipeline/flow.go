@@ -196,6 +196,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 		return err
 	}
 	f.Layout.ClearMissing(p.Block)
+	microdata.FillDays(p.Block, f.Layout)
 	if f.Work == nil {
 		return nil
 	}

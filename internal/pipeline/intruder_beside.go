@@ -19,7 +19,7 @@ func (pl *Plan) carryBeside(b *layoutBuilder) {
 		_, carried := at.Index[f.Name]
 		switch form, masked := b.masked[f.Name]; {
 		case c == nil || c.Role == microdata.Identifier || f.Nested() || carried:
-		case slices.Contains(at.Linked, f.Name) || masked && form == microdata.Numbers: // measured as numbers
+		case slices.Contains(at.Linked, f.Name) || masked && (form == microdata.Numbers || transform.InDays(pl.Config.Masks, f)): // measured as numbers
 		default:
 			at.Beside = append(at.Beside, f.Name)
 			at.count(b, f.Name)

@@ -65,6 +65,8 @@ func (pl *Plan) settleFrom(known *assess.Profile) (open []string) {
 		decimalsKnown := false
 		if d := pl.Config.Columns.Named(c.Name).Decimals; d != nil {
 			c.Decimals, decimalsKnown = *d, true
+		} else if c.Days {
+			c.Decimals, decimalsKnown = transform.DecimalsOfDays(c.Field.Type), true
 		} else if d, fixed := c.Field.Decimals(); fixed {
 			c.Decimals, decimalsKnown = d, true
 		}
@@ -146,7 +148,7 @@ func stable(v float64) float64 {
 
 // arithmetic reports whether a mask computes with the column.
 func (pl *Plan) arithmetic(c *transform.ColumnInfo) bool {
-	return slices.Contains(pl.Masked, c.Name) && pl.Layout.Read[c.Index].As == microdata.Numbers
+	return slices.Contains(pl.Masked, c.Name) && pl.Layout.Read[c.Index].Counts()
 }
 
 // LoadProfile reads a profile file; path "" gives an empty profile.
@@ -349,7 +351,7 @@ func (pl *Plan) passLayout() *microdata.Layout {
 func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {
-		if pl.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(pl.Carry, c.Index) || slices.Contains(pl.Intruder.Carried, c.Index) {
+		if pl.Layout.Read[c.Index].Counts() || slices.Contains(pl.Carry, c.Index) || slices.Contains(pl.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}

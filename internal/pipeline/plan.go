@@ -108,9 +108,11 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 			continue
 		}
 		pl.Masked = append(pl.Masked, f.Name)
+		days := transform.InDays(pl.Config.Masks, f)
 		i := b.want(f.Name, form, false)
-		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f})
-		if form == microdata.Numbers {
+		b.layout.Read[i].Days = days
+		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f, Days: days})
+		if form == microdata.Numbers || days {
 			fits, held := transform.FitsData(pl.Config.Masks, f.Name)
 			pl.Assessed = append(pl.Assessed, assess.Column{
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
@@ -242,9 +244,9 @@ func (pl *Plan) supposeNumbers() {
 
 // formOf returns the form in which a masked column is held. Masks that do not compute accept
 // any type. A numeric column is held as numbers so that it is assessed, unless the release has
-// another type.
+// another type, or pseudonyms, which are no amounts.
 func formOf(masks []transform.Spec, f microdata.Field) microdata.Form {
-	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() {
+	if _, retyped := transform.FieldAfter(masks, f); retyped >= 0 || !f.Numeric() || transform.Renames(masks, f.Name) {
 		return microdata.Array
 	}
 	return microdata.Numbers
@@ -258,8 +260,16 @@ func (pl *Plan) MaskPath(i int) string {
 	return pl.Config.MaskPath(i)
 }
 
-// Unit returns the unit that the configuration gives a column; "" if it gives none.
-func (pl *Plan) Unit(column string) string { return pl.Config.Columns.Named(column).Unit }
+// Unit returns the unit that the configuration gives a column; for dates, days; "" if it gives none.
+func (pl *Plan) Unit(column string) string {
+	if unit := pl.Config.Columns.Named(column).Unit; unit != "" {
+		return unit
+	}
+	if i := slices.IndexFunc(pl.Columns, func(c transform.ColumnInfo) bool { return c.Name == column }); i >= 0 && pl.Columns[i].Days {
+		return "days"
+	}
+	return ""
+}
 
 // layoutBuilder collects the columns to be decoded, each column once in each form.
 type layoutBuilder struct {

@@ -156,6 +156,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, microdata.TypeName(f.Type), m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
+	case computes && transform.InDays(pl.Config.Masks, f):
 	case computes && !f.Numeric() && transform.TakesTexts(m.Params, name) && transform.CanBeCategory(f):
 	case computes && !f.Numeric():
 		hint := ""

@@ -77,6 +77,7 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	rep := r.Report(records, measures)
 	if !r.Interim {
 		judgeUnaltered(&rep.Gate, r.Config, r.unaltered())
+		r.judgeDetermined(&rep.Gate)
 		judgeLosses(&rep.Gate, r.Config.Gate, records)
 	}
 	if !rep.Gate.Passed {

@@ -32,6 +32,9 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	if n := effect.Unidentified; n > 0 {
 		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
 	}
+	if (!r.Interim || r.Total) && m.Records > 0 {
+		list = append(list, r.renamed()...)
+	}
 	if r.Interim || m.Records == 0 {
 		return list
 	}

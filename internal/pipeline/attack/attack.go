@@ -184,6 +184,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 			categories[name] = c
 		}
 	}
+	joined := joinedBy(pl, categories)
 	for _, name := range pl.Intruder.Beside {
 		i := slices.Index(p.CarriedColumns, pl.Intruder.Index[name])
 		values := p.CarriedReleased[i]
@@ -200,7 +201,14 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	d.Released = in != nil && in.Count == config.CountReleased
 	for _, name := range pl.Intruder.Keys {
 		c := categories[name]
-		if !d.Released {
+		if not, renamed := joined[name]; renamed {
+			if not != "" {
+				c.Known = &attack.Known{Not: not}
+			} else if !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original) {
+				continue // a pseudonym of one record tells nothing
+			}
+		}
+		if !d.Released && c.Known == nil {
 			c.Known, c.Cells = knownOf(pl, chain, p, &c, categories)
 			categories[name] = c
 		}

@@ -481,7 +481,7 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 		if alone && c.Name != g.column {
 			continue
 		}
-		if g.plan.Layout.Read[c.Index].As == microdata.Numbers || slices.Contains(g.plan.Carry, c.Index) || slices.Contains(g.plan.Intruder.Carried, c.Index) {
+		if g.plan.Layout.Read[c.Index].Counts() || slices.Contains(g.plan.Carry, c.Index) || slices.Contains(g.plan.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}

@@ -1,0 +1,311 @@
+package transform
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Pseudonym replaces identifiers by keyed pseudonyms: equal ones under one key, scope, form and length, in every column, file, table, topic
+// and release, so that files join as before; unrelated ones under another. Which records belong to one respondent stays (ISO 25237:2017,
+// Pseudonymization).
+type Pseudonym struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask"`
+	Scope   string   `yaml:"scope" doc:"what the identifiers name, such as person: columns of one scope, form and length have the same pseudonyms under one key, in every file and release, and those of another scope unrelated ones"`
+	Form    string   `yaml:"form" doc:"hex (default): hexadecimal digits; uuid: a UUID (RFC 9562, version 8); digits: decimal digits, the first not 0; like: letters and digits as in the original, by a permutation (FF1 of NIST SP 800-38G), so that different ones stay different" enum:"hex,uuid,digits,like"`
+	Length  *int     `yaml:"length" doc:"the number of characters of hex (16 to 32; default 32) or digits (12 to 30; default 18)"`
+}
+
+// What a length may be. Of n identifiers two have one pseudonym with a probability of n²/2N at most: 1e-7 for a million and 16 hexadecimal digits.
+const (
+	leastHex, mostHex             = 16, 2 * keystream.PseudonymSize
+	leastDigits, mostDigits       = 12, 30
+	defaultDigits, mostDigitsOf64 = 18, 18
+)
+
+// Check implements Params.
+func (m *Pseudonym) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "columns", m.Columns, "column")
+	if m.Scope == "" {
+		ps.Addf("scope", "must name what the identifiers are of, such as person")
+	}
+	checkWord(&ps, "form", m.Form, "hex", "uuid", "digits", "like")
+	if m.Length == nil {
+		return ps
+	}
+	least, most := leastHex, mostHex
+	switch m.Form {
+	case "uuid", "like":
+		ps.Addf("length", "must be left out with form %s, which has its own", m.Form)
+		return ps
+	case "digits":
+		least, most = leastDigits, mostDigits
+	}
+	if *m.Length < least || *m.Length > most {
+		ps.Addf("length", "must be between %d and %d, got %d", least, most, *m.Length)
+	}
+	return ps
+}
+
+// Describe implements Params.
+func (m *Pseudonym) Describe() Description {
+	return Description{
+		Scope: ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters, Action: m.action,
+		Published: m, OnColumn: m.onColumn, among: m.checkAmong, rejects: true, // what has no form, and NaN
+	}
+}
+
+// Masks implements Params.
+func (m *Pseudonym) Masks() []string { return m.Columns }
+
+// Reads implements Params.
+func (m *Pseudonym) Reads() []string { return nil }
+
+// checkAmong refuses other masks on the column: what they made of a value would not join, and what they made of a pseudonym would be none.
+func (m *Pseudonym) checkAmong(masks []Spec, i int) (ps check.Problems) {
+	for k, name := range m.Columns {
+		for j, other := range masks {
+			if j != i && other.Params != nil && slices.Contains(other.Params.Masks(), name) {
+				ps.Addf(fmt.Sprintf("[%d].pseudonym.columns[%d]", i, k), "must not be changed by another mask, and mask [%d] (%s) changes %s", j, other.Kind(), strconv.Quote(name))
+				break
+			}
+		}
+	}
+	return ps
+}
+
+// length is the number of characters; 0 where the form has its own.
+func (m *Pseudonym) length() int {
+	switch {
+	case m.Length != nil:
+		return *m.Length
+	case m.Form == "digits":
+		return defaultDigits
+	case m.Form == "uuid" || m.Form == "like":
+		return 0
+	}
+	return mostHex
+}
+
+// releasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
+func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
+	if f.Type.ID() == arrow.STRING || isInteger(f.Type) && (m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && width(f.Type) == 8) {
+		return f, false
+	}
+	f.Type = arrow.BinaryTypes.String
+	return f, true
+}
+
+func isInteger(t arrow.DataType) bool {
+	d, fixed := microdata.Field{Type: t}.Decimals()
+	return fixed && d == 0 && !isDecimal(t)
+}
+
+// pseudonymStep is a pseudonym mask on the columns of a chain.
+type pseudonymStep struct {
+	mask    int
+	columns []*column
+	of      pseudonyms
+}
+
+func (m *Pseudonym) compile(c *Chain, i int) (step, error) {
+	s := &pseudonymStep{mask: i, of: m.under(c.setup.Key)}
+	for _, name := range m.Columns {
+		col := c.touch(name)
+		if col == nil {
+			continue
+		}
+		if problem := m.unfit(col.Field); problem != "" {
+			return nil, fmt.Errorf("%s.columns: column %s %s, got %s", c.at(i), strconv.Quote(name), problem, microdata.TypeName(col.Field.Type))
+		}
+		c.addToHistory(i, col, digestOfTexts("pseudonym", m.form(), m.Scope)+part("length", float64(m.length())))
+		after, _ := m.releasedField(col.Field)
+		col.becomes(after)
+		s.columns = append(s.columns, col)
+	}
+	return s, nil
+}
+
+func (m *Pseudonym) form() string { return wordOr(m.Form, "hex") }
+
+// unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
+func (m *Pseudonym) unfit(f microdata.Field) string {
+	if f.Numeric() {
+		if m.Form == "like" && (!isInteger(f.Type) || width(f.Type) < 4) {
+			return "must be text or an integer of 32 or 64 bits for form like"
+		}
+		return ""
+	}
+	if t, ok := f.Type.(*arrow.DictionaryType); ok {
+		return m.unfit(microdata.Field{Type: t.ValueType})
+	}
+	if !textual(f.Type) || f.Type.ID() == arrow.BINARY {
+		return "must be text or a number"
+	}
+	return ""
+}
+
+func isDecimal(t arrow.DataType) bool { _, ok := t.(arrow.DecimalType); return ok }
+
+// apply does nothing in replicates, which have codes of the originals: pseudonyms differ where these do.
+func (s *pseudonymStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	changed := w.newChanged(b.N)
+	for _, col := range s.columns {
+		of := &b.Columns[col.Index]
+		if of.Array == nil {
+			continue
+		}
+		a, err := s.array(b, col, of.OutArray())
+		if err != nil {
+			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+		}
+		for i := range b.N {
+			if !a.IsNull(i) {
+				changed.Set(i)
+			}
+		}
+		of.ReleasedArray = a
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// array returns the pseudonyms of a block's values, null where the record is rejected.
+func (s *pseudonymStep) array(b *microdata.Block, col *column, from arrow.Array) (arrow.Array, error) {
+	text, err := textsOf(from)
+	if err != nil {
+		return nil, err
+	}
+	to := array.NewBuilder(memory.DefaultAllocator, col.Field.Type)
+	defer to.Release()
+	to.Reserve(b.N)
+	known := map[string]string{} // identifiers often come several times, one after another
+	for i := range b.N {
+		if from.IsNull(i) || b.Rejected(i) {
+			to.AppendNull()
+			continue
+		}
+		value, reason := text(i)
+		pseudonym, again := known[value]
+		if !again && reason == "" && value != "" {
+			if pseudonym, reason = s.of.pseudonym(value); reason == "" && len(known) < batch {
+				known[value] = pseudonym
+			}
+		}
+		if reason == "" {
+			if err := appendText(to, pseudonym); err == nil {
+				continue
+			}
+			reason = "has a pseudonym that its type does not hold"
+		}
+		b.Reject(i, col.Name, reason)
+		to.AppendNull()
+	}
+	return to.NewArray(), nil
+}
+
+// keeps: its columns are not held as numbers, and no share of their values is measured.
+func (*pseudonymStep) keeps(l *keepingOf, _ int) { l.silent = true }
+
+// appendText appends a value that is given as text. The error contains nothing of it.
+func appendText(to array.Builder, text string) error {
+	if texts, ok := to.(*array.StringBuilder); ok {
+		texts.Append(text)
+		return nil
+	}
+	if err := to.AppendValueFromString(text); err != nil {
+		return errors.New("does not fit") // the error of the builder has the text
+	}
+	return nil
+}
+
+// textsOf returns a function that gives value i, which is not null, as the text by which it is known in every format: a whole number without
+// decimals or leading zeros, whatever its type, and text as it is. The reason says why a value has none.
+func textsOf(a arrow.Array) (func(i int) (text, reason string), error) {
+	switch t := a.(type) {
+	case array.ExtensionArray:
+		return textsOf(t.Storage())
+	case *array.Dictionary:
+		entry, err := textsOf(t.Dictionary())
+		return func(i int) (string, string) {
+			if at := t.GetValueIndex(i); !t.Dictionary().IsNull(at) {
+				return entry(at)
+			}
+			return "", ""
+		}, err
+	case *array.Float64:
+		return func(i int) (string, string) { return textOfNumber(t.Value(i), microdata.MaxExact) }, nil
+	case *array.Float32:
+		return func(i int) (string, string) { return textOfNumber(float64(t.Value(i)), 1<<24) }, nil
+	}
+	if isDecimal(a.DataType()) {
+		return func(i int) (string, string) {
+			text := a.ValueStr(i)
+			if strings.Contains(text, ".") {
+				text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+			}
+			return text, ""
+		}, nil
+	}
+	if bytes, ok := bytesOf(a); ok && textual(a.DataType()) {
+		return func(i int) (string, string) { return string(bytes(i)), "" }, nil
+	}
+	if (microdata.Field{Type: a.DataType()}).Numeric() {
+		return func(i int) (string, string) { return a.ValueStr(i), "" }, nil
+	}
+	return nil, fmt.Errorf("has type %s, which has no pseudonyms", microdata.TypeName(a.DataType()))
+}
+
+func textOfNumber(x, beyond float64) (text, reason string) {
+	switch {
+	case x-x != 0:
+		return "", "is not a finite number"
+	case math.Abs(x) >= beyond:
+		return "", "is beyond the whole numbers that its type tells apart"
+	}
+	return numberText(x + 0), ""
+}
+
+// pseudonyms makes the pseudonyms of one scope, form and length.
+type pseudonyms struct {
+	form    string
+	length  int
+	hash    *keystream.Pseudonyms
+	permute *keystream.Permutation
+}
+
+func (m *Pseudonym) under(key keystream.Key) pseudonyms {
+	label := fmt.Sprintf("mask: %s %d ", m.form(), m.length()) + m.Scope
+	return pseudonyms{form: m.form(), length: m.length(), hash: key.Pseudonyms(label), permute: key.Permutation(label)}
+}
+
+// pseudonym returns the pseudonym of a text that is not empty; the reason says why it has none.
+func (p *pseudonyms) pseudonym(text string) (pseudonym, reason string) {
+	if p.form == "like" {
+		return p.like(text)
+	}
+	sum := p.hash.Append(nil, []byte(text))
+	switch p.form {
+	case "digits":
+		least := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p.length-1)), nil)
+		x := new(big.Int).SetBytes(sum)
+		return x.Add(x.Mod(x, new(big.Int).Mul(least, big.NewInt(9))), least).String(), ""
+	case "uuid":
+		sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
+		return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]), ""
+	}
+	return fmt.Sprintf("%x", sum)[:p.length], ""
+}
