@@ -26,6 +26,8 @@ type Field struct {
 	Type     arrow.DataType
 	Nullable bool
 	Unseen   bool // a text source found no value to tell the type from; Type is its guess, and may be changed up to Read
+
+	Described *Description // nil where the source says nothing of the column besides its values
 }
 
 // Numeric reports whether masks can do arithmetic on the field: integers,
