@@ -2,12 +2,12 @@ package statfile
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
@@ -31,7 +31,7 @@ var extensions = map[string][]string{spss: {".sav", ".zsav"}, stata: {".dta"}, s
 
 func kindOf(program, source, sink string, newSink func() connectors.SinkConfig) connectors.Format {
 	return connectors.Format{
-		Name: program, SourceDoc: source, SinkDoc: sink, NewSink: newSink, Extensions: extensions[program],
+		Name: program, SourceDoc: source, SinkDoc: sink, NewSink: newSink, Labelled: newSink != nil, Extensions: extensions[program],
 		NewSource: func() connectors.SourceConfig { return &SourceConfig{program: program} },
 		At:        func(path string) connectors.SourceConfig { return &SourceConfig{Path: path, program: program} },
 	}
@@ -80,12 +80,6 @@ func (c *SourceConfig) kind() readstat.Kind {
 // Open implements connectors.SourceConfig.
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { return open(ctx, c) }
 
-// The words of labels.
-const (
-	labelsOfValues    = "values"
-	labelsOfVariables = "variables"
-)
-
 // SPSSSink writes a file of SPSS.
 type SPSSSink struct {
 	Path        string   `yaml:"path" doc:"the file"`
@@ -101,12 +95,10 @@ type StataSink struct {
 }
 
 // checkSink checks what the sinks have in common.
-func checkSink(path string, labels []string) check.Problems {
+func checkSink(path string, choice labels.Choice) check.Problems {
 	var ps check.Problems
 	checkPath(&ps, path)
-	for i, word := range labels {
-		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, labelsOfValues, labelsOfVariables)
-	}
+	choice.Check(&ps)
 	return ps
 }
 

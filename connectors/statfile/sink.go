@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -23,7 +24,7 @@ type target struct {
 	program    string
 	kind       readstat.Kind
 	path       string
-	labels     []string
+	labels     labels.Choice
 	version    int
 	compressed int
 }

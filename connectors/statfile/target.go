@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -53,21 +54,13 @@ func (s *sink) column(o microdata.Output, n note, i int) readstat.Out {
 	}
 	c.Measure = max(slices.Index(measures, d.Measure), 0)
 	c.Weight = s.program == spss && d.Weight && !c.Type.Text()
-	if s.labelled(labelsOfVariables) {
+	if s.labels.Has(labels.Variables) {
 		c.Label = d.Label
 	}
-	if n.codes != nil && s.labelled(labelsOfValues) {
+	if n.codes != nil && s.labels.Has(labels.Values) {
 		s.label(&c, n.codes.Description())
 	}
 	return c
-}
-
-// labelled reports whether labels of a kind are released.
-func (s *sink) labelled(word string) bool {
-	if s.labels == nil {
-		return word == labelsOfValues
-	}
-	return slices.Contains(s.labels, word)
 }
 
 // label gives a column the labels and missing codes that the program can hold.
