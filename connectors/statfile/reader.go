@@ -77,6 +77,9 @@ func newReader(ctx context.Context, s *source, in files.Handle, layout *microdat
 	if cut.Records > 0 {
 		rows = min(rows, cut.Records)
 	}
+	if s.records >= 0 {
+		rows = max(min(rows, int(s.records)), 1)
+	}
 	// The context of Read may end before that of Next.
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {

@@ -15,7 +15,7 @@ import (
 
 // Kind is the entry of this folder in the list of formats.
 var Kind = connectors.Format{
-	Name:       "excel",
+	Name:       "xlsx",
 	SourceDoc:  "Excel, .xlsx: one sheet, whose first row names the columns",
 	NewSource:  func() connectors.SourceConfig { return new(SourceConfig) },
 	SinkDoc:    "Excel, .xlsx",
