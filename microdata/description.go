@@ -16,6 +16,7 @@ type Description struct {
 
 	// How Program, the format's name, stores and shows the values: of no meaning to others.
 	Program   string
+	Stored    int // how, by the program's numbers
 	Format    string
 	Width     int // bytes of the longest text
 	Display   int

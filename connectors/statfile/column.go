@@ -122,7 +122,7 @@ var measures = []string{"", "nominal", "ordinal", "scale"}
 
 // describe returns what a file says of a column; nil if it says nothing.
 func describe(program string, v readstat.Variable, labels []readstat.Label, weight bool) *microdata.Description {
-	d := &microdata.Description{Label: v.Label, Program: program, Format: v.Format, Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
+	d := &microdata.Description{Label: v.Label, Program: program, Stored: int(v.Type), Format: v.Format, Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
 	if v.Measure > 0 && v.Measure < len(measures) {
 		d.Measure = measures[v.Measure]
 	}
@@ -130,7 +130,11 @@ func describe(program string, v readstat.Variable, labels []readstat.Label, weig
 		if l.IsText != v.Type.Text() || l.Tag == 1 || !l.IsText && l.Tag == 0 && math.IsNaN(l.Number) {
 			continue
 		}
-		d.Values = append(d.Values, microdata.ValueLabel{Value: microdata.Code{Number: l.Number, Text: l.Text, IsText: l.IsText, Tag: l.Tag}, Label: l.Label})
+		code := microdata.Code{Number: l.Number, Text: l.Text, IsText: l.IsText, Tag: l.Tag}
+		if code.IsText || code.Tag != 0 {
+			code.Number = 0 // where the library has none, it is NaN, which equals nothing
+		}
+		d.Values = append(d.Values, microdata.ValueLabel{Value: code, Label: l.Label})
 	}
 	slices.SortStableFunc(d.Values, func(a, b microdata.ValueLabel) int { return a.Value.Compare(b.Value) })
 	d.Values = slices.CompactFunc(d.Values, func(a, b microdata.ValueLabel) bool { return a.Value == b.Value })

@@ -1,6 +1,7 @@
 package statfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -93,11 +94,11 @@ func (s *source) whole(in files.Handle, f *readstat.File) error {
 	if s.config.kind() != readstat.DTA || f.Version < 117 {
 		return nil
 	}
-	var last [len(end)]byte
-	if _, err := in.ReadAt(last[:], s.stamp.Size()-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
+	var last [len(end) + 2]byte // some programs write a line end behind it
+	if _, err := in.ReadAt(last[:], max(s.stamp.Size()-int64(len(last)), 0)); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if string(last[:]) != end {
+	if !bytes.HasSuffix(bytes.TrimRight(last[:], "\r\n"), []byte(end)) {
 		return errors.New("is truncated: it does not end as a file of Stata does")
 	}
 	return nil

@@ -98,6 +98,9 @@ func (s *sink) typeOf(o microdata.Output, n note) readstat.Type {
 	if s.program == spss {
 		return readstat.Double
 	}
+	if d := o.Field.Described; s.carries && !o.Masked && d != nil {
+		return readstat.Type(d.Stored) // its numbers are those of the source
+	}
 	fits := func(lo, hi float64) bool { return !(n.lo < lo) && !(n.hi > hi) }
 	switch id := t.ID(); {
 	case id == arrow.BOOL, id == arrow.INT8 && fits(-127, 100):

@@ -66,7 +66,10 @@ func start(ctx context.Context, c *calls) (*instance, error) {
 	}
 	m, err := e.runtime.InstantiateModule(ctx, e.module, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
 	if err != nil {
-		return nil, failed(ctx, err)
+		if done := ctx.Err(); done != nil {
+			return nil, done
+		}
+		return nil, fmt.Errorf("the library for files of statistical packages does not start: %w", err)
 	}
 	return &instance{m, c}, nil
 }

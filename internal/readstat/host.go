@@ -9,7 +9,7 @@ import (
 )
 
 // host gives the library what it imports: the functions of wasm/glue.c, and of the system interface a
-// clock that stands still and an output that takes nothing.
+// clock that stands still, no variables of the environment, and an output that takes nothing.
 func host(ctx context.Context, r wazero.Runtime) error {
 	const i32, i64, f64 = api.ValueTypeI32, api.ValueTypeI64, api.ValueTypeF64
 	b := r.NewHostModuleBuilder("host")
@@ -102,6 +102,13 @@ func host(ctx context.Context, r wazero.Runtime) error {
 	def(system, "fd_close", types(i32), types(i32), answer(bad))
 	def(system, "fd_seek", types(i32, i64, i32, i32), types(i32), answer(bad))
 	def(system, "fd_write", types(i32, i32, i32, i32), types(i32), answer(bad))
+	def(system, "environ_get", types(i32, i32), types(i32), answer(0))
+	def(system, "environ_sizes_get", types(i32, i32), types(i32), func(_ *calls, m api.Memory, s []uint64) {
+		m.WriteUint32Le(uint32(s[0]), 0)
+		m.WriteUint32Le(uint32(s[1]), 0)
+		s[0] = 0
+	})
+	def(system, "proc_exit", types(i32), nil, func(*calls, api.Memory, []uint64) { panic("the library has ended the process") })
 	def(system, "clock_time_get", types(i32, i64, i32), types(i32), func(_ *calls, m api.Memory, s []uint64) {
 		m.WriteUint64Le(uint32(s[2]), 0)
 		s[0] = 0

@@ -90,11 +90,9 @@ func NewWriter(ctx context.Context, out io.Writer, target Target) (_ *Writer, er
 
 // column declares column k.
 func (w *Writer) column(ctx context.Context, k int, c Out) (at uint64, err error) {
-	var texts []uint64
-	put := func(s string) uint64 {
+	put := func(s string) uint64 { // for the life of the instance: the library keeps what it gets of some texts
 		p, e := w.putText(ctx, s)
 		err = errors.Join(err, e)
-		texts = append(texts, p)
 		return p
 	}
 	set := uint64(0)
@@ -143,7 +141,7 @@ func (w *Writer) column(ctx context.Context, k int, c Out) (at uint64, err error
 			return 0, err
 		}
 	}
-	return at, w.free(ctx, texts...)
+	return at, nil
 }
 
 // Ref declares the next text of the columns of type StringRef, in the order of rows, then columns.

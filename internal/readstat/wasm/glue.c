@@ -7,6 +7,7 @@
  * A state is 0 for a value, 1 for a missing value, and otherwise the letter of a tagged one.
  * All memory is little-endian.
  */
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include "readstat.h"
@@ -207,6 +208,7 @@ enum { SAV, DTA, XPT, SAS7BDAT };
 /* rs_parse reads a file; without values only what it says of its columns. */
 EXPORT("parse") int32_t rs_parse(int32_t kind, int32_t values, int32_t batch, int32_t limit, const char *encoding) {
 	reading_t r = { .batch = batch, .limit = limit };
+	setlocale(LC_CTYPE, "C.UTF-8"); /* without it, iconv loses each character beyond ASCII and the one before it */
 	readstat_parser_t *p = readstat_parser_init();
 	if (p == NULL)
 		return READSTAT_ERROR_MALLOC;
@@ -245,6 +247,7 @@ static int32_t refs_count, refs_room, refs_next;
 static ssize_t on_data(const void *data, size_t n, void *ctx) { return host_write(data, (int32_t)n); }
 
 EXPORT("begin") int32_t rw_begin(void) {
+	setlocale(LC_CTYPE, "C.UTF-8");
 	if ((writer = readstat_writer_init()) == NULL)
 		return READSTAT_ERROR_MALLOC;
 	readstat_writer_set_file_timestamp(writer, 0);
