@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -55,6 +56,7 @@ type sink struct {
 	lineEnd   []byte // nil: each record keeps its own
 	ops       []op
 	inPlace   bool // every field of the source is released at its place
+	book      *codebook
 }
 
 // op is a part of the output between two delimiters: a run of the source's fields, or
@@ -115,6 +117,11 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", plan.Layout.Schema.Fields[o.first].Name)
 		}
 	}
+	book, err := c.newCodebook(plan)
+	if err != nil {
+		return nil, err
+	}
+	s.book = book
 	streams := len(plan.Source.Streams())
 	out, err := text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
@@ -128,6 +135,9 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 		},
 	})
 	if err != nil {
+		if book != nil {
+			err = errors.Join(err, book.file.Abort())
+		}
 		return nil, err
 	}
 	s.Output = out
@@ -273,6 +283,9 @@ var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
 
 // Encode implements connectors.Sink.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
+	if s.book != nil {
+		s.book.codes.Add(b)
+	}
 	e := encodedPool.Get().(*encoded)
 	e.stream, e.buf = b.Stream, e.buf[:0]
 	if len(e.cells) < len(s.layout.Release) {

@@ -162,6 +162,11 @@ func (s *sink) Finish(ctx context.Context) error {
 
 func (s *sink) write(ctx context.Context) (err error) {
 	header := s.header()
+	for _, c := range header.Columns {
+		if s.program == spss && c.Width > spssText {
+			return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("has a text of more than the %d bytes that SPSS holds", spssText)}
+		}
+	}
 	out := bufio.NewWriterSize(s.file, 1<<18)
 	w, err := readstat.NewWriter(ctx, out, header)
 	if err != nil {

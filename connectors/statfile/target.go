@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -21,8 +22,11 @@ func storable(f microdata.Field) bool {
 	return isText(f.Type) || f.Numeric()
 }
 
-// The bounds of texts, in bytes: of Stata's str1 to str2045, beyond which they are strL.
-const stataText = 2045
+// The bounds of texts, in bytes: of SPSS, and of Stata's str1 to str2045, beyond which they are strL.
+const (
+	spssText  = 32767
+	stataText = 2045
+)
 
 // header describes the columns as they will be written, by what is known of their values.
 func (s *sink) header() readstat.Target {
@@ -55,7 +59,7 @@ func (s *sink) column(o microdata.Output, n note, i int) readstat.Out {
 	c.Measure = max(slices.Index(measures, d.Measure), 0)
 	c.Weight = s.program == spss && d.Weight && !c.Type.Text()
 	if s.labels.Has(labels.Variables) {
-		c.Label = d.Label
+		c.Label = s.cut(d.Label, 255, 320)
 	}
 	if n.codes != nil && s.labels.Has(labels.Values) {
 		s.label(&c, n.codes.Description())
@@ -74,7 +78,7 @@ func (s *sink) label(c *readstat.Out, d *microdata.Description) {
 			s.program == stata && (code.IsText || code.Tag == 0 && !integer), v.Label == "":
 			continue
 		}
-		c.Labels = append(c.Labels, readstat.Label{IsText: code.IsText, Tag: code.Tag, Number: code.Number, Text: code.Text, Label: v.Label})
+		c.Labels = append(c.Labels, readstat.Label{IsText: code.IsText, Tag: code.Tag, Number: code.Number, Text: code.Text, Label: s.cut(v.Label, 120, 32000)})
 	}
 	if s.program != spss {
 		return
@@ -84,6 +88,18 @@ func (s *sink) label(c *readstat.Out, d *microdata.Description) {
 			c.Missing = append(c.Missing, readstat.Range{From: m.From, To: m.To, Text: m.Text})
 		}
 	}
+}
+
+// cut shortens a label to what the program takes, in bytes of UTF-8.
+func (s *sink) cut(label string, inSPSS, inStata int) string {
+	limit := map[string]int{spss: inSPSS, stata: inStata}[s.program]
+	if len(label) <= limit {
+		return label
+	}
+	for limit > 0 && !utf8.RuneStart(label[limit]) {
+		limit--
+	}
+	return label[:limit]
 }
 
 // typeOf is how a column is stored.

@@ -105,7 +105,8 @@ class Case:
             if not timed:
                 wrong = [i for i, (x, y) in enumerate(zip(before[c], after[c])) if not same(x, y) and not (not same_program and same(upper(x), upper(y)))]
                 self.expect(not wrong, "column %s: %d values differ, first in record %s" % (c, len(wrong), wrong[:1]))
-            self.expect((released.column_names_to_labels.get(c) or "") == (meta.column_names_to_labels.get(c) or ""), "column %s: its label" % c)
+            got, want = (m.column_names_to_labels.get(c) or "" for m in (released, meta))
+            self.expect(got == want or len(want.encode()) > 255 and len(got) > 200 and want.startswith(got), "column %s: its label" % c)
             occurring = set(x for x in before[c] if x is not None and x == x)
             want = {k: v for k, v in meta.variable_value_labels.get(c, {}).items() if k in occurring}
             got = {k: v for k, v in released.variable_value_labels.get(c, {}).items()}
