@@ -10,7 +10,7 @@ python=$(scripts/venv.sh "$cache/venv" pyreadstat==1.3.7 pandas==3.1.1 openpyxl=
 if [[ ! -e $cache/files/complete ]]; then
   (
     cd "$cache/files"
-    "$python" -m pip download -q --disable-pip-version-check --no-deps --no-binary savReaderWriter savReaderWriter==3.4.2 statsmodels==0.14.6
+    "$python" -m pip download -q --disable-pip-version-check --no-deps --no-binary savReaderWriter savReaderWriter==3.4.2 statsmodels==0.15.0
     apt-get update -q >/dev/null
     apt-get download -q pspp r-cran-foreign r-cran-haven >/dev/null
     for f in *.tar.gz; do tar -xzf "$f"; done

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/text/encoding/charmap"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
@@ -63,13 +64,41 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 				tag(&columns[i], raw, b)
 			}
 		}
+		var n note
+		if err == nil {
+			n = noteOf(&columns[i], s.notes[i].codes)
+			if s.version == 117 && columns[i].Offsets != nil {
+				columns[i], err = oldTexts(columns[i])
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: column %s: %w", s.path, o.Field.Name, err)
 		}
-		e.notes = append(e.notes, noteOf(&columns[i], s.notes[i].codes))
+		e.notes = append(e.notes, n)
 	}
 	e.chunk = readstat.AppendChunk(nil, columns, e.rows)
 	return e, nil
+}
+
+// oldText is a text as Stata 13 has it, which knows no Unicode.
+func oldText(text string) (string, error) {
+	old, err := charmap.Windows1252.NewEncoder().String(text)
+	if err != nil {
+		return "", errors.New("has a character that files of Stata 13 cannot hold; write version 118")
+	}
+	return old, nil
+}
+
+func oldTexts(c readstat.Column) (readstat.Column, error) {
+	out := readstat.Column{Offsets: []uint32{0}}
+	for i := range len(c.Offsets) - 1 {
+		text, err := oldText(string(c.Text(i)))
+		if err != nil {
+			return out, fmt.Errorf("record %d of the block: %w", i+1, err)
+		}
+		appendText(&out, []byte(text))
+	}
+	return out, nil
 }
 
 func noteOf(c *readstat.Column, codes *microdata.Occurring) note {

@@ -167,6 +167,11 @@ func (s *sink) write(ctx context.Context) (err error) {
 			return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("has a text of more than the %d bytes that SPSS holds", spssText)}
 		}
 	}
+	if s.version == 117 {
+		if err := oldLabels(header.Columns); err != nil {
+			return err
+		}
+	}
 	out := bufio.NewWriterSize(s.file, 1<<18)
 	w, err := readstat.NewWriter(ctx, out, header)
 	if err != nil {
@@ -189,6 +194,22 @@ func (s *sink) write(ctx context.Context) (err error) {
 		return err
 	}
 	return out.Flush()
+}
+
+// oldLabels is oldText of all labels.
+func oldLabels(columns []readstat.Out) (err error) {
+	for i := range columns {
+		c := &columns[i]
+		if c.Label, err = oldText(c.Label); err != nil {
+			return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("its label: %w", err)}
+		}
+		for k := range c.Labels {
+			if c.Labels[k].Label, err = oldText(c.Labels[k].Label); err != nil {
+				return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("the label of a value: %w", err)}
+			}
+		}
+	}
+	return nil
 }
 
 // refs declares the long texts of Stata.

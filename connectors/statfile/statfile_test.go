@@ -202,7 +202,7 @@ func TestValuesStay(t *testing.T) {
 		for column := range got {
 			a, b := want[column], got[column]
 			if len(b.Numbers) != len(a.Numbers) || !slices.Equal(a.States, b.States) || !bytes.Equal(a.Bytes, b.Bytes) {
-				t.Errorf("%s, column %s: %v, want %v", name, column, b.States, a.States)
+				t.Errorf("%s, column %s: %v %q, want %v %q", name, column, b.States, b.Bytes, a.States, a.Bytes)
 				continue
 			}
 			for i := range a.Numbers {
