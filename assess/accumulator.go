@@ -31,6 +31,7 @@ type Accumulator struct {
 	original, released comoment.Gram
 	sample             sample.Sample
 	found              map[int]map[string]found // by column and target, see Finder
+	coded              [][]int64                // by column of Options.Coded and code: records
 
 	work kernel
 }
@@ -67,6 +68,7 @@ func New(o Options) (*Accumulator, error) {
 		original: comoment.New(k), released: comoment.New(k),
 		sample: sample.New(o.Sample, o.layout().Width()),
 		words:  map[string]*keystream.Stream{},
+		coded:  newCoded(o.Coded),
 	}
 	for i := range a.columns {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: sample.NewEdge(o.Extremes, -1), top: sample.NewEdge(o.Extremes, +1)}
@@ -98,6 +100,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		return
 	}
 	a.records += int64(b.Kept())
+	a.countCodes(b)
 	w := &a.work
 	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	var keep microdata.Bitmap
@@ -354,6 +357,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 // mergeExact merges everything except the sample.
 func (a *Accumulator) mergeExact(o *Accumulator) {
 	a.records += o.records
+	a.mergeCodes(o)
 	for i := range a.columns {
 		s, t := &a.columns[i], &o.columns[i]
 		s.pairs += t.pairs
@@ -378,7 +382,7 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	switch {
 	case a.opts.Key.ID() != o.opts.Key.ID():
 		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
-	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside):
+	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside) || !sameCoded(a.opts.Coded, o.opts.Coded):
 		return fmt.Errorf("assess: merge: columns must be the same")
 	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes || a.opts.OrderBins != o.opts.OrderBins:
 		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",

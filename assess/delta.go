@@ -34,7 +34,7 @@ func (a *Accumulator) Renew(d *Accumulator) error {
 	if err := a.matches(d); err != nil {
 		return err
 	}
-	d.records = 0
+	d.records, d.coded = 0, newCoded(d.opts.Coded)
 	for i := range d.columns {
 		s := &d.columns[i]
 		s.pairs, s.unchanged, s.diff, s.squareDiff = 0, 0, 0, 0

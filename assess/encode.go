@@ -75,6 +75,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	a.original.Encode(&e)
 	a.released.Encode(&e)
 	a.sample.Encode(&e, from)
+	a.encodeCodes(&e)
 	return e, nil
 }
 
@@ -119,6 +120,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	fresh.original.Decode(&d)
 	fresh.released.Decode(&d)
 	fresh.sample.Decode(&d, from)
+	fresh.decodeCodes(&d)
 	if d.Failed || len(d.Rest) != 0 || !fresh.plausible() {
 		return errEncoding
 	}

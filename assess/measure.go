@@ -58,7 +58,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 		part = quickRecords
 	}
 	r.byRecord(m.Columns, part)
-	m.Unseen = a.opts.Unseen
+	m.Unseen, m.MissingCodes = a.opts.Unseen, a.missingCodes()
 	m.Correlation = a.correlation()
 	return m, nil
 }

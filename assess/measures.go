@@ -148,11 +148,12 @@ type Correlation struct {
 
 // Measures is the result of an assessment.
 type Measures struct {
-	Records     int64 // assessed pairs
-	Sample      int   // pairs in the keyed sample
-	Columns     []ColumnMeasures
-	Correlation Correlation
-	Identity    *Identity // nil if no such measure was requested
+	MissingCodes []MissingCodes // of the columns with declared codes
+	Records      int64          // assessed pairs
+	Sample       int            // pairs in the keyed sample
+	Columns      []ColumnMeasures
+	Correlation  Correlation
+	Identity     *Identity // nil if no such measure was requested
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out

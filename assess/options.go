@@ -123,6 +123,8 @@ type Options struct {
 	// Unseen names released columns of which nothing is held: nested ones, and those beyond the
 	// number that is looked at.
 	Unseen []string
+	// Coded lists the columns with declared codes for missing values, which are counted.
+	Coded []CodedColumn
 	// Released lists those of Carry of which the sample also keeps a code of the released
 	// value, because a mask changes it: released values are then counted.
 	Released []int
@@ -147,7 +149,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Replicates < 0 {
 		return o, nil, fmt.Errorf("assess: replicates: must be at least 0, got %d", o.Replicates)
 	}
-	if len(o.Columns) == 0 && len(o.Carry) == 0 {
+	if len(o.Columns) == 0 && len(o.Carry) == 0 && len(o.Coded) == 0 {
 		return o, nil, fmt.Errorf("assess: columns: must name at least one column, or carry one")
 	}
 	o.Columns, o.Carry, o.Released = append([]Column{}, o.Columns...), slices.Clone(o.Carry), slices.Clone(o.Released)
@@ -182,7 +184,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Extremes == 0 {
 		// An extreme record is kept as a whole, once for each end of each column: with
 		// hundreds of columns fewer are kept.
-		record := 8 * o.layout().Width()
+		record := 8 * max(o.layout().Width(), 1)
 		o.Extremes = min(defaultExtremes, max(1, extremesBytes/(2*max(len(o.Columns), 1)*record)))
 	}
 	if o.OrderBins == 0 {

@@ -72,6 +72,10 @@ func (a *Accumulator) Pairs() Pairs {
 	return p
 }
 
+// Known replaces the declared codes for missing values, which a reader of the release sees, by values that stand for
+// categories; other values stay. Measures of numbers take the codes for missing.
+func Known(values []float64) []float64 { return cell.KnownValues(values) }
+
 // Shown returns what the sample holds of record i of a column of Options.Beside: the released number, also
 // of a date and of text that is a number; otherwise a value, at least 1e299, that stands for the category.
 func Shown(c *microdata.Column, i int) float64 { return cell.Shown(c, i) }

@@ -157,7 +157,7 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 			continue
 		}
 		f.own = append(f.own, len(list))
-		list = append(list, joint.Column{Name: column.Name, Values: f.released[c]})
+		list = append(list, joint.Column{Name: column.Name, Values: cell.KnownValues(f.released[c])})
 	}
 	for i, column := range r.a.opts.Beside {
 		at := r.a.layout.BesideAt(i)
@@ -277,7 +277,7 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 	}
 	list := make([]joint.Column, len(columns))
 	for c, column := range columns {
-		list[c] = joint.Column{Name: column.Name, Values: column.Values}
+		list[c] = joint.Column{Name: column.Name, Values: cell.KnownValues(column.Values)}
 		if column.Categories {
 			list[c].Values = make([]float64, len(column.Values))
 			for i, v := range column.Values {

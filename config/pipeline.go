@@ -53,6 +53,7 @@ type Column struct {
 	Role     microdata.Role `yaml:"role" required:"true" enum:"sensitive,key,other,identifier" doc:"sensitive: what a snooper is after; key: what a snooper may know from elsewhere; other: released, neither of these; identifier: never released, must exist"`
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
 	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default taken from the data"`
+	Missing  Missing        `yaml:"missing" doc:"values that mean that there is none (-9, 97 to 99, refused): no mask changes them and no measure counts them"`
 	Unmasked bool           `yaml:"unmasked" doc:"for a sensitive column: the column may be released as it is. Without this, it is an error if no mask changes the values of a sensitive column"`
 }
 

@@ -19,27 +19,28 @@ import (
 // the rules for cells that may not be published, the protection of these cells, and the rules
 // for publishing the tables.
 type Tabulation struct {
-	Version     int              `yaml:"version" required:"true" doc:"version of this format; 1"`
-	Name        string           `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
-	Source      Source           `yaml:"source" doc:"the files with the records, of any format; exactly one"`
-	Window      *TableWindow     `yaml:"window" doc:"with a pipeline that reads topics: the records are divided into windows, and each window gets tables of its own as soon as it is complete"`
-	Pipeline    string           `yaml:"pipeline" doc:"instead of source: the configuration of a pipeline; the tables are made from the records that its masks release"`
-	Key         Secret           `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
-	Identity    []string         `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
-	Holding     string           `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
-	Coalition   int              `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
-	Request     string           `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
-	Unknown     string           `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
-	Equations   []string         `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
-	Releases    []EarlierRelease `yaml:"releases" doc:"earlier releases that people know: nothing may follow from them and these tables together, of the respondents of today, and of those who have come or left since"`
-	Finished    *Finished        `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
-	Hierarchies []Variable       `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
-	Tables      []Table          `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
-	Map         *TableMap        `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
-	Gate        TableGate        `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
-	Sink        TableSink        `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
-	SDMX        *SDMX            `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
-	Report      TabulationOut    `yaml:"report" doc:"reports about the tables"`
+	Version     int                `yaml:"version" required:"true" doc:"version of this format; 1"`
+	Name        string             `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
+	Source      Source             `yaml:"source" doc:"the files with the records, of any format; exactly one"`
+	Window      *TableWindow       `yaml:"window" doc:"with a pipeline that reads topics: the records are divided into windows, and each window gets tables of its own as soon as it is complete"`
+	Pipeline    string             `yaml:"pipeline" doc:"instead of source: the configuration of a pipeline; the tables are made from the records that its masks release"`
+	Key         Secret             `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
+	Identity    []string           `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
+	Missing     map[string]Missing `yaml:"missing" doc:"with source: values that mean that there is none, by column: income: [-9, {from: 97, to: 99}]. A record with such a value contributes nothing to a table of the column's values; in a variable it is a code like any other, or with as: null no code. With pipeline, its columns say it"`
+	Holding     string             `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
+	Coalition   int                `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
+	Request     string             `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
+	Unknown     string             `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
+	Equations   []string           `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
+	Releases    []EarlierRelease   `yaml:"releases" doc:"earlier releases that people know: nothing may follow from them and these tables together, of the respondents of today, and of those who have come or left since"`
+	Finished    *Finished          `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
+	Hierarchies []Variable         `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
+	Tables      []Table            `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
+	Map         *TableMap          `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
+	Gate        TableGate          `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
+	Sink        TableSink          `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
+	SDMX        *SDMX              `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
+	Report      TabulationOut      `yaml:"report" doc:"reports about the tables"`
 
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`

@@ -21,6 +21,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 		l.Wrong("version", "must be 1, got %d", t.Version)
 	}
 	l.validateTabulated(t)
+	l.validateTableMissing(t)
 	l.validateCoalition(t)
 	l.validateEquations(t)
 	l.validateFinished(t)

@@ -54,6 +54,7 @@ func (l *loader) validateColumns(p *Pipeline) {
 		}
 	}
 	for _, c := range p.Columns {
+		l.Within(form.Join("columns", c.Name)+".missing", c.Missing.Check())
 		if c.Decimals != nil {
 			var ps check.Problems
 			whole(&ps, "decimals", *c.Decimals, 0, 15)
@@ -112,6 +113,7 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		l.readTable(path, spec.Params)
 		l.Within(path, spec.Params.Check())
 		l.maskColumns(p, path, transform.ColumnsField(spec.Params), spec.Params.Masks(), "masked")
+		l.madeCodes(p, path, spec.Params)
 		if len(transform.NeedsCorrelations(spec.Params)) > 0 && len(p.Identity) > 0 {
 			l.Wrong(path, "must not have correlated: true together with identity: the noise of a value depends on the other values, so that a value that a respondent keeps "+
 				"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")

@@ -127,10 +127,11 @@ func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.Re
 	}
 	b := &f.block
 	f.source.decode(b, rec, f.plan.Layout, f.counts.Read)
+	f.plan.Layout.ClearMissing(b)
 	if err := f.masked.Mask(b); err != nil {
 		return nil, err
 	}
-	if out, err = f.source.encode(b, rec, f.plan.Layout, f.release); err != nil {
+	if out, err = pipeline.Restored(b, func() (arrow.RecordBatch, error) { return f.source.encode(b, rec, f.plan.Layout, f.release) }); err != nil {
 		return nil, err
 	}
 	f.masked.Moved(b)

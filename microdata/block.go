@@ -69,6 +69,8 @@ type Column struct {
 
 	Moved Moved // where values move between records, what is expected of that
 
+	Coded Coded // the records that have a declared code for a missing value, which is null here
+
 	values, released     []float64 // buffers kept between uses
 	valid, releasedValid Bitmap
 	moved                Moved
@@ -192,7 +194,7 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 		c := &b.Columns[i]
 		c.Original, c.Released = Vector{}, Vector{}
 		c.Array, c.ReleasedArray = nil, nil
-		c.Moved = Moved{}
+		c.Moved, c.Coded = Moved{}, Coded{}
 	}
 	b.Digests, b.Carried = nil, nil
 	b.Scope, b.Places, b.Touched = "", nil, b.Touched[:0]
@@ -255,7 +257,7 @@ func (b *Block) Part(dst *Block, from, to int) {
 	for i := range b.Columns {
 		c, d := &b.Columns[i], &dst.Columns[i]
 		d.Original, d.Released = c.Original.part(from, n), c.Released.part(from, n)
-		d.Moved = c.Moved.part(from, n)
+		d.Moved, d.Coded = c.Moved.part(from, n), c.Coded.part(from, n)
 		if c.Array != nil {
 			d.Array = array.NewSlice(c.Array, int64(from), int64(to))
 		}

@@ -228,7 +228,8 @@ func (c *Chain) Again() *Chain {
 // Apply masks a block: it fills Released or ReleasedArray of the columns that
 // masks change, and Digests where identity columns are set, and rejects the
 // records that have a value which cannot be masked (NaN, ±Inf, beyond 2^53
-// units) in one of them. Values are as a sink writes them: with the column's
+// units) in one of them, and those with a value that the masks have made a declared code for a
+// missing one. Values are as a sink writes them: with the column's
 // decimals and in its type. Nulls stay null.
 func (c *Chain) Apply(b *microdata.Block) error {
 	if c.survey > 0 && !c.surveyed {
@@ -249,6 +250,11 @@ func (c *Chain) Apply(b *microdata.Block) error {
 		}
 		for _, watch := range c.watches {
 			watch.see(b)
+		}
+		if c.replicate == 0 {
+			for _, col := range c.columns {
+				col.rejectCodes(b)
+			}
 		}
 		return nil
 	})

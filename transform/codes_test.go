@@ -57,6 +57,15 @@ func TestLabelsFollowMasks(t *testing.T) {
 			t.Errorf("%s: kept %v, tagged %v, %v", name, got, tagged, f.Described.Missing)
 		}
 	}
+	// A code that is declared as missing is out of every mask's reach, unless it is released as null.
+	for _, null := range []bool{false, true} {
+		missing := field
+		missing.Missing = &microdata.Missing{Codes: []string{"-9"}, Null: null}
+		f, _ := FieldAfter([]Spec{{Params: &Noise{Columns: columns, SD: new(Amount)}}}, missing)
+		if got := f.Described.LabelOf(microdata.Code{Number: -9}); (got == "refused") == null || len(f.Described.Values) > 1 || (len(f.Described.Missing) == 1) == null {
+			t.Errorf("a declared code, as null %v: %q of %v", null, got, f.Described.Values)
+		}
+	}
 	if len(field.Described.Values) != 7 {
 		t.Error("the source's description has changed")
 	}

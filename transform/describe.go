@@ -58,6 +58,9 @@ type Description struct {
 	// Instead names, after "use", what to use with data that can be read only once or do not fit into memory.
 	Instead string
 
+	// Puts returns values that it may release in place of others and that Action does not tell; nil if there are none.
+	Puts func() []PutValue
+
 	// What other masks of the list and the chain ask for.
 
 	among       func(masks []Spec, i int) check.Problems // what is wrong with it, mask i, among the masks
@@ -128,7 +131,7 @@ func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int)
 			continue
 		}
 		d := declared(m.Params)
-		f.Described = d.describedAfter(f.Described)
+		f.Described = d.describedAfter(f)
 		retype := d.Retype
 		if retype == nil {
 			continue
@@ -142,15 +145,27 @@ func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int)
 }
 
 // describedAfter returns what may still be said of a column after the mask.
-func (d *Description) describedAfter(of *microdata.Description) *microdata.Description {
-	keeps := d.KeepsCode
-	if keeps == nil {
+func (d *Description) describedAfter(f microdata.Field) *microdata.Description {
+	mask := d.KeepsCode
+	if mask == nil {
 		moves := d.MovesOnly || d.Permutes
-		keeps = func(microdata.Code) bool { return moves }
+		mask = func(microdata.Code) bool { return moves }
 	}
-	return of.Only(keeps, func(m microdata.MissingCodes) bool {
+	keeps := func(c microdata.Code) bool { return mask(c) || leavesMissing(f, c) }
+	return f.Described.Only(keeps, func(m microdata.MissingCodes) bool {
 		return keeps(microdata.Code{Number: m.From, Text: m.Text, IsText: m.IsText}) && (m.IsText || keeps(microdata.Code{Number: m.To}))
 	})
+}
+
+// leavesMissing reports whether a code is declared as one for missing values that no mask changes.
+func leavesMissing(f microdata.Field, c microdata.Code) bool {
+	switch {
+	case f.Missing == nil || f.Missing.Null || c.Tag != 0:
+		return false
+	case c.IsText:
+		return f.Missing.DeclaresText(c.Text)
+	}
+	return f.Missing.Declares(f, c.Number)
 }
 
 // ReadColumn is a column that a mask reads but does not change.

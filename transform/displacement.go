@@ -157,6 +157,11 @@ func (c *Chain) displacing(e exchangeRule) *displacingSwap {
 	for _, name := range e.reads {
 		s.keys = append(s.keys, c.info(name).Index)
 	}
+	for _, name := range e.columns {
+		if info := c.info(name); info != nil {
+			s.exchanged = append(s.exchanged, info.Index)
+		}
+	}
 	return s
 }
 
@@ -369,7 +374,7 @@ func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) er
 		if err := g.find(w.original(b), s.keys, from, n); err != nil {
 			return err
 		}
-		g.exclude(b, from)
+		g.exclude(b, from, s.exchanged)
 		return nil
 	}
 	survey := &s.grouping
@@ -385,7 +390,7 @@ func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) er
 		}
 	}
 	g.group, g.combo = append(g.group[:0], survey.group...), append(g.combo[:0], survey.combo...)
-	g.exclude(b, from)
+	g.exclude(b, from, s.exchanged)
 	return nil
 }
 

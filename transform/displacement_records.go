@@ -58,7 +58,7 @@ func (w *displacing) original(b *microdata.Block) *microdata.Block {
 	v.Reset(b.Stream, b.First, b.N, len(b.Columns))
 	v.Scope, v.Places = b.Scope, b.Places
 	for i := range b.Columns {
-		v.Columns[i].Original, v.Columns[i].Array = b.Columns[i].Original, b.Columns[i].Array
+		v.Columns[i].Original, v.Columns[i].Array, v.Columns[i].Coded = b.Columns[i].Original, b.Columns[i].Array, b.Columns[i].Coded
 	}
 	return v
 }

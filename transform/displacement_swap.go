@@ -13,9 +13,10 @@ import (
 
 // displacingSwap describes one swap.
 type displacingSwap struct {
-	keys    []int
-	dataset bool
-	pairer  *pairer
+	keys      []int
+	exchanged []int // the columns whose values it moves, in Block.Columns
+	dataset   bool
+	pairer    *pairer
 
 	// Of a swap of scope dataset, from the survey:
 	grouping grouping

@@ -90,8 +90,16 @@ func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
 	return nil
 }
 
-// exclude gives rejected records group −1: they are not released and are not exchanged.
-func (g *grouping) exclude(b *microdata.Block, from int) {
+// exclude gives rejected records group −1: they are not released and are not exchanged. So it does with those that have a
+// declared code for a missing value in one of the protected columns: they keep it, and all their values.
+func (g *grouping) exclude(b *microdata.Block, from int, protected []int) {
+	for _, index := range protected {
+		for _, row := range b.Columns[index].Coded.Rows {
+			if at := int(row) - from; at >= 0 && at < len(g.group) {
+				g.group[at] = -1
+			}
+		}
+	}
 	if b.Whole() {
 		return
 	}

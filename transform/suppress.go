@@ -176,7 +176,14 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	for k, col := range s.columns {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
-		if err := s.coders[k].code(s.codes[k][from:], &b.Columns[col.Index], 0); err != nil {
+		// A kept code for a missing value is a category like any other: whoever knows that a respondent has
+		// none finds the records with the code.
+		undo, err := restore(&b.Columns[col.Index])
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		err = s.coders[k].code(s.codes[k][from:], &b.Columns[col.Index], 0)
+		if undo(); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 	}
@@ -268,6 +275,7 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		for k := range s.columns {
 			if s.hidden[at]>>k&1 == 1 {
 				rows[k] = append(rows[k], int32(i))
+				b.Columns[s.columns[k].Index].Coded.Drop(i)
 			}
 		}
 	}

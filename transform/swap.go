@@ -78,6 +78,7 @@ type swapColumns struct {
 	mask      int
 	keys      []int     // indexes in Block.Columns; the attribute comes last
 	protected []*column // those that the chain has
+	exchanged []int     // their indexes in Block.Columns
 	bound     []int     // keys, attribute and protected columns, in an order that does not depend on the configuration's
 	rate      float64
 	unique    bool
@@ -121,7 +122,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, done)
-		s.protected = append(s.protected, col)
+		s.protected, s.exchanged = append(s.protected, col), append(s.exchanged, col.Index)
 	}
 	for _, name := range slices.Concat(sorted(m.Keys), []string{m.Attribute}, sorted(m.Columns)) {
 		if info := c.info(name); info != nil {
@@ -165,7 +166,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		if err := sw.grouping.find(b, s.keys, from, n); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		sw.grouping.exclude(b, from)
+		sw.grouping.exclude(b, from, s.exchanged)
 		s.words(c, w, b, from, n)
 		sw.pairs = sw.matcher.match(sw.pairs, s, sw, from)
 	}

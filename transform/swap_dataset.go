@@ -124,7 +124,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 	if err := s.grouping.find(b, s.keys, 0, b.N); err != nil {
 		return fmt.Errorf("%s: %w", c.at(s.mask), err)
 	}
-	s.grouping.exclude(b, 0)
+	s.grouping.exclude(b, 0, s.exchanged)
 	if s.values == nil {
 		s.values = make([]swapColumn, len(s.protected))
 	}

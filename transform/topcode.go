@@ -85,9 +85,26 @@ func (m *Topcode) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Retype: m.releasedField,
 		NeedsValues: m.needsValues(), FitsData: m.needsValues() != "", // percentiles and means are those of the data
-		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Puts: m.puts,
 		KeepsCode: m.keepsCode,
 	}
+}
+
+// puts returns its labels and bounds.
+func (m *Topcode) puts() (list []PutValue) {
+	for _, side := range []struct {
+		field string
+		label *string
+		bound *float64
+	}{{"upper", m.UpperLabel, m.Upper}, {"lower", m.LowerLabel, m.Lower}} {
+		switch {
+		case side.label != nil:
+			list = append(list, PutValue{side.field + "_label", *side.label})
+		case side.bound != nil && (m.Replace == "" || m.Replace == "bound"):
+			list = append(list, PutValue{side.field, formatNumber(*side.bound)})
+		}
+	}
+	return list
 }
 
 // keepsCode: a code between the bounds. The bounds themselves stand for all values beyond them, and so may a mean

@@ -127,6 +127,7 @@ func (r *Report) HTML() ([]byte, error) {
 		TooWide  int // number of columns of a correlation matrix that is in the JSON report only; else 0
 		Names    []string
 		Masks    []maskView
+		Missing  []missingView
 		Sampled  *Sampling
 		Attack   *attackView
 		Pairs    []pairView
@@ -139,6 +140,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
+		Missing:  r.missingViews(),
 		Pairs:    pairViews(r.Pictures),
 		Attack:   viewAttack(r.Attack, attackPath),
 		Citation: citation{Version: r.Version},

@@ -131,6 +131,9 @@ func (r *Report) Public(publish []string) *Public {
 		p.Masks = append(p.Masks, mask)
 	}
 	p.Note = p.note(r.Masks)
+	if words := r.missingWords(); words != "" && p.Note != nil {
+		p.Note.General = append(p.Note.General, words)
+	}
 	p.Verdict = p.Headline()
 	return p
 }

@@ -21,28 +21,29 @@ const SchemaName = "sdlfilter.report/1"
 // Report describes one run, or a stream so far. It is confidential: it contains extremes
 // and moments of the original data. Public returns the report that may be handed on.
 type Report struct {
-	Schema       string             `json:"schema" doc:"identifies the kind of this object and the version of its format"`
-	Name         string             `json:"name" doc:"name of the pipeline"`
-	Version      string             `json:"version" doc:"version of the program"`
-	Started      time.Time          `json:"started"`
-	Finished     time.Time          `json:"finished"`
-	ConfigSHA256 string             `json:"config_sha256" doc:"SHA-256 of the configuration"`
-	KeyID        string             `json:"key_id" doc:"identifies the key that made the release; it is not the key"`
-	Snapshot     int64              `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"` // k ≥ 1 of a snapshot; 0: the report of a whole run
-	Window       *Window            `json:"window,omitempty" doc:"in a snapshot: the measures of the records since the last snapshot"`
-	Records      Records            `json:"records"`
-	Columns      Columns            `json:"columns"`
-	Correlation  assess.Correlation `json:"correlation"`
-	Masks        []Mask             `json:"masks"`
-	Gate         assess.Verdict     `json:"gate"`
-	Attack       *attack.Result     `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
-	Sampled      *Sampling          `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
-	Recreated    []string           `json:"recreated,omitempty" doc:"in a stream: partitions whose assessment has begun anew because their topic was deleted and made again, or has lost its last records"`
-	Warnings     []string           `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
-	Withheld     string             `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
-	Loosened     []Loosened         `json:"loosened,omitempty"`                                                          // settings that disclose more than the configuration file does
-	Stopped      *Stopped           `json:"stopped,omitempty"`                                                           // of a stream that its gate has stopped: what was released and what was not
-	Release      *Release           `json:"release,omitempty"`                                                           // the files that this is about
+	Schema       string                `json:"schema" doc:"identifies the kind of this object and the version of its format"`
+	Name         string                `json:"name" doc:"name of the pipeline"`
+	Version      string                `json:"version" doc:"version of the program"`
+	Started      time.Time             `json:"started"`
+	Finished     time.Time             `json:"finished"`
+	ConfigSHA256 string                `json:"config_sha256" doc:"SHA-256 of the configuration"`
+	KeyID        string                `json:"key_id" doc:"identifies the key that made the release; it is not the key"`
+	Snapshot     int64                 `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"` // k ≥ 1 of a snapshot; 0: the report of a whole run
+	Window       *Window               `json:"window,omitempty" doc:"in a snapshot: the measures of the records since the last snapshot"`
+	Records      Records               `json:"records"`
+	Columns      Columns               `json:"columns"`
+	Correlation  assess.Correlation    `json:"correlation"`
+	Masks        []Mask                `json:"masks"`
+	MissingCodes []assess.MissingCodes `json:"missing_codes,omitempty" doc:"of columns with declared codes for missing values (columns.X.missing): how often each occurs. No mask changes them and no other figure counts them, except that a key has them as categories of their own"`
+	Gate         assess.Verdict        `json:"gate"`
+	Attack       *attack.Result        `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
+	Sampled      *Sampling             `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
+	Recreated    []string              `json:"recreated,omitempty" doc:"in a stream: partitions whose assessment has begun anew because their topic was deleted and made again, or has lost its last records"`
+	Warnings     []string              `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
+	Withheld     string                `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
+	Loosened     []Loosened            `json:"loosened,omitempty"`                                                          // settings that disclose more than the configuration file does
+	Stopped      *Stopped              `json:"stopped,omitempty"`                                                           // of a stream that its gate has stopped: what was released and what was not
+	Release      *Release              `json:"release,omitempty"`                                                           // the files that this is about
 
 	// Copies has an entry for each copy if a run has made several releases, each with draws of
 	// its own; everything else is about the first, or the first that was refused.
@@ -147,7 +148,7 @@ type Sampling struct {
 // SetMeasures puts the result of an assessment into the report, and describes what is exact and
 // what is sampled.
 func (r *Report) SetMeasures(m *assess.Measures) {
-	r.Columns = Columns(m.Columns)
+	r.Columns, r.MissingCodes = Columns(m.Columns), m.MissingCodes
 	r.Correlation = m.Correlation
 	if r.Sampled = nil; len(m.Columns) == 0 {
 		return // nothing is measured, and so nothing sampled

@@ -85,6 +85,11 @@ func (s *summary) head(r *Report) {
 			s.Line("  " + mark + l)
 		}
 	}
+	for _, line := range r.missingLines() {
+		for _, l := range wrap(ascii(printable(line)), summaryWidth-2) {
+			s.Line("  " + l)
+		}
+	}
 	for _, o := range r.Loosened {
 		for _, l := range wrap("loosened: "+printable(o.Path)+" by "+printable(o.Origin), summaryWidth-2) {
 			s.Line("  " + l)

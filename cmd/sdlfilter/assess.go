@@ -23,6 +23,7 @@ func (s *state) assessCommand() *cobra.Command {
 		out                measuredFlags
 		group, file        string
 		format             sourceFlags
+		missing            missingFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "assess --original A --released B | --group NAME --config FILE",
@@ -45,6 +46,9 @@ that --config names. Nothing of the stream itself is read.`,
 				return usageError{fmt.Errorf("--original and --released are both needed")}
 			}
 			var err error
+			if pair.Missing, err = missing.declared(); err != nil {
+				return err
+			}
 			if pair.Original, err = format.source(original); err != nil {
 				return err
 			}
@@ -65,6 +69,7 @@ that --config names. Nothing of the stream itself is read.`,
 	flags.StringSliceVar(&pair.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
 	flags.StringSliceVar(&pair.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
 	format.add(flags)
+	missing.add(flags)
 	out.add(flags)
 	flags.StringVar(&group, "group", "", "a consumer group: the assessment of its stream so far")
 	flags.StringVar(&file, "config", "", "with --group: the pipeline's configuration")

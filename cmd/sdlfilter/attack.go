@@ -33,6 +33,7 @@ type attackFlags struct {
 	original, released string
 	earlier            []string
 	format             sourceFlags
+	missing            missingFlags
 	foreign            foreign.Attack
 	distance           string
 	oneToOne           bool
@@ -109,6 +110,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
 	a.out.add(f)
 	a.format.add(f)
+	a.missing.add(f)
 	s.configFlags(cmd)
 	completeWords(cmd)
 	return cmd
@@ -230,6 +232,9 @@ func (a *attackFlags) resolve() error {
 // sources are the files, by the formats that their names and flags say.
 func (a *attackFlags) sources() (err error) {
 	f := &a.foreign
+	if f.Missing, err = a.missing.declared(); err != nil {
+		return err
+	}
 	if f.Original, err = a.format.source(a.original); err != nil {
 		return err
 	}

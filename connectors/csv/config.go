@@ -27,7 +27,7 @@ type SourceConfig struct {
 	Header    *bool             `yaml:"header" doc:"whether the first record contains the names of the columns; by default true"`
 	Names     []string          `yaml:"names" doc:"the columns' names if there is no header; by default c1, c2, …"`
 	Nulls     []string          `yaml:"nulls" doc:"texts that mean a missing value if they are not in quotes; by default the empty field"`
-	NA        []string          `yaml:"na" doc:"the same as nulls, under the name that R uses; the empty field is also a missing value"`
+	NA        []string          `yaml:"na" doc:"texts that mean a missing value, in quotes or not, under the name that R uses; the empty field is also a missing value"`
 	Encoding  string            `yaml:"encoding" doc:"the text's character encoding, such as windows-1252 or utf-16; by default UTF-8. The output is always UTF-8"`
 	Decimal   string            `yaml:"decimal" doc:"the decimal sign, a point (default) or a comma"`
 	Thousands string            `yaml:"thousands" doc:"the character between groups of three digits; by default digits are not grouped"`
@@ -198,6 +198,15 @@ func (c *SourceConfig) nulls() []string {
 		return []string{""}
 	}
 	return c.Nulls
+}
+
+// quotedNulls returns the quote if fields in quotes may be nulls too: na, as R reads a file, does not
+// ask for quotes.
+func (c *SourceConfig) quotedNulls() byte {
+	if c.NA == nil {
+		return 0
+	}
+	return c.dialect().quote
 }
 
 // NamesMissing implements connectors.MissingNaming: of several texts for a missing value one is

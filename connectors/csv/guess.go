@@ -33,7 +33,7 @@ func (c *SourceConfig) Guess(ctx context.Context) error {
 			d, c.Delimiter = guess, string(rune(guess))
 		}
 	}
-	if c.Decimal == "" && c.Thousands == "" && d != ',' {
+	if c.Decimal == "" && c.Thousands == "" {
 		c.Decimal, c.Thousands = guessDecimal(head, d)
 	}
 	return nil
@@ -80,15 +80,17 @@ var (
 
 // guessDecimal returns a comma if some column of a text has only numbers with a comma, and no
 // column has numbers with a point other than one that groups digits. thousands is then a point
-// if the numbers of a column are grouped with it.
+// if the numbers of a column are grouped with it. Where the comma separates fields too, numbers with a comma are in
+// quotes, and those of which all have three digits behind it are grouped by it.
 func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
-	records := firstRecords(head)
-	first := strings.Split(chomp(records[0]), string(rune(delimiter)))
-	type column struct{ comma, groups, other bool }
-	columns := make([]column, len(first))
-	for _, r := range records[1:] {
-		fields := strings.Split(chomp(r), string(rune(delimiter)))
-		if len(fields) != len(first) {
+	records := firstFields(head, delimiter)
+	if len(records) == 0 {
+		return "", ""
+	}
+	type column struct{ comma, groups, other, uneven bool }
+	columns := make([]column, len(records[0]))
+	for _, fields := range records[1:] {
+		if len(fields) != len(columns) {
 			continue // broken
 		}
 		for i, f := range fields {
@@ -101,10 +103,11 @@ func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 			c.groups = c.groups || groups
 			c.comma = c.comma || withComma.MatchString(f)
 			c.other = c.other || !groups && !withComma.MatchString(f) && !wholeNumber.MatchString(f)
+			c.uneven = c.uneven || withComma.MatchString(f) && len(f)-strings.IndexByte(f, ',') != 4
 		}
 	}
 	for _, c := range columns {
-		if c.comma && !c.other {
+		if c.comma && !c.other && (delimiter != ',' || c.uneven) {
 			decimal = ","
 			if c.groups {
 				thousands = "."
@@ -114,7 +117,44 @@ func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 	return decimal, thousands
 }
 
-func chomp(record string) string { return strings.TrimSuffix(record, "\r") }
+// firstFields cuts text into the fields, without quotes, of at most 100 records. The last record, which may be incomplete,
+// is left out if there are others.
+func firstFields(head []byte, delimiter byte) (records [][]string) {
+	var fields []string
+	var b strings.Builder
+	quoted, some := false, false
+	field := func() {
+		fields = append(fields, b.String())
+		b.Reset()
+	}
+	for _, c := range head {
+		switch {
+		case c == '"':
+			quoted, some = !quoted, true
+		case quoted:
+			b.WriteByte(c)
+		case c == delimiter:
+			field()
+			some = true
+		case c == '\n':
+			if some {
+				field()
+				records = append(records, fields)
+			}
+			if fields, some = nil, false; len(records) == 100 {
+				return records
+			}
+		case c != '\r':
+			b.WriteByte(c)
+			some = true
+		}
+	}
+	if len(records) == 0 && some {
+		field()
+		records = append(records, fields)
+	}
+	return records
+}
 
 // delimiters are the usual delimiters of CSV files.
 const delimiters = ",;\t|"

@@ -41,6 +41,6 @@ func (c *SourceConfig) Options() []connectors.Option {
 		{Name: "encoding", Doc: "the text's encoding, such as windows-1252; by default UTF-8", Text: &c.Encoding},
 		{Name: "decimal", Doc: "the decimal sign, a point (default) or a comma", Text: &c.Decimal},
 		{Name: "thousands", Doc: "the character between groups of three digits", Text: &c.Thousands},
-		{Name: "na", Doc: "texts that mean a missing value, in addition to the empty field", Words: &c.NA},
+		{Name: "na", Doc: "texts that mean a missing value, in quotes or not, in addition to the empty field", Words: &c.NA},
 	}
 }

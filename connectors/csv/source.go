@@ -49,7 +49,7 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{config: c, Input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls()), records: -1}
+	s := &source{config: c, Input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls(), c.quotedNulls()), records: -1}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -343,10 +343,11 @@ func (s *source) headSplit(p []byte, max int, final bool) (n, records int) {
 type nulls struct {
 	empty  bool
 	others [][]byte
+	quote  byte // 0: a field in quotes is never a null
 }
 
-func newNulls(words []string) nulls {
-	var n nulls
+func newNulls(words []string, quote byte) nulls {
+	n := nulls{quote: quote}
 	for _, w := range words {
 		if w == "" {
 			n.empty = true
@@ -361,6 +362,9 @@ func newNulls(words []string) nulls {
 func (n *nulls) has(field []byte) bool {
 	if len(field) == 0 {
 		return n.empty
+	}
+	if n.quote != 0 && field[0] == n.quote && len(n.others) > 0 {
+		field = field[1 : len(field)-1] // no word has a quote in it
 	}
 	for _, w := range n.others {
 		if bytes.Equal(field, w) {

@@ -3,6 +3,7 @@ package statfile
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -142,4 +143,31 @@ func describe(program string, v readstat.Variable, labels []readstat.Label, weig
 		d.Missing = append(d.Missing, microdata.MissingCodes{From: m.From, To: m.To, Text: m.Text, IsText: v.Type.Text()})
 	}
 	return d
+}
+
+// missing are the codes that a file declares as missing, as masks know them; nil if there are none. The configuration can
+// replace them.
+func missing(d *microdata.Description) *microdata.Missing {
+	if len(d.Missing) == 0 {
+		return nil
+	}
+	m := &microdata.Missing{}
+	for _, r := range d.Missing {
+		switch {
+		case r.IsText:
+			m.Codes = append(m.Codes, r.Text)
+		case r.From == r.To:
+			m.Codes = append(m.Codes, strconv.FormatFloat(r.From, 'g', -1, 64))
+		default:
+			open := microdata.MissingRange{From: r.From, To: r.To}
+			if r.From <= -1.7e308 { // LOWEST
+				open.From = math.Inf(-1)
+			}
+			if r.To >= 1.7e308 { // HIGHEST
+				open.To = math.Inf(1)
+			}
+			m.Ranges = append(m.Ranges, open)
+		}
+	}
+	return m
 }

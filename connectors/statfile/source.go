@@ -75,6 +75,9 @@ func (s *source) describe(ctx context.Context, in files.Handle) error {
 		}
 		c.field = microdata.Field{Name: v.Name, Type: fieldType(program, v, c.clock), Nullable: true}
 		c.field.Described = describe(program, v, f.Labels[v.Set], v.Index == f.Weight)
+		if c.clock.unit == 0 {
+			c.field.Missing = missing(c.field.Described)
+		}
 		s.columns = append(s.columns, c)
 		s.schema.Fields = append(s.schema.Fields, c.field)
 	}

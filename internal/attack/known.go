@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
@@ -166,6 +167,17 @@ func (r *Result) foundByKeys() (share float64, measured bool) {
 		share += 1 / k
 	}
 	return share / float64(len(u.SampleFrequency)), true
+}
+
+// counting returns the column with which a key is counted, in which declared codes for missing values are categories;
+// the key itself if it is not counted.
+func (a *attack) counting(c *CategoricalColumn) *CategoricalColumn {
+	list := a.d.counted()
+	i := slices.IndexFunc(list, func(k CategoricalColumn) bool { return k.Name == c.Name })
+	if i < 0 || list[i].Known != nil && list[i].Known.Not != "" {
+		return c
+	}
+	return &list[i]
 }
 
 // known returns the codes that a snooper compares with the released ones.

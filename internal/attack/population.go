@@ -72,6 +72,7 @@ func (a *attack) populationData() (data population.Data, err error) {
 			if v.Values = a.numbers(c, v.Codes); v.Values == nil {
 				return data, fmt.Errorf("linear: must be numeric keys, got %q", name)
 			}
+			v.Codes = onlyNumbers(v.Codes, v.Values)
 		}
 		data.Variables = append(data.Variables, v)
 	}
@@ -82,6 +83,18 @@ func (a *attack) populationData() (data population.Data, err error) {
 		}
 	}
 	return data, nil
+}
+
+// onlyNumbers returns codes in which the records without a number, such as those with a declared code for a missing
+// value, have none.
+func onlyNumbers(codes []int32, values []float64) []int32 {
+	codes = slices.Clone(codes)
+	for i, v := range values {
+		if v != v {
+			codes[i] = -1
+		}
+	}
+	return codes
 }
 
 // numbers returns the number of each code of a numeric key; nil if the key is not numeric.

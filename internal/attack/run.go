@@ -134,7 +134,7 @@ func (a *attack) keys() (targets, released linkage.Keys, o linkage.Options) {
 	o = linkage.Options{Distance: a.o.Linkage.Distance, Covariance: a.o.Linkage.Covariance}
 	if o.Distance == linkage.Gower {
 		for i := range a.d.Categorical {
-			c := &a.d.Categorical[i]
+			c := a.counting(&a.d.Categorical[i])
 			targets.Categorical = append(targets.Categorical, pick(a, c.known()))
 			released.Categorical = append(released.Categorical, c.released())
 		}

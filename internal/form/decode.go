@@ -46,7 +46,7 @@ func (r *Reading) decode(f *Form, n *yaml.Node, path string, v reflect.Value, ma
 func (r *Reading) decodeList(f *Form, n *yaml.Node, path string, v reflect.Value, may allowed) {
 	if n.Kind != yaml.SequenceNode {
 		hint := ""
-		if n.Kind == yaml.ScalarNode && f.Elem.Shape == Scalar && !isNull(n) {
+		if n.Kind == yaml.ScalarNode && (f.Elem.Shape == Scalar || f.Elem.short != "") && !isNull(n) {
 			hint = "; write it in brackets: [" + r.text(n) + "]"
 		}
 		r.unreadable(path, "must be a list, got %s%s", r.describe(n), hint)
@@ -116,6 +116,16 @@ func afterComma(n, key *yaml.Node) bool {
 
 func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
+		if f.short != "" && !isNull(n) {
+			m := f.Member(f.short)
+			r.decode(m.Form, n, path, m.Bind(v), m.allowed)
+			for i := range f.Members {
+				if at := &f.Members[i]; at.Name != f.short && !at.Choice {
+					r.fill(at, v)
+				}
+			}
+			return
+		}
 		switch {
 		case f.notAMapping != "":
 			r.unreadable(path, "%s", f.notAMapping)

@@ -23,6 +23,7 @@
 //	          "part": a fraction that may be, of any size
 //	default   its value where the file says nothing; as YAML, text as it is
 //	required  "true": must be given
+//	short     "true": its value may be written in place of the whole mapping, if it is none itself
 //	choice    "true": exactly one of the fields so marked must be given
 //
 // What tags cannot say of a type is in the Dialect. A Document is for the other way:

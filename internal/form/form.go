@@ -56,6 +56,7 @@ type Form struct {
 	Elem    *Form    // of list and dict
 	Members []Member // of record
 
+	short       string            // the member that a record's value is for, where it is not a mapping; "": it must be one
 	nameAt      int               // dict kept as a slice: index of the element's field that holds its name; -1: a Go map
 	later       map[string]string // names that are not members in this version, and what they will be
 	notAMapping string            // what to say instead of "must be a mapping" of a value that is not one
@@ -130,7 +131,7 @@ func (d *Dialect) Of(t reflect.Type) *Form {
 	case d.Records[t] != nil:
 		f.Shape, f.Members = Record, d.Records[t](d)
 	case t.Kind() == reflect.Struct:
-		f.Shape, f.Members = Record, d.Fields(t)
+		f.Shape, f.Members, f.short = Record, d.Fields(t), shortField(t)
 	case t.Kind() == reflect.Slice:
 		f.Shape, f.Elem = List, d.Of(t.Elem())
 		if at := nameField(t.Elem()); at >= 0 {
@@ -158,6 +159,17 @@ func nameField(t reflect.Type) int {
 		}
 	}
 	return -1
+}
+
+// shortField finds the member of a struct whose value may be written instead of the mapping.
+func shortField(t reflect.Type) string {
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("short") == "true" {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+			return name
+		}
+	}
+	return ""
 }
 
 // Fields are the members that the Go fields of a struct declare by their tags.

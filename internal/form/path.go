@@ -102,6 +102,9 @@ func resolveStep(n *yaml.Node, f *Form, path []string, trail string, folded bool
 			}
 			return st, nil, 0, fmt.Sprintf("no field %q%s%s", segment, in(trail), Instead(segment, f.Names()))
 		}
+		if f.short != "" && n != nil && n.Kind != yaml.MappingNode && !isNull(n) {
+			return st, nil, 0, fmt.Sprintf("%s is not a mapping in the file; write %s: %s there before its fields can be set", trail, f.short, "…")
+		}
 		return Step{Name: segment}, m.Form, 1, ""
 	case List:
 		have := 0

@@ -120,6 +120,9 @@ func (r *Reading) decodeText(n *yaml.Node, v reflect.Value, enum []string) (wron
 	if _, set := r.origin[n]; !set && !free && n.Style&quoted == 0 {
 		switch n.Tag {
 		case "!!null":
+			if slices.Contains(enum, n.Value) {
+				break // the word null
+			}
 			return "must be text, got nothing; remove the field or give it a value"
 		case "!!int", "!!float", "!!bool":
 			return fmt.Sprintf("must be text, got %s; write it in quotes: \"%s\"", r.describe(n), n.Value)

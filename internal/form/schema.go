@@ -55,6 +55,9 @@ func (d *Dialect) schemaOf(f *Form, owner reflect.Type) *jsonschema.Schema {
 	case Dict:
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: d.schemaOf(f.Elem, owner)}
 	case Record:
+		if f.short != "" {
+			return &jsonschema.Schema{AnyOf: []*jsonschema.Schema{d.schemaOf(f.Member(f.short).Form, f.Type), d.recordSchema(f)}}
+		}
 		return d.recordSchema(f)
 	}
 	s := d.scalar(owner, f.Type)
@@ -101,7 +104,9 @@ func words(s *jsonschema.Schema, enum []string) {
 	}
 	allowed := &jsonschema.Schema{}
 	for _, w := range enum {
-		allowed.Enum = append(allowed.Enum, w)
+		if allowed.Enum = append(allowed.Enum, w); w == "null" {
+			allowed.Enum = append(allowed.Enum, nil) // as YAML reads it
+		}
 	}
 	s.Type, s.AnyOf = "", []*jsonschema.Schema{allowed, {Type: "string", Pattern: referencePattern}}
 }

@@ -263,10 +263,10 @@ func streamed(t *testing.T, body string, people []person) string {
 	brokers := cluster.ListenAddrs()[0]
 	os.RemoveAll("report.json")
 	p, err := config.Parse("pipeline.yaml", []byte(body+fmt.Sprintf(`source: {kafka: {brokers: [%q], topics: [in], group: g, until: latest, start: earliest, format: {json: {}}}}
-sink: {kafka: {brokers: [%q], topic: out, commit: {interval: 1h}}}
+sink: {kafka: {brokers: [%q], topic: out, commit: {interval: %s}}}
 quarantine: {kafka: {topic: bad}}
 report: {json: report.json}
-`, brokers, brokers)), config.Options{Environ: func() []string { return nil }})
+`, brokers, brokers, interval)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		return words(err)
 	}
@@ -278,8 +278,18 @@ report: {json: report.json}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return "release " + digest([]byte(strings.Join(messages(t, brokers, result.Report.Records.Released), "\n"))) + report(t, text)
+	all := messages(t, brokers, result.Report.Records.Released)
+	if seen != nil {
+		seen(all)
+	}
+	return "release " + digest([]byte(strings.Join(all, "\n"))) + report(t, text)
 }
+
+// interval is that of the commits of a stream. The broker's transactions are shorter than an hour.
+var interval = "1h"
+
+// seen is called with the messages that a stream releases; nil: nobody looks at them.
+var seen func(all []string)
 
 // messages returns the n committed messages of the topic, in order of their texts.
 func messages(t *testing.T, brokers string, n int64) (all []string) {

@@ -32,8 +32,14 @@ func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors
 		return nil, err
 	}
 	src, err := p.Source.Config.Open(ctx)
-	if err != nil || p.Place == nil {
+	if err != nil {
 		return src, err
+	}
+	if err := DeclareMissing(p, src); err != nil {
+		return nil, errors.Join(err, src.Close())
+	}
+	if p.Place == nil {
+		return src, nil
 	}
 	at, err := placed.On(src, placed.Columns{Stream: p.Place.Stream, Record: p.Place.Record})
 	if err != nil {
@@ -88,7 +94,7 @@ func declare(p *config.Pipeline, plain bool) error {
 	for _, c := range p.Columns {
 		columns = append(columns, connectors.DeclaredColumn{
 			Name: c.Name, Withheld: c.Role == microdata.Identifier, Identity: slices.Contains(p.Identity, c.Name),
-			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil,
+			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil || c.Missing.HasRange(),
 		})
 	}
 	source.Declare(columns, p.Unlisted == "drop", plain || !abilities.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))

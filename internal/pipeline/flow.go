@@ -195,6 +195,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	if err := p.Raw.Decode(p.Block); err != nil {
 		return err
 	}
+	f.Layout.ClearMissing(p.Block)
 	if f.Work == nil {
 		return nil
 	}

@@ -153,7 +153,7 @@ func TestSettlingFails(t *testing.T) {
 	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("a,b,last\nx,1,2\ny,3,4\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	profile, err := ProfileSource(t.Context(), p.Source.Config, new(Progress))
+	profile, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress))
 	if err != nil || len(profile.Columns) != 2 || profile.Columns[1].Name != "last" {
 		t.Errorf("the profile is %+v (error %v), want 2 columns", profile, err)
 	}

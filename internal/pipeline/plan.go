@@ -39,6 +39,7 @@ type Plan struct {
 	Masked    []string               // in the order of the schema
 	Beside    []assess.BesideColumn  // released columns that are not assessed, for the risk by the whole record
 	Unseen    []string               // those of which the sample holds nothing
+	Coded     []assess.CodedColumn   // columns with declared codes for missing values
 	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured
@@ -62,6 +63,9 @@ func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, er
 // each.
 func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
 	pl := &Plan{Config: p, Source: src, paths: paths}
+	if err := DeclareMissing(p, src); err != nil {
+		return nil, err
+	}
 	pl.supposeNumbers()
 	if err := pl.checkColumns(); err != nil {
 		return nil, err
@@ -80,6 +84,7 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	}
 	pl.passed = len(b.layout.Read)
 	pl.wantBeside(b)
+	pl.wantCoded(b)
 	if len(b.layout.Release) == 0 {
 		return nil, config.Errors{p.Errorf("columns", "no column of the source would be released")}
 	}
@@ -188,8 +193,14 @@ func (pl *Plan) release(b *layoutBuilder, carries bool) {
 		if form, ok := b.masked[f.Name]; ok {
 			out.Masked, out.Column = true, b.want(f.Name, form, false)
 			out.Field, _ = transform.FieldAfter(pl.Config.Masks, f)
+		} else if f.Missing != nil && f.Missing.Null {
+			// No byte or statistic of the source may survive: its codes are in them.
+			out.Masked, out.Column = true, b.want(f.Name, microdata.Array, false)
 		} else if !carries {
 			out.Column = b.want(f.Name, microdata.Array, false)
+		}
+		if f.Missing != nil && f.Missing.Null {
+			out.Field.Nullable = true
 		}
 		b.layout.Release = append(b.layout.Release, out)
 	}

@@ -245,7 +245,7 @@ func TestProfiles(t *testing.T) {
 		t.Helper()
 		make := func() (names []string, err error) {
 			if !listed {
-				profile, err := ProfileSource(t.Context(), p.Source.Config, new(Progress))
+				profile, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress))
 				if err != nil {
 					return nil, err
 				}
@@ -280,12 +280,12 @@ func TestProfiles(t *testing.T) {
 		t.Error("ProfilePipeline changed the profile in the configuration")
 	}
 	var progress Progress
-	if _, err := ProfileSource(t.Context(), p.Source.Config, &progress); err != nil || progress.Phase() != "profile" || progress.Records() != 3 {
+	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, &progress); err != nil || progress.Phase() != "profile" || progress.Records() != 3 {
 		t.Errorf("error %v; the progress is %d records of the phase %q, want 3 of \"profile\"", err, progress.Records(), progress.Phase())
 	}
 	write("id,wage,region,kind\na,b,c,d\n")
 	var data *DataError
-	if _, err := ProfileSource(t.Context(), p.Source.Config, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {
+	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {
 		t.Errorf("no numeric column: error %v, want a DataError", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {

@@ -81,8 +81,12 @@ func Gather(dst []float64, v microdata.Vector, rows []int32) []float64 {
 }
 
 // Code returns a number that is equal for equal original values of a column, and different for
-// different ones except with probability 2⁻⁵³ per pair; NaN for null.
+// different ones except with probability 2⁻⁵³ per pair; NaN for null. Declared codes for missing values have NaNs
+// of their own (microdata.MissingCode).
 func Code(c *microdata.Column, i int) float64 {
+	if c.Coded.Has(i) {
+		return c.Coded.Category(i)
+	}
 	if c.Array == nil {
 		return At(c.Original, i)
 	}
@@ -91,6 +95,9 @@ func Code(c *microdata.Column, i int) float64 {
 
 // ReleasedCode is Code of the released value.
 func ReleasedCode(c *microdata.Column, i int) float64 {
+	if c.Coded.Has(i) {
+		return c.Coded.ReleasedCategory(i)
+	}
 	if a := c.OutArray(); a != nil {
 		return microdata.CodeOf(a, i)
 	}
@@ -104,9 +111,33 @@ const Categories = 1e299
 // whether two of them are equal matters.
 func Category(code float64) float64 { return math.Float64frombits(0x7e<<56 | uint64(code)) }
 
+// Known returns the Category of a declared code for a missing value, which a reader of the release sees; any other
+// value as it is.
+func Known(v float64) float64 {
+	if code, ok := microdata.MissingCode(v); ok {
+		return Category(code)
+	}
+	return v
+}
+
+// KnownValues applies Known to values; the list is copied if one of them changes.
+func KnownValues(values []float64) []float64 {
+	if !slices.ContainsFunc(values, func(v float64) bool { _, ok := microdata.MissingCode(v); return ok }) {
+		return values
+	}
+	list := make([]float64, len(values))
+	for i, v := range values {
+		list[i] = Known(v)
+	}
+	return list
+}
+
 // Shown returns what a reader of the release sees in a column: the released number, also of a date
 // and of text that is a number or has one in it; else the Category of the released value; NaN for null.
 func Shown(c *microdata.Column, i int) float64 {
+	if c.Coded.Leaves(i) {
+		return Known(c.Coded.Category(i))
+	}
 	a := c.OutArray()
 	if a == nil {
 		return At(c.Out(), i)

@@ -46,6 +46,7 @@ type Subset struct {
 	Size   int                     // number of records of the sample; those after them were added
 	Values [][]float64             // by column, originals only; then carried codes; 0 where there is no value
 	Valid  []microdata.Bitmap      // by column; nil if every record has a value
+	coded  [][]float64             // by column: the NaNs of declared codes that are kept, 0 elsewhere; nil if there are none
 	Runs   []Stretch               // records of one stream, masked as one block
 	index  map[*sample.Extreme]int // index of each tracked record
 }
@@ -204,11 +205,25 @@ func (p *Planner) build(rows []int32) *Subset {
 		for _, t := range extra {
 			values = append(values, t.Values[source])
 		}
+		s.coded = append(s.coded, codedOf(values))
 		s.Values = append(s.Values, values)
 		s.Valid = append(s.Valid, WithoutNaN(values))
 	}
 	s.Runs = []Stretch{{0, 0, len(rows) + len(extra)}}
 	return s
+}
+
+// codedOf returns the values that stand for declared codes, 0 in place of the others; nil if there are none.
+func codedOf(values []float64) (list []float64) {
+	for i, v := range values {
+		if _, ok := microdata.MissingCode(v); ok {
+			if list == nil {
+				list = make([]float64, len(values))
+			}
+			list[i] = v
+		}
+	}
+	return list
 }
 
 // WithoutNaN replaces NaN by 0 and returns the bitmap of the other values; nil if there
@@ -252,6 +267,9 @@ func (s *Subset) Present(b *microdata.Block, of sample.Layout, run Stretch, scra
 			v.Valid = scratch[k]
 		}
 		b.Columns[index].Original = v
+		if s.coded[k] != nil {
+			b.Columns[index].Recall(s.coded[k][run.From:run.To])
+		}
 	}
 }
 

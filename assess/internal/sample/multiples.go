@@ -1,6 +1,10 @@
 package sample
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
 
 // multiples holds the values of a column as counts of a power of ten, in half the memory, as long
 // as that is exact.
@@ -38,7 +42,7 @@ func countsOf(counts []int32, values []float64, per float64) bool {
 	for i, x := range values {
 		q := x * per
 		if !(math.Abs(q) < math.MaxInt32) {
-			if x == x {
+			if _, coded := microdata.MissingCode(x); x == x || coded {
 				return false
 			}
 			counts[i] = nothing

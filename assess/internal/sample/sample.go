@@ -46,6 +46,9 @@ func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 	for i, index := range l.Columns {
 		col := &b.Columns[index]
 		dst[2*i], dst[2*i+1] = cell.At(col.Original, row), cell.At(col.Out(), row)
+		if col.Coded.Has(row) {
+			dst[2*i], dst[2*i+1] = col.Coded.Category(row), col.Coded.ReleasedCategory(row)
+		}
 	}
 	for i, index := range l.Carry {
 		dst[l.CarryAt(i)] = cell.Code(&b.Columns[index], row)
@@ -117,6 +120,11 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 	}
 	for c, index := range of.Columns {
 		col := &b.Columns[index]
+		if len(col.Coded.Rows) > 0 {
+			s.gatherCoded(2*c, col.Original, col.Coded.Category, &col.Coded)
+			s.gatherCoded(2*c+1, col.Out(), col.Coded.ReleasedCategory, &col.Coded)
+			continue
+		}
 		s.Gather(2*c, col.Original)
 		s.Gather(2*c+1, col.Out())
 	}
@@ -136,6 +144,16 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 func (s *Sample) Gather(c int, of microdata.Vector) {
 	s.scratch = cell.Gather(s.scratch[:0], of, s.Hits)
 	s.add(c, s.scratch)
+}
+
+// gatherCoded is Gather of a column with declared codes for missing values.
+func (s *Sample) gatherCoded(c int, of microdata.Vector, category func(row int) float64, coded *microdata.Coded) {
+	s.extend(c, func(i int32) float64 {
+		if coded.Has(int(i)) {
+			return category(int(i))
+		}
+		return cell.At(of, int(i))
+	})
 }
 
 // extend adds the value that f returns for each record in Hits to a column.

@@ -190,7 +190,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if values == nil {
 			values = p.Carried[i]
 		}
-		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: values})
+		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: assess.Known(values)})
 	}
 	for i, name := range p.BesideColumns {
 		d.Shown = append(d.Shown, attack.BesideColumn{Name: name, Released: p.Beside[i]})
@@ -204,7 +204,8 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 			c.Known, c.Cells = knownOf(pl, chain, p, &c, categories)
 			categories[name] = c
 		}
-		d.Counted = append(d.Counted, c)
+		original, released := codesOfKey(pl, p, name)
+		d.Counted = append(d.Counted, withMissingCodes(c, original, released))
 	}
 	for _, u := range pl.Intruder.Uncounted {
 		c := categories[u.Name]
@@ -264,17 +265,20 @@ func readBy(pl *pipeline.Plan, p assess.Pairs) (list []inversion.Key) {
 	return list
 }
 
+// codesOfKey returns the numbers that represent the categories of a column; released is nil if no mask changes it.
+func codesOfKey(pl *pipeline.Plan, p assess.Pairs, name string) (original, released []float64) {
+	index := pl.Intruder.Index[name]
+	if i := slices.Index(p.CarriedColumns, index); i >= 0 {
+		return p.Carried[i], p.CarriedReleased[i]
+	}
+	c := slices.IndexFunc(pl.Assessed, func(c assess.Column) bool { return c.Index == index })
+	return p.Original[c], p.Released[c]
+}
+
 // categoriesOf returns the categories of a column. If a mask changes it, they are those of the
 // original and of the release, with common codes.
 func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.CategoricalColumn {
-	index := pl.Intruder.Index[name]
-	var original, released []float64
-	if i := slices.Index(p.CarriedColumns, index); i >= 0 {
-		original, released = p.Carried[i], p.CarriedReleased[i]
-	} else {
-		c := slices.IndexFunc(pl.Assessed, func(c assess.Column) bool { return c.Index == index })
-		original, released = p.Original[c], p.Released[c]
-	}
+	original, released := codesOfKey(pl, p, name)
 	if released == nil {
 		return attack.CategoricalColumn{Name: name, Original: uniqueness.Codes(original)}
 	}

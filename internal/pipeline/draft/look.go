@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,12 @@ type Column struct {
 	Capped   bool // there are more different values
 	Decimals int  // greatest number of decimals of a numeric column, -1 if more than nine
 	Negative bool // whether a numeric column has a value below 0
+
+	// Codes are values that look like codes for missing ones, and Coded the number of records with one. The rest describes a
+	// numeric column without them.
+	Codes []string
+	Coded int
+	left  int // of these, how many Values does not count
 
 	least, most     float64 // of a numeric column's values; never written anywhere
 	shortest, width int     // least and greatest number of characters of a value
@@ -63,7 +70,7 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 			continue
 		}
 		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
-		views = append(views, &view{column: i, seed: seed, values: map[uint64]struct{}{}})
+		views = append(views, &view{column: i, seed: seed, values: map[uint64]struct{}{}, numbers: map[float64]int{}, texts: map[string]int{}})
 	}
 	reader, err := src.Read(ctx, layout, connectors.Cut{})
 	if err != nil {
@@ -92,6 +99,9 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 		look.Records += int64(block.N)
 		look.Broken += int64(block.N - block.Kept())
 	}
+	for _, v := range views {
+		look.Columns[v.column].setCodes(v.numbers, v.texts)
+	}
 	if look.Records == 0 {
 		return nil, fmt.Errorf("the source holds no record to look at")
 	}
@@ -115,6 +125,9 @@ type view struct {
 	column int
 	seed   maphash.Seed
 	values map[uint64]struct{} // hashes of the values
+
+	numbers map[float64]int // how often each number occurs
+	texts   map[string]int  // and each usual code of texts
 }
 
 func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
@@ -133,9 +146,14 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		if numeric {
 			if x, err := strconv.ParseFloat(text, 64); err == nil {
 				c.least, c.most = min(c.least, x), max(c.most, x)
+				if !c.Capped {
+					v.numbers[x]++
+				}
 			}
 			c.Negative = c.Negative || strings.HasPrefix(text, "-")
 			c.countDecimals(text)
+		} else if len(text) < 20 && slices.Contains(usualTexts, strings.ToLower(text)) {
+			v.texts[text]++
 		}
 		if c.Capped {
 			continue

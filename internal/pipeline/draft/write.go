@@ -94,7 +94,12 @@ func (d *Draft) columns(line func(string, ...any)) {
 			unsure = "PLEASE CHECK: "
 		}
 		line("  # %s%s%s", unsure, oneLine.Replace(c.Why), missing(c.Column, d.records()))
-		line("  %-*s {role: %s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, c.options(d.Stream))
+		codes := ""
+		if declared := c.declared(); declared != "" {
+			codes = ", missing: " + declared
+			line("  # PLEASE CHECK: %d records have what looks like a code for a missing value; leave out of `missing` what is a value", c.Coded)
+		}
+		line("  %-*s {role: %s%s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, codes, c.options(d.Stream))
 	}
 }
 
@@ -115,7 +120,7 @@ func (c Listed) options(stream bool) string {
 }
 
 func missing(c *Column, records int) string {
-	if n := records - c.Values; n > 0 && c.Values > 0 {
+	if n := records - c.Values - c.left; n > 0 && c.Values > 0 {
 		return fmt.Sprintf("; %.3g %% without a value", 100*float64(n)/float64(records))
 	}
 	return ""
@@ -125,7 +130,7 @@ func missing(c *Column, records int) string {
 func (d *Draft) records() int {
 	n := 0
 	for _, c := range d.Listed {
-		n = max(n, c.Values)
+		n = max(n, c.Values+c.left)
 	}
 	return n
 }

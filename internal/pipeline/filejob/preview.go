@@ -108,7 +108,11 @@ func (v *Preview) fill(ctx context.Context, pl *pipeline.Plan, chain *transform.
 		if err := raw.Decode(block); err != nil {
 			return err
 		}
+		pl.Layout.ClearMissing(block)
 		if err := chain.Apply(block); err != nil {
+			return err
+		}
+		if _, err := transform.Restore(block); err != nil {
 			return err
 		}
 		v.add(pl, block, rows)

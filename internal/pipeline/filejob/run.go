@@ -214,7 +214,7 @@ func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
 	} else {
 		b.Stream = abilities.StoredIn(r.source, b)
 	}
-	return r.sink.Encode(b)
+	return pipeline.Restored(b, func() (connectors.Encoded, error) { return r.sink.Encode(b) })
 }
 
 // write is the ordered writer.

@@ -16,6 +16,7 @@ import (
 // Attack is an attack on a release that any tool made. All requested columns are held in
 // memory.
 type Attack struct {
+	Missing  map[string]*microdata.Missing // declared codes for missing values of numeric keys, by column
 	Original connectors.SourceConfig
 	Released connectors.SourceConfig // nil: only the uniqueness of the original is measured
 	Earlier  []connectors.SourceConfig
@@ -115,6 +116,9 @@ func (a *Attack) open(ctx context.Context) (*opened, error) {
 			return files, err
 		}
 		files.sources = append(files.sources, src)
+		if err := pipeline.DeclareCodes(src.Schema(), a.Missing); err != nil {
+			return files, err
+		}
 	}
 	return files, nil
 }

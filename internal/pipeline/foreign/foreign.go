@@ -25,7 +25,8 @@ type Release struct {
 	ID                 string   // "" matches by position
 	Columns            []string // numeric columns to measure; none: all that both files have
 	Targets            []string
-	Pictures           bool // whether the columns are to be drawn
+	Missing            map[string]*microdata.Missing // declared codes for missing values, by column
+	Pictures           bool                          // whether the columns are to be drawn
 }
 
 // Measured is the assessment of a foreign release.
@@ -51,6 +52,11 @@ func Assess(ctx context.Context, f Release, progress *pipeline.Progress) (*Measu
 		return nil, err
 	}
 	defer released.Close()
+	for _, src := range []connectors.Source{original, released} {
+		if err := pipeline.DeclareCodes(src.Schema(), f.Missing); err != nil {
+			return nil, err
+		}
+	}
 	names, err := f.columns(original.Schema(), released.Schema())
 	if err != nil {
 		return nil, err
@@ -153,6 +159,7 @@ type records struct {
 	source connectors.Source
 	name   string
 	reader connectors.Reader
+	layout *microdata.Layout
 	block  *microdata.Block
 	at     int // next record of the block
 	count  int64
@@ -182,7 +189,7 @@ func newRecords(ctx context.Context, src connectors.Source, names, beside []stri
 	if err != nil {
 		return nil, err
 	}
-	return &records{source: src, name: src.Streams()[0], reader: reader, block: new(microdata.Block), beside: make([][]float64, len(beside)), id: len(names) + len(beside)}, nil
+	return &records{source: src, name: src.Streams()[0], reader: reader, layout: layout, block: new(microdata.Block), beside: make([][]float64, len(beside)), id: len(names) + len(beside)}, nil
 }
 
 func (r *records) close() { r.reader.Close() }
@@ -201,6 +208,7 @@ func (r *records) remaining(ctx context.Context) (int, error) {
 		if err := raw.Decode(r.block); err != nil {
 			return 0, err
 		}
+		r.layout.ClearMissing(r.block)
 		r.at = 0
 		r.count += int64(r.block.N)
 		for j := range r.beside {

@@ -119,6 +119,7 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 	for _, name := range numbers {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
 	}
+	numeric := &microdata.Layout{Schema: schema, Read: layout.Read[:len(numbers):len(numbers)]}
 	for _, c := range categories {
 		want := microdata.Want{Field: schema.Index(c.name), As: microdata.Array}
 		if c.number {
@@ -147,6 +148,8 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 		if err := raw.Decode(block); err != nil {
 			return nil, err
 		}
+		// Of the keys that are categories, a code for a missing value is one.
+		numeric.ClearMissing(block)
 		h.add(block, categories)
 		if id != "" {
 			if err := h.identify(block, src.Streams()[block.Stream]); err != nil {

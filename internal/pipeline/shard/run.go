@@ -141,7 +141,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 			stream := p.Block.Stream
 			defer func() { p.Block.Stream = stream }()
 			p.Block.Stream = abilities.StoredIn(source, p.Block)
-			if p.Encoded, err = sink.Encode(p.Block); err != nil {
+			if p.Encoded, err = pipeline.Restored(p.Block, func() (connectors.Encoded, error) { return sink.Encode(p.Block) }); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
 			return nil

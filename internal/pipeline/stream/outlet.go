@@ -73,7 +73,7 @@ func (o *topicOutlet) due() bool             { return false }
 func (o *topicOutlet) enter(kafka.Partition, []byte) error { return nil }
 
 func (o *topicOutlet) encode(ctx context.Context, b *microdata.Block) (connectors.Encoded, error) {
-	return o.release.Encode(ctx, b, o.stream.holding)
+	return pipeline.Restored(b, func() (connectors.Encoded, error) { return o.release.Encode(ctx, b, o.stream.holding) })
 }
 
 func (o *topicOutlet) write(ctx context.Context, p *pipeline.Parcel) error {
@@ -107,7 +107,7 @@ func (o *fileOutlet) enter(p kafka.Partition, kept []byte) error {
 }
 
 func (o *fileOutlet) encode(_ context.Context, b *microdata.Block) (connectors.Encoded, error) {
-	return o.files.Encode(b)
+	return pipeline.Restored(b, func() (connectors.Encoded, error) { return o.files.Encode(b) })
 }
 
 func (o *fileOutlet) write(ctx context.Context, p *pipeline.Parcel) error {

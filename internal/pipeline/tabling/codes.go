@@ -100,7 +100,7 @@ func (s *survey) add(b *microdata.Block) error {
 	for name, index := range s.values {
 		out := b.Columns[index].Out()
 		for i := range b.N {
-			if !b.Rejected(i) && out.Valid.Has(i) && decimals[name] >= 0 {
+			if !b.Rejected(i) && out.Valid.Has(i) && !b.Columns[index].Coded.Has(i) && decimals[name] >= 0 {
 				decimals[name] = decimalsOf(out.Values[i], decimals[name])
 			}
 		}

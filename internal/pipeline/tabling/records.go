@@ -2,7 +2,10 @@ package tabling
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -58,6 +61,9 @@ func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, sp
 			return nil, fmt.Errorf("source: %w", err)
 		}
 		r.layout.Schema = r.source.Schema()
+		if err := r.declareMissing(); err != nil {
+			return nil, errors.Join(err, r.source.Close())
+		}
 		if err := r.resolve(o); err != nil {
 			r.source.Close()
 			return nil, err
@@ -103,6 +109,24 @@ func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, sp
 	}
 	r.layout = *r.masks.SurveyLayout()
 	return r, nil
+}
+
+// declareMissing gives the fields of the source the declared codes for missing values.
+func (r *records) declareMissing() error {
+	for _, name := range slices.Sorted(maps.Keys(r.config.Missing)) {
+		at := r.source.Schema().Index(name)
+		if at < 0 {
+			r.wrong("missing."+name, "the source has no such column%s", check.SuggestPlace(name, r.source.Schema().Names()))
+			continue
+		}
+		m := r.config.Missing[name]
+		f := &r.source.Schema().Fields[at]
+		for _, p := range m.Fits(*f) {
+			r.wrong("missing."+name+"."+p.Path, "%s", p.Text)
+		}
+		f.Missing = m.Declared()
+	}
+	return r.check()
 }
 
 // close closes the source.
@@ -198,6 +222,26 @@ func (r *records) masked(path, name string, as microdata.Form, withheld bool) (i
 	return 0, false
 }
 
+// restoreCodes puts the declared codes for missing values that are kept back into the variables of tables: there they
+// are codes like any other. A value or a weight has none.
+func (r *records) restoreCodes(b *microdata.Block) error {
+	for i, w := range r.layout.Read {
+		f := &r.layout.Schema.Fields[w.Field]
+		if f.Missing == nil || f.Missing.Null || !slices.ContainsFunc(r.config.Tables, func(t config.Table) bool {
+			return slices.ContainsFunc(t.Rows, func(name string) bool {
+				v := r.config.Variable(name)
+				return v.Leaf() == f.Name || slices.Contains(v.Columns, f.Name)
+			})
+		}) {
+			continue
+		}
+		if err := transform.RestoreColumn(&b.Columns[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pass reads all records once. It calls work in any order, from several goroutines at once.
 func (r *records) pass(ctx context.Context, name string, progress *pipeline.Progress, work func(b *microdata.Block) error) error {
 	progress.Start(name, r.source.Records())
@@ -208,6 +252,9 @@ func (r *records) pass(ctx context.Context, name string, progress *pipeline.Prog
 				if err := r.chain.Apply(p.Block); err != nil {
 					return err
 				}
+			}
+			if err := r.restoreCodes(p.Block); err != nil {
+				return err
 			}
 			return work(p.Block)
 		},

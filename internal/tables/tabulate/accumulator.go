@@ -42,6 +42,7 @@ type Records struct {
 	Keys    []uint64  // of each record; nil without
 	Draws   []uint64  // of each record, uniform over 64 bits; nil without samples
 	Unknown []bool    // records without identity, which have no key; nil: none
+	Absent  []bool    // records with a declared code for a missing value, which contribute nothing; nil: none
 	Request []bool    // respondents who requested protection; nil: none. A holding requests it if one of its records does
 }
 
@@ -193,6 +194,9 @@ func (a *Accumulator) Add(r Records) error {
 		key, ok := a.key(r.Codes, i)
 		if !ok {
 			a.unplaced(r.Codes, i)
+			continue
+		}
+		if r.Absent != nil && r.Absent[i] {
 			continue
 		}
 		one, ok := a.contribution(&r, i)

@@ -53,7 +53,13 @@ func (a *Accumulator) AddRows(b *microdata.Block, c Columns, keep []int) error {
 		r.Codes[v] = codes(&b.Columns[column], a.variables[v], keep)
 	}
 	if !a.options.Counts {
-		r.Values = numbers(b.Columns[c.Value].Out(), keep)
+		at := &b.Columns[c.Value]
+		if r.Values = numbers(at.Out(), keep); len(at.Coded.Rows) > 0 {
+			r.Absent = make([]bool, len(keep))
+			for i, row := range keep {
+				r.Absent[i] = at.Coded.Has(row)
+			}
+		}
 	}
 	if c.Weight >= 0 {
 		r.Weights = numbers(b.Columns[c.Weight].Out(), keep)

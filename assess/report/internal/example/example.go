@@ -74,6 +74,7 @@ func Hostile() *report.Report {
 	r.Gate.Rules[0].Rule, r.Gate.Rules[0].Advice, r.Gate.Rules[0].Column = name, name, name
 	r.Gate.Rules[0].Target = name
 	r.Withheld = name
+	r.MissingCodes = []assess.MissingCodes{{Column: name, As: "keep", Codes: []assess.MissingCode{{Code: name, Records: 20134}}}, {Column: "v", As: "null", Codes: []assess.MissingCode{{Code: "97 to 99"}}}}
 	r.Attack = Attack()
 	hostile(r.Attack, name)
 	return r
