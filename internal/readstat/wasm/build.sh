@@ -41,7 +41,7 @@ done
 for c in adler32 crc32 inflate inffast inftrees zutil deflate trees compress uncompr; do sources+=("$z$c.c"); done
 # Its stack: with the linker's 64 KiB, the library overwrites its own data without a word.
 clang --target=wasm32-wasi -O2 -mexec-model=reactor -w -DHAVE_ZLIB=1 -DHAVE_UNISTD_H -I"$z" -I"$src" \
-  -Wl,--strip-all -Wl,-z,stack-size=1048576 -Wl,--stack-first -o "$work/readstat.wasm" "${sources[@]}"
+  -Wl,--strip-all -Wl,-z,stack-size=1048576 -Wl,--stack-first -Wl,--initial-memory=4194304 -o "$work/readstat.wasm" "${sources[@]}"
 if [[ ${1:-} == --check ]]; then
   cmp "$work/readstat.wasm" readstat.wasm && echo "readstat.wasm is what build.sh makes"
 else
