@@ -158,7 +158,7 @@ func TestOnlyWhatIsReleasedLeaves(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if labels != nil && len(labels) > 0 {
+					if len(labels) > 0 {
 						out = bytes.ReplaceAll(out, []byte("canary label of a variable"), nil)
 					}
 					if i := bytes.Index(bytes.ToLower(out), []byte("canary")); i >= 0 {

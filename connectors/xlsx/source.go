@@ -64,9 +64,7 @@ type seen struct {
 	kinds  [isTime + 1]int
 	whole  bool // all numbers are integers that a float64 tells apart
 	days   bool // all times are whole days
-	exact  bool
 	nulls  bool
-	places int
 }
 
 // rows calls f for each record: the rows below the names, those without a cell too, up to the last one with a cell.
