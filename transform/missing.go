@@ -114,11 +114,7 @@ func (c *column) rejectCodes(b *microdata.Block) {
 	if m == nil || m.Null {
 		return
 	}
-	reject := func(i int) {
-		if !col.Coded.Has(i) {
-			b.Reject(i, c.Name, becomesCode)
-		}
-	}
+	reject := func(i int) { b.Reject(i, c.Name, becomesCode) } // of records with a code, the value is null here
 	if a := col.ReleasedArray; a != nil {
 		if is := m.InArray(a); is != nil {
 			for i := range b.N {

@@ -227,7 +227,7 @@ func (r *records) masked(path, name string, as microdata.Form, withheld bool) (i
 func (r *records) restoreCodes(b *microdata.Block) error {
 	for i, w := range r.layout.Read {
 		f := &r.layout.Schema.Fields[w.Field]
-		if f.Missing == nil || f.Missing.Null || !slices.ContainsFunc(r.config.Tables, func(t config.Table) bool {
+		if f.Missing == nil || !slices.ContainsFunc(r.config.Tables, func(t config.Table) bool {
 			return slices.ContainsFunc(t.Rows, func(name string) bool {
 				v := r.config.Variable(name)
 				return v.Leaf() == f.Name || slices.Contains(v.Columns, f.Name)
