@@ -61,10 +61,10 @@ func (s *source) named(err error) error {
 
 // seen is what the survey has found in a column.
 type seen struct {
-	kinds  [isTime + 1]int
-	whole  bool // all numbers are integers that a float64 tells apart
-	days   bool // all times are whole days
-	nulls  bool
+	kinds [isTime + 1]int
+	whole bool // all numbers are integers that a float64 tells apart
+	days  bool // all times are whole days
+	nulls bool
 }
 
 // rows calls f for each record: the rows below the names, those without a cell too, up to the last one with a cell.
