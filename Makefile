@@ -129,6 +129,10 @@ test-browser: ## the HTML report and the live page in headless Chromium
 test-interop: ## other libraries read what is written and write what is read
 	scripts/test-interop.sh
 
+.PHONY: test-statfiles
+test-statfiles: ## files of SPSS, Stata and SAS from other packages, released and read back by pyreadstat
+	scripts/test-statfiles.sh
+
 .PHONY: test-objects
 test-objects: ## object storage on servers of other people (the first time they are installed: minutes)
 	scripts/test-objects.sh

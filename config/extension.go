@@ -9,7 +9,7 @@ import (
 )
 
 // otherExtensions are those of files that no sink of records writes.
-var otherExtensions = []string{".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt", ".rds", ".rdata", ".dbf", ".mdb", ".accdb", ".sqlite", ".xml", ".html", ".pdf", ".avro", ".orc"}
+var otherExtensions = []string{".xlsm", ".xlsb", ".xls", ".ods", ".por", ".rds", ".rdata", ".dbf", ".mdb", ".accdb", ".sqlite", ".xml", ".html", ".pdf", ".avro", ".orc"}
 
 // validateExtension demands that the name of a sink's file is not that of a file of another format.
 func (l *loader) validateExtension(s Sink) {
@@ -26,15 +26,15 @@ func (l *loader) validateExtension(s Sink) {
 	}
 	for _, f := range connectors.Formats() {
 		if base, takes := f.Takes(file); takes {
-			l.Wrong(at, "must not end in %s, by which programs take the file for one of sink %s, got %q", file[len(base):], f.Name, file)
+			of := "sink"
+			if f.NewSink == nil {
+				of = "source"
+			}
+			l.Wrong(at, "must not end in %s, by which programs take the file for one of %s %s, got %q", file[len(base):], of, f.Name, file)
 			return
 		}
 	}
 	if ext := strings.ToLower(path.Ext(file)); slices.Contains(otherExtensions, ext) {
-		way := ""
-		if ext == ".xlsx" {
-			way = " (tables can be written by sink xlsx)"
-		}
-		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs%s; got %q", ext, way, file)
+		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs; got %q", ext, file)
 	}
 }

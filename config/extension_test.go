@@ -18,7 +18,7 @@ func TestExtensionsOfSinks(t *testing.T) {
 		"csv: {path: '-'}":                             "",
 		"jsonl: {path: o.json}":                        "",
 		"jsonl: {path: o.ndjson}":                      "",
-		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx, by which other programs would open the file, and it is none of theirs (tables can be written by sink xlsx)",
+		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx, by which programs take the file for one of sink xlsx",
 		"jsonl: {path: o.XLS}":                         "sink.jsonl.path: must not end in .xls",
 		"parquet: {path: o.csv}":                       "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
 		"csv: {path: o.parquet}":                       "sink.csv.path: must not end in .parquet, by which programs take the file for one of sink parquet",
@@ -39,8 +39,13 @@ func TestExtensionsOfSinks(t *testing.T) {
 		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(tables, "SINK", sink, 1)), Options{})
 		judgeExtension(t, sink, err, want)
 	}
-	if _, err := Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", "xlsx: {path: o.xlsx}", 1)), Options{}); err == nil {
-		t.Error("a pipeline writes workbooks")
+	for sink, want := range map[string]string{
+		"xlsx: {path: o.XLSX}": "", "spss: {path: o.zsav}": "", "stata: {path: o.dta}": "",
+		"stata: {path: o.sav}": "sink.stata.path: must not end in .sav, by which programs take the file for one of sink spss",
+		"spss: {path: o.xpt}":  "sink.spss.path: must not end in .xpt, by which programs take the file for one of source sas",
+	} {
+		_, err := Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", sink, 1)), Options{})
+		judgeExtension(t, sink, err, want)
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -57,7 +58,8 @@ type TableSink Sink
 
 func tableSinkMembers(d *form.Dialect) []form.Member {
 	workbooks := kind{"xlsx", "an Excel workbook: a sheet for each table, with the last variable in columns, and a legend", func() any { return new(workbook.SinkConfig) }}
-	return append(kindMembers(d, append(sinks(), workbooks)), d.Fields(reflect.TypeFor[Sink]())...)
+	records := slices.DeleteFunc(sinks(), func(k kind) bool { return k.name == workbooks.name }) // of tables, workbooks have a form of their own
+	return append(kindMembers(d, append(records, workbooks)), d.Fields(reflect.TypeFor[Sink]())...)
 }
 
 func sinkMembers(d *form.Dialect) []form.Member {

@@ -17,6 +17,8 @@ type Format struct {
 	// NewSink is the same of sinks.
 	NewSink func() SinkConfig
 	SinkDoc string
+	// Labelled: the sink has the field labels, which says what it releases of a source's labels.
+	Labelled bool
 
 	// Extensions are the ends of the names of the format's files, with the dot, in lower case;
 	// releases use the first one. There are none if the format has no files, or if a path does not

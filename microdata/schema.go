@@ -27,6 +27,8 @@ type Field struct {
 	Nullable bool
 	Unseen   bool // a text source found no value to tell the type from; Type is its guess, and may be changed up to Read
 
+	Described *Description // nil where the source says nothing of the column besides its values
+
 	// Missing are the declared codes for missing values; nil if there are none. A source may set it, if its
 	// files declare some, and the configuration replaces it.
 	Missing *Missing

@@ -333,6 +333,7 @@ var declaredBy = map[string][]string{
 	"File":         words("recode"),
 	"FitsData":     words("microaggregate rankswap synthesise"),
 	"Instead":      words("suppress swap microaggregate rankswap shuffle synthesise"),
+	"KeepsCode":    words("recode topcode pram suppress"),
 	"LeavesAll":    words("recode pram swap"),
 	"LeavesOut":    words("sample"),
 	"MovesOnly":    words("swap"),

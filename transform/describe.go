@@ -42,6 +42,10 @@ type Description struct {
 	// it is not known. The result is nil if it cannot be determined.
 	Action func(column string, sd float64) Action
 
+	// KeepsCode reports whether a code means in the release what it means in the source: its label then stays. A mask without
+	// it keeps codes if it only moves values; otherwise what it makes may look like a code without being one.
+	KeepsCode func(c microdata.Code) bool
+
 	Reads        []ReadColumn // the columns that it reads but does not change
 	ReadsHidden  bool         // these may be columns that are not released
 	NumbersRead  string       // the field that lists columns which it computes with but does not change
@@ -126,13 +130,18 @@ func Computes(p Params) bool {
 	return !d.MovesOnly && !d.OnCategories
 }
 
-// FieldAfter returns a column's field after the masks, and the index of the first mask that
+// FieldAfter returns a column's field after the masks, with those of its labels that are still true, and the index of the first mask that
 // changes its type; -1 if none does.
 func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
 	by = -1
 	for i, m := range masks {
-		retype := declared(m.Params).Retype
-		if retype == nil || !slices.Contains(m.Params.Masks(), f.Name) {
+		if !slices.Contains(m.Params.Masks(), f.Name) {
+			continue
+		}
+		d := declared(m.Params)
+		f.Described = d.describedAfter(f)
+		retype := d.Retype
+		if retype == nil {
 			continue
 		}
 		var retyped bool
@@ -141,6 +150,30 @@ func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int)
 		}
 	}
 	return f, by
+}
+
+// describedAfter returns what may still be said of a column after the mask.
+func (d *Description) describedAfter(f microdata.Field) *microdata.Description {
+	mask := d.KeepsCode
+	if mask == nil {
+		moves := d.MovesOnly || d.Permutes
+		mask = func(microdata.Code) bool { return moves }
+	}
+	keeps := func(c microdata.Code) bool { return mask(c) || leavesMissing(f, c) }
+	return f.Described.Only(keeps, func(m microdata.MissingCodes) bool {
+		return keeps(microdata.Code{Number: m.From, Text: m.Text, IsText: m.IsText}) && (m.IsText || keeps(microdata.Code{Number: m.To}))
+	})
+}
+
+// leavesMissing reports whether a code is declared as one for missing values that no mask changes.
+func leavesMissing(f microdata.Field, c microdata.Code) bool {
+	switch {
+	case f.Missing == nil || f.Missing.Null || c.Tag != 0:
+		return false
+	case c.IsText:
+		return f.Missing.DeclaresText(c.Text)
+	}
+	return f.Missing.Declares(f, c.Number)
 }
 
 // ReadColumn is a column that a mask reads but does not change.

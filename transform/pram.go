@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
@@ -250,9 +251,22 @@ func (m *PRAM) Describe() Description {
 		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.parameters,
 		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, frequencies: m.newFrequencies,
+		KeepsCode: m.keepsCode,
 		// a category that the matrix does not have, or that the first pass has not seen
 		rejects: m.Other == nil || m.needsFrequencies() != "",
 	}
+}
+
+// keepsCode: a category stays what it is, whoever has it. The one that replaces others stands for them too.
+func (m *PRAM) keepsCode(c microdata.Code) bool {
+	if m.Other == nil {
+		return true
+	}
+	if c.IsText {
+		return c.Text != *m.Other
+	}
+	x, err := strconv.ParseFloat(*m.Other, 64)
+	return err != nil || x != c.Number
 }
 
 // Masks implements Params.

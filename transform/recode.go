@@ -288,6 +288,7 @@ func (m *Recode) Describe() Description {
 		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
 		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil, // values that are not listed
+		KeepsCode: m.keepsCode,
 	}
 }
 
@@ -296,6 +297,32 @@ func (m *Recode) Masks() []string { return m.Columns }
 
 // Reads implements Params.
 func (m *Recode) Reads() []string { return nil }
+
+// keepsCode: a category that becomes itself, and that no other one becomes.
+func (m *Recode) keepsCode(c microdata.Code) bool {
+	if m.Breaks != nil || c.Tag != 0 {
+		return c.Tag != 0
+	}
+	same := func(category string) bool {
+		if c.IsText {
+			return category == c.Text
+		}
+		x, err := strconv.ParseFloat(category, 64)
+		return err == nil && x == c.Number
+	}
+	from, to := m.resolved()
+	kept := false
+	for i, t := range to {
+		switch {
+		case !same(t):
+		case i < len(from) && same(from[i]):
+			kept = true
+		default:
+			return false
+		}
+	}
+	return kept
+}
 
 func (m *Recode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	_, to := m.resolved()

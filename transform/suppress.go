@@ -87,6 +87,7 @@ func (m *Suppress) Describe() Description {
 		Axis:       Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}},
 		Parameters: m.parameters, Action: m.action, Published: m, Instead: instead,
 		among: m.checkAmong, ofNumber: true, // a combination is rarer in a sample
+		KeepsCode: func(microdata.Code) bool { return true },
 	}
 }
 

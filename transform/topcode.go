@@ -86,6 +86,7 @@ func (m *Topcode) Describe() Description {
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Retype: m.releasedField,
 		NeedsValues: m.needsValues(), FitsData: m.needsValues() != "", // percentiles and means are those of the data
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Puts: m.puts,
+		KeepsCode: m.keepsCode,
 	}
 }
 
@@ -104,6 +105,15 @@ func (m *Topcode) puts() (list []PutValue) {
 		}
 	}
 	return list
+}
+
+// keepsCode: a code between the bounds. The bounds themselves stand for all values beyond them, and so may a mean
+// or a percentile of the data.
+func (m *Topcode) keepsCode(c microdata.Code) bool {
+	if c.IsText || m.needsValues() != "" || m.Replace == "mean" {
+		return false
+	}
+	return c.Tag != 0 || (m.Lower == nil || c.Number > *m.Lower) && (m.Upper == nil || c.Number < *m.Upper)
 }
 
 // Masks implements Params.

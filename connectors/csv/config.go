@@ -13,7 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
@@ -48,6 +50,9 @@ type SinkConfig struct {
 	LineEnding  string  `yaml:"line_ending" doc:"lf or crlf; by default as in each record of the source if the source is CSV, otherwise lf"`
 	Decimal     string  `yaml:"decimal" doc:"the decimal sign, a point or a comma; by default that of the source if the source is CSV, otherwise a point"`
 	Compression string  `yaml:"compression" doc:"none, gzip or zstd; by default determined by the path's extension"`
+
+	Codebook string   `yaml:"codebook" doc:"a second CSV file, with what is released of the labels of a source that has them (SPSS, Stata, SAS)"`
+	Labels   []string `yaml:"labels" doc:"what the codebook has: values (labels of codes that occur in the release), variables; by default values"`
 
 	// Stdout is written for the path -; nil: os.Stdout.
 	Stdout io.Writer `yaml:"-" json:"-"`
@@ -112,6 +117,7 @@ func (c *SinkConfig) Check() check.Problems {
 		ps.Addf("path", "must name a file, a folder, or - for stdout")
 	}
 	objects.Check(&ps, "path", c.Path)
+	c.checkCodebook(&ps)
 	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
 	if d == '"' {
 		ps.Addf("delimiter", "must not be the quote")
@@ -130,6 +136,17 @@ func (c *SinkConfig) Check() check.Problems {
 		ps.OneOf("compression", c.Compression, compress.Codecs...)
 	}
 	return ps
+}
+
+func (c *SinkConfig) checkCodebook(ps *check.Problems) {
+	labels.Choice(c.Labels).Check(ps)
+	objects.Check(ps, "codebook", c.Codebook)
+	switch {
+	case c.Codebook == "" && c.Labels != nil:
+		ps.Addf("labels", "must be left out without codebook")
+	case c.Codebook == "-", c.Codebook != "" && publish.CleanPath(c.Codebook) == publish.CleanPath(c.Path):
+		ps.Addf("codebook", "must name a file of its own")
+	}
 }
 
 // checkDecimal requires a point, a comma, or "".
@@ -231,7 +248,13 @@ func named(word string) string {
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { return open(ctx, c) }
 
 // Paths implements connectors.SinkConfig.
-func (c *SinkConfig) Paths() []string { return []string{text.CleanPath(c.Path)} }
+func (c *SinkConfig) Paths() []string {
+	paths := []string{text.CleanPath(c.Path)}
+	if c.Codebook != "" {
+		paths = append(paths, publish.CleanPath(c.Codebook))
+	}
+	return paths
+}
 
 func (c *SinkConfig) codec() compress.Codec {
 	if c.Compression != "" {
@@ -244,6 +267,9 @@ func (c *SinkConfig) codec() compress.Codec {
 func (c *SinkConfig) At(path string) connectors.SinkConfig {
 	at := *c
 	at.Path, at.Compression = path, string(c.codec())
+	if c.Codebook != "" {
+		at.Codebook = path + ".codebook.csv" // of its own, as the labels are those of its values
+	}
 	return &at
 }
 

@@ -3,6 +3,7 @@ package csv
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -57,6 +58,7 @@ type sink struct {
 	order     *rearranged             // nil: the records keep the order of the source
 	ops       []op
 	inPlace   bool // every field of the source is released at its place
+	book      *codebook
 }
 
 // op is a part of the output between two delimiters: a run of the source's fields, or
@@ -130,6 +132,11 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *re
 	if order != nil {
 		streams = 1
 	}
+	book, err := c.newCodebook(plan)
+	if err != nil {
+		return nil, err
+	}
+	s.book = book
 	out, err := text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
 		Streams: streams, Folder: abilities.Folder(plan.Source),
@@ -142,6 +149,9 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *re
 		},
 	})
 	if err != nil {
+		if book != nil {
+			err = errors.Join(err, book.file.Abort())
+		}
 		return nil, err
 	}
 	s.Output = out
@@ -289,6 +299,9 @@ var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
 
 // Encode implements connectors.Sink.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
+	if s.book != nil {
+		s.book.codes.Add(b)
+	}
 	e := encodedPool.Get().(*encoded)
 	e.stream, e.buf, e.ends = b.Stream, e.buf[:0], e.ends[:0]
 	if len(e.cells) < len(s.layout.Release) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -49,6 +50,8 @@ type SinkConfig struct {
 	Path        string `yaml:"path" doc:"the file; a folder if the source is a folder"`
 	Compression string `yaml:"compression" doc:"codec of the columns that are encoded again; by default that of the source if the source is Parquet, otherwise zstd" enum:"none,snappy,gzip,zstd,lz4,brotli"`
 	Encoding    string `yaml:"encoding" doc:"compact (default): byte stream split and delta encodings where they save space; plain: encodings that the oldest readers understand" enum:"compact,plain"`
+
+	Labels []string `yaml:"labels" doc:"what is released of the labels of a source that has them (SPSS, Stata, SAS), as JSON under the key sdlfilter.labels of the file's metadata: values (those of codes that occur in the release), variables; by default values"`
 
 	Roll *Roll `yaml:"roll" doc:"for a stream without end: when the open files are completed; the limit that is reached first applies"`
 
@@ -106,6 +109,7 @@ func (c *SinkConfig) Check() check.Problems {
 	objects.Check(&ps, "path", c.Path)
 	ps.OneOf("compression", c.Compression, "", "none", "snappy", "gzip", "zstd", "lz4", "brotli")
 	ps.OneOf("encoding", c.Encoding, "", "compact", "plain")
+	labels.Choice(c.Labels).Check(&ps)
 	if c.Roll != nil {
 		ps.Within("roll", c.Roll.Check())
 	}

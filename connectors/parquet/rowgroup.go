@@ -43,6 +43,8 @@ type output struct {
 	near    *near        // reader of its row group that is being copied
 	settle  func() error // syncs and closes; nil: finish does so itself
 	pending []byte       // for a folder's file, which may be small: bytes not written yet
+
+	complete func(*fileMetaData) error // adds to the footer what is known at the end; may be nil
 }
 
 // Writes to the files of a folder are collected up to pendingBytes; writes of at least a quarter of
@@ -139,6 +141,11 @@ func (o *output) writeBack() {
 func (o *output) finish() error {
 	if err := o.from(nil, 0); err != nil {
 		return err
+	}
+	if o.complete != nil {
+		if err := o.complete(o.meta); err != nil {
+			return err
+		}
 	}
 	var buf bytes.Buffer
 	if err := writeFooter(&buf, o.meta); err != nil {

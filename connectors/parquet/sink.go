@@ -17,6 +17,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -42,6 +43,7 @@ type sink struct {
 	schema    []schemaElement
 	leaves    []*leaf
 	partition []int // partition keys that are released as folders
+	labels    *labels.Collector
 
 	single *publish.File
 	dir    *publish.Dir
@@ -83,6 +85,9 @@ func (s *sink) design(layout *microdata.Layout) error {
 	s.schema = []schemaElement{{Name: "schema"}}
 	if s.source != nil {
 		s.schema[0].Name = rootName(s.source.streams[0].Schema[0].Name)
+	}
+	if s.source == nil { // which has no labels; its columns may be carried
+		s.labels = labels.Collect(layout)
 	}
 	for _, o := range layout.Release {
 		col := &outColumn{Output: o, carried: o.Column < 0, constant: -1}
@@ -203,6 +208,7 @@ func (s *sink) Encode(b *microdata.Block) (e connectors.Encoded, err error) {
 			err = errors.New("encoding a block failed")
 		}
 	}()
+	s.labels.Add(b)
 	out := &encoded{stream: b.Stream}
 	spans := []span{{group: -1, n: int64(b.N)}}
 	if c, ok := b.Carried.(*carried); ok && c.source == s.source {
@@ -326,6 +332,7 @@ func (s *sink) advance(stream int) error {
 			if s.out, err = newOutput(f, meta, settle); err != nil {
 				return err
 			}
+			s.out.complete = s.describe
 		}
 		if err := s.out.from(s.source, s.stream); err != nil {
 			return err
@@ -434,6 +441,17 @@ func (s *sink) Abort() error {
 	case s.single != nil:
 		err = errors.Join(err, s.single.Abort())
 	}
+	return err
+}
+
+// describe adds what the release says of its columns to a footer, when all its records are known.
+func (s *sink) describe(m *fileMetaData) error {
+	columns := s.labels.Released(s.cfg.Labels)
+	if columns == nil {
+		return nil
+	}
+	text, err := labels.JSON(columns)
+	m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: labels.Key, Value: text})
 	return err
 }
 

@@ -33,9 +33,19 @@ type Contract struct {
 	// cannot tell a missing last line, but never give half a record.
 	DetectsTruncation bool
 	Folders           bool // a path may be a folder
+	// Slow: to open and to make a file takes milliseconds. The short form then damages fewer of them.
+	Slow bool
 	// Nested are types that a carried column may have; they are checked through
 	// Array form.
 	Nested []arrow.DataType
+}
+
+// damages is how many damaged files a check tries, of n.
+func (c Contract) damages(n int) int {
+	if c.Slow && testing.Short() {
+		return n / 6
+	}
+	return n
 }
 
 // AllTypes are the types that a typed format keeps.

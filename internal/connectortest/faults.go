@@ -28,8 +28,9 @@ func truncated(t *testing.T, c Contract) {
 	all := mustRead(t, c.Source(in))
 	path := filepath.Join(t.TempDir(), "cut"+c.Ext)
 	lengths := []int{0, 1, 3, 8, 9, len(whole) - 1, len(whole) - 2, len(whole) - 4, len(whole) - 8, len(whole) - 9}
-	for i := 1; i < 40; i++ {
-		lengths = append(lengths, len(whole)*i/40)
+	cuts := c.damages(40)
+	for i := 1; i < cuts; i++ {
+		lengths = append(lengths, len(whole)*i/cuts)
 	}
 	for _, n := range lengths {
 		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
@@ -89,7 +90,7 @@ func corrupted(t *testing.T, c Contract) {
 	r := rand.New(rand.NewPCG(7, 7))
 	path := filepath.Join(t.TempDir(), "bad"+c.Ext)
 	out := filepath.Join(t.TempDir(), "out"+c.Ext)
-	for range 120 {
+	for range c.damages(120) {
 		bad := slices.Clone(whole)
 		for range 1 + r.IntN(4) {
 			bad[r.IntN(len(bad))] = []byte{0, 0xff, 0x80, byte(r.Uint32())}[r.IntN(4)]
@@ -197,8 +198,9 @@ func fullDisk(t *testing.T, c Contract) {
 	}
 	size := info.Size()
 	limits := []int64{0, 1, 7, 8, size - 1, size - 2, size - 8, size - 9}
-	for i := range int64(25) {
-		limits = append(limits, size*i/25)
+	places := int64(c.damages(25))
+	for i := range places {
+		limits = append(limits, size*i/places)
 	}
 	for _, k := range limits {
 		if k < 0 || k >= size {

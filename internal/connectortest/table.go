@@ -92,7 +92,11 @@ func cell(dt arrow.DataType) func(i int) string {
 	case arrow.DATE32, arrow.DATE64:
 		return func(i int) string { return fmt.Sprintf("19%02d-%02d-%02d", i%100, i%12+1, i%28+1) }
 	case arrow.TIMESTAMP:
-		return func(i int) string { return fmt.Sprintf("2024-%02d-%02dT%02d:30:15Z", i%12+1, i%28+1, i%24) }
+		zone := "Z"
+		if dt.(*arrow.TimestampType).TimeZone == "" {
+			zone = ""
+		}
+		return func(i int) string { return fmt.Sprintf("2024-%02d-%02dT%02d:30:15%s", i%12+1, i%28+1, i%24, zone) }
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
 		return func(i int) string { return "AAH/" + []string{"", "AAAA", "/w=="}[i%3] } // base64
 	case arrow.FIXED_SIZE_BINARY:

@@ -15,11 +15,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/connectors/postgres"
+	"github.com/sdlfilter/sdlfilter/connectors/statfile"
+	"github.com/sdlfilter/sdlfilter/connectors/xlsx"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // All are the formats, in the order in which messages and the schema list them.
-var All = []connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind}
+var All = append([]connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind, xlsx.Kind}, statfile.Kinds...)
 
 func init() { connectors.Register(All...) }
 

@@ -37,12 +37,41 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	name := nameOf(base)
+	sink, to := sinkOf(format), released(path, name)
+	if sink.Name != format.Name {
+		to = "release/" + name + sink.Extensions[0]
+	}
+	choice := ""
+	if sink.Labelled && labelled(src.Schema()) {
+		choice = ", labels: [values, variables]"
+	}
 	return &Draft{
 		Guessed: options != optionsOf(abilities.Options(config)),
 		Name:    name, Looked: look.Seen(""), Listed: look.List(),
 		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(abilities.Options(config))),
-		Sink:   fmt.Sprintf("{%s: {path: %s}}", format.Name, scalar(released(path, name))),
+		Sink:   fmt.Sprintf("{%s: {path: %s%s}}", sink.Name, scalar(to), choice),
 	}, nil
+}
+
+// sinkOf is the format of the release: that of the source or, if it cannot be written, the one with room for most
+// of what it says (Stata's, of files of SAS).
+func sinkOf(source connectors.Format) connectors.Format {
+	if source.NewSink != nil {
+		return source
+	}
+	for _, f := range formats.All {
+		if f.NewSink != nil && f.Labelled && f.Name == "stata" {
+			return f
+		}
+	}
+	return formats.All[0]
+}
+
+// labelled reports whether some column has a label, or labels of its values.
+func labelled(s *microdata.Schema) bool {
+	return slices.ContainsFunc(s.Fields, func(f microdata.Field) bool {
+		return f.Described != nil && (f.Described.Label != "" || len(f.Described.Values) > 0)
+	})
 }
 
 // optionsOf writes the options of a source other than its path.

@@ -66,6 +66,9 @@ func (l *Look) GuessRole(c *Column) Guess {
 		return Guess{microdata.Other, "no record has a value", true}
 	}
 	description := c.describe()
+	if d := c.Field.Described; d != nil && d.Weight {
+		return Guess{microdata.Other, "the file says that its records are weighted by it; " + description, true}
+	}
 	telling := c.Values >= someRecords && (c.Capped || c.share() >= nearlyAll)
 	for i, n := range rolesByName {
 		word := match(byRole[i], c.Field.Name)

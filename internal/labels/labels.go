@@ -1,0 +1,217 @@
+// Package labels is what a release says of its columns besides their values: the labels of the codes that
+// occur in it, and of the variables where the configuration lists them. Formats without room for labels
+// release it beside the values: as key-value metadata, as a sheet, as a codebook.
+package labels
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// The words of a choice.
+const (
+	Values    = "values"
+	Variables = "variables"
+)
+
+// Choice is what is released of a source's labels; nil: those of values.
+type Choice []string
+
+// Check reports words that there are not.
+func (c Choice) Check(ps *check.Problems) {
+	for i, word := range c {
+		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, Values, Variables)
+	}
+}
+
+// Has reports whether labels of a kind are released.
+func (c Choice) Has(word string) bool {
+	if c == nil {
+		return word == Values
+	}
+	return slices.Contains(c, word)
+}
+
+// Collector collects the codes that occur in a release. It is for concurrent use.
+type Collector struct {
+	layout *microdata.Layout
+	mutex  sync.Mutex
+	codes  []*microdata.Occurring // by output; nil: it has no labels
+}
+
+// Collect returns a collector; nil if no released column is described.
+func Collect(l *microdata.Layout) *Collector {
+	c := &Collector{layout: l}
+	described := false
+	for _, o := range l.Release {
+		c.codes = append(c.codes, microdata.NewOccurring(o.Field.Described))
+		described = described || o.Field.Described != nil
+	}
+	if !described {
+		return nil
+	}
+	return c
+}
+
+// Add adds the released records of a block. Columns that are carried count as without any code.
+func (c *Collector) Add(b *microdata.Block) {
+	if c == nil {
+		return
+	}
+	for i, o := range c.layout.Release {
+		if c.codes[i] == nil || o.Column < 0 {
+			continue
+		}
+		found := c.codes[i].Empty()
+		add(found, o.Field, &b.Columns[o.Column], b)
+		c.mutex.Lock()
+		c.codes[i].Merge(found)
+		c.mutex.Unlock()
+	}
+}
+
+func add(found *microdata.Occurring, f microdata.Field, col *microdata.Column, b *microdata.Block) {
+	v := col.Out()
+	if a := col.OutArray(); a != nil {
+		if texts, ok := a.(*array.String); ok {
+			for row := range b.N {
+				if !b.Rejected(row) && texts.IsValid(row) {
+					found.Add(microdata.Code{Text: texts.Value(row), IsText: true})
+				}
+			}
+			return
+		}
+		if !f.Numeric() {
+			return
+		}
+		var numbers microdata.Column
+		microdata.NumbersOf(a, &numbers)
+		v = numbers.Original
+	}
+	for row, x := range v.Values {
+		if row < b.N && !b.Rejected(row) && v.Valid.Has(row) {
+			found.AddNumber(x)
+		}
+	}
+}
+
+// Column is what a release says of a column.
+type Column struct {
+	Name    string   `json:"name"`
+	Label   string   `json:"label,omitempty"`
+	Measure string   `json:"measure,omitempty"`
+	Weight  bool     `json:"weight,omitempty"`
+	Values  []Value  `json:"values,omitempty"`
+	Missing []string `json:"missing,omitempty"`
+}
+
+// Value is a code with its label.
+type Value struct {
+	Code  string `json:"code"`
+	Label string `json:"label"`
+}
+
+// Released returns what the release says of its columns, in their order, without those of which it
+// says nothing.
+func (c *Collector) Released(choice Choice) []Column {
+	if c == nil {
+		return nil
+	}
+	var list []Column
+	for i, o := range c.layout.Release {
+		d := o.Field.Described
+		if d == nil {
+			continue
+		}
+		col := Column{Name: o.Field.Name, Measure: d.Measure, Weight: d.Weight}
+		if choice.Has(Variables) {
+			col.Label = d.Label
+		}
+		if c.codes[i] != nil && choice.Has(Values) {
+			d := c.codes[i].Description()
+			for _, v := range d.Values {
+				if v.Value.Tag == 0 && v.Value.IsText == (o.Field.Type.ID() == arrow.STRING) {
+					col.Values = append(col.Values, Value{textOf(v.Value), v.Label})
+				}
+			}
+			for _, m := range d.Missing {
+				col.Missing = append(col.Missing, rangeText(m))
+			}
+		}
+		if col.Label != "" || col.Measure != "" || col.Weight || col.Values != nil || col.Missing != nil {
+			list = append(list, col)
+		}
+	}
+	return list
+}
+
+func textOf(c microdata.Code) string {
+	if c.IsText {
+		return c.Text
+	}
+	return number(c.Number)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+func rangeText(m microdata.MissingCodes) string {
+	switch {
+	case m.IsText:
+		return m.Text
+	case m.From == m.To:
+		return number(m.From)
+	}
+	return number(m.From) + " to " + number(m.To)
+}
+
+// Key is the key of JSON among the metadata of a file.
+const Key = "sdlfilter.labels"
+
+// JSON writes columns as metadata of a file.
+func JSON(columns []Column) (string, error) {
+	b, err := json.Marshal(columns)
+	return string(b), err
+}
+
+// Head is the first row of a codebook, and Rows are the others: one for each column, and one for each of its codes.
+var Head = []string{"column", "label", "measure", "code", "meaning", "missing"}
+
+// Rows returns the rows of a codebook.
+func Rows(columns []Column) [][]string {
+	var rows [][]string
+	for _, c := range columns {
+		rows = append(rows, []string{c.Name, c.Label, c.Measure, "", "", ""})
+		for _, v := range c.Values {
+			missing := ""
+			if slices.Contains(c.Missing, v.Code) {
+				missing = "yes"
+			}
+			rows = append(rows, []string{c.Name, "", "", v.Code, v.Label, missing})
+		}
+		for _, m := range c.Missing {
+			if !slices.ContainsFunc(c.Values, func(v Value) bool { return v.Code == m }) {
+				rows = append(rows, []string{c.Name, "", "", m, "", "yes"})
+			}
+		}
+	}
+	return rows
+}
+
+// Codebook writes columns as CSV.
+func Codebook(columns []Column) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	err := w.WriteAll(append([][]string{Head}, Rows(columns)...))
+	return b.Bytes(), err
+}

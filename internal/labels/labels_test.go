@@ -1,0 +1,60 @@
+package labels
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// A codebook has the labels of codes that released records have, in both forms of a column, and no others; labels of variables
+// only where they are asked for.
+func TestCodebook(t *testing.T) {
+	number := func(x float64, label string) microdata.ValueLabel {
+		return microdata.ValueLabel{Value: microdata.Code{Number: x}, Label: label}
+	}
+	sex := &microdata.Description{Label: "Sex", Measure: "nominal", Values: []microdata.ValueLabel{number(-9, "refused"), number(1, "female"), number(2, "male")},
+		Missing: []microdata.MissingCodes{{From: -9, To: -9}, {From: 90, To: 99}, {From: 5, To: 6}}}
+	region := &microdata.Description{Label: "Region", Values: []microdata.ValueLabel{
+		{Value: microdata.Code{Text: "N", IsText: true}, Label: "north"}, {Value: microdata.Code{Text: "S", IsText: true}, Label: "south"}}}
+	layout := &microdata.Layout{Release: []microdata.Output{
+		{Field: microdata.Field{Name: "sex", Type: arrow.PrimitiveTypes.Float64, Described: sex}, Column: 0},
+		{Field: microdata.Field{Name: "region", Type: arrow.BinaryTypes.String, Described: region}, Column: 1},
+		{Field: microdata.Field{Name: "plain", Type: arrow.PrimitiveTypes.Float64}, Column: 0},
+	}}
+	c := Collect(layout)
+	for _, values := range [][]float64{{1, 2, 95}, {-9, 7, 1}} {
+		var b microdata.Block
+		b.Reset(0, 0, 3, 2)
+		b.Columns[0].Original = microdata.Vector{Values: values}
+		texts := array.NewStringBuilder(memory.DefaultAllocator)
+		texts.AppendValues([]string{"S", "N", "S"}, nil)
+		b.Columns[1].Array = texts.NewArray()
+		b.Reject(1, "", "dropped") // code 2, and north
+		c.Add(&b)
+	}
+	for _, test := range []struct {
+		choice Choice
+		want   string
+	}{
+		{nil, "column,label,measure,code,meaning,missing\nsex,,nominal,,,\nsex,,,-9,refused,yes\nsex,,,1,female,\nsex,,,90 to 99,,yes\nregion,,,,,\nregion,,,S,south,\n"},
+		{Choice{Variables}, "column,label,measure,code,meaning,missing\nsex,Sex,nominal,,,\nregion,Region,,,,\n"},
+		{Choice{}, "column,label,measure,code,meaning,missing\nsex,,nominal,,,\n"},
+	} {
+		got, err := Codebook(c.Released(test.choice))
+		if err != nil || string(got) != test.want {
+			t.Errorf("%q: %v\n%s", test.choice, err, got)
+		}
+	}
+	text, err := JSON(c.Released(nil))
+	if want := `[{"name":"sex","measure":"nominal","values":[{"code":"-9","label":"refused"},{"code":"1","label":"female"}],"missing":["-9","90 to 99"]},{"name":"region","values":[{"code":"S","label":"south"}]}]`; err != nil || text != want {
+		t.Errorf("%v\n%s", err, text)
+	}
+	layout.Release = layout.Release[2:]
+	if none := Collect(layout); none != nil || none.Released(nil) != nil {
+		t.Error("there is something to say of a column of which the source says nothing")
+	}
+}
