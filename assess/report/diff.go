@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
@@ -54,6 +55,7 @@ func Compare(before, after *Report) *Difference {
 	d.columns(before, after)
 	d.masks(before.Masks, after.Masks)
 	d.records(before, after)
+	d.codes(before.MissingCodes, after.MissingCodes)
 	d.settings(before, after)
 	slices.SortStableFunc(d.Changes, func(x, y Change) int { return cmp.Compare(urgency(x), urgency(y)) })
 	return d
@@ -316,6 +318,31 @@ func (d *Difference) records(before, after *Report) {
 			y = b.n
 		}
 		d.add("records", "in quarantine: "+name, count(x), count(y), direction("lost", float64(x), float64(y)))
+	})
+}
+
+// codes compares how often declared codes for missing values occur.
+func (d *Difference) codes(before, after []assess.MissingCodes) {
+	type code struct {
+		name string
+		n    int64
+	}
+	of := func(list []assess.MissingCodes) (all []code) {
+		for _, c := range list {
+			for _, k := range c.Codes {
+				all = append(all, code{c.Column + ", missing " + k.Code, k.Records})
+			}
+		}
+		return all
+	}
+	words := func(c *code) string {
+		if c == nil {
+			return ""
+		}
+		return count(c.n)
+	}
+	both(of(before), of(after), func(c code) string { return c.name }, func(name string, a, b *code) {
+		d.add("records", name, words(a), words(b), headline.Neutral)
 	})
 }
 
