@@ -129,6 +129,7 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 	add("report.json", p.Report.JSON, "the report")
 	add("report.html", p.Report.HTML, "the HTML report")
 	add("report.board", p.Report.Board, "the page for the release board")
+	add("report.xlsx", p.Report.XLSX, "the workbook of the report")
 	add("report.json", PublicPath(p.Report.JSON), "the public report")
 	add("report.html", PublicPath(p.Report.HTML), "the public HTML report")
 	return outputs

@@ -169,6 +169,7 @@ type Report struct {
 	JSON    string   `yaml:"json" doc:"the report for programs, readable by its owner only; a public report, .public.json, with what publish allows, is written beside it"`
 	HTML    string   `yaml:"html" doc:"the report for people, readable by its owner only; a public report, .public.html, with what publish allows, is written beside it"`
 	Board   string   `yaml:"board" doc:"one page (HTML) for the release board, to be printed on A4 or letter and signed, readable by its owner only: verdict, figures, rules, what was done, what remains, digest of the release"`
+	XLSX    string   `yaml:"xlsx" doc:"the tables of the report as an Excel workbook, readable by its owner only"`
 	Map     string   `yaml:"map" doc:"a map.json made by sdlfilter map --out: the HTML report draws the map's strategies as curves behind the release's points"`
 	Publish []string `yaml:"publish" doc:"names of mask parameters that are published for data users: sd, rate, …"`
 }

@@ -106,9 +106,15 @@ func (s *summary) head(r *Report) {
 	s.Line("")
 }
 
+// ReasonsByNumber returns the reasons of the quarantine, the most frequent first.
+func (r Records) ReasonsByNumber() []string {
+	of := r.Reasons
+	return slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+}
+
 // reasons writes why records are in quarantine, the most frequent reasons first.
 func (s *summary) reasons(of map[string]int64) {
-	names := slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	names := Records{Reasons: of}.ReasonsByNumber()
 	for i, name := range names {
 		text := count(of[name]) + " of them: " + printable(name)
 		if i == reasonLines {

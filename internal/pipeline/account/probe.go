@@ -24,7 +24,7 @@ func Probe(ctx context.Context, p *config.Pipeline) error {
 		all = append(all, place{"quarantine", one.Quarantine.JSONL})
 	}
 	r := p.Report
-	for _, path := range []string{r.JSON, config.PublicPath(r.JSON), r.HTML, config.PublicPath(r.HTML), r.Board} {
+	for _, path := range []string{r.JSON, config.PublicPath(r.JSON), r.HTML, config.PublicPath(r.HTML), r.Board, r.XLSX} {
 		all = append(all, place{"report", path})
 	}
 	for _, at := range all {

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/assess/report/workbook"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -14,10 +15,10 @@ import (
 // Files are the report's files: the confidential ones, and their public
 // twins, which appear only with a release.
 type Files struct {
-	html, json, board      *publish.File
-	publicHTML, publicJSON *publish.File
-	publicPaths            []string
-	alternatives           []*rumap.Map
+	html, json, board, xlsx *publish.File
+	publicHTML, publicJSON  *publish.File
+	publicPaths             []string
+	alternatives            []*rumap.Map
 }
 
 // Create opens the files that the configuration asks for, so that errors of their paths are
@@ -55,6 +56,12 @@ func (f *Files) Create(c config.Report) error {
 			return err
 		}
 	}
+	if c.XLSX != "" {
+		var err error
+		if f.xlsx, err = publish.Create(c.XLSX, publish.Confidential); err != nil {
+			return err
+		}
+	}
 	return errors.Join(open(c.HTML, &f.html, &f.publicHTML), open(c.JSON, &f.json, &f.publicJSON))
 }
 
@@ -87,6 +94,7 @@ func (f *Files) write(rep *report.Report, release func(reportPath string) *repor
 	}{
 		{f.html, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.HTML() }},
 		{f.board, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.Board() }},
+		{f.xlsx, func(r *report.Report, _ *report.Public) ([]byte, error) { return workbook.Of(r) }},
 		{f.publicHTML, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.HTML() }},
 		{f.publicJSON, func(_ *report.Report, p *report.Public) ([]byte, error) { return p.JSON() }},
 		{f.json, func(r *report.Report, _ *report.Public) ([]byte, error) { return r.JSON() }},
@@ -144,7 +152,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 			file.Forget()
 		}
 	}()
-	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.xlsx, f.html, f.json} {
 		if file == nil {
 			continue
 		}
@@ -169,7 +177,7 @@ func (f *Files) Commit(released bool) (paths []string, err error) {
 // their release is there.
 func (f *Files) Leave() error {
 	var errs []error
-	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.html, f.json} {
+	for _, file := range []*publish.File{f.publicHTML, f.publicJSON, f.board, f.xlsx, f.html, f.json} {
 		if file != nil {
 			errs = append(errs, file.Leave())
 		}
@@ -179,7 +187,7 @@ func (f *Files) Leave() error {
 
 // Abort removes the files that have no final name yet.
 func (f *Files) Abort() error {
-	return abortAll(f.board, f.html, f.json, f.publicHTML, f.publicJSON)
+	return abortAll(f.board, f.xlsx, f.html, f.json, f.publicHTML, f.publicJSON)
 }
 
 func abortAll(files ...*publish.File) error {

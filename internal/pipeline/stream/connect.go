@@ -26,7 +26,7 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := s.hold(ctx, p); err != nil {
 		return err
 	}
-	files := []string{p.Quarantine.JSONL, p.Report.JSON, p.Report.HTML, p.Report.Board}
+	files := []string{p.Quarantine.JSONL, p.Report.JSON, p.Report.HTML, p.Report.Board, p.Report.XLSX}
 	for _, e := range p.Assess.Emit {
 		files = append(files, e.JSONL)
 	}

@@ -1,19 +1,17 @@
 package workbook
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
+
+	"github.com/sdlfilter/sdlfilter/internal/workbooks"
 )
 
 // write writes the workbook of the sheets with their cells. The same cells give the same bytes.
@@ -42,35 +40,8 @@ func write(ctx context.Context, to io.Writer, sheets []Sheet, cells [][]cell) (e
 	if err := w.legend(names, sheets); err != nil {
 		return err
 	}
-	f.SetZipWriter(func(to io.Writer) excelize.ZipWriter { return &ordered{to: to, files: map[string]*bytes.Buffer{}} })
+	workbooks.InOrder(f)
 	return f.Write(to)
-}
-
-// ordered is a zip file with its members in the order of their names. The library's own order is that of a map.
-type ordered struct {
-	to    io.Writer
-	files map[string]*bytes.Buffer
-}
-
-func (z *ordered) Create(name string) (io.Writer, error) {
-	z.files[name] = new(bytes.Buffer)
-	return z.files[name], nil
-}
-
-func (z *ordered) AddFS(fs.FS) error { return errors.ErrUnsupported }
-
-func (z *ordered) Close() error {
-	out := zip.NewWriter(z.to)
-	for _, name := range slices.Sorted(maps.Keys(z.files)) {
-		member, err := out.Create(name)
-		if err == nil {
-			_, err = z.files[name].WriteTo(member)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return out.Close()
 }
 
 // sheetNames returns the names of the sheets of the tables and, last, of the legend: those of the tables as far as Excel
