@@ -25,9 +25,10 @@ type ColumnInfo struct {
 
 // Setup is what a chain needs to know about the data and the run.
 type Setup struct {
-	Key      keystream.Key
-	Columns  []ColumnInfo
-	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
+	Key        keystream.Key
+	Columns    []ColumnInfo
+	Identity   []int // Block.Columns indexes of the identity columns; empty: place is the identity
+	Households Households
 	// Sorted are the original values of columns in ascending order, for masks that need them
 	// (NeedsValues). A column without an entry is not known.
 	Sorted map[string][]float64
@@ -267,7 +268,8 @@ func (c *Chain) Admit(b *microdata.Block) error {
 	defer c.scratch.Put(w)
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	w.digests = c.identify(w, b)
-	return c.choice.choose(c, w, b, w.digests)
+	c.group(w, b)
+	return c.choice.choose(c, w, b)
 }
 
 // identify returns digests of the records' identities; nil if the identity of a record is its
@@ -322,10 +324,11 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 			}
 		}
 	}
+	c.group(w, b)
 	if c.choice == nil {
 		return nil
 	}
-	return c.choice.choose(c, w, b, w.digests)
+	return c.choice.choose(c, w, b)
 }
 
 // Replicate returns a chain of the same masks with independent draws, number m ≥ 1, in which
@@ -427,6 +430,7 @@ const batch = 4096
 type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
+	units    units              // the households of the block's records
 	leaves   bool               // draws are for a release, and so are bound to the values
 	streams  []*keystream.Stream
 	binding  *keystream.Binding
@@ -484,6 +488,14 @@ func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 // stretch names records [from, from+n) of the block for the keystream: in a release
 // with the values that are being masked.
 func (w *work) stretch(b *microdata.Block, from, n int, values []float64) keystream.Records {
+	return w.stretchOf(false, b, from, n, values)
+}
+
+// stretchOf is stretch for a column; household says that the draws belong to households.
+func (w *work) stretchOf(household bool, b *microdata.Block, from, n int, values []float64) keystream.Records {
+	if household && w.units.known() {
+		return w.units.stretch(w, b, from, n, values)
+	}
 	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
 	if b.Places != nil {
 		r.Places = b.Places[from : from+n]

@@ -20,6 +20,8 @@ type column struct {
 	float32  bool
 	onGrid   bool    // the results of the masks so far lie on the decimal grid
 	refit    bool    // whether fit can change a value
+	shared   bool    // a draw belongs to a household
+	personal bool    // each member of a household has a value of its own
 	done     history // the masks so far with their effective parameters
 }
 

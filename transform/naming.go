@@ -3,6 +3,7 @@ package transform
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,7 +79,9 @@ func (c *Chain) lookup(name string) *column {
 		}
 	}
 	if info := c.info(name); info != nil {
-		return newColumn(*info)
+		col := newColumn(*info)
+		col.shared, col.personal = slices.Contains(c.setup.Households.Shared, name), slices.Contains(c.setup.Households.Personal, name)
+		return col
 	}
 	return nil
 }

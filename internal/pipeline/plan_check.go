@@ -199,6 +199,11 @@ func (pl *Plan) checkRetyped(i int, f microdata.Field) config.Errors {
 // be compared.
 func (pl *Plan) checkIdentity() (problems config.Errors) {
 	schema := pl.Source.Schema()
+	if name := pl.Config.Household; pl.Config.DrawsByHousehold() {
+		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
+			problems = append(problems, pl.Config.Errorf("household", "%s has type %s, which cannot tell households apart", name, microdata.TypeName(schema.Fields[j].Type)))
+		}
+	}
 	for _, name := range pl.Config.Identity {
 		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
 			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, microdata.TypeName(schema.Fields[j].Type)))
