@@ -43,6 +43,11 @@ func (p *Pipeline) DrawsByHousehold() bool {
 	})
 }
 
+// Identifies reports whether draws depend on who or which household a column names.
+func (p *Pipeline) Identifies(name string) bool {
+	return name != "" && (slices.Contains(p.Identity, name) || name == p.Household && p.DrawsByHousehold())
+}
+
 // ofHousehold reports whether a column is said to be the same for all members of a household.
 func (p *Pipeline) ofHousehold(name string) bool {
 	c := p.Columns.Named(name)
@@ -55,6 +60,7 @@ func (l *loader) validateHousehold(p *Pipeline) {
 	}
 	for _, c := range p.Columns {
 		path := form.Join("columns", c.Name)
+		l.validateSameAs(p, path+".same_as", c)
 		if at := path + ".level"; c.Level != "" && p.Household == "" && l.Sound(at) && l.Sound("household") {
 			l.Wrong(at, "must not be given without household, the column that tells households apart, got %s", c.Level)
 		}
@@ -94,13 +100,8 @@ func (l *loader) validateLevels(p *Pipeline, path string, m transform.Params) {
 		l.Wrong(path, "must not have %q, which is of level household: each member of a household would get a value of its own, and their mean would tell more than one; "+
 			"leave the column to a mask that takes each record by itself, or say level: person, and the risk counts the members' mean", masked[at])
 		return
-	case len(transform.NeedsCorrelations(m)) > 0:
-		if k := slices.IndexFunc(masked, func(name string) bool { return !p.ofHousehold(name) }); k >= 0 {
-			l.Wrong(path, "must be of one level with correlated: true, got %q of level household and %q", masked[at], masked[k])
-			return
-		}
 	}
-	for _, name := range m.Reads() {
+	for _, name := range transform.DependsOn(m) {
 		if !p.ofHousehold(name) && name != p.Household {
 			of := "the sample, which draws whole households"
 			if at >= 0 {
@@ -136,4 +137,35 @@ func (p *Pipeline) OpenLevels() (open []string) {
 		}
 	}
 	return open
+}
+
+func (l *loader) validateSameAs(p *Pipeline, path string, c Column) {
+	if c.SameAs == "" || !l.Sound(path) {
+		return
+	}
+	other := l.listed(p, path, c.SameAs)
+	switch {
+	case other == nil:
+	case c.SameAs == c.Name:
+		l.Wrong(path, "must name another column, got the column itself")
+	case other.SameAs != "":
+		l.Wrong(path, "must name a column that has no same_as itself, got %q, which is the same as %q", c.SameAs, other.SameAs)
+	case slices.ContainsFunc(p.Columns, func(o Column) bool { return o.Name != c.Name && o.SameAs == c.SameAs }):
+		l.Wrong(path, "must be named by one column only, got %q, which another one names as well", c.SameAs)
+	case other.Role != c.Role:
+		l.Wrong(path, "must be a column of the same role, got %q", c.SameAs)
+	}
+}
+
+// Counterpart returns the column that is the same as a column, or that it is the same as; "" for none.
+func (p *Pipeline) Counterpart(name string) string {
+	for _, c := range p.Columns {
+		switch {
+		case c.Name == name && c.SameAs != "":
+			return c.SameAs
+		case c.SameAs == name:
+			return c.Name
+		}
+	}
+	return ""
 }

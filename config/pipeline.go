@@ -54,6 +54,7 @@ type Column struct {
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
 	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default taken from the data"`
 	Level    string         `yaml:"level" enum:"household,person" doc:"household: all members of a household have the same value, which is masked once for each household (with household only); person: each member has a value of its own. A masked column that is found to be the same within households needs one of the two"`
+	SameAs   string         `yaml:"same_as" doc:"of a stream of changes: the column with the same content of another time (after_income and before_income); a value then has one draw in both, which must be masked alike. Of an identity column, or that of the household: the column that stands in for it where it is missing, and the other way round"`
 	Unmasked bool           `yaml:"unmasked" doc:"for a sensitive column: the column may be released as it is. Without this, it is an error if no mask changes the values of a sensitive column"`
 }
 

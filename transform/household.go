@@ -2,6 +2,7 @@ package transform
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -10,6 +11,7 @@ import (
 // Households says what is known of households; nothing in the zero value.
 type Households struct {
 	Index    []int    // in Block.Columns: what tells households apart
+	Instead  []int    // by index: what tells them apart where that is missing, −1 for none
 	Shared   []string // columns that are the same for all members of a household, and are masked once for each
 	Personal []string // columns in which each member has a value of its own, even where all are equal
 }
@@ -42,6 +44,9 @@ func (c *Chain) group(w *work, b *microdata.Block) {
 		return
 	}
 	u.digests = c.setup.Key.Digests(u.digests, at, b.N)
+	if w.leaves {
+		c.otherwise(w, b, u.digests, c.setup.Households.Index, c.setup.Households.Instead)
+	}
 	if w.digests == nil {
 		return
 	}
@@ -105,4 +110,9 @@ func withHousehold(list []Parameter, household bool) []Parameter {
 		list = append(list, Parameter{"household", true})
 	}
 	return list
+}
+
+// DependsOn returns the columns on which it depends what becomes of a value, beside the value itself.
+func DependsOn(p Params) []string {
+	return slices.Concat(p.Reads(), NeedsCorrelations(p))
 }

@@ -157,7 +157,7 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 		label := c.labels[d.mask]
 		switch {
 		case c.replicate == 0:
-			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: d.column, Scope: scope})
+			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: c.drawnAs(d.column), Scope: scope})
 		case c.shared != nil:
 			streams[k] = c.shared.stream(c.setup.Key, label, d.column, c.replicate)
 		default:

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // wantHousehold asks for the column that tells households apart if a mask makes one draw for a household,
@@ -19,7 +20,7 @@ func (pl *Plan) wantHousehold(b *layoutBuilder) {
 		return
 	}
 	i := b.want(pl.Config.Household, microdata.Array, false)
-	pl.household = transform.Households{Index: []int{i}}
+	pl.household = transform.Households{Index: []int{i}, Instead: pl.insteadOf(b, pl.Config.Household)}
 	if !slices.Contains(pl.Carry, i) {
 		pl.Carry = append(pl.Carry, i)
 	}
@@ -33,8 +34,36 @@ func (pl *Plan) wantHousehold(b *layoutBuilder) {
 	}
 }
 
-// Households returns what the masks know about households.
-func (pl *Plan) Households() transform.Households { return pl.household }
+// insteadOf asks for the columns that identify records where others are missing.
+func (pl *Plan) insteadOf(b *layoutBuilder, names ...string) []int {
+	list := make([]int, len(names))
+	for k, name := range names {
+		list[k] = -1
+		if other := pl.Config.Counterpart(name); other != "" && !slices.Contains(names, other) {
+			list[k] = b.want(other, microdata.Array, false)
+		}
+	}
+	return list
+}
+
+// sameAs returns the columns that draw as others do.
+func (pl *Plan) sameAs() map[string]string {
+	same := map[string]string{}
+	for _, c := range pl.Config.Columns {
+		if c.SameAs != "" {
+			same[c.Name] = c.SameAs
+		}
+	}
+	return same
+}
+
+// Setup is what a chain of the plan's columns needs, for a release under the key.
+func (pl *Plan) Setup(key keystream.Key, columns []transform.ColumnInfo) transform.Setup {
+	return transform.Setup{
+		Key: key, Columns: columns, Identity: pl.identity, Instead: pl.instead, SameAs: pl.sameAs(), Households: pl.household,
+		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
+	}
+}
 
 const (
 	fewHouseholds = 3    // with fewer of two or more members, chance can make a column the same within all

@@ -213,9 +213,7 @@ func (pl *Plan) setDecimals() {
 
 // BuildChain builds the masks. Those of scope dataset still need a survey of the data.
 func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
-	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
-		Key: key, Columns: pl.Columns, Identity: pl.identity, Households: pl.household, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
-	})
+	chain, err := transform.NewChain(pl.Config.Masks, pl.Setup(key, pl.Columns))
 	if err != nil {
 		return nil, pl.maskError(err)
 	}
@@ -231,6 +229,9 @@ func (pl *Plan) maskError(err error) error {
 		return pl.SurveyError(err)
 	}
 	path, text, ok := strings.Cut(err.Error(), ": ")
+	if ok && strings.HasPrefix(path, "columns.") {
+		return config.Errors{pl.Config.Errorf(path, "%s", text)}
+	}
 	for i := range pl.Config.Masks {
 		if of := pl.MaskPath(i); ok && (path == of || strings.HasPrefix(path, of+".")) {
 			return config.Errors{pl.Config.Errorf(path, "%s", text)}

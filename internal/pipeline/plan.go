@@ -34,6 +34,7 @@ type Plan struct {
 	Columns   []transform.ColumnInfo // that the masks change or read
 	identity  []int                  // indexes in layout.Read
 	levels    []string               // what to say of columns that may be the same within households
+	instead   []int                  // by identity column: the column that stands in for it; −1: none
 	household transform.Households   // nothing if no draw belongs to a household
 	Assessed  []assess.Column        // measured columns: masked ones first, in the order of the schema
 	Carry     []int                  // indexes in layout.Read of swap keys and attributes
@@ -140,6 +141,7 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 	for _, name := range pl.Config.Identity {
 		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
 	}
+	pl.instead = pl.insteadOf(b, pl.Config.Identity...)
 	pl.wantHousehold(b)
 }
 
