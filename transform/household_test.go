@@ -331,3 +331,23 @@ func TestSuppressCountsHouseholds(t *testing.T) {
 		t.Error("3 of 2 households")
 	}
 }
+
+// A record without a household is masked by its identity: alike in any order.
+func TestRecordsWithoutAHouseholdKeepTheirIdentity(t *testing.T) {
+	columns := households(100, 9)
+	n := len(columns[0].values)
+	order := make([]int, n)
+	for i := range order {
+		columns[1].values[i], order[i] = float64(i), n-1-i
+	}
+	masks := []Spec{mask(&Sample{Rate: ptr(0.5)}), mask(&Noise{Columns: []string{"a"}, SD: amount(50)})}
+	out := whole(t, chain(t, householdSetup(t, columns, true), masks...), 64, columns...)
+	back := whole(t, chain(t, householdSetup(t, columns, true), masks...), 50, reordered(columns, order)...)
+	kept := drawnBy(t, householdSetup(t, columns, true), &Sample{Rate: ptr(0.5)}, 64, columns...)
+	again := drawnBy(t, householdSetup(t, columns, true), &Sample{Rate: ptr(0.5)}, 50, reordered(columns, order)...)
+	for i, from := range order {
+		if back[0][i] != out[0][from] || kept[from] != again[i] {
+			t.Fatalf("record %d is masked or drawn by its place", from)
+		}
+	}
+}

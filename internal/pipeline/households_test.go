@@ -64,6 +64,7 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 		"few households":    {2, 0, columnsOf("", "") + noise, "", ""},
 		"three households":  {3, 0, columnsOf("", "") + noise, "columns.wage: is the same", ""},
 		"a few differ":      {60, 3, columnsOf("", "") + pram, "", "region is the same for all members in 95.0 % of the households"},
+		"one differs":       {60, 1, columnsOf("", "") + pram, "", "region is the same for all members in 98.3 % of the households"},
 		"more differ":       {60, 4, columnsOf("", "") + pram, "", ""},
 		"stratum":           {60, 0, columnsOf("", ", level: household") + sample, "", ""},
 		"one stratum torn":  {60, 1, columnsOf("", ", level: household") + sample, "masks[0].sample.by: must be the same for all members of a household, because the sample draws whole households, and region differs within 1 household", ""},
