@@ -20,7 +20,7 @@ type Pipeline struct {
 	Name       string           `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
 	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is stored: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
 	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked in the same way in every release made with this key; by default a record is identified by its place in its file"`
-	Household  string           `yaml:"household" doc:"the column with the household of each respondent: the risk by the whole record then takes the mean over the members of a household, whose values may be one and the same; may be an identifier"`
+	Household  string           `yaml:"household" doc:"the column with the household of each respondent; may be an identifier. Columns of level household are then masked once for each household, sample draws whole households, suppress protects households, and the risk counts that members are found together and that their values may be one and the same"`
 	Source     Source           `yaml:"source" required:"true" doc:"the source; exactly one"`
 	Place      *Place           `yaml:"place" doc:"the columns that hold a record's place in the whole dataset, if the source is one of several parts of it; by default a record's place is its place in its file"` // nil where none is given
 	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; without place and identity it is refused, because the first records of all parts would share their noise. false: this run masks the whole dataset, and standard input without place and identity causes no warning"`
@@ -54,6 +54,8 @@ type Column struct {
 	Unit     string         `yaml:"unit" doc:"the unit of the column's values, for reports: USD/week"`
 	Decimals *int           `yaml:"decimals" doc:"decimals of the column's values, 0 to 15; by default taken from the data"`
 	Missing  Missing        `yaml:"missing" doc:"values that mean that there is none (-9, 97 to 99, refused): no mask changes them and no measure counts them"`
+	Level    string         `yaml:"level" enum:"household,person" doc:"household: all members of a household have the same value, which is masked once for each household (with household only); person: each member has a value of its own. A masked column that is found to be the same within households needs one of the two"`
+	SameAs   string         `yaml:"same_as" doc:"of a stream of changes: the column with the same content of another time (after_income and before_income); a value then has one draw in both, which must be masked alike. Of an identity column, or that of the household: the column that stands in for it where it is missing, and the other way round"`
 	Unmasked bool           `yaml:"unmasked" doc:"for a sensitive column: the column may be released as it is. Without this, it is an error if no mask changes the values of a sensitive column"`
 }
 

@@ -27,6 +27,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateUnmasked(p)
 	l.validateMap(p)
 	l.validateSource(p)
+	l.validateHousehold(p)
 	l.validateStream(p)
 	l.validatePlace(p)
 	l.validateTopics(p)
@@ -69,9 +70,6 @@ func (l *loader) validateColumns(p *Pipeline) {
 		if slices.Contains(p.Identity[:i], name) {
 			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
-	}
-	if p.Household != "" {
-		l.listed(p, "household", p.Household)
 	}
 	if l.Given("identity") && l.Sound("identity") && len(p.Identity) == 0 {
 		l.Wrong("identity", "must name at least one column; remove the field where a record's place is its identity")

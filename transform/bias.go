@@ -115,7 +115,7 @@ func (s *biasStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			end := min(from+batch, b.N)
 			x := values[from:end]
 			z := w.floats(len(x))
-			w.fill(z, normal, col.stream, w.stretch(b, from, len(x), w.onGrid(col.grid, x, false)))
+			w.fill(z, normal, col.stream, w.stretchOf(col.shared, b, from, len(x), w.onGrid(col.grid, x, false)))
 			col.multiply(v.Values[from:end], x, z, own[from>>6:])
 		}
 		settle(v, own, changed)

@@ -26,9 +26,14 @@ type ColumnInfo struct {
 
 // Setup is what a chain needs to know about the data and the run.
 type Setup struct {
-	Key      keystream.Key
-	Columns  []ColumnInfo
-	Identity []int // Block.Columns indexes of the identity columns; empty: place is the identity
+	Key        keystream.Key
+	Columns    []ColumnInfo
+	Identity   []int // Block.Columns indexes of the identity columns; empty: place is the identity
+	Households Households
+	// SameAs names for a column another one, whose name is in its draws; Instead are by identity column the
+	// index of the column that identifies a record without it, −1 for none.
+	SameAs  map[string]string
+	Instead []int
 	// Sorted are the original values of columns in ascending order, for masks that need them
 	// (NeedsValues). A column without an entry is not known.
 	Sorted map[string][]float64
@@ -38,6 +43,13 @@ type Setup struct {
 	// (NeedsCorrelations).
 	Correlations Correlations
 	Window       int // records in a swap window; blocks of a file start at multiples of it and hold whole windows
+}
+
+// unreleased returns the setup for draws that never leave: a record is identified by its place, and each column
+// draws by itself.
+func (s Setup) unreleased() Setup {
+	s.Identity, s.Instead, s.SameAs, s.Households.Instead = nil, nil, nil, nil
+	return s
 }
 
 // Chain is a list of masks that is ready for the columns of one run. Apply may be called from
@@ -136,6 +148,9 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 		if col.Field.Numeric() && col.decimals >= 0 && !col.onGrid {
 			col.refit = true
 		}
+	}
+	if err := c.checkSame(); err != nil {
+		return nil, err
 	}
 	c.settleSurvey()
 	c.watches = c.watched()
@@ -274,7 +289,8 @@ func (c *Chain) Admit(b *microdata.Block) error {
 	defer c.scratch.Put(w)
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	w.digests = c.identify(w, b)
-	return c.choice.choose(c, w, b, w.digests)
+	c.group(w, b)
+	return c.choice.choose(c, w, b)
 }
 
 // identify returns digests of the records' identities; nil if the identity of a record is its
@@ -287,7 +303,9 @@ func (c *Chain) identify(w *work, b *microdata.Block) []microdata.Digest {
 	for _, i := range c.setup.Identity {
 		w.identity = append(w.identity, &b.Columns[i])
 	}
-	return c.setup.Key.Digests(b.Digests, w.identity, b.N)
+	digests := c.setup.Key.Digests(b.Digests, w.identity, b.N)
+	c.otherwise(w, b, digests, c.setup.Identity, c.setup.Instead)
+	return digests
 }
 
 func (c *Chain) admit(b *microdata.Block) error {
@@ -329,10 +347,11 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 			}
 		}
 	}
+	c.group(w, b)
 	if c.choice == nil {
 		return nil
 	}
-	return c.choice.choose(c, w, b, w.digests)
+	return c.choice.choose(c, w, b)
 }
 
 // Replicate returns a chain of the same masks with independent draws, number m ≥ 1, in which
@@ -341,9 +360,7 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 func (c *Chain) Replicate(m int) *Chain { return c.replicateWith(m, nil) }
 
 func (c *Chain) replicateWith(m int, shared *sharedDraws) *Chain {
-	setup := c.setup
-	setup.Identity = nil
-	r, err := newChain(c.masks, setup, m, shared)
+	r, err := newChain(c.masks, c.setup.unreleased(), m, shared)
 	if err != nil {
 		panic(fmt.Sprintf("transform: replicate of a valid chain: %v", err)) // NewChain has accepted the same masks and setup
 	}
@@ -434,7 +451,10 @@ const batch = 4096
 type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
-	leaves   bool               // draws are for a release, and so are bound to the values
+	units    units              // the households of the block's records
+	missing  []microdata.Digest // of identity columns that others stand in for
+	instead  []microdata.Digest
+	leaves   bool // draws are for a release, and so are bound to the values
 	streams  []*keystream.Stream
 	binding  *keystream.Binding
 	shared   *sharedDraws
@@ -491,6 +511,14 @@ func cleared(buf *microdata.Bitmap, n int) microdata.Bitmap {
 // stretch names records [from, from+n) of the block for the keystream: in a release
 // with the values that are being masked.
 func (w *work) stretch(b *microdata.Block, from, n int, values []float64) keystream.Records {
+	return w.stretchOf(false, b, from, n, values)
+}
+
+// stretchOf is stretch for a column; household says that the draws belong to households.
+func (w *work) stretchOf(household bool, b *microdata.Block, from, n int, values []float64) keystream.Records {
+	if household && w.units.known() {
+		return w.units.stretch(w, b, from, n, values)
+	}
 	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
 	if b.Places != nil {
 		r.Places = b.Places[from : from+n]

@@ -21,6 +21,8 @@ type column struct {
 	onGrid   bool           // the results of the masks so far lie on the decimal grid
 	refit    bool           // whether fit can change a value
 	dated    arrow.DataType // the type of a column of days, whose Field is that of the numbers
+	shared   bool           // a draw belongs to a household
+	personal bool           // each member of a household has a value of its own
 	done     history        // the masks so far with their effective parameters
 }
 

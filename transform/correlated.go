@@ -294,7 +294,7 @@ func (s *correlatedStep) draws(c *Chain, w *work, b *microdata.Block, vectors []
 		if values != nil {
 			bound = values[from : from+n]
 		}
-		return w.stretch(b, from, n, bound)
+		return w.stretchOf(s.columns[0].shared, b, from, n, bound)
 	}
 	z := make([][]float64, len(s.streams))
 	for k, stream := range s.streams {

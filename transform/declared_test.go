@@ -328,6 +328,7 @@ const everyKind = "sample bias noise truncate round recode topcode pram suppress
 // Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
 	"Action":       words(everyKind),
+	"byHousehold":  words("sample suppress"),
 	"Axis":         words("bias noise pram suppress swap microaggregate rankswap synthesise"),
 	"ColumnsField": words("suppress"),
 	"File":         words("recode"),

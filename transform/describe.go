@@ -77,6 +77,7 @@ type Description struct {
 	rejects     bool                                     // it may send records to quarantine because of their values
 	exchanges   func() exchangeRule
 	inParts     bool     // it combines records, also if each of several processes has a part of them
+	byHousehold bool     // it decides about whole households where they are known
 	ofNumber    bool     // its law depends on the number of records, not only on their distribution
 	texts       []string // columns that it treats as categories among others that it computes with
 	heldOut     float64  // the share of the records that is set aside before models are fitted

@@ -41,7 +41,5 @@ func (c *Chain) Unmixed(column string) (*Chain, error) {
 	if !ok {
 		masks = Unmixed(c.masks)
 	}
-	setup := c.setup
-	setup.Identity = nil
-	return newChain(masks, setup, 0, nil)
+	return newChain(masks, c.setup.unreleased(), 0, nil)
 }

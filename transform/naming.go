@@ -3,6 +3,7 @@ package transform
 import (
 	"crypto/sha256"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -78,7 +79,9 @@ func (c *Chain) lookup(name string) *column {
 		}
 	}
 	if info := c.info(name); info != nil {
-		return newColumn(*info)
+		col := newColumn(*info)
+		col.shared, col.personal = slices.Contains(c.setup.Households.Shared, name), slices.Contains(c.setup.Households.Personal, name)
+		return col
 	}
 	return nil
 }
@@ -154,7 +157,7 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 		label := c.labels[d.mask]
 		switch {
 		case c.replicate == 0:
-			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: d.column, Scope: scope})
+			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: c.drawnAs(d.column), Scope: scope})
 		case c.shared != nil:
 			streams[k] = c.shared.stream(c.setup.Key, label, d.column, c.replicate)
 		default:

@@ -206,7 +206,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			end := min(from+batch, b.N)
 			x := values[from:end]
 			e, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
-			w.fill(e, col.draw, col.stream, w.stretch(b, from, len(x), on))
+			w.fill(e, col.draw, col.stream, w.stretchOf(col.shared, b, from, len(x), on))
 			scale := col.standard(on, e)
 			col.add(v.Values[from:end], x, e, scale, own[from>>6:])
 		}
@@ -222,7 +222,7 @@ func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			for from := 0; from < b.N; from += batch {
 				x := v.Values[from:min(from+batch, b.N)]
 				u, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
-				w.fill(u, uniform, col.stream, w.stretch(b, from, len(x), on))
+				w.fill(u, uniform, col.stream, w.stretchOf(col.shared, b, from, len(x), on))
 				col.addWithin(x, on, u, own[from>>6:])
 			}
 			settle(v, own, within)

@@ -208,7 +208,7 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
 		part := places[from : from+n]
-		w.fill(u[:n], uniform, col.stream, w.stretch(b, from, n, w.bindPlaces(part)))
+		w.fill(u[:n], uniform, col.stream, w.stretchOf(col.shared, b, from, n, w.bindPlaces(part)))
 		for i, k := range part {
 			if k < 0 {
 				continue

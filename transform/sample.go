@@ -11,7 +11,7 @@ import (
 )
 
 // Sample releases a keyed share of the records and leaves the others out: each record by
-// itself, with the probability Rate or that of its stratum (Bernoulli or Poisson sampling;
+// itself (or each household, if households are known), with the probability Rate or that of its stratum (Bernoulli or Poisson sampling;
 // Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 3.2). It is the
 // first mask of a list, so that all others, and all measures, refer to the records that are
 // released.
@@ -24,7 +24,11 @@ type Sample struct {
 	Rate  *float64           `yaml:"rate" share:"whole" doc:"the probability that a record is released; with rates, the probability for strata that rates does not list"`
 	By    string             `yaml:"by" doc:"the column whose categories are the strata of rates"`
 	Rates map[string]float64 `yaml:"rates" doc:"with by: the probability that a record is released, by stratum; without rate, a record that has no stratum, or one that is not listed, goes to quarantine"`
+
+	household bool // whole households are drawn
 }
+
+func (m *Sample) ofHouseholds() { m.household = true }
 
 // Check implements Params.
 func (m *Sample) Check() check.Problems {
@@ -67,7 +71,7 @@ func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 // Describe implements Params.
 func (m *Sample) Describe() Description {
 	return Description{
-		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, Parameters: m.parameters,
+		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, byHousehold: true, Parameters: m.parameters,
 		Action: m.action, Published: m, among: m.checkAmong, rejects: m.Rate == nil, // records of strata that are not listed
 	}
 }
@@ -93,9 +97,8 @@ func (m *Sample) readColumns() []ReadColumn {
 // choosing is a step that leaves records out before any record is masked.
 type choosing interface {
 	step
-	// choose leaves out records of the block; digests are those of their identities, nil if there
-	// are none.
-	choose(c *Chain, w *work, b *microdata.Block, digests []microdata.Digest) error
+	// choose leaves out records of the block.
+	choose(c *Chain, w *work, b *microdata.Block) error
 }
 
 // sampleStep is a Sample of a chain. In a replicate it does nothing, because a replicate has only
@@ -134,6 +137,9 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 	// releases, every greater rate releases too.
 	s.stream = c.streamNamed(i, "", "sample;")
 	c.choice, c.chosen = s, m.description(c.labels[i])
+	if len(c.setup.Households.Index) > 0 {
+		c.chosen += "household;"
+	}
 	return s, nil
 }
 
@@ -150,8 +156,9 @@ func (m *Sample) description(label string) string {
 	return text
 }
 
-// choose leaves out the records whose uniform draw is not below the rate of their stratum.
-func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block, digests []microdata.Digest) error {
+// choose leaves out the records whose uniform draw is not below the rate of their stratum. The members of
+// a household have one draw.
+func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block) error {
 	var places []int32
 	if s.by != nil {
 		places = w.placesFor(b.N)
@@ -166,10 +173,7 @@ func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block, digests []mic
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
 		u := w.floats(n)
-		records := w.stretch(b, from, n, w.unbound(n))
-		if digests != nil {
-			records.Digests = digests[from : from+n]
-		}
+		records := w.stretchOf(true, b, from, n, w.unbound(n))
 		w.streams[s.stream].Uniforms(u, records)
 		for k, v := range u {
 			i, rate := from+k, s.rate
@@ -230,7 +234,7 @@ func (m *Sample) parameters() []Parameter {
 		}
 		list = append(list, Parameter{"rates", table})
 	}
-	return list
+	return withHousehold(list, m.household)
 }
 
 func (m *Sample) action(string, float64) Action {
@@ -246,10 +250,14 @@ func (m *Sample) PublishedAction(Published, string) Action { return Sampling{} }
 // Words implements Publishing. column is "": a sample is of whole records.
 func (m *Sample) Words(p Published, _ string) string {
 	rate, known := p.number("rate")
+	drawn := "sampling: each record was drawn by itself, with "
+	if p.Has("household") {
+		drawn = "sampling: each household was drawn by itself, with all its members, with "
+	}
 	switch rates, _ := p.Parameters("rates"); {
 	case rates != nil:
 		table, _ := rates.(map[string]any)
-		s := "sampling: each record was drawn by itself, with a probability by " + wordOr(p.word("by"), "a stratum that is not published") + ": "
+		s := drawn + "a probability by " + wordOr(p.word("by"), "a stratum that is not published") + ": "
 		for i, name := range slices.Sorted(maps.Keys(table)) {
 			if i > 0 {
 				s += ", "
@@ -264,13 +272,13 @@ func (m *Sample) Words(p Published, _ string) string {
 		}
 		return s
 	case known && p.Has("rates"):
-		return "sampling: each record was drawn by itself, with probability " + p.Number(rate) + " outside of strata whose probabilities are not published"
+		return drawn + "probability " + p.Number(rate) + " outside of strata whose probabilities are not published"
 	case known:
-		return "sampling: each record was drawn by itself, with probability " + p.Number(rate)
+		return drawn + "probability " + p.Number(rate)
 	case p.Has("rates"):
-		return "sampling: each record was drawn by itself, with probabilities that are not published and differ between strata"
+		return drawn + "probabilities that are not published and differ between strata"
 	}
-	return "sampling: each record was drawn by itself, with a probability that is not published"
+	return drawn + "a probability that is not published"
 }
 
 // EfficiencyFollows implements Publishing: the figures of a column are those of the records

@@ -23,7 +23,11 @@ type Suppress struct {
 	Importance   map[string]float64 `yaml:"importance" doc:"the cost of a missing cell, by key, 1 by default: the total cost is to be small"`
 	Missing      string             `yaml:"missing" doc:"none (default): a missing cell matches no value; only those records count that are at least as likely as the respondent's own whatever a missing cell weighs: complete ones that agree with the known keys, and those with the same present cells as the respondent's own record; any: a missing cell matches every value, so that a few records that lack many cells protect all others, and rare records stay complete" enum:"none,any"`
 	MaxShare     *float64           `yaml:"max_share" share:"whole" doc:"the greatest share of a key's values that may be set missing; beyond it nothing is released"`
+
+	household bool // k counts households
 }
+
+func (m *Suppress) ofHouseholds() { m.household = true }
 
 // greatestKeys bounds the keys of one mask: all of their subsets may have to be tried.
 const greatestKeys = 12
@@ -86,7 +90,7 @@ func (m *Suppress) Describe() Description {
 		Scope: ScopeDataset, ColumnsField: "keys", OnCategories: true, Retype: m.releasedField,
 		Axis:       Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}},
 		Parameters: m.parameters, Action: m.action, Published: m, Instead: instead,
-		among: m.checkAmong, ofNumber: true, // a combination is rarer in a sample
+		among: m.checkAmong, byHousehold: true, ofNumber: true, // a combination is rarer in a sample
 		KeepsCode: func(microdata.Code) bool { return true },
 	}
 }
@@ -126,6 +130,8 @@ type suppressStep struct {
 	codes    [][]int32    // by column and record: 0 where the value is missing; of rejected records −1
 	hidden   []uint16     // after decide, by record: the columns that are set missing
 	suppress suppression
+
+	members memberships // of households, if they are known
 }
 
 func (m *Suppress) compile(c *Chain, i int) (step, error) {
@@ -149,6 +155,12 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		weights = append(weights, m.weight(name))
 	}
 	s.suppress.weights = weights
+	if len(c.setup.Households.Index) > 0 {
+		if s.suppress.known > 0 {
+			return nil, fmt.Errorf("%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.at(i))
+		}
+		word += " household"
+	}
 	done := part(word, append([]float64{float64(*m.K)}, weights...)...) + c.digestOf("keys", m.Keys...)
 	for _, col := range s.columns {
 		c.addToHistory(i, col, done)
@@ -162,7 +174,11 @@ func (s *suppressStep) of() int { return s.mask }
 
 // holds implements surveying: the codes of the keys, an order and what is hidden.
 func (s *suppressStep) holds(expected int64) int64 {
-	return max(expected, int64(s.data.n)) * int64(5*len(s.columns)+18)
+	each := int64(5*len(s.columns) + 18)
+	if s.members.numbers != nil {
+		each += int64(8*len(s.columns) + 120)
+	}
+	return max(expected, int64(s.data.n)) * each
 }
 
 func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
@@ -192,6 +208,9 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			s.codes[0][from+i] = -1
 		}
 	}
+	if w.units.known() {
+		s.members.add(w, b)
+	}
 	s.data.n += b.N
 	s.data.identify(w, b)
 	s.data.follow(b, from)
@@ -214,7 +233,11 @@ func (s *suppressStep) decide(c *Chain) error {
 	}
 	s.suppress.ties, s.data.ties = s.data.ties, nil
 	s.suppress.cancelled = c.cancelled.Load
-	hidden, err := s.suppress.hide(s.codes)
+	hide := s.suppress.hide
+	if len(s.members.of) > 0 {
+		hide = s.hideByHousehold
+	}
+	hidden, err := hide(s.codes)
 	if c.cancelled.Load() {
 		return ErrCancelled
 	}
@@ -224,8 +247,21 @@ func (s *suppressStep) decide(c *Chain) error {
 	if err := s.checkShare(hidden); err != nil {
 		return s.error(c, err)
 	}
-	s.hidden, s.codes, s.suppress.ties = hidden, nil, nil
+	s.hidden, s.codes, s.suppress.ties, s.members = hidden, nil, nil, memberships{}
 	return nil
+}
+
+// hideByHousehold returns for each record the set of keys whose cells are to be set missing.
+func (s *suppressStep) hideByHousehold(codes [][]int32) ([]uint16, *SurveyError) {
+	by := householdSuppression{k: s.suppress.k, codes: codes, of: s.members.of, n: int(s.members.n), stop: s.suppress.cancelled.now}
+	by.seen = make([]int32, by.n)
+	s.suppress.span = make([]int, len(codes))
+	for j := range codes {
+		s.suppress.span[j] = int(slices.Max(codes[j])) + 1
+	}
+	s.suppress.order()
+	by.sets = s.suppress.sets
+	return by.hide(by.keysOfHouseholds(s.columns))
 }
 
 // checkShare returns an error if more than the share MaxShare of a key's values are set missing.
@@ -324,7 +360,7 @@ func (m *Suppress) parameters() []Parameter {
 		list = append(list, Parameter{"importance", table})
 	}
 	list = append(list, Parameter{"missing", wordOr(m.Missing, "none")})
-	return withNumber(list, "max_share", m.MaxShare)
+	return withHousehold(withNumber(list, "max_share", m.MaxShare), m.household)
 }
 
 func (m *Suppress) action(string, float64) Action {
@@ -349,6 +385,9 @@ func (m *Suppress) Words(p Published, _ string) string {
 		of := "the keys"
 		if n, ok := p.number("combinations"); ok {
 			of = p.Number(n) + " of the keys"
+		}
+		if p.Has("household") {
+			return s + fmt.Sprintf("; records that agree in all keys, a missing one being one like any other, are of at least %s households, and a key that is the same for all members of a household is missing for all or for none of them", p.Number(k))
 		}
 		s += fmt.Sprintf("; for whoever knows %s of a respondent at least %s records can be the respondent's", of, p.Number(k))
 		switch p.word("missing") {

@@ -135,15 +135,17 @@ func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 // carryForUniqueness asks for the columns that uniqueness needs in addition to the keys; u may
 // be nil.
 func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
+	at := &pl.Intruder
+	if u != nil {
+		for _, name := range u.Sensitive {
+			at.count(b, name)
+		}
+	}
+	if h := pl.Config.UniquenessHousehold(); h != "" && !b.field(h).Nested() {
+		at.carry(b, h, microdata.Array)
+	}
 	if u == nil {
 		return nil
-	}
-	at := &pl.Intruder
-	for _, name := range u.Sensitive {
-		at.count(b, name)
-	}
-	if u.Household != "" {
-		at.carry(b, u.Household, microdata.Array)
 	}
 	if u.Weight != "" {
 		if !b.field(u.Weight).Numeric() {

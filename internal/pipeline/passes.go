@@ -32,6 +32,9 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err := pl.settleValues(ctx, progress); err != nil {
 		return err
 	}
+	if err := pl.settleHouseholds(ctx, progress); err != nil {
+		return err
+	}
 	if err := pl.settleFrequencies(ctx, progress); err != nil || len(open) == 0 {
 		return err
 	}
@@ -112,6 +115,9 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
+	}
+	for _, text := range pl.levels {
+		log.Warn().Msg(text)
 	}
 	pl.warnOfDetermined(log)
 	if text := abilities.NamesMissing(pl.Config.Sink.Config, pl.Config.Source.Config); text != "" && len(pl.Masked) > 0 {
@@ -209,9 +215,7 @@ func (pl *Plan) setDecimals() {
 
 // BuildChain builds the masks. Those of scope dataset still need a survey of the data.
 func (pl *Plan) BuildChain(key keystream.Key) (*transform.Chain, error) {
-	chain, err := transform.NewChain(pl.Config.Masks, transform.Setup{
-		Key: key, Columns: pl.Columns, Identity: pl.identity, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
-	})
+	chain, err := transform.NewChain(pl.Config.Masks, pl.Setup(key, pl.Columns))
 	if err != nil {
 		return nil, pl.maskError(err)
 	}
@@ -227,6 +231,9 @@ func (pl *Plan) maskError(err error) error {
 		return pl.SurveyError(err)
 	}
 	path, text, ok := strings.Cut(err.Error(), ": ")
+	if ok && strings.HasPrefix(path, "columns.") {
+		return config.Errors{pl.Config.Errorf(path, "%s", text)}
+	}
 	for i := range pl.Config.Masks {
 		if of := pl.MaskPath(i); ok && (path == of || strings.HasPrefix(path, of+".")) {
 			return config.Errors{pl.Config.Errorf(path, "%s", text)}
@@ -356,7 +363,7 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
+		Key: key, Columns: columns, Households: pl.household, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

@@ -33,6 +33,9 @@ type Plan struct {
 	Layout    *microdata.Layout      // which columns are decoded, in which form, and which are released
 	Columns   []transform.ColumnInfo // that the masks change or read
 	identity  []int                  // indexes in layout.Read
+	levels    []string               // what to say of columns that may be the same within households
+	instead   []int                  // by identity column: the column that stands in for it; −1: none
+	household transform.Households   // nothing if no draw belongs to a household
 	Assessed  []assess.Column        // measured columns: masked ones first, in the order of the schema
 	Carry     []int                  // indexes in layout.Read of swap keys and attributes
 	Cut       connectors.Cut         // how the source is cut into blocks if a mask needs windows
@@ -145,6 +148,8 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 	for _, name := range pl.Config.Identity {
 		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
 	}
+	pl.instead = pl.insteadOf(b, pl.Config.Identity...)
+	pl.wantHousehold(b)
 }
 
 // carryCategories asks the sample for codes of masked columns that are not held as numbers and

@@ -200,6 +200,20 @@ func (pl *Plan) checkRetyped(i int, f microdata.Field) config.Errors {
 // be compared.
 func (pl *Plan) checkIdentity() (problems config.Errors) {
 	schema := pl.Source.Schema()
+	if name := pl.Config.Household; pl.Config.DrawsByHousehold() {
+		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
+			problems = append(problems, pl.Config.Errorf("household", "%s has type %s, which cannot tell households apart", name, microdata.TypeName(schema.Fields[j].Type)))
+		}
+	}
+	for _, c := range pl.Config.Columns {
+		i, j := schema.Index(c.Name), schema.Index(c.SameAs)
+		if pl.Config.Identifies(c.Name) || pl.Config.Identifies(c.SameAs) {
+			if i >= 0 && j >= 0 && !arrow.TypeEqual(schema.Fields[i].Type, schema.Fields[j].Type) {
+				problems = append(problems, pl.Config.Errorf("columns."+c.Name+".same_as", "must be of one type with it, to identify the same respondent: %s is %s, and %s is %s",
+					c.Name, microdata.TypeName(schema.Fields[i].Type), c.SameAs, microdata.TypeName(schema.Fields[j].Type)))
+			}
+		}
+	}
 	for _, name := range pl.Config.Identity {
 		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
 			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, microdata.TypeName(schema.Fields[j].Type)))

@@ -271,6 +271,41 @@ func TestHouseholds(t *testing.T) {
 	}
 }
 
+// If the members of a household share a draw, their mean is one value, and nothing is open in a sample that
+// is not complete; unless a column that goes with the value differs between them, or a few have draws of
+// their own.
+func TestHouseholdsThatShareADraw(t *testing.T) {
+	w := newWorld(5, 6000)
+	of := w.of(func(i int) float64 { return cell.Category(float64(i / 3)) })
+	incomes := w.incomes()
+	x := w.of(func(i int) float64 { return incomes[i/3] })
+	noisy, each := w.noisy(x, 100), w.noisy(x, 100)
+	y := w.of(func(i int) float64 { return noisy[i/3*3] })
+	own := w.of(func(i int) float64 {
+		if i/3%20 == 0 {
+			return each[i]
+		}
+		return y[i]
+	})
+	household := Column{Name: "household", Values: of, GroupOnly: true}
+	for name, c := range map[string]struct {
+		list []Column
+		y    []float64
+		open bool
+	}{
+		"shared":           {append(columns(y), household), y, false},
+		"beside a wage":    {append(columns(y, w.noisy(x, 1000)), household), y, true},
+		"beside noise":     {append(columns(y, w.noisy(w.of(func(int) float64 { return 0 }), 100)), household), y, false},
+		"a few have their": {append(columns(own), household), own, true},
+		"draws of each":    {append(columns(each), household), each, true},
+	} {
+		r := New(c.list, w.n, false).Estimate(x, c.y, 0, nil)
+		if r.Open != c.open || !c.open && !(math.Sqrt(r.Square) > 85) {
+			t.Errorf("%s: open %v, RMSE %v", name, r.Open, math.Sqrt(r.Square))
+		}
+	}
+}
+
 // A tree finds what a linear estimator does not: here the distance from the middle tells only together
 // with the side, which the released value shows.
 func TestTreeGains(t *testing.T) {

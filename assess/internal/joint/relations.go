@@ -399,7 +399,7 @@ func (f *Frame) dependence(s *sought) *exact {
 		if slices.Contains(g.columns, s.own) {
 			continue
 		}
-		constant, size, judged := s.constant(&g, rows)
+		constant, size, judged := s.constant(&g, rows, s.x)
 		only := f.columns[g.columns[0]].GroupOnly
 		e := &exact{}
 		for _, c := range g.columns {
@@ -409,7 +409,7 @@ func (f *Frame) dependence(s *sought) *exact {
 		case judged < leastRows:
 		case !only && 2*judged >= len(rows) && constant >= 0.9 && size >= 5:
 			return e
-		case !f.complete && constant >= 0.5:
+		case !f.complete && constant >= 0.5 && !s.alike(&g, rows, constant):
 			e.open = true
 			return e
 		}
@@ -417,9 +417,37 @@ func (f *Frame) dependence(s *sought) *exact {
 	return nil
 }
 
-// constant returns the share of rows in groups of two or more whose value is that of all the group,
+// alike reports whether what leaves is the same in a group as often as the originals are (one draw for all
+// of them, whose mean tells no more than one value), and no other column goes with x, whose mean might.
+func (s *sought) alike(g *grouping, rows []int, constant float64) bool {
+	share, _, judged := s.constant(g, rows, s.y)
+	if judged < leastRows || share < constant-0.01 {
+		return false
+	}
+	for c := range s.columns {
+		if c != s.own && !s.columns[c].GroupOnly && s.goesWith(s.columns[c].numbers, rows) {
+			return false
+		}
+	}
+	return true
+}
+
+// goesWith reports whether numbers are correlated with x by more than 0.1.
+func (s *sought) goesWith(z []float64, rows []int) bool {
+	var n, sx, sz, sxx, szz, sxz float64
+	for _, i := range rows {
+		if x, v := s.x[i]-s.x[rows[0]], z[i]; v == v && x == x {
+			n, sx, sz = n+1, sx+x, sz+v
+			sxx, szz, sxz = sxx+x*x, szz+v*v, sxz+x*v
+		}
+	}
+	c := sxz - sx*sz/n
+	return c*c > 0.01*(sxx-sx*sx/n)*(szz-sz*sz/n)
+}
+
+// constant returns the share of rows in groups of two or more whose value x is that of all the group,
 // the mean size of the groups of such rows, and their number.
-func (s *sought) constant(g *grouping, rows []int) (share, size float64, judged int) {
+func (s *sought) constant(g *grouping, rows []int, x []float64) (share, size float64, judged int) {
 	low, high := make([]float64, g.groups), make([]float64, g.groups)
 	count := make([]int, g.groups)
 	for _, i := range s.rows {
@@ -428,10 +456,10 @@ func (s *sought) constant(g *grouping, rows []int) (share, size float64, judged 
 			continue
 		}
 		if count[at] == 0 {
-			low[at], high[at] = s.x[i], s.x[i]
+			low[at], high[at] = x[i], x[i]
 		}
 		count[at]++
-		low[at], high[at] = min(low[at], s.x[i]), max(high[at], s.x[i])
+		low[at], high[at] = min(low[at], x[i]), max(high[at], x[i])
 	}
 	same := 0
 	for _, i := range rows {

@@ -238,9 +238,9 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if w := in.Uniqueness.Weight; w != "" {
 			d.Weights = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
 		}
-		if h := in.Uniqueness.Household; h != "" {
-			d.Household = codes(h)
-		}
+	}
+	if h := pl.Config.UniquenessHousehold(); h != "" && slices.Contains(p.CarriedColumns, pl.Intruder.Index[h]) {
+		d.Household = codes(h)
 	}
 	return d
 }

@@ -485,7 +485,7 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 			columns = append(columns, c)
 		}
 	}
-	chain, err := transform.NewChain(masks, transform.Setup{Key: g.key, Columns: columns, Identity: g.plan.Identity(), Window: g.config.Window.Records, Sorted: g.plan.Sorted(), Correlations: g.plan.Correlations(), Frequencies: g.plan.Frequencies()})
+	chain, err := transform.NewChain(masks, g.plan.Setup(g.key, columns))
 	if err != nil {
 		return nil, g.maskError(strategy, err)
 	}

@@ -1,0 +1,118 @@
+package transform
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Households says what is known of households; nothing in the zero value.
+type Households struct {
+	Index    []int    // in Block.Columns: what tells households apart
+	Instead  []int    // by index: what tells them apart where that is missing, −1 for none
+	Shared   []string // columns that are the same for all members of a household, and are masked once for each
+	Personal []string // columns in which each member has a value of its own, even where all are equal
+}
+
+// units tells the households of a block's records apart. Where all members of a household have one value,
+// a draw for each member would give an intruder several noisy values of it, whose mean tells more than
+// one; so the draw is that of the household, and the members' values leave as equal as they came.
+type units struct {
+	digests []microdata.Digest // nil: there are no households
+	places  []int64
+}
+
+func (u *units) known() bool { return u.digests != nil }
+
+// group finds the households of a block's records. In a replicate of columns without that of the
+// households there are none.
+func (c *Chain) group(w *work, b *microdata.Block) {
+	u := &w.units
+	at := w.identity[:0]
+	for _, i := range c.setup.Households.Index {
+		if i < len(b.Columns) {
+			if col := &b.Columns[i]; col.Array != nil || len(col.Original.Values) == b.N {
+				at = append(at, col)
+			}
+		}
+	}
+	w.identity = at
+	if len(at) == 0 || len(at) < len(c.setup.Households.Index) || b.N == 0 {
+		*u = units{}
+		return
+	}
+	u.digests = c.setup.Key.Digests(u.digests, at, b.N)
+	if w.leaves {
+		c.otherwise(w, b, u.digests, c.setup.Households.Index, c.setup.Households.Instead)
+	}
+	if w.digests == nil {
+		return
+	}
+	for i := range u.digests { // without a household the record is a household of its own
+		if u.digests[i] == (microdata.Digest{}) {
+			u.digests[i] = w.digests[i]
+		}
+	}
+}
+
+// stretch names records [from, from+n) by their households.
+func (u *units) stretch(w *work, b *microdata.Block, from, n int, values []float64) keystream.Records {
+	digests := u.digests[from : from+n]
+	r := keystream.Records{Stream: b.Stream, First: b.First + int64(from)}
+	if b.Places != nil {
+		r.Places = b.Places[from : from+n]
+	}
+	if w.leaves {
+		r.Values, r.Digests = values, digests
+		return r
+	}
+	// Draws that never leave have no digests, but any place will do.
+	u.places = u.places[:0]
+	for i, d := range digests {
+		place := b.Place(from + i)
+		if d != (microdata.Digest{}) {
+			place = int64(binary.LittleEndian.Uint64(d[:8]) >> 1)
+		}
+		u.places = append(u.places, place)
+	}
+	r.Stream, r.Places = 0, u.places
+	return r
+}
+
+// ByHousehold reports whether a mask decides about whole households where they are known.
+func ByHousehold(p Params) bool { return declared(p).byHousehold }
+
+// ByRecord reports whether what a mask makes of two equal values of a column may differ between records.
+func ByRecord(p Params, column string) bool {
+	if ByHousehold(p) {
+		return false
+	}
+	switch ActionOf(p, column, 1).(type) {
+	case Recoding, Rounding, Bounding:
+		return ScopeOf(p) != ScopeRecord
+	}
+	return true
+}
+
+// OfHouseholds tells masks that households are known, for what they say of themselves.
+func OfHouseholds(masks []Spec) {
+	for _, m := range masks {
+		if p, ok := m.Params.(interface{ ofHouseholds() }); ok {
+			p.ofHouseholds()
+		}
+	}
+}
+
+func withHousehold(list []Parameter, household bool) []Parameter {
+	if household {
+		list = append(list, Parameter{"household", true})
+	}
+	return list
+}
+
+// DependsOn returns the columns on which it depends what becomes of a value, beside the value itself.
+func DependsOn(p Params) []string {
+	return slices.Concat(p.Reads(), NeedsCorrelations(p))
+}

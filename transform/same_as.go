@@ -1,0 +1,76 @@
+package transform
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// A stream of changes has a value twice: once as `after`, and in the next change as `before`. If each had a
+// draw of its own, their mean would tell more than one; so a column may draw as another one does. The draw
+// is bound to the value and the respondent, and different values of a change have different draws.
+
+// drawnAs returns the column whose name is in the draws of a column.
+func (c *Chain) drawnAs(column string) string {
+	if other := c.setup.SameAs[column]; other != "" {
+		return other
+	}
+	return column
+}
+
+// checkSame returns an error for a column that is to draw as another one and is not masked as that is: then
+// draws would differ, or one value would leave in two ways.
+func (c *Chain) checkSame() error {
+	for _, name := range slices.Sorted(maps.Keys(c.setup.SameAs)) {
+		other := c.setup.SameAs[name]
+		masked := false
+		for i, m := range c.masks {
+			one, two := slices.Contains(m.Params.Masks(), name), slices.Contains(m.Params.Masks(), other)
+			switch masked = masked || one; {
+			case one != two:
+				return fmt.Errorf("columns.%s.same_as: %s changes only one of %s and %s: a value that leaves in both would tell what became of it; mask both alike", name, describe(c.masks, i), strconv.Quote(name), strconv.Quote(other))
+			case one && ScopeOf(m.Params) != ScopeRecord:
+				return fmt.Errorf("columns.%s.same_as: %s moves values between records, so that a value would leave in two ways; use masks that take each record by itself", name, describe(c.masks, i))
+			case one && len(DependsOn(m.Params)) > 0:
+				return fmt.Errorf("columns.%s.same_as: %s depends on %s, which may differ between two changes, and then a value would leave in two ways; use masks that depend on the value alone", name, describe(c.masks, i), strconv.Quote(DependsOn(m.Params)[0]))
+			}
+		}
+		a, b := c.lookup(name), c.lookup(other)
+		if masked && a != nil && b != nil && (a.done.text != b.done.text || a.shared != b.shared) {
+			return fmt.Errorf("columns.%s.same_as: is not masked exactly as %s is (parameters, decimals, level, columns that are compared or correlated; an amount in percent has another SD for each column: give it in the unit)", name, strconv.Quote(other))
+		}
+	}
+	return nil
+}
+
+// otherwise returns digests of records whose identity columns are missing (those of a deletion, whose `after` is
+// empty) by the columns that stand in for them. instead is by column its substitute, −1 for none.
+func (c *Chain) otherwise(w *work, b *microdata.Block, digests []microdata.Digest, index, instead []int) {
+	var own, others []*microdata.Column
+	for k, i := range index {
+		at := i
+		if k < len(instead) && instead[k] >= 0 {
+			own = append(own, &b.Columns[i])
+			at = instead[k]
+		}
+		others = append(others, &b.Columns[at])
+	}
+	if len(own) == 0 {
+		return
+	}
+	w.missing = c.setup.Key.Digests(w.missing, own, b.N)
+	var other []microdata.Digest
+	for i, d := range w.missing {
+		if d != (microdata.Digest{}) {
+			continue
+		}
+		if other == nil {
+			w.instead = c.setup.Key.Digests(w.instead, others, b.N)
+			other = w.instead
+		}
+		digests[i] = other[i]
+	}
+}
