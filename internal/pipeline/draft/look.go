@@ -31,8 +31,10 @@ type Column struct {
 	Decimals int  // greatest number of decimals of a numeric column, -1 if more than nine
 	Negative bool // whether a numeric column has a value below 0
 
+	Runs            int     // of equal values, one after another
 	least, most     float64 // of a numeric column's values; never written anywhere
-	shortest, width int     // least and greatest number of characters of a value
+	sum             float64
+	shortest, width int // least and greatest number of characters of a value
 }
 
 // numbering reports whether whole numbers that differ between records look like a running
@@ -115,6 +117,7 @@ type view struct {
 	column int
 	seed   maphash.Seed
 	values map[uint64]struct{} // hashes of the values
+	last   uint64              // that of the value before
 }
 
 func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
@@ -133,6 +136,7 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		if numeric {
 			if x, err := strconv.ParseFloat(text, 64); err == nil {
 				c.least, c.most = min(c.least, x), max(c.most, x)
+				c.sum += x
 			}
 			c.Negative = c.Negative || strings.HasPrefix(text, "-")
 			c.countDecimals(text)
@@ -140,7 +144,12 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		if c.Capped {
 			continue
 		}
-		v.values[maphash.String(v.seed, text)] = struct{}{}
+		hash := maphash.String(v.seed, text)
+		if c.Values == 1 || hash != v.last {
+			c.Runs++
+		}
+		v.last = hash
+		v.values[hash] = struct{}{}
 		c.Distinct = len(v.values)
 		c.Capped = c.Distinct > counted
 	}
