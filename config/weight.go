@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // UniquenessWeight returns the column of weights by which frequencies of the population are estimated from
@@ -33,6 +34,31 @@ func (p *Pipeline) PopulationWeight() string {
 func (p *Pipeline) CountsUniqueness() bool {
 	in := p.Assess.Intruder
 	return in != nil && in.Uniqueness != nil || !in.Named() && len(p.Assess.IntruderKeys()) > 0
+}
+
+// validateCalibration demands that what a mask calibrates is the pipeline's weight, of which nothing is measured.
+func (l *loader) validateCalibration(p *Pipeline, path string, m transform.Params) {
+	if !transform.Weighs(m) || !l.Sound(path, "weight") {
+		return
+	}
+	for i, name := range m.Masks() {
+		at := fmt.Sprintf("%s.columns[%d]", path, i)
+		c := p.Columns.Named(name)
+		switch {
+		case c == nil:
+		case p.Weight != name:
+			l.Wrong(at, "must be the column of weights of the pipeline: give weight: %s", name)
+		case c.Role != microdata.Other && c.Role != microdata.Identifier && c.Role != "":
+			l.Wrong(at, "must have the role other, got %s: no R and U is measured of calibrated weights", c.Role)
+		case slices.Contains(p.Assess.Keys, name):
+			l.Wrong(at, "must not be one of assess.keys: nobody is linked by calibrated weights here")
+		}
+		for k, rule := range p.Gate.Rules {
+			if rule.Column == name {
+				l.Wrong(fmt.Sprintf("gate.rules[%d].column", k), "must not be %q: no R and U is measured of calibrated weights", name)
+			}
+		}
+	}
 }
 
 // validateWeight judges the column of weights. One that leaves as it is, and that no intruder links by, is said.

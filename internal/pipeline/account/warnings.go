@@ -38,6 +38,7 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
 	}
+	list = append(list, r.calibrationWarnings()...)
 	for i, mask := range r.Config.Masks {
 		if transform.LeavesOut(mask.Params) {
 			continue // a rate of 1, or few records
