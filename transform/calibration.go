@@ -74,6 +74,9 @@ func (s *calibrateStep) holds(expected int64) int64 {
 
 // Calibrated returns how the calibration of mask i ended; nil for other masks.
 func (c *Chain) Calibrated(i int) *Calibrated {
+	if i >= len(c.steps) {
+		return nil // a chain of a part of the masks
+	}
 	if s, ok := c.steps[i].(*calibrateStep); ok {
 		return s.result
 	}

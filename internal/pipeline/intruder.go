@@ -130,6 +130,14 @@ func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 // be nil.
 func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
 	at := &pl.Intruder
+	if u != nil {
+		for _, name := range u.Sensitive {
+			at.count(b, name)
+		}
+		if u.Household != "" {
+			at.carry(b, u.Household, microdata.Array)
+		}
+	}
 	if w := pl.Config.UniquenessWeight(); w != "" && pl.Config.CountsUniqueness() {
 		given := ""
 		if u != nil {
@@ -139,15 +147,6 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 			return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 		}
 		at.carry(b, w, microdata.Numbers)
-	}
-	if u == nil {
-		return nil
-	}
-	for _, name := range u.Sensitive {
-		at.count(b, name)
-	}
-	if u.Household != "" {
-		at.carry(b, u.Household, microdata.Array)
 	}
 	return nil
 }
