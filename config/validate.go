@@ -71,6 +71,9 @@ func (l *loader) validateColumns(p *Pipeline) {
 			l.Wrong(path, "must not repeat a column, got %q again", name)
 		}
 	}
+	if p.Weight != "" {
+		l.validateWeight(p)
+	}
 	if l.Given("identity") && l.Sound("identity") && len(p.Identity) == 0 {
 		l.Wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
 	}
@@ -116,6 +119,7 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 			l.Wrong(path, "must not have correlated: true together with identity: the noise of a value depends on the other values, so that a value that a respondent keeps "+
 				"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")
 		}
+		l.validateCalibration(p, path, spec.Params)
 		for _, c := range transform.ReadColumnsOf(spec.Params) {
 			at := path
 			if c.Field != "" {

@@ -4,7 +4,7 @@ import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding, Rounding,
 // Exchange, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising, Suppression,
-// Renaming or Sampling. A new kind of mask needs an action of its own here, and support for it in the
+// Renaming, Sampling or Calibration. A new kind of mask needs an action of its own here, and support for it in the
 // packages that use actions; these treat an unknown action like a missing one.
 type Action interface{ action() }
 
@@ -86,6 +86,11 @@ func (Aggregation) action()    {}
 func (RankExchange) action()   {}
 func (Shuffling) action()      {}
 func (Synthesis) action()      {}
+
+// Calibration multiplies sampling weights so that weighted totals are given ones.
+type Calibration struct{}
+
+func (Calibration) action() {}
 
 // Published gives access to the published parameters of a mask.
 type Published struct {

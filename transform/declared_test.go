@@ -25,14 +25,14 @@ func TestWhatMasksDeclare(t *testing.T) {
 		}
 		return m
 	}
-	all := in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress") // see all records at once
+	all := in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "calibrate") // see all records at once
 	for what, c := range map[string]struct {
 		property func(p Params) bool
 		of       map[string]bool
 	}{
 		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
 		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
-		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress")},
+		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress", "calibrate")},
 		"on categories":         {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date")}, // recode with intervals
 		"renames":               {func(p Params) bool { return Renames([]Spec{mask(p)}, "a") }, in("pseudonym")},
 		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap")},
@@ -42,7 +42,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
 		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode with a given bound
 		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
-		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap")},
+		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate")},
 	} {
 		for _, k := range Kinds {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
@@ -178,6 +178,7 @@ func TestWordsOfMasks(t *testing.T) {
 	strata := &Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 0.25, "y": 1}}
 	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added", "; the noise of the mask's columns is correlated as their values are"
 	const synthesis = "synthesis: all values were drawn from models of the data"
+	const calibration = "calibration: the weights were multiplied by factors so that weighted totals of released columns are given ones"
 	const suppressed = "local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
 	for _, c := range []struct {
 		p           Params
@@ -208,6 +209,10 @@ func TestWordsOfMasks(t *testing.T) {
 		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those that lack no cell, or the same as the respondent's own"},
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
+		{filled["calibrate"], "", calibration},
+		{filled["calibrate"], "by,on,margins,totals,lower,upper", calibration + ", those of k, l, m, n; each factor lies between 0.3 and 3"},
+		{filled["calibrate"], "upper", calibration + "; each factor is less than 3"},
+		{filled["calibrate"], "on,lower", calibration + ", those of l; each factor is greater than 0.3"},
 		{&Synthesise{Columns: a}, "", synthesis},
 		{&Synthesise{Columns: a}, "method", synthesis + ", linear regressions with residuals like those of the data"},
 		{&Synthesise{Columns: a, Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with residuals like those of the data; b as categories, by logistic regression where they were drawn"},
@@ -323,7 +328,7 @@ func TestWhatIsDeclared(t *testing.T) {
 
 func words(text string) []string { return strings.Fields(text) }
 
-const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise"
+const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise calibrate"
 
 // Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
@@ -333,7 +338,7 @@ var declaredBy = map[string][]string{
 	"ColumnsField": words("suppress"),
 	"File":         words("recode"),
 	"FitsData":     words("microaggregate rankswap synthesise"),
-	"Instead":      words("suppress swap microaggregate rankswap shuffle synthesise"),
+	"Instead":      words("suppress swap microaggregate rankswap shuffle synthesise calibrate"),
 	"KeepsCode":    words("recode topcode pram suppress"),
 	"LeavesAll":    words("recode pram swap"),
 	"LeavesOut":    words("sample"),
@@ -348,12 +353,13 @@ var declaredBy = map[string][]string{
 	"Permutes":    words("shuffle"),
 	"Published":   words(everyKind),
 	"Puts":        words("topcode"),
-	"Reads":       words("sample swap microaggregate shuffle synthesise"),
+	"Reads":       words("sample swap microaggregate shuffle synthesise calibrate"),
 	"Relative":    words("noise"),
 	"Renames":     words("pseudonym"),
 	"Retype":      words("recode topcode pram suppress pseudonym synthesise"),
 	"Scope":       words(everyKind),
-	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise"),
+	"Weighs":      words("calibrate"),
+	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise calibrate"),
 	"copies":      words("synthesise"),
 	"drawsWithin": words("noise"),
 	"exchanges":   words("swap"),
@@ -361,7 +367,7 @@ var declaredBy = map[string][]string{
 	"heldOut":     words("synthesise"),
 	"inParts":     words("swap"),
 	"ofCopy":      words("synthesise"),
-	"ofNumber":    words("suppress microaggregate"),
+	"ofNumber":    words("suppress microaggregate calibrate"),
 	"redraws":     words("truncate"),
 	"rejects":     words("pseudonym date"),
 	"texts":       words("synthesise"),

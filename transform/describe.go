@@ -33,6 +33,8 @@ type Description struct {
 	FitsData bool
 	// LeavesOut: it leaves records out of the release, before all other masks.
 	LeavesOut bool
+	// Weighs: its column is one of sampling weights, of which no R and U is measured; in a replicate it does nothing.
+	Weighs bool
 	// LeavesAll reports whether it leaves every value as it is, with these parameters, whatever the data are.
 	LeavesAll func() bool
 	// Retype returns the field that it makes of f: intervals of numbers become labels; false if the type

@@ -127,6 +127,13 @@ var examples = map[string][]struct {
 			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Matrix: map[string]map[string]float64{"200": {"200": 0.5, "300": 0.5}, "300": {"300": 1}}, Other: ptr("300")})}
 		}},
 	},
+	"calibrate": {{1, func() []Spec {
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Calibrate{Columns: []string{"a"}, By: []string{"d"}, On: []string{"b"}, Lower: ptr(0.2), Upper: ptr(5.0), Least: ptr(4), Share: ptr(0.7)})}
+	}}, {1, func() []Spec {
+		return []Spec{mask(&Recode{Columns: []string{"c"}, Map: map[string]string{"0": "200", "1": "200"}, Other: ptr("300")}), mask(&Calibrate{Columns: []string{"a"}, Margins: map[string]map[string]float64{"c": {"200": 40_000, "300": 60_000}}})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"b": 1e8}})}
+	}}},
 	"swap": {{0, func() []Spec {
 		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
 	}}},
@@ -249,7 +256,14 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 	}
 	p.own = c.draws
 	if c.NeedsSurvey() {
-		surveyed(t, c, setup.Window, columns...)
+		for from := 0; from < len(columns[0].values); from += setup.Window {
+			if err := c.Survey(block(from, min(from+setup.Window, len(columns[0].values)), columns...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.EndSurvey() != nil {
+			return p, false // the data do not allow it
+		}
 	}
 	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
 	next, err := NewChain(append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)

@@ -16,6 +16,7 @@ func TestMasksOfAllValuesWithoutRecords(t *testing.T) {
 		"normal":           &Synthesise{Columns: []string{"a", "b"}, Method: "normal"},
 		"cart":             &Synthesise{Columns: []string{"a", "b"}, Method: "cart"},
 		"suppress":         &Suppress{Keys: []string{"c", "d"}, K: ptr(3)},
+		"calibrate":        &Calibrate{Columns: []string{"a"}, By: []string{"c"}, On: []string{"d"}},
 		"swap of all data": swapMask("random", "dataset", 0.5),
 	} {
 		for _, size := range []int{40, 7} {

@@ -62,6 +62,7 @@ var Kinds = []Kind{
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
 	{"shuffle", "give values to other records, ranked by draws that depend on columns which are not shuffled", func() Params { return new(Shuffle) }},
 	{"synthesise", "replace all values by draws from models of the columns, each conditional on others", func() Params { return new(Synthesise) }},
+	{"calibrate", "multiply sampling weights so that weighted totals are those of margins", func() Params { return new(Calibrate) }},
 }
 
 // Amount is a quantity in the column's unit, or a fraction of the column's

@@ -32,6 +32,9 @@ func TestEveryKindRefusesWrongColumns(t *testing.T) {
 			{[]string{"a", ""}, `columns[1]: must be the name of a column, got ""`},
 		} {
 			p := k.New()
+			if Weighs(p) && c.want == "" && len(c.columns) > 1 {
+				continue // one column of weights
+			}
 			field := ColumnsField(p)
 			reflect.ValueOf(p).Elem().FieldByName(strings.ToUpper(field[:1]) + field[1:]).Set(reflect.ValueOf(c.columns))
 			got := ""

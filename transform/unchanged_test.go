@@ -146,6 +146,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&Suppress{Keys: a, K: ptr(2)})}}
 	case "shuffle":
 		return [][]Spec{{mask(&Shuffle{Columns: a, On: []string{"b"}})}}
+	case "calibrate":
+		return [][]Spec{{mask(&Calibrate{Columns: a, By: []string{"b"}})}}
 	case "synthesise":
 		return [][]Spec{{mask(&Synthesise{Columns: a, On: []string{"b"}})}}
 	case "microaggregate":

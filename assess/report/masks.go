@@ -10,6 +10,22 @@ type Mask struct {
 	Records    int64                 `json:"records" doc:"number of records that the mask changed"` // records that it changed
 	Parameters Ordered[any]          `json:"parameters,omitempty"`                                  // by their names in the configuration
 	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty" doc:"λ of each column, in the column's unit"`
+	// Calibration is nil but for calibrate.
+	Calibration *Calibration `json:"calibration,omitempty" doc:"of calibrate: how the weights were calibrated"`
+}
+
+// Calibration says how sampling weights were calibrated, and what they tell.
+type Calibration struct {
+	Records    int          `json:"records" doc:"released records with a weight above 0"`
+	Iterations int          `json:"iterations" doc:"iterations of Newton's method"`
+	Gap        assess.Float `json:"gap" doc:"greatest relative error of a margin by the weights as they are released, rounded to the column's decimals"`
+	Least      assess.Float `json:"least_factor" doc:"least factor, relative to the ratio of all weights after to all before"`
+	Greatest   assess.Float `json:"greatest_factor" doc:"greatest factor"`
+	AtLower    int          `json:"at_lower" doc:"records whose factor is within a hundredth of the way from the lower bound to 1"`
+	AtUpper    int          `json:"at_upper" doc:"records whose factor is within a hundredth of the way from the upper bound to 1"`
+	Before     assess.Float `json:"design_before" doc:"Kish's 1 + CV² of the weights before: the loss of precision by their differences"`
+	After      assess.Float `json:"design_after" doc:"Kish's 1 + CV² of the released weights"`
+	Alone      int          `json:"alone" doc:"records whose released weight no other record has: whoever knows the weight finds the record"`
 }
 
 // MarshalJSON writes columns as [] if there are none.

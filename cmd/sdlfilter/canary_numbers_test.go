@@ -108,6 +108,9 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 		{name: "shuffle of two by what tells one", mask: "shuffle: {columns: [age, wage], on: [grade]}", status: exitRefused, want: "wage: no more released values equal"},
 		{name: "shuffle by what nearly tells", mask: "shuffle: {columns: [wage], on: [near]}", status: exitRefused, want: "wage: no more released values equal"},
 		{name: "shuffle refused", mask: "shuffle: {columns: [wage], on: [age]}", rule: "{column: wage, max_risk: 1e-30}", status: exitRefused},
+		{name: "calibrate", mask: "noise: {columns: [wage], sd: 5000}\n  - calibrate: {columns: [age], on: [wage], upper: 9}", want: "Released"},
+		{name: "calibrate broken", mask: "noise: {columns: [wage], sd: 5000}\n  - calibrate: {columns: [age], totals: {wage: 1e9}, upper: 2}", input: "broken", status: exitUsage, want: "they miss a margin by"},
+		{name: "calibrate to one", mask: "noise: {columns: [wage], sd: 5000}\n  - calibrate: {columns: [age], by: [alone]}", status: exitUsage, want: "calibrate.least: must be at most"},
 		{name: "synthesise", mask: "synthesise: {columns: [wage, age], by: [kind]}"},
 		{name: "synthesise categories", mask: "round: {columns: [age], base: 10}\n  - synthesise: {columns: [age, wage], categories: [age]}", want: "Released"},
 		{name: "synthesise too many categories", mask: "synthesise: {columns: [age, wage], categories: [age, wage]}", status: exitUsage, want: "columns[0]: must have at most 50 categories"},
@@ -155,6 +158,9 @@ func TestCanaryOfNumericMasks(t *testing.T) {
 				text = strings.Replace(text, "sink: {"+pair[0]+": {path: out/release."+pair[0], "sink: {"+pair[1]+": {path: out/release."+pair[1], 1)
 				// grade is the rank by wage, so all released columns together state many wages: that is allowed here.
 				text = strings.Replace(text, "gate: {rules: [", "gate: {rules: [{column: wage, max_exact: {share: 1, within: 1}}, ", 1)
+				if strings.Contains(c.mask, "calibrate") {
+					text = "weight: age\n" + text
+				}
 				if c.intruder != "" {
 					text = strings.Replace(text, "assess: {", "assess: {"+c.intruder+", ", 1)
 				}

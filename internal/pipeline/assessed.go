@@ -44,6 +44,9 @@ func (pl *Plan) measured() []transform.Spec {
 		about := func(name string) bool {
 			return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name })
 		}
+		if transform.Weighs(m.Params) {
+			continue
+		}
 		if transform.ScopeOf(m.Params) != transform.ScopeDataset || !transform.OnCategories(m.Params) || slices.ContainsFunc(m.Params.Masks(), about) {
 			list = append(list, transform.Spec{Name: transform.Label(pl.Config.Masks, i), Params: m.Params})
 		}

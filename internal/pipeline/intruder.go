@@ -82,9 +82,9 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 		return err
 	}
 	if in.Population != nil {
-		if w := in.WeightColumn(); w != "" {
+		if w := pl.Config.PopulationWeight(); w != "" {
 			if !b.field(w).Numeric() {
-				return config.Errors{pl.Config.Errorf("assess.intruder.population.weight", "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+				return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.population.weight", in.Population.Weight), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 			}
 			at.carry(b, w, microdata.Numbers)
 		}
@@ -144,16 +144,25 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 	if h := pl.Config.UniquenessHousehold(); h != "" && !b.field(h).Nested() {
 		at.carry(b, h, microdata.Array)
 	}
-	if u == nil {
-		return nil
-	}
-	if u.Weight != "" {
-		if !b.field(u.Weight).Numeric() {
-			return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, microdata.TypeName(b.field(u.Weight).Type))}
+	if w := pl.Config.UniquenessWeight(); w != "" && pl.Config.CountsUniqueness() {
+		given := ""
+		if u != nil {
+			given = u.Weight
 		}
-		at.carry(b, u.Weight, microdata.Numbers)
+		if !b.field(w).Numeric() {
+			return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+		}
+		at.carry(b, w, microdata.Numbers)
 	}
 	return nil
+}
+
+// weightPath returns where a column of weights is named: at path, or for the whole pipeline.
+func (pl *Plan) weightPath(path, given string) string {
+	if given == "" {
+		return "weight"
+	}
+	return path
 }
 
 // checkIntruder returns an error for keys of a type that a part of the intruder cannot work

@@ -115,7 +115,9 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 		i := b.want(f.Name, form, false)
 		b.layout.Read[i].Days = days
 		pl.Columns = append(pl.Columns, transform.ColumnInfo{Name: f.Name, Index: i, Field: f, Days: days})
-		if form == microdata.Numbers || days {
+		if (form == microdata.Numbers || days) && !slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool {
+			return transform.Weighs(m.Params) && slices.Contains(m.Params.Masks(), f.Name)
+		}) {
 			fits, held := transform.FitsData(pl.Config.Masks, f.Name)
 			pl.Assessed = append(pl.Assessed, assess.Column{
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,

@@ -43,7 +43,9 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		rep.Loosened = append(rep.Loosened, report.Loosened(o))
 	}
 	for i, spec := range r.Config.Masks {
-		rep.Masks = append(rep.Masks, report.MaskOf(spec, effect.changed(i), r.Plan.SD))
+		mask := report.MaskOf(spec, effect.changed(i), r.Plan.SD)
+		mask.Calibration = r.calibration(i)
+		rep.Masks = append(rep.Masks, mask)
 	}
 	rep.Warnings = r.warnings(measures, effect)
 	rep.Codes = r.codes()

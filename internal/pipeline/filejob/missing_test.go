@@ -153,6 +153,8 @@ var codedMasks = map[string]string{
 	"recode":         "\n  - recode: {columns: [region], map: {a: x, b: x, c: z}}\n  - recode: {columns: [age], breaks: [0, 30, 50, 90]}",
 	"topcode":        "\n  - topcode: {columns: [income], upper_percentile: 95, lower_percentile: 4, replace: mean}",
 	"pram":           "\n  - pram: {columns: [region], keep: 0.7, categories: [a, b, c], invariant: true, by: [note]}",
+	"pseudonym":      "\n  - pseudonym: {columns: [note], scope: s, form: hex}\n  - noise: {columns: [income], sd: 10%}",
+	"date":           "\n  - date: {columns: [age], round: week, unit: days}\n  - noise: {columns: [income], sd: 10%}",
 	"swap":           "\n  - swap: {columns: [income, age], keys: [region], attribute: note, rate: 0.6, policy: random, scope: dataset}",
 	"suppress":       "\n  - suppress: {keys: [age, region], k: 4}",
 	"microaggregate": "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}",
@@ -167,6 +169,9 @@ func TestDeclaredCodesAreMissingValues(t *testing.T) {
 	rows, cells := codedPeople(700)
 	for _, k := range transform.Kinds {
 		masks, ok := codedMasks[k.Name]
+		if k.Name == "calibrate" {
+			continue // a weight must have a value, and no figure is about it
+		}
 		if !ok {
 			t.Errorf("%s: not in this test", k.Name)
 			continue
