@@ -61,7 +61,7 @@ type IntruderPrior struct {
 
 // IntruderUniqueness says what is measured on combinations of categorical keys.
 type IntruderUniqueness struct {
-	Weight      string   `yaml:"weight" doc:"the column of sampling weights, from which frequencies in the population are estimated; may be an identifier; by default the respondents are the population"`
+	Weight      string   `yaml:"weight" doc:"the column of sampling weights, from which frequencies in the population are estimated; may be an identifier; by default that of the pipeline, and without one the respondents are the population"`
 	Household   string   `yaml:"household" doc:"the column with the household of each respondent, for the risk that a member of the household is found; may be an identifier"`
 	Sensitive   []string `yaml:"sensitive" doc:"columns whose l-diversity among records with equal keys is measured"`
 	Alpha       float64  `yaml:"alpha" default:"1" doc:"the weight with which a missing value matches another value, 0 to 1"`
@@ -74,18 +74,9 @@ type IntruderUniqueness struct {
 type IntruderPopulation struct {
 	Model   string   `yaml:"model" default:"pml" enum:"default,ce,pml,weighted,ipf" doc:"how the model is fitted. pml (default): pseudo maximum likelihood of the weighted counts; default: maximum likelihood of the sample counts; ce: of these with the cells' mean inclusion probabilities as offset (Clogg and Eliason); weighted: with the cells' sums of weights as a variable, for comparison with other tools; ipf: default for categories without interactions"`
 	Formula string   `yaml:"formula" doc:"terms of the log-linear model: keys and interactions, as in sex + region + age + sex:region; a*b stands for a + b + a:b; by default the main effects of all keys. Records that are unique by these keys are counted"`
-	Weight  string   `yaml:"weight" doc:"the column of sampling weights: how many persons of the population a record stands for; may be an identifier; by default that of uniqueness"`
+	Weight  string   `yaml:"weight" doc:"the column of sampling weights: how many persons of the population a record stands for; may be an identifier; by default that of uniqueness, or of the pipeline"`
 	Size    int      `yaml:"size" doc:"in place of weight: the size of the population from which the records are drawn with equal probabilities"`
 	Linear  []string `yaml:"linear" doc:"numeric keys of the formula that enter as numbers with a slope and not as categories, as numeric columns do in R"`
-}
-
-// WeightColumn returns the column of sampling weights of the population; "" if its size is given.
-func (in *Intruder) WeightColumn() string {
-	p := in.Population
-	if p.Weight == "" && p.Size == 0 && in.Uniqueness != nil {
-		return in.Uniqueness.Weight
-	}
-	return p.Weight
 }
 
 // IntruderAttribute says how values of synthetic columns are guessed.

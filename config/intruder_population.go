@@ -20,12 +20,12 @@ func (l *loader) validatePopulation(p *Pipeline, path string) {
 	l.Within(path, ps)
 	at := path + ".weight"
 	switch {
-	case !l.Sound(path, at, path+".size", "assess.intruder.uniqueness"):
+	case !l.Sound(path, at, path+".size", "assess.intruder.uniqueness", "weight"):
 	case of.Weight != "" && l.Given(path+".size"):
 		l.Wrong(at, "must be left out with size, which gives each record the same weight")
 	case of.Weight != "":
 		l.listed(p, at, of.Weight)
-	case in.WeightColumn() == "" && of.Size == 0:
+	case p.PopulationWeight() == "" && of.Size == 0:
 		l.Wrong(path, "needs weight, the column that says how many persons of the population a record stands for, or size, the number of persons in the population")
 	}
 	l.validateFormula(p, path)

@@ -73,6 +73,9 @@ func (l *loader) validateColumns(p *Pipeline) {
 	if p.Household != "" {
 		l.listed(p, "household", p.Household)
 	}
+	if p.Weight != "" {
+		l.validateWeight(p)
+	}
 	if l.Given("identity") && l.Sound("identity") && len(p.Identity) == 0 {
 		l.Wrong("identity", "must name at least one column; remove the field where a record's place is its identity")
 	}

@@ -82,9 +82,9 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 		return err
 	}
 	if in.Population != nil {
-		if w := in.WeightColumn(); w != "" {
+		if w := pl.Config.PopulationWeight(); w != "" {
 			if !b.field(w).Numeric() {
-				return config.Errors{pl.Config.Errorf("assess.intruder.population.weight", "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+				return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.population.weight", in.Population.Weight), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 			}
 			at.carry(b, w, microdata.Numbers)
 		}
@@ -135,23 +135,35 @@ func (at *IntruderColumns) count(b *layoutBuilder, name string) {
 // carryForUniqueness asks for the columns that uniqueness needs in addition to the keys; u may
 // be nil.
 func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniqueness) error {
+	at := &pl.Intruder
+	if w := pl.Config.UniquenessWeight(); w != "" && pl.Config.CountsUniqueness() {
+		given := ""
+		if u != nil {
+			given = u.Weight
+		}
+		if !b.field(w).Numeric() {
+			return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+		}
+		at.carry(b, w, microdata.Numbers)
+	}
 	if u == nil {
 		return nil
 	}
-	at := &pl.Intruder
 	for _, name := range u.Sensitive {
 		at.count(b, name)
 	}
 	if u.Household != "" {
 		at.carry(b, u.Household, microdata.Array)
 	}
-	if u.Weight != "" {
-		if !b.field(u.Weight).Numeric() {
-			return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness.weight", "must be a numeric column, and %s is %s", u.Weight, microdata.TypeName(b.field(u.Weight).Type))}
-		}
-		at.carry(b, u.Weight, microdata.Numbers)
-	}
 	return nil
+}
+
+// weightPath returns where a column of weights is named: at path, or for the whole pipeline.
+func (pl *Plan) weightPath(path, given string) string {
+	if given == "" {
+		return "weight"
+	}
+	return path
 }
 
 // checkIntruder returns an error for keys of a type that a part of the intruder cannot work

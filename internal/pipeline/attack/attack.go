@@ -227,16 +227,16 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		d.Categorical = append(d.Categorical, categories[name])
 	}
 	if in != nil && in.Population != nil {
-		if w := in.WeightColumn(); w != "" {
+		if w := pl.Config.PopulationWeight(); w != "" {
 			d.Persons = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
 		}
+	}
+	if w := pl.Config.UniquenessWeight(); w != "" && pl.Config.CountsUniqueness() {
+		d.Weights = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
 	}
 	if in != nil && in.Uniqueness != nil {
 		for _, name := range in.Uniqueness.Sensitive {
 			d.Sensitive = append(d.Sensitive, categoriesOf(pl, p, name))
-		}
-		if w := in.Uniqueness.Weight; w != "" {
-			d.Weights = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]
 		}
 		if h := in.Uniqueness.Household; h != "" {
 			d.Household = codes(h)

@@ -110,7 +110,7 @@ func TestGuessRole(t *testing.T) {
 func TestNamesAreQuoted(t *testing.T) {
 	for _, name := range []string{"yes", "1", "a: b", "a\nb", "#", "- x", "{", "", "null", "é", "'", `"`, "a, b", "%s"} {
 		d := &Draft{Name: "n", Source: "{csv: {path: a.csv}}", Sink: "{csv: {path: b.csv}}", Looked: "all 10 records",
-			Listed: []Listed{{&Column{Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Values: 10, Distinct: 9}, Guess{microdata.Sensitive, "w", false}}}}
+			Listed: []Listed{{&Column{Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Values: 10, Distinct: 9}, Guess{Role: microdata.Sensitive, Why: "w"}}}}
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		if err := os.WriteFile(file, []byte(d.Write()), 0o600); err != nil {
 			t.Fatal(err)
@@ -158,9 +158,9 @@ func TestNumbering(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	d := &Draft{Listed: []Listed{
-		{&Column{Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, Guess{microdata.Sensitive, "w", true}},
-		{&Column{Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}}, Guess{microdata.Sensitive, "w", false}},
-		{&Column{Field: microdata.Field{Name: "c", Type: arrow.PrimitiveTypes.Float64}}, Guess{microdata.Identifier, "w", true}},
+		{&Column{Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Sensitive, Why: "w", Unsure: true}},
+		{&Column{Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Sensitive, Why: "w"}},
+		{&Column{Field: microdata.Field{Name: "c", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Identifier, Why: "w", Unsure: true}},
 	}}
 	var out bytes.Buffer
 	if err := d.Ask(strings.NewReader("nonsense\n KEY \n\n"), &out); err != nil {

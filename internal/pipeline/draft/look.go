@@ -38,8 +38,10 @@ type Column struct {
 	Coded int
 	left  int // of these, how many Values does not count
 
+	Runs            int     // of equal values, one after another
 	least, most     float64 // of a numeric column's values; never written anywhere
-	shortest, width int     // least and greatest number of characters of a value
+	sum             float64
+	shortest, width int // least and greatest number of characters of a value
 }
 
 // numbering reports whether whole numbers that differ between records look like a running
@@ -128,6 +130,7 @@ type view struct {
 
 	numbers map[float64]int // how often each number occurs
 	texts   map[string]int  // and each usual code of texts
+	last   uint64              // that of the value before
 }
 
 func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
@@ -149,6 +152,7 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 				if !c.Capped {
 					v.numbers[x]++
 				}
+				c.sum += x
 			}
 			c.Negative = c.Negative || strings.HasPrefix(text, "-")
 			c.countDecimals(text)
@@ -158,7 +162,12 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		if c.Capped {
 			continue
 		}
-		v.values[maphash.String(v.seed, text)] = struct{}{}
+		hash := maphash.String(v.seed, text)
+		if c.Values == 1 || hash != v.last {
+			c.Runs++
+		}
+		v.last = hash
+		v.values[hash] = struct{}{}
 		c.Distinct = len(v.values)
 		c.Capped = c.Distinct > counted
 	}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -15,6 +16,25 @@ type Guess struct {
 	Role   microdata.Role
 	Why    string
 	Unsure bool // the data fit another role as well
+	Use    use  // what the configuration says of the column beside its role
+}
+
+// use is what a column is for in a survey, beside its role.
+type use uint8
+
+const (
+	noUse       use = iota
+	weights         // sampling weights, on which no noise is put
+	householdID     // tells households apart
+)
+
+// surveyNames are names of variables in surveys of the European Union (EU-SILC, EU-LFS), which are no words.
+var surveyNames = []struct {
+	use   use
+	names *regexp.Regexp
+}{
+	{weights, regexp.MustCompile(`^(db0[89]0|rb05[0-9]|rb06[0-9]|pb0[4-7]0|rl070|coeff[yq]?|hhwt|perwt|wtfinl|marsupwt|asecwt)$`)},
+	{householdID, regexp.MustCompile(`^(db030|hb030|rx030|px030|hhnr|hhno|hhnum|hhserial|serialno)$`)},
 }
 
 // rolesByName lists words of column names, in the order in which they are tried. A name is
@@ -25,8 +45,8 @@ var rolesByName = []struct {
 	words string
 }{
 	{microdata.Identifier, "a person's or firm's identifier", `id|ids|hid|hhid|uid|uuid|guid|pid|key|ssn|sin|nin|nif|nir|bsn|cpr|cpf|ein|vat|tin|passport|licence|license|plate|iban|account|acct|card|email|mail|phone|tel|mobile|fax|name|firstname|lastname|surname|forename|fullname|username|user|login|address|street|house|lat|lon|lng|latitude|longitude|gps|ip|mac|imei|imsi|url|mrn|patient|respondent|person|customer|client|employee|student|serial|token|hash`},
-	{microdata.Other, "a sampling weight", `weight|weights|wgt|wt|pweight|fweight`},
-	{microdata.Key, "something that is known of people from elsewhere", `age|sex|gender|birth|dob|born|yob|birthday|race|ethnicity|ethnic|nationality|citizenship|country|region|state|province|county|district|municipality|city|town|village|zip|zipcode|postcode|postal|nuts|urban|rural|urbrur|parish|education|educ|edu|degree|school|schooling|occupation|occup|occ|job|profession|industry|sector|nace|naics|isic|branch|marital|married|household|hh|hhsize|size|children|kids|language|religion|disability|veteran|employment|employed|experience|exper|tenure|year|month|date|day|week|admission|discharge`},
+	{microdata.Other, "a sampling weight", `weight|weights|wgt|wgts|wt|wts|weighting|pweight|fweight|pweights|fweights|dweight|hweight|sampweight|sweight|finalwt|finalweight|gewicht|poids|ponderacion|fexp`},
+	{microdata.Key, "something that is known of people from elsewhere", `age|sex|gender|birth|dob|born|yob|birthday|race|ethnicity|ethnic|nationality|citizenship|country|region|state|province|county|district|municipality|city|town|village|zip|zipcode|postcode|postcodes|postal|plz|codepostal|postnr|postleitzahl|nuts|urban|rural|urbrur|parish|education|educ|edu|degree|school|schooling|occupation|occup|occ|job|profession|industry|sector|nace|naics|isic|branch|marital|married|household|hh|hhsize|size|children|kids|language|religion|disability|veteran|employment|employed|experience|exper|tenure|year|month|date|day|week|admission|discharge`},
 	{microdata.Sensitive, "what a snooper may be after", `income|wage|wages|salary|pay|earnings|earning|revenue|turnover|sales|profit|loss|cost|costs|price|expenditure|expend|expenses|expense|spending|amount|balance|debt|loan|savings|assets|asset|wealth|capital|value|tax|taxes|rent|mortgage|benefit|benefits|pension|premium|claim|dose|diagnosis|icd|bmi|height|blood|pressure|glucose|cholesterol|score|grade|iq|hours|production|output|consumption|emission|emissions`},
 }
 
@@ -60,14 +80,17 @@ const (
 // that differs from record to record becomes an identifier.
 func (l *Look) GuessRole(c *Column) Guess {
 	if c.Field.Nested() {
-		return Guess{microdata.Other, fmt.Sprintf("nested (%s): can be released or dropped, not masked", c.Field.Type), true}
+		return Guess{Role: microdata.Other, Why: fmt.Sprintf("nested (%s): can be released or dropped, not masked", c.Field.Type), Unsure: true}
 	}
 	if c.Values == 0 {
-		return Guess{microdata.Other, "no record has a value", true}
+		return Guess{Role: microdata.Other, Why: "no record has a value", Unsure: true}
 	}
 	description := c.describe()
 	if d := c.Field.Described; d != nil && d.Weight {
-		return Guess{microdata.Other, "the file says that its records are weighted by it; " + description, true}
+		return Guess{Role: microdata.Other, Why: "the file says that its records are weighted by it; " + description, Unsure: true, Use: weights}
+	}
+	if g, ok := l.ofSurvey(c, description); ok {
+		return g
 	}
 	telling := c.Values >= someRecords && (c.Capped || c.share() >= nearlyAll)
 	for i, n := range rolesByName {
@@ -80,26 +103,93 @@ func (l *Look) GuessRole(c *Column) Guess {
 		case n.role == microdata.Identifier && !telling && c.Distinct <= fewValues && c.Values > 10*c.Distinct:
 			continue // the word is part of another name: state_id, house
 		case n.role == microdata.Key && telling && !c.Field.Numeric() && !temporal(c.Field.Type):
-			return Guess{microdata.Identifier, why + ", so that it tells records apart", true}
+			return Guess{Role: microdata.Identifier, Why: why + ", so that it tells records apart", Unsure: true}
 		case n.role == microdata.Sensitive && !c.Field.Numeric():
-			return Guess{n.role, why + "; masks of numbers do not apply", true}
+			return Guess{Role: n.role, Why: why + "; masks of numbers do not apply", Unsure: true}
 		}
-		return Guess{n.role, why, false}
+		return Guess{Role: n.role, Why: why}
 	}
 	few := c.Distinct <= fewValues && c.Values >= 10*c.Distinct
 	switch {
 	case temporal(c.Field.Type):
-		return Guess{microdata.Key, "a date or time: " + description, false}
+		return Guess{Role: microdata.Key, Why: "a date or time: " + description}
 	case c.Field.Numeric() && few && c.Decimals == 0:
-		return Guess{microdata.Key, "few different values, such as a code: " + description, true}
+		return Guess{Role: microdata.Key, Why: "few different values, such as a code: " + description, Unsure: true}
 	case c.Field.Numeric() && telling && c.Decimals == 0 && !c.Negative && c.numbering():
-		return Guess{microdata.Identifier, "it tells records apart as a running number or a code does: " + description, true}
+		return Guess{Role: microdata.Identifier, Why: "it tells records apart as a running number or a code does: " + description, Unsure: true}
+	case c.inGroups():
+		return Guess{Role: microdata.Identifier, Why: "equal in a few records that follow one another, as the number of a household is: " + description, Unsure: true, Use: householdID}
+	case c.Field.Numeric() && c.Decimals == 0 && !c.Negative && c.Values >= someRecords && c.shortest == c.width && c.width >= 4:
+		return Guess{Role: microdata.Key, Why: "whole numbers of one length, as postcodes and other codes are: " + description, Unsure: true}
+	case c.normalised():
+		return Guess{Role: microdata.Other, Why: "positive numbers of mean 1, as sampling weights are that are scaled to the number of records: " + description, Unsure: true, Use: weights}
 	case c.Field.Numeric():
-		return Guess{microdata.Sensitive, "a quantity: " + description, true}
+		return Guess{Role: microdata.Sensitive, Why: "a quantity: " + description, Unsure: true}
 	case few:
-		return Guess{microdata.Key, "a classification: " + description, false}
+		return Guess{Role: microdata.Key, Why: "a classification: " + description}
 	}
-	return Guess{microdata.Identifier, "text that differs between records: " + description, true}
+	return Guess{Role: microdata.Identifier, Why: "text that differs between records: " + description, Unsure: true}
+}
+
+// ofSurvey guesses the columns that a survey has beside its questions, which no mask of numbers may change: weights and the
+// numbers of households. A weight beside a height is that of a body.
+func (l *Look) ofSurvey(c *Column, description string) (Guess, bool) {
+	name := strings.ToLower(c.Field.Name)
+	for _, s := range surveyNames {
+		if !s.names.MatchString(name) {
+			continue
+		}
+		if s.use == weights && c.Field.Numeric() && !c.Negative {
+			return Guess{Role: microdata.Other, Why: fmt.Sprintf("its name says a sampling weight (%q); %s", name, description), Use: weights}, true
+		}
+		if s.use == householdID {
+			return Guess{Role: microdata.Identifier, Why: fmt.Sprintf("its name says the number of a household (%q); %s", name, description), Use: householdID}, true
+		}
+	}
+	word := match(byRole[weightWords], c.Field.Name)
+	if list := words(c.Field.Name); word == "" || match(byRole[identifierWords], c.Field.Name) != "" && word != list[len(list)-1] {
+		return Guess{}, false // weight_id
+	}
+	why := fmt.Sprintf("its name says a sampling weight (%q); %s", word, description)
+	switch {
+	case !c.Field.Numeric(), c.Negative:
+		return Guess{}, false
+	case l.hasBody():
+		return Guess{Role: microdata.Sensitive, Why: fmt.Sprintf("its name says a weight (%q), beside a height that of a body; %s", word, description), Unsure: true}, true
+	}
+	// Weights of bodies have few decimals and lie between those of a child and of a heavy person.
+	body := len(words(c.Field.Name)) == 1 && c.Decimals >= 0 && c.Decimals <= 1 && c.least >= 1 && c.most <= 400
+	return Guess{Role: microdata.Other, Why: why, Unsure: body, Use: weights}, true
+}
+
+// The places of these words in rolesByName.
+const identifierWords, weightWords = 0, 1
+
+var body = regexp.MustCompile(`^(height|bmi|stature|waist)$`)
+
+// hasBody reports whether a column is about a body.
+func (l *Look) hasBody() bool {
+	for i := range l.Columns {
+		if match(body, l.Columns[i].Field.Name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// inGroups reports whether whole numbers or texts look like numbers of households: each value is in a few records that follow one
+// another, and nowhere else.
+func (c *Column) inGroups() bool {
+	return c.Values >= someRecords && !c.Capped && c.Runs == c.Distinct && c.Distinct > fewValues && !c.Negative && (!c.Field.Numeric() || c.Decimals == 0) &&
+		5*c.Values >= 6*c.Distinct && c.Values <= 20*c.Distinct
+}
+
+// normalised reports whether numbers look like weights that are scaled to a mean of 1.
+func (c *Column) normalised() bool {
+	if !c.Field.Numeric() || c.Negative || c.Decimals == 0 || c.Values < someRecords || !(c.least > 0) || c.least == c.most {
+		return false
+	}
+	return math.Abs(c.sum/float64(c.Values)-1) < 1e-4
 }
 
 func match(words *regexp.Regexp, name string) string {

@@ -60,6 +60,15 @@ func (d *Draft) Write() string {
 		line("# With it, the same value of the same respondent is masked alike in every release:")
 		line("# identity: [%s]", id)
 	}
+	if h := d.using(householdID); h != "" {
+		line("# The risk by the whole record then takes the members of a household together:")
+		line("# household: %s", h)
+	}
+	if w := d.using(weights); w != "" { // a value in each record
+		line("# How many persons of the population a record stands for. No noise is put on it: an exact weight tells records apart,")
+		line("# so round it, or calibrate it behind the masks.")
+		line("weight: %s", w)
+	}
 	if d.Guessed {
 		line("# How its text is to be read was guessed from its content: compare `sdlfilter preview` with the file.")
 	}
@@ -140,6 +149,16 @@ func (d *Draft) records() int {
 func (d *Draft) identity() string {
 	for _, c := range d.Listed {
 		if c.Role == microdata.Identifier && !c.Unsure && c.Values == d.records() && (c.Capped || c.share() >= nearlyAll) {
+			return scalar(c.Field.Name)
+		}
+	}
+	return ""
+}
+
+// using returns the first column of a use; "" if there is none.
+func (d *Draft) using(what use) string {
+	for _, c := range d.Listed {
+		if c.Use == what && (what != weights || c.Role != microdata.Sensitive && c.Values == d.records()) {
 			return scalar(c.Field.Name)
 		}
 	}
