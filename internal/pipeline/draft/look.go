@@ -130,7 +130,7 @@ type view struct {
 
 	numbers map[float64]int // how often each number occurs
 	texts   map[string]int  // and each usual code of texts
-	last   uint64              // that of the value before
+	last    uint64          // that of the value before
 }
 
 func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
