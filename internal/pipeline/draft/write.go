@@ -129,6 +129,10 @@ func (p *page) list(before, hang string, names []string, after string) {
 // fold writes parts with a space between them, into a new line where the width ends.
 func (p *page) fold(first, hang string, parts []string) {
 	text, filled := first, false
+	if i := strings.LastIndex(first, "\n"); i >= 0 {
+		p.line("%s", first[:i])
+		text = first[i+1:]
+	}
 	for _, part := range parts {
 		if filled && utf8.RuneCountInString(text)+1+utf8.RuneCountInString(part) > pageWidth {
 			p.line("%s", text)
@@ -245,7 +249,7 @@ func (d *Draft) masks(p *page) {
 	p.line("#   # each value times 1 ± about 5 %%")
 	p.list("#   - bias:     {columns:", hang, all, ", range: 0.05}")
 	if d.Stream {
-		p.line("#   # sd in the column's unit; a percentage of its standard deviation needs a profile")
+		p.line("#   # sd in the column's unit; %% of its standard deviation needs a profile")
 		p.list("#   - noise:    {columns:", hang, all, ", sd: AMOUNT}")
 	} else {
 		p.line("#   # sd: %% of the column's standard deviation, or a number in its unit")
@@ -256,7 +260,7 @@ func (d *Draft) masks(p *page) {
 		p.list("#   - truncate: {columns:", hang, positive, ", lower: 0}")
 	}
 	if keys := names(d.of(microdata.Key, false)); len(keys) >= 2 {
-		p.list(fmt.Sprintf("#   - swap:     {keys: [%s], attribute: %s, columns:", strings.Join(keys[1:min(3, len(keys))], ", "), keys[0]), hang, all, ", rate: 0.1}")
+		p.list(fmt.Sprintf("#   - swap:     {keys: [%s],\n#       attribute: %s, rate: 0.1, columns:", strings.Join(keys[1:min(3, len(keys))], ", "), keys[0]), hang, all, "}")
 	}
 }
 
@@ -269,6 +273,7 @@ func notNegative(list []Listed) []Listed {
 const (
 	leastGroup, greatestGroup = 5, 45
 	groupSteps                = 5
+	fewCodes                  = 10
 )
 
 // maps writes a map of two parameters for each of its strategies: noise with what a value is multiplied by, and noise with the
@@ -278,6 +283,7 @@ func (d *Draft) maps(p *page) {
 		return slices.DeleteFunc(d.of(role, true), func(c Listed) bool { return c.Distinct < 2 || c.Use != noUse })
 	}
 	sensitive, keys := varying(microdata.Sensitive), varying(microdata.Key)
+	keys = slices.DeleteFunc(keys, func(c Listed) bool { return c.Distinct <= fewCodes }) // a mean of codes says nothing
 	keys = keys[:min(len(keys), mostKeys)]
 	grouped := len(keys) > 0 && d.records() >= 4*leastGroup
 	noisy := sensitive
@@ -285,7 +291,7 @@ func (d *Draft) maps(p *page) {
 		noisy = keys
 	}
 	if len(noisy) == 0 || len(sensitive) == 0 && !grouped {
-		p.note("", "`sdlfilter map` compares amounts of masks once there are some: no column that is sensitive or a key is numeric.")
+		p.note("", "`sdlfilter map` compares amounts of masks once there are some: no column that is sensitive, or a key of more than ten values, is numeric.")
 		p.line("")
 		return
 	}
@@ -299,7 +305,7 @@ func (d *Draft) maps(p *page) {
 		}, "bias.range: {from: 0.02, to: 0.14, steps: 3}")
 	}
 	if grouped {
-		p.line("    # A mean of codes says little: `recode` or `suppress` codes by hand.")
+		p.note("    ", "Keys of more than ten different values. A mean of codes says nothing: recode or suppress codes, and take them out here.")
 		d.strategy(p, "noise and groups", noisy, func() {
 			p.list("        - microaggregate: {columns:", "            ", names(keys), fmt.Sprintf(", k: %d}", leastGroup))
 		}, fmt.Sprintf("microaggregate.k: {from: %d, to: %d, steps: %d}", leastGroup, min(greatestGroup, d.records()/2), groupSteps))
@@ -317,7 +323,7 @@ func (d *Draft) strategy(p *page, name string, noisy []Listed, other func(), var
 		p.list("        - truncate: {columns:", "            ", positive, ", lower: 0}")
 	}
 	p.line("      vary:")
-	p.line("        masks.0.noise.sd: {from: 10%%, to: 45%%, steps: 5}")
+	p.line("        masks.0.noise.sd: {from: 2%%, to: 42%%, steps: 5}")
 	p.line("        masks.1.%s", vary)
 }
 
@@ -341,6 +347,17 @@ func (d *Draft) linked() (keys []Listed, left int) {
 		return 1
 	})
 	return keys[:mostKeys], len(keys) - mostKeys
+}
+
+// unchanged is the share of values that may leave as they are: 5 %, or more where a column's steps are wide or many of its
+// values are 0, so that noise of a fifth of its standard deviation leaves that many.
+func (c *Column) unchanged() float64 {
+	for _, share := range []float64{0.05, 0.1, 0.2, 0.3} {
+		if 1.5*c.stays() <= share {
+			return share
+		}
+	}
+	return 0.5
 }
 
 func (d *Draft) gate(p *page) {
@@ -369,17 +386,18 @@ func (d *Draft) gate(p *page) {
 	p.line("gate:")
 	p.line("  rules:")
 	if len(sensitive) > 0 {
-		p.note("    ", "max_unchanged: at most 5 %% of the values leave as they are; min_efficiency: the mean stays as precise as that of 80 %% of the records")
+		p.note("    ", "max_unchanged: at most that share of the values leaves as it is, 5 %% or what rounding leaves in columns of wide steps and many zeros. min_efficiency: the mean stays as precise as that of 80 %% of the records")
 		p.note("    ", "min_rmse, in the column's unit: known to no better than ± 100 by linking")
 		p.line("    # - {column: %s, knowledge: index, min_rmse: 100}", scalar(sensitive[0].Field.Name))
 	}
 	for _, c := range sensitive {
 		name := scalar(c.Field.Name)
-		p.line("    - {column: %s, max_unchanged: 0.05}", name)
+		p.line("    - {column: %s, max_unchanged: %v}", name, c.unchanged())
 		p.line("    - {column: %s, min_efficiency: 0.8}", name)
 	}
 	if d.Stream {
-		p.note("    ", "whether a respondent is found again is in the final report alone: a stream releases before")
+		p.line("    # whether a respondent is found again is in the final report alone:")
+		p.line("    # a stream releases before")
 		if len(sensitive) == 0 {
 			p.line("    []")
 		}
