@@ -47,7 +47,8 @@ const roles = `#   identifier  never leaves, but must exist
 // rules on sensitive columns hold only if these are masked.
 func (d *Draft) Write() string {
 	p := new(page)
-	p.note("", "A first configuration, made by looking at the data (%s).", d.Looked)
+	p.line("# A first configuration, made by looking at the data:")
+	p.note("", "%s.", d.Looked)
 	p.note("", "The roles are guesses: read them, then choose masks and what the gate demands.")
 	p.line("#")
 	p.line("#   sdlfilter keygen --out release.key   once; whoever has it can undo the masks")
@@ -323,7 +324,7 @@ func (d *Draft) strategy(p *page, name string, noisy []Listed, other func(), var
 		p.list("        - truncate: {columns:", "            ", positive, ", lower: 0}")
 	}
 	p.line("      vary:")
-	p.line("        masks.0.noise.sd: {from: 2%%, to: 42%%, steps: 5}")
+	p.line("        masks.0.noise.sd: {from: 10%%, to: 40%%, steps: 4}")
 	p.line("        masks.1.%s", vary)
 }
 
@@ -387,7 +388,7 @@ func (d *Draft) gate(p *page) {
 	p.line("  rules:")
 	if len(sensitive) > 0 {
 		p.note("    ", "max_unchanged: at most that share of the values leaves as it is, 5 %% or what rounding leaves in columns of wide steps and many zeros. min_efficiency: the mean stays as precise as that of 80 %% of the records")
-		p.note("    ", "min_rmse, in the column's unit: known to no better than ± 100 by linking")
+		p.note("    ", "min_rmse, in the column's unit: known to no better than ± 100 by linking. Without it, a map recommends the least masking that the other rules allow")
 		p.line("    # - {column: %s, knowledge: index, min_rmse: 100}", scalar(sensitive[0].Field.Name))
 	}
 	for _, c := range sensitive {
