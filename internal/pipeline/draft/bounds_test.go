@@ -99,7 +99,7 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 
 // A drafted swap exchanges the first key, and partners share the next two, if there are so many.
 func TestSwapsAreDrafted(t *testing.T) {
-	for keys, want := range []string{"", "", "keys: [k1], attribute: k0,", "keys: [k1, k2], attribute: k0,", "keys: [k1, k2], attribute: k0,"} {
+	for keys, want := range []string{"", "", "keys: [k1],\n#       attribute: k0,", "keys: [k1, k2],\n#       attribute: k0,", "keys: [k1, k2],\n#       attribute: k0,"} {
 		d := &Draft{Name: "n", Listed: []Listed{{&Column{Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Values: 10}, Guess{Role: microdata.Sensitive}}}}
 		for k := range keys {
 			d.Listed = append(d.Listed, Listed{&Column{Field: microdata.Field{Name: fmt.Sprintf("k%d", k), Type: arrow.BinaryTypes.String}, Values: 10}, Guess{Role: microdata.Key}})

@@ -154,6 +154,8 @@ func (c *Column) setCodes(numbers map[float64]int, texts map[string]int) {
 		for _, code := range codes {
 			c.Codes = append(c.Codes, strconv.FormatFloat(code.value, 'f', -1, 64))
 			c.Coded += code.n
+			c.sum -= code.value * float64(code.n)
+			c.squares -= code.value * code.value * float64(code.n)
 			delete(numbers, code.value)
 		}
 		if len(codes) > 0 {

@@ -40,7 +40,8 @@ type Column struct {
 
 	Runs            int     // of equal values, one after another
 	least, most     float64 // of a numeric column's values; never written anywhere
-	sum             float64
+	sum, squares    float64
+	zeros           int
 	shortest, width int // least and greatest number of characters of a value
 }
 
@@ -149,10 +150,13 @@ func (v *view) see(c *Column, a arrow.Array, b *microdata.Block) {
 		if numeric {
 			if x, err := strconv.ParseFloat(text, 64); err == nil {
 				c.least, c.most = min(c.least, x), max(c.most, x)
+				if x == 0 {
+					c.zeros++
+				}
 				if !c.Capped {
 					v.numbers[x]++
 				}
-				c.sum += x
+				c.sum, c.squares = c.sum+x, c.squares+x*x
 			}
 			c.Negative = c.Negative || strings.HasPrefix(text, "-")
 			c.countDecimals(text)
@@ -190,6 +194,24 @@ func (c *Column) countDecimals(text string) {
 	if c.Decimals > 9 {
 		c.Decimals = -1
 	}
+}
+
+// stays returns about which share of values leaves as it is under noise of a fifth of the standard deviation, which is rounded
+// to the column's decimals: those within half a step, and of zeros that are bounds the half that is put back on them.
+func (c *Column) stays() float64 {
+	if c.Values == 0 {
+		return 0
+	}
+	share := 0.0
+	if !c.Negative {
+		share = float64(c.zeros) / float64(2*c.Values)
+	}
+	mean := c.sum / float64(c.Values)
+	sd := math.Sqrt(max(0, c.squares/float64(c.Values)-mean*mean))
+	if c.Decimals < 0 || !(sd > 0) {
+		return share
+	}
+	return share + (1-share)*math.Erf(math.Pow10(-c.Decimals)/2/(0.2*sd)/math.Sqrt2)
 }
 
 // share returns the number of different values divided by the number of records with a value.

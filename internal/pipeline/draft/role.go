@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -46,7 +47,7 @@ var rolesByName = []struct {
 }{
 	{microdata.Identifier, "a person's or firm's identifier", `id|ids|hid|hhid|uid|uuid|guid|pid|key|ssn|sin|nin|nif|nir|bsn|cpr|cpf|ein|vat|tin|passport|licence|license|plate|iban|account|acct|card|email|mail|phone|tel|mobile|fax|name|firstname|lastname|surname|forename|fullname|username|user|login|address|street|house|lat|lon|lng|latitude|longitude|gps|ip|mac|imei|imsi|url|mrn|patient|respondent|person|customer|client|employee|student|serial|token|hash`},
 	{microdata.Other, "a sampling weight", `weight|weights|wgt|wgts|wt|wts|weighting|pweight|fweight|pweights|fweights|dweight|hweight|sampweight|sweight|finalwt|finalweight|gewicht|poids|ponderacion|fexp`},
-	{microdata.Key, "something that is known of people from elsewhere", `age|sex|gender|birth|dob|born|yob|birthday|race|ethnicity|ethnic|nationality|citizenship|country|region|state|province|county|district|municipality|city|town|village|zip|zipcode|postcode|postcodes|postal|plz|codepostal|postnr|postleitzahl|nuts|urban|rural|urbrur|parish|education|educ|edu|degree|school|schooling|occupation|occup|occ|job|profession|industry|sector|nace|naics|isic|branch|marital|married|household|hh|hhsize|size|children|kids|language|religion|disability|veteran|employment|employed|experience|exper|tenure|year|month|date|day|week|admission|discharge`},
+	{microdata.Key, "something that is known of people from elsewhere", `age|sex|gender|birth|dob|born|yob|birthday|race|ethnicity|ethnic|nationality|citizenship|country|region|state|province|county|district|municipality|city|town|village|zip|zipcode|postcode|postcodes|postal|fips|msa|smsa|tract|precinct|canton|department|prefecture|plz|codepostal|postnr|postleitzahl|nuts|urban|rural|urbrur|parish|education|educ|edu|degree|school|schooling|occupation|occup|occ|job|profession|industry|sector|nace|naics|isic|branch|marital|married|household|hh|hhsize|size|children|kids|language|religion|disability|veteran|employment|employed|experience|exper|tenure|year|month|date|day|week|admission|discharge`},
 	{microdata.Sensitive, "what a snooper may be after", `income|wage|wages|salary|pay|earnings|earning|revenue|turnover|sales|profit|loss|cost|costs|price|expenditure|expend|expenses|expense|spending|amount|balance|debt|loan|savings|assets|asset|wealth|capital|value|tax|taxes|rent|mortgage|benefit|benefits|pension|premium|claim|dose|diagnosis|icd|bmi|height|blood|pressure|glucose|cholesterol|score|grade|iq|hours|production|output|consumption|emission|emissions`},
 }
 
@@ -93,24 +94,21 @@ func (l *Look) GuessRole(c *Column) Guess {
 		return g
 	}
 	telling := c.Values >= someRecords && (c.Capped || c.share() >= nearlyAll)
-	for i, n := range rolesByName {
-		word := match(byRole[i], c.Field.Name)
-		if word == "" {
-			continue
+	if g, ok := c.ofWords("name", c.Field.Name, telling, description); ok {
+		return g
+	}
+	if label := c.label(); len(words(label)) <= fewWords { // of a question, words are no names
+		if g, ok := c.ofWords("label", label, telling, description); ok {
+			g.Unsure = true
+			return g
 		}
-		why := fmt.Sprintf("its name says %s (%q); %s", n.what, word, description)
-		switch {
-		case n.role == microdata.Identifier && !telling && c.Distinct <= fewValues && c.Values > 10*c.Distinct:
-			continue // the word is part of another name: state_id, house
-		case n.role == microdata.Key && telling && !c.Field.Numeric() && !temporal(c.Field.Type):
-			return Guess{Role: microdata.Identifier, Why: why + ", so that it tells records apart", Unsure: true}
-		case n.role == microdata.Sensitive && !c.Field.Numeric():
-			return Guess{Role: n.role, Why: why + "; masks of numbers do not apply", Unsure: true}
-		}
-		return Guess{Role: n.role, Why: why}
 	}
 	few := c.Distinct <= fewValues && c.Values >= 10*c.Distinct
 	switch {
+	case !few && c.namesIDs() && (!c.Field.Numeric() || c.Decimals == 0 && !c.Negative):
+		return Guess{Role: microdata.Identifier, Why: "its name ends as that of an identifier; " + description, Unsure: true}
+	case !few && c.labelled():
+		return Guess{Role: microdata.Key, Why: "most of its values have labels, as those of a classification: " + description, Unsure: true}
 	case temporal(c.Field.Type):
 		return Guess{Role: microdata.Key, Why: "a date or time: " + description}
 	case c.Field.Numeric() && few && c.Decimals == 0:
@@ -129,6 +127,51 @@ func (l *Look) GuessRole(c *Column) Guess {
 		return Guess{Role: microdata.Key, Why: "a classification: " + description}
 	}
 	return Guess{Role: microdata.Identifier, Why: "text that differs between records: " + description, Unsure: true}
+}
+
+// ofWords guesses the role by the words of a column's name or label.
+func (c *Column) ofWords(whose, text string, telling bool, description string) (Guess, bool) {
+	for i, n := range rolesByName {
+		word := match(byRole[i], text)
+		if word == "" {
+			continue
+		}
+		why := fmt.Sprintf("its %s says %s (%q); %s", whose, n.what, word, description)
+		switch {
+		case n.role == microdata.Identifier && !telling && c.Distinct <= fewValues && c.Values > 10*c.Distinct:
+			continue // the word is part of another name: state_id, house
+		case n.role == microdata.Key && telling && !c.Field.Numeric() && !temporal(c.Field.Type):
+			return Guess{Role: microdata.Identifier, Why: why + ", so that it tells records apart", Unsure: true}, true
+		case n.role == microdata.Sensitive && !c.Field.Numeric():
+			return Guess{Role: n.role, Why: why + "; masks of numbers do not apply", Unsure: true}, true
+		}
+		return Guess{Role: n.role, Why: why}, true
+	}
+	return Guess{}, false
+}
+
+// label is what the file calls the column beside its name.
+func (c *Column) label() string {
+	if c.Field.Described == nil {
+		return ""
+	}
+	return c.Field.Described.Label
+}
+
+// labelled reports whether the file has labels for at least half of a column's values.
+func (c *Column) labelled() bool {
+	return c.Field.Described != nil && !c.Capped && len(c.Field.Described.Values) > 0 && 2*len(c.Field.Described.Values) >= c.Distinct
+}
+
+// fewWords is the greatest number of words of a label that names what a column holds.
+const fewWords = 4
+
+// noIDs are words that end as identifiers do.
+var noIDs = regexp.MustCompile(`(paid|said|laid|aid|grid|acid|bid|covid|fluid|solid|valid|void|rapid|hybrid|roid|lipid|humid|medicaid|plasmid)$`)
+
+// namesIDs reports whether a word of the name is written together with "id": caseid, RESPID.
+func (c *Column) namesIDs() bool {
+	return slices.ContainsFunc(words(c.Field.Name), func(w string) bool { return len(w) > 4 && strings.HasSuffix(w, "id") && !noIDs.MatchString(w) })
 }
 
 // ofSurvey guesses the columns that a survey has beside its questions, which no mask of numbers may change: weights and the
@@ -165,12 +208,12 @@ func (l *Look) ofSurvey(c *Column, description string) (Guess, bool) {
 // The places of these words in rolesByName.
 const identifierWords, weightWords = 0, 1
 
-var body = regexp.MustCompile(`^(height|bmi|stature|waist)$`)
+var body = regexp.MustCompile(`^(height|bmi|stature|waist|body)$`)
 
 // hasBody reports whether a column is about a body.
 func (l *Look) hasBody() bool {
 	for i := range l.Columns {
-		if match(body, l.Columns[i].Field.Name) != "" {
+		if match(body, l.Columns[i].Field.Name) != "" || match(body, l.Columns[i].label()) != "" {
 			return true
 		}
 	}

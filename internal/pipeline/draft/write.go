@@ -2,7 +2,9 @@ package draft
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
@@ -41,58 +43,108 @@ const roles = `#   identifier  never leaves, but must exist
 #   sensitive   what a snooper is after
 #   other       leaves, neither of these`
 
-// Write returns the configuration. It is valid as it is, but the gate withholds a run with it:
-// its rules on sensitive columns hold only if these are masked.
+// Write returns the configuration. It is valid as it is, but the gate withholds a run with it if a column is sensitive: its
+// rules on sensitive columns hold only if these are masked.
 func (d *Draft) Write() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("# A first configuration, made by looking at the data (%s).", d.Looked)
-	line("# The roles are guesses: read them, then choose masks and what the gate demands.")
-	line("#")
-	line("#   sdlfilter keygen --out release.key     once; whoever has the key can undo the masks")
-	line("#   sdlfilter validate FILE                says what is wrong, all at once")
-	line("#   sdlfilter preview FILE                 the first rows as they would leave")
-	line("#   sdlfilter map FILE                     which mask, and how much of it")
-	line("version: 1")
-	line("name: %s", scalar(d.Name))
-	line("key: {file: release.key}")
+	p := new(page)
+	p.line("# A first configuration, made by looking at the data:")
+	p.note("", "%s.", d.Looked)
+	p.note("", "The roles are guesses: read them, then choose masks and what the gate demands.")
+	p.line("#")
+	p.line("#   sdlfilter keygen --out release.key   once; whoever has it can undo the masks")
+	p.line("#   sdlfilter validate --connect FILE    says what is wrong, all at once")
+	p.line("#   sdlfilter preview FILE               the first rows as they would leave")
+	if d.Stream {
+		p.line("#   sdlfilter map FILE                   which mask, and how much of it")
+	} else {
+		p.line("#   sdlfilter map FILE --apply           finds masks, and writes them into FILE")
+	}
+	p.line("#   sdlfilter run FILE                   releases, or says why not")
+	p.line("version: 1")
+	p.line("name: %s", scalar(d.Name))
+	p.line("key: {file: release.key}")
 	if id := d.identity(); id != "" {
-		line("# With it, the same value of the same respondent is masked alike in every release:")
-		line("# identity: [%s]", id)
+		p.note("", "With it, the same value of the same respondent is masked alike in every release:")
+		p.line("# identity: [%s]", id)
 	}
 	if h := d.using(householdID); h != "" {
-		line("# The risk by the whole record then takes the members of a household together:")
-		line("# household: %s", h)
+		p.note("", "The risk by the whole record then takes the members of a household together:")
+		p.line("# household: %s", h)
 	}
 	if w := d.using(weights); w != "" { // a value in each record
-		line("# How many persons of the population a record stands for. No noise is put on it: an exact weight tells records apart,")
-		line("# so round it, or calibrate it behind the masks.")
-		line("weight: %s", w)
+		p.note("", "How many persons of the population a record stands for. No noise is put on it: an exact weight tells records apart, so round it, or calibrate it behind the masks.")
+		p.line("weight: %s", w)
 	}
 	if d.Guessed {
-		line("# How its text is to be read was guessed from its content: compare `sdlfilter preview` with the file.")
+		p.note("", "How its text is to be read was guessed from its content: compare `sdlfilter preview` with the file.")
 	}
-	line("source: %s", d.Source)
-	line("")
-	line("# The columns that may leave, and what they are; nothing else leaves.")
-	line("%s", roles)
-	line("columns:")
-	d.columns(line)
+	p.line("source: %s", d.Source)
+	p.line("")
+	p.line("# The columns that may leave, and what they are; nothing else leaves.")
+	p.line("%s", roles)
+	p.line("columns:")
+	d.columns(p)
 	if d.Rare > 0 {
-		line("  # fewer than one in twenty messages have one of %d further members: list those that are columns", d.Rare)
+		p.note("  ", "fewer than one in twenty messages have one of %d further members: list those that are columns", d.Rare)
 	}
-	line("unlisted: fail")
-	line("")
-	d.masks(line)
-	line("")
-	line("sink: %s", d.Sink)
-	line("")
-	d.gate(line)
-	line("report: {json: %s, html: %s}", scalar(d.Name+".report.json"), scalar(d.Name+".report.html"))
-	return b.String()
+	p.line("unlisted: fail")
+	p.line("")
+	d.masks(p)
+	p.line("")
+	if !d.Stream {
+		d.maps(p)
+	}
+	p.line("sink: %s", d.Sink)
+	p.line("")
+	d.gate(p)
+	p.line("report:")
+	p.line("  json: %s", scalar(d.Name+".report.json"))
+	p.line("  html: %s", scalar(d.Name+".report.html"))
+	return p.String()
 }
 
-func (d *Draft) columns(line func(string, ...any)) {
+// page is the text of a configuration, in lines of at most 80 characters where its names let it.
+type page struct{ strings.Builder }
+
+const pageWidth = 80
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// note writes a comment.
+func (p *page) note(indent, format string, args ...any) {
+	p.fold(indent+"#", indent+"# ", strings.Fields(fmt.Sprintf(format, args...)))
+}
+
+// list writes a list of names as YAML in flow style, and what is before and behind it; after has no spaces in what must not be
+// torn. Further lines begin with hang.
+func (p *page) list(before, hang string, names []string, after string) {
+	parts := slices.Clone(names)
+	for i := range len(parts) - 1 {
+		parts[i] += ","
+	}
+	parts[0] = "[" + parts[0]
+	parts[len(parts)-1] += "]" + after
+	p.fold(before, hang, parts)
+}
+
+// fold writes parts with a space between them, into a new line where the width ends.
+func (p *page) fold(first, hang string, parts []string) {
+	text, filled := first, false
+	if i := strings.LastIndex(first, "\n"); i >= 0 {
+		p.line("%s", first[:i])
+		text = first[i+1:]
+	}
+	for _, part := range parts {
+		if filled && utf8.RuneCountInString(text)+1+utf8.RuneCountInString(part) > pageWidth {
+			p.line("%s", text)
+			text = strings.TrimRight(hang, " ") + strings.Repeat(" ", len(hang)-len(strings.TrimRight(hang, " "))-1)
+		}
+		text, filled = text+" "+part, true
+	}
+	p.line("%s", text)
+}
+
+func (d *Draft) columns(p *page) {
 	wide := 0
 	for _, c := range d.Listed {
 		wide = max(wide, len(scalar(c.Field.Name)))
@@ -102,13 +154,13 @@ func (d *Draft) columns(line func(string, ...any)) {
 		if c.Unsure {
 			unsure = "PLEASE CHECK: "
 		}
-		line("  # %s%s%s", unsure, oneLine.Replace(c.Why), missing(c.Column, d.records()))
+		p.note("  ", "%s%s%s", unsure, oneLine.Replace(c.Why), missing(c.Column, d.records()))
 		codes := ""
 		if declared := c.declared(); declared != "" {
 			codes = ", missing: " + declared
-			line("  # PLEASE CHECK: %d records have what looks like a code for a missing value; leave out of `missing` what is a value", c.Coded)
+			p.note("  ", "PLEASE CHECK: %d records have what looks like a code for a missing value; leave out of `missing` what is a value", c.Coded)
 		}
-		line("  %-*s {role: %s%s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, codes, c.options(d.Stream))
+		p.line("  %-*s {role: %s%s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, codes, c.options(d.Stream))
 	}
 }
 
@@ -176,73 +228,192 @@ func (d *Draft) of(role microdata.Role, numeric bool) []Listed {
 	return list
 }
 
-func names(list []Listed) string {
+func names(list []Listed) []string {
 	var out []string
 	for _, c := range list {
 		out = append(out, scalar(c.Field.Name))
 	}
-	return strings.Join(out, ", ")
+	return out
 }
 
-func (d *Draft) masks(line func(string, ...any)) {
+func (d *Draft) masks(p *page) {
 	sensitive := d.of(microdata.Sensitive, true)
-	line("# Masks, in the order in which they apply. Take the # away from what is to be used, and")
-	line("# `unmasked: true` from its columns; `sdlfilter map` finds amounts that fit the gate.")
-	line("# masks:")
+	p.note("", "Masks, in the order in which they apply. Take the # away from what is to be used, and `unmasked: true` from its columns; `sdlfilter map` finds amounts that fit the gate.")
+	p.line("# masks:")
 	if len(sensitive) == 0 {
-		line("#   - noise: {columns: [COLUMN], sd: 20%%}     # %% of the column's standard deviation, or a number in its unit")
+		p.line("#   # sd: %% of the column's standard deviation, or a number in its unit")
+		p.line("#   - noise: {columns: [COLUMN], sd: 20%%}")
 		return
 	}
+	const hang = "#       "
 	all := names(sensitive)
-	line("#   - bias:     {columns: [%s], range: 0.05}     # each value times 1 ± about 5 %%", all)
-	amount := "20%     # % of the column's standard deviation, or a number in its unit"
+	p.line("#   # each value times 1 ± about 5 %%")
+	p.list("#   - bias:     {columns:", hang, all, ", range: 0.05}")
 	if d.Stream {
-		amount = "AMOUNT     # in the column's unit; a percentage of its standard deviation needs a profile"
+		p.line("#   # sd in the column's unit; %% of its standard deviation needs a profile")
+		p.list("#   - noise:    {columns:", hang, all, ", sd: AMOUNT}")
+	} else {
+		p.line("#   # sd: %% of the column's standard deviation, or a number in its unit")
+		p.list("#   - noise:    {columns:", hang, all, ", sd: 20%}")
 	}
-	number, comment, _ := strings.Cut(amount, " ")
-	line("#   - noise:    {columns: [%s], sd: %s} %s", all, number, comment)
-	var positive []Listed
-	for _, c := range sensitive {
-		if !c.Negative {
-			positive = append(positive, c)
+	if positive := names(notNegative(sensitive)); len(positive) > 0 {
+		p.line("#   # no value below 0 was seen")
+		p.list("#   - truncate: {columns:", hang, positive, ", lower: 0}")
+	}
+	if keys := names(d.of(microdata.Key, false)); len(keys) >= 2 {
+		p.list(fmt.Sprintf("#   - swap:     {keys: [%s],\n#       attribute: %s, rate: 0.1, columns:", strings.Join(keys[1:min(3, len(keys))], ", "), keys[0]), hang, all, "}")
+	}
+}
+
+func notNegative(list []Listed) []Listed {
+	return slices.DeleteFunc(slices.Clone(list), func(c Listed) bool { return c.Negative })
+}
+
+// The strategies of the proposed map. A percentage of a standard deviation of zero is no amount, so that constant columns are
+// not among its columns, and groups of more records than there are cannot be.
+const (
+	leastGroup, greatestGroup = 5, 45
+	groupSteps                = 5
+	fewCodes                  = 10
+)
+
+// maps writes a map of two parameters for each of its strategies: noise with what a value is multiplied by, and noise with the
+// size of the groups whose numeric keys take their means, without which what a snooper links by stays as it is.
+func (d *Draft) maps(p *page) {
+	varying := func(role microdata.Role) []Listed {
+		return slices.DeleteFunc(d.of(role, true), func(c Listed) bool { return c.Distinct < 2 || c.Use != noUse })
+	}
+	sensitive, keys := varying(microdata.Sensitive), varying(microdata.Key)
+	keys = slices.DeleteFunc(keys, func(c Listed) bool { return c.Distinct <= fewCodes }) // a mean of codes says nothing
+	keys = keys[:min(len(keys), mostKeys)]
+	grouped := len(keys) > 0 && d.records() >= 4*leastGroup
+	noisy := sensitive
+	if len(noisy) == 0 {
+		noisy = keys
+	}
+	if len(noisy) == 0 || len(sensitive) == 0 && !grouped {
+		p.note("", "`sdlfilter map` compares amounts of masks once there are some: no column that is sensitive, or a key of more than ten values, is numeric.")
+		p.line("")
+		return
+	}
+	p.note("", "What `sdlfilter map` compares: two parameters of each strategy, at all of their combinations. With --apply it writes the masks of the best point where the gate's rules hold.")
+	p.line("map:")
+	p.line("  column: %s", scalar(noisy[0].Field.Name))
+	p.line("  strategies:")
+	if len(sensitive) > 0 {
+		d.strategy(p, "noise", noisy, func() {
+			p.list("        - bias: {columns:", "            ", names(noisy), ", range: 0.05}")
+		}, "bias.range: {from: 0.02, to: 0.14, steps: 3}")
+	}
+	if grouped {
+		p.note("    ", "Keys of more than ten different values. A mean of codes says nothing: recode or suppress codes, and take them out here.")
+		d.strategy(p, "noise and groups", noisy, func() {
+			p.list("        - microaggregate: {columns:", "            ", names(keys), fmt.Sprintf(", k: %d}", leastGroup))
+		}, fmt.Sprintf("microaggregate.k: {from: %d, to: %d, steps: %d}", leastGroup, min(greatestGroup, d.records()/2), groupSteps))
+	}
+	p.line("")
+}
+
+// strategy writes one strategy of a map: noise, another mask, and bounds of what has no value below 0.
+func (d *Draft) strategy(p *page, name string, noisy []Listed, other func(), vary string) {
+	p.line("    - name: %s", name)
+	p.line("      masks:")
+	p.list("        - noise: {columns:", "            ", names(noisy), ", sd: 20%}")
+	other()
+	if positive := names(notNegative(noisy)); len(positive) > 0 && noisy[0].Role == microdata.Sensitive {
+		p.list("        - truncate: {columns:", "            ", positive, ", lower: 0}")
+	}
+	p.line("      vary:")
+	p.line("        masks.0.noise.sd: {from: 10%%, to: 40%%, steps: 4}")
+	p.line("        masks.1.%s", vary)
+}
+
+// mostKeys is the greatest number of keys that a snooper links by.
+const mostKeys = 64
+
+// linked returns the keys that a snooper is taken to know: all, or first those of which this is sure.
+func (d *Draft) linked() (keys []Listed, left int) {
+	all := d.of(microdata.Key, false)
+	keys = slices.DeleteFunc(slices.Clone(all), func(c Listed) bool { return c.Field.Nested() })
+	if len(keys) <= mostKeys {
+		return keys, 0
+	}
+	slices.SortStableFunc(keys, func(a, b Listed) int {
+		switch {
+		case a.Unsure == b.Unsure:
+			return 0
+		case b.Unsure:
+			return -1
+		}
+		return 1
+	})
+	return keys[:mostKeys], len(keys) - mostKeys
+}
+
+// unchanged is the share of values that may leave as they are: 5 %, or more where a column's steps are wide or many of its
+// values are 0, so that noise of a fifth of its standard deviation leaves that many.
+func (c *Column) unchanged() float64 {
+	for _, share := range []float64{0.05, 0.1, 0.2, 0.3} {
+		if 1.5*c.stays() <= share {
+			return share
 		}
 	}
-	if len(positive) > 0 {
-		line("#   - truncate: {columns: [%s], lower: 0}     # no value below 0 was seen", names(positive))
-	}
-	if keys := d.of(microdata.Key, false); len(keys) >= 2 {
-		line("#   - swap:     {keys: [%s], attribute: %s, columns: [%s], rate: 0.1}", names(keys[1:min(3, len(keys))]), scalar(keys[0].Field.Name), all)
-	}
+	return 0.5
 }
 
-func (d *Draft) gate(line func(string, ...any)) {
-	sensitive, keys := d.of(microdata.Sensitive, true), d.of(microdata.Key, true)
-	line("# What must hold for the release to leave. As long as nothing is masked, nothing does.")
+func (d *Draft) gate(p *page) {
+	sensitive := d.of(microdata.Sensitive, true)
+	keys, left := d.linked()
 	if len(sensitive)+len(keys) == 0 {
-		line("# gate:")
-		line("#   rules:")
-		line("#     - {column: COLUMN, knowledge: index, min_rmse: 100}   # nobody's value is known to better than 100 by linking")
+		p.line("# What must hold for the release to leave.")
+		p.line("# gate:")
+		p.line("#   rules:")
+		p.line("#     # nobody's value is known to better than 100 by linking")
+		p.line("#     - {column: COLUMN, knowledge: index, min_rmse: 100}")
 		return
 	}
-	if len(keys) > 0 {
-		line("assess: {keys: [%s]}     # what a snooper links by", names(keys))
+	if len(sensitive) > 0 {
+		p.note("", "What must hold for the release to leave. As long as no sensitive column is masked, this does not.")
+	} else {
+		p.note("", "What must hold for the release to leave. No column is sensitive and numeric, so that it may leave without masks: read the roles.")
 	}
-	line("gate:")
-	line("  rules:")
+	if len(keys) > 0 {
+		p.note("", "What a snooper links by:")
+		if left > 0 {
+			p.note("", "PLEASE CHECK: it takes %d keys, and %d more have that role; those that are known best come first.", mostKeys, left)
+		}
+		p.list("assess: {keys:", "    ", names(keys), "}")
+	}
+	p.line("gate:")
+	p.line("  rules:")
+	if len(sensitive) > 0 {
+		p.note("    ", "max_unchanged: at most that share of the values leaves as it is, 5 %% or what rounding leaves in columns of wide steps and many zeros. min_efficiency: the mean stays as precise as that of 80 %% of the records")
+		p.note("    ", "min_rmse, in the column's unit: known to no better than ± 100 by linking. Without it, a map recommends the least masking that the other rules allow")
+		p.line("    # - {column: %s, knowledge: index, min_rmse: 100}", scalar(sensitive[0].Field.Name))
+	}
 	for _, c := range sensitive {
 		name := scalar(c.Field.Name)
-		line("    - {column: %s, max_unchanged: 0.05}     # at most 5 %% of the values leave as they are", name)
-		line("    - {column: %s, min_efficiency: 0.8}     # the mean stays as precise as that of 80 %% of the records", name)
-		line("    # - {column: %s, knowledge: index, min_rmse: 100}     # in the column's unit: known to no better than ± 100 by linking", name)
+		p.line("    - {column: %s, max_unchanged: %v}", name, c.unchanged())
+		p.line("    - {column: %s, min_efficiency: 0.8}", name)
 	}
 	if d.Stream {
-		line("    # whether a respondent is found again is in the final report alone: a stream releases before")
+		p.line("    # whether a respondent is found again is in the final report alone:")
+		p.line("    # a stream releases before")
+		if len(sensitive) == 0 {
+			p.line("    []")
+		}
 		return
 	}
-	if len(keys) > 0 {
-		line("    - {max_linked: 0.05}     # at most 5 %% of the records are found again by their keys")
+	if len(d.of(microdata.Key, true)) > 0 {
+		p.line("    # at most 5 %% of the records are found again by their numeric keys")
+		p.line("    - {max_linked: 0.05}")
 	}
-	line("    # - {min_k: 3}     # every combination of the keys is shared by 3 records")
+	p.line("    # every combination of the keys is shared by 3 records")
+	if len(sensitive) > 0 {
+		p.line("    # - {min_k: 3}")
+	} else {
+		p.line("    - {min_k: 3}")
+	}
 }
 
 // scalar writes a name as YAML on one line, in quotes if necessary.
