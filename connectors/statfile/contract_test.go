@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 			connectortest.Run(t, connectortest.Contract{
 				Ext:    c.ext,
 				Source: func(path string) connectors.SourceConfig { return &SourceConfig{Path: path, program: c.program} },
-				Sink:   c.sink, Types: c.types, Typed: true, Nulls: true, DetectsTruncation: true, Slow: true,
+				Sink:   c.sink, Types: c.types, Typed: true, Nulls: true, DetectsTruncation: true, Few: testing.Short(),
 			})
 		})
 	}

@@ -33,8 +33,9 @@ type Contract struct {
 	// cannot tell a missing last line, but never give half a record.
 	DetectsTruncation bool
 	Folders           bool // a path may be a folder
-	// Slow: to open and to make a file takes milliseconds. The short form then damages fewer of them.
-	Slow bool
+	// Few: only a sixth of the damaged files are tried, for the short form of a test where to open and to make a file takes
+	// milliseconds.
+	Few bool
 	// Nested are types that a carried column may have; they are checked through
 	// Array form.
 	Nested []arrow.DataType
@@ -42,7 +43,7 @@ type Contract struct {
 
 // damages is how many damaged files a check tries, of n.
 func (c Contract) damages(n int) int {
-	if c.Slow && testing.Short() {
+	if c.Few {
 		return n / 6
 	}
 	return n
