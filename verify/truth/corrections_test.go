@@ -77,7 +77,7 @@ var correctedChains = []corrected{
 	{name: "topcode", masks: "{topcode: {columns: [x], upper: 80}}", least: 1},
 	{name: "pram", masks: `{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "suppress", masks: "{suppress: {keys: [k], k: 3}}, {noise: {columns: [x], sd: 10}}", least: 5},
-	{name: "date", masks: `{date: {columns: [k], round: week, unit: days}}, {noise: {columns: [x], sd: 10}}`},
+	{name: "date", masks: `{date: {columns: [k], round: week, unit: days}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "pseudonym", masks: `{pseudonym: {columns: [k], scope: k}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "swap", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
 	{name: "microaggregate", masks: "{microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},
@@ -259,6 +259,9 @@ func TestCorrectionsOfPopulations(t *testing.T) {
 		})
 	}
 	for _, k := range transform.Kinds {
+		if k.Name == "calibrate" {
+			continue // it changes weights, of which a note says nothing
+		}
 		if !slices.ContainsFunc(correctedChains, func(c corrected) bool { return c.name == k.Name && strings.Contains(c.masks, "{"+k.Name+":") }) {
 			t.Errorf("%s: not in this test", k.Name)
 		}
