@@ -40,14 +40,14 @@ func beside(path string, err error) error {
 	return &NamedError{path, err, "what is hidden beside it, the release that it replaces or a lock, could not be removed; the next run removes it"}
 }
 
-// pauses are the times before a name is tried again.
-var pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond}
+// Pauses are the times before a name is tried again. Tests in which each try fails shorten them.
+var Pauses = []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond}
 
 // Complete is Commit of a file after the release has its name, when nothing can be taken back any more:
 // what fails is tried again, a few times.
 func (f *File) Complete() error {
 	err := f.Commit()
-	for _, pause := range pauses {
+	for _, pause := range Pauses {
 		var named *NamedError
 		if err == nil || f.device || errors.As(err, &named) || errors.Is(err, objects.ErrCondition) {
 			break

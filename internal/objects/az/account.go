@@ -28,7 +28,9 @@ func Open(_ context.Context, name string) (objects.Bucket, error) {
 	objects.Tune(transport)
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: objects.Watched{Doer: &http.Client{Transport: transport}},
-		Retry:     policy.RetryOptions{MaxRetries: tries, RetryDelay: 200 * time.Millisecond, MaxRetryDelay: 10 * time.Second},
+		Retry: policy.RetryOptions{
+			MaxRetries: tries, RetryDelay: min(200*time.Millisecond, objects.MostPause), MaxRetryDelay: min(10*time.Second, objects.MostPause),
+		},
 	}}
 	client, err := connect(name, options)
 	if err != nil {

@@ -212,7 +212,7 @@ func (c *client) send(ctx context.Context, r *request) (*answer, error) {
 
 // pause waits before another attempt: as long as the server says, or longer each time.
 func pause(ctx context.Context, a *answer, try int) error {
-	wait := min(200*time.Millisecond<<(try-1), 10*time.Second)
+	wait := min(200*time.Millisecond<<(try-1), 10*time.Second, objects.MostPause)
 	wait = wait/2 + rand.N(wait/2)
 	if a != nil {
 		if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s >= 0 && s <= 60 {

@@ -66,6 +66,7 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 		if os.Getenv("AWS_MAX_ATTEMPTS") == "" {
 			o.Retryer = retry.AddWithMaxAttempts(o.Retryer, 8)
 		}
+		o.Retryer = retry.AddWithMaxBackoffDelay(o.Retryer, objects.MostPause)
 	})
 	return b, nil
 }
