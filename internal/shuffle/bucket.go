@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,25 +19,51 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// bucket is a temporary file without a name that holds the records whose ranks begin with the
-// same bytes.
+// bucket holds the records whose ranks begin with the same bytes, in memory while they are few
+// and then in a temporary file without a name.
 type bucket struct {
-	file   *os.File
-	buffer *bufio.Writer
+	dir    string
+	held   bytes.Buffer // what is written, without a file; otherwise what is not in the file yet
+	file   *os.File     // nil: there is none yet
 	writer *ipc.Writer
 	bytes  int64 // written so far: what its records take in memory, but for their rows
 	rows   int64
 }
 
-// Write counts what goes to the file.
+// mostHeld is how many bytes of a bucket are held in memory while records are written. Tests hold less.
+var mostHeld = 16 << 10
+
+// Write counts what is written, and takes it to the file when it is much.
 func (b *bucket) Write(p []byte) (int, error) {
-	n, err := b.buffer.Write(p)
-	b.bytes += int64(n)
-	return n, err
+	b.bytes += int64(len(p))
+	if b.held.Len()+len(p) < mostHeld {
+		return b.held.Write(p)
+	}
+	if err := b.flush(); err != nil {
+		return 0, err
+	}
+	return b.file.Write(p)
+}
+
+// flush takes what is held to the file, which is made if there is none.
+func (b *bucket) flush() error {
+	if b.file == nil {
+		f, err := os.CreateTemp(b.dir, ".sdlfilter-shuffle-*")
+		if err != nil {
+			return err
+		}
+		b.file = f
+		// It has no name from here on, and goes whatever becomes of the process.
+		if err := os.Remove(f.Name()); err != nil {
+			return err
+		}
+	}
+	_, err := b.held.WriteTo(b.file)
+	return err
 }
 
 func (b *bucket) close() error {
-	if b == nil {
+	if b == nil || b.file == nil {
 		return nil
 	}
 	return b.file.Close()
@@ -61,10 +88,7 @@ func (s *sink) write(l *level, batches []arrow.RecordBatch) error {
 			continue
 		}
 		if l[k] == nil {
-			var err error
-			if l[k], err = s.open(); err != nil {
-				return err
-			}
+			l[k] = s.open()
 		}
 		if err := l[k].writer.Write(batch); err != nil {
 			return temporary(err)
@@ -74,18 +98,10 @@ func (s *sink) write(l *level, batches []arrow.RecordBatch) error {
 	return nil
 }
 
-func (s *sink) open() (*bucket, error) {
-	f, err := os.CreateTemp(s.dir, ".sdlfilter-shuffle-*")
-	if err != nil {
-		return nil, fmt.Errorf("order: shuffled: %w", err)
-	}
-	// It has no name from here on, and goes whatever becomes of the process.
-	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(fmt.Errorf("order: shuffled: %w", err), f.Close())
-	}
-	b := &bucket{file: f, buffer: bufio.NewWriterSize(f, 16<<10)}
+func (s *sink) open() *bucket {
+	b := &bucket{dir: s.dir}
 	b.writer = ipc.NewWriter(b, ipc.WithSchema(s.schema))
-	return b, nil
+	return b
 }
 
 // temporary gives an error its place, without the name that the file had.
@@ -99,13 +115,18 @@ func temporary(err error) error {
 
 // read begins to read what was written.
 func (b *bucket) read() (*ipc.Reader, error) {
-	if err := errors.Join(b.writer.Close(), b.buffer.Flush()); err != nil {
+	err := b.writer.Close()
+	written := io.Reader(&b.held)
+	if err == nil && b.file != nil {
+		if err = b.flush(); err == nil {
+			_, err = b.file.Seek(0, io.SeekStart)
+		}
+		written = bufio.NewReaderSize(b.file, 256<<10)
+	}
+	if err != nil {
 		return nil, temporary(err)
 	}
-	if _, err := b.file.Seek(0, io.SeekStart); err != nil {
-		return nil, temporary(err)
-	}
-	reader, err := ipc.NewReader(bufio.NewReaderSize(b.file, 256<<10))
+	reader, err := ipc.NewReader(written)
 	if err != nil {
 		return nil, temporary(err)
 	}
