@@ -16,6 +16,7 @@ import (
 // If brokers are unreachable, or accept a connection and never answer, the program waits for the
 // time of the patience, logs one line and ends the run with an error.
 func TestPatienceEnds(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
