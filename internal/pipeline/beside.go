@@ -22,7 +22,7 @@ func (pl *Plan) wantBeside(b *layoutBuilder) {
 		for _, out := range b.layout.Release {
 			f := b.schema.Fields[out.Source]
 			released[f.Name] = true
-			if f.Numeric() != numeric || slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == f.Name }) {
+			if f.Numeric() != numeric || pl.assesses(f.Name) {
 				continue
 			}
 			if f.Nested() || len(pl.Beside) == mostBeside {

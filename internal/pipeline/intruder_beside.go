@@ -3,6 +3,7 @@ package pipeline
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -16,15 +17,21 @@ func (pl *Plan) carryBeside(b *layoutBuilder) {
 	}
 	for _, f := range b.schema.Fields {
 		c := pl.Config.Columns.Named(f.Name)
-		_, carried := at.Index[f.Name]
-		switch form, masked := b.masked[f.Name]; {
-		case c == nil || c.Role == microdata.Identifier || f.Nested() || carried:
-		case slices.Contains(at.Linked, f.Name) || masked && (form == microdata.Numbers || transform.InDays(pl.Config.Masks, f)): // measured as numbers
+		switch _, masked := b.masked[f.Name]; {
+		case c == nil || c.Role == microdata.Identifier || f.Nested() || slices.Contains(at.Counted, f.Name):
+		case slices.Contains(at.Linked, f.Name) || masked && pl.assesses(f.Name): // the numbers that the inversion has
 		default:
 			at.Beside = append(at.Beside, f.Name)
-			at.count(b, f.Name)
+			if _, carried := at.Index[f.Name]; !carried { // for what it is besides: weights, a household, a sensitive category
+				at.count(b, f.Name)
+			}
 		}
 	}
+}
+
+// assesses reports whether R and U of a column are measured.
+func (pl *Plan) assesses(name string) bool {
+	return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name })
 }
 
 // infersCategories reports whether a mask recodes or randomises a column.

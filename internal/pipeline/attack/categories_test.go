@@ -133,7 +133,7 @@ func TestColumnsBesideACategory(t *testing.T) {
 	rows.WriteString("job,town,code,weight\n")
 	for i := range 3000 {
 		job := g.IntN(3)
-		fmt.Fprintf(&rows, "%s,%s%d,%d,%d\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5), i)
+		fmt.Fprintf(&rows, "%s,%s%d,%d,%d\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5)+1, i)
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
@@ -141,23 +141,36 @@ func TestColumnsBesideACategory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for columns, told := range map[string]string{
-		"town: {role: other}, weight: {role: other}":      "job follows from town",
-		"weight: {role: other}, code: {role: other}":      "job follows from code",
-		"code: {role: key}":                               "job follows from code",
-		"code: {role: sensitive, unmasked: true}":         "job follows from code",
-		"town: {role: identifier}, weight: {role: other}": "",
-		"town: {role: identifier}, weight: {role: key}":   "",
+	for _, c := range []struct{ columns, more, masks, told string }{
+		{"town: {role: other}, weight: {role: other}", "", "", "job follows from town"},
+		{"weight: {role: other}, code: {role: other}", "", "", "job follows from code"},
+		{"code: {role: key}", "", "", "job follows from code"},
+		{"code: {role: sensitive, unmasked: true}", "", "", "job follows from code"},
+		{"town: {role: identifier}, weight: {role: other}", "", "", ""},
+		{"town: {role: identifier}, weight: {role: key}", "", "", ""},
+		// What is there for something else as well tells no less.
+		{"code: {role: other}", "weight: code", "", "job follows from code"},
+		{"code: {role: identifier}", "weight: code", "", ""},
+		{"code: {role: other}, weight: {role: other}", "weight: code", ", {round: {columns: [code], base: 1}}", "code, by identity; job follows from code"},
+		{"code: {role: other}, weight: {role: other}", "weight: code", ", {calibrate: {columns: [code], on: [weight], least: 3, share: 0.9}}", "job follows from code"},
+		{"job: {role: key, level: person}, town: {role: other}", "household: town", "", "job follows from town"},
+		{"town: {role: sensitive}", "assess: {keys: [job], intruder: {inversion: true, uniqueness: {sensitive: [town]}}}", "", "job follows from town"},
+		{"town: {role: other}", "", ", {pseudonym: {columns: [town], scope: t, form: hex}}", "job follows from town"},
 	} {
+		if !strings.Contains(c.columns, "job:") {
+			c.columns = "job: {role: key}, " + c.columns
+		}
+		if !strings.Contains(c.more, "assess:") {
+			c.more += "\nassess: {keys: [job], intruder: {inversion: true}}"
+		}
 		p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll(`version: 1
 key: {file: DIR/k}
 source: {csv: {path: DIR/in.csv}}
 sink: {csv: {path: DIR/out.csv}}
-columns: {job: {role: key}, `+columns+`}
+columns: {`+c.columns+`}
 unlisted: drop
-masks: [{pram: {columns: [job], categories: [a, b, c], keep: 0.6}}]
-assess: {keys: [job], intruder: {inversion: true}}
-`, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+masks: [{pram: {columns: [job], categories: [a, b, c], keep: 0.6}}`+c.masks+`]
+`+c.more+"\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,8 +178,8 @@ assess: {keys: [job], intruder: {inversion: true}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if id := r.Identity(); strings.Join(id.InvertedBy, "; ") != told || (id.Posterior == 1) != (told != "") {
-			t.Errorf("%s: %q, posterior %v; want %q", columns, id.InvertedBy, id.Posterior, told)
+		if id := r.Identity(); strings.Join(id.InvertedBy, "; ") != c.told || (id.Posterior == 1) != (c.told != "") {
+			t.Errorf("%+v: %q, posterior %v", c, id.InvertedBy, id.Posterior)
 		}
 	}
 }
