@@ -204,7 +204,7 @@ func TestHistogramShowsTheShape(t *testing.T) {
 // must raise the version number and change this test.
 func TestEncodingSaysItsVersion(t *testing.T) {
 	text, err := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}).MarshalBinary()
-	if err != nil || len(text) < 5 || string(text[:5]) != "sdlA\x07" {
+	if err != nil || len(text) < 5 || string(text[:5]) != "sdlA\x08" {
 		t.Errorf("begins with %q, %v", text[:min(5, len(text))], err)
 	}
 }

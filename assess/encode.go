@@ -15,7 +15,7 @@ import (
 // change of the encoding raises it.
 const (
 	encodingMagic   = "sdlA"
-	encodingVersion = 7
+	encodingVersion = 8
 )
 
 // MarshalBinary encodes the accumulator, so that another process can continue with
@@ -41,6 +41,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	for _, c := range a.opts.Beside {
 		e.Text(c.Name)
 		e.Uint(uint64(c.Index))
+		e.Uint(uint64(c.Piece))
 	}
 	e.Int(int64(a.opts.Sample))
 	e.Int(int64(a.opts.Extremes))
@@ -171,8 +172,8 @@ func (o *Options) sameOptions(d *wire.Decoder) error {
 		}
 	}
 	var beside []BesideColumn
-	for range d.Count(16) {
-		beside = append(beside, BesideColumn{Name: d.Text(), Index: int(d.Int())})
+	for range d.Count(24) {
+		beside = append(beside, BesideColumn{Name: d.Text(), Index: int(d.Int()), Piece: int(d.Int())})
 	}
 	sample, extremes := int(d.Int()), int(d.Int())
 	if d.Failed {
@@ -182,7 +183,7 @@ func (o *Options) sameOptions(d *wire.Decoder) error {
 	for i := 0; same && i < len(names); i++ {
 		same = names[i] == o.Columns[i].Name && indexes[i] == o.Columns[i].Index
 	}
-	same = same && slices.EqualFunc(beside, o.Beside, func(a, b BesideColumn) bool { return a.Name == b.Name && a.Index == b.Index })
+	same = same && slices.EqualFunc(beside, o.Beside, func(a, b BesideColumn) bool { return a.Name == b.Name && a.Index == b.Index && a.Piece == b.Piece })
 	switch {
 	case id != o.Key.ID():
 		return errors.New("assess: encoded accumulator was made with another key")

@@ -181,6 +181,7 @@ func TestImplausibleCounts(t *testing.T) {
 	for _, c := range o.Beside {
 		e.Text(c.Name)
 		e.Uint(uint64(c.Index))
+		e.Uint(uint64(c.Piece))
 	}
 	e.Int(int64(o.Sample))
 	e.Int(int64(o.Extremes))
@@ -202,6 +203,9 @@ func TestImplausibleCounts(t *testing.T) {
 		"is of other columns      ": func(o *Options) { o.Beside = []BesideColumn{{Name: "other", Index: 9}} },
 		"is of other columns       ": func(o *Options) {
 			o.Beside = []BesideColumn{{Name: o.Beside[0].Name, Index: o.Beside[0].Index + 1}}
+		},
+		"is of other columns        ": func(o *Options) {
+			o.Beside = []BesideColumn{{Name: o.Beside[0].Name, Index: o.Beside[0].Index, Piece: 1}}
 		},
 		"must have sample 7":        func(o *Options) { o.Sample = 7 },
 		"and extremes 8":            func(o *Options) { o.Extremes = 8 },

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/fileorder"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
@@ -55,7 +56,14 @@ type BesideColumn struct {
 	// GroupOnly says that it is not released: the intruder knows which records have the same value
 	// (the members of a household).
 	GroupOnly bool
+	// Piece is 0 for the whole value; 1 to Pieces for a number by which the texts are ordered by some of their characters:
+	// a text of a few letters and a number may be another one for each record, and tell by its letters. It follows the
+	// whole value of the same column.
+	Piece int
 }
+
+// Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.
+const Pieces = cell.Pieces
 
 // Options say what an Accumulator measures. Accumulators that are merged must have
 // the same options except for Replicates and Replicate.
@@ -205,7 +213,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 func (o *Options) layout() sample.Layout {
 	l := sample.Layout{Carry: o.Carry, Released: o.Released}
 	for _, c := range o.Beside {
-		l.Beside = append(l.Beside, c.Index)
+		l.Beside, l.Pieces = append(l.Beside, c.Index), append(l.Pieces, c.Piece)
 	}
 	for _, c := range o.Columns {
 		l.Columns = append(l.Columns, c.Index)

@@ -25,10 +25,13 @@ type Pairs struct {
 	// CarriedReleased are the released values' codes in the order of CarriedColumns; where
 	// Options.Released does not list a column its entry is nil.
 	CarriedReleased [][]float64
-	// Beside holds a slice for each released column of Options.Beside, as Shown returns its values, and
+	// Beside holds a slice for each released column of Options.Beside, as Piece returns its whole values, and
 	// BesideColumns their names.
 	Beside        [][]float64
 	BesideColumns []string
+	// Pieces holds the pieces of texts, and PieceColumns the names of their columns.
+	Pieces       [][]float64
+	PieceColumns []string
 
 	// Place returns the scope and stream of record i, and its place there.
 	Place func(i int) (scope string, stream int, place int64)
@@ -64,7 +67,11 @@ func (a *Accumulator) Pairs() Pairs {
 		p.CarriedReleased[slices.Index(a.opts.Carry, index)] = a.sample.Values[2*n+carry+i]
 	}
 	for i, c := range a.opts.Beside {
-		if !c.GroupOnly {
+		switch {
+		case c.Piece > 0:
+			p.Pieces = append(p.Pieces, a.sample.Values[a.layout.BesideAt(i)])
+			p.PieceColumns = append(p.PieceColumns, c.Name)
+		case !c.GroupOnly:
 			p.Beside = append(p.Beside, a.sample.Values[a.layout.BesideAt(i)])
 			p.BesideColumns = append(p.BesideColumns, c.Name)
 		}
@@ -76,9 +83,10 @@ func (a *Accumulator) Pairs() Pairs {
 // categories; other values stay. Measures of numbers take the codes for missing.
 func Known(values []float64) []float64 { return cell.KnownValues(values) }
 
-// Shown returns what the sample holds of record i of a column of Options.Beside: the released number, also
-// of a date and of text that is a number; otherwise a value, at least 1e299, that stands for the category.
-func Shown(c *microdata.Column, i int) float64 { return cell.Shown(c, i) }
+// Piece returns what the sample holds of record i of a column of Options.Beside. Of piece 0 it is the released number, also
+// of a date and of text that is a number; otherwise a value, at least 1e299, that stands for the category. Of
+// another piece it is a number by which texts are ordered, and NaN where there is no text.
+func Piece(c *microdata.Column, i, piece int) float64 { return cell.Piece(c, i, piece) }
 
 // Code returns the number that represents the value of record i of a carried column in the
 // groups of Explore. For a column in Numbers form it is the value. For other columns equal

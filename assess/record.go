@@ -159,9 +159,17 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 		f.own = append(f.own, len(list))
 		list = append(list, joint.Column{Name: column.Name, Values: cell.KnownValues(f.released[c])})
 	}
+	apart := map[string]bool{} // the columns whose values nearly all occur once
 	for i, column := range r.a.opts.Beside {
+		if column.Piece > 0 && !apart[column.Name] {
+			continue
+		}
 		at := r.a.layout.BesideAt(i)
-		list = append(list, joint.Column{Name: column.Name, Values: gather(r.data.Values[at], at), GroupOnly: column.GroupOnly})
+		values := gather(r.data.Values[at], at)
+		if column.Piece == 0 {
+			apart[column.Name] = cell.Apart(values)
+		}
+		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})
 	}
 	f.frames = recovering(masked, joint.New(list, limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
 		return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])

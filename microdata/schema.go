@@ -47,6 +47,19 @@ func (f Field) Numeric() bool {
 	return false
 }
 
+// Text reports whether the values are texts, with or without a dictionary.
+func (f Field) Text() bool {
+	t := f.Type
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
+}
+
 // Nested reports whether the field has children (list, struct, map). Nested
 // columns can be released as they are or withheld, not read or masked.
 func (f Field) Nested() bool { return arrow.IsNested(f.Type.ID()) }

@@ -35,8 +35,10 @@ type Data struct {
 	Released  bool
 	Sensitive []CategoricalColumn // columns whose l-diversity is measured
 	Beside    []BesideColumn      // other released columns, which may tell of masked categories
-	// Shown holds the released columns that are not in Numeric, with values as assess.Shown returns them.
-	Shown     []BesideColumn
+	// Shown holds the released columns that are not in Numeric, with values as assess.Piece returns whole ones.
+	Shown []BesideColumn
+	// Pieces holds numbers by which the texts of columns of Beside are ordered, each name possibly several times.
+	Pieces    []BesideColumn
 	Weights   []float64 // sampling weights, by record; nil: none
 	Persons   []float64 // persons of the population that a record stands for, for population uniques; nil: Population.Size has their number
 	Household []int32   // by record, −1 if unknown; nil: none

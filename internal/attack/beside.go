@@ -25,21 +25,30 @@ func (a *attack) beside() (list []inversion.Key) {
 		}
 	}
 	for i := range a.d.Numeric {
-		add(a.d.Numeric[i].Name, seen(a.d.Numeric[i].Released))
+		codes, _ := seen(a.d.Numeric[i].Released)
+		add(a.d.Numeric[i].Name, codes)
 	}
+	apart := map[string]bool{} // columns whose values nearly all occur once
 	for i := range a.d.Beside {
-		add(a.d.Beside[i].Name, seen(a.d.Beside[i].Released))
+		codes, classed := seen(a.d.Beside[i].Released)
+		add(a.d.Beside[i].Name, codes)
+		apart[a.d.Beside[i].Name] = classed
+	}
+	for i := range a.d.Pieces {
+		if apart[a.d.Pieces[i].Name] { // their order may tell nevertheless
+			list = append(list, inversion.Key{Name: a.d.Pieces[i].Name, Codes: classes(a.d.Pieces[i].Released)})
+		}
 	}
 	return list
 }
 
-// seen returns the codes of values, of their classes where most of them occur once.
-func seen(values []float64) []int32 {
-	codes := uniqueness.Codes(values)
+// seen returns the codes of values, or of their classes where most of them occur once.
+func seen(values []float64) (codes []int32, classed bool) {
+	codes = uniqueness.Codes(values)
 	if len(codes) == 0 || int(slices.Max(codes)) < len(codes)/2 {
-		return codes
+		return codes, false
 	}
-	return classes(values)
+	return classes(values), true
 }
 
 // classes returns the codes of classes of about equally many values, −1 for none.

@@ -79,7 +79,7 @@ func (d *Data) check() (n int, err error) {
 			return 0, fmt.Errorf("linked[%d]: must be the index of one of the %d numeric columns, each once, got %d", i, len(d.Numeric), j)
 		}
 	}
-	for _, c := range slices.Concat(d.Beside, d.Shown) {
+	for _, c := range slices.Concat(d.Beside, d.Shown, d.Pieces) {
 		err = errors.Join(err, length("column "+strconv.Quote(c.Name), len(c.Released)))
 	}
 	if d.Weights != nil {

@@ -25,7 +25,7 @@ func (pl *Plan) wantBeside(b *layoutBuilder) {
 			if f.Numeric() != numeric || pl.assesses(f.Name) {
 				continue
 			}
-			if f.Nested() || len(pl.Beside) == mostBeside {
+			if f.Nested() || pl.whole() >= mostBeside {
 				pl.Unseen = append(pl.Unseen, f.Name)
 				continue
 			}
@@ -40,7 +40,7 @@ func (pl *Plan) wantBeside(b *layoutBuilder) {
 			if !read {
 				index = b.want(f.Name, form, !masked && numeric)
 			}
-			pl.Beside = append(pl.Beside, assess.BesideColumn{Name: f.Name, Index: index})
+			pl.show(f, index, masked)
 		}
 	}
 	for i := range pl.Assessed {
@@ -48,6 +48,27 @@ func (pl *Plan) wantBeside(b *layoutBuilder) {
 	}
 	if name := pl.Config.HouseholdColumn(); name != "" && !released[name] && b.schema.Index(name) >= 0 && !b.field(name).Nested() {
 		pl.Beside = append(pl.Beside, assess.BesideColumn{Name: name, Index: b.want(name, microdata.Array, false), GroupOnly: true})
+	}
+}
+
+// whole is the number of columns of Beside.
+func (pl *Plan) whole() int { return len(pl.Beside) - assess.Pieces*pl.pieces }
+
+// mostPieces is the number of columns of texts of which the sample holds pieces.
+const mostPieces = 20
+
+// show has the sample hold what the release shows of a column that is not measured, each column once.
+func (pl *Plan) show(f microdata.Field, index int, masked bool) {
+	if slices.ContainsFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Name == f.Name }) {
+		return
+	}
+	pl.Beside = append(pl.Beside, assess.BesideColumn{Name: f.Name, Index: index})
+	if masked || !f.Text() || pl.pieces == mostPieces {
+		return
+	}
+	pl.pieces++
+	for piece := range assess.Pieces {
+		pl.Beside = append(pl.Beside, assess.BesideColumn{Name: f.Name, Index: index, Piece: piece + 1})
 	}
 }
 

@@ -25,6 +25,9 @@ func (pl *Plan) carryBeside(b *layoutBuilder) {
 			if _, carried := at.Index[f.Name]; !carried { // for what it is besides: weights, a household, a sensitive category
 				at.count(b, f.Name)
 			}
+			if !f.Numeric() && pl.whole() < mostBeside {
+				pl.show(f, at.Index[f.Name], b.masked[f.Name] == microdata.Array)
+			}
 		}
 	}
 }

@@ -41,6 +41,7 @@ type Plan struct {
 	Cut       connectors.Cut         // how the source is cut into blocks if a mask needs windows
 	Masked    []string               // in the order of the schema
 	Beside    []assess.BesideColumn  // released columns that are not assessed, for the risk by the whole record
+	pieces    int                    // the columns of Beside of whose texts there are pieces
 	Unseen    []string               // those of which the sample holds nothing
 	Coded     []assess.CodedColumn   // columns with declared codes for missing values
 	passed    int                    // how many columns of the layout a pass over the originals needs

@@ -18,8 +18,8 @@ import (
 // Layout says which columns of blocks the values of a record come from, by their index:
 // of columns in Numbers form the original and the released value each, then codes of the
 // originals that are carried, then codes of the released values of some of those, then what the
-// release shows of further columns (cell.Shown).
-type Layout struct{ Columns, Carry, Released, Beside []int }
+// release shows of further columns (cell.Shown), or of a piece of their texts, as Pieces says.
+type Layout struct{ Columns, Carry, Released, Beside, Pieces []int }
 
 // Width is the number of values of a record.
 func (l Layout) Width() int { return l.BesideAt(len(l.Beside)) }
@@ -57,7 +57,7 @@ func (l Layout) Fill(dst []float64, b *microdata.Block, row int) {
 		dst[l.releasedAt(i)] = cell.ReleasedCode(&b.Columns[index], row)
 	}
 	for i, index := range l.Beside {
-		dst[l.BesideAt(i)] = cell.Shown(&b.Columns[index], row)
+		dst[l.BesideAt(i)] = cell.Piece(&b.Columns[index], row, l.Pieces[i])
 	}
 }
 
@@ -135,7 +135,7 @@ func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Prioriti
 		s.extend(of.releasedAt(c), func(i int32) float64 { return cell.ReleasedCode(&b.Columns[index], int(i)) })
 	}
 	for c, index := range of.Beside {
-		s.extend(of.BesideAt(c), func(i int32) float64 { return cell.Shown(&b.Columns[index], int(i)) })
+		s.extend(of.BesideAt(c), func(i int32) float64 { return cell.Piece(&b.Columns[index], int(i), of.Pieces[c]) })
 	}
 	s.Bound()
 }

@@ -191,7 +191,15 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if values == nil {
 			values = p.Carried[i]
 		}
+		if at := slices.Index(p.BesideColumns, name); at >= 0 {
+			values = p.Beside[at] // dates are in their order
+		}
 		d.Beside = append(d.Beside, attack.BesideColumn{Name: name, Released: assess.Known(values)})
+	}
+	for i, name := range p.PieceColumns {
+		if slices.Contains(pl.Intruder.Beside, name) {
+			d.Pieces = append(d.Pieces, attack.BesideColumn{Name: name, Released: p.Pieces[i]})
+		}
 	}
 	for i, name := range p.BesideColumns {
 		d.Shown = append(d.Shown, attack.BesideColumn{Name: name, Released: p.Beside[i]})

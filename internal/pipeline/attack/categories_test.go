@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
@@ -130,10 +131,12 @@ func TestCategoriesComputedBackAreJudged(t *testing.T) {
 func TestColumnsBesideACategory(t *testing.T) {
 	g := rand.New(rand.NewPCG(6, 36))
 	var rows strings.Builder
-	rows.WriteString("job,town,code,weight\n")
+	rows.WriteString("job,town,code,weight,day,case,mail\n")
 	for i := range 3000 {
 		job := g.IntN(3)
-		fmt.Fprintf(&rows, "%s,%s%d,%d,%d\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5)+1, i)
+		day := time.Date(2000+9*job+i%9, 1, 1+i%365, i%24, i/60%60, i%60, 0, time.UTC)
+		fmt.Fprintf(&rows, "%s,%s%d,%d,%d,%s,CASE-2024-%sW-%06d,%x@%s.nz\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5)+1, i,
+			day.Format(time.DateTime), string("NSE"[job]), g.IntN(1_000_000), g.Uint64(), []string{"kiwi", "moa", "kea"}[job])
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
@@ -148,6 +151,10 @@ func TestColumnsBesideACategory(t *testing.T) {
 		{"code: {role: sensitive, unmasked: true}", "", "", "job follows from code"},
 		{"town: {role: identifier}, weight: {role: other}", "", "", ""},
 		{"town: {role: identifier}, weight: {role: key}", "", "", ""},
+		// Values that nearly all occur once tell by their order, and texts by some of their characters.
+		{"day: {role: other}", "", "", "job follows from day"},
+		{"case: {role: other}", "", "", "job follows from case"},
+		{"mail: {role: other}, weight: {role: other}", "", "", "job follows from mail"},
 		// What is there for something else as well tells no less.
 		{"code: {role: other}", "weight: code", "", "job follows from code"},
 		{"code: {role: identifier}", "weight: code", "", ""},

@@ -136,18 +136,38 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 // mostBeside is the number of released columns, beside the measured ones, that are looked at.
 const mostBeside = 200
 
+// mostPieces is the number of columns of texts of which pieces are looked at as well.
+const mostPieces = 20
+
+// shown is what is looked at of a column: the whole value, or a piece of its texts (assess.BesideColumn), which follows it.
+type shown struct {
+	name  string
+	piece int
+}
+
 // beside returns the columns of the released file that are not measured, numbers first, and adds them to
 // the options. They follow the measured ones in a block.
-func (f Release) beside(names []string, released *microdata.Schema, o *assess.Options) (list []string) {
+func (f Release) beside(names []string, released *microdata.Schema, o *assess.Options) (list []shown) {
+	add := func(s shown) {
+		o.Beside = append(o.Beside, assess.BesideColumn{Name: s.name, Index: len(names) + len(list), Piece: s.piece})
+		list = append(list, s)
+	}
+	pieces := 0
 	for _, numeric := range []bool{true, false} {
 		for _, field := range released.Fields {
 			switch {
 			case field.Numeric() != numeric || field.Name == f.ID || slices.Contains(names, field.Name):
-			case field.Nested() || len(list) == mostBeside:
+			case field.Nested() || len(list)-assess.Pieces*pieces >= mostBeside:
 				o.Unseen = append(o.Unseen, field.Name)
 			default:
-				o.Beside = append(o.Beside, assess.BesideColumn{Name: field.Name, Index: len(names) + len(list)})
-				list = append(list, field.Name)
+				add(shown{name: field.Name})
+				if !field.Text() || pieces == mostPieces {
+					continue
+				}
+				pieces++
+				for piece := range assess.Pieces {
+					add(shown{field.Name, piece + 1})
+				}
 			}
 		}
 	}
@@ -164,24 +184,31 @@ type records struct {
 	at     int // next record of the block
 	count  int64
 	beside [][]float64 // by column beside the measured ones, what the block shows of it
-	id     int         // index in blocks of the column that matches
+	shown  []shown
+	from   []int // by column beside the measured ones, its index in blocks
+	id     int   // index in blocks of the column that matches
 }
 
 // newRecords starts a pass over the named numeric columns, followed by those beside them and the
 // identifying one in array form.
-func newRecords(ctx context.Context, src connectors.Source, names, beside []string, id string) (*records, error) {
+func newRecords(ctx context.Context, src connectors.Source, names []string, beside []shown, id string) (*records, error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	for _, name := range names {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(name), As: microdata.Numbers, Measured: true})
 	}
-	for _, name := range beside {
-		want := microdata.Want{Field: schema.Index(name), As: microdata.Array}
-		if schema.Fields[want.Field].Numeric() {
-			want.As, want.Measured = microdata.Numbers, true
+	var from []int
+	for _, s := range beside {
+		if s.piece == 0 {
+			want := microdata.Want{Field: schema.Index(s.name), As: microdata.Array}
+			if schema.Fields[want.Field].Numeric() {
+				want.As, want.Measured = microdata.Numbers, true
+			}
+			layout.Read = append(layout.Read, want)
 		}
-		layout.Read = append(layout.Read, want)
+		from = append(from, len(layout.Read)-1)
 	}
+	matches := len(layout.Read)
 	if id != "" {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(id), As: microdata.Array})
 	}
@@ -189,7 +216,7 @@ func newRecords(ctx context.Context, src connectors.Source, names, beside []stri
 	if err != nil {
 		return nil, err
 	}
-	return &records{source: src, name: src.Streams()[0], reader: reader, layout: layout, block: new(microdata.Block), beside: make([][]float64, len(beside)), id: len(names) + len(beside)}, nil
+	return &records{source: src, name: src.Streams()[0], reader: reader, layout: layout, block: new(microdata.Block), beside: make([][]float64, len(beside)), shown: beside, from: from, id: matches}, nil
 }
 
 func (r *records) close() { r.reader.Close() }
@@ -214,7 +241,7 @@ func (r *records) remaining(ctx context.Context) (int, error) {
 		for j := range r.beside {
 			r.beside[j] = r.beside[j][:0]
 			for i := range r.block.N {
-				r.beside[j] = append(r.beside[j], assess.Shown(&r.block.Columns[r.id-len(r.beside)+j], i))
+				r.beside[j] = append(r.beside[j], assess.Piece(&r.block.Columns[r.from[j]], i, r.shown[j].piece))
 			}
 		}
 	}

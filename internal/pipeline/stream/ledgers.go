@@ -249,7 +249,7 @@ func fingerprint(p *config.Pipeline, o assess.Options, key keystream.Key) string
 	}
 	fmt.Fprintf(h, " %v %v", o.Carry, o.Released)
 	for _, c := range o.Beside {
-		fmt.Fprintf(h, " %q %d %v", c.Name, c.Index, c.GroupOnly)
+		fmt.Fprintf(h, " %q %d %v %d", c.Name, c.Index, c.GroupOnly, c.Piece)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
