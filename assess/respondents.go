@@ -116,7 +116,7 @@ var RespondentMeasures = []RespondentMeasure{
 	{
 		Name: "max_posterior", Label: "category told with", Part: "inversion", Categorical: true, Loss: true, FromSample: true,
 		Form:  AsProbability,
-		words: "probability with which a released record tells the original category of a key", Advice: "withhold or recode the columns that tell of it (tells), keep categories with a smaller probability (pram; invariant lowers it for rare ones), or join categories that are alike in number (recode)",
+		words: "probability with which a released record tells the original of a masked category", Advice: "withhold or recode the columns that tell of it (tells), keep categories with a smaller probability (pram; invariant lowers it for rare ones), or join categories that are alike in number (recode)",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxPosterior) }, number: func(id *Identity) *Float { return &id.Posterior },
 	},
 	{

@@ -27,7 +27,7 @@ type Rule struct {
 
 	MaxChanged     *float64 `yaml:"max_changed" share:"whole" doc:"greatest share of records, 0 to 1, whose released category of a key is missing or differs from the original one; the key with the greatest share decides; needs assess.intruder.uniqueness"`
 	MaxEntropyLost *float64 `yaml:"max_entropy_lost" share:"whole" doc:"greatest share of a key's entropy, 0 to 1, that remains when the released category is known; the key with the greatest share decides; needs assess.intruder.uniqueness"`
-	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, of an original category of a key, for an intruder who knows the released record with all its columns, and the masks that recode or randomise the key; needs assess.intruder.inversion"`
+	MaxPosterior   *float64 `yaml:"max_posterior" share:"whole" doc:"greatest probability, 0 to 1, of an original category, for an intruder who knows the released record with all its columns, and the masks that recode or randomise it (of keys, of sensitive columns, and of others that are randomised); needs assess.intruder.inversion"`
 	MaxPMSE        *float64 `yaml:"max_pmse" doc:"greatest propensity score mean squared error of the masked categorical keys together, from 0 to 0.25 (no combination occurs in both the original and the release); needs assess.intruder.uniqueness"`
 
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"of the combinations of categorical keys that only one original record has, the greatest share, 0 to 1, that occur in the release; needs assess.intruder.uniqueness and all records in the sample"`

@@ -65,20 +65,27 @@ func (l *loader) validateIntruder(p *Pipeline) {
 }
 
 // validateInversion judges whether the masks can be undone: each of them says what it does, and
-// categories are those of keys.
+// categories are those of keys, of sensitive columns or of what is randomised.
 func (l *loader) validateInversion(p *Pipeline, path string) {
 	if len(p.Masks) == 0 {
 		l.Wrong(path, "needs masks: without any there is nothing to undo")
 	}
 	for i, m := range p.Masks {
 		for _, name := range m.Params.Masks() {
+			inferred := false // without being a key
+			switch c := p.Columns.Named(name); transform.ActionOf(m.Params, name, 1).(type) {
+			case transform.Recoding:
+				inferred = c != nil && c.Role == microdata.Sensitive
+			case transform.Randomising:
+				inferred = c != nil && c.Role != microdata.Identifier
+			}
 			switch transform.ActionOf(m.Params, name, 1).(type) {
 			case nil:
 				l.Wrong(path, "needs masks that say what they do to a value; masks[%d].%s does not", i, m.Kind())
 				return
 			case transform.Recoding, transform.Randomising, transform.Suppression:
-				if !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
-					l.Wrong(path, "infers categories of keys only, but masks[%d].%s changes %q, which is not a key: give it the role key, or leave inversion out", i, m.Kind(), name)
+				if !inferred && !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
+					l.Wrong(path, "infers categories of keys, of sensitive columns and of what masks randomise, but masks[%d].%s changes %q, which is none of them: give it the role key, or leave inversion out", i, m.Kind(), name)
 					return
 				}
 			}

@@ -26,6 +26,8 @@ type Data struct {
 	Linked  []int
 	// Categorical are the categorical keys. Linkage by Gower's distance also compares them.
 	Categorical []CategoricalColumn
+	// Inferred are columns of categories that are no keys, of which the original category is inferred.
+	Inferred []CategoricalColumn
 	// Counted are the keys whose combinations are counted, numeric ones among them; nil: those
 	// in Categorical.
 	Counted []CategoricalColumn

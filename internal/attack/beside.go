@@ -19,7 +19,7 @@ func (a *attack) beside() (list []inversion.Key) {
 			list = append(list, inversion.Key{Name: name, Codes: codes})
 		}
 	}
-	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Sensitive} {
+	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Inferred, a.d.Sensitive} {
 		for i := range columns {
 			add(columns[i].Name, columns[i].released())
 		}
@@ -135,7 +135,7 @@ func (a *attack) together(of func(value func(i int) float64) []float64) (list []
 	for i := range a.d.Shown {
 		add(a.d.Shown[i].Name, false, func(k int) float64 { return a.d.Shown[i].Released[k] })
 	}
-	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Sensitive} {
+	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Inferred, a.d.Sensitive} {
 		for i := range columns {
 			codes := columns[i].released()
 			add(columns[i].Name, true, func(k int) float64 {

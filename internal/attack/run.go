@@ -298,9 +298,11 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	}
 	release.Told = a.told(together)
 	categories := a.changed()
-	for i := range a.d.Categorical {
-		if c := &a.d.Categorical[i]; whole && (named[c.Name] || read[c.Name]) {
-			release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: c.released()})
+	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Inferred} {
+		for i := range columns {
+			if c := &columns[i]; whole && (named[c.Name] || read[c.Name]) {
+				release.Keys = append(release.Keys, inversion.Key{Name: c.Name, Codes: c.released()})
+			}
 		}
 	}
 	for _, k := range a.d.Read {
@@ -359,13 +361,14 @@ func (a *attack) attackable(masks []transform.Spec, name string, silent *[]strin
 	return true
 }
 
-// stratified reports whether the strata of all randomising masks are among the categorical keys.
+// stratified reports whether the strata of all randomising masks are known.
 func (a *attack) stratified(masks []transform.Spec) bool {
+	known := a.originals()
 	for _, m := range masks {
 		for _, name := range m.Params.Masks() {
 			r, ok := transform.ActionOf(m.Params, name, 1).(transform.Randomising)
 			for _, by := range r.By {
-				if ok && !slices.ContainsFunc(a.d.Categorical, func(c CategoricalColumn) bool { return c.Name == by }) {
+				if _, there := known[by]; ok && !there {
 					return false
 				}
 			}
@@ -392,13 +395,13 @@ func namedBy(masks []transform.Spec) (named, read map[string]bool) {
 
 // isCategory reports whether a column is also a masked categorical key.
 func (a *attack) isCategory(name string) bool {
-	return slices.ContainsFunc(a.d.Categorical, func(c CategoricalColumn) bool { return c.Name == name && c.Released != nil && c.Code != nil })
+	return slices.ContainsFunc(a.changed(), func(c inversion.CategoryColumn) bool { return c.Name == name })
 }
 
-// changed returns the categorical keys that masks change and whose category texts are
+// changed returns the categorical keys, and the other columns to infer, that masks change and whose category texts are
 // known.
 func (a *attack) changed() (list []inversion.CategoryColumn) {
-	for _, c := range a.d.Categorical {
+	for _, c := range slices.Concat(a.d.Categorical, a.d.Inferred) {
 		if c.Released != nil && c.Code != nil {
 			list = append(list, inversion.CategoryColumn{Name: c.Name, Original: c.Original, Released: c.Released, Code: c.Code})
 		}
@@ -406,10 +409,14 @@ func (a *attack) changed() (list []inversion.CategoryColumn) {
 	return list
 }
 
-// originals returns the original codes of the categorical keys, by name.
+// originals returns the original codes of the categorical keys, of the other columns to infer, and of what masks only read, by
+// name.
 func (a *attack) originals() map[string][]int32 {
 	keys := map[string][]int32{}
-	for _, c := range a.d.Categorical {
+	for _, k := range a.d.Read {
+		keys[k.Name] = k.Codes
+	}
+	for _, c := range slices.Concat(a.d.Categorical, a.d.Inferred) {
 		keys[c.Name] = c.Original
 	}
 	return keys

@@ -15,8 +15,11 @@ import (
 type IntruderColumns struct {
 	Linked  []string // numeric keys
 	Counted []string // categorical keys
-	Beside  []string // other released columns, which may tell of masked categories
-	Keys    []string // keys whose combinations are counted, of all types
+	// Inferred are the released columns of categories that are no keys, and that masks randomise, or recode where they are
+	// sensitive: of these the original category is inferred, and nothing is counted.
+	Inferred []string
+	Beside   []string // other released columns, which may tell of masked categories
+	Keys     []string // keys whose combinations are counted, of all types
 	// Uncounted are the keys that cannot be counted because of their masks.
 	Uncounted []Uncounted
 	Left      []string // keys by their role that have nested values: not measured
@@ -101,6 +104,7 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 			}
 		}
 	}
+	pl.carryInferred(b)
 	pl.carryBeside(b)
 	if err := pl.checkIntruder(in); err != nil {
 		return err
@@ -202,7 +206,7 @@ func (pl *Plan) checkInversion(in *config.Intruder) error {
 			}
 			switch action.(type) {
 			case transform.Recoding, transform.Randomising, transform.Suppression:
-				if !slices.Contains(pl.Intruder.Counted, name) {
+				if !slices.Contains(pl.Intruder.Counted, name) && !slices.Contains(pl.Intruder.Inferred, name) {
 					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "infers categories of categorical keys only, but %s changes %q, which is not one: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
 				}
 			}
@@ -235,6 +239,7 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 				if len(at.Keys) == 0 {
 					return config.Errors{pl.Config.Errorf(path, "is about combinations of keys, and none of the keys can be counted")}
 				}
+			case m.Name == "max_posterior" && len(at.Inferred) > 0:
 			case m.Categorical && len(at.Counted) == 0:
 				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
 			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool { return slices.Contains(at.Released, at.Index[name]) }):

@@ -234,6 +234,9 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	for _, name := range pl.Intruder.Counted {
 		d.Categorical = append(d.Categorical, categories[name])
 	}
+	for _, name := range pl.Intruder.Inferred {
+		d.Inferred = append(d.Inferred, categoriesOf(pl, p, name))
+	}
 	if in != nil && in.Population != nil {
 		if w := pl.Config.PopulationWeight(); w != "" {
 			d.Persons = p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[w])]

@@ -151,6 +151,13 @@ func TestColumnsBesideACategory(t *testing.T) {
 		{"code: {role: sensitive, unmasked: true}", "", "", "job follows from code"},
 		{"town: {role: identifier}, weight: {role: other}", "", "", ""},
 		{"town: {role: identifier}, weight: {role: key}", "", "", ""},
+		// A column that is no key is judged as well.
+		{"job: {role: sensitive}, town: {role: other}", "assess: {intruder: {inversion: true}}", "", "job follows from town"},
+		{"job: {role: other}, town: {role: other}", "assess: {intruder: {inversion: true}}", "", "job follows from town"},
+		{"job: {role: other}, weight: {role: other}", "assess: {intruder: {inversion: true}}", "", ""},
+		{"job: {role: sensitive}, town: {role: key}", "gate: {rules: [{max_posterior: 0.9}]}\nassess: {keys: [town]}", "", "job follows from town"},
+		{"job: {role: sensitive}, weight: {role: key}", "gate: {rules: [{max_posterior: 0.9}]}\nassess: {keys: [weight]}", "", ""},
+		{"job: {role: sensitive}, town: {role: sensitive}, code: {role: key}", "gate: {}\nassess: {keys: [code]}", ", {recode: {columns: [town], prefix: 1}}", "job follows from town"},
 		// Values that nearly all occur once tell by their order, and texts by some of their characters.
 		{"day: {role: other}", "", "", "job follows from day"},
 		{"case: {role: other}", "", "", "job follows from case"},
