@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
+	"github.com/sdlfilter/sdlfilter/internal/serial"
 )
 
 // Kinds are the entries of this folder in the list of formats.
@@ -39,7 +39,7 @@ func kindOf(program, source, sink string, newSink func() connectors.SinkConfig) 
 
 // SourceConfig reads a file of a statistical package.
 type SourceConfig struct {
-	Path     string `yaml:"path" doc:"a file"`
+	Path     string `yaml:"path" doc:"a file; or a folder or glob of files with the same columns"`
 	Encoding string `yaml:"encoding" doc:"encoding of its texts, if the file does not say it or says it wrongly: windows-1252, for example"`
 
 	program string
@@ -53,25 +53,18 @@ func (c *SourceConfig) Options() []connectors.Option {
 // Check implements connectors.SourceConfig.
 func (c *SourceConfig) Check() check.Problems {
 	var ps check.Problems
-	checkPath(&ps, c.Path)
+	serial.CheckPath(&ps, c.Path)
 	return ps
 }
 
-func checkPath(ps *check.Problems, path string) {
-	if path == "" || path == "-" {
-		ps.Addf("path", "must name a file")
-	}
-	objects.Check(ps, "path", path)
-}
-
-// kind returns the format of the file.
-func (c *SourceConfig) kind() readstat.Kind {
+// kind returns the format of a file.
+func (c *SourceConfig) kind(name string) readstat.Kind {
 	switch {
 	case c.program == spss:
 		return readstat.SAV
 	case c.program == stata:
 		return readstat.DTA
-	case strings.EqualFold(filepath.Ext(c.Path), ".sas7bdat"):
+	case strings.EqualFold(filepath.Ext(name), ".sas7bdat"):
 		return readstat.SAS7BDAT
 	}
 	return readstat.XPT
@@ -97,7 +90,7 @@ type StataSink struct {
 // checkSink checks what the sinks have in common.
 func checkSink(path string, choice labels.Choice) check.Problems {
 	var ps check.Problems
-	checkPath(&ps, path)
+	serial.CheckPath(&ps, path)
 	choice.Check(&ps)
 	return ps
 }
@@ -126,7 +119,7 @@ func (c *StataSink) Carries(src connectors.Source) bool { return readBy(src, sta
 
 func readBy(src connectors.Source, program string) bool {
 	s, ok := src.(*source)
-	return ok && s.config.program == program
+	return ok && s.format.config.program == program
 }
 
 // Paths implements connectors.SinkConfig.

@@ -68,6 +68,9 @@ func (s *scanner) start(e xml.StartElement) error {
 			}
 			s.row = n
 		}
+		if s.row > maxRows {
+			return fmt.Errorf("has more than %d rows", maxRows)
+		}
 		clear(s.cells)
 		s.cells, s.at = s.cells[:0], -1
 	case "c":
@@ -100,6 +103,9 @@ func (s *scanner) start(e xml.StartElement) error {
 
 func (s *scanner) chars(p xml.CharData) error {
 	if s.keep {
+		if s.value.Len()+len(p) > maxCell {
+			return errCell
+		}
 		s.value.Write(p)
 	}
 	return nil
