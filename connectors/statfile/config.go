@@ -76,14 +76,14 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { re
 // SPSSSink writes a file of SPSS.
 type SPSSSink struct {
 	Path        string   `yaml:"path" doc:"the file"`
-	Labels      []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; by default values"`
+	Labels      []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; cut allows those to be cut that are too long for the format; by default values"`
 	Compression string   `yaml:"compression" doc:"compression of the records; by default zlib for names that end in .zsav, otherwise rows" enum:"none,rows,zlib"`
 }
 
 // StataSink writes a file of Stata.
 type StataSink struct {
 	Path    string   `yaml:"path" doc:"the file"`
-	Labels  []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; by default values"`
+	Labels  []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; cut allows those to be cut that are too long for the format; by default values"`
 	Version int      `yaml:"version" doc:"117 (Stata 13), 118 (14 and later) or 119 (more than 32767 columns); by default 118"`
 }
 
@@ -91,7 +91,7 @@ type StataSink struct {
 func checkSink(path string, choice labels.Choice) check.Problems {
 	var ps check.Problems
 	serial.CheckPath(&ps, path)
-	choice.Check(&ps)
+	choice.Check(&ps, labels.Cut)
 	return ps
 }
 

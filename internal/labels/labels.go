@@ -23,15 +23,16 @@ import (
 const (
 	Values    = "values"
 	Variables = "variables"
+	Cut       = "cut" // labels that a format cannot hold are cut; without it they are an error
 )
 
 // Choice is what is released of a source's labels; nil: those of values.
 type Choice []string
 
-// Check reports words that there are not.
-func (c Choice) Check(ps *check.Problems) {
+// Check reports words that there are not. more are words of the format besides values and variables.
+func (c Choice) Check(ps *check.Problems, more ...string) {
 	for i, word := range c {
-		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, Values, Variables)
+		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, append([]string{Values, Variables}, more...)...)
 	}
 }
 
