@@ -27,6 +27,7 @@ type sheetEntry struct{ name, part string }
 const (
 	maxShared  = 1 << 30  // of all texts that cells share, bytes
 	maxCell    = 1 << 20  // of one text, bytes; a cell of Excel has at most 32767 characters
+	maxRow     = 64 << 20 // of a row, bytes: its cells can share one text
 	maxToken   = 16 << 20 // of what the XML decoder must hold at once, bytes: one text, or one element with its attributes
 	maxEntries = 1 << 16  // of a list: sheets, styles, formats, relations
 )
@@ -34,6 +35,7 @@ const (
 var (
 	errShared  = errors.New("has more than 1 GiB of texts")
 	errCell    = errors.New("has a cell with more than 1 MiB of text")
+	errRow     = errors.New("has a row with more than 64 MiB of text")
 	errEntries = fmt.Errorf("has a list with more than %d entries", maxEntries)
 	errToken   = errors.New("has an element that is too large")
 )

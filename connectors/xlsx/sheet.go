@@ -52,6 +52,7 @@ type scanner struct {
 	value strings.Builder
 	keep  bool // characters are part of the cell's value
 	deep  int  // within text for pronunciation
+	bytes int  // of the row's texts
 }
 
 func (s *scanner) wrong(what string) error {
@@ -72,7 +73,7 @@ func (s *scanner) start(e xml.StartElement) error {
 			return fmt.Errorf("has more than %d rows", maxRows)
 		}
 		clear(s.cells)
-		s.cells, s.at = s.cells[:0], -1
+		s.cells, s.at, s.bytes = s.cells[:0], -1, 0
 	case "c":
 		if s.at++; attribute(e, "r") != "" {
 			n, ok := columnOf(attribute(e, "r"))
@@ -121,6 +122,9 @@ func (s *scanner) end(name string) error {
 		c, err := s.cell()
 		if err != nil || c.kind == empty {
 			return err
+		}
+		if s.bytes += len(c.text); s.bytes > maxRow {
+			return errRow
 		}
 		for len(s.cells) <= s.at {
 			s.cells = append(s.cells, cell{})

@@ -51,8 +51,8 @@ func (r *reader[P]) begin() error {
 	ctx, stop := context.WithCancel(r.ctx)
 	s := &scan[P]{stop: stop, pieces: make(chan P)}
 	go func() {
-		defer bug.Guard()
 		defer close(s.pieces)
+		defer bug.Guard()
 		err := r.format.Scan(ctx, file, r.layout, rows, func(p P) error {
 			select {
 			case s.pieces <- p:
