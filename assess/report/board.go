@@ -118,7 +118,7 @@ func (b *board) masks(r *Report) {
 		if i == boardMasks {
 			break
 		}
-		line := m.Mask + " of " + names(m.Columns)
+		line := m.Mask + " of " + names(withLabels(r.Labels, m.Columns))
 		if does := does(m.Mask); does != "" {
 			line += ": " + does
 		}

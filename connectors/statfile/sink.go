@@ -252,6 +252,14 @@ func (s *sink) refs(ctx context.Context, w *readstat.Writer, header readstat.Tar
 	})
 }
 
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() (list []microdata.Said) {
+	for i, o := range s.layout.Release {
+		list = labels.Append(list, s.labels, o.Field, s.notes[i].codes, s.program == stata)
+	}
+	return list
+}
+
 // Content implements connectors.Digested.
 func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.file.Content(ctx) }
 
