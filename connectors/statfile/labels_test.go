@@ -30,7 +30,7 @@ func TestLongLabels(t *testing.T) {
 		variable int // letters of two bytes that fit
 		value    int
 	}{
-		{".sav", func(path string, l []string) connectors.SinkConfig { return &SPSSSink{Path: path, Labels: l} }, 127, 60},
+		{".sav", func(path string, l []string) connectors.SinkConfig { return &SPSSSink{Path: path, Labels: l} }, 128, 60},
 		{".dta", func(path string, l []string) connectors.SinkConfig { return &StataSink{Path: path, Labels: l} }, 80, 16000},
 		{".dta", func(path string, l []string) connectors.SinkConfig {
 			return &StataSink{Path: path, Labels: l, Version: 117}
@@ -206,5 +206,45 @@ func writeTexts(t *testing.T, config connectors.SinkConfig, texts []string) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file says neither when it was made nor by whom, and the same release has the same bytes.
+func TestFilesSayNothingOfTheirMaking(t *testing.T) {
+	for _, c := range []struct {
+		ext  string
+		sink func(path string) connectors.SinkConfig
+		want string
+	}{
+		{".sav", func(path string) connectors.SinkConfig { return &SPSSSink{Path: path} }, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
+		{".zsav", func(path string) connectors.SinkConfig { return &SPSSSink{Path: path} }, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
+		{".dta", func(path string) connectors.SinkConfig { return &StataSink{Path: path} }, "<label>\x00\x00</label><timestamp>\x00</timestamp>"},
+	} {
+		var files [][]byte
+		for range 2 {
+			path := filepath.Join(t.TempDir(), "o"+c.ext)
+			release(t, made("made.sav"), c.sink(path), nil, nil)
+			file, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		if !bytes.Equal(files[0], files[1]) || !bytes.Contains(files[0][:min(400, len(files[0]))], []byte(c.want)) {
+			t.Errorf("%s: %q", c.ext, files[0][:200])
+		}
+	}
+}
+
+// The width of Stata's texts is that of the longest released one: with the source's it would tell of a record that does not leave.
+func TestWidthTellsOfNoOtherRecord(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "i.dta"), filepath.Join(t.TempDir(), "o.dta")
+	writeTexts(t, &StataSink{Path: from}, []string{"short", strings.Repeat("x", 99), "longer"})
+	release(t, &SourceConfig{Path: from, program: stata}, &StataSink{Path: to}, func(i int) bool { return i == 1 }, nil)
+	if d := describedAs(t, &SourceConfig{Path: to, program: stata})["t"]; d.Width != 7 { // with the end of the text
+		t.Errorf("%d bytes", d.Width)
+	}
+	if d := describedAs(t, &SourceConfig{Path: from, program: stata})["t"]; d.Width != 100 {
+		t.Errorf("%d bytes in the source", d.Width)
 	}
 }

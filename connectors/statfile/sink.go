@@ -255,7 +255,7 @@ func (s *sink) refs(ctx context.Context, w *readstat.Writer, header readstat.Tar
 // Labels implements connectors.Labelling.
 func (s *sink) Labels() (list []microdata.Said) {
 	for i, o := range s.layout.Release {
-		list = labels.Append(list, s.labels, o.Field, s.notes[i].codes, s.program == stata)
+		list = labels.Append(list, s.labels, o.Field, s.notes[i].codes, s.holds(isText(o.Field.Type)))
 	}
 	return list
 }

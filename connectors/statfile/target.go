@@ -52,7 +52,7 @@ func (s *sink) column(o microdata.Output, n note, i int) (readstat.Out, error) {
 	ours := d.Program == s.program
 	if c.Type.Text() {
 		c.Width = max(n.width, 1)
-		if ours && !o.Masked {
+		if ours && !o.Masked && s.program == spss { // declared; Stata's is that of the longest text, perhaps of a record that does not leave
 			c.Width = max(c.Width, d.Width)
 		}
 	} else if c.Format = s.format(o.Field); ours && d.Format != "" && clockOf(s.program, d.Format) == clockOf(s.program, c.Format) {
@@ -75,15 +75,27 @@ func (s *sink) column(o microdata.Output, n note, i int) (readstat.Out, error) {
 	return c, nil
 }
 
+// holds returns the function that says whether a label of a code can be written in a column of texts, or of numbers: Stata has
+// labels of integers alone, and of its own missing values.
+func (s *sink) holds(text bool) func(microdata.Code) bool {
+	return func(c microdata.Code) bool {
+		switch {
+		case c.IsText != text:
+			return false
+		case s.program != stata:
+			return c.Tag == 0
+		}
+		return !text && (c.Tag != 0 || c.Number == math.Trunc(c.Number) && -2147483647 <= c.Number && c.Number <= 2147483620)
+	}
+}
+
 // label gives a column the labels and missing codes that the program can hold.
 func (s *sink) label(c *readstat.Out, d *microdata.Description) error {
 	c.Set = c.Name
+	holds := s.holds(c.Type.Text())
 	for _, v := range d.Values {
 		code := v.Value
-		integer := code.Number == math.Trunc(code.Number) && -2147483647 <= code.Number && code.Number <= 2147483620
-		switch {
-		case code.IsText != c.Type.Text(), code.Tag != 0 && s.program != stata,
-			s.program == stata && (code.IsText || code.Tag == 0 && !integer), v.Label == "":
+		if !holds(code) || v.Label == "" {
 			continue
 		}
 		label, err := s.fit(v.Label, ofValues[s.program])
@@ -111,7 +123,7 @@ type length struct {
 
 // ofVariables and ofValues are the programs' bounds of labels.
 var (
-	ofVariables = map[string]length{spss: {most: 255}, stata: {80, true}}
+	ofVariables = map[string]length{spss: {most: 256}, stata: {80, true}}
 	ofValues    = map[string]length{spss: {most: 120}, stata: {most: 32000}}
 )
 

@@ -232,3 +232,21 @@ func TestEndOfAPassWithinAPart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A workbook says neither when it was made nor by whom: it has no properties, and its members no times.
+func TestWorkbooksSayNothingOfTheirMaking(t *testing.T) {
+	path := sheetOf(t, "<c><v>1</v></c>")
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if strings.HasPrefix(f.Name, "docProps") || f.Comment != "" || len(f.Extra) > 0 || f.ModifiedDate != 0 || f.ModifiedTime != 0 {
+			t.Errorf("%+v", f.FileHeader)
+		}
+	}
+	if len(z.File) != 6 || z.Comment != "" {
+		t.Errorf("%d members, %q", len(z.File), z.Comment)
+	}
+}

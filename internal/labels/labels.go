@@ -148,14 +148,15 @@ func (c *Collector) Released(choice Choice) []Column {
 	}
 	var list []Column
 	for i, o := range c.layout.Release {
-		list = Append(list, choice, o.Field, c.codes[i], false)
+		text := o.Field.Type.ID() == arrow.STRING
+		list = Append(list, choice, o.Field, c.codes[i], func(c microdata.Code) bool { return c.Tag == 0 && c.IsText == text })
 	}
 	return list
 }
 
 // Append appends what a release says of a column, if it says anything. codes are those that occur in it; nil for a column
-// without any. tagged says that it has missing values of their own kinds, as files of Stata do.
-func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Occurring, tagged bool) []Column {
+// without any. holds says which codes the column can have.
+func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Occurring, holds func(microdata.Code) bool) []Column {
 	d := f.Described
 	if d == nil {
 		return list
@@ -167,7 +168,7 @@ func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Oc
 	if codes != nil && choice.Has(Values) {
 		d := codes.Description()
 		for _, v := range d.Values {
-			if (tagged || v.Value.Tag == 0) && v.Value.IsText == (f.Type.ID() == arrow.STRING) {
+			if holds(v.Value) {
 				col.Values = append(col.Values, Value{Code: textOf(v.Value), Label: v.Label})
 			}
 		}

@@ -55,7 +55,7 @@ class Case:
     def release(self, sink, to, columns):
         config = os.path.join(self.work, "p.yaml")
         source = FORMATS[os.path.splitext(self.path)[1].lower()]
-        labels = "" if sink == "csv" else ", labels: [values, variables]"
+        labels = "" if sink == "csv" else ", labels: [values, variables]" if sink == "xlsx" else ", labels: [values, variables, cut]"
         with open(config, "w") as f:
             f.write("version: 1\nname: p\nkey: {file: release.key}\nsource: {%s: {path: %s}}\ncolumns:\n" % (source, quoted(self.path)))
             for c in columns:
