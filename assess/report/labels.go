@@ -50,7 +50,7 @@ type codesView struct {
 	Left  int
 }
 
-// codeViews returns a view of the labelled codes; that of a column's first one has its name and label.
+// codeViews returns a view of the labelled codes; that of a column's first one has its label.
 func codeViews(said []microdata.Said) (list codesView) {
 	for _, s := range said {
 		for i, v := range s.Values {
@@ -58,9 +58,9 @@ func codeViews(said []microdata.Said) (list codesView) {
 				list.Left++
 				continue
 			}
-			view := codeView{Code: v.Code, Meaning: v.Label}
+			view := codeView{Column: s.Name, Code: v.Code, Meaning: v.Label}
 			if i == 0 {
-				view.Column, view.Label = s.Name, s.Label
+				view.Label = s.Label
 			}
 			list.Codes = append(list.Codes, view)
 		}
