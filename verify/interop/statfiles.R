@@ -11,44 +11,44 @@ load <- function(path) {
     sav = , zsav = read_sav(path, user_na = TRUE), dta = read_dta(path), xpt = read_xpt(path), sas7bdat = read_sas(path))
 }
 
-# plain takes the labels from a column.
-plain <- function(x) if (is.character(x)) as.character(x) else unclass(zap_labels(zap_label(zap_formats(x))))
+# bare is a column without all that is said of it: declared missing codes are values.
+bare <- function(x) as.vector(unclass(x))
 
 # differs says in what respect a column of a release differs from its source; "" in none.
 differs <- function(x, y, same) {
   dated <- inherits(x, c("Date", "POSIXct", "difftime")) || inherits(y, c("Date", "POSIXct", "difftime"))
-  if (is.character(x)) {
-    x[is.na(x)] <- ""
-    y[is.na(y)] <- ""
-    if (!identical(as.character(x), as.character(y))) return("values")
+  a <- bare(x)
+  b <- bare(y)
+  if (is.character(a)) {
+    a[is.na(a)] <- ""
+    b[is.na(b)] <- ""
+    if (!identical(a, b)) return("values")
   } else {
-    a <- as.numeric(x)
-    b <- as.numeric(y)
     if (!(dated && !same) && !(identical(is.na(a), is.na(b)) && all(a[!is.na(a)] == b[!is.na(b)]))) return("values")
     if (same && !dated && !identical(na_tag(a), na_tag(b))) return("tags of missing values")
   }
   if (!same) return("")
   labels <- function(v) {
-    l <- attr(v, "labels")
+    l <- attr(v, "labels", exact = TRUE)
     if (is.null(l)) return(character())
     if (is.character(l)) return(sort(setNames(as.character(l), names(l))))
     l <- setNames(paste(format(as.numeric(l), digits = 17), na_tag(l)), names(l))
     sort(l)
   }
   occurring <- function(v, of) {
-    l <- attr(v, "labels")
+    l <- attr(v, "labels", exact = TRUE)
     if (is.null(l) || length(l) == 0) return(character())
-    present <- if (is.character(l)) l %in% as.character(of) else {
-      ifelse(is.na(l), na_tag(l) %in% na_tag(as.numeric(of)), as.numeric(l) %in% as.numeric(of))
+    present <- if (is.character(l)) l %in% of else {
+      ifelse(is.na(l), na_tag(l) %in% na_tag(of), as.numeric(l) %in% of)
     }
     l <- l[present]
     if (length(l) == 0) return(character())
     attr(v, "labels") <- l
     labels(v)
   }
-  if (!identical(unname(labels(y)), unname(occurring(x, x))) || !identical(names(labels(y)), names(occurring(x, x)))) return("labels of values")
-  a <- attr(x, "label")
-  b <- attr(y, "label")
+  if (!identical(unname(labels(y)), unname(occurring(x, bare(x)))) || !identical(names(labels(y)), names(occurring(x, bare(x))))) return("labels of values")
+  a <- attr(x, "label", exact = TRUE)
+  b <- attr(y, "label", exact = TRUE)
   if (!identical(a, b) && !(is.null(a) && is.null(b)) && !(nchar(a, "bytes") > 250 && startsWith(a, b))) return("its label")
   ""
 }
