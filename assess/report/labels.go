@@ -27,11 +27,12 @@ func meaning(said []microdata.Said, column, code string) string {
 	return ""
 }
 
-// withLabels puts the labels of variables behind the names of columns.
-func withLabels(said []microdata.Said, columns []string) []string {
+// withLabels puts the labels of variables behind the names of columns, unless told says that it has been done.
+func withLabels(said []microdata.Said, columns []string, told map[string]bool) []string {
 	list := slices.Clone(columns)
 	for i, name := range list {
-		if label := labelOf(said, name); label != "" {
+		if label := labelOf(said, name); label != "" && !told[name] {
+			told[name] = true
 			list[i] = name + " (" + label + ")"
 		}
 	}
