@@ -152,6 +152,11 @@ type Labelling interface {
 	Labels() []microdata.Said
 }
 
+// VariableLabelling is the configuration of a sink that can release the labels of variables.
+type VariableLabelling interface {
+	ReleasesVariableLabels() bool
+}
+
 // Noting is a sink whose release can hold messages for other topics, so that they
 // appear with it or not at all.
 type Noting interface {

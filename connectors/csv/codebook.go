@@ -77,3 +77,8 @@ func (s *sink) Abort() error {
 	}
 	return err
 }
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables)
+}

@@ -452,6 +452,11 @@ func (s *sink) Abort() error {
 // Labels implements connectors.Labelling.
 func (s *sink) Labels() []microdata.Said { return s.labels.Released(s.cfg.Labels) }
 
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
 // describe adds what the release says of its columns to the footer of a file, when all its records are known.
 func (s *sink) describe(m *fileMetaData, codes *labels.Collector) error {
 	columns := codes.Released(s.cfg.Labels)

@@ -111,6 +111,14 @@ func (c *StataSink) Check() check.Problems {
 	return ps
 }
 
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SPSSSink) ReleasesVariableLabels() bool { return labels.Choice(c.Labels).Has(labels.Variables) }
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *StataSink) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
 // Carries implements connectors.SinkConfig.
 func (c *SPSSSink) Carries(src connectors.Source) bool { return readBy(src, spss) }
 

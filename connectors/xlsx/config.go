@@ -68,6 +68,11 @@ func (c *SinkConfig) Check() check.Problems {
 	return ps
 }
 
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
 // Carries implements connectors.SinkConfig: nothing is carried.
 func (c *SinkConfig) Carries(connectors.Source) bool { return false }
 
