@@ -150,8 +150,8 @@ func (r *reader[P]) complete() error {
 	if want := r.counts[r.stream]; err == nil && want >= 0 && want != seen {
 		err = fmt.Errorf("is truncated or damaged: it says that it has %d records, and %d are there", want, seen)
 	}
-	if err == nil || errors.Is(err, context.Canceled) {
-		return err
+	if err == nil {
+		return nil
 	}
 	if errors.Is(err, io.EOF) {
 		err = errors.New(err.Error()) // nobody takes it for the end of the pass

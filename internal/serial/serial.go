@@ -135,7 +135,7 @@ func (s *Source[P]) reopen(i int) (files.Handle, error) {
 
 // named is an error of file i, with its name.
 func (s *Source[P]) named(i int, err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", s.set.Files[i].Label, err)

@@ -27,6 +27,7 @@ type letters struct {
 	said      []int64 // what Scan is told of the records of each file
 	scanErr   error   // after the records of the last file
 	schemaErr error
+	describes error
 	stuck     chan struct{} // closed when a scan without end has ended
 }
 
@@ -37,6 +38,9 @@ func (p run1) Part(from, to int) run1 { return p[from:to] }
 func (p run1) Size() int64            { return 3 * int64(len(p)) }
 
 func (l *letters) Describe(_ context.Context, f File) (int64, error) {
+	if l.describes != nil {
+		return 0, l.describes
+	}
 	var head [1]byte
 	if _, err := f.In.ReadAt(head[:], 0); err != nil {
 		return 0, errors.New("is empty")
@@ -184,7 +188,7 @@ func TestPasses(t *testing.T) {
 
 // A file without the records that it says, or whose scan fails, is an error that names it and the record.
 func TestFilesThatEndEarly(t *testing.T) {
-	for content, want := range map[string]string{"3ab": "after record 2: is truncated or damaged: it says that it has 3 records, and 2 are there", "1ab": "1 records, and 2"} {
+	for content, want := range map[string]string{"3ab": "after record 2: is truncated or damaged: it says that it has 3 records, and 2 are there", "1ab": "1 records, and 2", "0ab": "0 records, and 2"} {
 		dir := folder(t, map[string]string{"a.x": "1a", "b.x": content})
 		s, err := Open(t.Context(), dir, []string{".x"}, &letters{})
 		if err != nil {
@@ -207,6 +211,27 @@ func TestFilesThatEndEarly(t *testing.T) {
 	}
 }
 
+// Open keeps no file open.
+func TestFilesAreClosed(t *testing.T) {
+	dir := folder(t, map[string]string{"a.x": "1a"})
+	open := func() int {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(files)
+	}
+	before := open()
+	for range 40 {
+		if _, err := Open(t.Context(), dir, []string{".x"}, &letters{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := open(); after > before+20 { // the garbage collector may close what Open does not
+		t.Errorf("%d files are open, %d before", after, before)
+	}
+}
+
 func TestWhatCannotBeOpened(t *testing.T) {
 	dir := folder(t, map[string]string{"a.x": "1a", "empty.x": "", "gz.x": "\x1f\x8b\x08\x00", "p/k=1/b.x": "1b", "short.x": "1"})
 	for path, want := range map[string]string{
@@ -222,6 +247,11 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	mine := errors.New("mine")
 	if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{schemaErr: mine}); !errors.Is(err, mine) {
 		t.Error(err)
+	}
+	for _, ends := range []error{context.Canceled, context.DeadlineExceeded} {
+		if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{describes: ends}); !errors.Is(err, ends) || err.Error() != ends.Error() {
+			t.Errorf("%v: %v", ends, err)
+		}
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -252,7 +282,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	for path, want := range map[string]string{"": "must name a file", "-": "pipe", "a.x": "", "s3://b": "path"} {
 		var ps check.Problems
 		CheckPath(&ps, path)
-		if (len(ps) > 0) != (want != "") || want != "" && !strings.Contains(ps[0].Error(), want) {
+		if (len(ps) > 0) != (want != "") || want != "" && (ps[0].Path != "path" || !strings.Contains(ps[0].Error(), want)) {
 			t.Errorf("%q: %v", path, ps)
 		}
 	}
