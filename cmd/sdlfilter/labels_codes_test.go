@@ -306,3 +306,40 @@ func contents(t *testing.T, to *bytes.Buffer, dir string) {
 		t.Fatal(err)
 	}
 }
+
+// A map shows the label of its variable where the release would have it, and no label otherwise.
+func TestLabelOfAMap(t *testing.T) {
+	dir := t.TempDir()
+	if program(t, dir, "keygen", "--out", "k").Run() != nil {
+		t.Fatal("no key")
+	}
+	labelledFile(t, readstat.SAV, filepath.Join(dir, "in.sav"), 60)
+	for _, c := range []struct {
+		sink  string
+		shows bool
+	}{
+		{"spss: {path: r.sav, labels: [variables]}", true}, {"spss: {path: r.sav}", false}, {"stata: {path: r.dta, labels: [variables]}", true},
+		{"xlsx: {path: r.xlsx, labels: [values, variables]}", true}, {"xlsx: {path: r.xlsx, labels: []}", false},
+		{"parquet: {path: r.parquet, labels: [variables]}", true}, {"parquet: {path: r.parquet}", false},
+		{"csv: {path: r.csv, codebook: b.csv, labels: [variables]}", true}, {"csv: {path: r.csv}", false}, {"jsonl: {path: r.jsonl}", false},
+	} {
+		config := "version: 1\nname: p\nkey: {file: k}\nsource: {spss: {path: in.sav}}\ncolumns:\n  income: {role: sensitive}\nunlisted: drop\n" +
+			"masks:\n  - noise: {columns: [income], sd: 50}\nsink: {" + c.sink + "}\nmap: {vary: {masks.0.noise.sd: {from: 10, to: 50, steps: 2}}}\n"
+		if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, "m")); err != nil {
+			t.Fatal(err)
+		}
+		printed, err := program(t, dir, "map", "p.yaml", "--out", "m").CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", c.sink, err, printed)
+		}
+		var said bytes.Buffer
+		said.Write(printed)
+		contents(t, &said, filepath.Join(dir, "m"))
+		if bytes.Contains(said.Bytes(), []byte("variable-income.")) != c.shows || bytes.Contains(said.Bytes(), []byte("label-")) {
+			t.Errorf("%s: the label is shown: %v", c.sink, !c.shows)
+		}
+	}
+}

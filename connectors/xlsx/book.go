@@ -29,6 +29,7 @@ const (
 	maxCell    = 1 << 20  // of one text, bytes; a cell of Excel has at most 32767 characters
 	maxRow     = 64 << 20 // of a row, bytes: its cells can share one text
 	maxToken   = 16 << 20 // of what the XML decoder must hold at once, bytes: one text, or one element with its attributes
+	maxDeep    = 256      // elements within one another
 	maxEntries = 1 << 16  // of a list: sheets, styles, formats, relations
 )
 
@@ -103,10 +104,11 @@ func (b *book) elements(part string, start func(e xml.StartElement) error, end f
 	defer r.Close()
 	from := &bounded{ctx: b.ctx, from: r}
 	d := xml.NewDecoder(from)
+	var open []xml.Name // RawToken does not look whether elements end in their order
 	for {
 		from.left = maxToken
 		t, err := d.RawToken()
-		if err == io.EOF {
+		if err == io.EOF && len(open) == 0 {
 			return nil
 		}
 		if from.err != nil {
@@ -117,10 +119,17 @@ func (b *book) elements(part string, start func(e xml.StartElement) error, end f
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
+			if open = append(open, t.Name); len(open) > maxDeep {
+				return damaged(part)
+			}
 			if err := start(t); err != nil {
 				return err
 			}
 		case xml.EndElement:
+			if len(open) == 0 || open[len(open)-1] != t.Name {
+				return damaged(part)
+			}
+			open = open[:len(open)-1]
 			if end != nil {
 				if err := end(t.Name.Local); err != nil {
 					return err

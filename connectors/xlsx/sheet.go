@@ -119,6 +119,9 @@ func (s *scanner) end(name string) error {
 	case "rPh":
 		s.deep--
 	case "c":
+		if s.at < 0 { // of a row that has begun within the cell
+			return fmt.Errorf("row %d: has a cell that is not closed", s.row)
+		}
 		c, err := s.cell()
 		if err != nil || c.kind == empty {
 			return err

@@ -111,12 +111,13 @@ func TestErrorsOfTheHost(t *testing.T) {
 	if err := input(DTA, file).Values(t.Context(), func(int) bool { return true }, 1, func([]byte, int) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("rows that are not taken: %v", err)
 	}
-	w, err := NewWriter(t.Context(), refusing{mine}, table(DTA, 0))
+	calls := 0
+	w, err := NewWriter(t.Context(), refusing{mine, &calls}, table(DTA, 0))
 	if err == nil {
 		err = errors.Join(w.Rows(t.Context(), rows(), 0), w.End(t.Context()), w.Close())
 	}
-	if !errors.Is(err, mine) {
-		t.Errorf("a write that fails: %v", err)
+	if !errors.Is(err, mine) || calls != 1 {
+		t.Errorf("a write that fails: %v, after %d calls", err, calls)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -138,9 +139,15 @@ func (f failing) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, f.file[off:]), nil
 }
 
-type refusing struct{ err error }
+type refusing struct {
+	err   error
+	calls *int
+}
 
-func (r refusing) Write([]byte) (int, error) { return 0, r.err }
+func (r refusing) Write([]byte) (int, error) {
+	*r.calls++
+	return 0, r.err
+}
 
 // What cannot be written is an error that names the column, or the record.
 func TestWhatCannotBeWritten(t *testing.T) {
@@ -213,6 +220,19 @@ func TestHostileHeaders(t *testing.T) {
 	binary.LittleEndian.PutUint64(wide[at:], 1<<40+3)
 	if _, err := input(DTA, wide).Describe(t.Context()); err == nil {
 		t.Error("a file of version 119 with 2^40 + 3 records is read")
+	}
+	for version, order := range map[int]binary.ByteOrder{118: binary.LittleEndian, 119: binary.LittleEndian, -118: binary.BigEndian, -119: binary.BigEndian} {
+		file := written(t, table(DTA, max(version, -version)), rows())
+		if version < 0 {
+			file = bytes.Replace(file, []byte("<byteorder>LSF"), []byte("<byteorder>MSF"), 1)
+		}
+		at := bytes.Index(file, []byte("<N>")) + 3
+		for records, ok := range map[uint64]bool{0: true, 3: true, math.MaxInt32: true, math.MaxInt32 + 1: false, 1 << 56: false, math.MaxUint64: false} {
+			order.PutUint64(file[at:], records)
+			if err := input(DTA, file).countable(max(version, -version)); ok != (err == nil) {
+				t.Errorf("version %d, %d records: %v", version, records, err)
+			}
+		}
 	}
 	// Labels in a file of Stata: their number, the bytes of texts, where each begins, the codes, the texts.
 	const long = 30000
