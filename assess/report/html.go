@@ -240,8 +240,8 @@ func (p *Public) HTML() ([]byte, error) {
 type publicColumnView struct {
 	Name, Label, Unit string
 	Masked            bool
-	Cells      []cell
-	Efficiency cell
+	Cells             []cell
+	Efficiency        cell
 }
 
 func render(t *template.Template, what string, view any) ([]byte, error) {

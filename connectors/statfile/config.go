@@ -112,7 +112,9 @@ func (c *StataSink) Check() check.Problems {
 }
 
 // ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *SPSSSink) ReleasesVariableLabels() bool { return labels.Choice(c.Labels).Has(labels.Variables) }
+func (c *SPSSSink) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
 
 // ReleasesVariableLabels implements connectors.VariableLabelling.
 func (c *StataSink) ReleasesVariableLabels() bool {
