@@ -178,6 +178,9 @@ func TestWider(t *testing.T) {
 			}
 		}
 	}
+	if wider(readstat.Int8, readstat.Float) != readstat.Float || wider(readstat.Float, readstat.Int16) != readstat.Float {
+		t.Error("small integers and floats")
+	}
 	if wider(readstat.String, readstat.StringRef) != readstat.StringRef || wider(readstat.String, readstat.String) != readstat.String {
 		t.Error("texts")
 	}

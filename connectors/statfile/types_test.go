@@ -194,3 +194,62 @@ func TestSharedLabels(t *testing.T) {
 		t.Error("a file without columns is read")
 	}
 }
+
+// The letters of missing values stay with their records, those of SAS in lower case; a plain missing value and SAS's ._ have none.
+func TestLettersOfMissingValues(t *testing.T) {
+	parts := []stretch{{readstat.Column{States: []byte{0, 'A', 1}}, 3}, {readstat.Column{States: []byte{'z', '_', 'b', 'c'}}, 4}}
+	var b microdata.Block
+	b.Reset(0, 0, 7, 0)
+	b.Reject(5, "", "dropped")                             // b
+	c := readstat.Column{States: []byte{0, 1, 1, 1, 1, 0}} // the last one has a value
+	tag(&c, parts, &b)
+	if want := []byte{0, 'a', 1, 'z', 1, 0}; !bytes.Equal(c.States, want) {
+		t.Errorf("%q, want %q", c.States, want)
+	}
+	// From a column that is decoded, of a source of another program.
+	c, kept := readstat.Column{}, &carried{program: sas, columns: [][]stretch{{{readstat.Column{Numbers: []float64{1, 0, 0}, States: []byte{0, 'B', 1}}, 3}}}}
+	f := microdata.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}
+	path := filepath.Join(t.TempDir(), "o.dta")
+	for _, masked := range []bool{false, true} {
+		layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f, Masked: masked}}}
+		sink, err := (&StataSink{Path: path}).Create(t.Context(), connectors.Plan{Layout: layout})
+		if err != nil {
+			t.Fatal(err)
+		}
+		build := array.NewFloat64Builder(memory.DefaultAllocator)
+		build.AppendValues([]float64{1, 0, 0}, []bool{true, false, false})
+		b.Reset(0, 0, 3, 1)
+		b.Columns[0].Array, b.Carried = build.NewArray(), kept
+		if masked {
+			b.Carried = &carried{program: sas, columns: make([][]stretch, 1)}
+		}
+		e, err := sink.Encode(&b)
+		if err == nil {
+			err = errors.Join(sink.Write(t.Context(), e), sink.Finish(t.Context()), sink.Commit())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = stored(t, &SourceConfig{Path: path, program: stata})["x"]
+		if want := map[bool][]byte{false: {0, 'b', 1}, true: {0, 1, 1}}[masked]; !bytes.Equal(c.States, want) {
+			t.Errorf("masked %v: %q, want %q", masked, c.States, want)
+		}
+	}
+}
+
+func TestLabelsOfASet(t *testing.T) {
+	all := []readstat.Label{
+		{Number: 2, Label: "two"}, {Number: 1, Label: "one"}, {Number: 1, Label: "one again"}, {Number: math.NaN(), Label: "nothing"}, {Tag: 1, Number: math.NaN(), Label: "missing"},
+		{Tag: 'a', Number: math.NaN(), Label: "refused"}, {IsText: true, Text: "x", Number: math.NaN(), Label: "ex"},
+	}
+	var got []string
+	for _, v := range labelsOf(all, false) {
+		got = append(got, v.Label)
+	}
+	if strings.Join(got, ",") != "one,two,refused" {
+		t.Errorf("of numbers: %q", got)
+	}
+	if of := labelsOf(all, true); len(of) != 1 || of[0].Value != (microdata.Code{Text: "x", IsText: true}) {
+		t.Errorf("of texts: %v", of)
+	}
+}

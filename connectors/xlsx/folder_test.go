@@ -53,6 +53,11 @@ func TestFolders(t *testing.T) {
 	if !slices.Equal(types, []string{"a float64", "b utf8"}) || !slices.EqualFunc(rows, want, slices.Equal[[]string]) {
 		t.Errorf("%q %q", types, rows)
 	}
+	// Cells without a value are none, and text for pronunciation is none of the cell's.
+	phonetic := `<row><c t="inlineStr"><is><r><t>to</t></r><rPh><t>no</t></rPh><r><t>kyo</t></r></is></c><c t="inlineStr"><is><t>x</t></is></c><c/><c><v></v></c></row>`
+	if _, rows, err := texts(t, &SourceConfig{Path: folderOf(t, row("a", "b")+phonetic)}); err != nil || !slices.EqualFunc(rows, [][]string{{"tokyo", "x"}}, slices.Equal[[]string]) {
+		t.Errorf("%q, %v", rows, err)
+	}
 	for _, c := range []struct{ second, want string }{
 		{row("a", "c"), "column 2 has another name"}, {row("a"), "has 1 columns"}, {row("a", "b", "c"), "has 3 columns"},
 		{row("a", "b") + row(1, 2, 3), "record 1 has a cell in column 3"}, {"", "is empty"},
