@@ -102,3 +102,28 @@ func TestLastCodes(t *testing.T) {
 		t.Errorf("%+v", tagged)
 	}
 }
+
+// Codes of arrays: integers count by their numbers, other types have none.
+func TestCodesOfArrays(t *testing.T) {
+	d := &microdata.Description{Values: []microdata.ValueLabel{{Value: microdata.Code{Number: 0}, Label: "zero"}, {Value: microdata.Code{Number: 1}, Label: "one"}, {Value: microdata.Code{Number: 2}, Label: "two"}}}
+	layout := &microdata.Layout{Release: []microdata.Output{
+		{Field: microdata.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64, Described: d}, Column: 0},
+		{Field: microdata.Field{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Described: d}, Column: 1},
+		{Field: microdata.Field{Name: "carried", Type: arrow.PrimitiveTypes.Int64, Described: d}, Column: -1},
+	}}
+	var b microdata.Block
+	b.Reset(0, 0, 3, 2)
+	integers := array.NewInt64Builder(memory.DefaultAllocator)
+	integers.AppendValues([]int64{2, 1, 0}, []bool{true, true, false})
+	b.Columns[0].Array = integers.NewArray()
+	truths := array.NewBooleanBuilder(memory.DefaultAllocator)
+	truths.AppendValues([]bool{true, false, true}, nil)
+	b.Columns[1].Array = truths.NewArray()
+	b.Reject(1, "", "dropped")
+	c := Collect(layout)
+	c.Add(&b)
+	got := c.Released(nil)
+	if len(got) != 1 || got[0].Name != "i" || len(got[0].Values) != 1 || got[0].Values[0] != (Value{Code: "2", Label: "two"}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -282,3 +282,33 @@ func TestMoreThanTheMemory(t *testing.T) {
 		t.Errorf("1.2 GB of texts: %v", err)
 	}
 }
+
+// Declared missing codes, weights, labels of texts and each compression come back; an error of the library says what it is.
+func TestWhatSPSSSays(t *testing.T) {
+	for compressed := range 3 {
+		target := table(SAV, 0)
+		target.Compressed = compressed
+		target.Columns[0].Weight = true
+		target.Columns[0].Missing = []Range{{From: -9, To: -9}, {From: 97, To: 99}}
+		target.Columns[1].Width = 8
+		target.Columns[1].Set, target.Columns[1].Labels = "t", []Label{{IsText: true, Text: "a", Label: "the first"}}
+		target.Columns[1].Missing = []Range{{Text: "zz"}}
+		text := Column{Offsets: []uint32{0, 2, 4, 6}, Bytes: []byte("a\x00b\x00c\x00")}
+		file := written(t, target, AppendChunk(nil, []Column{{Numbers: []float64{1, 2, 3}, States: make([]byte, 3)}, text}, 3))
+		f, err := input(SAV, file).Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := f.Variables[0], f.Variables[1]
+		if f.Weight != 0 || len(x.Missing) != 2 || !slices.Contains(x.Missing, Range{From: -9, To: -9}) || !slices.Contains(x.Missing, Range{From: 97, To: 99}) || len(y.Missing) != 1 || y.Missing[0].Text != "zz" {
+			t.Errorf("compression %d: weight %d, %+v, %+v", compressed, f.Weight, x.Missing, y.Missing)
+		}
+		if l := f.Labels[y.Set]; len(l) != 1 || !l[0].IsText || l[0].Text != "a" || l[0].Label != "the first" {
+			t.Errorf("compression %d: %+v", compressed, l)
+		}
+		var of *Error
+		if _, err := input(SAV, file[:100]).Describe(t.Context()); !errors.As(err, &of) || of.What == "" || errors.Is(err, errRoom) {
+			t.Errorf("the first 100 bytes: %v", err)
+		}
+	}
+}
