@@ -210,3 +210,15 @@ func TestPieces(t *testing.T) {
 		}
 	}
 }
+
+// Characters that XML cannot hold are written by their numbers; halves of a pair stand for none.
+func TestUnescape(t *testing.T) {
+	for text, want := range map[string]string{
+		"a_x0041_b": "aAb", "_x000D_": "\r", "_xD7FF_": "\ud7ff", "_xD800_": "_xD800_", "_xDFFF_": "_xDFFF_", "_xE000_": "\ue000", "_xFFFD_": "\ufffd", "_x005F_x0041_": "_x0041_",
+		"_x004_": "_x004_", "_x0041": "_x0041", "_y0041_": "_y0041_", "_x00G1_": "_x00G1_", "x": "x", "": "",
+	} {
+		if got := unescape(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
