@@ -146,6 +146,17 @@ type MissingNaming interface {
 	NamesMissing(src SourceConfig) string
 }
 
+// Labelling is a sink whose release says what its columns and codes stand for.
+type Labelling interface {
+	// Labels returns what the release says, once its last record is written: of codes, those that occur in it.
+	Labels() []microdata.Said
+}
+
+// VariableLabelling is the configuration of a sink that can release the labels of variables.
+type VariableLabelling interface {
+	ReleasesVariableLabels() bool
+}
+
 // Noting is a sink whose release can hold messages for other topics, so that they
 // appear with it or not at all.
 type Noting interface {

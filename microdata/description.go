@@ -52,6 +52,22 @@ func (m MissingCodes) Holds(c Code) bool {
 	return m.From <= c.Number && c.Number <= m.To
 }
 
+// Said is what a release says of a column besides its values.
+type Said struct {
+	Name    string       `json:"name"`
+	Label   string       `json:"label,omitempty" doc:"of the variable"`
+	Measure string       `json:"measure,omitempty" doc:"nominal, ordinal or scale"`
+	Weight  bool         `json:"weight,omitempty" doc:"the records are weighted by the column"`
+	Values  []SaidOfCode `json:"values,omitempty" doc:"labels of the codes that occur in the release"`
+	Missing []string     `json:"missing,omitempty" doc:"codes, or ranges of them, that stand for no value and occur in the release"`
+}
+
+// SaidOfCode is a code with its label.
+type SaidOfCode struct {
+	Code  string `json:"code"`
+	Label string `json:"label"`
+}
+
 // Compare puts codes into order: numbers, tags, texts.
 func (c Code) Compare(d Code) int {
 	return cmp.Or(cmp.Compare(b2i(c.IsText), b2i(d.IsText)), cmp.Compare(c.Tag, d.Tag), cmp.Compare(c.Number, d.Number), cmp.Compare(c.Text, d.Text))

@@ -56,7 +56,7 @@ func (a *Attack) HTML() ([]byte, error) {
 			{Label: "records", cell: whole(path+"/records", a.Result.Records)},
 			{Label: "respondents sought", cell: whole(path+"/targets", int64(a.Result.Targets))},
 		},
-		Pairs: pairViews(a.Pictures), Citation: citation{Version: a.Version},
+		Pairs: pairViews(a.Pictures, nil), Citation: citation{Version: a.Version},
 	}
 	return render(attackPage, "attack", view)
 }

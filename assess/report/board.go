@@ -114,11 +114,12 @@ func (b *board) rules(r *Report) {
 
 // masks describes the masks, one line each.
 func (b *board) masks(r *Report) {
+	told := map[string]bool{}
 	for i, m := range r.Masks {
 		if i == boardMasks {
 			break
 		}
-		line := m.Mask + " of " + names(m.Columns)
+		line := m.Mask + " of " + names(withLabels(r.Labels, m.Columns, told))
 		if does := does(m.Mask); does != "" {
 			line += ": " + does
 		}

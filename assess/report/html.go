@@ -129,6 +129,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Names    []string
 		Masks    []maskView
 		Missing  []missingView
+		Labelled codesView
 		Sampled  *Sampling
 		Attack   *attackView
 		Pairs    []pairView
@@ -142,7 +143,8 @@ func (r *Report) HTML() ([]byte, error) {
 		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
 		Missing:  r.missingViews(),
-		Pairs:    pairViews(r.Pictures),
+		Labelled: codeViews(r.Labels),
+		Pairs:    pairViews(r.Pictures, r.Labels),
 		Attack:   viewAttack(r.Attack, attackPath),
 		Citation: citation{Version: r.Version},
 		Names:    r.Correlation.Columns,
@@ -177,12 +179,13 @@ func (r *Report) HTML() ([]byte, error) {
 func (r *Report) columnViews() (masked []columnView, plain []plainView) {
 	for i := range r.Columns {
 		if c := &r.Columns[i]; !c.Masked {
-			plain = append(plain, plainColumn(c))
+			plain = append(plain, plainColumn(c, labelOf(r.Labels, c.Name)))
 		}
 	}
 	ranked := r.ranked()
 	for i, c := range ranked {
 		v := r.columnView(c)
+		v.Label = labelOf(r.Labels, c.Name)
 		if len(ranked) > wholeColumns && i >= foldedMost {
 			known, _ := r.knownBest(c)
 			v.Folded = "known best to " + known.Text + after(" ", c.Unit) + ", efficiency " + percent(float64(c.Utility.Efficiency))
@@ -202,17 +205,18 @@ func (p *Public) HTML() ([]byte, error) {
 		Finished string
 		Records  []labelled
 		Columns  []publicColumnView
+		Labelled codesView
 		Masks    []maskView
 		Notes    []noteView
 		Citation citation
-	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"}, Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished}
+	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"}, Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished, Labelled: codeViews(p.Labels)}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}
 	view.Citation = citation{p.Name, view.Finished, p.Version}
 	for _, c := range p.Columns {
 		path := below("/columns", c.Name)
-		row := publicColumnView{Name: c.Name, Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{
+		row := publicColumnView{Name: c.Name, Label: labelOf(p.Labels, c.Name), Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{
 			whole(path+"/released/n", c.Value.Released.N), whole(path+"/released/nulls", c.Value.Released.Nulls),
 			number(path+"/released/mean", c.Value.Released.Mean), number(path+"/released/sd", c.Value.Released.SD),
 		}}
@@ -234,10 +238,10 @@ func (p *Public) HTML() ([]byte, error) {
 }
 
 type publicColumnView struct {
-	Name, Unit string
-	Masked     bool
-	Cells      []cell
-	Efficiency cell
+	Name, Label, Unit string
+	Masked            bool
+	Cells             []cell
+	Efficiency        cell
 }
 
 func render(t *template.Template, what string, view any) ([]byte, error) {

@@ -3,12 +3,14 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // missingView is how often a declared code for a missing value occurs.
 type missingView struct {
-	Column, Code, As string
-	Records          cell
+	Column, Code, Meaning, As string
+	Records                   cell
 }
 
 // missingViews returns a view of each declared code.
@@ -19,7 +21,7 @@ func (r *Report) missingViews() (list []missingView) {
 			as = "as a missing value"
 		}
 		for k, c := range m.Codes {
-			list = append(list, missingView{m.Column, c.Code, as, whole(fmt.Sprintf("/missing_codes/%d/codes/%d/records", i, k), c.Records)})
+			list = append(list, missingView{m.Column, c.Code, meaning(r.Labels, m.Column, c.Code), as, whole(fmt.Sprintf("/missing_codes/%d/codes/%d/records", i, k), c.Records)})
 		}
 	}
 	return list
@@ -30,7 +32,11 @@ func (r *Report) missingLines() (lines []string) {
 	for _, m := range r.MissingCodes {
 		var codes []string
 		for _, c := range m.Codes {
-			codes = append(codes, c.Code+" in "+count(c.Records)+" records")
+			code := c.Code
+			if label := meaning(r.Labels, m.Column, c.Code); label != "" {
+				code += " (" + cut(printable(label), 40) + ")"
+			}
+			codes = append(codes, code+" in "+count(c.Records)+" records")
 		}
 		as := "kept"
 		if m.As == "null" {
@@ -42,14 +48,18 @@ func (r *Report) missingLines() (lines []string) {
 }
 
 // missingWords says to users of the data which values mean that there is none; "" if no code is kept. It does not say how
-// often they occur.
-func (r *Report) missingWords() string {
+// often they occur. said are the labels of the release.
+func (r *Report) missingWords(said []microdata.Said) string {
 	var kept []string
 	for _, m := range r.MissingCodes {
 		if m.As == "keep" {
 			var codes []string
 			for _, c := range m.Codes {
-				codes = append(codes, c.Code)
+				code := c.Code
+				if label := meaning(said, m.Column, c.Code); label != "" {
+					code += " (" + label + ")"
+				}
+				codes = append(codes, code)
 			}
 			kept = append(kept, m.Column+": "+strings.Join(codes, ", "))
 		}

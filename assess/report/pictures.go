@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/picture"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // mostPairs bounds the columns whose values a page draws.
@@ -16,6 +17,7 @@ const pictureWidth = 380
 // pairView is a column before and after.
 type pairView struct {
 	Column, Unit string
+	Label        string // of the variable, as the release has it
 	Density      template.HTML
 	Left         string // the number of pairs that are not drawn, in words
 	Distribution template.HTML
@@ -23,10 +25,10 @@ type pairView struct {
 	Names        []string // of the columns that are not drawn; in the last view only
 }
 
-func pairViews(pairs []picture.Pair) (views []pairView) {
+func pairViews(pairs []picture.Pair, said []microdata.Said) (views []pairView) {
 	for _, p := range pairs[:min(len(pairs), mostPairs)] {
 		// The SVG is written by package figure, which escapes every string.
-		v := pairView{Column: p.Column, Unit: p.Unit, Density: template.HTML(figure.DensitySVG(p, pictureWidth)), Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
+		v := pairView{Column: p.Column, Unit: p.Unit, Label: labelOf(said, p.Column), Density: template.HTML(figure.DensitySVG(p, pictureWidth)), Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
 		if d := p.Density; d != nil && d.Left > 0 {
 			v.Left = plural(int64(d.Left), "pair", "pairs") + " in cells of few or at the ends " + isOrAre(int64(d.Left)) + " not drawn."
 		}

@@ -31,6 +31,7 @@ type Public struct {
 	Finished  string                `json:"finished"` // date
 	Records   Records               `json:"records"`
 	Columns   Ordered[PublicColumn] `json:"columns"`
+	Labels    []microdata.Said      `json:"labels,omitempty"` // as the release has them
 	Masks     []PublicMask          `json:"masks"`
 	Published []string              `json:"published"` // names of the parameters that the steward publishes
 	Gate      PublicGate            `json:"gate"`
@@ -102,6 +103,9 @@ func (r *Report) Public(publish []string) *Public {
 		Measured:  r.Foreign != nil,
 		Release:   r.Release.public(),
 	}
+	if p.Gate.Passed {
+		p.Labels = r.Labels
+	}
 	for _, c := range r.Columns {
 		column := PublicColumn{Unit: c.Unit, Masked: c.Masked, Released: PublicMoments{
 			N: c.Released.N, Nulls: c.Released.Nulls, Mean: c.Released.Mean, SD: c.Released.SD,
@@ -131,7 +135,7 @@ func (r *Report) Public(publish []string) *Public {
 		p.Masks = append(p.Masks, mask)
 	}
 	p.Note = p.note(r.Masks)
-	if words := r.missingWords(); words != "" && p.Note != nil {
+	if words := r.missingWords(p.Labels); words != "" && p.Note != nil {
 		p.Note.General = append(p.Note.General, words)
 	}
 	p.Verdict = p.Headline()

@@ -206,7 +206,7 @@ func (s *summary) columns(r *Report) {
 		whole = foldedMost
 	}
 	for _, c := range masked[:whole] {
-		s.column(c)
+		s.column(c, labelOf(r.Labels, c.Name))
 	}
 	if whole < len(masked) {
 		s.folded(r, masked[whole:])
@@ -271,12 +271,15 @@ func (s *summary) folded(r *Report, list []*assess.ColumnMeasures) {
 }
 
 // column writes utility and the risks, one line a target, index beside position.
-func (s *summary) column(c *assess.ColumnMeasures) {
+func (s *summary) column(c *assess.ColumnMeasures, label string) {
 	name := s.bold(cut(printable(c.Name), s.Width*6/10))
 	if c.Unit != "" {
 		name += "  " + cut(printable(c.Unit), s.Width*3/10)
 	}
 	s.Line(name)
+	if label != "" {
+		s.Line("  " + s.dim(s.short(label, s.Width-2)))
+	}
 	o, y, u := c.Original, c.Released, c.Utility
 	s.wrapped("efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))

@@ -80,6 +80,7 @@ func (r *Report) unit(column string) string {
 type columnView struct {
 	*assess.ColumnMeasures
 	ID         string
+	Label      string        // of the variable, as the release has it
 	Folded     string        // what stands beside the name of a column that is not shown before it is asked for; "": it is shown
 	First      bool          // of the folded columns
 	Wide, Slim template.HTML // the R-U map in two sizes
@@ -94,12 +95,12 @@ type columnView struct {
 
 // plainView is a column that is assessed, as a row of one table.
 type plainView struct {
-	Name, Unit string
-	Cells      []cell
+	Name, Label, Unit string
+	Cells             []cell
 }
 
-func plainColumn(c *assess.ColumnMeasures) plainView {
-	v := plainView{Name: c.Name, Unit: c.Unit}
+func plainColumn(c *assess.ColumnMeasures, label string) plainView {
+	v := plainView{Name: c.Name, Label: label, Unit: c.Unit}
 	for _, row := range momentRows(below("/columns", c.Name), c) {
 		v.Cells = append(v.Cells, row.After)
 	}

@@ -66,52 +66,89 @@ report: {json: out/report.json, html: out/report.html}
 	}
 }
 
-// TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments. A file
-// that has its final name is always the whole file: runs with one key are
+// TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments, and at a few with formats whose files are written when all
+// records are known. A file that has its final name is always the whole file: runs with one key are
 // identical to the byte, so the release is compared with that of an undisturbed
 // run. The next run succeeds over what is left behind.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs the program 51 times")
+		t.Skip("runs the program about 100 times")
 	}
+	for _, c := range []struct {
+		format, name string
+		runs         int
+	}{{"csv", "release.csv", 50}, {"spss", "release.sav", 8}, {"spss", "release.zsav", 8}, {"stata", "release.dta", 8}, {"xlsx", "release.xlsx", 8}} {
+		t.Run(c.name, func(t *testing.T) { killed(t, c.format, c.name, c.runs) })
+	}
+}
+
+func killed(t *testing.T, format, name string, runs int) {
 	dir := t.TempDir()
 	killPipeline(t, dir)
+	config := filepath.Join(dir, "pipeline.yaml")
+	text, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte("sink: {csv: {path: out/release.csv}}"), []byte("sink: {"+format+": {path: out/"+name+"}}"), 1)
+	if err := os.WriteFile(config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spools := filepath.Join(dir, "spools")
+	if err := os.Mkdir(spools, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	command := func() *exec.Cmd {
+		cmd := program(t, dir, "run", "-q", "pipeline.yaml")
+		cmd.Env = append(cmd.Env, "TMPDIR="+spools)
+		return cmd
+	}
 	start := time.Now()
-	if out, err := program(t, dir, "run", "pipeline.yaml").CombinedOutput(); err != nil {
+	if out, err := command().CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	whole := time.Since(start)
-	want, err := os.ReadFile(filepath.Join(dir, "out", "release.csv"))
+	want, err := os.ReadFile(filepath.Join(dir, "out", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	killed := 0
-	for range 50 {
-		if err := os.RemoveAll(filepath.Join(dir, "out", "release.csv")); err != nil {
+	ended := 0
+	for range runs {
+		if err := os.RemoveAll(filepath.Join(dir, "out", name)); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, "out", "report.json")); err != nil {
 			t.Fatal(err)
 		}
-		cmd := program(t, dir, "run", "-q", "pipeline.yaml")
+		cmd := command()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		timer := time.AfterFunc(time.Duration(rng.Float64()*1.1*float64(whole)), func() { cmd.Process.Kill() })
 		if err := cmd.Wait(); err != nil {
-			killed++
+			ended++
 		}
 		timer.Stop()
-		checkWhole(t, dir, want)
+		checkWhole(t, dir, name, want)
+		// What is kept beside the release until it is written has no name.
+		entries, err := os.ReadDir(spools)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err != nil || !info.IsDir() && info.Size() > 0 {
+				t.Errorf("a killed run leaves %s, %v", e.Name(), err)
+			}
+		}
 	}
-	if killed < 10 {
-		t.Errorf("only %d of 50 runs were killed before they ended: the test shows little", killed)
+	if ended < runs/5 {
+		t.Errorf("only %d of %d runs were killed before they ended: the test shows little", ended, runs)
 	}
-	if out, err := program(t, dir, "run", "pipeline.yaml").CombinedOutput(); err != nil {
+	if out, err := command().CombinedOutput(); err != nil {
 		t.Fatalf("the run after: %v\n%s", err, out)
 	}
-	checkWhole(t, dir, want)
+	checkWhole(t, dir, name, want)
 	entries, err := os.ReadDir(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -124,11 +161,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 }
 
 // checkWhole checks that files with final names are complete.
-func checkWhole(t *testing.T, dir string, want []byte) {
+func checkWhole(t *testing.T, dir, name string, want []byte) {
 	t.Helper()
-	got, err := os.ReadFile(filepath.Join(dir, "out", "release.csv"))
+	got, err := os.ReadFile(filepath.Join(dir, "out", name))
 	if !errors.Is(err, fs.ErrNotExist) && (err != nil || !bytes.Equal(got, want)) {
-		t.Fatalf("release.csv is there and is not the whole release (%d bytes of %d, %v)", len(got), len(want), err)
+		t.Fatalf("%s is there and is not the whole release (%d bytes of %d, %v)", name, len(got), len(want), err)
 	}
 	released := err == nil
 	text, err := os.ReadFile(filepath.Join(dir, "out", "report.json"))

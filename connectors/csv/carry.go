@@ -10,7 +10,7 @@ import (
 // patch copies the text of the block and replaces the masked fields. The text between
 // two of them, including line ends, is copied at once.
 func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
-	data, dst := c.chunk.Data, slices.Grow(e.buf, len(c.chunk.Data)+len(c.chunk.Data)/4)
+	data, dst := c.chunk.Data, slices.Grow(e.Buf, len(c.chunk.Data)+len(c.chunk.Data)/4)
 	from, to := 0, 0 // the range to be copied next
 	for r := range b.N {
 		if b.Rejected(r) {
@@ -36,10 +36,10 @@ func (s *sink) patch(e *encoded, b *microdata.Block, c *carried) {
 			dst = append(dst, data[from:end]...)
 			dst = s.endLine(dst, data[end:to], b.Stream)
 			from = to
-			e.ends = append(e.ends, len(dst))
+			e.Ends = append(e.Ends, len(dst))
 		}
 	}
-	e.buf = append(dst, data[from:to]...)
+	e.Buf = append(dst, data[from:to]...)
 }
 
 // lineEndAt returns the place after the line end at data[at:].
@@ -76,7 +76,7 @@ func (s *sink) lastEnd(stream int) []byte {
 // pick copies the fields that are released, in the order of the release.
 func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 	data := c.chunk.Data
-	dst := slices.Grow(e.buf, len(data)+len(data)/8)
+	dst := slices.Grow(e.Buf, len(data)+len(data)/8)
 	for r := range b.N {
 		if b.Rejected(r) {
 			continue
@@ -102,9 +102,9 @@ func (s *sink) pick(e *encoded, b *microdata.Block, c *carried) {
 			end := int(c.ends[(r+1)*c.fields-1])
 			dst = s.endLine(dst, data[end:lineEndAt(data, end)], b.Stream)
 		}
-		e.ends = append(e.ends, len(dst))
+		e.Ends = append(e.Ends, len(dst))
 	}
-	e.buf = dst
+	e.Buf = dst
 }
 
 // run returns the range of the text of an op's run of fields, with the delimiters that are copied

@@ -98,5 +98,5 @@ func releasedOf(t *testing.T, src connectors.Source, l *microdata.Layout) string
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(e.(*encoded).buf)
+	return string(e.(*encoded).Buf)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // codebook is the file beside a release that says what its codes stand for. It gets its name after the release.
@@ -41,7 +42,7 @@ func (s *sink) Finish(ctx context.Context) error {
 	if err := s.Output.Finish(ctx); err != nil || s.book == nil || s.book.ended {
 		return err
 	}
-	text, err := labels.Codebook(s.book.codes.Released(s.book.choice))
+	text, err := labels.Codebook(s.Labels())
 	if err == nil {
 		_, err = s.book.file.Write(text)
 	}
@@ -50,6 +51,14 @@ func (s *sink) Finish(ctx context.Context) error {
 	}
 	s.book.ended = true
 	return s.book.file.Stage()
+}
+
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() []microdata.Said {
+	if s.book == nil {
+		return nil
+	}
+	return s.book.codes.Released(s.book.choice)
 }
 
 // Commit implements connectors.Sink.
@@ -67,4 +76,9 @@ func (s *sink) Abort() error {
 		err = errors.Join(err, s.book.file.Abort())
 	}
 	return err
+}
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables)
 }

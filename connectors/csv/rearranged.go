@@ -66,25 +66,20 @@ func (o *rearranged) mixed(field int) bool { return o.habit[field].Load() && o.b
 
 // Texts implements connectors.Rearranged.
 func (s *sink) Texts(dst [][]byte, enc connectors.Encoded) [][]byte {
-	e := enc.(*encoded)
-	from := 0
-	for _, to := range e.ends {
-		dst = append(dst, e.buf[from:to])
-		from = to
-	}
-	return dst
+	return enc.(*encoded).Each(dst)
 }
 
 // Gather implements connectors.Rearranged.
 func (s *sink) Gather(texts [][]byte) connectors.Encoded {
 	e := encodedPool.Get().(*encoded)
-	e.stream, e.buf, e.ends = 0, e.buf[:0], e.ends[:0]
+	e.Clear()
+	e.stream = 0
 	bare := s.bareColumns()
 	for _, t := range texts {
 		if bare == nil {
-			e.buf = append(e.buf, t...)
+			e.Buf = append(e.Buf, t...)
 		} else {
-			e.buf = s.bareFields(e.buf, t, bare)
+			e.Buf = s.bareFields(e.Buf, t, bare)
 		}
 	}
 	return e

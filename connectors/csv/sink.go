@@ -288,9 +288,8 @@ func (s *sink) begin(h head, header bool) []byte {
 
 // encoded is a block as text.
 type encoded struct {
+	text.Records
 	stream int
-	buf    []byte
-	ends   []int // of the records in buf, where they will have another order
 	cells  []text.Cells
 	sure   [][]float64 // by op: the values of a column that is written in fixed form and has no null; otherwise nil
 }
@@ -303,7 +302,8 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		s.book.codes.Add(b)
 	}
 	e := encodedPool.Get().(*encoded)
-	e.stream, e.buf, e.ends = b.Stream, e.buf[:0], e.ends[:0]
+	e.Clear()
+	e.stream = b.Stream
 	if len(e.cells) < len(s.layout.Release) {
 		e.cells = make([]text.Cells, len(s.layout.Release))
 	}
@@ -383,19 +383,19 @@ func (s *sink) rows(e *encoded, b *microdata.Block) {
 		}
 		for i := range s.ops {
 			if i > 0 {
-				e.buf = append(e.buf, s.delimiter)
+				e.Buf = append(e.Buf, s.delimiter)
 			}
-			e.buf = s.value(e.buf, e, b, i, r)
+			e.Buf = s.value(e.Buf, e, b, i, r)
 		}
-		e.buf = append(e.buf, end...)
-		e.ends = append(e.ends, len(e.buf))
+		e.Buf = append(e.Buf, end...)
+		e.Ends = append(e.Ends, len(e.Buf))
 	}
 }
 
 // Write implements connectors.Sink.
 func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 	e := enc.(*encoded)
-	if err := s.Output.Write(ctx, e.stream, e.buf); err != nil {
+	if err := s.Output.Write(ctx, e.stream, e.Buf); err != nil {
 		return err
 	}
 	encodedPool.Put(e)

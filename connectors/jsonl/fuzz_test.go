@@ -89,7 +89,7 @@ func FuzzJSONL(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := e.(*encoded).buf
+		out := e.(*encoded).Buf
 		var got map[string]any
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatalf("%q becomes %q: %v", line, out, err)

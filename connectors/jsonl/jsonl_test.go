@@ -249,7 +249,7 @@ func TestFromArrow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := string(e.(*encoded).buf)
+	got := string(e.(*encoded).Buf)
 	if w := "{" + strings.Join(want[0], ",") + "}\n{" + strings.Join(want[1], ",") + "}\n"; got != w {
 		t.Errorf("got  %s\nwant %s", got, w)
 	}
@@ -287,7 +287,7 @@ func TestFromJSONText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(e.(*encoded).buf), `{"json":[1, 2],"text":"[1, 2]"}`+"\n"+`{"json":null,"text":null}`+"\n"; got != want {
+	if got, want := string(e.(*encoded).Buf), `{"json":[1, 2],"text":"[1, 2]"}`+"\n"+`{"json":null,"text":null}`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

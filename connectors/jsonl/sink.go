@@ -76,9 +76,8 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, ordered b
 
 // encoded is a block as text.
 type encoded struct {
+	text.Records
 	stream int
-	buf    []byte
-	ends   []int // of the records in buf
 	cells  members.Cells
 }
 
@@ -87,11 +86,12 @@ var encodedPool = sync.Pool{New: func() any { return new(encoded) }}
 // Encode implements connectors.Sink.
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	e := encodedPool.Get().(*encoded)
-	e.stream, e.ends = b.Stream, e.ends[:0]
+	e.Clear()
+	e.stream = b.Stream
 	if err := s.writer.Fill(&e.cells, b); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.config.Path, err)
 	}
-	dst := slices.Grow(e.buf[:0], s.writer.Size(&e.cells, b)+2*b.N)
+	dst := slices.Grow(e.Buf, s.writer.Size(&e.cells, b)+2*b.N)
 	carried, _ := b.Carried.(*members.Records)
 	if !s.carried {
 		carried = nil
@@ -105,9 +105,9 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 			dst = append(dst, '\r')
 		}
 		dst = append(dst, '\n')
-		e.ends = append(e.ends, len(dst))
+		e.Ends = append(e.Ends, len(dst))
 	}
-	e.buf = dst
+	e.Buf = dst
 	return e, nil
 }
 
@@ -124,7 +124,7 @@ func crlf(p []byte, i int) bool {
 // Write implements connectors.Sink.
 func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 	e := enc.(*encoded)
-	if err := s.Output.Write(ctx, e.stream, e.buf); err != nil {
+	if err := s.Output.Write(ctx, e.stream, e.Buf); err != nil {
 		return err
 	}
 	encodedPool.Put(e)
@@ -133,21 +133,16 @@ func (s *sink) Write(ctx context.Context, enc connectors.Encoded) error {
 
 // Texts implements connectors.Rearranged.
 func (s *sink) Texts(dst [][]byte, enc connectors.Encoded) [][]byte {
-	e := enc.(*encoded)
-	from := 0
-	for _, to := range e.ends {
-		dst = append(dst, e.buf[from:to])
-		from = to
-	}
-	return dst
+	return enc.(*encoded).Each(dst)
 }
 
 // Gather implements connectors.Rearranged.
 func (s *sink) Gather(texts [][]byte) connectors.Encoded {
 	e := encodedPool.Get().(*encoded)
-	e.stream, e.buf, e.ends = 0, e.buf[:0], e.ends[:0]
+	e.Clear()
+	e.stream = 0
 	for _, t := range texts {
-		e.buf = append(e.buf, t...)
+		e.Buf = append(e.Buf, t...)
 	}
 	return e
 }

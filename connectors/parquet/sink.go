@@ -44,6 +44,7 @@ type sink struct {
 	leaves    []*leaf
 	partition []int // partition keys that are released as folders
 	labels    *labels.Collector
+	inFile    *labels.Collector // of the current file
 
 	single *publish.File
 	dir    *publish.Dir
@@ -190,6 +191,7 @@ func (s *sink) compressor(col *outColumn, k int) compressor {
 type encoded struct {
 	stream int
 	parts  []encodedPart
+	codes  labels.Found
 }
 
 // encodedPart is the part of a block that lies in one row group of the source.
@@ -208,8 +210,7 @@ func (s *sink) Encode(b *microdata.Block) (e connectors.Encoded, err error) {
 			err = errors.New("encoding a block failed")
 		}
 	}()
-	s.labels.Add(b)
-	out := &encoded{stream: b.Stream}
+	out := &encoded{stream: b.Stream, codes: s.labels.Look(b)}
 	spans := []span{{group: -1, n: int64(b.N)}}
 	if c, ok := b.Carried.(*carried); ok && c.source == s.source {
 		spans = c.spans
@@ -293,6 +294,8 @@ func (s *sink) Write(ctx context.Context, e connectors.Encoded) error {
 	if err := s.advance(b.stream); err != nil {
 		return err
 	}
+	s.labels.Take(b.codes)
+	s.inFile.Take(b.codes)
 	for i := range b.parts {
 		if err := s.add(ctx, &b.parts[i]); err != nil {
 			return err
@@ -332,7 +335,9 @@ func (s *sink) advance(stream int) error {
 			if s.out, err = newOutput(f, meta, settle); err != nil {
 				return err
 			}
-			s.out.complete = s.describe
+			inFile := s.labels.Fresh()
+			s.inFile = inFile
+			s.out.complete = func(m *fileMetaData) error { return s.describe(m, inFile) }
 		}
 		if err := s.out.from(s.source, s.stream); err != nil {
 			return err
@@ -444,9 +449,17 @@ func (s *sink) Abort() error {
 	return err
 }
 
-// describe adds what the release says of its columns to a footer, when all its records are known.
-func (s *sink) describe(m *fileMetaData) error {
-	columns := s.labels.Released(s.cfg.Labels)
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() []microdata.Said { return s.labels.Released(s.cfg.Labels) }
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
+// describe adds what the release says of its columns to the footer of a file, when all its records are known.
+func (s *sink) describe(m *fileMetaData, codes *labels.Collector) error {
+	columns := codes.Released(s.cfg.Labels)
 	if columns == nil {
 		return nil
 	}

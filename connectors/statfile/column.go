@@ -121,24 +121,29 @@ func (c clock) ofTicks(t int64, parts float64) float64 {
 // measures are the levels of measurement, by the library's numbers.
 var measures = []string{"", "nominal", "ordinal", "scale"}
 
-// describe returns what a file says of a column; nil if it says nothing.
-func describe(program string, v readstat.Variable, labels []readstat.Label, weight bool) *microdata.Description {
-	d := &microdata.Description{Label: v.Label, Program: program, Stored: int(v.Type), Format: v.Format, Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
-	if v.Measure > 0 && v.Measure < len(measures) {
-		d.Measure = measures[v.Measure]
-	}
-	for _, l := range labels {
-		if l.IsText != v.Type.Text() || l.Tag == 1 || !l.IsText && l.Tag == 0 && math.IsNaN(l.Number) {
+// labelsOf returns the labels of a set that texts, or numbers, can have, in the order of their codes.
+func labelsOf(all []readstat.Label, text bool) []microdata.ValueLabel {
+	var list []microdata.ValueLabel
+	for _, l := range all {
+		if l.IsText != text || l.Tag == 1 || !l.IsText && l.Tag == 0 && math.IsNaN(l.Number) {
 			continue
 		}
 		code := microdata.Code{Number: l.Number, Text: l.Text, IsText: l.IsText, Tag: l.Tag}
 		if code.IsText || code.Tag != 0 {
 			code.Number = 0 // where the library has none, it is NaN, which equals nothing
 		}
-		d.Values = append(d.Values, microdata.ValueLabel{Value: code, Label: l.Label})
+		list = append(list, microdata.ValueLabel{Value: code, Label: l.Label})
 	}
-	slices.SortStableFunc(d.Values, func(a, b microdata.ValueLabel) int { return a.Value.Compare(b.Value) })
-	d.Values = slices.CompactFunc(d.Values, func(a, b microdata.ValueLabel) bool { return a.Value == b.Value })
+	slices.SortStableFunc(list, func(a, b microdata.ValueLabel) int { return a.Value.Compare(b.Value) })
+	return slices.CompactFunc(list, func(a, b microdata.ValueLabel) bool { return a.Value == b.Value })
+}
+
+// describe returns what a file says of a column.
+func describe(program string, v readstat.Variable, labels []microdata.ValueLabel, weight bool) *microdata.Description {
+	d := &microdata.Description{Label: v.Label, Values: labels, Program: program, Stored: int(v.Type), Format: v.Format, Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
+	if v.Measure > 0 && v.Measure < len(measures) {
+		d.Measure = measures[v.Measure]
+	}
 	for _, m := range v.Missing {
 		d.Missing = append(d.Missing, microdata.MissingCodes{From: m.From, To: m.To, Text: m.Text, IsText: v.Type.Text()})
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
+	"github.com/sdlfilter/sdlfilter/internal/serial"
 )
 
 // Kinds are the entries of this folder in the list of formats.
@@ -39,7 +39,7 @@ func kindOf(program, source, sink string, newSink func() connectors.SinkConfig) 
 
 // SourceConfig reads a file of a statistical package.
 type SourceConfig struct {
-	Path     string `yaml:"path" doc:"a file"`
+	Path     string `yaml:"path" doc:"a file; or a folder or glob of files with the same columns"`
 	Encoding string `yaml:"encoding" doc:"encoding of its texts, if the file does not say it or says it wrongly: windows-1252, for example"`
 
 	program string
@@ -53,25 +53,18 @@ func (c *SourceConfig) Options() []connectors.Option {
 // Check implements connectors.SourceConfig.
 func (c *SourceConfig) Check() check.Problems {
 	var ps check.Problems
-	checkPath(&ps, c.Path)
+	serial.CheckPath(&ps, c.Path)
 	return ps
 }
 
-func checkPath(ps *check.Problems, path string) {
-	if path == "" || path == "-" {
-		ps.Addf("path", "must name a file")
-	}
-	objects.Check(ps, "path", path)
-}
-
-// kind returns the format of the file.
-func (c *SourceConfig) kind() readstat.Kind {
+// kind returns the format of a file.
+func (c *SourceConfig) kind(name string) readstat.Kind {
 	switch {
 	case c.program == spss:
 		return readstat.SAV
 	case c.program == stata:
 		return readstat.DTA
-	case strings.EqualFold(filepath.Ext(c.Path), ".sas7bdat"):
+	case strings.EqualFold(filepath.Ext(name), ".sas7bdat"):
 		return readstat.SAS7BDAT
 	}
 	return readstat.XPT
@@ -83,22 +76,22 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { re
 // SPSSSink writes a file of SPSS.
 type SPSSSink struct {
 	Path        string   `yaml:"path" doc:"the file"`
-	Labels      []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; by default values"`
+	Labels      []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; cut allows those to be cut that are too long for the format; by default values"`
 	Compression string   `yaml:"compression" doc:"compression of the records; by default zlib for names that end in .zsav, otherwise rows" enum:"none,rows,zlib"`
 }
 
 // StataSink writes a file of Stata.
 type StataSink struct {
 	Path    string   `yaml:"path" doc:"the file"`
-	Labels  []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; by default values"`
+	Labels  []string `yaml:"labels" doc:"what is released of the source's labels: values (those of codes that occur in the release), variables; cut allows those to be cut that are too long for the format; by default values"`
 	Version int      `yaml:"version" doc:"117 (Stata 13), 118 (14 and later) or 119 (more than 32767 columns); by default 118"`
 }
 
 // checkSink checks what the sinks have in common.
 func checkSink(path string, choice labels.Choice) check.Problems {
 	var ps check.Problems
-	checkPath(&ps, path)
-	choice.Check(&ps)
+	serial.CheckPath(&ps, path)
+	choice.Check(&ps, labels.Cut)
 	return ps
 }
 
@@ -118,6 +111,16 @@ func (c *StataSink) Check() check.Problems {
 	return ps
 }
 
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SPSSSink) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *StataSink) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
+}
+
 // Carries implements connectors.SinkConfig.
 func (c *SPSSSink) Carries(src connectors.Source) bool { return readBy(src, spss) }
 
@@ -126,7 +129,7 @@ func (c *StataSink) Carries(src connectors.Source) bool { return readBy(src, sta
 
 func readBy(src connectors.Source, program string) bool {
 	s, ok := src.(*source)
-	return ok && s.config.program == program
+	return ok && s.format.config.program == program
 }
 
 // Paths implements connectors.SinkConfig.

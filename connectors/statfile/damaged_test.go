@@ -34,7 +34,7 @@ func TestDamagedFiles(t *testing.T) {
 			k := r.IntN(len(bad))
 			bad = slices.Delete(bad, k, min(len(bad), k+r.IntN(60)))
 		}
-		kind := made(name).kind()
+		kind := made(name).kind(name)
 		if r.IntN(5) == 0 {
 			kind = readstat.Kind(r.IntN(4))
 		}

@@ -61,7 +61,14 @@ func create(ctx context.Context, ps check.Problems, t target, plan connectors.Pl
 		s.notes = append(s.notes, note{lo: math.NaN(), hi: math.NaN(), codes: microdata.NewOccurring(o.Field.Described)})
 	}
 	// What is wrong with the columns, their names above all, is found before any record is read.
-	w, err := readstat.NewWriter(ctx, io.Discard, s.header())
+	header, err := s.header()
+	if err == nil {
+		err = s.early()
+	}
+	if err != nil {
+		return nil, s.named(err)
+	}
+	w, err := readstat.NewWriter(ctx, io.Discard, header)
 	if err != nil {
 		return nil, s.named(err)
 	}
@@ -161,7 +168,10 @@ func (s *sink) Finish(ctx context.Context) error {
 }
 
 func (s *sink) write(ctx context.Context) (err error) {
-	header := s.header()
+	header, err := s.header()
+	if err != nil {
+		return err
+	}
 	for _, c := range header.Columns {
 		if s.program == spss && c.Width > spssText {
 			return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("has a text of more than the %d bytes that SPSS holds", spssText)}
@@ -240,6 +250,14 @@ func (s *sink) refs(ctx context.Context, w *readstat.Writer, header readstat.Tar
 		}
 		return nil
 	})
+}
+
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() (list []microdata.Said) {
+	for i, o := range s.layout.Release {
+		list = labels.Append(list, s.labels, o.Field, s.notes[i].codes, s.holds(isText(o.Field.Type)))
+	}
+	return list
 }
 
 // Content implements connectors.Digested.

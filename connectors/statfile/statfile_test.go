@@ -227,7 +227,7 @@ func stored(t *testing.T, c *SourceConfig) map[string]readstat.Column {
 	if err != nil {
 		t.Fatal(err)
 	}
-	input := readstat.Input{Kind: c.kind(), From: bytes.NewReader(in), Size: int64(len(in))}
+	input := readstat.Input{Kind: c.kind(c.Path), From: bytes.NewReader(in), Size: int64(len(in))}
 	f, err := input.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)

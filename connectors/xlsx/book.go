@@ -2,6 +2,7 @@ package xlsx
 
 import (
 	"archive/zip"
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -17,21 +18,60 @@ type book struct {
 	strings []string
 	dates   []bool // by style of a cell: it shows a date
 	files   map[string]*zip.File
+	ctx     context.Context // of the pass
 }
 
 type sheetEntry struct{ name, part string }
 
-// maxShared bounds the texts that cells share, in bytes.
-const maxShared = 1 << 30
+// The bounds of what a workbook takes of the memory, whatever its compressed parts say.
+const (
+	maxShared  = 1 << 30  // of all texts that cells share, bytes
+	maxCell    = 1 << 20  // of one text, bytes; a cell of Excel has at most 32767 characters
+	maxRow     = 64 << 20 // of a row, bytes: its cells can share one text
+	maxToken   = 16 << 20 // of what the XML decoder must hold at once, bytes: one text, or one element with its attributes
+	maxDeep    = 256      // elements within one another
+	maxEntries = 1 << 16  // of a list: sheets, styles, formats, relations
+)
+
+var (
+	errShared  = errors.New("has more than 1 GiB of texts")
+	errCell    = errors.New("has a cell with more than 1 MiB of text")
+	errRow     = errors.New("has a row with more than 64 MiB of text")
+	errEntries = fmt.Errorf("has a list with more than %d entries", maxEntries)
+	errToken   = errors.New("has an element that is too large")
+)
+
+// bounded reads a part, within the bound of a token, until the pass ends.
+type bounded struct {
+	ctx  context.Context
+	from io.Reader
+	left int // bytes until the next token
+	err  error
+}
+
+func (r *bounded) Read(p []byte) (int, error) {
+	if r.err == nil {
+		r.err = r.ctx.Err()
+	}
+	if r.err == nil && r.left <= 0 {
+		r.err = errToken
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.from.Read(p[:min(len(p), r.left)])
+	r.left -= n
+	return n, err
+}
 
 var errBook = errors.New("is no workbook of Excel (.xlsx)")
 
-func openBook(in io.ReaderAt, size int64) (*book, error) {
+func openBook(ctx context.Context, in io.ReaderAt, size int64) (*book, error) {
 	z, err := zip.NewReader(in, size)
 	if err != nil {
 		return nil, fmt.Errorf("%w, or it is truncated", errBook)
 	}
-	b := &book{files: map[string]*zip.File{}}
+	b := &book{files: map[string]*zip.File{}, ctx: ctx}
 	for _, f := range z.File {
 		b.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
@@ -62,22 +102,34 @@ func (b *book) elements(part string, start func(e xml.StartElement) error, end f
 		return damaged(part)
 	}
 	defer r.Close()
-	d := xml.NewDecoder(r)
-	d.Strict = true
+	from := &bounded{ctx: b.ctx, from: r}
+	d := xml.NewDecoder(from)
+	var open []xml.Name // RawToken does not look whether elements end in their order
 	for {
+		from.left = maxToken
 		t, err := d.RawToken()
-		if err == io.EOF {
+		if err == io.EOF && len(open) == 0 {
 			return nil
+		}
+		if from.err != nil {
+			return from.err
 		}
 		if err != nil {
 			return damaged(part) // an error of XML quotes it
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
+			if open = append(open, t.Name); len(open) > maxDeep {
+				return damaged(part)
+			}
 			if err := start(t); err != nil {
 				return err
 			}
 		case xml.EndElement:
+			if len(open) == 0 || open[len(open)-1] != t.Name {
+				return damaged(part)
+			}
+			open = open[:len(open)-1]
 			if end != nil {
 				if err := end(t.Name.Local); err != nil {
 					return err
@@ -116,7 +168,9 @@ func (b *book) relations(part string) (map[string]string, error) {
 			if !strings.HasPrefix(target, "/") {
 				target = path.Join(dir, target)
 			}
-			to[attribute(e, "Id")] = strings.TrimPrefix(target, "/")
+			if to[attribute(e, "Id")] = strings.TrimPrefix(target, "/"); len(to) > maxEntries {
+				return errEntries
+			}
 		}
 		return nil
 	}, nil, nil)
@@ -131,7 +185,9 @@ func (b *book) readWorkbook(parts map[string]string) error {
 		case "sheet":
 			for _, a := range e.Attr {
 				if a.Name.Local == "id" && a.Name.Space != "" {
-					b.sheets = append(b.sheets, sheetEntry{attribute(e, "name"), parts[a.Value]})
+					if b.sheets = append(b.sheets, sheetEntry{attribute(e, "name"), parts[a.Value]}); len(b.sheets) > maxEntries {
+						return errEntries
+					}
 				}
 			}
 		}
@@ -148,14 +204,18 @@ func (b *book) readStyles() error {
 	return b.elements("xl/styles.xml", func(e xml.StartElement) error {
 		switch e.Name.Local {
 		case "numFmt":
-			custom[attribute(e, "numFmtId")] = isDate(attribute(e, "formatCode"))
+			if custom[attribute(e, "numFmtId")] = isDate(attribute(e, "formatCode")); len(custom) > maxEntries {
+				return errEntries
+			}
 		case "cellXfs":
 			inside = true
 		case "xf":
 			if inside {
 				id := attribute(e, "numFmtId")
 				of, known := custom[id]
-				b.dates = append(b.dates, known && of || !known && builtinDate(id))
+				if b.dates = append(b.dates, known && of || !known && builtinDate(id)); len(b.dates) > maxEntries {
+					return errEntries
+				}
 			}
 		}
 		return nil
@@ -224,15 +284,15 @@ func (b *book) readShared() error {
 			phonetic--
 		case "si":
 			if total += text.Len() + 16; total > maxShared {
-				return errors.New("has more than 1 GiB of texts")
+				return errShared
 			}
 			b.strings = append(b.strings, unescape(text.String()))
 		}
 		return nil
 	}, func(p xml.CharData) error {
 		if inText {
-			if text.Len()+len(p) > maxShared {
-				return errors.New("has more than 1 GiB of texts")
+			if text.Len()+len(p) > maxCell {
+				return errCell
 			}
 			text.Write(p)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/serial"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
@@ -27,7 +27,7 @@ var Kind = connectors.Format{
 
 // SourceConfig reads a sheet.
 type SourceConfig struct {
-	Path  string            `yaml:"path" doc:"a file"`
+	Path  string            `yaml:"path" doc:"a file; or a folder or glob of files with the same columns"`
 	Sheet string            `yaml:"sheet" doc:"the name of the sheet; by default the first one"`
 	Types map[string]string `yaml:"types" doc:"types of columns, declared instead of inferred: int64, float64, string, bool, date or timestamp"`
 }
@@ -46,7 +46,7 @@ func (c *SourceConfig) Options() []connectors.Option {
 // Check implements connectors.SourceConfig.
 func (c *SourceConfig) Check() check.Problems {
 	var ps check.Problems
-	checkPath(&ps, c.Path)
+	serial.CheckPath(&ps, c.Path)
 	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
 		if t, err := text.ParseType(c.Types[name]); err != nil {
 			ps.Addf("types."+name, "%v", err)
@@ -57,22 +57,20 @@ func (c *SourceConfig) Check() check.Problems {
 	return ps
 }
 
-func checkPath(ps *check.Problems, path string) {
-	if path == "" || path == "-" {
-		ps.Addf("path", "must name a file")
-	}
-	objects.Check(ps, "path", path)
-}
-
 // Open implements connectors.SourceConfig.
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { return open(ctx, c) }
 
 // Check implements connectors.SinkConfig.
 func (c *SinkConfig) Check() check.Problems {
 	var ps check.Problems
-	checkPath(&ps, c.Path)
+	serial.CheckPath(&ps, c.Path)
 	labels.Choice(c.Labels).Check(&ps)
 	return ps
+}
+
+// ReleasesVariableLabels implements connectors.VariableLabelling.
+func (c *SinkConfig) ReleasesVariableLabels() bool {
+	return labels.Choice(c.Labels).Has(labels.Variables)
 }
 
 // Carries implements connectors.SinkConfig: nothing is carried.

@@ -2,8 +2,6 @@ package xlsx
 
 import (
 	"context"
-	"errors"
-	"io"
 	"math"
 	"strconv"
 
@@ -11,128 +9,80 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/bug"
-	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/serial"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// blockRecords is how many records a block has by default.
-const blockRecords = 1 << 12
-
-// reader takes the rows from a goroutine that reads the sheet.
-type reader struct {
-	source *source
-	layout *microdata.Layout
-	stop   context.CancelFunc
-	runs   chan *run
-	failed chan error // one error, when runs is closed
-	err    error
+// piece is a run of rows.
+type piece struct {
+	rows  [][]cell
+	bytes int64
 }
 
-func newReader(ctx context.Context, s *source, in files.Handle, layout *microdata.Layout, cut connectors.Cut) *reader {
-	r := &reader{source: s, layout: layout, runs: make(chan *run), failed: make(chan error, 1)}
-	records := blockRecords
-	if cut.Records > 0 && (cut.Exact || cut.Records < records) {
-		records = cut.Records
+// Len implements serial.Piece.
+func (p piece) Len() int { return len(p.rows) }
+
+// Size implements serial.Piece.
+func (p piece) Size() int64 { return p.bytes }
+
+// Part implements serial.Piece.
+func (p piece) Part(from, to int) piece {
+	if n := int64(len(p.rows)); n > 0 {
+		return piece{p.rows[from:to], p.bytes * int64(to-from) / n}
 	}
-	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	go func() {
-		defer bug.Guard()
-		err := r.read(ctx, in, records)
-		r.failed <- errors.Join(s.named(err), in.Close())
-		close(r.runs)
-	}()
-	return r
+	return piece{}
 }
 
-func (r *reader) read(ctx context.Context, in files.Handle, records int) error {
-	next := &run{reader: r}
-	send := func() error {
-		select {
-		case r.runs <- next:
-			next = &run{reader: r, first: next.first + int64(len(next.rows))}
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	err := r.source.rows(ctx, in, func(int, []cell) error { return nil }, func(cells []cell) error {
+// The bounds of a piece: records, and about so many bytes.
+const (
+	pieceRecords = 1 << 12
+	pieceBytes   = 8 << 20
+	cellBytes    = 32 // of a cell besides its text
+)
+
+// Scan implements serial.Format.
+func (f *format) Scan(ctx context.Context, in serial.File, _ *microdata.Layout, rows int, yield func(piece) error) error {
+	var next piece
+	rows = min(rows, pieceRecords)
+	err := f.rows(ctx, in, func([]cell) error { return nil }, func(cells []cell) error {
 		next.rows = append(next.rows, append([]cell(nil), cells...))
-		if len(next.rows) < records {
+		next.bytes += cellBytes
+		for _, c := range cells {
+			next.bytes += cellBytes + int64(len(c.text))
+		}
+		if len(next.rows) < rows && next.bytes < pieceBytes {
 			return nil
 		}
-		return send()
+		full := next
+		next = piece{}
+		return yield(full)
 	})
 	if err == nil && len(next.rows) > 0 {
-		err = send()
+		err = yield(next)
 	}
 	return err
 }
 
-// Next implements connectors.Reader.
-func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	select {
-	case raw, ok := <-r.runs:
-		if ok {
-			return raw, nil
-		}
-		if r.err = <-r.failed; r.err == nil {
-			r.err = io.EOF
-		}
-		return nil, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Close implements connectors.Reader.
-func (r *reader) Close() error {
-	if r.err == nil {
-		r.err = errors.New("the pass is closed")
-	}
-	r.stop()
-	for range r.runs {
-	}
-	return nil
-}
-
-// run is a block that is not yet decoded.
-type run struct {
-	reader *reader
-	first  int64
-	rows   [][]cell
-}
-
-// Bytes implements connectors.Raw: the share of the file.
-func (r *run) Bytes() int64 {
-	return int64(float64(r.reader.source.stamp.Size()) * float64(len(r.rows)) / float64(max(r.reader.source.records, 1)))
-}
-
-// Decode implements connectors.Raw.
-func (r *run) Decode(b *microdata.Block) error {
-	layout, schema := r.reader.layout, r.reader.source.schema
-	b.Reset(0, r.first, len(r.rows), len(layout.Read))
+// Decode implements serial.Format.
+func (f *format) Decode(b *microdata.Block, layout *microdata.Layout, pieces []piece) error {
 	for i, w := range layout.Read {
-		f := schema.Fields[w.Field]
-		build := array.NewBuilder(memory.DefaultAllocator, f.Type)
-		build.Reserve(len(r.rows))
-		for row, cells := range r.rows {
-			var c cell
-			if w.Field < len(cells) {
-				c = cells[w.Field]
-			}
-			if c.kind == empty {
-				build.AppendNull()
-			} else if !put(build, c) {
-				build.AppendNull()
-				b.Reject(row, f.Name, "is not "+microdata.TypeName(f.Type))
+		field := f.schema.Fields[w.Field]
+		build := array.NewBuilder(memory.DefaultAllocator, field.Type)
+		build.Reserve(b.N)
+		row := 0
+		for _, p := range pieces {
+			for _, cells := range p.rows {
+				var c cell
+				if w.Field < len(cells) {
+					c = cells[w.Field]
+				}
+				if c.kind == empty {
+					build.AppendNull()
+				} else if !put(build, c) {
+					build.AppendNull()
+					b.Reject(row, field.Name, "is not "+microdata.TypeName(field.Type))
+				}
+				row++
 			}
 		}
 		a := build.NewArray()
@@ -142,7 +92,7 @@ func (r *run) Decode(b *microdata.Block) error {
 			continue
 		}
 		for _, row := range microdata.NumbersOf(a, &b.Columns[i]) {
-			b.Reject(row, f.Name, "holds a number that has more digits than masks compute with")
+			b.Reject(row, field.Name, "holds a number that has more digits than masks compute with")
 		}
 	}
 	return nil

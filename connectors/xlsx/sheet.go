@@ -52,6 +52,7 @@ type scanner struct {
 	value strings.Builder
 	keep  bool // characters are part of the cell's value
 	deep  int  // within text for pronunciation
+	bytes int  // of the row's texts
 }
 
 func (s *scanner) wrong(what string) error {
@@ -68,8 +69,11 @@ func (s *scanner) start(e xml.StartElement) error {
 			}
 			s.row = n
 		}
+		if s.row > maxRows {
+			return fmt.Errorf("has more than %d rows", maxRows)
+		}
 		clear(s.cells)
-		s.cells, s.at = s.cells[:0], -1
+		s.cells, s.at, s.bytes = s.cells[:0], -1, 0
 	case "c":
 		if s.at++; attribute(e, "r") != "" {
 			n, ok := columnOf(attribute(e, "r"))
@@ -100,6 +104,9 @@ func (s *scanner) start(e xml.StartElement) error {
 
 func (s *scanner) chars(p xml.CharData) error {
 	if s.keep {
+		if s.value.Len()+len(p) > maxCell {
+			return errCell
+		}
 		s.value.Write(p)
 	}
 	return nil
@@ -112,9 +119,15 @@ func (s *scanner) end(name string) error {
 	case "rPh":
 		s.deep--
 	case "c":
+		if s.at < 0 { // of a row that has begun within the cell
+			return fmt.Errorf("row %d: has a cell that is not closed", s.row)
+		}
 		c, err := s.cell()
 		if err != nil || c.kind == empty {
 			return err
+		}
+		if s.bytes += len(c.text); s.bytes > maxRow {
+			return errRow
 		}
 		for len(s.cells) <= s.at {
 			s.cells = append(s.cells, cell{})

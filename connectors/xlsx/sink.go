@@ -269,7 +269,7 @@ func (s *sink) complete() error {
 		return err
 	}
 	sheets := []string{"Data"}
-	if columns := s.labels.Released(s.config.Labels); columns != nil {
+	if columns := s.Labels(); columns != nil {
 		sheets = append(sheets, "Codebook")
 		if err := s.codebook(columns); err != nil {
 			return err
@@ -300,6 +300,9 @@ func (s *sink) codebook(columns []labels.Column) error {
 	}
 	return sheet.end()
 }
+
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() []microdata.Said { return s.labels.Released(s.config.Labels) }
 
 // Content implements connectors.Digested.
 func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.file.Content(ctx) }

@@ -9,57 +9,26 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/files"
+	"github.com/sdlfilter/sdlfilter/internal/serial"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// source is one sheet.
-type source struct {
-	*files.Watch
-	config  *SourceConfig
-	file    files.File
-	stamp   files.Stamp
-	schema  *microdata.Schema
-	head    int // number of the row of names
-	records int64
+// source is one sheet of a file, or of several files with the same columns.
+type source struct{ *serial.Source[piece] }
+
+// InfersTypes implements connectors.Inferring.
+func (s source) InfersTypes() bool { return true }
+
+// format reads the files of a source.
+type format struct {
+	config *SourceConfig
+	schema microdata.Schema
+	seen   []seen // by column
+	first  string // label of the first file
 }
 
-func open(ctx context.Context, c *SourceConfig) (connectors.Source, error) {
-	if ps := c.Check(); len(ps) > 0 {
-		return nil, ps[0]
-	}
-	set, err := files.Find(ctx, c.Path, Kind.Extensions...)
-	if err != nil {
-		return nil, err
-	}
-	if set.Folder || len(set.Files) != 1 {
-		return nil, fmt.Errorf("%s: must be one file", c.Path)
-	}
-	s := &source{config: c, file: set.Files[0]}
-	in, stamp, err := s.file.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	s.stamp = stamp
-	if err := s.survey(ctx, in); err != nil {
-		return nil, s.named(err)
-	}
-	s.Watch = files.Watching(set, []files.Stamp{stamp}, func(int) (files.Handle, error) { return s.reopen() })
-	return s, nil
-}
-
-func (s *source) reopen() (files.Handle, error) { return s.file.Reopen(s.stamp, nil) }
-
-func (s *source) named(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("%s: %w", s.file.Label, err)
-}
-
-// seen is what the survey has found in a column.
+// seen is what has been found in a column.
 type seen struct {
 	kinds [isTime + 1]int
 	whole bool // all numbers are integers that a float64 tells apart
@@ -67,106 +36,137 @@ type seen struct {
 	nulls bool
 }
 
+func open(ctx context.Context, c *SourceConfig) (connectors.Source, error) {
+	if ps := c.Check(); len(ps) > 0 {
+		return nil, ps[0]
+	}
+	s, err := serial.Open(ctx, c.Path, Kind.Extensions, &format{config: c})
+	if err != nil {
+		return nil, err
+	}
+	return source{s}, nil
+}
+
 // rows calls f for each record: the rows below the names, those without a cell too, up to the last one with a cell.
-func (s *source) rows(ctx context.Context, in files.Handle, names func(row int, cells []cell) error, f func(cells []cell) error) error {
-	b, err := openBook(in, s.stamp.Size())
+func (f *format) rows(ctx context.Context, in serial.File, names func(cells []cell) error, yield func(cells []cell) error) error {
+	b, err := openBook(ctx, in.In, in.Size)
 	if err != nil {
 		return err
 	}
-	part, err := b.sheet(s.config.Sheet)
+	part, err := b.sheet(f.config.Sheet)
 	if err != nil {
 		return err
 	}
 	last := 0
 	return b.scan(part, func(row int, cells []cell) error {
-		if row&1023 == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
 		if last == 0 {
 			last = row
-			return names(row, cells)
+			return names(cells)
 		}
 		for last++; last < row; last++ {
-			if err := f(nil); err != nil {
+			if err := yield(nil); err != nil {
 				return err
 			}
 		}
-		return f(cells)
+		return yield(cells)
 	})
 }
 
-// survey finds the columns and their types.
-func (s *source) survey(ctx context.Context, in files.Handle) error {
-	s.schema = &microdata.Schema{}
-	var columns []seen
-	err := s.rows(ctx, in, func(row int, cells []cell) error {
-		s.head = row
-		for i, c := range cells {
-			name := c.text
-			switch {
-			case c.kind == isNumber:
-				name = number(c.number)
-			case c.kind == empty:
-				name = fmt.Sprintf("c%d", i+1)
-			case c.kind != isText:
-				return errNames
-			}
-			s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: name})
-		}
-		if _, twice := s.schema.Twice(); twice > 0 {
+// Describe implements serial.Format: it finds the columns, and what stands in them.
+func (f *format) Describe(ctx context.Context, in serial.File) (records int64, err error) {
+	named := false
+	err = f.rows(ctx, in, func(cells []cell) error {
+		named = true
+		return f.names(in, cells)
+	}, func(cells []cell) error {
+		records++
+		return f.see(records, cells)
+	})
+	if err == nil && !named {
+		err = errors.New("the sheet is empty; its first row must name the columns")
+	}
+	return records, err
+}
+
+// names takes the names of the columns from the first row of a sheet.
+func (f *format) names(in serial.File, cells []cell) error {
+	var found microdata.Schema
+	for i, c := range cells {
+		name := c.text
+		switch {
+		case c.kind == isNumber:
+			name = number(c.number)
+		case c.kind == empty:
+			name = fmt.Sprintf("c%d", i+1)
+		case c.kind != isText:
 			return errNames
 		}
-		columns = make([]seen, len(cells))
-		for i := range columns {
-			columns[i].whole, columns[i].days = true, true
+		found.Fields = append(found.Fields, microdata.Field{Name: name})
+	}
+	if _, twice := found.Twice(); twice > 0 {
+		return errNames
+	}
+	if in.Index == 0 {
+		f.first, f.schema = in.Label, found
+		for range cells {
+			f.seen = append(f.seen, seen{whole: true, days: true})
 		}
 		return nil
-	}, func(cells []cell) error {
-		s.records++
-		if len(cells) > len(columns) {
-			return fmt.Errorf("record %d has a cell in column %d, which has no name", s.records, len(cells))
-		}
-		for i := range columns {
-			k := &columns[i]
-			if i >= len(cells) || cells[i].kind == empty {
-				k.nulls = true
-				continue
-			}
-			c := cells[i]
-			k.kinds[c.kind]++
-			whole := c.number == math.Trunc(c.number)
-			switch c.kind {
-			case isNumber:
-				k.whole = k.whole && whole && math.Abs(c.number) <= microdata.MaxExact
-			case isTime:
-				k.days = k.days && whole
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
-	if len(columns) == 0 {
-		return errors.New("the sheet is empty; its first row must name the columns")
+	if len(cells) != len(f.seen) {
+		return fmt.Errorf("has %d columns, and %s has %d", len(cells), f.first, len(f.seen))
 	}
-	for i := range columns {
-		f := &s.schema.Fields[i]
-		f.Type, f.Unseen = columns[i].typ()
-		f.Nullable = columns[i].nulls
-		if word, ok := s.config.Types[f.Name]; ok {
-			if f.Type, err = text.ParseType(word); err != nil {
-				return err
-			}
-			f.Nullable, f.Unseen = true, false
-		}
-	}
-	for name := range s.config.Types {
-		if s.schema.Index(name) < 0 {
-			return fmt.Errorf("types.%s: the sheet has no such column", name)
+	for i := range found.Fields {
+		if found.Fields[i].Name != f.schema.Fields[i].Name {
+			return fmt.Errorf("column %d has another name than in %s", i+1, f.first)
 		}
 	}
 	return nil
+}
+
+// see takes note of a record.
+func (f *format) see(record int64, cells []cell) error {
+	if len(cells) > len(f.seen) {
+		return fmt.Errorf("record %d has a cell in column %d, which has no name", record, len(cells))
+	}
+	for i := range f.seen {
+		k := &f.seen[i]
+		if i >= len(cells) || cells[i].kind == empty {
+			k.nulls = true
+			continue
+		}
+		c := cells[i]
+		k.kinds[c.kind]++
+		whole := c.number == math.Trunc(c.number)
+		switch c.kind {
+		case isNumber:
+			k.whole = k.whole && whole && math.Abs(c.number) <= microdata.MaxExact
+		case isTime:
+			k.days = k.days && whole
+		}
+	}
+	return nil
+}
+
+// Schema implements serial.Format.
+func (f *format) Schema() (_ *microdata.Schema, err error) {
+	for i, k := range f.seen {
+		field := &f.schema.Fields[i]
+		field.Type, field.Unseen = k.typ()
+		field.Nullable = k.nulls
+		if word, ok := f.config.Types[field.Name]; ok {
+			if field.Type, err = text.ParseType(word); err != nil {
+				return nil, err
+			}
+			field.Nullable, field.Unseen = true, false
+		}
+	}
+	for name := range f.config.Types {
+		if f.schema.Index(name) < 0 {
+			return nil, fmt.Errorf("%s: types.%s: the sheet has no such column", f.first, name)
+		}
+	}
+	return &f.schema, nil
 }
 
 // holds reports whether cells can be read as a type.
@@ -201,31 +201,4 @@ func (k *seen) typ() (t arrow.DataType, unseen bool) {
 		return arrow.PrimitiveTypes.Float64, false
 	}
 	return arrow.BinaryTypes.String, false
-}
-
-func (s *source) Schema() *microdata.Schema { return s.schema }
-func (s *source) Streams() []string         { return []string{s.file.Label} }
-func (s *source) Records() int64            { return s.records }
-func (s *source) Rewindable() bool          { return true }
-func (s *source) Close() error              { return nil }
-
-// InfersTypes implements connectors.Inferring.
-func (s *source) InfersTypes() bool { return true }
-
-// Read implements connectors.Source.
-func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := text.CheckLayout(layout, s.schema); err != nil {
-		return nil, err
-	}
-	if cut.Exact && cut.Records < 1 {
-		return nil, errors.New("exact blocks need a number of records")
-	}
-	in, err := s.reopen()
-	if err != nil {
-		return nil, err
-	}
-	return newReader(ctx, s, in, layout, cut), nil
 }

@@ -141,6 +141,14 @@ func NumberedOf(src connectors.Source) connectors.Numbered {
 	return n
 }
 
+// LabelsOf returns what a release says of its columns, once its last record is written; nil if it says nothing.
+func LabelsOf(sink connectors.Sink) []microdata.Said {
+	if s, ok := sink.(connectors.Labelling); ok {
+		return s.Labels()
+	}
+	return nil
+}
+
 // ContentOf computes the digests of the finished release of a sink; nil if the release has no
 // files or the sink is not Digested.
 func ContentOf(ctx context.Context, sink connectors.Sink) (*connectors.Content, error) {

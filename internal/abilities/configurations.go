@@ -41,6 +41,12 @@ func Tell(config any, pipeline string, lookup func(name string) (string, bool)) 
 	}
 }
 
+// ReleasesVariableLabels reports whether a sink is configured to release the labels of variables.
+func ReleasesVariableLabels(config connectors.SinkConfig) bool {
+	c, ok := config.(connectors.VariableLabelling)
+	return ok && c.ReleasesVariableLabels()
+}
+
 // WritesJSON reports whether a sink writes JSON text as a JSON value and not as a string. If it
 // does not, columns with values of several types are refused.
 func WritesJSON(config connectors.SinkConfig, src connectors.SourceConfig) bool {

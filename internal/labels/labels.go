@@ -23,15 +23,16 @@ import (
 const (
 	Values    = "values"
 	Variables = "variables"
+	Cut       = "cut" // labels that a format cannot hold are cut; without it they are an error
 )
 
 // Choice is what is released of a source's labels; nil: those of values.
 type Choice []string
 
-// Check reports words that there are not.
-func (c Choice) Check(ps *check.Problems) {
+// Check reports words that there are not. more are words of the format besides values and variables.
+func (c Choice) Check(ps *check.Problems, more ...string) {
 	for i, word := range c {
-		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, Values, Variables)
+		ps.OneOf(fmt.Sprintf("labels[%d]", i), word, append([]string{Values, Variables}, more...)...)
 	}
 }
 
@@ -64,22 +65,49 @@ func Collect(l *microdata.Layout) *Collector {
 	return c
 }
 
-// Add adds the released records of a block. Columns that are carried count as without any code.
-func (c *Collector) Add(b *microdata.Block) {
+// Fresh returns a collector of the same columns without any code: for one of several files.
+func (c *Collector) Fresh() *Collector {
 	if c == nil {
-		return
+		return nil
 	}
+	return Collect(c.layout)
+}
+
+// Found are the codes of one block.
+type Found []*microdata.Occurring
+
+// Look finds the codes in the released records of a block. Columns that are carried count as without any code.
+func (c *Collector) Look(b *microdata.Block) Found {
+	if c == nil {
+		return nil
+	}
+	found := make(Found, len(c.codes))
 	for i, o := range c.layout.Release {
 		if c.codes[i] == nil || o.Column < 0 {
 			continue
 		}
-		found := c.codes[i].Empty()
-		add(found, o.Field, &b.Columns[o.Column], b)
-		c.mutex.Lock()
-		c.codes[i].Merge(found)
-		c.mutex.Unlock()
+		found[i] = c.codes[i].Empty()
+		add(found[i], o.Field, &b.Columns[o.Column], b)
+	}
+	return found
+}
+
+// Take adds what Look has found.
+func (c *Collector) Take(found Found) {
+	if c == nil {
+		return
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for i, f := range found {
+		if f != nil {
+			c.codes[i].Merge(f)
+		}
 	}
 }
+
+// Add adds the released records of a block.
+func (c *Collector) Add(b *microdata.Block) { c.Take(c.Look(b)) }
 
 func add(found *microdata.Occurring, f microdata.Field, col *microdata.Column, b *microdata.Block) {
 	v := col.Out()
@@ -107,20 +135,10 @@ func add(found *microdata.Occurring, f microdata.Field, col *microdata.Column, b
 }
 
 // Column is what a release says of a column.
-type Column struct {
-	Name    string   `json:"name"`
-	Label   string   `json:"label,omitempty"`
-	Measure string   `json:"measure,omitempty"`
-	Weight  bool     `json:"weight,omitempty"`
-	Values  []Value  `json:"values,omitempty"`
-	Missing []string `json:"missing,omitempty"`
-}
+type Column = microdata.Said
 
 // Value is a code with its label.
-type Value struct {
-	Code  string `json:"code"`
-	Label string `json:"label"`
-}
+type Value = microdata.SaidOfCode
 
 // Released returns what the release says of its columns, in their order, without those of which it
 // says nothing.
@@ -130,35 +148,46 @@ func (c *Collector) Released(choice Choice) []Column {
 	}
 	var list []Column
 	for i, o := range c.layout.Release {
-		d := o.Field.Described
-		if d == nil {
-			continue
-		}
-		col := Column{Name: o.Field.Name, Measure: d.Measure, Weight: d.Weight}
-		if choice.Has(Variables) {
-			col.Label = d.Label
-		}
-		if c.codes[i] != nil && choice.Has(Values) {
-			d := c.codes[i].Description()
-			for _, v := range d.Values {
-				if v.Value.Tag == 0 && v.Value.IsText == (o.Field.Type.ID() == arrow.STRING) {
-					col.Values = append(col.Values, Value{textOf(v.Value), v.Label})
-				}
-			}
-			for _, m := range d.Missing {
-				col.Missing = append(col.Missing, rangeText(m))
-			}
-		}
-		if col.Label != "" || col.Measure != "" || col.Weight || col.Values != nil || col.Missing != nil {
-			list = append(list, col)
-		}
+		text := o.Field.Type.ID() == arrow.STRING
+		list = Append(list, choice, o.Field, c.codes[i], func(c microdata.Code) bool { return c.Tag == 0 && c.IsText == text })
 	}
 	return list
 }
 
+// Append appends what a release says of a column, if it says anything. codes are those that occur in it; nil for a column
+// without any. holds says which codes the column can have.
+func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Occurring, holds func(microdata.Code) bool) []Column {
+	d := f.Described
+	if d == nil {
+		return list
+	}
+	col := Column{Name: f.Name, Measure: d.Measure, Weight: d.Weight}
+	if choice.Has(Variables) {
+		col.Label = d.Label
+	}
+	if codes != nil && choice.Has(Values) {
+		d := codes.Description()
+		for _, v := range d.Values {
+			if holds(v.Value) {
+				col.Values = append(col.Values, Value{Code: textOf(v.Value), Label: v.Label})
+			}
+		}
+		for _, m := range d.Missing {
+			col.Missing = append(col.Missing, rangeText(m))
+		}
+	}
+	if col.Label == "" && col.Measure == "" && !col.Weight && col.Values == nil && col.Missing == nil {
+		return list
+	}
+	return append(list, col)
+}
+
 func textOf(c microdata.Code) string {
-	if c.IsText {
+	switch {
+	case c.IsText:
 		return c.Text
+	case c.Tag != 0:
+		return "." + string(rune(c.Tag))
 	}
 	return number(c.Number)
 }

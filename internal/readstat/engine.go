@@ -1,6 +1,7 @@
 package readstat
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -41,6 +42,7 @@ var compiled = sync.OnceValues(func() (*engine, error) {
 type instance struct {
 	module api.Module
 	calls  *calls
+	fails  error // what it means that the library comes to a sudden end
 }
 
 // calls are what the library asks its host for.
@@ -71,7 +73,7 @@ func start(ctx context.Context, c *calls) (*instance, error) {
 		}
 		return nil, fmt.Errorf("the library for files of statistical packages does not start: %w", err)
 	}
-	return &instance{m, c}, nil
+	return &instance{m, c, fmt.Errorf("%w: the library that reads it fails over it", ErrMalformed)}, nil
 }
 
 func (i *instance) close() error { return i.module.Close(context.Background()) }
@@ -83,20 +85,15 @@ func (i *instance) call(ctx context.Context, name string, args ...uint64) (uint6
 	case i.calls.err != nil:
 		return 0, i.calls.err
 	case err != nil:
-		return 0, failed(ctx, err)
+		// What the error says names places in the library's code.
+		if done := ctx.Err(); done != nil {
+			return 0, done
+		}
+		return 0, i.fails
 	case len(out) == 0:
 		return 0, nil
 	}
 	return uint64(uint32(out[0])), nil // addresses and codes: the upper half of a stack slot is of no meaning
-}
-
-// failed is the error of a library that has come to a sudden end: what it says of that names places in
-// its code.
-func failed(ctx context.Context, err error) error {
-	if done := ctx.Err(); done != nil {
-		return done
-	}
-	return fmt.Errorf("%w: the library that reads it fails over it", ErrMalformed)
 }
 
 // do calls a function that returns a code of the library's errors.
@@ -114,8 +111,21 @@ func (i *instance) explain(ctx context.Context, code uint64) error {
 	if err != nil {
 		return err
 	}
+	if code == outOfMemory || code == aborted && i.calls.err == nil { // by glue.c, which has no other reason
+		return errRoom
+	}
 	return &Error{Code: int(code), What: text(i.module.Memory(), uint32(at))}
 }
+
+// The codes of the library that are told otherwise.
+const (
+	outOfMemory = 3
+	aborted     = 4
+)
+
+// errRoom is the error of a file that the library cannot hold. Of a release it keeps the labels, and the long texts of Stata, until
+// the end.
+var errRoom = fmt.Errorf("takes more than the %d MiB of memory that a file has", MemoryLimit>>20)
 
 // Error is an error of the library.
 type Error struct {
@@ -131,7 +141,7 @@ func (i *instance) put(ctx context.Context, p []byte) (at uint64, err error) {
 		return 0, err
 	}
 	if at == 0 || !i.module.Memory().Write(uint32(at), p) {
-		return 0, errors.New("there is not enough memory")
+		return 0, errRoom
 	}
 	return at, nil
 }
@@ -159,10 +169,9 @@ func text(m api.Memory, at uint32) string {
 	if !ok {
 		return ""
 	}
-	for i, b := range rest {
-		if b == 0 {
-			return string(rest[:i])
-		}
+	end := bytes.IndexByte(rest, 0)
+	if end < 0 {
+		return ""
 	}
-	return ""
+	return string(rest[:end])
 }

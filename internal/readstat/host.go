@@ -56,7 +56,9 @@ func host(ctx context.Context, r wazero.Runtime) error {
 		if c.metadata != nil {
 			c.metadata(int64(s[0]), int(int32(s[2])), text(m, uint32(s[3])))
 		}
-		s[0] = 0
+		if s[0] = 0; c.err != nil {
+			s[0] = 1 // the library stops
+		}
 	})
 	def(b, "variable", types(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32), types(i32), func(c *calls, m api.Memory, s []uint64) {
 		v := Variable{Index: int(int32(s[0])), Type: Type(uint32(s[1])), Width: int(int32(s[2])), Display: int(int32(s[3])), Measure: int(int32(s[4])),
@@ -65,6 +67,9 @@ func host(ctx context.Context, r wazero.Runtime) error {
 		if c.variable != nil && c.variable(v) {
 			s[0] = 1
 		}
+		if c.err != nil {
+			s[0] = api.EncodeI32(-1) // the library stops
+		}
 	})
 	def(b, "missing", types(i32, f64, f64, i32), nil, func(c *calls, m api.Memory, s []uint64) {
 		if c.missing != nil {
@@ -72,7 +77,7 @@ func host(ctx context.Context, r wazero.Runtime) error {
 		}
 	})
 	def(b, "label", types(i32, i32, i32, f64, i32, i32), nil, func(c *calls, m api.Memory, s []uint64) {
-		if c.label != nil {
+		if c.label != nil && c.err == nil {
 			c.label(Label{Set: text(m, uint32(s[0])), IsText: Type(uint32(s[1])).Text(), Tag: byte(s[2]), Number: math.Float64frombits(s[3]), Text: text(m, uint32(s[4])), Label: text(m, uint32(s[5]))})
 		}
 	})

@@ -1,10 +1,13 @@
 package readstat
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // Kind is a format.
@@ -81,19 +84,38 @@ type Input struct {
 const (
 	maxVariables = 1 << 17
 	maxLabels    = 1 << 21
+	maxText      = 64 << 20 // of names and labels, bytes: many labels can name one text
+	// maxDense is how many records each byte of a file can stand for: a compressed byte for no more than 1032 bytes, each of
+	// which holds a value.
+	maxDense = 1032
 )
 
 // Describe reads what a file says of itself.
 func (in Input) Describe(ctx context.Context) (*File, error) {
 	f := &File{Records: -1, Weight: -1, Labels: map[string][]Label{}}
-	labels := 0
+	labels, size := 0, 0
 	c := &calls{}
+	said := func(texts ...string) bool {
+		for _, s := range texts {
+			size += len(s)
+		}
+		if size > maxText {
+			c.fail(fmt.Errorf("%w: it has more than %d MiB of names and labels", ErrMalformed, maxText>>20))
+		}
+		return size <= maxText
+	}
 	c.metadata = func(rows int64, version int, encoding string) {
 		f.Records, f.Version, f.Encoding = rows, version, encoding
+		if rows > maxDense*in.Size {
+			c.fail(fmt.Errorf("%w: it says that it has more records than a file of its size can hold", ErrMalformed))
+		}
 	}
 	c.variable = func(v Variable) bool {
 		if len(f.Variables) >= maxVariables {
 			c.fail(fmt.Errorf("%w: it has more than %d columns", ErrMalformed, maxVariables))
+			return false
+		}
+		if !said(v.Name, v.Label, v.Format, v.Set) {
 			return false
 		}
 		f.Variables = append(f.Variables, v)
@@ -109,13 +131,41 @@ func (in Input) Describe(ctx context.Context) (*File, error) {
 			c.fail(fmt.Errorf("%w: it has more than %d labels", ErrMalformed, maxLabels))
 			return
 		}
+		if !said(l.Set, l.Text, l.Label) {
+			return
+		}
 		f.Labels[l.Set] = append(f.Labels[l.Set], l)
 	}
 	c.weight = func(i int) { f.Weight = i }
 	if err := in.parse(ctx, c, 0, 1, 1); err != nil {
 		return nil, err
 	}
-	return f, nil
+	return f, in.countable(f.Version)
+}
+
+// countable is an error if a file of Stata 14 or later has more records than the library counts: it would read the remainder of
+// their number by 2³².
+func (in Input) countable(version int) error {
+	if in.Kind != DTA || version < 118 {
+		return nil
+	}
+	columns := 2 // bytes of their number
+	if version > 118 {
+		columns = 4
+	}
+	before := len("<stata_dta><header><release>118</release><byteorder>LSF</byteorder><K></K><N>") + columns
+	head := make([]byte, before+8)
+	if _, err := in.From.ReadAt(head, 0); err != nil {
+		return err
+	}
+	n := binary.LittleEndian.Uint64(head[before:])
+	if bytes.Contains(head, []byte("<byteorder>MSF")) {
+		n = binary.BigEndian.Uint64(head[before:])
+	}
+	if n > math.MaxInt32 {
+		return fmt.Errorf("has more records than the %d that can be read of one file, or is damaged", math.MaxInt32)
+	}
+	return nil
 }
 
 // errStop ends a pass early.

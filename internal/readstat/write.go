@@ -52,6 +52,7 @@ func NewWriter(ctx context.Context, out io.Writer, target Target) (_ *Writer, er
 	if err != nil {
 		return nil, err
 	}
+	i.fails = fmt.Errorf("the library that writes it fails over it; perhaps it %w", errRoom)
 	w := &Writer{instance: i, target: target}
 	defer func() {
 		if err != nil {

@@ -19,6 +19,7 @@ type Map struct {
 	// and whose R is a probability; Column has their names one after another.
 	Categories []string     `json:"categories,omitempty" doc:"columns of a map of categories: U is the information that their released categories contain about the original ones, in bits, and R is the probability that a record is found by its categorical keys"`
 	Unit       string       `json:"unit,omitempty"`
+	Variable   string       `json:"label,omitempty" doc:"label of the variable, where the sink releases labels of variables"`
 	Replicates int          `json:"replicates" doc:"number of masked replicates of each point, M"`
 	Records    int64        `json:"records" doc:"number of records in the data"`
 	Sampled    int          `json:"sampled,omitempty" doc:"number of records of the keyed sample on which the replicates were made; absent if they were made on all records"` // records of the keyed sample that replicates were made on; 0: all

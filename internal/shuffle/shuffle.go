@@ -247,6 +247,9 @@ func (s *sink) Content(ctx context.Context) (*connectors.Content, error) {
 	return abilities.ContentOf(ctx, s.inner)
 }
 
+// Labels implements connectors.Labelling.
+func (s *sink) Labels() []microdata.Said { return abilities.LabelsOf(s.inner) }
+
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error { return s.inner.Commit() }
 

@@ -1,12 +1,15 @@
 """Releases of files of statistical packages, against pyreadstat: every file that is found below the given folders, and files
 that pyreadstat writes, are released without a mask and read back.
 
-    statfiles.py SDLFILTER FOLDER ...
+    statfiles.py [--keep FOLDER] SDLFILTER FOLDER ...
+
+--keep leaves the releases in the format of their source in a new folder, with a list of them (pairs.csv), for statfiles.R.
 """
 
 import csv
 import math
 import os
+import shutil
 import struct
 import subprocess
 import sys
@@ -47,6 +50,7 @@ class Case:
     def __init__(self, program, path, work):
         self.program, self.path, self.work = program, path, work
         self.faults = []
+        self.released = None
 
     def expect(self, ok, what):
         if not ok:
@@ -55,7 +59,7 @@ class Case:
     def release(self, sink, to, columns):
         config = os.path.join(self.work, "p.yaml")
         source = FORMATS[os.path.splitext(self.path)[1].lower()]
-        labels = "" if sink == "csv" else ", labels: [values, variables]"
+        labels = "" if sink == "csv" else ", labels: [values, variables]" if sink == "xlsx" else ", labels: [values, variables, cut]"
         with open(config, "w") as f:
             f.write("version: 1\nname: p\nkey: {file: release.key}\nsource: {%s: {path: %s}}\ncolumns:\n" % (source, quoted(self.path)))
             for c in columns:
@@ -76,6 +80,7 @@ class Case:
         to = os.path.join(self.work, "out" + own)
         if self.release("spss" if own != ".dta" else "stata", to, columns):
             self.compare(before, meta, *read(to), ext, own)
+            self.released = to
         to = os.path.join(self.work, "out.csv")
         if self.release("csv", to, columns):
             with open(to, newline="") as f:
@@ -170,8 +175,37 @@ def made(folder):
     return out
 
 
+class Kept:
+    """The releases that are kept, with their sources."""
+
+    def __init__(self, folder):
+        self.folder, self.rows = folder, []
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.makedirs(folder)
+
+    def add(self, source, released):
+        if not self.folder or not released:
+            return
+        ends = [os.path.splitext(p)[1].lower() for p in (source, released)]
+        copies = [os.path.join(self.folder, "%d%s%s" % (len(self.rows), part, ext)) for part, ext in zip(("in", "out"), ends)]
+        shutil.copy(source, copies[0])
+        shutil.copy(released, copies[1])
+        self.rows.append([os.path.basename(source)] + copies)
+
+    def done(self):
+        if self.folder:
+            with open(os.path.join(self.folder, "pairs.csv"), "w", newline="") as f:
+                csv.writer(f).writerows([["name", "source", "release"]] + self.rows)
+
+
 def main():
-    program, folders = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    arguments = sys.argv[1:]
+    folder = None
+    if arguments[0] == "--keep":
+        folder, arguments = os.path.abspath(arguments[1]), arguments[2:]
+    kept = Kept(folder)
+    program, folders = os.path.abspath(arguments[0]), arguments[1:]
     passed = failed = 0
     with tempfile.TemporaryDirectory() as work:
         subprocess.run([program, "keygen", "--out", "release.key"], cwd=work, check=True, capture_output=True)
@@ -186,6 +220,7 @@ def main():
                 skipped = case.run()
             except Exception as e:  # a file that the peer cannot read is said
                 case.faults.append("%s: %s" % (type(e).__name__, e))
+            kept.add(path, case.released)
             name = os.path.basename(path)
             if skipped:
                 print("--   %s: %s" % (name, skipped))
@@ -198,6 +233,7 @@ def main():
             else:
                 passed += 1
                 print("ok   %s" % name)
+    kept.done()
     print("statfiles: %d passed, %d failed" % (passed, failed))
     return 1 if failed or not passed else 0
 

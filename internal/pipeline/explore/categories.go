@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -53,6 +54,18 @@ func (g *grid) unit() string {
 		return ""
 	}
 	return g.plan.Unit(g.column)
+}
+
+// variable is the label of the map's variable, if the release would have it.
+func (g *grid) variable() string {
+	if g.ofCategories() || !abilities.ReleasesVariableLabels(g.whole.Sink.Config) {
+		return ""
+	}
+	schema := g.plan.Source.Schema()
+	if i := schema.Index(g.column); i >= 0 && schema.Fields[i].Described != nil {
+		return schema.Fields[i].Described.Label
+	}
+	return ""
 }
 
 // categoryPoint has U and R of a point of a map of categories.

@@ -99,7 +99,7 @@ func mapsOf(ctx context.Context, grids []*grid, src connectors.Source, o pipelin
 // draw tries the points of a grid that has read its records.
 func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 	m := &rumap.Map{
-		Schema: rumap.Schema, Name: g.whole.Name, Version: version, Column: g.column, Unit: g.unit(),
+		Schema: rumap.Schema, Name: g.whole.Name, Version: version, Column: g.column, Unit: g.unit(), Variable: g.variable(),
 		Replicates: g.replicates(), Categories: g.config.Map.Categories, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {

@@ -145,6 +145,9 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 	if err == nil {
 		err = unjudged
 	}
+	if rep != nil {
+		rep.Labels = abilities.LabelsOf(r.sink) // the last record is written
+	}
 	return rep, content, err
 }
 

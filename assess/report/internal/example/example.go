@@ -5,6 +5,7 @@ package example
 
 import (
 	"math"
+	"strings"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -74,6 +75,7 @@ func Hostile() *report.Report {
 	r.Gate.Rules[0].Rule, r.Gate.Rules[0].Advice, r.Gate.Rules[0].Column = name, name, name
 	r.Gate.Rules[0].Target = name
 	r.Withheld = name
+	r.Labels = []microdata.Said{{Name: name, Label: strings.Repeat(name, 4), Values: []microdata.SaidOfCode{{Code: name, Label: strings.Repeat("label without a space", 8)}, {Code: "1", Label: name}}}}
 	r.MissingCodes = []assess.MissingCodes{{Column: name, As: "keep", Codes: []assess.MissingCode{{Code: name, Records: 20134}}}, {Column: "v", As: "null", Codes: []assess.MissingCode{{Code: "97 to 99"}}}}
 	r.Attack = Attack()
 	hostile(r.Attack, name)
