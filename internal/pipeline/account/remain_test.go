@@ -106,6 +106,23 @@ func TestPatternsInVain(t *testing.T) {
 	}
 }
 
+// A run over a part of the records must not give those without identity the draws of its own first records, by whatever carrier.
+func TestPartsNeedIdentities(t *testing.T) {
+	part, whole := true, false
+	for _, c := range []struct {
+		shard *bool
+		place *config.Place
+		n     int64
+		wrong bool
+	}{{&part, nil, 0, false}, {&part, nil, 1, true}, {&whole, nil, 1, false}, {nil, nil, 1, false}, {&part, &config.Place{}, 1, false}} {
+		r := remaining(t)
+		r.Config.Shard, r.Config.Place, r.Effect = c.shard, c.place, &Effect{Unidentified: c.n}
+		if err := r.Check(); (err != nil) != c.wrong || err != nil && !strings.Contains(err.Error(), "shard: must not be true") {
+			t.Errorf("%+v: error %v", c, err)
+		}
+	}
+}
+
 // Effects add up, and the sum changes neither.
 func TestEffectsAddUp(t *testing.T) {
 	a := Effect{[]int64{1}, 2, microdata.Bitmap{1}}
