@@ -34,6 +34,9 @@ type Setup struct {
 	// index of the column that identifies a record without it, −1 for none.
 	SameAs  map[string]string
 	Instead []int
+	// Weights are columns of sampling weights, in Numbers form, by which a measure estimates: a record without a finite weight
+	// of at least 0 is rejected.
+	Weights []ColumnInfo
 	// Sorted are the original values of columns in ascending order, for masks that need them
 	// (NeedsValues). A column without an entry is not known.
 	Sorted map[string][]float64
@@ -48,7 +51,7 @@ type Setup struct {
 // unreleased returns the setup for draws that never leave: a record is identified by its place, and each column
 // draws by itself.
 func (s Setup) unreleased() Setup {
-	s.Identity, s.Instead, s.SameAs, s.Households.Instead = nil, nil, nil, nil
+	s.Identity, s.Instead, s.SameAs, s.Households.Instead, s.Weights = nil, nil, nil, nil, nil
 	return s
 }
 
@@ -308,6 +311,16 @@ func (c *Chain) identify(w *work, b *microdata.Block) []microdata.Digest {
 }
 
 func (c *Chain) admit(b *microdata.Block) error {
+	for i := range c.setup.Weights {
+		rejectWeights(b, &c.setup.Weights[i], false)
+	}
+	if c.replicate == 0 {
+		for _, s := range c.steps {
+			if of, ok := s.(*calibrateStep); ok {
+				rejectWeights(b, &of.weight.ColumnInfo, true)
+			}
+		}
+	}
 	for _, col := range c.columns {
 		if c.shared.admitted(col, b) {
 			continue

@@ -44,6 +44,7 @@ type Plan struct {
 	Unseen    []string               // those of which the sample holds nothing
 	Coded     []assess.CodedColumn   // columns with declared codes for missing values
 	Watched   []assess.WatchedColumn // masked columns of which all records together tell what the masks have left
+	weights   []transform.ColumnInfo // by which the uniqueness is estimated; empty if by none
 	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured

@@ -3,7 +3,9 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -82,6 +84,8 @@ type verdict struct {
 	rules    []string // that do not hold
 	warnings []string
 	log      string
+	records  report.Records
+	attack   string // uniqueness, as JSON
 	err      error
 }
 
@@ -90,7 +94,14 @@ func verdictOf(rep *report.Report, log string, err error) verdict {
 	if rep == nil {
 		return v
 	}
-	v.refused, v.warnings = !rep.Gate.Passed, rep.Warnings
+	v.refused, v.warnings, v.records = !rep.Gate.Passed, rep.Warnings, rep.Records
+	if rep.Attack != nil && rep.Attack.Uniqueness != nil {
+		u := *rep.Attack.Uniqueness
+		expected := u.ExpectedReidentifications
+		u.ExpectedReidentifications = 0
+		text, _ := json.Marshal(u)
+		v.attack = fmt.Sprintf("%s, %.12g expected", text, expected) // a sum, in another order
+	}
 	for _, r := range rep.Gate.Rules {
 		if !r.Passed {
 			v.rules = append(v.rules, r.Rule)
@@ -304,5 +315,46 @@ func TestCarriersAreOfOneMind(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A record whose sampling weight is missing, a code for a missing one, or negative goes to quarantine in every carrier, and the
+// individual risks are those of the other records; a weight of 0 is one.
+func TestWeightsInEveryCarrier(t *testing.T) {
+	p := people{
+		n: 900, born: func(i int) int { return i * 7919 % 730 }, place: func(i int) string { return fmt.Sprint(i * i % 11) }, person: func(i int) string { return "p" },
+		wage: func(i int) string {
+			switch i {
+			case 7:
+				return ""
+			case 8:
+				return "-5"
+			case 9:
+				return "0"
+			case 899:
+				return "-9"
+			}
+			return fmt.Sprint(1 + i%50)
+		},
+	}
+	for _, missing := range []string{"", ", missing: [-9]"} {
+		all := carried(t, p, "columns: {born: {role: sensitive, decimals: 0}, place: {role: key}, person: {role: identifier}, wage: {role: other, decimals: 0"+missing+"}}\nweight: wage\n"+
+			"masks: [{noise: {columns: [born], sd: 100}}]\nassess: {keys: [place], replicates: 4, targets: [p50], intruder: {uniqueness: {}}}\n")
+		for carrier, v := range all {
+			if v.err != nil {
+				t.Errorf("%s: %v", carrier, v.err)
+				continue
+			}
+			reasons := map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 1, "wage: must be a sampling weight: a finite number of at least 0": 2}
+			if missing != "" {
+				reasons = map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 2, "wage: must be a sampling weight: a finite number of at least 0": 1}
+			}
+			if v.records.Quarantined != 3 || v.records.Released != 897 || !maps.Equal(v.records.Reasons, reasons) {
+				t.Errorf("%s: records %+v", carrier, v.records)
+			}
+			if v.attack != all["run"].attack || len(v.attack) < 100 {
+				t.Errorf("%s: uniqueness %s\nof one run %s", carrier, v.attack, all["run"].attack)
+			}
+		}
 	}
 }
