@@ -79,6 +79,13 @@ func rejectWeights(b *microdata.Block, weight *ColumnInfo, missing bool) {
 	}
 }
 
+// weighing is a step that changes sampling weights.
+type weighing interface {
+	weights() *ColumnInfo
+}
+
+func (s *calibrateStep) weights() *ColumnInfo { return &s.weight.ColumnInfo }
+
 func (s *calibrateStep) of() int { return s.mask }
 
 // holds implements surveying.

@@ -316,8 +316,8 @@ func (c *Chain) admit(b *microdata.Block) error {
 	}
 	if c.replicate == 0 {
 		for _, s := range c.steps {
-			if of, ok := s.(*calibrateStep); ok {
-				rejectWeights(b, &of.weight.ColumnInfo, true)
+			if of, ok := s.(weighing); ok {
+				rejectWeights(b, of.weights(), true)
 			}
 		}
 	}

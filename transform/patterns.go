@@ -144,18 +144,26 @@ func (c *Chain) addListed(listed microdata.Bitmap) {
 func (c *Chain) Unmatched(listed microdata.Bitmap) (list []Unmatched) {
 	has := func(bit int32) bool { return int(bit>>6) < len(listed) && listed.Has(int(bit)) }
 	for _, s := range c.steps {
-		of, ok := s.(*recodeStep)
-		if !ok {
+		if of, ok := s.(listing); ok {
+			list = append(list, of.unmatched(has)...)
+		}
+	}
+	return list
+}
+
+// listing is a step that lists categories, of which it notes those that occur.
+type listing interface {
+	unmatched(has func(bit int32) bool) []Unmatched
+}
+
+func (s *recodeStep) unmatched(has func(bit int32) bool) (list []Unmatched) {
+	for _, col := range s.columns {
+		if col.listed == nil || !has(col.any) {
 			continue
 		}
-		for _, col := range of.columns {
-			if col.listed == nil || !has(col.any) {
-				continue
-			}
-			for j, bit := range col.listed {
-				if bit >= 0 && !has(bit) {
-					list = append(list, Unmatched{of.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, of.of.File != ""})
-				}
+		for j, bit := range col.listed {
+			if bit >= 0 && !has(bit) {
+				list = append(list, Unmatched{s.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, s.of.File != ""})
 			}
 		}
 	}
