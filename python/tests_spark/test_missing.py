@@ -12,7 +12,7 @@ import sdlfilter.spark
 
 # Which records have a code, and the code; {0} is the code, or NULL in its place.
 COLUMNS = [
-    "id", "if(id % 9 = 0, {-9D}, wage) AS wage", "if(id % 7 = 0, {-8}, int(id % 500)) AS debt", "if(id % 11 = 0, {97 + int(id % 3)}, age) AS age",
+    "id", "if(id % 9 = 0, {-9D}, wage) AS wage", "if(id % 7 = 0, {-8}, int(2000 + id % 500)) AS debt", "if(id % 11 = 0, {97 + int(id % 3)}, age) AS age",
     "if(id % 13 = 0, {'refused'}, element_at(array('north', 'south', 'east'), int(1 + id % 3))) AS region",
 ]
 
@@ -76,7 +76,7 @@ def same(a, b):
     if isinstance(a, (list, tuple)):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, float) and isinstance(b, (int, float)):
-        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b))  # sums of shards have another order
+        return a == b or abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1)  # sums of shards have another order
     return a == b
 
 
