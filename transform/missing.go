@@ -22,11 +22,7 @@ func Restore(b *microdata.Block) (undo func(), err error) {
 		}
 	}
 	for i := range b.Columns {
-		c := &b.Columns[i]
-		if !c.Coded.Keep || len(c.Coded.Rows) == 0 {
-			continue
-		}
-		f, err := restore(c)
+		f, err := restore(&b.Columns[i])
 		if err != nil {
 			undo()
 			return nil, err
