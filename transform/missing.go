@@ -84,7 +84,7 @@ func withCodes(c *microdata.Column) (arrow.Array, error) {
 		return at.Raw, nil
 	}
 	text := func(i int) []byte { return []byte(at.Raw.ValueStr(i)) }
-	if same := arrow.TypeEqual(out.DataType(), at.Raw.DataType()); same || textField(at.Raw.DataType()) {
+	if arrow.TypeEqual(out.DataType(), at.Raw.DataType()) {
 		var ok bool
 		if text, ok = bytesOf(at.Raw); !ok {
 			return nil, fmt.Errorf("codes of type %s cannot be put back", at.Raw.DataType())
