@@ -236,6 +236,18 @@ func TestManyPseudonyms(t *testing.T) {
 		b.Columns[1].Alloc(2<<15, false)
 		halves[from>>15&1].Add(&b)
 	}
+	// Some have numbers of records that no other has, and half of these are kept.
+	few := array.NewInt64Builder(memory.DefaultAllocator)
+	for i := range 12 {
+		for range 10 + i {
+			few.Append(int64(-1 - i))
+		}
+	}
+	var b microdata.Block
+	b.Reset(1, 0, few.Len(), 2)
+	b.Columns[1].Alloc(few.Len(), false)
+	b.Columns[0].Array = few.NewArray()
+	halves[1].Add(&b)
 	of := func(parts ...*Accumulator) Renamed {
 		all, err := Merged(watchedOptions(), parts...)
 		must(t, err)
