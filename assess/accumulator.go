@@ -32,6 +32,7 @@ type Accumulator struct {
 	sample             sample.Sample
 	found              map[int]map[string]found // by column and target, see Finder
 	coded              [][]int64                // by column of Options.Coded and code: records
+	watched            []residue                // by column of Options.Watched
 
 	work kernel
 }
@@ -66,9 +67,10 @@ func New(o Options) (*Accumulator, error) {
 		opts: o, targets: targets, layout: o.layout(),
 		columns:  make([]columnSums, k),
 		original: comoment.New(k), released: comoment.New(k),
-		sample: sample.New(o.Sample, o.layout().Width()),
-		words:  map[string]*keystream.Stream{},
-		coded:  newCoded(o.Coded),
+		sample:  sample.New(o.Sample, o.layout().Width()),
+		words:   map[string]*keystream.Stream{},
+		coded:   newCoded(o.Coded),
+		watched: make([]residue, len(o.Watched)),
 	}
 	for i := range a.columns {
 		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: sample.NewEdge(o.Extremes, -1), top: sample.NewEdge(o.Extremes, +1)}
@@ -101,6 +103,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	}
 	a.records += int64(b.Kept())
 	a.countCodes(b)
+	a.watch(b)
 	w := &a.work
 	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	var keep microdata.Bitmap
@@ -358,6 +361,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 func (a *Accumulator) mergeExact(o *Accumulator) {
 	a.records += o.records
 	a.mergeCodes(o)
+	a.mergeWatched(o)
 	for i := range a.columns {
 		s, t := &a.columns[i], &o.columns[i]
 		s.pairs += t.pairs
@@ -382,7 +386,7 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	switch {
 	case a.opts.Key.ID() != o.opts.Key.ID():
 		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
-	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside) || !sameCoded(a.opts.Coded, o.opts.Coded):
+	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside) || !sameCoded(a.opts.Coded, o.opts.Coded) || !slices.Equal(a.opts.Watched, o.opts.Watched):
 		return fmt.Errorf("assess: merge: columns must be the same")
 	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes || a.opts.OrderBins != o.opts.OrderBins:
 		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -98,10 +99,55 @@ func TestDeclaredCodesAreCounted(t *testing.T) {
 		if other.Merge(a) == nil || other.UnmarshalBinary(text) == nil {
 			t.Error("an assessment with other codes is taken")
 		}
-		text[len(text)-8] = 0xff
-		if again.UnmarshalBinary(text) == nil {
-			t.Error("more codes than records are taken")
+		last := text[len(text)-8:] // how often the last code occurs, in 118 records
+		for n, taken := range map[int64]bool{-1: false, 0: true, 118: true, 119: false, math.MinInt64: false} {
+			binary.LittleEndian.PutUint64(last, uint64(n))
+			if err := again.UnmarshalBinary(text); (err == nil) != taken {
+				t.Errorf("a code that %d of 118 records have: error %v", n, err)
+			}
 		}
+	}
+}
+
+// Accumulators with other declarations, in whatever, are not merged, and what one has counted is not read by another with other codes.
+func TestDeclarationsMustBeTheSame(t *testing.T) {
+	made := func(change func(c *CodedColumn)) *Accumulator {
+		list := []CodedColumn{{Name: "x", Index: 0, Codes: []string{"-9", "-8"}}, {Name: "y", Index: 1, Codes: []string{"refused"}}}
+		if change != nil {
+			change(&list[1])
+		}
+		a, err := New(Options{Columns: []Column{{Name: "x", Index: 0}}, Key: keytest.Key(1), Coded: list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := made(nil)
+	text, err := a.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made(nil).Merge(a) != nil || made(nil).UnmarshalBinary(text) != nil {
+		t.Fatal("the same declarations are others")
+	}
+	for what, c := range map[string]struct {
+		change func(c *CodedColumn)
+		reads  bool // the encoding has the names and the codes
+	}{
+		"name": {func(c *CodedColumn) { c.Name = "z" }, false}, "index": {func(c *CodedColumn) { c.Index = 2 }, true}, "null": {func(c *CodedColumn) { c.Null = true }, true},
+		"code": {func(c *CodedColumn) { c.Codes = []string{"denied"} }, false}, "one code more": {func(c *CodedColumn) { c.Codes = []string{"refused", "x"} }, false},
+	} {
+		other := made(c.change)
+		if other.Merge(a) == nil || a.Merge(other) == nil {
+			t.Errorf("another %s: merged", what)
+		}
+		if err := other.UnmarshalBinary(text); (err == nil) != c.reads {
+			t.Errorf("another %s: read, error %v", what, err)
+		}
+	}
+	list := []MissingCodes{{Column: "x", Codes: []MissingCode{{"-9", 1}}}, {Column: "y", Codes: []MissingCode{{"a", 0}, {"b", 2}}}, {Column: "z", Codes: []MissingCode{{"c", 0}, {"d", 0}}}}
+	if w := AbsentCodes(list); len(w) != 2 || !strings.Contains(w[0], "y: no record") || !strings.Contains(w[0], "value a (") || !strings.Contains(w[1], "value c, d (") {
+		t.Errorf("warnings %q", w)
 	}
 }
 

@@ -61,6 +61,9 @@ func (a *Accumulator) bound(d *Accumulator) {
 		s.Prune()
 	}
 	d.sample.Limit = s.Limit
+	for i := range d.watched {
+		d.watched[i].inherit(&a.watched[i])
+	}
 	for i := range a.columns {
 		from, to := &a.columns[i], &d.columns[i]
 		to.bottom.Inherit(&from.bottom)

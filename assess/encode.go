@@ -77,6 +77,7 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	a.released.Encode(&e)
 	a.sample.Encode(&e, from)
 	a.encodeCodes(&e)
+	a.encodeWatched(&e)
 	return e, nil
 }
 
@@ -122,6 +123,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	fresh.released.Decode(&d)
 	fresh.sample.Decode(&d, from)
 	fresh.decodeCodes(&d)
+	fresh.decodeWatched(&d)
 	if d.Failed || len(d.Rest) != 0 || !fresh.plausible() {
 		return errEncoding
 	}

@@ -1,11 +1,13 @@
 package assess
 
+import "slices"
+
 // Judge compares a release's measures with the rules. A rule whose measure is missing or not a
 // number fails; for a sampled or approximate measure the less safe end of its interval is
 // compared (Risk.Upper, Utility.Lower). Without a rule max_unchanged for a masked column, the
 // gate also fails if more of its values are unchanged than its masks explain or AllowUnchanged
 // permits, and without a rule max_exact if more of its values can be stated than the default limit
-// permits.
+// permits. It also fails if all values of a sensitive column of texts are the original, or if rounded dates are known exactly.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {
@@ -33,7 +35,7 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		v.Rules = append(v.Rules, one)
 	}
 	if len(rules) > 0 || m.Gated {
-		for _, one := range append(judgeLaws(rules, m), judgeUsual(rules, m)...) {
+		for _, one := range slices.Concat(judgeLaws(rules, m), judgeUsual(rules, m), judgeUnaltered(m), judgeDetermined(m)) {
 			v.Passed = false
 			v.Rules = append(v.Rules, one)
 		}

@@ -59,6 +59,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	}
 	r.byRecord(m.Columns, part)
 	m.Unseen, m.MissingCodes = a.opts.Unseen, a.missingCodes()
+	a.takeWatched(m)
 	m.Correlation = a.correlation()
 	return m, nil
 }

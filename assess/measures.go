@@ -149,6 +149,9 @@ type Correlation struct {
 // Measures is the result of an assessment.
 type Measures struct {
 	MissingCodes []MissingCodes // of the columns with declared codes
+	Unaltered    []Unaltered    // columns of texts
+	Renamed      []Renamed      // by column of pseudonyms
+	Determined   []Determined   // by column of rounded dates
 	Records      int64          // assessed pairs
 	Sample       int            // pairs in the keyed sample
 	Columns      []ColumnMeasures

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/fileorder"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
@@ -133,6 +135,10 @@ type Options struct {
 	Unseen []string
 	// Coded lists the columns with declared codes for missing values, which are counted.
 	Coded []CodedColumn
+	// Watched lists the masked columns of which is noted what the masks have left of all records together. Same returns a
+	// function that reports whether two arrays have the same value at a place; it is needed for texts.
+	Watched []WatchedColumn
+	Same    func(x, y arrow.Array) func(i int) bool
 	// Released lists those of Carry of which the sample also keeps a code of the released
 	// value, because a mask changes it: released values are then counted.
 	Released []int
@@ -157,7 +163,7 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	if o.Replicates < 0 {
 		return o, nil, fmt.Errorf("assess: replicates: must be at least 0, got %d", o.Replicates)
 	}
-	if len(o.Columns) == 0 && len(o.Carry) == 0 && len(o.Coded) == 0 {
+	if len(o.Columns) == 0 && len(o.Carry) == 0 && len(o.Coded) == 0 && len(o.Watched) == 0 {
 		return o, nil, fmt.Errorf("assess: columns: must name at least one column, or carry one")
 	}
 	o.Columns, o.Carry, o.Released = append([]Column{}, o.Columns...), slices.Clone(o.Carry), slices.Clone(o.Released)

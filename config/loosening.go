@@ -111,7 +111,7 @@ func (c *change) loosens() bool {
 	case "report":
 		return names[1] == "publish"
 	}
-	return true // key, identity, profile, window, and what is yet to come
+	return true // key, identity, household, weight, profile, window, and what is yet to come
 }
 
 // resumes reports whether a gate judges what is read of topics: the same records in
@@ -179,8 +179,10 @@ func (c *change) loosensColumn(field string) bool {
 		return c.Now != "identifier" && (c.Now != "sensitive" || *c.Old != "other")
 	case "unmasked":
 		return c.Now != "false"
+	case "as":
+		return c.Now != "null" // else the codes for missing values leave
 	}
-	return true
+	return true // decimals, missing, level, same_as: what is masked, and which values have one draw
 }
 
 // loosensMask judges masks, KIND, PARAMETER. Of three parameters it is known that more of them hides
@@ -191,9 +193,9 @@ func (c *change) loosensColumn(field string) bool {
 // easily; so does every other parameter, or it may.
 func (c *change) loosensMask(names []string) bool {
 	switch strings.Join(names[1:], ".") {
-	case "topcode.least", "rankswap.least", "microaggregate.least": // which refuse, and change no value
+	case "topcode.least", "rankswap.least", "microaggregate.least", "calibrate.least": // which refuse, and change no value
 		return !c.or("3").grows()
-	case "topcode.share", "rankswap.share", "microaggregate.share":
+	case "topcode.share", "rankswap.share", "microaggregate.share", "calibrate.share":
 		return !c.or("0.8").shrinks()
 	case "noise.sd", "bias.phi", "bias.range":
 		return !c.grows()

@@ -220,6 +220,77 @@ func settled(t *testing.T, text string, set ...string) []Loosening {
 	return append([]Loosening{}, p.Loosened...)
 }
 
+// What says which values are missing, whose they are, and what they weigh, and the demands on totals that weights are calibrated to. A
+// setting that repeats the file does not loosen, and neither does a stricter demand, nor a code that becomes null.
+func TestLooseningOfSurveys(t *testing.T) {
+	const file = `version: 1
+key: {file: k}
+identity: [id]
+household: hh
+weight: w
+source: {csv: {path: in.csv}}
+columns:
+  id: {role: identifier}
+  hh: {role: identifier}
+  other: {role: identifier}
+  w: {role: other}
+  v: {role: other}
+  rent: {role: sensitive, level: household, missing: {codes: [-9, {from: 97, to: 99}], as: keep}}
+  wage: {role: sensitive, level: person, missing: {codes: [{code: -9}]}}
+  before: {role: sensitive, same_as: wage}
+  age: {role: key}
+masks:
+  - noise: {columns: [rent, wage, before], sd: 3}
+  - calibrate: {columns: [w], by: [age], least: 5, share: 0.7}
+sink: {csv: {path: out.csv}}
+`
+	for set, want := range map[string]bool{
+		"weight=v": true, "weight=w": false, "household=other": true, "household=hh": false,
+		"columns.rent.level=person": true, "columns.rent.level=household": false, "columns.wage.level=household": true, "columns.wage.level=person": false,
+		"columns.before.same_as=rent": true, "columns.before.same_as=wage": false,
+		"columns.wage.missing.codes.0.code=-8": true, "columns.wage.missing.codes.0.code=-9": false, "columns.wage.missing.codes.1.code=0": true, "columns.before.missing.codes.0.code=5": true,
+		"columns.rent.missing.codes.1.from=96": true, "columns.rent.missing.codes.1.from=98": true, "columns.rent.missing.codes.1.to=99": false, "columns.rent.missing.codes.1.to=100": true,
+		"columns.rent.missing.as=keep": false, "columns.rent.missing.as=null": false,
+		"masks.1.calibrate.least=4": true, "masks.1.calibrate.least=5": false, "masks.1.calibrate.least=6": false,
+		"masks.1.calibrate.share=0.71": true, "masks.1.calibrate.share=0.7": false, "masks.1.calibrate.share=0.6": false,
+		"masks.1.calibrate.by.0=v": true, "masks.1.calibrate.lower=0.5": true, "masks.1.calibrate.upper=2": true,
+	} {
+		text := file
+		if strings.HasPrefix(set, "weight=") {
+			text = uncalibrated(text)
+		}
+		if c := settled(t, text, set); c == nil || (len(c) > 0) != want {
+			t.Errorf("%s: loosened %v, want %v", set, c, want)
+		}
+	}
+	// The file may leave them to their defaults, 3 and 0.8, and say nothing of the rest.
+	silent := strings.NewReplacer(", least: 5, share: 0.7", "", "household: hh\n", "", "level: household, ", "", "level: person, ", "", ", as: keep", "").Replace(file)
+	for set, want := range map[string]bool{
+		"weight=w": true, "household=hh": true, "columns.before.same_as=rent": true, "columns.rent.missing.as=keep": true, "columns.rent.missing.as=null": false,
+		"masks.1.calibrate.least=2": true, "masks.1.calibrate.least=3": false, "masks.1.calibrate.least=4": false,
+		"masks.1.calibrate.share=0.81": true, "masks.1.calibrate.share=0.8": false, "masks.1.calibrate.share=0.5": false,
+	} {
+		text := silent
+		if strings.HasPrefix(set, "weight=") {
+			text = strings.Replace(uncalibrated(text), "weight: w\n", "", 1)
+		}
+		if c := settled(t, text, set); c == nil || (len(c) > 0) != want {
+			t.Errorf("the file is silent, %s: loosened %v, want %v", set, c, want)
+		}
+	}
+	keeping := strings.Replace(file, "as: keep", "as: 'null'", 1)
+	if c := settled(t, keeping, "columns.rent.missing.as=keep"); len(c) != 1 {
+		t.Errorf("codes that would be null are kept: %v", c)
+	}
+}
+
+// uncalibrated is the text without its calibration, which is of the weight alone.
+func uncalibrated(text string) string {
+	before, rest, _ := strings.Cut(text, "  - calibrate")
+	_, after, _ := strings.Cut(rest, "\n")
+	return before + after
+}
+
 // What the file leaves to a variable is not known when a setting is compared with it, nor does a
 // setting tell more often what snapshots tell.
 func TestLooseningOfAVariable(t *testing.T) {

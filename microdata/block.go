@@ -177,6 +177,10 @@ type Block struct {
 	// before it is masked.
 	Touched []int64
 
+	// Listed has a bit for each category that the chain's recodings list, set where some record of this block has it
+	// (transform.Chain.Unmatched); nil before it is masked.
+	Listed Bitmap
+
 	Rejects  []Reject // at most one a record, in the order in which they were found
 	rejected Bitmap   // here a set bit is a record that is not to be released; nil where all are
 	leftOut  int      // of these, how many a sample leaves out
@@ -197,7 +201,7 @@ func (b *Block) Reset(stream int, first int64, n, columns int) {
 		c.Moved, c.Coded = Moved{}, Coded{}
 	}
 	b.Digests, b.Carried = nil, nil
-	b.Scope, b.Places, b.Touched = "", nil, b.Touched[:0]
+	b.Scope, b.Places, b.Touched, b.Listed = "", nil, b.Touched[:0], b.Listed[:0]
 	b.Rejects, b.rejected, b.leftOut = b.Rejects[:0], nil, 0
 }
 

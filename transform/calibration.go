@@ -65,6 +65,27 @@ type Calibrated struct {
 func (idle) apply(*Chain, *work, *microdata.Block) error { return nil }
 func (idle) keeps(*keepingOf, int)                       {}
 
+// rejectWeights rejects the records whose sampling weight is none: negative, not finite or, unless those may be, missing.
+func rejectWeights(b *microdata.Block, weight *ColumnInfo, missing bool) {
+	v := b.Columns[weight.Index].Original
+	for i, w := range v.Values {
+		if !v.Valid.Has(i) {
+			if !missing {
+				b.Reject(i, weight.Name, "is missing, and must be a sampling weight: a finite number of at least 0")
+			}
+		} else if !(w >= 0) || math.IsInf(w, 1) {
+			b.Reject(i, weight.Name, "must be a sampling weight: a finite number of at least 0")
+		}
+	}
+}
+
+// weighing is a step that changes sampling weights.
+type weighing interface {
+	weights() *ColumnInfo
+}
+
+func (s *calibrateStep) weights() *ColumnInfo { return &s.weight.ColumnInfo }
+
 func (s *calibrateStep) of() int { return s.mask }
 
 // holds implements surveying.
@@ -159,9 +180,6 @@ func (s *calibrateStep) decide(c *Chain) error {
 	g.stop = c.cancelled.Load
 	var rows []int32
 	for i := range g.n {
-		if !s.dropped[i] && g.values[0][i] < 0 {
-			return s.error(c, "columns[0]", "must be weights of at least 0, and column %s has others", strconv.Quote(s.weight.Name))
-		}
 		if s.released(i) {
 			rows = append(rows, int32(i))
 		}

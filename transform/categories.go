@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -40,9 +39,9 @@ type categoryColumn struct {
 	out     []string
 	codes   []float64 // by category of out: the number, or the code of the text
 
-	patterns []pattern     // of from, see match
-	used     []atomic.Bool // by category of from: whether a record has it; nil: nobody asks
-	seen     atomic.Bool   // whether any record has a value
+	patterns []pattern // of from, see match
+	listed   []int32   // by category of from: its bit in Block.Listed, -1 for none; nil: nobody asks
+	any      int32     // the bit that says that a record has a value
 }
 
 // categorical returns the column for mask i to work on; nil if the chain does not have it.

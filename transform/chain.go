@@ -34,6 +34,9 @@ type Setup struct {
 	// index of the column that identifies a record without it, −1 for none.
 	SameAs  map[string]string
 	Instead []int
+	// Weights are columns of sampling weights, in Numbers form, by which a measure estimates: a record without a finite weight
+	// of at least 0 is rejected.
+	Weights []ColumnInfo
 	// Sorted are the original values of columns in ascending order, for masks that need them
 	// (NeedsValues). A column without an entry is not known.
 	Sorted map[string][]float64
@@ -48,7 +51,7 @@ type Setup struct {
 // unreleased returns the setup for draws that never leave: a record is identified by its place, and each column
 // draws by itself.
 func (s Setup) unreleased() Setup {
-	s.Identity, s.Instead, s.SameAs, s.Households.Instead = nil, nil, nil, nil
+	s.Identity, s.Instead, s.SameAs, s.Households.Instead, s.Weights = nil, nil, nil, nil, nil
 	return s
 }
 
@@ -71,7 +74,8 @@ type Chain struct {
 	unseen    []bool       // by those steps: whether the survey can do without what the step changes
 	surveyed  bool
 	touched   []atomic.Int64
-	watches   []*watch
+	listing   int             // number of bits in Block.Listed
+	listed    []atomic.Uint64 // of all blocks
 
 	unidentified atomic.Int64
 
@@ -153,7 +157,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 		return nil, err
 	}
 	c.settleSurvey()
-	c.watches = c.watched()
+	c.listed = make([]atomic.Uint64, c.Listing())
 	c.streamsOf("")
 	return c, nil
 }
@@ -234,7 +238,7 @@ func (c *Chain) Again() *Chain {
 	again := &Chain{
 		masks: c.masks, labels: c.labels, setup: c.setup, replicate: c.replicate, columns: c.columns, steps: c.steps,
 		choice: c.choice, chosen: c.chosen, survey: c.survey, unseen: c.unseen, surveyed: c.surveyed,
-		touched: make([]atomic.Int64, len(c.masks)),
+		touched: make([]atomic.Int64, len(c.masks)), listing: c.listing, listed: make([]atomic.Uint64, len(c.listed)),
 		scratch: &sync.Pool{New: func() any { return new(work) }}, draws: c.draws, outcomes: c.outcomes,
 	}
 	again.streamsOf("")
@@ -264,9 +268,7 @@ func (c *Chain) Apply(b *microdata.Block) error {
 		for _, col := range c.columns {
 			col.fit(b)
 		}
-		for _, watch := range c.watches {
-			watch.see(b)
-		}
+		c.addListed(b.Listed)
 		if c.replicate == 0 {
 			for _, col := range c.columns {
 				col.rejectCodes(b)
@@ -309,6 +311,16 @@ func (c *Chain) identify(w *work, b *microdata.Block) []microdata.Digest {
 }
 
 func (c *Chain) admit(b *microdata.Block) error {
+	for i := range c.setup.Weights {
+		rejectWeights(b, &c.setup.Weights[i], false)
+	}
+	if c.replicate == 0 {
+		for _, s := range c.steps {
+			if of, ok := s.(weighing); ok {
+				rejectWeights(b, of.weights(), true)
+			}
+		}
+	}
 	for _, col := range c.columns {
 		if c.shared.admitted(col, b) {
 			continue
@@ -336,6 +348,7 @@ func (c *Chain) run(b *microdata.Block, f func(*work) error) error {
 func (c *Chain) open(w *work, b *microdata.Block) error {
 	w.streams, w.shared, w.leaves = c.streamsOf(b.Scope), c.shared, c.replicate == 0
 	b.Touched = append(b.Touched[:0], make([]int64, len(c.masks))...)
+	b.Listed = append(b.Listed[:0], make(microdata.Bitmap, c.Listing())...)
 	if err := c.admit(b); err != nil {
 		return err
 	}
@@ -390,9 +403,10 @@ func (c *Chain) Touched() []Touch {
 // columns were all null or empty. Such a record is identified by its place.
 func (c *Chain) Unidentified() int64 { return c.unidentified.Load() }
 
-// Resume adds the counts of other chains of the same masks (their Touched and Unidentified) to
+// Resume adds the counts of other chains of the same masks (their Touched, Unidentified and Listed) to
 // those of this chain.
-func (c *Chain) Resume(touched []int64, unidentified int64) {
+func (c *Chain) Resume(touched []int64, unidentified int64, listed microdata.Bitmap) {
+	c.addListed(listed)
 	for i, n := range touched {
 		c.touched[i].Add(n)
 	}

@@ -30,6 +30,17 @@ func (s *dateStep) keeps(l *keepingOf, i int) {
 	}
 }
 
+// RoundsDates reports whether some mask replaces dates by the middle of their interval: R then is that of a snooper who does not know how the dates
+// lie in it.
+func RoundsDates(masks []Spec, column string) bool {
+	for _, m := range masks {
+		if a, ok := ActionOf(m.Params, column, 1).(Recoding); ok && a.Midpoints && declared(m.Params).OnDays && slices.Contains(m.Params.Masks(), column) {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *Date) parameters() []Parameter {
 	var list []Parameter
 	for name, word := range map[string]string{"round": m.Round, "by": m.By, "scope": m.Scope, "zone": m.Zone, "unit": m.Unit} {

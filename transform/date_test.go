@@ -309,35 +309,3 @@ func TestDatesThatAreRefused(t *testing.T) {
 		t.Error("a mask that does not compute with dates takes them for days")
 	}
 }
-
-// A rounded date that stands for one original date in five records or more is counted, and no other.
-func TestDatesThatAreDetermined(t *testing.T) {
-	m := toMiddle("month")
-	f := microdata.Field{Name: "a", Type: arrow.FixedWidthTypes.Date32, Nullable: true}
-	c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: f, Days: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, json := range []string{`["2020-01-01", "2020-01-01", "2020-01-01", "2020-02-01", "2020-02-01", null]`, `["2020-01-01", "2020-01-01", "2020-02-02", "2020-02-01", "2020-02-01", "2020-03-05", "2020-03-05", "2020-03-05", "2020-03-05"]`} {
-		a, _, err := array.FromJSON(memory.DefaultAllocator, f.Type, strings.NewReader(json))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b := &microdata.Block{}
-		b.Reset(0, 0, a.Len(), 1)
-		b.Columns[0].Array = a
-		microdata.FillDays(b, &microdata.Layout{Read: []microdata.Want{{As: microdata.Array, Days: true}}})
-		if len(json) > 90 { // the chain reads the days if nobody has
-			b.Columns[0].Original = microdata.Vector{}
-		}
-		if err := c.Apply(b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, want := c.Determined(), (Determined{Column: "a", Records: 5, Of: 14}); len(got) != 1 || got[0] != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if got := chain(t, testSetup(t, floats(0, 1, 2)), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})).Determined(); got != nil {
-		t.Errorf("noise rounds dates: %+v", got)
-	}
-}

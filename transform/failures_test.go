@@ -211,8 +211,8 @@ func TestLawOfAnUntouchedColumn(t *testing.T) {
 func TestResumeAddsUp(t *testing.T) {
 	columns := swapData(3, 4, 2, 3)
 	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Round{Columns: []string{"b"}, Base: ptr(1e6)}))
-	c.Resume([]int64{5, 7}, 3)
-	c.Resume([]int64{10, 20}, 2)
+	c.Resume([]int64{5, 7}, 3, nil)
+	c.Resume([]int64{10, 20}, 2, microdata.Bitmap{3})
 	if touched := c.Touched(); touched[0].Records != 15 || touched[1].Records != 27 || c.Unidentified() != 5 {
 		t.Error(touched, c.Unidentified())
 	}

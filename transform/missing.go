@@ -22,11 +22,7 @@ func Restore(b *microdata.Block) (undo func(), err error) {
 		}
 	}
 	for i := range b.Columns {
-		c := &b.Columns[i]
-		if !c.Coded.Keep || len(c.Coded.Rows) == 0 {
-			continue
-		}
-		f, err := restore(c)
+		f, err := restore(&b.Columns[i])
 		if err != nil {
 			undo()
 			return nil, err
@@ -88,7 +84,7 @@ func withCodes(c *microdata.Column) (arrow.Array, error) {
 		return at.Raw, nil
 	}
 	text := func(i int) []byte { return []byte(at.Raw.ValueStr(i)) }
-	if same := arrow.TypeEqual(out.DataType(), at.Raw.DataType()); same || textField(at.Raw.DataType()) {
+	if arrow.TypeEqual(out.DataType(), at.Raw.DataType()) {
 		var ok bool
 		if text, ok = bytesOf(at.Raw); !ok {
 			return nil, fmt.Errorf("codes of type %s cannot be put back", at.Raw.DataType())

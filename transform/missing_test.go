@@ -183,3 +183,86 @@ func TestCodesAreNotExchanged(t *testing.T) {
 		t.Errorf("only %d values have moved", moved)
 	}
 }
+
+// A code that a mask has set missing does not leave, in a column of numbers that a mask has changed and in one that none has; undone,
+// nothing of the codes is below the nulls.
+func TestDroppedCodesDoNotLeave(t *testing.T) {
+	for _, masked := range []bool{false, true} {
+		setup, b := codedBlock(t, 70, &microdata.Missing{Codes: []string{"-9"}})
+		if masked {
+			apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)})), b)
+		}
+		for _, row := range []int{3, 66} { // the first code and the last
+			b.Columns[0].Coded.Drop(row)
+		}
+		undo, err := Restore(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := b.Columns[0].Out()
+		for i := 3; i < 70; i += 7 {
+			if left := out.Valid.Has(i); left != (i != 3 && i != 66) || left && out.Values[i] != -9 || !left && out.Values[i] != 0 {
+				t.Errorf("masked %v: record %d leaves with %v, %v", masked, i, left, out.Values[i])
+			}
+		}
+		if !masked && b.Columns[0].Released.Values != nil {
+			t.Error("a column that no mask has changed is another")
+		}
+		undo()
+		for i := 3; i < 70; i += 7 {
+			if out := b.Columns[0].Out(); out.Valid.Has(i) || out.Values[i] != 0 {
+				t.Errorf("masked %v: undone, record %d has %v, %v", masked, i, out.Valid.Has(i), out.Values[i])
+			}
+		}
+	}
+}
+
+// If the codes of a column cannot be put back, those of the columns before it are taken out again, and nothing has changed.
+func TestCodesThatCannotBePutBack(t *testing.T) {
+	texts := func(values ...string) arrow.Array {
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		b.AppendValues(values, nil)
+		return b.NewArray()
+	}
+	lists := array.NewListBuilder(memory.DefaultAllocator, arrow.BinaryTypes.String) // no code fits in
+	for range 2 {
+		lists.Append(true)
+	}
+	var b microdata.Block
+	b.Reset(0, 0, 2, 2)
+	f := microdata.Field{Type: arrow.BinaryTypes.String, Missing: &microdata.Missing{Codes: []string{"refused"}}}
+	b.Columns[0].Array, b.Columns[1].Array = texts("x", "refused"), texts("refused", "y")
+	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f, f}}, Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}}}).ClearMissing(&b)
+	released, unfit := texts("z", ""), lists.NewArray()
+	b.Columns[0].ReleasedArray, b.Columns[1].ReleasedArray = released, unfit
+	if undo, err := Restore(&b); err == nil || undo != nil {
+		t.Fatalf("codes are put into lists (error %v)", err)
+	}
+	if b.Columns[0].ReleasedArray != released || b.Columns[1].ReleasedArray != unfit {
+		t.Error("after the error what leaves has changed")
+	}
+}
+
+// A null is no code, whatever lies below it, and a column that no mask has changed has no value that has become one.
+func TestNullsAreNoCodes(t *testing.T) {
+	setup, b := codedBlock(t, 70, &microdata.Missing{Codes: []string{"-9", "0"}})
+	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(0.001)})), b)
+	if len(b.Rejects) > 0 {
+		t.Errorf("rejected: %+v", b.Rejects)
+	}
+	for _, c := range []struct {
+		codes    []string
+		null     bool
+		rejected int
+	}{{[]string{"gone"}, false, 0}, {[]string{"B"}, false, 1}, {[]string{"B"}, true, 0}, {[]string{"", "B"}, false, 1}} {
+		f := microdata.Field{Name: "a", Type: text64, Nullable: true, Missing: &microdata.Missing{Codes: c.codes, Null: c.null}}
+		made := chain(t, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{{Name: "a", Field: f}}}, mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "A", "y": "B"}}))
+		b := new(microdata.Block)
+		b.Reset(0, 0, 3, 1)
+		b.Columns[0].Array = fromJSON(t, text64, `["x", null, "y"]`)
+		apply(t, made, b)
+		if len(b.Rejects) != c.rejected || c.rejected > 0 && b.Rejects[0].Row != 2 {
+			t.Errorf("%+v: rejected %+v", c, b.Rejects)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -30,9 +29,8 @@ func isPattern(text string) bool { return strings.ContainsAny(text, "*?") }
 // literal is the number of characters of a pattern that stand for themselves.
 func literal(text string) int { return len(text) - strings.Count(text, "*") - strings.Count(text, "?") }
 
-// match makes patterns of the categories that are such, and notes which categories occur.
+// match makes patterns of the categories that are such.
 func (k *categoryColumn) match(from []string) {
-	k.used = make([]atomic.Bool, len(from))
 	if k.numeric {
 		return
 	}
@@ -82,14 +80,33 @@ func matches(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// mark notes the categories of records.
-func (k *categoryColumn) mark(places []int32) {
-	for _, j := range places {
-		if j != missing && !k.seen.Load() {
-			k.seen.Store(true)
+// list gives the categories of a recoding that it may have listed in vain their bits in Block.Listed: all that stand in the
+// configuration, and the patterns of a file, which may list more than the data have.
+func (c *Chain) list(k *categoryColumn, m *Recode) {
+	if c.replicate != 0 || m.Breaks != nil {
+		return
+	}
+	k.any, c.listing = int32(c.listing), c.listing+1
+	k.listed = make([]int32, len(k.from))
+	for j, text := range k.from {
+		k.listed[j] = -1
+		if m.File == "" || isPattern(text) && !k.numeric {
+			k.listed[j], c.listing = int32(c.listing), c.listing+1
 		}
-		if j >= 0 && int(j) < len(k.used) && !k.used[j].Load() {
-			k.used[j].Store(true)
+	}
+}
+
+// mark notes the categories of a block's records.
+func (k *categoryColumn) mark(b *microdata.Block, places []int32) {
+	if k.listed == nil {
+		return
+	}
+	for _, j := range places {
+		if j != missing {
+			b.Listed.Set(int(k.any))
+		}
+		if j >= 0 && int(j) < len(k.listed) && k.listed[j] >= 0 {
+			b.Listed.Set(int(k.listed[j]))
 		}
 	}
 }
@@ -102,24 +119,50 @@ type Unmatched struct {
 	File             bool // it is of a file, which may list more than the data have
 }
 
-// Unmatched returns what the chain's recodings have listed in vain, in the records that Apply has masked so far. Columns without any value are left out.
-func (c *Chain) Unmatched() (list []Unmatched) {
+// Listed returns which categories of recodings the records that Apply has masked so far have, as Block.Listed.
+func (c *Chain) Listed() microdata.Bitmap {
+	listed := make(microdata.Bitmap, len(c.listed))
+	for i := range listed {
+		listed[i] = c.listed[i].Load()
+	}
+	return listed
+}
+
+// Listing returns the number of words of Listed.
+func (c *Chain) Listing() int { return (c.listing + 63) / 64 }
+
+// addListed adds to Listed; words that are not there are those of another chain, and are left out.
+func (c *Chain) addListed(listed microdata.Bitmap) {
+	for i := range min(len(listed), len(c.listed)) {
+		if listed[i]&^c.listed[i].Load() != 0 {
+			c.listed[i].Or(listed[i])
+		}
+	}
+}
+
+// Unmatched returns what the chain's recodings have listed in vain, in records that have the categories in listed. Columns without any value are left out.
+func (c *Chain) Unmatched(listed microdata.Bitmap) (list []Unmatched) {
+	has := func(bit int32) bool { return int(bit>>6) < len(listed) && listed.Has(int(bit)) }
 	for _, s := range c.steps {
-		of, ok := s.(interface{ unmatched() []Unmatched })
-		if ok {
-			list = append(list, of.unmatched()...)
+		if of, ok := s.(listing); ok {
+			list = append(list, of.unmatched(has)...)
 		}
 	}
 	return list
 }
 
-func (s *recodeStep) unmatched() (list []Unmatched) {
+// listing is a step that lists categories, of which it notes those that occur.
+type listing interface {
+	unmatched(has func(bit int32) bool) []Unmatched
+}
+
+func (s *recodeStep) unmatched(has func(bit int32) bool) (list []Unmatched) {
 	for _, col := range s.columns {
-		if s.of.Breaks != nil || !col.seen.Load() {
+		if col.listed == nil || !has(col.any) {
 			continue
 		}
-		for j := range col.used {
-			if !col.used[j].Load() {
+		for j, bit := range col.listed {
+			if bit >= 0 && !has(bit) {
 				list = append(list, Unmatched{s.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, s.of.File != ""})
 			}
 		}

@@ -259,50 +259,6 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 	}
 }
 
-// What pseudonyms leave is counted in the release, not in replicates nor when the same is masked again.
-func TestWhatPseudonymsLeave(t *testing.T) {
-	c, err := NewChain([]Spec{mask(person("hex"))}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, json := range []string{`["x", "y", null, "x", ""]`, `["x", "z", "w", "w"]`} {
-		b := new(microdata.Block)
-		a, _, err := array.FromJSON(memory.DefaultAllocator, text64, strings.NewReader(json))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Reset(0, 0, a.Len(), 1)
-		b.Columns[0].Array = a
-		apply(t, c, b)
-		b.Columns[0].ReleasedArray = nil
-		apply(t, c.Again(), b)
-	}
-	if got, want := c.Renamed(), (Renamed{Column: "a", Identifiers: 4, Repeated: 2, Singular: 2}); len(got) != 1 || got[0] != want {
-		t.Errorf("%+v, want %+v", got, want) // x three times, w twice, y and z once
-	}
-	if r := c.Replicate(1); r.Renamed() != nil {
-		t.Error("a replicate counts")
-	}
-	// Of more identifiers than are counted, half are kept: of n = 393,216 the estimate has a standard error of √n, 0.16 %; every second one
-	// has three records, the others one.
-	many := &renamedCounts{}
-	n := 3 * mostCounted / 2
-	for from := 0; from < n; from += 1 << 15 {
-		texts := array.NewInt64Builder(memory.DefaultAllocator)
-		for i := range 1 << 15 {
-			texts.Append(int64(from + i))
-			texts.Append(int64(from + i - i%2))
-		}
-		b := new(microdata.Block)
-		b.Reset(0, 0, 2<<15, 1)
-		b.Columns[0].Array = texts.NewArray()
-		many.add(b, 0)
-	}
-	if got := many.result("a"); !got.Estimated || got.Singular != 0 || math.Abs(float64(got.Identifiers)/float64(n)-1) > 0.01 || math.Abs(float64(got.Repeated)/float64(n)-0.5) > 0.01 {
-		t.Errorf("of %d: %+v", n, got)
-	}
-}
-
 // In replicates a column of pseudonyms has the codes of its originals.
 func TestPseudonymsInReplicates(t *testing.T) {
 	c, err := NewChain([]Spec{mask(person("hex"))}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})

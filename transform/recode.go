@@ -376,6 +376,7 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 			continue
 		}
 		col.match(from)
+		c.list(col, m)
 		same := make([]bool, len(to))
 		for j := range from {
 			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) && hasNumber(col.numbers, col.codes[j])
@@ -405,7 +406,7 @@ func (s *recodeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 			continue
 		}
 		if c.replicate == 0 {
-			col.mark(places)
+			col.mark(b, places)
 		}
 		settleUnlisted(b, col.Name, places, s.other, nil)
 		col.put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })

@@ -18,7 +18,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	a := pl.Config.Assess
 	o := assess.Options{
 		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried), Released: pl.Intruder.Released, Key: key,
-		Record: true, Coded: pl.Coded, Beside: pl.Beside, Unseen: pl.Unseen,
+		Record: true, Coded: pl.Coded, Watched: pl.Watched, Same: transform.SameValues, Beside: pl.Beside, Unseen: pl.Unseen,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
@@ -54,10 +54,10 @@ func (pl *Plan) measured() []transform.Spec {
 	return list
 }
 
-// Measures reports whether there is anything to measure: a numeric column that is masked,
-// sensitive or a key, or categories that an intruder may know.
+// Measures reports whether there is anything to measure: a numeric column that is sensitive or a key, a masked one, or
+// categories that an intruder may know.
 func (pl *Plan) Measures() bool {
-	return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0
+	return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0 || len(pl.Watched) > 0
 }
 
 // LawOf gives the assessment the law that a chain has for each column as a whole.

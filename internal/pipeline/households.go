@@ -61,7 +61,7 @@ func (pl *Plan) sameAs() map[string]string {
 func (pl *Plan) Setup(key keystream.Key, columns []transform.ColumnInfo) transform.Setup {
 	return transform.Setup{
 		Key: key, Columns: columns, Identity: pl.identity, Instead: pl.instead, SameAs: pl.sameAs(), Households: pl.household,
-		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
+		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, Weights: pl.weights,
 	}
 }
 

@@ -157,6 +157,7 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 			return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 		}
 		at.carry(b, w, microdata.Numbers)
+		pl.weights = append(pl.weights, transform.ColumnInfo{Name: w, Index: at.Index[w], Field: b.field(w)})
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type Plan struct {
 	pieces    int                    // the columns of Beside of whose texts there are pieces
 	Unseen    []string               // those of which the sample holds nothing
 	Coded     []assess.CodedColumn   // columns with declared codes for missing values
+	Watched   []assess.WatchedColumn // masked columns of which all records together tell what the masks have left
+	weights   []transform.ColumnInfo // by which the uniqueness is estimated; empty if by none
 	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured
@@ -77,6 +79,7 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	b := &layoutBuilder{schema: src.Schema(), index: map[microdata.Want]int{}, masked: map[string]microdata.Form{}}
 	b.layout.Schema = src.Schema()
 	pl.wantMasked(b)
+	pl.watch(b)
 	pl.wantCompared(b)
 	pl.wantMeasured(b)
 	if err := pl.setIntruder(b); err != nil {

@@ -13,6 +13,10 @@ import (
 // Values come back bit by bit, whether they are held as multiples, are not any more, or never were.
 func TestMultiplesAreExact(t *testing.T) {
 	zero := math.Copysign(0, -1)
+	code, other := math.Float64frombits(0x7ffc<<48|5), math.Float64frombits(0x7ffc<<48) // of missing values
+	if _, coded := microdata.MissingCode(code); !coded {
+		t.Fatal("it stands for no code")
+	}
 	for name, c := range map[string]struct {
 		batches [][]float64
 		short   bool
@@ -34,6 +38,8 @@ func TestMultiplesAreExact(t *testing.T) {
 		"on the other end": {[][]float64{{-214748365}, {0.5}}, false},
 		"huge":             {[][]float64{{1e300}, {1}}, false},
 		"nothing":          {[][]float64{{}, {}}, true},
+		"a code":           {[][]float64{{1, code, 2}}, false},
+		"a code later":     {[][]float64{{1, math.NaN()}, {2.5}, {other, code}}, false},
 	} {
 		s, o := New(-1, 1), New(-1, 1)
 		var origins place.Origins
@@ -52,7 +58,11 @@ func TestMultiplesAreExact(t *testing.T) {
 		o.Merge(&s)
 		s.Settle()
 		for what, got := range map[string][]float64{"settled": s.Values[0], "merged": valuesOf(&o)[:len(all)], "merged again": valuesOf(&o)[len(all):]} {
-			if !slices.EqualFunc(got, all, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b }) {
+			if !slices.EqualFunc(got, all, func(a, b float64) bool {
+				x, coded := microdata.MissingCode(a)
+				y, too := microdata.MissingCode(b)
+				return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b && coded == too && (!coded || x == y)
+			}) {
 				t.Errorf("%s, %s: %v, want %v", name, what, got, all)
 			}
 		}

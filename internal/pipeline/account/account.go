@@ -69,8 +69,8 @@ func (r *Reporter) codes() (list []string) {
 	return list
 }
 
-// Judged is the Report of a release. Unless it is interim, the gate also judges unaltered
-// columns and the records in quarantine. If the gate refuses, the report gives the reason.
+// Judged is the Report of a release. Unless it is interim, the gate also judges the records in quarantine. If the gate
+// refuses, the report gives the reason.
 func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *report.Report {
 	if !r.Interim {
 		limit, _ := maxQuarantined(r.Config.Gate)
@@ -78,8 +78,6 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	}
 	rep := r.Report(records, measures)
 	if !r.Interim {
-		judgeUnaltered(&rep.Gate, r.Config, r.unaltered())
-		r.judgeDetermined(&rep.Gate)
 		judgeLosses(&rep.Gate, r.Config.Gate, records)
 	}
 	if !rep.Gate.Passed {

@@ -103,7 +103,7 @@ func TestWarnings(t *testing.T) {
 		}
 		m := &assess.Measures{Records: c.records, Columns: []assess.ColumnMeasures{{Name: "wage"}, {Name: "debt"}, {Name: "empty"}}}
 		m.Columns[0].Original.N, m.Columns[1].Original.N = 3, 3
-		got := r.warnings(m, Effect{c.touched, c.unidentified})
+		got := r.warnings(m, Effect{Changed: c.touched, Unidentified: c.unidentified})
 		if len(got) != len(c.want) {
 			t.Errorf("%s: warnings are %q, want beginnings %q", c.name, got, c.want)
 			continue
@@ -125,7 +125,7 @@ func TestReports(t *testing.T) {
 	r.Config.Loosened = []config.Loosening{{Path: "a", Origin: "first", To: "x"}, {Path: "b", Origin: "last", To: "y"}}
 	r.Config.Gate.Rules = []assess.Rule{{MaxLinked: &limit}, {Column: "wage", MinRMSE: &limit}}
 	r.Plan.Masked = []string{"wage", "debt"}
-	r.Chain.Resume([]int64{7, 5}, 2)
+	r.Chain.Resume([]int64{7, 5}, 2, nil)
 	measures := func() *assess.Measures { return &assess.Measures{Records: 9} }
 	rep := r.Report(report.Records{Counts: microdata.Counts{Read: 9, Released: 9}}, measures())
 	if rep.Name != "n" || rep.Version != "v" || rep.KeyID != "k" || rep.IdentifiedByPlace != 2 || rep.Records.Read != 9 || rep.Finished.IsZero() {

@@ -26,16 +26,18 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	if w := m.UnseenWarning(); w != "" {
 		list = append(list, w)
 	}
-	for _, name := range r.unaltered() {
-		list = append(list, unalteredWarning(name))
+	if !r.Interim || r.Total {
+		for _, c := range m.Unaltered {
+			list = append(list, c.Warning())
+		}
 	}
 	if n := effect.Unidentified; n > 0 {
 		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
 	}
 	if (!r.Interim || r.Total) && m.Records > 0 {
-		list = append(list, r.renamed()...)
+		list = append(list, r.remain(m, effect)...)
 	}
-	if r.Interim || m.Records == 0 {
+	if r.Interim && !r.Total || m.Records == 0 {
 		return list
 	}
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {

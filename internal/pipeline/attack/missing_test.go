@@ -53,4 +53,17 @@ func TestMissingCodesAreCategories(t *testing.T) {
 	if len(c.Known.Law.P) != 2 || c.Known.Law.Row[1] != -1 {
 		t.Error("the law has changed")
 	}
+	// One code alone, in the first record and in the last; also in what recodings have made of the original.
+	for _, at := range []int{0, 2} {
+		original, codes := []float64{1, 1, 1}, []int32{0, 0, 0}
+		original[at], codes[at] = q, -1
+		c := attack.CategoricalColumn{Original: codes, Recoded: slices.Clone(codes), Known: &attack.Known{Codes: slices.Clone(codes)}}
+		got, want := withMissingCodes(c, original, nil), []int32{0, 0, 0}
+		if want[at] = 1; !slices.Equal(got.Original, want) || !slices.Equal(got.Recoded, want) || !slices.Equal(got.Known.Codes, want) || got.Released != nil || c.Recoded[at] != -1 || c.Known.Codes[at] != -1 {
+			t.Errorf("one code, of record %d: %+v, known %v", at, got, got.Known.Codes)
+		}
+	}
+	if c := (attack.CategoricalColumn{Original: []int32{0, 1}, Known: &attack.Known{}}); withMissingCodes(c, []float64{1, 2}, nil).Known != c.Known {
+		t.Error("without codes, what is known is another")
+	}
 }

@@ -173,12 +173,6 @@ func (r *run) open(ctx context.Context) (err error) {
 
 // judged measures the release and lets the gate judge it.
 func (r *run) judged(ctx context.Context) (*report.Report, error) {
-	if err := r.checkPatterns(); err != nil {
-		return nil, err
-	}
-	if shard := r.config.Shard; shard != nil && *shard && r.config.Place == nil && r.masked.Chain.Unidentified() > 0 {
-		return nil, config.Errors{r.config.Errorf("shard", "must not be true if records have neither identity nor place: %d have no value in their identity columns, and each run would mask them with the random draws of its own first records; name the columns of their places (place)", r.masked.Chain.Unidentified())}
-	}
 	r.options.Progress.Measuring()
 	var err error
 	if r.snapshots != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
@@ -77,6 +78,9 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 	}
 	if out.Unmatched > 0 {
 		out.Data.Places = mine
+	}
+	if err := a.checkWeights(original, mine); err != nil {
+		return nil, err
 	}
 	a.fill(&out.Data, original, released, mine, theirs, classes)
 	if out.Data.Earlier, err = a.earlier(ctx, files, original, mine, progress); err != nil {
@@ -230,6 +234,25 @@ func (a *Attack) check(opened []connectors.Source, words []string) error {
 		return needs("original", opened[0].Schema(), false, a.Household)
 	}
 	return nil
+}
+
+// checkWeights returns an error if a record of both files has no sampling weight. It says where, and how many there are.
+func (a *Attack) checkWeights(original *table, mine []int) error {
+	if a.Weight == "" || a.Options.Uniqueness == nil {
+		return nil
+	}
+	first, wrong := -1, 0
+	for _, i := range mine {
+		if w := original.numbers[len(a.Keys)][i]; !(w >= 0) || math.IsInf(w, 1) {
+			if wrong++; first < 0 {
+				first = i
+			}
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	return pipeline.DataErrorf("original: column %s must hold a sampling weight for each record, a finite number of at least 0, and %d of %d records have none, the first of them record %d; take them out of the file, or leave out --weight", strconv.Quote(a.Weight), wrong, len(mine), first+1)
 }
 
 // fill converts the tables into the data of an attack.

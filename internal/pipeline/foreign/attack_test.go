@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
@@ -291,5 +292,38 @@ func TestAttackRefuses(t *testing.T) {
 	}
 	if !reflect.DeepEqual(withoutRepeats([]string{"a", "b", ""}, []string{"b", "c"}), []string{"a", "b", "c"}) {
 		t.Error("withoutRepeats does not return each name once")
+	}
+}
+
+// A record without a sampling weight is an error with its place, the first and the last, by position and by an identifier; a weight of 0
+// is one, and where nothing is estimated by weights nobody asks.
+func TestWeightsOfAnAttack(t *testing.T) {
+	numbers := []string{"wage", "float64", "debt", "float64"}
+	for _, c := range []struct {
+		weights map[int]float64
+		want    string
+	}{
+		{nil, ""}, {map[int]float64{3: 0}, ""}, {map[int]float64{0: -1}, "1 of 40 records have none, the first of them record 1;"},
+		{map[int]float64{39: -1e-9, 5: math.Inf(1), 6: math.NaN()}, "3 of 40 records have none, the first of them record 6;"}, {map[int]float64{39: math.NaN()}, "the first of them record 40;"},
+	} {
+		original := rows(40)
+		for i := range original {
+			if original[i].debt = float64(1 + i%7); c.weights != nil {
+				if w, given := c.weights[i]; given {
+					original[i].debt = w
+				}
+			}
+		}
+		for _, o := range []attack.Options{{Uniqueness: &uniqueness.Options{Alpha: 1, K: []int{2}}}, {Linkage: &attack.Linkage{}, Targets: 5}} {
+			for _, id := range []string{"", "id"} {
+				a := Attack{ID: id, Keys: []string{"wage"}, Categorical: []string{"region"}, Weight: "debt", Options: o,
+					Original: file(t, columnsOfAttack, original, numbers...), Released: file(t, columnsOfAttack, masked(original), numbers...)}
+				_, err := a.Run(t.Context(), new(pipeline.Progress))
+				var data *pipeline.DataError
+				if wrong := c.want != "" && o.Uniqueness != nil; wrong != (err != nil) || wrong && (!errors.As(err, &data) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"debt"`)) {
+					t.Errorf("weights %v, by %q: error %v, want %q", c.weights, id, err, c.want)
+				}
+			}
+		}
 	}
 }

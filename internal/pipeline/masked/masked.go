@@ -87,6 +87,9 @@ func (r *Release) Judged(ctx context.Context, who account.Reporter, records repo
 // Judge is Judged for an assessment that was made in parts; measured is nil if there is nothing
 // to measure.
 func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulator, records report.Records) (*report.Report, error) {
+	if err := who.Check(); err != nil {
+		return nil, err
+	}
 	measures := &assess.Measures{Records: records.Released}
 	if measured != nil {
 		// What the pass over the records has used is garbage, and measuring needs memory at once.

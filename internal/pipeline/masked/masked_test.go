@@ -156,7 +156,7 @@ func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
 
 // Where nothing can be measured nothing is, and the report counts the records alone.
 func TestReleasesWithNothingToMeasure(t *testing.T) {
-	p := peopleOf(t, "wage: {role: other}, region: {role: other}, kind: {role: other}", "masks: [{recode: {columns: [kind], map: {a: b}, other: c}}]\n")
+	p := peopleOf(t, "wage: {role: other}, region: {role: other}, kind: {role: other}", "")
 	pl := plantest.New(t, p)
 	if pl.Measures() {
 		t.Fatal("the plan has something to measure: the test checks nothing")

@@ -74,8 +74,7 @@ type commit struct {
 // merge merges what the shards have counted and measured.
 func (c *commit) merge(ctx context.Context, all []*State) error {
 	c.records.Reasons = map[string]int64{}
-	touched := make([]int64, len(c.config.Masks))
-	var unidentified int64
+	var effect account.Effect
 	if err := c.mergeMeasured(ctx, all); err != nil {
 		return err
 	}
@@ -92,12 +91,9 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 		for reason, n := range s.Reasons {
 			c.records.Reasons[reason] += n
 		}
-		for i, n := range s.Touched {
-			touched[i] += n
-		}
-		unidentified += s.Unidentified
+		effect = effect.Plus(account.Effect{Changed: s.Touched, Unidentified: s.Unidentified, Listed: s.Listed})
 	}
-	c.chain.Resume(touched, unidentified)
+	c.chain.Resume(effect.Changed, effect.Unidentified, effect.Listed)
 	return nil
 }
 

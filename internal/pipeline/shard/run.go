@@ -70,7 +70,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	for _, t := range chain.Touched() {
 		w.state.Touched = append(w.state.Touched, t.Records)
 	}
-	w.state.Unidentified = chain.Unidentified()
+	w.state.Unidentified, w.state.Listed = chain.Unidentified(), chain.Listed()
 	if at := placed.Of(j.source); at != nil {
 		if w.state.Places, err = at.Places().Marshal(); err != nil {
 			return fmt.Errorf("source: %w", err)

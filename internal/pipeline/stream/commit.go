@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 // end judges the open transaction, completes it and commits it.
@@ -52,6 +53,7 @@ func (s *stream) end(ctx context.Context) error {
 		return fmt.Errorf("sink: %w", err)
 	}
 	s.countReleased(open)
+	s.sayVain(efficiencyFrom)
 	return s.snapshots.committed()
 }
 
@@ -215,6 +217,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 	if err := s.invert(ctx, whole, measures); err != nil {
 		return false, err
 	}
+	ofFirstRecords(measures, whole.Records())
 	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), whole.Records())
 	before := s.verdict.last
 	s.verdict = judgement{&verdict, pairs, time.Now()}
@@ -274,6 +277,27 @@ func brokenRules(v assess.Verdict) []string {
 		}
 	}
 	return broken
+}
+
+// ofFirstRecords keeps the gate from judging by few records that the masks have left each value of a column of texts as it
+// is, which may be chance.
+func ofFirstRecords(m *assess.Measures, records int64) {
+	for i := range m.Unaltered {
+		m.Unaltered[i].Judged = m.Unaltered[i].Judged && records >= efficiencyFrom
+	}
+}
+
+// sayVain logs, once, the patterns of recodings that have matched no value in so many records or more.
+func (s *stream) sayVain(from int64) {
+	if s.saidVain || s.counts().Released < from {
+		return
+	}
+	s.saidVain = true
+	effect := s.effect()
+	who := account.Reporter{Config: s.config, Plan: s.plan, Chain: s.chain, Effect: &effect}
+	for _, words := range who.Vain() {
+		s.options.Log.Warn().Msg(words + ", so far")
+	}
 }
 
 // fromFirstRecords is a verdict on so many records: of few, it is one without the efficiency.

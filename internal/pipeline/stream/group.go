@@ -65,6 +65,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 		return nil, err
 	}
 	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true, Total: true, Effect: &kept.totals.effect}
+	ofFirstRecords(measures, kept.totals.records.Released)
 	rep := who.Report(kept.totals.records, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
 	reportGaps(rep, kept.begun)

@@ -71,7 +71,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	}
 	// The next transaction is judged by the new rules. Records stay held back only if the new
 	// gate holds records back.
-	s.verdict, s.inverted = judgement{}, inverted{}
+	s.verdict, s.inverted, s.saidVain = judgement{}, inverted{}, false
 	if s.holding && (p.Gate.OnFail != config.Hold || !f.judges()) {
 		s.holding = false
 		s.options.Monitor.Mode("releasing")

@@ -41,6 +41,7 @@ type stream struct {
 	holding       bool            // masked records go to the restricted topic
 	inTransaction bool            // a transaction is open
 	entered       bool            // a partition was assigned since the live page was last updated
+	saidVain      bool            // the patterns that match no value were logged
 	refused       int64           // masked records of the transaction at which the gate ended the stream
 	ending        <-chan struct{} // closed when the stream is told to end
 
@@ -389,12 +390,14 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 	}
 	if own, all := len(s.partitions()), s.kafka.Partitions(); own < all {
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf("this report is of %d of the source's %d partitions, which this instance had at its end; sdlfilter assess --group shows the whole", own, all))
-		s.options.Log.Warn().Int("partitions", own).Int("of", all).Msg("the report is of the partitions that this instance had at its end; sdlfilter assess --group shows the whole")
 	}
 	if refused {
 		rep.Gate = *s.verdict.last
 		rep.Withheld = account.WithheldBecause(rep.Gate)
 		rep.Stopped = &report.Stopped{Left: rep.Records.Released, NotLeft: s.refused}
+	}
+	for _, warning := range rep.Warnings {
+		s.options.Log.Warn().Msg(warning)
 	}
 	paths, err := s.publish(rep, refused)
 	switch {
@@ -460,6 +463,7 @@ func (s *stream) report(counts report.Records, measures *assess.Measures, total 
 	who := account.Reporter{
 		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true, Total: total, Effect: &effect,
 	}
+	ofFirstRecords(measures, counts.Released)
 	rep := who.Report(counts, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)
 	return rep

@@ -65,10 +65,10 @@ func (t *totals) add(b *microdata.Block, next int64, holding bool) {
 		// This is after a crash, without transactions. What the masks did is known of the whole block only.
 		part := microdata.Block{}
 		b.Part(&part, from, b.N)
-		part.Touched = b.Touched
+		part.Touched, part.Listed = b.Touched, b.Listed
 		b = &part
 	}
-	d := counted{effect: account.Effect{Changed: b.Touched}}
+	d := counted{effect: account.Effect{Changed: b.Touched, Listed: b.Listed}}
 	for i := range b.Digests {
 		if b.Digests[i] == (microdata.Digest{}) && !b.Rejected(i) {
 			d.effect.Unidentified++
