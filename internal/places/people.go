@@ -14,6 +14,7 @@ type People struct {
 	places []place
 	count  []float64 // of people
 	of     []int     // the index of each among the points that were given
+	points []Point   // that were given
 	boxes  []box     // the root first
 }
 
@@ -30,7 +31,7 @@ const leafSize = 8
 
 // NewPeople returns the people at points; count nil: one at each. Points without people do not count.
 func NewPeople(u Unit, points []Point, count []float64) *People {
-	p := &People{unit: u}
+	p := &People{unit: u, points: points}
 	for i, at := range points {
 		n := 1.0
 		if count != nil {
@@ -48,6 +49,9 @@ func NewPeople(u Unit, points []Point, count []float64) *People {
 
 // Len is the number of points with people.
 func (p *People) Len() int { return len(p.places) }
+
+// At is point i of Nearest.
+func (p *People) At(i int) Point { return p.points[p.of[i]] }
 
 // Total is the number of people.
 func (p *People) Total() float64 {
@@ -94,7 +98,9 @@ func (p *People) sort(from, to, axis int) {
 	for i := range order {
 		order[i] = from + i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(p.places[a][axis], p.places[b][axis]), cmp.Compare(p.of[a], p.of[b])) })
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(p.places[a][axis], p.places[b][axis]), cmp.Compare(p.of[a], p.of[b]))
+	})
 	places, count, of := make([]place, len(order)), make([]float64, len(order)), make([]int, len(order))
 	for i, j := range order {
 		places[i], count[i], of[i] = p.places[j], p.count[j], p.of[j]
@@ -170,10 +176,38 @@ func (p *People) Ring(at Point, inner, outer float64) (people float64, centre Po
 }
 
 func (p *People) centre(people float64, moment place) Point {
-	for k := range moment {
-		moment[k] /= people
+	m := Mean{unit: p.unit, weight: people, moment: moment}
+	return m.Point(Point{})
+}
+
+// Mean is the weighted mean of points; on the sphere, the point below that of their places.
+type Mean struct {
+	unit   Unit
+	weight float64
+	moment place
+}
+
+// NewMean returns the mean of no points.
+func NewMean(u Unit) *Mean { return &Mean{unit: u} }
+
+// Add adds a point.
+func (m *Mean) Add(p Point, weight float64) {
+	m.weight += weight
+	for k, v := range m.unit.place(p) {
+		m.moment[k] += float64(weight * v)
 	}
-	return p.unit.point(moment)
+}
+
+// Point is the mean; other, if there are no points.
+func (m *Mean) Point(other Point) Point {
+	if m.weight == 0 {
+		return other
+	}
+	at := m.moment
+	for k := range at {
+		at[k] /= m.weight
+	}
+	return m.unit.point(at)
 }
 
 // Nearest calls f with the points in ascending order of distance from one, and their people, until it returns false.

@@ -88,7 +88,7 @@ func TestMoves(t *testing.T) {
 // The share of a ring's area within a radius.
 func TestRadii(t *testing.T) {
 	for _, c := range []struct {
-		u                          Unit
+		u                         Unit
 		inner, outer, share, want float64
 	}{
 		{Metres, 3, 5, 0, 3}, {Metres, 3, 5, 1, 5}, {Metres, 0, 2, 0.25, 1}, {Metres, 3, 5, 0.5, math.Sqrt(17)}, {Degrees, 300, 500, 0, 300}, {Degrees, 300, 500, 1, 500},
