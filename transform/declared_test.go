@@ -351,6 +351,7 @@ var declaredBy = map[string][]string{
 	"OnDays":      words("date"),
 	"Parameters":  words(everyKind),
 	"Permutes":    words("shuffle"),
+	"Places":      words("donut"),
 	"Published":   words(everyKind),
 	"Puts":        words("topcode"),
 	"Reads":       words("sample swap microaggregate shuffle synthesise calibrate"),

@@ -26,6 +26,28 @@ type Place struct {
 	Same bool
 }
 
+// PlacesOf returns the points that a mask displaces.
+func PlacesOf(p Params) []Place { return declared(p).Places }
+
+// Counts reports whether the population about the points is known.
+func (p Place) Counts() bool { return p.People != nil || p.Of != nil }
+
+// Reading returns the parameters whose table is a file with the places of a population, for points that another mask changes.
+func Reading(columns []string, unit, file string) Params {
+	return &reading{Donut{Columns: columns, Unit: unit, File: file}}
+}
+
+type reading struct{ Donut }
+
+// Describe implements Params.
+func (m *reading) Describe() Description {
+	d := m.Donut.Describe()
+	for i := range d.Places {
+		d.Places[i].Ring, d.Places[i].Same = nil, false
+	}
+	return d
+}
+
 // Verified is what is released of a pair of columns, over the records that have both coordinates.
 //
 // The spatial k of a released point is the number of people who live as near to it as the true place is, or nearer (Allshouse et al. 2010). A

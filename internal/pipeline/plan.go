@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -52,6 +53,7 @@ type Plan struct {
 
 	correlations transform.Correlations            // of original columns, if masks need them
 	frequencies  map[string]*transform.Frequencies // of original categories, if masks need them
+	people       map[transform.PeopleOf]*places.People
 
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
