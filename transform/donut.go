@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -370,9 +369,13 @@ func inside(bits uint64) float64 { return (float64(bits>>11) + 0.5) / (1 << 53) 
 
 // placeOf returns a number of a place, for draws that never leave.
 func placeOf(p places.Point) int64 {
-	text := binary.LittleEndian.AppendUint64(nil, math.Float64bits(p.A+0))
-	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(text, math.Float64bits(p.B+0)))
-	return int64(binary.LittleEndian.Uint64(sum[:]) >> 1)
+	x := math.Float64bits(p.A + 0)
+	for _, of := range []uint64{math.Float64bits(p.B + 0), 0} { // SplitMix64's finaliser between the two
+		x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+		x = (x ^ x>>27) * 0x94d049bb133111eb
+		x = (x ^ x>>31) + of
+	}
+	return int64(x >> 1)
 }
 
 // keeps: a coordinate stays if the displacement is within half a step of it across, at most with probability (2/π) asin(h/r) for a ring

@@ -64,7 +64,7 @@ func (pl *Plan) peopleOf(ctx context.Context, of transform.PeopleOf, path string
 	}
 	var points []places.Point
 	var count []float64
-	known := map[at]bool{}
+	known, key := map[at]bool{}, keystream.Generate() // its digests are for this pass alone
 	var digests []microdata.Digest
 	progress.Start("survey", pl.Source.Records())
 	pass := Flow{Source: pl.Source, Layout: layout, Stages: []func(*Parcel) error{func(p *Parcel) error {
@@ -75,7 +75,7 @@ func (pl *Plan) peopleOf(ctx context.Context, of transform.PeopleOf, path string
 			for _, i := range identity {
 				columns = append(columns, &b.Columns[i])
 			}
-			digests = keystream.Key{}.Digests(digests, columns, b.N)
+			digests = key.Digests(digests, columns, b.N)
 		}
 		x, y := b.Columns[0].Original, b.Columns[1].Original
 		for i := range b.N {

@@ -5,6 +5,8 @@ import (
 	"container/heap"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // People are points with the number of people who live there: a tree of boxes, each of which knows how many people are in it, and where
@@ -16,6 +18,9 @@ type People struct {
 	of     []int     // the index of each among the points that were given
 	points []Point   // that were given
 	boxes  []box     // the root first
+
+	known    sync.Map // radii → [2]float64: replicates ask for the same again
+	remember atomic.Int64
 }
 
 type box struct {
@@ -243,6 +248,28 @@ func (p *People) nearest(q place, f func(j int, chord float64) bool) {
 
 // Radii returns the least radii about a point within which at least so many people live; infinite where there are not so many.
 func (p *People) Radii(at Point, least, most float64) (inner, outer float64) {
+	of := radii{at, least, most}
+	if r, ok := p.known.Load(of); ok {
+		both := r.([2]float64)
+		return both[0], both[1]
+	}
+	inner, outer = p.radii(at, least, most)
+	if p.remember.Add(1) <= mostRemembered {
+		p.known.Store(of, [2]float64{inner, outer})
+	}
+	return inner, outer
+}
+
+// radii names what Radii was asked.
+type radii struct {
+	at          Point
+	least, most float64
+}
+
+// mostRemembered bounds the memory of Radii, some 200 bytes each.
+const mostRemembered = 1 << 19
+
+func (p *People) radii(at Point, least, most float64) (inner, outer float64) {
 	inner, outer = math.Inf(1), math.Inf(1)
 	sum := 0.0
 	p.Nearest(at, func(_ int, distance, people float64) bool {

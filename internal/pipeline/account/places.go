@@ -57,7 +57,7 @@ const narrower = 0.95
 
 // told reports whether the other columns of the record tell of the place.
 func told(p report.Place) bool {
-	return p.Record != nil && float64(*p.Record) < narrower*float64(p.Released)
+	return p.Record != nil && len(p.Tells) > 0 && float64(*p.Record) < narrower*float64(p.Released)
 }
 
 func placeOf(v transform.Verified, of transform.Place, measures *assess.Measures) report.Place {

@@ -96,6 +96,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 			touched[i] += n
 		}
 		unidentified += s.Unidentified
+		c.chain.ResumeVerified(s.Verified)
 	}
 	c.chain.Resume(touched, unidentified)
 	return nil

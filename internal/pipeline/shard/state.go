@@ -13,10 +13,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // stateMagic is the beginning of a state file; a change of the format changes it.
-const stateMagic = "sdlfilter.shard-state/7\n"
+const stateMagic = "sdlfilter.shard-state/8\n"
 
 // State is the result of a shard in addition to its files: the outcome of its records, and
 // their assessment. It is as confidential as the data.
@@ -28,6 +29,7 @@ type State struct {
 	Entries      []quarantined.FileEntry `json:"entries"` // if the configuration asks for them
 	Touched      []int64                 `json:"touched"` // records, by mask
 	Unidentified int64                   `json:"unidentified"`
+	Verified     []transform.Verified    `json:"verified,omitempty"` // released points, by pair of columns
 	Files        []StateFile             `json:"files"`
 	Pairing      string                  `json:"pairing,omitempty"` // the name of the pairing that was used
 	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of the decisions for this shard
