@@ -31,12 +31,12 @@ func (m *Donut) readTable(content []byte) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		line, _ := r.FieldPos(0)
 		if wrong := (*csv.ParseError)(nil); errors.As(err, &wrong) {
 			return fmt.Errorf("line %d is not valid CSV, or has another number of fields than the first", wrong.Line)
 		} else if err != nil {
 			return errors.New("cannot be read")
 		}
+		line, _ := r.FieldPos(0)
 		if first {
 			if len(record) != 2 && len(record) != 3 {
 				return fmt.Errorf("must have two or three columns: the coordinates, and the number of people, got %d", len(record))
