@@ -55,6 +55,12 @@ type Plan struct {
 	frequencies  map[string]*transform.Frequencies // of original categories, if masks need them
 	people       map[transform.PeopleOf]*places.People
 
+	weight struct { // of the sample: the column of weights in a block, whether it must be carried, and its released values
+		index           int
+		known           bool
+		carry, released []int
+	}
+
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
 
@@ -87,6 +93,7 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	if err := pl.keyed(b); err != nil {
 		return nil, err
 	}
+	pl.wantWeight(b)
 	pl.passed = len(b.layout.Read)
 	pl.wantBeside(b)
 	pl.wantCoded(b)
