@@ -189,10 +189,7 @@ func correlations(columns [][]float64, weights []float64, used []bool) [][]Float
 				yy += float64(w * dy * (y[k] - meanY))
 				xy += float64(w * dx * (y[k] - meanY))
 			}
-			r := Float(max(-1, min(1, xy/math.Sqrt(xx*yy))))
-			if !(xx > 0 && yy > 0) {
-				r = Float(math.NaN())
-			}
+			r := Float(max(-1, min(1, xy/math.Sqrt(xx*yy)))) // NaN of a constant column
 			rows[i][j], rows[j][i] = r, r
 		}
 	}

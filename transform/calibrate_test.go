@@ -251,6 +251,8 @@ func TestCalibrationRefuses(t *testing.T) {
 		"itself":        {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
 		"twice":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
 		"lower":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
+		"below 0":       {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})}, "lower: must be at least 0 and below 1"},
+		"no bound":      {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})}, "upper: must be a number above 1"},
 		"upper":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
 		"no total":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
 		"margin of 0":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},

@@ -29,6 +29,13 @@ type Place struct {
 // PlacesOf returns the points that a mask displaces.
 func PlacesOf(p Params) []Place { return declared(p).Places }
 
+// Displaces reports whether some mask displaces the points that a column is a coordinate of.
+func Displaces(masks []Spec, column string) bool {
+	return slices.ContainsFunc(masks, func(m Spec) bool {
+		return slices.ContainsFunc(PlacesOf(m.Params), func(p Place) bool { return slices.Contains(p.Columns[:], column) })
+	})
+}
+
 // Counts reports whether the population about the points is known.
 func (p Place) Counts() bool { return p.People != nil || p.Of != nil }
 

@@ -131,7 +131,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 			pl.Assessed = append(pl.Assessed, assess.Column{
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
 				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held, Elsewhere: elsewhere(pl.Config.Masks, f.Name),
-				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
+				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name), Alike: transform.Displaces(pl.Config.Masks, f.Name),
 			})
 		}
 	}

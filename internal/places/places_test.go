@@ -174,8 +174,18 @@ func TestPeople(t *testing.T) {
 				if got := people.AsNear(at, other); got > asNear || got < surely || u == Metres && got != asNear {
 					t.Fatalf("unit %v, %d points: %v as near, want %v to %v", u, n, got, surely, asNear)
 				}
-				if got, _ := people.Ring(at, inner, outer); got != ring {
+				mean := NewMean(u)
+				for i, p := range points {
+					if d := u.Distance(at, p); d >= inner && d <= outer {
+						mean.Add(p, count[i])
+					}
+				}
+				got, centre := people.Ring(at, inner, outer)
+				if got != ring {
 					t.Fatalf("unit %v, %d points: %v in the ring, want %v", u, n, got, ring)
+				}
+				if want := mean.Point(Point{}); ring > 0 && (math.Abs(centre.A-want.A) > 1e-9 || math.Abs(centre.B-want.B) > 1e-9) {
+					t.Fatalf("unit %v, %d points: the centre of the ring is %v, want %v", u, n, centre, want)
 				}
 				slices.SortFunc(all, func(a, b one) int { return int(math.Copysign(1, a.distance-b.distance)) })
 				wantInner, wantOuter, sum := math.Inf(1), math.Inf(1), 0.0
@@ -209,6 +219,28 @@ func TestPeople(t *testing.T) {
 	one := NewPeople(Metres, []Point{{0, 0}, {4, 0}, {100, 100}}, []float64{1, 3, 5})
 	if n, centre := one.Ring(Point{0, 1}, 0, 50); n != 4 || centre != (Point{3, 0}) {
 		t.Errorf("%v people about %v", n, centre)
+	}
+	if one := NewPeople(Metres, []Point{{0, 0}, {1, 1}, {2, 2}}, []float64{1, 0, -1}); one.Len() != 1 || one.Total() != 1 {
+		t.Errorf("points without people count: %d", one.Len())
+	}
+	for range 2 { // the second time they are remembered
+		for _, k := range [][3]float64{{1, 4, 0}, {2, 9, 4}, {2, 4, 4}, {1, 9, 0}} {
+			if inner, _ := one.Radii(Point{0, 0}, k[0], k[1]); inner != k[2] {
+				t.Errorf("%v people live within %v", k[0], inner)
+			}
+		}
+		if inner, outer := one.Radii(Point{0, 0}, 4, 10); inner != 4 || !math.IsInf(outer, 1) {
+			t.Errorf("more people than there are: %v, %v", inner, outer)
+		}
+	}
+	mean := NewMean(Degrees)
+	if mean.Point(Point{1, 2}) != (Point{1, 2}) {
+		t.Error("the mean of nothing")
+	}
+	mean.Add(Point{0, 179}, 3)
+	mean.Add(Point{0, -179}, 1)
+	if p := mean.Point(Point{}); math.Abs(p.B-179.5) > 1e-3 || math.Abs(p.A) > 1e-9 {
+		t.Errorf("the weighted mean over the date line is %v", p)
 	}
 	if NewPeople(Metres, []Point{{0, 0}, {1, 1}}, nil).Total() != 2 {
 		t.Error("without counts there is one person at each point")
