@@ -71,6 +71,10 @@ func TestDonut(t *testing.T) {
 	}
 	put("register.csv", register.String())
 	config := func(source, sink, mask, gate string) {
+		if !strings.Contains(gate, "assess: {") {
+			gate = "assess: {}\n" + gate
+		}
+		gate = strings.Replace(strings.Replace(gate, "assess: {", "assess: {replicates: 10, ", 1), "10, }", "10}", 1)
 		put("p.yaml", "version: 1\nkey: {file: k}\nsource: {"+source+"}\nsink: {"+sink+"}\ncolumns: {id: {role: identifier}, lat: {role: sensitive}, lon: {role: sensitive}, area: {role: identifier}, income: {role: sensitive}, w: {role: identifier}}\nidentity: [id]\nmasks: ["+
 			mask+", {noise: {columns: [income], sd: 500}}]\n"+gate+"report: {json: r.json}\n")
 	}
