@@ -246,20 +246,23 @@ func TestCalibrationRefuses(t *testing.T) {
 		masks []Spec
 		want  string
 	}{
-		"nothing":       {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
-		"two weights":   {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})}, "must be one column of weights"},
-		"itself":        {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
-		"twice":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
-		"lower":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
-		"below 0":       {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})}, "lower: must be at least 0 and below 1"},
-		"no bound":      {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})}, "upper: must be a number above 1"},
-		"upper":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
-		"no total":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
-		"margin of 0":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},
-		"empty margin":  {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})}, "at least one category"},
-		"noise on it":   {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must be changed by no other mask"},
-		"mask after":    {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})}, "must come after mask [1]"},
-		"rejects after": {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
+		"nothing":        {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
+		"two weights":    {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})}, "must be one column of weights"},
+		"itself":         {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
+		"twice":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
+		"lower":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
+		"endless margin": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})}, "margins.b.0: must be a number above 0"},
+		"endless total":  {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})}, "totals.d: must be a number other than 0"},
+		"no number":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})}, "totals.d: must be a number other than 0"},
+		"below 0":        {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})}, "lower: must be at least 0 and below 1"},
+		"no bound":       {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})}, "upper: must be a number above 1"},
+		"upper":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
+		"no total":       {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
+		"margin of 0":    {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},
+		"empty margin":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})}, "at least one category"},
+		"noise on it":    {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must be changed by no other mask"},
+		"mask after":     {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})}, "must come after mask [1]"},
+		"rejects after":  {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
 		"mapped and drawn": {[]Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
 			mask(&Calibrate{Columns: a, By: []string{"b"}})}, "cannot be taken from the original"},
 	} {
@@ -313,5 +316,71 @@ func TestCalibrationOfManyColumns(t *testing.T) {
 	}
 	if math.Abs(total-23000*33) > 1e-7*total || said.Gap > 1e-8 {
 		t.Errorf("total %v: %+v", total, said)
+	}
+}
+
+// With a lower bound alone the factors are L + (1 − L) exp(u/(1 − L)), where u = x'λ: by a number alone u is a multiple of it, and by
+// categories a sum of a term for each. A factor is 1 and has the slope 1 at u = 0, so that Newton's steps end soon.
+func TestCalibrationAboveALowerBound(t *testing.T) {
+	columns := weightsData(400)
+	total := 0.0
+	for i, w := range columns[0].values {
+		total += w * columns[3].values[i]
+	}
+	for _, lower := range []float64{0, 0.4, 0.9} {
+		for _, times := range []float64{0.97, 1.2, 2} {
+			got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": times * total}, Lower: &lower}))
+			sum, λ := 0.0, math.NaN()
+			for i, w := range got {
+				d := columns[3].values[i]
+				sum += w * d
+				u := (1 - lower) * math.Log((w/columns[0].values[i]-lower)/(1-lower)) / d
+				if λ != λ {
+					λ = u
+				}
+				if math.Abs(u-λ) > 1e-6*math.Abs(λ)+1e-9/d {
+					t.Fatalf("lower %v, %v times the total: λ is %v and %v", lower, times, λ, u)
+				}
+			}
+			if math.Abs(sum/total-times) > 1e-8 || said.Iterations > 9 || (λ > 0) != (times > 1) {
+				t.Errorf("lower %v: %v times the total, want %v; %+v", lower, sum/total, times, said)
+			}
+		}
+	}
+	// Less than the lower bound leaves of the total.
+	c := chain(t, testSetup(t, columns...), mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": 0.89 * total}, Lower: ptr(0.9)}))
+	if err := c.Survey(block(0, 400, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "did not converge after") {
+		t.Errorf("below the bound: %v", err)
+	}
+	ofB, ofC := []float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}
+	const lower = 0.5
+	got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(lower)}))
+	scale := 23000 / sumOf(columns[0].values)
+	u := [4][3]float64{}
+	sums := [4]float64{}
+	low := 0
+	for i, v := range got {
+		f := v / columns[0].values[i] / scale
+		u[int(columns[1].values[i])][int(columns[2].values[i])] = math.Log((f - lower) / (1 - lower))
+		sums[int(columns[1].values[i])] += v
+		if f-lower < 0.005 {
+			low++
+		}
+	}
+	for b := range sums {
+		if math.Abs(sums[b]-ofB[b]) > 1e-7*ofB[b] {
+			t.Errorf("b = %d has %v, want %v", b, sums[b], ofB[b])
+		}
+		for c := 1; c < 3; c++ {
+			if d := u[b][c] - u[0][c] - u[b][0] + u[0][0]; math.Abs(d) > 1e-6 {
+				t.Errorf("the terms are no sum: %v", d)
+			}
+		}
+	}
+	if said.AtLower != low || said.AtUpper != 0 || said.Iterations > 9 {
+		t.Errorf("%+v, want %d at the lower bound", said, low)
 	}
 }
