@@ -214,6 +214,18 @@ func TestWeightedOfSamples(t *testing.T) {
 	if math.Abs(mean-loss(all)) > 0.16 {
 		t.Errorf("mean loss %v, want %v", mean, loss(all))
 	}
+	// Of the first 400 of them, by the definition.
+	n1, m1, _, _, _ := weightedByLoop(x[:part], w[:part], 0.5)
+	_, m2, se2, _, _ := weightedByLoop(y[:part], w[:part], 0.5)
+	linear, weight := 0.0, sumOfWeights(w[:part])
+	for i := range part {
+		d := w[i] * (y[i] - m2 - x[i] + m1) / weight
+		linear += float64(n1) / float64(n1-1) * d * d
+	}
+	got := NewWeighted("w", []string{"x"}, [][]float64{x[:part]}, [][]float64{y[:part]}, w[:part], w[:part], n).Columns[0]
+	if want := 0.1*se2*se2 + math.Max(0, (m2-m1)*(m2-m1)-0.9*linear); math.Abs(loss(got)/want-1) > 1e-9 || (m2-m1)*(m2-m1) < linear {
+		t.Errorf("of a sample: loss %v, want %v", loss(got), want)
+	}
 	if math.Abs(sums/float64(all.Released.Sum)-1) > 0.01 {
 		t.Errorf("sum of weights %v, want %v", sums, all.Released.Sum)
 	}
@@ -223,4 +235,11 @@ func TestWeightedOfSamples(t *testing.T) {
 	if fmt.Sprint(NewWeighted("w", nil, nil, nil, nil, nil, 0)) == "" {
 		t.Error("nothing")
 	}
+}
+
+func sumOfWeights(w []float64) (sum float64) {
+	for _, v := range w {
+		sum += v
+	}
+	return sum
 }

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/form"
@@ -95,7 +97,16 @@ func (l *loader) validateDisplaced(p *Pipeline, path string, m transform.Params)
 			}
 		}
 	}
+	for i, of := range transform.PlacesOf(m) {
+		if at := fmt.Sprintf("%s.columns[%d]", path, 2*i); of.Unit == "degrees" && like(of.Columns[0], "lon", "lng") && like(of.Columns[1], "lat") && l.Sound(at) {
+			l.Wrong(at, "must be the latitude, and the longitude follows: %s seem to be in the other order", of)
+		}
+	}
 	if of := transform.NeedsPeople(m); of != nil && of.Weight != "" {
 		l.listed(p, form.Join(path, "weight"), of.Weight)
 	}
+}
+
+func like(name string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(strings.ToLower(name), part) })
 }

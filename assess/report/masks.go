@@ -33,11 +33,12 @@ type Place struct {
 	Columns  []string     `json:"columns"`
 	Unit     string       `json:"unit" doc:"degrees or metres"`
 	Records  int64        `json:"records" doc:"released records with both coordinates"`
-	RMSE     assess.Float `json:"rmse" doc:"root mean squared distance in metres of a snooper's best guess from the true place: the least of rmse_released, rmse_population and rmse_record"`
+	RMSE     assess.Float `json:"rmse" doc:"root mean squared distance in metres of a snooper's best guess from the true place: the least of those below"`
 	Released assess.Float `json:"rmse_released" doc:"that of the released point"`
 	// Population and Record are null where they are not known.
 	Population *assess.Float `json:"rmse_population,omitempty" doc:"that of a snooper who knows the population and the mask, and takes the mean of the places where the released point can come from"`
 	Record     *assess.Float `json:"rmse_record,omitempty" doc:"that of the best linear estimates of both coordinates from all released columns of the record"`
+	Order      *assess.Float `json:"rmse_order,omitempty" doc:"that of a snooper who knows the order of the records in the source, which departs from a shuffled one"`
 	Tells      []string      `json:"tells,omitempty" doc:"released columns that tell of the place, beside the point"`
 	Least      assess.Float  `json:"least_distance" doc:"least distance in metres of a released point from the true one"`
 	Greatest   assess.Float  `json:"greatest_distance" doc:"greatest such distance"`

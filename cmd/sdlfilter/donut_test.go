@@ -169,6 +169,7 @@ func TestDonut(t *testing.T) {
 		"without people":   {"{donut: {columns: [lat, lon], unit: degrees, least: 100, most: 500}}", "gate: {rules: [{min_spatial_k: 5}]}\n", "min_spatial_k: needs the population about the points", exitUsage, ""},
 		"degrees judged":   {byFile, "gate: {rules: [{column: lon, min_rmse: 0.001}]}\n", "must not judge the degrees of a displaced coordinate: use min_place_rmse", exitUsage, ""},
 		"an area beside":   {byFile, "gate: {rules: [{min_spatial_k: 2}]}\n", "area tell of the place", exitRefused, "area: {role: identifier}>area: {role: other}"},
+		"another order":    {strings.Replace(byFile, "[lat, lon]", "[lon, lat]", 1), "", "seem to be in the other order", exitUsage, ""},
 		"noise behind":     {byFile + ", {noise: {columns: [lat], sd: 1}}", "", "must be changed by no other mask, except round behind it", exitUsage, ""},
 		"no such file":     {strings.Replace(byFile, "register", "nothing", 1), "", "file: does not exist", exitUsage, ""},
 		"no such weight":   {strings.Replace(byFile, "file: register.csv", "records: true, weight: v", 1), "", "donut.weight: must be one of the listed columns", exitUsage, ""},

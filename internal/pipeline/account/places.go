@@ -69,25 +69,33 @@ func placeOf(v transform.Verified, of transform.Place, measures *assess.Measures
 		population := assess.Float(math.Sqrt(v.SquareGuess.Mean(v.Records)))
 		p.Population = &population
 	}
-	if record, tells := byRecord(of, measures); record == record {
+	if record, tells := byColumns(of, measures, assess.KnowledgeRecord); record == record {
 		p.Record, p.Tells = (*assess.Float)(&record), tells
 		p.RMSE = min(p.RMSE, assess.Float(record))
+	}
+	if order, _ := byColumns(of, measures, assess.KnowledgeOrder); order == order {
+		p.Order = (*assess.Float)(&order)
+		p.RMSE = min(p.RMSE, assess.Float(order))
 	}
 	return p
 }
 
-// byRecord is the root mean squared distance of the best linear estimates of both coordinates by all released columns, and which of these
-// tell; NaN if it is not measured. A degree of longitude counts as at the latitude that lies a standard deviation beyond the mean.
-func byRecord(of transform.Place, measures *assess.Measures) (rmse float64, tells []string) {
-	sum := 0.0
+// byColumns is the root mean squared distance of the estimates of both coordinates under a knowledge, and which other columns tell; NaN if it is
+// measured of neither. A degree of longitude counts as at the latitude that lies a standard deviation beyond the mean.
+func byColumns(of transform.Place, measures *assess.Measures, knowledge string) (rmse float64, tells []string) {
+	sum, any := 0.0, false
 	for k, name := range of.Columns {
 		c := measures.Column(name)
 		if c == nil {
 			return math.NaN(), nil
 		}
-		at := slices.IndexFunc(c.Risk, func(r assess.Risk) bool {
-			return r.Target == assess.TargetTypical && r.Knowledge == assess.KnowledgeRecord
-		})
+		known := func(by string) int {
+			return slices.IndexFunc(c.Risk, func(r assess.Risk) bool { return r.Target == assess.TargetTypical && r.Knowledge == by })
+		}
+		at, index := known(knowledge), known(assess.KnowledgeIndex)
+		if any = any || at >= 0; at < 0 || index >= 0 && c.Risk[index].RMSE < c.Risk[at].RMSE {
+			at = index
+		}
 		if at < 0 || !(float64(c.Risk[at].RMSE) >= 0) {
 			return math.NaN(), nil
 		}
@@ -104,6 +112,9 @@ func byRecord(of transform.Place, measures *assess.Measures) (rmse float64, tell
 			}
 		}
 		sum += metres * metres
+	}
+	if !any {
+		return math.NaN(), nil
 	}
 	return math.Sqrt(sum), tells
 }
