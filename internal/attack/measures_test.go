@@ -97,6 +97,9 @@ func loosest(t *testing.T, m *assess.RespondentMeasure) assess.Rule {
 func TestNothingIsSaid(t *testing.T) {
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
+		if m.Part == assess.PartPlaces {
+			continue // verified by the masking
+		}
 		r := new(Result)
 		for _, part := range []string{"linkage", "bayes", "inversion", "attribute", "utility", "population", "uniqueness"} {
 			fill(r, part)

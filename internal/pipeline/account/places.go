@@ -19,6 +19,11 @@ func (r *Reporter) places(measures *assess.Measures) (list []report.Place) {
 		return nil
 	}
 	all, of := r.Chain.Verified()
+	return enter(measures, all, of)
+}
+
+// enter returns what is verified, and enters the least of it into the measures.
+func enter(measures *assess.Measures, all []transform.Verified, of []transform.Place) (list []report.Place) {
 	k, rmse, unplaced := math.Inf(1), math.Inf(1), ""
 	for i, v := range all {
 		if v.Records == 0 {
@@ -29,9 +34,6 @@ func (r *Reporter) places(measures *assess.Measures) (list []report.Place) {
 		rmse = min(rmse, float64(p.RMSE))
 		switch {
 		case p.Lesser == nil:
-			if of[i].Counts() {
-				continue
-			}
 			k, unplaced = math.NaN(), fmt.Sprintf("the population about the points of %s is not known", of[i])
 		case told(p):
 			k, unplaced = math.NaN(), fmt.Sprintf("%s tell of the place of %s beside the point, so that fewer people come into question than are counted: withhold or recode them", strings.Join(p.Tells, ", "), of[i])
@@ -46,9 +48,6 @@ func (r *Reporter) places(measures *assess.Measures) (list []report.Place) {
 		measures.Identity = assess.Unmeasured()
 	}
 	measures.Identity.SpatialK, measures.Identity.PlaceRMSE, measures.Identity.Unplaced = assess.Float(k), assess.Float(rmse), unplaced
-	if math.IsInf(k, 1) {
-		measures.Identity.SpatialK = assess.Float(math.NaN())
-	}
 	return list
 }
 
