@@ -384,3 +384,33 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 		t.Errorf("%+v, want %d at the lower bound", said, low)
 	}
 }
+
+// F is 1 and has the slope 1 at 0, lies between its bounds, and its slope is that of a difference; it is at a bound within a hundredth of the way
+// from there to 1.
+func TestFactorsOfCalibration(t *testing.T) {
+	for _, p := range []calibration{{lower: 0, upper: math.Inf(1)}, {lower: 0.4, upper: math.Inf(1)}, {lower: 0, upper: 1.5}, {lower: 0.4, upper: 3}, {lower: 0.9, upper: 1.01}} {
+		if f, slope := p.factor(0); math.Abs(f-1) > 1e-12 || math.Abs(slope-1) > 1e-12 {
+			t.Errorf("%+v: F(0) is %v with the slope %v", p, f, slope)
+		}
+		for _, u := range []float64{-50, -2, -0.3, 0.3, 2, 50} {
+			const h = 1e-5
+			f, slope := p.factor(u)
+			less, _ := p.factor(u - h)
+			more, _ := p.factor(u + h)
+			if f < p.lower || f > p.upper || math.Abs((more-less)/2/h-slope) > 1e-4*slope+1e-9 {
+				t.Errorf("%+v: F(%v) is %v with the slope %v, want %v", p, u, f, slope, (more-less)/2/h)
+			}
+		}
+		for _, c := range []struct {
+			f         float64
+			low, high bool
+		}{{p.lower + 0.0099*(1-p.lower), true, false}, {p.lower + 0.0101*(1-p.lower), false, false}, {1, false, false}, {p.upper - 0.0101*(p.upper-1), false, false}, {p.upper - 0.0099*(p.upper-1), false, true}} {
+			if math.IsNaN(c.f) || math.IsInf(c.f, 1) {
+				continue
+			}
+			if low, high := p.atBound(c.f); low != c.low || high != c.high {
+				t.Errorf("%+v: a factor of %v is at the bounds: %v, %v", p, c.f, low, high)
+			}
+		}
+	}
+}
