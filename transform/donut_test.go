@@ -400,9 +400,31 @@ func TestVerifiedRounding(t *testing.T) {
 		}
 		k, square, greatest = append(k, n), square+d*d/300, max(greatest, d)
 	}
+	// Whoever knows the grid looks in the cell.
+	var cell, lesser []float64
+	guess := 0.0
+	for i, p := range points {
+		n, a, b := 0.0, 0.0, 0.0
+		for j, q := range points {
+			if math.RoundToEven(q.A/200) == math.RoundToEven(p.A/200) && math.RoundToEven(q.B/200) == math.RoundToEven(p.B/200) {
+				n, a, b = n+people[j], a+people[j]*q.A, b+people[j]*q.B
+			}
+		}
+		cell, lesser = append(cell, n), append(lesser, min(n, k[i]))
+		guess += (math.Pow(p.A-a/n, 2) + math.Pow(p.B-b/n, 2)) / 300
+	}
 	list, _ := c.Verified()
-	if len(list) != 2 || fmt.Sprint(list[0].K) != fmt.Sprint(counted3(k)) || list[0].Candidates != nil || list[1].K != nil || math.Abs(list[1].RMSE()-math.Sqrt(square)) > 1e-3 || math.Abs(list[1].Greatest-greatest) > 1e-9 {
+	if fmt.Sprint(list[0].Candidates) != fmt.Sprint(counted3(cell)) || fmt.Sprint(list[0].Lesser) != fmt.Sprint(counted3(lesser)) || math.Abs(list[0].RMSE()-math.Sqrt(guess)) > 1e-3 {
+		t.Errorf("cells of the grid: %+v, want %v and ±%v", list[0], counted3(cell), math.Sqrt(guess))
+	}
+	if len(list) != 2 || fmt.Sprint(list[0].K) != fmt.Sprint(counted3(k)) || list[1].K != nil || math.Abs(list[1].RMSE()-math.Sqrt(square)) > 1e-3 || math.Abs(list[1].Greatest-greatest) > 1e-9 {
 		t.Errorf("%+v, want k %v, mean square %v, at most %v", list, counted3(k), square, greatest)
+	}
+	// Behind noise nobody knows which cell it was.
+	noisy := chain(t, setup, mask(&Noise{Columns: []string{"b"}, SD: amount(9)}), round)
+	apply(t, noisy, block(0, 300, x, y))
+	if list, _ := noisy.Verified(); list[0].Candidates != nil || list[0].K == nil {
+		t.Errorf("behind noise: %+v", list[0])
 	}
 	setup.Places = nil
 	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}

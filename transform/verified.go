@@ -168,7 +168,9 @@ type verifying struct {
 	rings []atomic.Pointer[ringAt] // by point of the population, where radii differ
 	mu    sync.Mutex
 	v     Verified
-	slack float64 // how far, in metres, the rounding of released coordinates can move a point off its ring
+	slack float64     // how far, in metres, the rounding of released coordinates can move a point off its ring
+	cell  *[2]float64 // the steps of the grid, if nothing but rounding masks the columns
+	cells sync.Map    // by released point: crowd
 }
 
 type ringAt struct {
@@ -188,12 +190,13 @@ func (c *Chain) verified() (list []*verifying) {
 	for _, p := range all {
 		unit, perMetre, finest := unitOf(p.Unit)
 		w := &verifying{Place: p, unit: unit}
-		known, square := true, 0.0
+		known, square, steps := true, 0.0, [2]float64{}
 		for k, name := range p.Columns {
 			info := c.info(name)
 			if known = known && info != nil && info.Field.Numeric(); known {
 				w.index[k] = info.Index
-				half := c.lastStep(name, finest) / 2 / perMetre
+				steps[k] = c.lastStep(name, finest)
+				half := steps[k] / 2 / perMetre
 				square += float64(half * half)
 			}
 		}
@@ -201,6 +204,9 @@ func (c *Chain) verified() (list []*verifying) {
 			continue
 		}
 		w.slack = math.Sqrt(square) + 1e-3
+		if p.Ring == nil && c.onlyRounds(p.Columns[0]) && c.onlyRounds(p.Columns[1]) {
+			w.cell = &steps
+		}
 		if p.Of != nil {
 			w.People = c.setup.People[*p.Of]
 		}
@@ -301,6 +307,8 @@ const fartherOut = 2
 // density with which the mask would have put the point there.
 func (w *verifying) candidates(to places.Point) (people float64, guess places.Point) {
 	switch {
+	case w.cell != nil:
+		return w.inCell(to)
 	case w.Ring == nil:
 		return 0, to
 	case w.Same:
@@ -352,6 +360,48 @@ func (c *Chain) ResumeVerified(list []Verified) {
 			c.verifies[i].mu.Unlock()
 		}
 	}
+}
+
+// crowd is people and the mean of their places.
+type crowd struct {
+	people float64
+	mean   places.Point
+}
+
+// inCell returns how many people live in the cell of the grid that a released point stands for, and the mean of their places: whoever knows
+// the grid looks there, however near others live.
+func (w *verifying) inCell(to places.Point) (people float64, mean places.Point) {
+	if known, ok := w.cells.Load(to); ok {
+		return known.(crowd).people, known.(crowd).mean
+	}
+	sum := places.NewMean(w.unit)
+	w.People.Nearest(to, func(i int, distance, n float64) bool {
+		p := w.People.At(i)
+		in := func(v, released float64, k int) bool {
+			return math.RoundToEven(v/w.cell[k]) == math.RoundToEven(released/w.cell[k])
+		}
+		if in(p.A, to.A, 0) && (in(p.B, to.B, 1) || w.unit == places.Degrees && (in(p.B+360, to.B, 1) || in(p.B-360, to.B, 1))) {
+			people += n
+			sum.Add(p, n)
+		}
+		return distance <= w.slack*(1+1e-6)
+	})
+	mean = sum.Point(to)
+	w.cells.Store(to, crowd{people, mean})
+	return people, mean
+}
+
+// onlyRounds reports whether nothing but rounding masks a column.
+func (c *Chain) onlyRounds(name string) bool {
+	rounds := false
+	for _, m := range c.masks {
+		if slices.Contains(m.Params.Masks(), name) {
+			if _, rounds = ActionOf(m.Params, name, 1).(Rounding); !rounds {
+				return false
+			}
+		}
+	}
+	return rounds
 }
 
 // lastStep is the step of a released column: the last of its decimals, or that to which a mask rounds.
