@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -412,5 +414,114 @@ func TestFactorsOfCalibration(t *testing.T) {
 				t.Errorf("%+v: a factor of %v is at the bounds: %v, %v", p, c.f, low, high)
 			}
 		}
+	}
+}
+
+// Where limits lie: totals, what one record may have, what weights may miss or hold, how many categories there may be, and when the search ends.
+func TestLimitsOfCalibration(t *testing.T) {
+	a := []string{"a"}
+	of := func(n int, change func(columns []testColumn)) []testColumn {
+		columns := weightsData(n)
+		for i := range columns[0].values {
+			columns[0].values[i] = 10
+		}
+		change(columns)
+		return columns
+	}
+	few := func(weights ...float64) func(columns []testColumn) {
+		return func(columns []testColumn) {
+			for i, w := range weights {
+				columns[0].values[i], columns[4].values[i] = w, 7
+			}
+		}
+	}
+	coarse := func(columns []testColumn) { few(10, 10, 10)(columns); columns[0].decimals = 0 }
+	margin := func(seven, rest float64) Spec {
+		return mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": seven, "0": rest}}})
+	}
+	many := func(n int) []testColumn {
+		return of(3*n, func(columns []testColumn) {
+			for i := range columns[4].values {
+				columns[4].values[i] = float64(i / 3)
+			}
+		})
+	}
+	by := mask(&Calibrate{Columns: a, By: []string{"e"}})
+	on := mask(&Calibrate{Columns: a, On: []string{"e"}})
+	for name, c := range map[string]struct {
+		columns []testColumn
+		mask    Spec
+		want    string
+	}{
+		"the share":        {of(400, few(80, 10, 10)), by, ""},
+		"more":             {of(400, few(81, 10, 10)), by, "calibrate.share"},
+		"a miss of 0.7 %":  {of(400, coarse), margin(30.2, 3970), ""},
+		"a miss of 3 %":    {of(400, coarse), margin(31, 3970), "they miss a margin by"},
+		"a total of 0":     {of(400, func(c []testColumn) { copy(c[4].values, []float64{1, 1, 1, -1, -1, -1}) }), on, "must have a weighted total other than 0"},
+		"an endless total": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1e307, 1e307, 1e307, 1e307}) }), on, "must have a weighted total other than 0"},
+		"nothing":          {of(400, func([]testColumn) {}), mask(&Calibrate{Columns: a, Totals: map[string]float64{"e": 5}}), "must have released values other than 0"},
+		"unlike totals": {of(400, few(10, 10, 10)), mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": 30, "0": 3970}, "b": {"0": 1000, "1": 1000, "2": 1000, "3": 1002}}}),
+			"must have the same total over all categories"},
+		"1000 categories": {many(1000), by, ""},
+		"1001":            {many(1001), by, "must have at most 1000 categories and numbers"},
+		"beyond its type": {of(400, func(c []testColumn) {
+			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].values {
+				c[0].values[i] = 100
+			}
+			few(100, 100, 100)(c)
+		}), margin(390, 39700), "must hold the calibrated weights"},
+		"within its type": {of(400, func(c []testColumn) {
+			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].values {
+				c[0].values[i] = 100
+			}
+			few(100, 100, 100)(c)
+		}), margin(381, 39700), ""},
+	} {
+		ch := chain(t, testSetup(t, c.columns...), c.mask)
+		if err := ch.Survey(block(0, len(c.columns[0].values), c.columns...)); err != nil {
+			t.Fatal(err)
+		}
+		err := ch.EndSurvey()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	// Weights that two records have are not alone.
+	columns := of(400, func(c []testColumn) {
+		for i := range c[0].values {
+			c[0].values[i], c[1].values[i] = float64(5+i/2), float64(i/2%4)
+		}
+		c[0].values[399] = 7777
+	})
+	if _, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
+		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
+	}
+	// The search ends at its bound, and where no step helps; neither releases anything.
+	columns = weightsData(400)
+	total := 0.0
+	for i, w := range columns[0].values {
+		total += w * columns[3].values[i]
+	}
+	for _, m := range []*Calibrate{
+		{Columns: a, Totals: map[string]float64{"d": 0.5 * total}, Lower: ptr(0.9)}, {Columns: a, Totals: map[string]float64{"d": 3 * total}, Upper: ptr(1.5)},
+		{Columns: a, Margins: margins([]float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}), Lower: ptr(0.97), Upper: ptr(1.03)},
+	} {
+		c := chain(t, testSetup(t, columns...), mask(m))
+		if err := c.Survey(block(0, 400, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.EndSurvey()
+		if err == nil || !strings.Contains(err.Error(), "did not converge after") {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		if !strings.Contains(err.Error(), "after 100 iterations") {
+			t.Errorf("%+v ends early: %v", m, err)
+		}
+	}
+	never := &calibration{units: []calibrationUnit{{weight: 1, at: []int32{0, 1}, x: []float64{1, 1}}}, totals: []float64{1, 2}, sizes: []float64{1, 2}, upper: math.Inf(1), scale: 1}
+	if never.solve(nil) || never.iterations != 1 {
+		t.Errorf("two totals of one number are met after %d iterations", never.iterations)
 	}
 }

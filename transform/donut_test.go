@@ -122,6 +122,13 @@ func TestDonutBindsThePlace(t *testing.T) {
 	if first == second || first == third || second == third || first.A-48.1 == second.A-48.2 {
 		t.Error("two places are displaced alike")
 	}
+	distance := func(lat, lon float64, p places.Point) float64 {
+		d, _ := sphere(lat, lon, p.A, p.B)
+		return d
+	}
+	if d := distance(48.1, 16.2, third); math.Abs(d-distance(48.1, 16.1, first)) < 0.01 || math.Abs(d-distance(48.2, 16.2, second)) < 0.01 {
+		t.Error("places with one coordinate in common are displaced as far")
+	}
 	identified, household, scoped := setup, setup, block(0, 5, columns...)
 	identified.Identity = []int{4}
 	household.Households = Households{Index: []int{4}, Shared: []string{"a", "b"}, Personal: []string{"c"}}
@@ -442,6 +449,25 @@ func TestVerifiedRounding(t *testing.T) {
 		candidates = append(candidates, n)
 	}
 	list, _ = c.Verified()
+	byPeople := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(9), KMost: ptr(30), Records: ptr(true)}
+	c = chain(t, setup, mask(byPeople), round)
+	b = apply(t, c, block(0, 300, x, y))
+	var to []places.Point
+	for i := range points {
+		to = append(to, places.Point{A: b.Columns[0].Out().Values[i], B: b.Columns[1].Out().Values[i]})
+	}
+	each := make([]float64, len(points))
+	for i := range each {
+		each[i] = 1
+	}
+	_, wide, _, _ := verifiedByLoop(points, to, points, each, func(p places.Point) (float64, float64) {
+		inner, outer, _ := byPeople.ring(setup.People[PeopleOf{"metres", "a", "b", ""}], p)
+		return inner, outer
+	}, 100*math.Sqrt2+0.001, 2)
+	wide = slices.DeleteFunc(wide, func(n float64) bool { return n == 0 })
+	if rounded, _ := c.Verified(); fmt.Sprint(rounded[0].Candidates) != fmt.Sprint(counted3(wide)) {
+		t.Errorf("by people, rounded behind: %v, want %v", rounded[0].Candidates, counted3(wide))
+	}
 	if fmt.Sprint(list[0].Candidates) != fmt.Sprint(counted3(candidates)) {
 		t.Errorf("rounded behind: %v, want %v", list[0].Candidates, counted3(candidates))
 	}
@@ -463,8 +489,16 @@ func TestDonutReplicates(t *testing.T) {
 			t.Fatal(err)
 		}
 		p, q := b.Columns[0].Out().Values, b.Columns[1].Out().Values
-		square := 0.0
+		square, corners := 0.0, [2][2]float64{}
 		for i := range n {
+			far, back := 0, 0
+			if a, b := p[i]-x.values[i], q[i]-y.values[i]; a*a+b*b > 5e4 {
+				far = 1
+			}
+			if q[i] < y.values[i] {
+				back = 1
+			}
+			corners[far][back]++
 			square += ((p[i]-x.values[i])*(p[i]-x.values[i]) + (q[i]-y.values[i])*(q[i]-y.values[i])) / float64(n)
 			if i%2 == 1 && (p[i] != p[i-1] || q[i] != q[i-1]) {
 				t.Fatalf("replicate %d: records of one place differ", m)
@@ -473,6 +507,12 @@ func TestDonutReplicates(t *testing.T) {
 		// d² is uniform from 10⁴ to 9·10⁴, of n/2 places.
 		if math.Abs(square-5e4) > 5*8e4/math.Sqrt(6*float64(n)) {
 			t.Errorf("replicate %d: mean square %v", m, square)
+		}
+		// Distance and direction are independent: a quarter of the n/2 places is in each corner, with the standard error √(3n/8)/2 and two records for each.
+		for _, c := range []float64{corners[0][0], corners[0][1], corners[1][0], corners[1][1]} {
+			if math.Abs(c-float64(n)/4) > 5*math.Sqrt(3*float64(n)/8) {
+				t.Errorf("replicate %d: near and far, forth and back are %v", m, corners)
+			}
 		}
 		if p[0] == last {
 			t.Error("two replicates are the same")
@@ -625,7 +665,7 @@ func TestVerifiedNumbers(t *testing.T) {
 			t.Errorf("below %d: %v, want %v", limit, got, want)
 		}
 	}
-	for people, want := range map[float64]int64{0: 0, 2.9999999999: 3, 2.9: 2, 999: 999, 1000: 1000, 1009: 1000, 12399: 12300} {
+	for people, want := range map[float64]int64{0: 0, 2.9999999999: 3, 2.9: 2, 299.999: 299, 999: 999, 1000: 1000, 1009: 1000, 12399: 12300} {
 		if got := kept(people); got != want {
 			t.Errorf("%v people: %d, want %d", people, got, want)
 		}
@@ -678,5 +718,28 @@ func TestDonutSays(t *testing.T) {
 	}
 	if new(Donut).EfficiencyFollows(all, all) {
 		t.Error("the efficiency follows by people")
+	}
+}
+
+// A ring needs a width, and ends at 5,000 km.
+func TestDonutWithoutARing(t *testing.T) {
+	for _, c := range []struct {
+		apart    float64
+		most     *float64
+		rejected bool
+	}{{60, ptr(60.0), true}, {60, ptr(60.5), false}, {60, nil, false}, {3.5e6, nil, false}, {3.6e6, nil, true}} {
+		var points []places.Point
+		var x, y testColumn
+		for i := range 3 { // on a line
+			points = append(points, places.Point{A: float64(i) * c.apart})
+			x.values, y.values = append(x.values, points[i].A), append(y.values, 0)
+		}
+		x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
+		setup := testSetup(t, x, y)
+		setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+		_, _, b := displaced(t, setup, &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: c.most, KLeast: ptr(2), KMost: ptr(3), Records: ptr(true)}, x, y)
+		if b.Rejected(1) != c.rejected { // of the middle: two people within one step, and three
+			t.Errorf("%+v: rejected %v", c, b.Rejected(1))
+		}
 	}
 }

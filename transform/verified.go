@@ -204,7 +204,7 @@ func (c *Chain) verified() (list []*verifying) {
 			continue
 		}
 		w.slack = math.Sqrt(square) + 1e-3
-		if p.Ring == nil && c.onlyRounds(p.Columns[0]) && c.onlyRounds(p.Columns[1]) {
+		if c.onlyRounds(p.Columns[0]) && c.onlyRounds(p.Columns[1]) {
 			w.cell = &steps
 		}
 		if p.Of != nil {
