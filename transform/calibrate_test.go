@@ -498,7 +498,7 @@ func TestLimitsOfCalibration(t *testing.T) {
 	if _, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
 		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
 	}
-	// The search ends at its bound, and where no step helps; neither releases anything.
+	// The search ends where no step helps, and nothing is released.
 	columns = weightsData(400)
 	total := 0.0
 	for i, w := range columns[0].values {
@@ -515,9 +515,6 @@ func TestLimitsOfCalibration(t *testing.T) {
 		err := c.EndSurvey()
 		if err == nil || !strings.Contains(err.Error(), "did not converge after") {
 			t.Fatalf("%+v: %v", m, err)
-		}
-		if !strings.Contains(err.Error(), "after 100 iterations") {
-			t.Errorf("%+v ends early: %v", m, err)
 		}
 	}
 	never := &calibration{units: []calibrationUnit{{weight: 1, at: []int32{0, 1}, x: []float64{1, 1}}}, totals: []float64{1, 2}, sizes: []float64{1, 2}, upper: math.Inf(1), scale: 1}
