@@ -100,6 +100,11 @@ func TestPlacesThatAreJudged(t *testing.T) {
 			t.Errorf("%s: %v and %v (%s), want %v and %v of %d", name, id.SpatialK, id.PlaceRMSE, id.Unplaced, c.k, c.rmse, len(list))
 		}
 	}
+	attacked := &assess.Measures{Identity: assess.Unmeasured()}
+	attacked.Identity.MinK = 12
+	if list := enter(attacked, []transform.Verified{near}, []transform.Place{x}); attacked.Identity.MinK != 12 || list[0].K.Below != nil {
+		t.Errorf("what an intruder found is gone, or a share is of no k_least: %+v", attacked.Identity)
+	}
 	m := new(assess.Measures)
 	if list := enter(m, []transform.Verified{{}}, []transform.Place{x}); list != nil || m.Identity != nil {
 		t.Errorf("nothing is verified as %v", list)
