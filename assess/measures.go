@@ -218,6 +218,11 @@ type Identity struct {
 	AttributeDisclosure Float
 	KS                  Float // greatest distance of a numeric column's distributions
 	Overlap             Float // least mean overlap of the confidence intervals of a regression
+	// SpatialK is the least number of people as near to a released point as the true place is, or from whose places the masks could have
+	// moved it; PlaceRMSE the root mean squared distance in metres of the best guess from the true place. Unplaced says why one is not measured.
+	SpatialK  Float
+	PlaceRMSE Float
+	Unplaced  string
 	// Sampled says that not all records were examined. The least k, the greatest risk, the
 	// replicated uniques and the attribute disclosure are then NaN: they may depend on a record
 	// that was not drawn.

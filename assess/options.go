@@ -49,6 +49,9 @@ type Column struct {
 	// Elsewhere says that a mask goes by other columns of the record too, such as a condition: of two records with the same
 	// original value one may be changed and the other not.
 	Elsewhere bool
+	// Alike says that all records with one original value, such as those of one place, have one draw: they are one for an intruder who goes
+	// by the whole record, since none of them tells of the others.
+	Alike bool
 }
 
 // BesideColumn is a released column that is not measured itself.

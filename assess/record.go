@@ -183,7 +183,25 @@ func (f *recordFrame) originals(c int) []float64 {
 	for k, i := range f.rows {
 		x[k] = f.data.Original(c)[i]
 	}
+	if f.a.opts.Columns[c].Alike {
+		x = once(x, f.released[c])
+	}
 	return x
+}
+
+// once returns the originals without those that an earlier record has with the same released value.
+func once(x, y []float64) []float64 {
+	type pair struct{ x, y float64 }
+	known := map[pair]bool{}
+	one := slices.Clone(x)
+	for i, v := range x {
+		if p := (pair{v, y[i]}); known[p] {
+			one[i] = math.NaN()
+		} else {
+			known[p] = true
+		}
+	}
+	return one
 }
 
 // add adds the risks of column c to its list, each after that by index.
@@ -272,6 +290,7 @@ type Seen struct {
 type Sought struct {
 	Name               string
 	Original, Released []float64
+	Alike              bool      // see Column
 	Own                int       // its place among the columns that are seen; −1: it is not released
 	Distances          []float64 // within which a statement counts as right
 }
@@ -295,18 +314,20 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 			}
 		}
 	}
-	all := make([]bool, len(sought))
+	all, originals := make([]bool, len(sought)), make([][]float64, len(sought))
 	for c := range all {
-		all[c] = true
+		if all[c], originals[c] = true, sought[c].Original; sought[c].Alike {
+			originals[c] = once(sought[c].Original, sought[c].Released)
+		}
 	}
 	frames := recovering(all, joint.New(list, len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
 		s := &sought[c]
-		return f.Recover(s.Name, s.Original, s.Released, s.Own)
+		return f.Recover(s.Name, originals[c], s.Released, s.Own)
 	})
 	claims := make([][][]float64, len(sought))
 	onCores(len(sought), func(c int) {
 		s := &sought[c]
-		claims[c] = frames[c].Claims(s.Original, s.Released, s.Own, s.Distances)
+		claims[c] = frames[c].Claims(originals[c], s.Released, s.Own, s.Distances)
 	})
 	return claims
 }

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -150,7 +151,30 @@ var RespondentMeasures = []RespondentMeasure{
 		words: "share of synthetic values guessed rightly of those learnt from beyond those set aside, with two standard errors,", Advice: "synthesise with larger leaves (leaf) or fewer columns in on, hold out more records where the standard error decides, or leave the column out",
 		check: shareLimit, limit: func(r Rule) (float64, bool) { return optional(r.MaxAttributeDisclosure) }, number: func(id *Identity) *Float { return &id.AttributeDisclosure },
 	},
+	{
+		Name: "min_spatial_k", Label: "smallest spatial k", Part: PartPlaces, Least: true,
+		One: "person", Many: "people",
+		words: "people as near to every released point as the true place is, or where the masks could have moved it from,", Advice: "displace by more (k_least, least and most), or release areas in place of points",
+		check: func(ps *check.Problems, name string, v float64) { ps.AtLeast(name, v, 2) },
+		limit: func(r Rule) (float64, bool) {
+			if r.MinSpatialK == nil {
+				return 0, false
+			}
+			return float64(*r.MinSpatialK), true
+		},
+		number: func(id *Identity) *Float { return &id.SpatialK },
+	},
+	{
+		Name: "min_place_rmse", Label: "place known to ±, metres", Part: PartPlaces, Least: true,
+		One: "metre", Many: "metres",
+		words: "root mean squared distance in metres of a snooper's best guess from the true place", Advice: "displace by more (least and most), or withhold or recode the columns that tell of the place",
+		check: func(ps *check.Problems, name string, v float64) { ps.Above(name, v, 0) },
+		limit: func(r Rule) (float64, bool) { return optional(r.MinPlaceRMSE) }, number: func(id *Identity) *Float { return &id.PlaceRMSE },
+	},
 }
+
+// PartPlaces is the Part of measures of released points, which every record's masking verifies, and no intruder.
+const PartPlaces = "places"
 
 const adviceOnUniques = "recode the keys more coarsely, or release a smaller sample of the population"
 
@@ -218,6 +242,8 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
 		v.Advice = m.Advice
+	case m.Part == PartPlaces:
+		v.Advice = cmp.Or(id.Unplaced, "no place was verified: there is no point, or no population (file or records) to count") + "; a rule without its measure does not hold"
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 	case m.Part == "population" && id.Unfitted != "":

@@ -84,7 +84,7 @@ func TestEveryRespondentMeasure(t *testing.T) {
 // TestRespondentMeasuresAreWhole: every entry has all its texts, the direction that its name
 // suggests, and the keys of its part of the intruder.
 func TestRespondentMeasuresAreWhole(t *testing.T) {
-	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false, "utility": false, "population": true}
+	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false, "utility": false, "population": true, PartPlaces: false}
 	for i := range RespondentMeasures {
 		m := &RespondentMeasures[i]
 		if m.Label == "" || m.words == "" || m.Advice == "" || m.check == nil {
@@ -115,8 +115,10 @@ func TestLimitsOfRespondentMeasures(t *testing.T) {
 		switch m.Name {
 		case "max_correct_links", "max_expected_population", "max_expected_uniques":
 			bounds = [2][]float64{{0, 1, 1e9}, {-1e-9, -1, nan}}
-		case "min_k":
+		case "min_k", "min_spatial_k":
 			bounds = [2][]float64{{2, 3, 1e6}, {1, 0, -2}}
+		case "min_place_rmse":
+			bounds = [2][]float64{{1e-9, 300, 1e9}, {0, -1, nan}}
 		case "max_pmse":
 			bounds = [2][]float64{{0, 0.1, 0.25}, {-1e-9, 0.25 + 1e-9, nan}}
 		}
@@ -146,7 +148,7 @@ func fieldOf(r *Rule, name string) reflect.Value {
 // Measures that a single record can decide, such as the smallest k, and measures that do not
 // estimate the value for all records are not reported for a sample; all others are.
 func TestMeasuresThatASampleTells(t *testing.T) {
-	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure", "max_expected_population", "max_expected_uniques"}
+	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure", "max_expected_population", "max_expected_uniques", "min_spatial_k", "min_place_rmse"}
 	for _, m := range RespondentMeasures {
 		if m.FromSample == slices.Contains(never, m.Name) {
 			t.Errorf("%s is reported for a sample: %v", m.Name, m.FromSample)

@@ -354,6 +354,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 		l.Wrong(path, "must not be about the respondents on a stream: this measure needs all records, and a stream releases records before all have arrived; use a file job, such as from topics with until: latest into a file")
 		return
 	}
+	if l.validatePlaceRule(p, path, r) {
+		return
+	}
 	a := &p.Assess
 	if !l.Known("assess") || !l.Sound("assess.keys") || l.Misspelt("assess", "keys") || l.Misspelt("assess", "intruder") {
 		return

@@ -96,6 +96,7 @@ type Assess struct {
 	Targets    []string `yaml:"targets" default:"[min, p01, p10, p90, p99, max]" doc:"order statistics that a snooper is after: min, max, and percentiles p01 to p99, also p99.5"`
 	Sample     Sample   `yaml:"sample" default:"100000" doc:"size of the keyed sample of pairs of original and released records, from which percentiles and replicates are computed; all: every pair"`
 	Keys       []string `yaml:"keys" doc:"columns whose values an intruder may know about a respondent: numeric columns are linked, the others (and those listed in intruder.categorical) are counted; by default, in a file job, the columns whose role is key"`
+	Places     []Point  `yaml:"places" doc:"pairs of columns that hold a point of each record, to be verified as those of a donut mask are: how far released points are from the true ones, and how many people live as near"`
 	// Intruder is nil where the file says nothing of it; see AttacksRelease.
 	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; if keys are given and no measure is chosen: linkage by the numeric keys, uniqueness of the other keys"`
 

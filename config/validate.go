@@ -32,6 +32,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validatePlace(p)
 	l.validateTopics(p)
 	l.validateAssess(p)
+	l.validatePlaces(p)
 	l.validateIntruder(p)
 	l.validateGate(p)
 	l.validateReport(p)
@@ -120,6 +121,7 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 				"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")
 		}
 		l.validateCalibration(p, path, spec.Params)
+		l.validateDisplaced(p, path, spec.Params)
 		for _, c := range transform.ReadColumnsOf(spec.Params) {
 			at := path
 			if c.Field != "" {
@@ -224,6 +226,9 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		}
 		if field := transform.NeedsFrequencies(spec.Params); field != "" {
 			l.Wrong(form.Join(path, field), "must not be used here without frequencies: %s, and categories cannot be counted first; give frequencies", once)
+		}
+		if transform.NeedsPeople(spec.Params) != nil {
+			l.Wrong(form.Join(path, "records"), "must not be used here: %s, and it takes the places of all records first; use %s", once, transform.InsteadOf(spec.Params))
 		}
 		if !transform.Computes(spec.Params) {
 			continue

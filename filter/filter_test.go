@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -109,6 +110,7 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 	}{
 		"noise":     {noise, []int{1, 300, 0, 699}},
 		"pseudonym": {noise[:len(noise)-1] + ", {pseudonym: {columns: [region, kind], scope: code}}]", []int{1, 300, 0, 699}},
+		"donut":     {"[{donut: {columns: [wage, kind], unit: metres, least: 50, most: 800}}]", []int{1, 300, 0, 699}},
 		"swap":      {swap, slices.Repeat([]int{100}, 10)},
 		"where":     {conditional, []int{1, 0, 298, 2, 699}},
 		"left":      {"[{sample: {rate: 0.8}}, " + noise[1:], []int{1, 299, 700}},
@@ -192,7 +194,8 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Counts != ran.Report.Records.Counts || !rep.Records.Valid() || name != "left" && rep.Records.Quarantined != n/bad || int64(len(lost)) != rep.Records.Quarantined || name != "left" && lost[0].Record != bad || lost[0].Column != "wage" {
+			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Counts != ran.Report.Records.Counts || !rep.Records.Valid() || name != "left" && name != "donut" && rep.Records.Quarantined != n/bad || int64(len(lost)) != rep.Records.Quarantined || name != "left" && name != "donut" && lost[0].Record != bad || // half a place is none
+				lost[0].Column != "wage" {
 				t.Errorf("records %+v, rejected %+v", rep.Records, lost)
 			}
 			if left := rep.Records.LeftOut; (left > 150 && left < 250) != (name == "left") { // 200 ± 4 SD
@@ -200,6 +203,9 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 			}
 			if !rep.Gate.Passed || rep.Withheld != "" || ran.Refused() {
 				t.Errorf("gate %+v", rep.Gate)
+			}
+			if !reflect.DeepEqual(rep.Places, ran.Report.Places) || (len(rep.Places) > 0) != (name == "donut") {
+				t.Errorf("places %+v, those of the run are %+v", rep.Places, ran.Report.Places)
 			}
 			for i, c := range rep.Columns {
 				w := ran.Report.Columns[i]

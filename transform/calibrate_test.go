@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -246,18 +248,23 @@ func TestCalibrationRefuses(t *testing.T) {
 		masks []Spec
 		want  string
 	}{
-		"nothing":       {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
-		"two weights":   {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})}, "must be one column of weights"},
-		"itself":        {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
-		"twice":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
-		"lower":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
-		"upper":         {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
-		"no total":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
-		"margin of 0":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},
-		"empty margin":  {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})}, "at least one category"},
-		"noise on it":   {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must be changed by no other mask"},
-		"mask after":    {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})}, "must come after mask [1]"},
-		"rejects after": {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
+		"nothing":        {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
+		"two weights":    {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})}, "must be one column of weights"},
+		"itself":         {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
+		"twice":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
+		"lower":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
+		"endless margin": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})}, "margins.b.0: must be a number above 0"},
+		"endless total":  {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})}, "totals.d: must be a number other than 0"},
+		"no number":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})}, "totals.d: must be a number other than 0"},
+		"below 0":        {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})}, "lower: must be at least 0 and below 1"},
+		"no bound":       {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})}, "upper: must be a number above 1"},
+		"upper":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
+		"no total":       {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
+		"margin of 0":    {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},
+		"empty margin":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})}, "at least one category"},
+		"noise on it":    {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must be changed by no other mask"},
+		"mask after":     {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})}, "must come after mask [1]"},
+		"rejects after":  {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
 		"mapped and drawn": {[]Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
 			mask(&Calibrate{Columns: a, By: []string{"b"}})}, "cannot be taken from the original"},
 	} {
@@ -311,5 +318,207 @@ func TestCalibrationOfManyColumns(t *testing.T) {
 	}
 	if math.Abs(total-23000*33) > 1e-7*total || said.Gap > 1e-8 {
 		t.Errorf("total %v: %+v", total, said)
+	}
+}
+
+// With a lower bound alone the factors are L + (1 − L) exp(u/(1 − L)), where u = x'λ: by a number alone u is a multiple of it, and by
+// categories a sum of a term for each. A factor is 1 and has the slope 1 at u = 0, so that Newton's steps end soon.
+func TestCalibrationAboveALowerBound(t *testing.T) {
+	columns := weightsData(400)
+	total := 0.0
+	for i, w := range columns[0].values {
+		total += w * columns[3].values[i]
+	}
+	for _, lower := range []float64{0, 0.4, 0.9} {
+		for _, times := range []float64{0.97, 1.2, 2} {
+			got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": times * total}, Lower: &lower}))
+			sum, λ := 0.0, math.NaN()
+			for i, w := range got {
+				d := columns[3].values[i]
+				sum += w * d
+				u := (1 - lower) * math.Log((w/columns[0].values[i]-lower)/(1-lower)) / d
+				if λ != λ {
+					λ = u
+				}
+				if math.Abs(u-λ) > 1e-6*math.Abs(λ)+1e-9/d {
+					t.Fatalf("lower %v, %v times the total: λ is %v and %v", lower, times, λ, u)
+				}
+			}
+			if math.Abs(sum/total-times) > 1e-8 || said.Iterations > 9 || (λ > 0) != (times > 1) {
+				t.Errorf("lower %v: %v times the total, want %v; %+v", lower, sum/total, times, said)
+			}
+		}
+	}
+	// Less than the lower bound leaves of the total.
+	c := chain(t, testSetup(t, columns...), mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": 0.89 * total}, Lower: ptr(0.9)}))
+	if err := c.Survey(block(0, 400, columns...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "did not converge after") {
+		t.Errorf("below the bound: %v", err)
+	}
+	ofB, ofC := []float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}
+	const lower = 0.5
+	got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(lower)}))
+	scale := 23000 / sumOf(columns[0].values)
+	u := [4][3]float64{}
+	sums := [4]float64{}
+	low := 0
+	for i, v := range got {
+		f := v / columns[0].values[i] / scale
+		u[int(columns[1].values[i])][int(columns[2].values[i])] = math.Log((f - lower) / (1 - lower))
+		sums[int(columns[1].values[i])] += v
+		if f-lower < 0.005 {
+			low++
+		}
+	}
+	for b := range sums {
+		if math.Abs(sums[b]-ofB[b]) > 1e-7*ofB[b] {
+			t.Errorf("b = %d has %v, want %v", b, sums[b], ofB[b])
+		}
+		for c := 1; c < 3; c++ {
+			if d := u[b][c] - u[0][c] - u[b][0] + u[0][0]; math.Abs(d) > 1e-6 {
+				t.Errorf("the terms are no sum: %v", d)
+			}
+		}
+	}
+	if said.AtLower != low || said.AtUpper != 0 || said.Iterations > 9 {
+		t.Errorf("%+v, want %d at the lower bound", said, low)
+	}
+}
+
+// F is 1 and has the slope 1 at 0, lies between its bounds, and its slope is that of a difference; it is at a bound within a hundredth of the way
+// from there to 1.
+func TestFactorsOfCalibration(t *testing.T) {
+	for _, p := range []calibration{{lower: 0, upper: math.Inf(1)}, {lower: 0.4, upper: math.Inf(1)}, {lower: 0, upper: 1.5}, {lower: 0.4, upper: 3}, {lower: 0.9, upper: 1.01}} {
+		if f, slope := p.factor(0); math.Abs(f-1) > 1e-12 || math.Abs(slope-1) > 1e-12 {
+			t.Errorf("%+v: F(0) is %v with the slope %v", p, f, slope)
+		}
+		for _, u := range []float64{-50, -2, -0.3, 0.3, 2, 50} {
+			const h = 1e-5
+			f, slope := p.factor(u)
+			less, _ := p.factor(u - h)
+			more, _ := p.factor(u + h)
+			if f < p.lower || f > p.upper || math.Abs((more-less)/2/h-slope) > 1e-4*slope+1e-9 {
+				t.Errorf("%+v: F(%v) is %v with the slope %v, want %v", p, u, f, slope, (more-less)/2/h)
+			}
+		}
+		for _, c := range []struct {
+			f         float64
+			low, high bool
+		}{{p.lower + 0.0099*(1-p.lower), true, false}, {p.lower + 0.0101*(1-p.lower), false, false}, {1, false, false}, {p.upper - 0.0101*(p.upper-1), false, false}, {p.upper - 0.0099*(p.upper-1), false, true}} {
+			if math.IsNaN(c.f) || math.IsInf(c.f, 1) {
+				continue
+			}
+			if low, high := p.atBound(c.f); low != c.low || high != c.high {
+				t.Errorf("%+v: a factor of %v is at the bounds: %v, %v", p, c.f, low, high)
+			}
+		}
+	}
+}
+
+// Where limits lie: totals, what one record may have, what weights may miss or hold, how many categories there may be, and when the search ends.
+func TestLimitsOfCalibration(t *testing.T) {
+	a := []string{"a"}
+	of := func(n int, change func(columns []testColumn)) []testColumn {
+		columns := weightsData(n)
+		for i := range columns[0].values {
+			columns[0].values[i] = 10
+		}
+		change(columns)
+		return columns
+	}
+	few := func(weights ...float64) func(columns []testColumn) {
+		return func(columns []testColumn) {
+			for i, w := range weights {
+				columns[0].values[i], columns[4].values[i] = w, 7
+			}
+		}
+	}
+	coarse := func(columns []testColumn) { few(10, 10, 10)(columns); columns[0].decimals = 0 }
+	margin := func(seven, rest float64) Spec {
+		return mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": seven, "0": rest}}})
+	}
+	many := func(n int) []testColumn {
+		return of(3*n, func(columns []testColumn) {
+			for i := range columns[4].values {
+				columns[4].values[i] = float64(i / 3)
+			}
+		})
+	}
+	by := mask(&Calibrate{Columns: a, By: []string{"e"}})
+	on := mask(&Calibrate{Columns: a, On: []string{"e"}})
+	for name, c := range map[string]struct {
+		columns []testColumn
+		mask    Spec
+		want    string
+	}{
+		"the share":        {of(400, few(80, 10, 10)), by, ""},
+		"more":             {of(400, few(81, 10, 10)), by, "calibrate.share"},
+		"a miss of 0.7 %":  {of(400, coarse), margin(30.2, 3970), ""},
+		"a miss of 3 %":    {of(400, coarse), margin(31, 3970), "they miss a margin by"},
+		"a total of 0":     {of(400, func(c []testColumn) { copy(c[4].values, []float64{1, 1, 1, -1, -1, -1}) }), on, "must have a weighted total other than 0"},
+		"an endless total": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1e307, 1e307, 1e307, 1e307}) }), on, "must have a weighted total other than 0"},
+		"nothing":          {of(400, func([]testColumn) {}), mask(&Calibrate{Columns: a, Totals: map[string]float64{"e": 5}}), "must have released values other than 0"},
+		"unlike totals": {of(400, few(10, 10, 10)), mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": 30, "0": 3970}, "b": {"0": 1000, "1": 1000, "2": 1000, "3": 1002}}}),
+			"must have the same total over all categories"},
+		"1000 categories": {many(1000), by, ""},
+		"1001":            {many(1001), by, "must have at most 1000 categories and numbers"},
+		"beyond its type": {of(400, func(c []testColumn) {
+			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].values {
+				c[0].values[i] = 100
+			}
+			few(100, 100, 100)(c)
+		}), margin(390, 39700), "must hold the calibrated weights"},
+		"within its type": {of(400, func(c []testColumn) {
+			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].values {
+				c[0].values[i] = 100
+			}
+			few(100, 100, 100)(c)
+		}), margin(381, 39700), ""},
+	} {
+		ch := chain(t, testSetup(t, c.columns...), c.mask)
+		if err := ch.Survey(block(0, len(c.columns[0].values), c.columns...)); err != nil {
+			t.Fatal(err)
+		}
+		err := ch.EndSurvey()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+	// Weights that two records have are not alone.
+	columns := of(400, func(c []testColumn) {
+		for i := range c[0].values {
+			c[0].values[i], c[1].values[i] = float64(5+i/2), float64(i/2%4)
+		}
+		c[0].values[399] = 7777
+	})
+	if _, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
+		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
+	}
+	// The search ends where no step helps, and nothing is released.
+	columns = weightsData(400)
+	total := 0.0
+	for i, w := range columns[0].values {
+		total += w * columns[3].values[i]
+	}
+	for _, m := range []*Calibrate{
+		{Columns: a, Totals: map[string]float64{"d": 0.5 * total}, Lower: ptr(0.9)}, {Columns: a, Totals: map[string]float64{"d": 3 * total}, Upper: ptr(1.5)},
+		{Columns: a, Margins: margins([]float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}), Lower: ptr(0.97), Upper: ptr(1.03)},
+	} {
+		c := chain(t, testSetup(t, columns...), mask(m))
+		if err := c.Survey(block(0, 400, columns...)); err != nil {
+			t.Fatal(err)
+		}
+		err := c.EndSurvey()
+		if err == nil || !strings.Contains(err.Error(), "did not converge after") {
+			t.Fatalf("%+v: %v", m, err)
+		}
+	}
+	never := &calibration{units: []calibrationUnit{{weight: 1, at: []int32{0, 1}, x: []float64{1, 1}}}, totals: []float64{1, 2}, sizes: []float64{1, 2}, upper: math.Inf(1), scale: 1}
+	if never.solve(nil) || never.iterations != 1 {
+		t.Errorf("two totals of one number are met after %d iterations", never.iterations)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/memory"
+	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -42,6 +43,10 @@ type Setup struct {
 	Sorted map[string][]float64
 	// Frequencies are those of original categories, where a mask needs them (NeedsFrequencies).
 	Frequencies map[string]*Frequencies
+	// People are the places of the source's records, where a mask needs them (NeedsPeople).
+	People map[PeopleOf]*places.People
+	// Places are pairs of columns to verify, beside those that masks displace.
+	Places []Place
 	// Correlations are those of original columns with one another, where a mask needs them
 	// (NeedsCorrelations).
 	Correlations Correlations
@@ -76,6 +81,7 @@ type Chain struct {
 	touched   []atomic.Int64
 	listing   int             // number of bits in Block.Listed
 	listed    []atomic.Uint64 // of all blocks
+	verifies  []*verifying
 
 	unidentified atomic.Int64
 
@@ -158,6 +164,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 	}
 	c.settleSurvey()
 	c.listed = make([]atomic.Uint64, c.Listing())
+	c.verifies = c.verified()
 	c.streamsOf("")
 	return c, nil
 }
@@ -273,6 +280,9 @@ func (c *Chain) Apply(b *microdata.Block) error {
 			for _, col := range c.columns {
 				col.rejectCodes(b)
 			}
+		}
+		for _, place := range c.verifies {
+			place.see(b)
 		}
 		return nil
 	})

@@ -42,7 +42,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
 		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode with a given bound
 		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
-		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate")},
+		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate")},
 	} {
 		for _, k := range Kinds {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
@@ -66,7 +66,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		want bool
 	}{
 		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true}, {&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
-		{&Pseudonym{}, true}, {&Date{}, true},
+		{&Pseudonym{}, true}, {&Date{}, true}, {&Donut{}, true},
 		{&Recode{}, true}, {&Recode{Other: ptr("x")}, false},
 		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true}, {&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
 	} {
@@ -320,7 +320,7 @@ func TestWhatIsDeclared(t *testing.T) {
 	}
 	v := reflect.TypeFor[Description]()
 	for i := range v.NumField() {
-		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies Warns ReadsHidden"), name) {
+		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies NeedsPeople Warns ReadsHidden"), name) {
 			t.Errorf("no mask declares %s in this test", name)
 		}
 	}
@@ -328,7 +328,7 @@ func TestWhatIsDeclared(t *testing.T) {
 
 func words(text string) []string { return strings.Fields(text) }
 
-const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise calibrate"
+const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date donut swap microaggregate rankswap shuffle synthesise calibrate"
 
 // Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
@@ -336,9 +336,9 @@ var declaredBy = map[string][]string{
 	"byHousehold":  words("sample suppress"),
 	"Axis":         words("bias noise pram suppress swap microaggregate rankswap synthesise"),
 	"ColumnsField": words("suppress"),
-	"File":         words("recode"),
+	"File":         words("recode donut"),
 	"FitsData":     words("microaggregate rankswap synthesise"),
-	"Instead":      words("suppress swap microaggregate rankswap shuffle synthesise calibrate"),
+	"Instead":      words("suppress donut swap microaggregate rankswap shuffle synthesise calibrate"),
 	"KeepsCode":    words("recode topcode pram suppress"),
 	"LeavesAll":    words("recode pram swap"),
 	"LeavesOut":    words("sample"),
@@ -351,6 +351,7 @@ var declaredBy = map[string][]string{
 	"OnDays":      words("date"),
 	"Parameters":  words(everyKind),
 	"Permutes":    words("shuffle"),
+	"Places":      words("donut"),
 	"Published":   words(everyKind),
 	"Puts":        words("topcode"),
 	"Reads":       words("sample swap microaggregate shuffle synthesise calibrate"),
@@ -359,7 +360,7 @@ var declaredBy = map[string][]string{
 	"Retype":      words("recode topcode pram suppress pseudonym synthesise"),
 	"Scope":       words(everyKind),
 	"Weighs":      words("calibrate"),
-	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date swap microaggregate rankswap shuffle synthesise calibrate"),
+	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date donut swap microaggregate rankswap shuffle synthesise calibrate"),
 	"copies":      words("synthesise"),
 	"drawsWithin": words("noise"),
 	"exchanges":   words("swap"),
@@ -369,6 +370,6 @@ var declaredBy = map[string][]string{
 	"ofCopy":      words("synthesise"),
 	"ofNumber":    words("suppress microaggregate calibrate"),
 	"redraws":     words("truncate"),
-	"rejects":     words("pseudonym date"),
+	"rejects":     words("pseudonym date donut"),
 	"texts":       words("synthesise"),
 }

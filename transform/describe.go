@@ -58,7 +58,11 @@ type Description struct {
 	// NeedsValues and NeedsFrequencies name the first field that needs all original values of its columns
 	// (Setup.Sorted), or the frequencies of their categories (Setup.Frequencies), before any record is masked.
 	NeedsValues, NeedsFrequencies string
-	File                          *TableFile // that has a part of its parameters
+	// NeedsPeople says which places of the source's records it needs (Setup.People).
+	NeedsPeople *PeopleOf
+	// Places are the points that it releases in place of others.
+	Places []Place
+	File   *TableFile // that has a part of its parameters
 
 	Axis       Axis               // what a map varies by default
 	Parameters func() []Parameter // for the confidential report

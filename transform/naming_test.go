@@ -14,6 +14,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+
+	"github.com/sdlfilter/sdlfilter/internal/places"
 )
 
 // examples contain chains for each kind; the mask at the given place has every possible parameter.
@@ -65,6 +67,11 @@ var examples = map[string][]struct {
 		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Breaks: []float64{0, 30, 54, 60}, Unit: "days"})}
 	}}, {0, func() []Spec {
 		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Top: ptr(53), Unit: "days"})}
+	}}},
+	"donut": {{0, func() []Spec {
+		return []Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(2000.0), Most: ptr(5000.0)})}
+	}}, {0, func() []Spec {
+		return []Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(20.0), KLeast: ptr(5), KMost: ptr(20), Records: ptr(true)})}
 	}}},
 	"pseudonym": {{0, func() []Spec {
 		return []Spec{mask(&Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "hex", Length: ptr(20)})}
@@ -196,6 +203,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(longer)
 	case bool:
 		add(!x)
+	case *bool:
+		add((*bool)(nil))
 	case *string:
 		add((*string)(nil))
 		add(ptr("2014-06-01"))
@@ -295,6 +304,14 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	setup := testSetup(t, columns...)
 	setup.Window = 100
 	setup.Sorted = map[string][]float64{}
+	var points []places.Point
+	for i := range columns[0].values {
+		points = append(points, places.Point{A: columns[0].values[i], B: columns[1].values[i]})
+	}
+	setup.People = map[PeopleOf]*places.People{}
+	for _, weight := range []string{"", "c", "e"} {
+		setup.People[PeopleOf{"metres", "a", "b", weight}] = places.NewPeople(places.Metres, points, map[string][]float64{"c": columns[2].values, "e": columns[4].values}[weight])
+	}
 	for i := range setup.Columns {
 		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
 	}

@@ -57,6 +57,7 @@ var Kinds = []Kind{
 	{"suppress", "set cells of the keys missing until at least k records share each combination of the keys", func() Params { return new(Suppress) }},
 	{"pseudonym", "replace identifiers by keyed pseudonyms that are the same in every file and release, so that records still join", func() Params { return new(Pseudonym) }},
 	{"date", "release the middle of a week, month, quarter or year, shift all dates of a respondent alike, or release ages", func() Params { return new(Date) }},
+	{"donut", "displace points by a keyed distance and direction, between two distances or so that so many people live within it", func() Params { return new(Donut) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k similar records", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},

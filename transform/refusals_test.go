@@ -35,6 +35,9 @@ func TestEveryKindRefusesWrongColumns(t *testing.T) {
 			if Weighs(p) && c.want == "" && len(c.columns) > 1 {
 				continue // one column of weights
 			}
+			if k.Name == "donut" && c.want == "" {
+				continue // pairs of columns
+			}
 			field := ColumnsField(p)
 			reflect.ValueOf(p).Elem().FieldByName(strings.ToUpper(field[:1]) + field[1:]).Set(reflect.ValueOf(c.columns))
 			got := ""

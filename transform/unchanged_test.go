@@ -160,6 +160,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(&PRAM{Columns: a, Keep: ptr(0.7), Categories: []string{"1", "2", "3", "4"}})}}
 	case "date":
 		return [][]Spec{{mask(&Date{Columns: a, Round: "month", Unit: "days"})}, {mask(&Date{Columns: a, Shift: ptr(4), By: "b", Scope: "p", Unit: "days"})}, {mask(&Date{Columns: a, Age: ptr("2024-02-28"), Unit: "days"})}}
+	case "donut":
+		return [][]Spec{{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(3.0), Most: ptr(9.0)})}}
 	case "pseudonym":
 		return [][]Spec{{mask(&Pseudonym{Columns: a, Scope: "person"})}}
 	case "swap":

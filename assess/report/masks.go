@@ -28,6 +28,33 @@ type Calibration struct {
 	Alone      int          `json:"alone" doc:"records whose released weight no other record has: whoever knows the weight finds the record"`
 }
 
+// Place says what is released of a pair of columns that hold a point.
+type Place struct {
+	Columns  []string     `json:"columns"`
+	Unit     string       `json:"unit" doc:"degrees or metres"`
+	Records  int64        `json:"records" doc:"released records with both coordinates"`
+	RMSE     assess.Float `json:"rmse" doc:"root mean squared distance in metres of a snooper's best guess from the true place: the least of those below"`
+	Released assess.Float `json:"rmse_released" doc:"that of the released point"`
+	// Population and Record are null where they are not known.
+	Population *assess.Float `json:"rmse_population,omitempty" doc:"that of a snooper who knows the population and the mask, and takes the mean of the places where the released point can come from"`
+	Record     *assess.Float `json:"rmse_record,omitempty" doc:"that of the best linear estimates of both coordinates from all released columns of the record"`
+	Order      *assess.Float `json:"rmse_order,omitempty" doc:"that of a snooper who knows the order of the records in the source, which departs from a shuffled one"`
+	Tells      []string      `json:"tells,omitempty" doc:"released columns that tell of the place, beside the point"`
+	Least      assess.Float  `json:"least_distance" doc:"least distance in metres of a released point from the true one"`
+	Greatest   assess.Float  `json:"greatest_distance" doc:"greatest such distance"`
+	K          *SpatialK     `json:"spatial_k,omitempty" doc:"number of people who live as near to the released point as the true place is, or nearer, over the records; of three digits"`
+	Candidates *SpatialK     `json:"candidates,omitempty" doc:"number of people who live where the mask could have moved the released point from"`
+	Lesser     *SpatialK     `json:"lesser,omitempty" doc:"the lesser of both, which a gate judges"`
+}
+
+// SpatialK is a distribution of numbers of people over the records.
+type SpatialK struct {
+	Least  int64         `json:"least"`
+	P10    int64         `json:"p10"`
+	Median int64         `json:"median"`
+	Below  *assess.Float `json:"share_below,omitempty" doc:"share of the records below k_least of the mask"`
+}
+
 // MarshalJSON writes columns as [] if there are none.
 func (m Mask) MarshalJSON() ([]byte, error) {
 	type plain Mask

@@ -36,6 +36,8 @@ type Report struct {
 	Masks        []Mask                `json:"masks"`
 	MissingCodes []assess.MissingCodes `json:"missing_codes,omitempty" doc:"of columns with declared codes for missing values (columns.X.missing): how often each occurs. No mask changes them and no other figure counts them, except that a key has them as categories of their own"`
 	Labels       []microdata.Said      `json:"labels,omitempty" doc:"what the release says of its columns besides their values"`
+	Places       []Place               `json:"places,omitempty" doc:"points of two columns each that masks displace or that assess.places lists: how far released points are from the true ones, and how many people a snooper cannot tell apart there"`
+	Weighted     *assess.Weighted      `json:"weighted,omitempty" doc:"statistics with the sampling weights before and behind the masks, and the utility of the weighted mean; absent without a column of weights, and of streams"`
 	Gate         assess.Verdict        `json:"gate"`
 	Attack       *attack.Result        `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
 	Sampled      *Sampling             `json:"sampled,omitempty" doc:"what is exact and what is sampled"`

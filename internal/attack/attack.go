@@ -78,6 +78,8 @@ type NumericColumn struct {
 	Grid               float64
 	Original, Released []float64
 	Withheld           bool // the column is measured and not released
+	// Alike says that all records with one original value have one draw (assess.Column).
+	Alike bool
 }
 
 // CategoricalColumn is a column of codes from 0, the same codes on both sides, −1 if a

@@ -97,7 +97,7 @@ func (a *attack) told(columns []int) map[string][][]float64 {
 	var sought []assess.Sought
 	for _, i := range columns {
 		c := &a.d.Numeric[i]
-		sought = append(sought, assess.Sought{Name: c.Name, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
+		sought = append(sought, assess.Sought{Name: c.Name, Alike: c.Alike, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
 			Original: of(func(i int) float64 { return c.Original[i] }), Released: of(func(i int) float64 { return c.Released[i] })})
 	}
 	told := map[string][][]float64{}

@@ -187,7 +187,7 @@ func (r *Result) Identity() *assess.Identity {
 	id.Sampled = r.Sampled > 0
 	for i := range assess.RespondentMeasures {
 		m := &assess.RespondentMeasures[i]
-		take := measureOf[m.Name]
+		take := measureOf[m.Name] // none of places, which the masking verifies
 		if take == nil || id.Sampled && !m.FromSample {
 			continue // not measured: a rule about it is not satisfied
 		}

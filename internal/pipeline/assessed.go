@@ -17,7 +17,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	}
 	a := pl.Config.Assess
 	o := assess.Options{
-		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried), Released: pl.Intruder.Released, Key: key,
+		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried, pl.weight.carry), Released: slices.Concat(pl.Intruder.Released, pl.weight.released), Key: key,
 		Record: true, Coded: pl.Coded, Watched: pl.Watched, Same: transform.SameValues, Beside: pl.Beside, Unseen: pl.Unseen,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
 		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),

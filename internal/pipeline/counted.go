@@ -75,6 +75,8 @@ func (pl *Plan) noisy(name string) (why string, noisy bool) {
 			if noisy = true; a.Correlated {
 				why = fmt.Sprintf("has noise that is correlated with that of other columns (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
 			}
+		case transform.Displacing:
+			noisy, why = true, fmt.Sprintf("is displaced together with another column (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
 		case transform.Multiplication:
 			noisy = true
 		case transform.Bounding, transform.Rounding, transform.Sampling:

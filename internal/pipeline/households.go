@@ -62,6 +62,7 @@ func (pl *Plan) Setup(key keystream.Key, columns []transform.ColumnInfo) transfo
 	return transform.Setup{
 		Key: key, Columns: columns, Identity: pl.identity, Instead: pl.instead, SameAs: pl.sameAs(), Households: pl.household,
 		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, Weights: pl.weights,
+		People: pl.people, Places: pl.Config.Assess.Verified(),
 	}
 }
 

@@ -225,7 +225,7 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 		for _, m := range assess.RespondentMeasures {
 			_, given := m.Limit(rule)
 			switch {
-			case !given:
+			case !given, m.Part == assess.PartPlaces:
 			case m.Part == "population":
 				if err := pl.checkPopulation(path+"."+m.Name, in.Population); err != nil {
 					return err

@@ -32,6 +32,9 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err := pl.settleValues(ctx, progress); err != nil {
 		return err
 	}
+	if err := pl.settlePeople(ctx, progress); err != nil {
+		return err
+	}
 	if err := pl.settleHouseholds(ctx, progress); err != nil {
 		return err
 	}
@@ -363,7 +366,7 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Households: pl.household, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
+		Key: key, Columns: columns, Households: pl.household, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, People: pl.people,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

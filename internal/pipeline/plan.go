@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -55,6 +56,13 @@ type Plan struct {
 
 	correlations transform.Correlations            // of original columns, if masks need them
 	frequencies  map[string]*transform.Frequencies // of original categories, if masks need them
+	people       map[transform.PeopleOf]*places.People
+
+	weight struct { // of the sample: the column of weights in a block, whether it must be carried, and its released values
+		index           int
+		known           bool
+		carry, released []int
+	}
 
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
@@ -89,6 +97,7 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	if err := pl.keyed(b); err != nil {
 		return nil, err
 	}
+	pl.wantWeight(b)
 	pl.passed = len(b.layout.Read)
 	pl.wantBeside(b)
 	pl.wantCoded(b)
@@ -126,7 +135,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 			pl.Assessed = append(pl.Assessed, assess.Column{
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
 				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held, Elsewhere: elsewhere(pl.Config.Masks, f.Name),
-				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
+				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name), Alike: transform.Displaces(pl.Config.Masks, f.Name),
 			})
 		}
 	}

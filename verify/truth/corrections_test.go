@@ -78,6 +78,7 @@ var correctedChains = []corrected{
 	{name: "pram", masks: `{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "suppress", masks: "{suppress: {keys: [k], k: 3}}, {noise: {columns: [x], sd: 10}}", least: 5},
 	{name: "date", masks: `{date: {columns: [k], round: week, unit: days}}, {noise: {columns: [x], sd: 10}}`, least: 5},
+	{name: "donut", masks: "{donut: {columns: [x, v], unit: metres, least: 5, most: 10}}", with: "v"},
 	{name: "pseudonym", masks: `{pseudonym: {columns: [k], scope: k}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "swap", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
 	{name: "microaggregate", masks: "{microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},

@@ -266,6 +266,8 @@ func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, 
 	switch p := actions[i].(type) {
 	case transform.Addition:
 		return a.noiseLink(p, cellOf(a.grid, step), redrawOf(later)), true
+	case transform.Displacing:
+		return a.noiseLink(p.Noise(), cellOf(a.grid, step), nil), true
 	case transform.Multiplication:
 		return biasLink(p.Phi, cellOf(a.grid, step)), true
 	case transform.Bounding:
@@ -297,7 +299,7 @@ func (a *attacker) movedBy(actions []transform.Action) (step float64, moved bool
 		case transform.Rounding:
 			step = max(step, p.Step)
 			moved = moved || p.Step > a.grid
-		case transform.Addition, transform.Multiplication, transform.Aggregation:
+		case transform.Addition, transform.Displacing, transform.Multiplication, transform.Aggregation:
 			moved = true
 		}
 	}

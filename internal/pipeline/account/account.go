@@ -35,8 +35,9 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		Name: r.Config.Name, Version: r.Version, Started: r.Started, Finished: time.Now(),
 		ConfigSHA256: r.Config.SHA256(), KeyID: r.KeyID,
 		Records: records, IdentifiedByPlace: effect.Unidentified,
-		Gate: assess.Judge(r.rules(), measures),
 	}
+	rep.Places = r.places(measures)
+	rep.Gate = assess.Judge(r.rules(), measures)
 	r.remark(measures)
 	rep.SetMeasures(measures)
 	for _, o := range r.Config.Loosened {

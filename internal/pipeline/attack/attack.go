@@ -171,7 +171,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if slices.Contains(pl.Intruder.Linked, column.Name) {
 			d.Linked = append(d.Linked, c)
 		}
-		d.Numeric = append(d.Numeric, attack.NumericColumn{Name: column.Name, Grid: grid, Original: p.Original[c], Released: p.Released[c], Withheld: column.Withheld})
+		d.Numeric = append(d.Numeric, attack.NumericColumn{Name: column.Name, Grid: grid, Original: p.Original[c], Released: p.Released[c], Withheld: column.Withheld, Alike: column.Alike})
 	}
 	codes := func(name string) []int32 {
 		return uniqueness.Codes(p.Carried[slices.Index(p.CarriedColumns, pl.Intruder.Index[name])])

@@ -105,5 +105,8 @@ func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulat
 	}
 	rep := who.Judged(records, measures)
 	rep.Attack = found
+	if measured != nil {
+		rep.Weighted = who.Plan.Weighted(measured.Pairs())
+	}
 	return rep, nil
 }

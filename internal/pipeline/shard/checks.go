@@ -38,6 +38,11 @@ func (s *State) fits(of *Shard, masks int) bool {
 			return false
 		}
 	}
+	for _, v := range s.Verified {
+		if v.Records < 0 || v.Records > s.Read {
+			return false
+		}
+	}
 	reasons := int64(0)
 	for _, n := range s.Reasons {
 		if n < 0 || n > s.Quarantined-reasons {

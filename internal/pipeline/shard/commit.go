@@ -92,6 +92,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 			c.records.Reasons[reason] += n
 		}
 		effect = effect.Plus(account.Effect{Changed: s.Touched, Unidentified: s.Unidentified, Listed: s.Listed})
+		c.chain.ResumeVerified(s.Verified)
 	}
 	c.chain.Resume(effect.Changed, effect.Unidentified, effect.Listed)
 	return nil

@@ -336,6 +336,8 @@ func check(pl *pipeline.Plan) error {
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsValues(m.Params) != "" }):
 		return problem(p, "masks", "a mask takes a percentile or a mean of all records first, which shards do not see: give a bound in the column's unit, or use `sdlfilter run`")
+	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsPeople(m.Params) != nil }):
+		return problem(p, "masks", "a mask takes the places of all records first, which shards do not see: give a file with the places of the population, or use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsFrequencies(m.Params) != "" }):
 		return problem(p, "masks", "a mask counts the categories of all records first, which shards do not see: give frequencies, or use `sdlfilter run`")
 	case p.Quarantine.Kafka != nil:

@@ -71,6 +71,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 		w.state.Touched = append(w.state.Touched, t.Records)
 	}
 	w.state.Unidentified, w.state.Listed = chain.Unidentified(), chain.Listed()
+	w.state.Verified, _ = chain.Verified()
 	if at := placed.Of(j.source); at != nil {
 		if w.state.Places, err = at.Places().Marshal(); err != nil {
 			return fmt.Errorf("source: %w", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // stateMagic is the beginning of a state file; a change of the format changes it.
@@ -28,7 +29,8 @@ type State struct {
 	Entries      []quarantined.FileEntry `json:"entries"` // if the configuration asks for them
 	Touched      []int64                 `json:"touched"` // records, by mask
 	Unidentified int64                   `json:"unidentified"`
-	Listed       microdata.Bitmap        `json:"listed,omitempty"` // see transform.Chain.Unmatched
+	Listed       microdata.Bitmap        `json:"listed,omitempty"`   // see transform.Chain.Unmatched
+	Verified     []transform.Verified    `json:"verified,omitempty"` // released points, by pair of columns
 	Files        []StateFile             `json:"files"`
 	Pairing      string                  `json:"pairing,omitempty"` // the name of the pairing that was used
 	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of the decisions for this shard
