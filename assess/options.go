@@ -46,6 +46,9 @@ type Column struct {
 	// Elsewhere says that a mask goes by other columns of the record too, such as a condition: of two records with the same
 	// original value one may be changed and the other not.
 	Elsewhere bool
+	// Shared says that records with the same original value may share a draw (the members of a household), so that their
+	// released values are the same.
+	Shared bool
 }
 
 // BesideColumn is a released column that is not measured itself.

@@ -123,6 +123,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
 				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held, Elsewhere: elsewhere(pl.Config.Masks, f.Name),
 				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
+				Shared: pl.Config.DrawsByHousehold() && pl.Config.Columns.Named(f.Name).Level == config.OfHousehold,
 			})
 		}
 	}
