@@ -1,0 +1,297 @@
+package transform
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// relocation pairs households that exchange their places.
+//
+// A household is at risk at a level if fewer than k households of its area there have a member with the keys of one of its
+// members. From the coarsest level to the finest, those at risk there that are in no pair, rarest first, each take a partner of
+// another area of that level: by the first list of similar columns a household of the same area one level above, so that what
+// is counted there does not change, then by the next list; where there is none, one from elsewhere, by the lists in turn. Then
+// households are drawn until a share rate of all is in pairs. Partners and these are drawn without replacement, a household with a
+// probability proportional to its risk, one divided by the number of households that share its rarest keys in its finest area:
+// exponential draws divided by the risk, in ascending order, are such an order (Efraimidis and Spirakis 2006).
+type relocation struct {
+	k      int
+	rate   float64
+	n      int       // households
+	of     []int32   // by record: its household
+	absent []bool    // by record: it is rejected
+	keys   []int32   // by record: the number of its combination of keys
+	tuples [][]int32 // by list of similar columns and record: likewise of these
+	places [][]int32 // by level, from the coarsest, and household: a code; 0 of a household without records
+	out    []bool    // by household: it takes no part
+	drawn  []float64 // by household: exponential
+	stop   stopper
+
+	members  [][]int32 // by household: its records
+	areas    [][]int32 // by level and household: the number of its area, within those above
+	rarest   []int32   // by household: the number of households that share its rarest keys, in its finest area
+	level    []int     // by household: the coarsest at which it is at risk; −1: none
+	order    []float64 // by household: drawn over risk
+	profiles [][]int32 // by list of similar columns and household
+	partner  []int32   // by household; −1: none
+}
+
+func (r *relocation) decide() (partner []int32, result Relocated) {
+	r.gather()
+	r.risks(&result)
+	r.compose()
+	r.partner = make([]int32, r.n)
+	for h := range r.partner {
+		r.partner[h] = -1
+	}
+	for level := range r.areas {
+		var seekers []int32
+		for h, at := range r.level {
+			if at == level && r.free(int32(h)) {
+				seekers = append(seekers, int32(h))
+			}
+		}
+		slices.SortFunc(seekers, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(r.rarest[a], r.rarest[b]), cmp.Compare(r.drawn[a], r.drawn[b]))
+		})
+		pools := r.poolsOf(level)
+		for i, h := range seekers {
+			if r.stop.at(i) {
+				return nil, result
+			}
+			if r.free(h) && r.pair(h, pools) {
+				result.Swapped += 2
+			}
+		}
+	}
+	r.fill(&result)
+	for h, at := range r.level {
+		if at >= 0 && r.partner[h] < 0 {
+			result.Left++
+		}
+	}
+	return r.partner, result
+}
+
+// fill exchanges households until their share of all is the rate.
+func (r *relocation) fill(result *Relocated) {
+	wanted := int(math.Ceil(r.rate*float64(result.Households) - 1e-9))
+	if result.Swapped >= wanted {
+		return
+	}
+	var seekers []int32
+	for h := range r.n {
+		if r.free(int32(h)) {
+			seekers = append(seekers, int32(h))
+		}
+	}
+	slices.SortFunc(seekers, r.before)
+	pools := r.poolsOf(len(r.areas) - 1)
+	for i, h := range seekers {
+		if result.Swapped >= wanted || r.stop.at(i) {
+			return
+		}
+		if r.free(h) && r.pair(h, pools) {
+			result.Swapped += 2
+		}
+	}
+}
+
+// free reports whether a household may be exchanged.
+func (r *relocation) free(h int32) bool {
+	return len(r.members[h]) > 0 && !r.out[h] && r.partner[h] < 0
+}
+
+// before orders households by their draws.
+func (r *relocation) before(a, b int32) int {
+	return cmp.Or(cmp.Compare(r.order[a], r.order[b]), cmp.Compare(r.drawn[a], r.drawn[b]))
+}
+
+// gather finds the members of the households, and numbers the areas.
+func (r *relocation) gather() {
+	r.members = make([][]int32, r.n)
+	for i, h := range r.of {
+		if !r.absent[i] {
+			r.members[h] = append(r.members[h], int32(i))
+		}
+	}
+	above := make([]int32, r.n)
+	for _, codes := range r.places {
+		above = numbered(above, codes)
+		r.areas = append(r.areas, above)
+	}
+}
+
+// risks counts households by area and keys.
+func (r *relocation) risks(result *Relocated) {
+	r.rarest, r.level = make([]int32, r.n), make([]int, r.n)
+	for h, members := range r.members {
+		if r.level[h] = -1; len(members) > 0 {
+			result.Households++
+		}
+	}
+	everywhere := r.counted(make([]int32, r.n))
+	for level := len(r.areas) - 1; level >= 0; level-- {
+		for h, count := range r.counted(r.areas[level]) {
+			if level == len(r.areas)-1 {
+				r.rarest[h] = count
+			}
+			if len(r.members[h]) > 0 && int(count) < r.k {
+				r.level[h] = level
+			}
+		}
+	}
+	r.order = make([]float64, r.n)
+	for h, count := range r.rarest {
+		r.order[h] = r.drawn[h] * float64(count)
+		if r.level[h] >= 0 {
+			result.AtRisk++
+			if int(everywhere[h]) < r.k {
+				result.Exposed++
+			}
+		}
+	}
+}
+
+// counted returns for each household the least number of households of its area that have a member with the keys of one of its.
+func (r *relocation) counted(area []int32) []int32 {
+	counts := map[[2]int32]int32{}
+	each := func(h int, f func(of [2]int32)) {
+		var done []int32
+		for _, i := range r.members[h] {
+			if key := r.keys[i]; !slices.Contains(done, key) {
+				done = append(done, key)
+				f([2]int32{area[h], key})
+			}
+		}
+	}
+	for h := range r.n {
+		each(h, func(of [2]int32) { counts[of]++ })
+	}
+	least := make([]int32, r.n)
+	for h := range r.n {
+		least[h] = math.MaxInt32
+		each(h, func(of [2]int32) { least[h] = min(least[h], counts[of]) })
+	}
+	return least
+}
+
+// compose numbers what the members of the households are, in any order.
+func (r *relocation) compose() {
+	for _, tuples := range r.tuples {
+		numbers, of := map[string]int32{}, make([]int32, r.n)
+		var sorted []int32
+		var text []byte
+		for h, members := range r.members {
+			sorted, text = sorted[:0], text[:0]
+			for _, i := range members {
+				sorted = append(sorted, tuples[i])
+			}
+			slices.Sort(sorted)
+			for _, t := range sorted {
+				text = binary.LittleEndian.AppendUint32(text, uint32(t))
+			}
+			n, known := numbers[string(text)]
+			if !known {
+				n = int32(len(numbers))
+				numbers[string(text)] = n
+			}
+			of[h] = n
+		}
+		r.profiles = append(r.profiles, of)
+	}
+}
+
+// queue is the households of an area, in the order in which they become partners.
+type queue struct {
+	area int32
+	list []int32
+}
+
+// poolKey is what partners have in common.
+type poolKey struct{ profile, within int32 }
+
+// pools are the possible partners at a level, by profile: within the areas one level above, and everywhere.
+type pools struct {
+	level     int
+	within    []int32               // by household: its area one level above
+	nowhere   []int32               // the same, where all are in one
+	near, far []map[poolKey][]queue // by list of similar columns
+}
+
+func (r *relocation) poolsOf(level int) *pools {
+	p := &pools{level: level, within: make([]int32, r.n), nowhere: make([]int32, r.n), near: make([]map[poolKey][]queue, len(r.profiles)), far: make([]map[poolKey][]queue, len(r.profiles))}
+	if level > 0 {
+		p.within = r.areas[level-1]
+	}
+	return p
+}
+
+// queues lists the households that are free, by profile and the area within which they are partners, in areas of the level.
+func (r *relocation) queues(profile, within, area []int32) map[poolKey][]queue {
+	var list []int32
+	for h := range r.n {
+		if r.free(int32(h)) {
+			list = append(list, int32(h))
+		}
+	}
+	slices.SortFunc(list, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(profile[a], profile[b]), cmp.Compare(within[a], within[b]), cmp.Compare(area[a], area[b]), r.before(a, b))
+	})
+	of := map[poolKey][]queue{}
+	for from := 0; from < len(list); {
+		h, to := list[from], from+1
+		for to < len(list) && profile[list[to]] == profile[h] && within[list[to]] == within[h] && area[list[to]] == area[h] {
+			to++
+		}
+		key := poolKey{profile[h], within[h]}
+		of[key] = append(of[key], queue{area[h], list[from:to]})
+		from = to
+	}
+	return of
+}
+
+// pair finds a partner for a household.
+func (r *relocation) pair(h int32, p *pools) bool {
+	area := r.areas[p.level]
+	for step, lists := range [][]map[poolKey][]queue{p.near, p.far} {
+		within := p.within
+		if step == 1 {
+			within = p.nowhere
+		}
+		for k, profile := range r.profiles {
+			if lists[k] == nil {
+				lists[k] = r.queues(profile, within, area)
+			}
+			if other := r.next(lists[k], poolKey{profile[h], within[h]}, area[h]); other >= 0 {
+				r.partner[h], r.partner[other] = other, h
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// next returns the first free household of the queues of another area; −1 if there is none.
+func (r *relocation) next(of map[poolKey][]queue, key poolKey, area int32) int32 {
+	queues, found := of[key], int32(-1)
+	for i := 0; i < len(queues); {
+		q := &queues[i]
+		for len(q.list) > 0 && !r.free(q.list[0]) {
+			q.list = q.list[1:]
+		}
+		if len(q.list) == 0 {
+			queues[i] = queues[len(queues)-1]
+			queues = queues[:len(queues)-1]
+			continue
+		}
+		if q.area != area && (found < 0 || r.before(q.list[0], found) < 0) {
+			found = q.list[0]
+		}
+		i++
+	}
+	of[key] = queues
+	return found
+}
