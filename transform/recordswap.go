@@ -142,21 +142,23 @@ func (m *RecordSwap) profiles() [][]string {
 	return m.Similar
 }
 
-// kept returns the columns in which the partners of all pairs agree.
-func (m *RecordSwap) kept() (list []string) {
-	for _, name := range m.profiles()[0] {
-		if !slices.ContainsFunc(m.profiles(), func(other []string) bool { return !slices.Contains(other, name) }) {
-			list = append(list, name)
+// inAll returns the columns that are in all lists: the partners of every pair agree in them.
+func inAll(lists [][]string) (in []string) {
+	for _, list := range lists[:min(1, len(lists))] {
+		for _, name := range list {
+			if !slices.ContainsFunc(lists, func(other []string) bool { return !slices.Contains(other, name) }) {
+				in = append(in, name)
+			}
 		}
 	}
-	return list
+	return in
 }
 
-// Relocation exchanges the values of Columns, all together, between whole households that agree in the columns Keys of their
+// Relocation exchanges the values of its columns, all together, between whole households that agree in the columns Keys of their
 // members, in any order, and in their number. Rate is the least share of households that are exchanged; NaN where it is not known.
 type Relocation struct {
-	Keys, Columns []string
-	Rate          float64
+	Keys []string
+	Rate float64
 }
 
 func (Relocation) action() {}
@@ -182,12 +184,24 @@ func (m *RecordSwap) action(string, float64) Action {
 	if m.Rate == nil {
 		return nil
 	}
-	return Relocation{Keys: m.kept(), Columns: m.Masks(), Rate: *m.Rate}
+	return Relocation{Keys: inAll(m.Similar), Rate: *m.Rate}
 }
 
 // PublishedAction implements Publishing.
 func (m *RecordSwap) PublishedAction(p Published, _ string) Action {
-	return Relocation{Rate: p.numberOr("rate", nan)}
+	var similar [][]string
+	lists, _ := p.Parameters("similar")
+	entries, _ := lists.([]any)
+	for _, e := range entries {
+		names, _ := e.([]any)
+		list := []string{}
+		for _, name := range names {
+			s, _ := name.(string)
+			list = append(list, s)
+		}
+		similar = append(similar, list)
+	}
+	return Relocation{Keys: inAll(similar), Rate: p.numberOr("rate", nan)}
 }
 
 // Words implements Publishing.
