@@ -35,6 +35,9 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err := pl.settleHouseholds(ctx, progress); err != nil {
 		return err
 	}
+	if err := pl.settleAreas(ctx, progress); err != nil {
+		return err
+	}
 	if err := pl.settleFrequencies(ctx, progress); err != nil || len(open) == 0 {
 		return err
 	}
