@@ -66,6 +66,7 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 			}
 		}
 	}
+	r.mend(&result)
 	r.fill(&result)
 	for h, at := range r.level {
 		if at >= 0 && r.partner[h] < 0 {
@@ -73,6 +74,82 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 		}
 	}
 	return r.partner, result
+}
+
+// mended bounds the pairs that mend looks at.
+const mended = 1 << 25
+
+// mend finds partners for households at risk that have none because all others like them outside of their area are in pairs: of a
+// pair p, q it takes p, and q takes another such household, or one that is in no pair; or stays where it is if it is not at risk.
+func (r *relocation) mend(result *Relocated) {
+	var left, all []int32
+	for h := range int32(r.n) {
+		if len(r.members[h]) == 0 || r.out[h] {
+			continue
+		}
+		if all = append(all, h); r.level[h] >= 0 && r.partner[h] < 0 {
+			left = append(left, h)
+		}
+	}
+	if len(left) == 0 {
+		return
+	}
+	slices.SortFunc(left, r.before)
+	slices.SortFunc(all, r.before)
+	steps := 0
+	for _, profile := range r.profiles {
+		like := map[int32][]int32{}
+		for _, h := range all {
+			like[profile[h]] = append(like[profile[h]], h)
+		}
+		for _, h := range left {
+			if r.partner[h] >= 0 {
+				continue
+			}
+			of := like[profile[h]]
+			for _, p := range of {
+				if steps++; steps > mended || r.stop.at(steps) {
+					return
+				}
+				q := r.partner[p]
+				if q < 0 || profile[q] != profile[p] || !r.apart(h, p) {
+					continue
+				}
+				if other := r.single(of, h, q, &steps); other >= 0 {
+					r.partner[q], r.partner[other] = other, q
+					result.Swapped += 2
+				} else if r.level[q] < 0 {
+					r.partner[q] = -1
+				} else {
+					continue
+				}
+				r.partner[h], r.partner[p] = p, h
+				break
+			}
+		}
+	}
+}
+
+// single returns a household in no pair, but h, that may be a partner of q; −1 if there is none.
+func (r *relocation) single(of []int32, h, q int32, steps *int) int32 {
+	for _, other := range of {
+		if *steps++; other != h && r.partner[other] < 0 && r.apart(other, q) {
+			return other
+		}
+	}
+	return -1
+}
+
+// apart reports whether two households live in different areas at the levels at which either is at risk; if neither is, at the
+// finest.
+func (r *relocation) apart(a, b int32) bool {
+	level := len(r.areas) - 1
+	for _, h := range []int32{a, b} {
+		if r.level[h] >= 0 {
+			level = min(level, r.level[h])
+		}
+	}
+	return r.areas[level][a] != r.areas[level][b]
 }
 
 // fill exchanges households until their share of all is the rate.

@@ -379,3 +379,48 @@ func TestRecordSwapOfRejectedRecords(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Households of one area that are left when all others are in pairs take these apart: none at risk stays if all can move.
+func TestRecordSwapMendsPairs(t *testing.T) {
+	for _, c := range []struct {
+		areas, tenures []float64 // of households that are all at risk, unless their age is shared
+		shared         int       // so many of the last ones have the same age
+		left, swapped  int
+	}{
+		{[]float64{1, 1, 2, 3}, nil, 0, 0, 4},
+		{[]float64{1, 1, 1, 2, 2, 3}, nil, 0, 0, 6},
+		{[]float64{1, 1, 1, 2, 3, 3, 3, 4, 4, 4}, nil, 0, 0, 10},
+		{[]float64{1, 1, 1, 2, 2}, nil, 0, 1, 4},                                              // an odd number
+		{[]float64{1, 1, 1, 1, 2, 3}, nil, 0, 2, 4},                                           // too many in one area
+		{[]float64{1, 1, 2, 3}, []float64{5, 5, 5, 6}, 0, 2, 2},                               // those of tenure 6 are like no other
+		{[]float64{1, 2, 2, 2, 3, 3, 3}, []float64{5, 5, 5, 5, 5, 5, 5}, 6, 0, 2},             // one at risk
+		{[]float64{1, 1, 2, 2, 2, 2, 3, 3, 3}, []float64{5, 5, 5, 5, 5, 5, 5, 5, 5}, 7, 0, 4}, // two
+	} {
+		n := len(c.areas)
+		columns := make([]testColumn, populationColumns)
+		for k := range columns {
+			columns[k] = floats(0, make([]float64, n)...)
+		}
+		for i := range n {
+			columns[ofRegion].values[i], columns[ofHousehold].values[i], columns[ofAge].values[i] = c.areas[i], float64(i), float64(i)
+			if i >= n-c.shared {
+				columns[ofAge].values[i] = 99
+			}
+			if c.tenures != nil {
+				columns[ofTenure].values[i] = c.tenures[i]
+			}
+		}
+		for key := range 30 {
+			out, got := recordSwap(t, key+1, &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(2), Rate: ptr(0.0), Similar: [][]string{{"f"}}, MaxLeft: ptr(1.0)}, n, columns)
+			moved := 0
+			for i, y := range out[ofRegion] {
+				if y != c.areas[i] {
+					moved++
+				}
+			}
+			if got.Left != c.left || got.Swapped != c.swapped || moved != c.swapped {
+				t.Errorf("%v, %v, key %d: %+v, %d moved: %v", c.areas, c.tenures, key+1, *got, moved, out[ofRegion])
+			}
+		}
+	}
+}
