@@ -211,7 +211,7 @@ func TestWordsOfMasks(t *testing.T) {
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
 		{filled["recordswap"], "", moved},
-		{filled["recordswap"], "hierarchy,risk,k,rate,similar", moved + "; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 was exchanged, or more where more were rare"},
+		{filled["recordswap"], "hierarchy,risk,k,rate,similar", moved + "; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
 		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k", "record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
 		{filled["calibrate"], "", calibration},
 		{filled["calibrate"], "by,on,margins,totals,lower,upper", calibration + ", those of k, l, m, n; each factor lies between 0.3 and 3"},

@@ -13,8 +13,8 @@ import (
 // RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
 // Protecting Census Tables; the method of the European census, as in sdcMicro's recordSwap). A household is at risk where fewer
 // than K households of its area, at some level of the hierarchy, have a member with the risk keys of one of its members. Each
-// moves to another area, in exchange with a household of the same composition, and further households until a share Rate of all
-// has moved. All members of a household move together, with the columns of Carry; whatever else is known of them stays.
+// moves to another area, in exchange with a household of the same composition, and further households until a share Rate of each
+// finest area has moved. All members of a household move together, with the columns of Carry; whatever else is known of them stays.
 //
 // Without the configuration's household each record is a household of its own.
 type RecordSwap struct {
@@ -22,7 +22,7 @@ type RecordSwap struct {
 	Carry     []string   `yaml:"carry" doc:"further columns that are exchanged with them, such as a postcode or a density class; the same for all members"`
 	Risk      []string   `yaml:"risk" doc:"the key columns: a household is at risk where fewer than k households of its area have a member with the keys of one of its members"`
 	K         *int       `yaml:"k" doc:"k, the least number of households of an area with the same keys; below it a household is exchanged. 3 by default"`
-	Rate      *float64   `yaml:"rate" share:"whole" doc:"the share of households that are exchanged, both of a pair counted; more if more are at risk"`
+	Rate      *float64   `yaml:"rate" share:"whole" doc:"the share of the households of each of the finest areas that are exchanged, both of a pair counted; more where more are at risk"`
 	Similar   [][]string `yaml:"similar" doc:"lists of columns: the households of a pair have the same number of members and the same values of the first list, those of the members in any order; where there is no such household, of the second, and so on. By default the number of members alone"`
 	MaxLeft   *float64   `yaml:"max_left" share:"whole" doc:"the greatest share of the households at risk that may stay where they are, because no household is similar; beyond it nothing is released. 0 by default"`
 
@@ -155,7 +155,7 @@ func inAll(lists [][]string) (in []string) {
 }
 
 // Relocation exchanges the values of its columns, all together, between whole households that agree in the columns Keys of their
-// members, in any order, and in their number. Rate is the least share of households that are exchanged; NaN where it is not known.
+// members, in any order, and in their number. Rate is the least share of the households of an area that are exchanged; NaN where it is not known.
 type Relocation struct {
 	Keys []string
 	Rate float64
@@ -221,7 +221,7 @@ func (m *RecordSwap) Words(p Published, _ string) string {
 		s += "; rare are keys that fewer than " + p.Number(k) + " " + whose + " of an area have"
 	}
 	if rate, ok := p.number("rate"); ok {
-		s += "; a share of " + p.Number(rate) + " was exchanged, or more where more were rare"
+		s += "; a share of " + p.Number(rate) + " of each area was exchanged, or more where more were rare"
 	}
 	return s
 }

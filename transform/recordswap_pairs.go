@@ -13,7 +13,7 @@ import (
 // members. From the coarsest level to the finest, those at risk there that are in no pair, rarest first, each take a partner of
 // another area of that level: by the first list of similar columns a household of the same area one level above, so that what
 // is counted there does not change, then by the next list; where there is none, one from elsewhere, by the lists in turn. Then
-// households are drawn until a share rate of all is in pairs. Partners and these are drawn without replacement, a household with a
+// households are drawn until a share rate of each finest area is in pairs. Partners and these are drawn without replacement, a household with a
 // probability proportional to its risk, one divided by the number of households that share its rarest keys in its finest area:
 // exponential draws divided by the risk, in ascending order, are such an order (Efraimidis and Spirakis 2006).
 type relocation struct {
@@ -29,13 +29,14 @@ type relocation struct {
 	drawn  []float64 // by household: exponential
 	stop   stopper
 
-	members  [][]int32 // by household: its records
-	areas    [][]int32 // by level and household: the number of its area, within those above
-	rarest   []int32   // by household: the number of households that share its rarest keys, in its finest area
-	level    []int     // by household: the coarsest at which it is at risk; −1: none
-	order    []float64 // by household: drawn over risk
-	profiles [][]int32 // by list of similar columns and household
-	partner  []int32   // by household; −1: none
+	members  [][]int32         // by household: its records
+	areas    [][]int32         // by level and household: the number of its area, within those above
+	rarest   []int32           // by household: the number of households that share its rarest keys, in its finest area
+	level    []int             // by household: the coarsest at which it is at risk; −1: none
+	order    []float64         // by household: drawn over risk
+	profiles [][]int32         // by list of similar columns and household
+	partner  []int32           // by household; −1: none
+	lacks    map[int32]float64 // by finest area, once those at risk are in pairs: how many more households are to be exchanged
 }
 
 func (r *relocation) decide() (partner []int32, result Relocated) {
@@ -152,26 +153,32 @@ func (r *relocation) apart(a, b int32) bool {
 	return r.areas[level][a] != r.areas[level][b]
 }
 
-// fill exchanges households until their share of all is the rate.
+// fill exchanges households until their share in each of the finest areas is the rate, as far as there are partners; these are of
+// areas that lack some, where there are such.
 func (r *relocation) fill(result *Relocated) {
-	wanted := int(math.Ceil(r.rate*float64(result.Households) - 1e-9))
-	if result.Swapped >= wanted {
-		return
-	}
 	var seekers []int32
-	for h := range r.n {
-		if r.free(int32(h)) {
+	area, lacks := r.areas[len(r.areas)-1], map[int32]float64{}
+	for h, a := range area {
+		if len(r.members[h]) == 0 {
+			continue
+		}
+		if lacks[a] += r.rate; r.partner[h] >= 0 {
+			lacks[a]--
+		} else if r.free(int32(h)) {
 			seekers = append(seekers, int32(h))
 		}
 	}
 	slices.SortFunc(seekers, r.before)
 	pools := r.poolsOf(len(r.areas) - 1)
+	r.lacks = lacks
 	for i, h := range seekers {
-		if result.Swapped >= wanted || r.stop.at(i) {
+		if r.stop.at(i) {
 			return
 		}
-		if r.free(h) && r.pair(h, pools) {
+		if lacks[area[h]] > 1e-9 && r.free(h) && r.pair(h, pools) {
 			result.Swapped += 2
+			lacks[area[h]]--
+			lacks[area[r.partner[h]]]--
 		}
 	}
 }
@@ -351,9 +358,10 @@ func (r *relocation) pair(h int32, p *pools) bool {
 	return false
 }
 
-// next returns the first free household of the queues of another area; −1 if there is none.
+// next returns the first free household of the queues of another area, of one that lacks exchanges if there is one; −1 if there
+// is none.
 func (r *relocation) next(of map[poolKey][]queue, key poolKey, area int32) int32 {
-	queues, found := of[key], int32(-1)
+	queues, found, preferred := of[key], int32(-1), false
 	for i := 0; i < len(queues); {
 		q := &queues[i]
 		for len(q.list) > 0 && !r.free(q.list[0]) {
@@ -364,8 +372,9 @@ func (r *relocation) next(of map[poolKey][]queue, key poolKey, area int32) int32
 			queues = queues[:len(queues)-1]
 			continue
 		}
-		if q.area != area && (found < 0 || r.before(q.list[0], found) < 0) {
-			found = q.list[0]
+		short := r.lacks[q.area] > 1e-9
+		if q.area != area && (found < 0 || short && !preferred || short == preferred && r.before(q.list[0], found) < 0) {
+			found, preferred = q.list[0], short
 		}
 		i++
 	}

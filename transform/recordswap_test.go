@@ -134,8 +134,8 @@ func profileOf(columns []testColumn, rows, which []int) string {
 
 // What the method promises, by brute force: households stay whole; each that moves gets the area of one that gets its own, with as
 // many members, alike in a list of similar columns; so each area keeps its households, its persons and what all lists have; each
-// at risk at a level has left its area there, or is counted; and the share that moved is at least the rate, and no more than
-// those at risk with their partners take.
+// at risk at a level has left its area there, or is counted; and the share that moved of each district is at least the rate, and not
+// much more than that and those at risk with their partners.
 func TestRecordSwapKeepsItsPromises(t *testing.T) {
 	for trial := range 12 {
 		r := rand.New(rand.NewPCG(uint64(trial), 51))
@@ -208,7 +208,20 @@ func TestRecordSwapKeepsItsPromises(t *testing.T) {
 		if *result != want {
 			t.Errorf("trial %d: %+v, want %+v", trial, *result, want)
 		}
-		if n := float64(len(of)); swapped > max(rate*n+2, partners) {
+		if len(similar[len(similar)-1]) == 0 { // where anybody of the same number is similar, each district has its share
+			in, moved := map[[2]float64]float64{}, map[[2]float64]float64{}
+			for _, f := range of {
+				if in[f.areas]++; f.from != f.to {
+					moved[f.areas]++
+				}
+			}
+			for area, n := range in {
+				if n >= 20 && moved[area] < math.Floor(min(rate, 0.4)*n) {
+					t.Errorf("trial %d: %v of %v households of district %v moved at a rate of %v", trial, moved[area], n, area, rate)
+				}
+			}
+		}
+		if n := float64(len(of)); swapped > 1.25*rate*n+12+partners {
 			t.Errorf("trial %d: %v of %v households moved at a rate of %v, %d at risk", trial, swapped, n, rate, want.AtRisk)
 		} else if len(similar[len(similar)-1]) == 0 && swapped < min(rate, 0.4)*n {
 			t.Errorf("trial %d: only %v of %v households moved at a rate of %v", trial, swapped, n, rate)
