@@ -261,7 +261,10 @@ type Relocated struct {
 	AtRisk     int // in the original
 	Swapped    int // that were exchanged, both of each pair
 	Left       int // at risk and not exchanged
-	Exposed    int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
+	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
+	// the rarest, and the mask; MostFound is the greatest probability of one.
+	Found, MostFound float64
+	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
 }
 
 func (m *RecordSwap) compile(c *Chain, i int) (step, error) {

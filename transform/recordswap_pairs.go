@@ -29,6 +29,7 @@ type relocation struct {
 	drawn  []float64 // by household: exponential
 	stop   stopper
 
+	own      []int32
 	members  [][]int32         // by household: its records
 	areas    [][]int32         // by level and household: the number of its area, within those above
 	rarest   []int32           // by household: the number of households that share its rarest keys, in its finest area
@@ -74,7 +75,68 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 			result.Left++
 		}
 	}
+	r.sought(&result)
 	return r.partner, result
+}
+
+// sought reckons with a snooper who knows the finest area of a household at risk, the keys of its member that fewest households of
+// the area have, and the mask. He knows that it has moved, and seeks it among the released households of other areas that have a
+// member with these keys: those that are rare where they are must have come from elsewhere and count 1, all others count the share
+// of households that have moved. One that could not move is found among those of its area.
+func (r *relocation) sought(result *Relocated) {
+	home := r.areas[len(r.areas)-1]
+	now := slices.Clone(home)
+	for h, other := range r.partner {
+		if other >= 0 {
+			now[h] = home[other]
+		}
+	}
+	there, all := map[[2]int32]float64{}, map[int32]float64{} // released households by area and keys; what those with keys count
+	for h := range r.n {
+		for _, key := range r.keysOf(h) {
+			there[[2]int32{now[h], key}]++
+		}
+	}
+	moved := float64(result.Swapped) / float64(max(1, result.Households))
+	weight := func(area, key int32) float64 {
+		if there[[2]int32{area, key}] < float64(r.k) {
+			return 1
+		}
+		return moved
+	}
+	for of, n := range there {
+		all[of[1]] += n // exact: sums of whole numbers, whatever the order
+	}
+	common := map[int32]float64{} // households with the keys that are not rare where they are
+	for of, n := range there {
+		if weight(of[0], of[1]) < 1 {
+			common[of[1]] += n
+		}
+	}
+	before := r.tally(home)
+	for h, level := range r.level {
+		if level < 0 {
+			continue
+		}
+		fewest, chance := int32(math.MaxInt32), 0.0
+		for _, key := range r.keysOf(h) {
+			n := before[[2]int32{home[h], key}]
+			if n > fewest {
+				continue
+			}
+			own := 1 / float64(n)
+			if r.partner[h] >= 0 {
+				candidates := all[key] - common[key]*(1-moved) - there[[2]int32{home[h], key}]*weight(home[h], key)
+				own = weight(now[h], key) / candidates
+			}
+			if n < fewest {
+				fewest, chance = n, own
+			}
+			chance = max(chance, own)
+		}
+		result.Found += chance
+		result.MostFound = max(result.MostFound, chance)
+	}
 }
 
 // mended bounds the pairs that mend looks at.
@@ -241,25 +303,37 @@ func (r *relocation) risks(result *Relocated) {
 
 // counted returns for each household the least number of households of its area that have a member with the keys of one of its.
 func (r *relocation) counted(area []int32) []int32 {
-	counts := map[[2]int32]int32{}
-	each := func(h int, f func(of [2]int32)) {
-		var done []int32
-		for _, i := range r.members[h] {
-			if key := r.keys[i]; !slices.Contains(done, key) {
-				done = append(done, key)
-				f([2]int32{area[h], key})
-			}
-		}
-	}
-	for h := range r.n {
-		each(h, func(of [2]int32) { counts[of]++ })
-	}
-	least := make([]int32, r.n)
+	counts, least := r.tally(area), make([]int32, r.n)
 	for h := range r.n {
 		least[h] = math.MaxInt32
-		each(h, func(of [2]int32) { least[h] = min(least[h], counts[of]) })
+		for _, key := range r.keysOf(h) {
+			least[h] = min(least[h], counts[[2]int32{area[h], key}])
+		}
 	}
 	return least
+}
+
+// tally counts households by area and keys.
+func (r *relocation) tally(area []int32) map[[2]int32]int32 {
+	counts := map[[2]int32]int32{}
+	for h := range r.n {
+		for _, key := range r.keysOf(h) {
+			counts[[2]int32{area[h], key}]++
+		}
+	}
+	return counts
+}
+
+// keysOf returns the numbers of the combinations of keys that a household's members have, each once. It is overwritten by the next
+// call.
+func (r *relocation) keysOf(h int) []int32 {
+	r.own = r.own[:0]
+	for _, i := range r.members[h] {
+		if key := r.keys[i]; !slices.Contains(r.own, key) {
+			r.own = append(r.own, key)
+		}
+	}
+	return r.own
 }
 
 // compose numbers what the members of the households are, in any order.

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -118,6 +119,52 @@ func familiesOf(t *testing.T, columns []testColumn, out [][]float64, k int) map[
 	return of
 }
 
+// soughtBy compares each household at risk with all released ones that may be it.
+func soughtBy(of map[float64]*family, columns []testColumn, k int, moved float64) (found, most float64) {
+	key := func(i int) [2]float64 { return [2]float64{columns[ofAge].values[i], columns[ofSex].values[i]} }
+	has := func(f *family, of [2]float64) bool {
+		return slices.ContainsFunc(f.rows, func(j int) bool { return key(j) == of })
+	}
+	count := func(which [2]float64, in func(f *family) bool) (n int) {
+		for _, f := range of {
+			if in(f) && has(f, which) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, f := range of {
+		if f.rare == 2 {
+			continue
+		}
+		chances := map[int]float64{} // by the number of households of the area with a member's keys: the greatest
+		for _, i := range f.rows {
+			which := key(i)
+			n := count(which, func(g *family) bool { return g.areas == f.areas })
+			chance := 1 / float64(n)
+			if f.to != f.from {
+				weight := func(area [2]float64) float64 {
+					if count(which, func(g *family) bool { return g.now == area }) < k {
+						return 1
+					}
+					return moved
+				}
+				sum := 0.0
+				for _, g := range of {
+					if g.now != f.areas && has(g, which) {
+						sum += weight(g.now)
+					}
+				}
+				chance = weight(f.now) / sum
+			}
+			chances[n] = max(chances[n], chance)
+		}
+		chance := chances[slices.Min(slices.Collect(maps.Keys(chances)))]
+		found, most = found+chance, max(most, chance)
+	}
+	return found, most
+}
+
 // profile is what members of a household are in some columns, in any order.
 func profileOf(columns []testColumn, rows, which []int) string {
 	var list []string
@@ -205,6 +252,11 @@ func TestRecordSwapKeepsItsPromises(t *testing.T) {
 			}
 		}
 		want.Swapped = int(swapped)
+		found, most := soughtBy(of, columns, k, swapped/float64(len(of)))
+		if math.Abs(result.Found-found) > 1e-9*found || math.Abs(result.MostFound-most) > 1e-9 {
+			t.Errorf("trial %d: %v are found, one with %v, want %v and %v", trial, result.Found, result.MostFound, found, most)
+		}
+		want.Found, want.MostFound = result.Found, result.MostFound
 		if *result != want {
 			t.Errorf("trial %d: %+v, want %+v", trial, *result, want)
 		}
@@ -388,7 +440,7 @@ func TestRecordSwapOfRejectedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without the second record household 1 has one member, who alone has these keys in area 1.
-	if got := *c.Relocated(0); got != (Relocated{Households: 4, AtRisk: 1, Swapped: 2}) {
+	if got := *c.Relocated(0); got != (Relocated{Households: 4, AtRisk: 1, Swapped: 2, Found: 1 / 3.0, MostFound: 1 / 3.0}) {
 		t.Errorf("%+v", got)
 	}
 }
