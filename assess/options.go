@@ -79,6 +79,11 @@ type Options struct {
 	// and U are those of the release alone.
 	Replicate func(m int) Masker
 
+	// Persons are the columns that identify a respondent, in Carry or Columns, and Repeated is Replicate where records of one
+	// respondent share the draws of equal values; it is used if there are such records.
+	Persons  []int
+	Repeated func(m int) Masker
+
 	// Keeping returns how many values the masks on a column leave unchanged, given its typical
 	// value √(x̄² + S_x²); nil if that is not known. It is called from several goroutines.
 	Keeping func(column string, typical float64) Keeping

@@ -70,19 +70,29 @@ func TestPositionsWithSharedDraws(t *testing.T) {
 			return 1
 		},
 		"persons": func(float64) int { return 1 },
+		"waves":   func(float64) int { return 1 + r.IntN(8) }, // of persons, who are told apart by identity
 	} {
 		for _, sd := range []float64{20, 2000} {
 			x, household := kin(r, 400, size)
 			n := len(x)
 			setup := transform.Setup{Key: keytest.Key(4), Households: transform.Households{Index: []int{1}, Shared: []string{"wage"}},
 				Columns: []transform.ColumnInfo{{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100}}}
-			chain, err := transform.NewChain([]transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}}}}, setup)
+			masks := []transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}}}}
+			var persons []int
+			if name == "waves" {
+				setup.Households, persons = transform.Households{}, []int{1}
+			}
+			chain, err := transform.NewChain(masks, setup)
+			must(t, err)
+			setup.Persons = []int{1}
+			repeated, err := transform.NewChain(masks, setup)
 			must(t, err)
 			var brute []float64
 			for _, sample := range []int{n / 4, -1} {
 				a := newAccumulator(t, Options{
-					Columns: []Column{{Name: "wage", Masked: true, Shared: name != "persons"}}, Sample: sample, Targets: targets, Key: keytest.Key(4),
+					Columns: []Column{{Name: "wage", Masked: true, Shared: name != "persons" && name != "waves"}}, Sample: sample, Targets: targets, Key: keytest.Key(4),
 					Replicates: releases, Replicate: func(m int) Masker { return chain.Replicate(m) }, Carry: []int{1},
+					Persons: persons, Repeated: func(m int) Masker { return repeated.Replicate(m) },
 					Law: func(string) Law { l, _ := chain.ColumnLaw("wage"); return l },
 				})
 				b := new(microdata.Block)
