@@ -489,3 +489,35 @@ func TestRecordSwapMendsPairs(t *testing.T) {
 		}
 	}
 }
+
+// The rarest take partners first; what members are counts in any order.
+func TestRecordSwapOfTheRarest(t *testing.T) {
+	of := func(rows ...[populationColumns]float64) []testColumn {
+		columns := make([]testColumn, populationColumns)
+		for k := range columns {
+			columns[k] = floats(0)
+		}
+		for _, r := range rows {
+			for k := range columns {
+				columns[k].values = append(columns[k].values, r[k])
+			}
+		}
+		return columns
+	}
+	row := func(region, age, tenure, household float64) [populationColumns]float64 {
+		return [populationColumns]float64{region, 0, 0, age, 0, tenure, household}
+	}
+	rarest := of(row(1, 2, 5, 1), row(1, 2, 5, 2), row(1, 1, 5, 3), row(2, 7, 5, 4), row(2, 7, 9, 5), row(2, 7, 9, 6))
+	members := of(row(1, 1, 5, 1), row(1, 2, 5, 1), row(2, 2, 5, 2), row(2, 1, 5, 2))
+	for key := range 20 {
+		m := &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(3), Rate: ptr(0.0), Similar: [][]string{{"f"}}, MaxLeft: ptr(1.0)}
+		out, got := recordSwap(t, key+1, m, 6, rarest)
+		if got.AtRisk != 3 || got.Left != 2 || out[ofRegion][2] != 2 || out[ofRegion][3] != 1 {
+			t.Errorf("key %d: the household that is alone with its age stays: %v, %+v", key+1, out[ofRegion], *got)
+		}
+		m.Similar, m.MaxLeft = [][]string{{"d"}}, nil
+		if out, _ := recordSwap(t, key+1, m, 4, members); out[ofRegion][0] != 2 || out[ofRegion][2] != 1 {
+			t.Errorf("key %d: members in another order are not similar: %v", key+1, out[ofRegion])
+		}
+	}
+}
