@@ -129,6 +129,10 @@ test-browser: ## the HTML report and the live page in headless Chromium
 test-interop: ## other libraries read what is written and write what is read
 	scripts/test-interop.sh
 
+.PHONY: test-recordswap
+test-recordswap: ## the mask recordswap against sdcMicro's recordSwap: SDCMICRO, a folder with its source
+	scripts/test-recordswap.sh $(SDCMICRO)
+
 .PHONY: test-statfiles
 test-statfiles: ## files of SPSS, Stata and SAS from other packages, released and read back by pyreadstat
 	scripts/test-statfiles.sh

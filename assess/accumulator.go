@@ -396,7 +396,14 @@ func (a *Accumulator) matches(o *Accumulator) error {
 }
 
 // SetExchange makes Measure use x for records that are known by their index, and replicates of the
-// masks without swaps for all figures that do not depend on the record.
-func (a *Accumulator) SetExchange(x Exchange, replicate func(m int) Masker) {
-	a.opts.Exchange, a.opts.Replicate, a.opts.Mixes = x, replicate, false
+// masks without swaps for all figures that do not depend on the record; repeated is that of Options.Repeated.
+func (a *Accumulator) SetExchange(x Exchange, replicate, repeated func(m int) Masker) {
+	a.opts.Exchange, a.opts.Replicate, a.opts.Repeated, a.opts.Mixes = x, replicate, repeated, false
+}
+
+// Repeats reports whether respondents have several records with the same value.
+func (a *Accumulator) Repeats() bool {
+	a.sample.Settle()
+	r := &reckoning{a: a, data: a.sampleData()}
+	return r.repeated()
 }

@@ -69,6 +69,7 @@ func (r *reckoning) expect(laws []columnLaw) (columns []int) {
 		if s := r.spectrumOf(c, unit); s.Total >= 1 {
 			found[i] = expectation.New(laws[i].law, s, *r.a.original.At(c, c))
 			found[i].Unit = unit
+			found[i].Shared = r.a.opts.Columns[c].Shared || r.repeats
 		}
 	})
 	for i, e := range found {

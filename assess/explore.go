@@ -78,7 +78,7 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 		return nil, fmt.Errorf("assess: explore: masks that move values between records need all records in the sample")
 	}
 	out := make([][]Explored, e.Points)
-	r.partial = !r.data.Complete
+	r.partial, r.repeats = !r.data.Complete, r.repeated()
 	unknown := false
 	for point := range out {
 		byLaw, err := r.lawful(ctx, &e, point)

@@ -71,6 +71,10 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 		return ctx.Err()
 	}
 	r.partial, r.brief = !r.data.Complete || limit > 0 && r.data.N > limit, limit > 0
+	masker := o.Replicate
+	if r.repeats = r.repeated(); r.repeats && o.Repeated != nil {
+		masker = o.Repeated
+	}
 	if r.partial {
 		if err := r.foresee(ctx, r.laws(o.Law)); err != nil {
 			return err
@@ -89,7 +93,7 @@ func (r *reckoning) replicate(ctx context.Context, limit int) error {
 	answers, err := replicate.Run(ctx, replicate.Trial{
 		Of: r.a.layout, Mixes: o.Mixes,
 		Points: 1, From: 1, Replicates: o.Replicates,
-		Each: func(m int) []replicate.Masker { return []replicate.Masker{o.Replicate(m)} },
+		Each: func(m int) []replicate.Masker { return []replicate.Masker{masker(m)} },
 	}, subsets, questions)
 	if refused := Unfit(nil); r.partial || limit > 0 {
 		if errors.As(err, &refused) {

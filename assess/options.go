@@ -52,6 +52,9 @@ type Column struct {
 	// Alike says that all records with one original value, such as those of one place, have one draw: they are one for an intruder who goes
 	// by the whole record, since none of them tells of the others.
 	Alike bool
+	// Shared says that records with the same original value may share a draw (the members of a household), so that their
+	// released values are the same.
+	Shared bool
 }
 
 // BesideColumn is a released column that is not measured itself.
@@ -88,6 +91,11 @@ type Options struct {
 	// called from several goroutines. If it is nil there are no replicates, and R
 	// and U are those of the release alone.
 	Replicate func(m int) Masker
+
+	// Persons are the columns that identify a respondent, in Carry or Columns, and Repeated is Replicate where records of one
+	// respondent share the draws of equal values; it is used if there are such records.
+	Persons  []int
+	Repeated func(m int) Masker
 
 	// Keeping returns how many values the masks on a column leave unchanged, given its typical
 	// value √(x̄² + S_x²); nil if that is not known. It is called from several goroutines.

@@ -89,6 +89,7 @@ type reckoning struct {
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
 	partial bool                       // whether replicates were made on less than all pairs
+	repeats bool                       // whether respondents have several records with the same value, which share a draw
 	single  bool                       // whether the effect of draws is known from the release only
 	brief   bool                       // whether the evaluation is that of a snapshot
 	subsets int

@@ -197,6 +197,8 @@ func (c *change) loosensMask(names []string) bool {
 		return !c.or("3").grows()
 	case "topcode.share", "rankswap.share", "microaggregate.share", "calibrate.share":
 		return !c.or("0.8").shrinks()
+	case "recordswap.max_left":
+		return !c.or("0").shrinks()
 	case "noise.sd", "bias.phi", "bias.range":
 		return !c.grows()
 	case "round.base":

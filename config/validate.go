@@ -216,7 +216,7 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		switch scope := transform.ScopeOf(spec.Params); {
 		case !windowOnly:
 		case scope == transform.ScopeDataset:
-			if transform.AnyComputesWithAll(masks[i : i+1]) {
+			if !transform.InParts(spec.Params) {
 				l.Wrong(path, "must not be used here: %s, and the mask looks at all records before it masks any; use %s", once, transform.InsteadOf(spec.Params))
 			} else {
 				l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)

@@ -31,6 +31,9 @@ type Setup struct {
 	Columns    []ColumnInfo
 	Identity   []int // Block.Columns indexes of the identity columns; empty: place is the identity
 	Households Households
+	// Persons are the indexes of the identity columns for replicates: records of one respondent with the same value then share
+	// draws, as they do in a release. Empty: each record draws by itself.
+	Persons []int
 	// SameAs names for a column another one, whose name is in its draws; Instead are by identity column the
 	// index of the column that identifies a record without it, −1 for none.
 	SameAs  map[string]string
@@ -371,6 +374,7 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 		}
 	}
 	c.group(w, b)
+	c.repeat(w, b)
 	if c.choice == nil {
 		return nil
 	}
@@ -476,6 +480,7 @@ type work struct {
 	identity []*microdata.Column
 	digests  []microdata.Digest // of the block; nil where place is the identity
 	units    units              // the households of the block's records
+	persons  units              // likewise the respondents, in a replicate that knows them
 	missing  []microdata.Digest // of identity columns that others stand in for
 	instead  []microdata.Digest
 	leaves   bool // draws are for a release, and so are bound to the values
@@ -548,6 +553,9 @@ func (w *work) stretchOf(household bool, b *microdata.Block, from, n int, values
 		r.Places = b.Places[from : from+n]
 	}
 	if !w.leaves {
+		if w.persons.known() && values != nil {
+			return w.persons.repeated(b, from, n, values)
+		}
 		return r
 	}
 	r.Values = values

@@ -31,18 +31,18 @@ func TestWhatMasksDeclare(t *testing.T) {
 		of       map[string]bool
 	}{
 		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
-		"not in parts":          {func(p Params) bool { return !InParts(p) }, all},
-		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress", "calibrate")},
-		"on categories":         {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date")}, // recode with intervals
+		"not in parts":          {func(p Params) bool { return !InParts(p) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "calibrate", "recordswap")},
+		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress", "calibrate", "recordswap")},
+		"on categories":         {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date", "recordswap")}, // recode with intervals
 		"renames":               {func(p Params) bool { return Renames([]Spec{mask(p)}, "a") }, in("pseudonym")},
-		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap")},
+		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap", "recordswap")},
 		"leaves out":            {LeavesOut, in("sample")},
 		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
 		"correlates":            {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
 		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
 		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode with a given bound
 		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
-		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate")},
+		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate", "recordswap")},
 	} {
 		for _, k := range Kinds {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
@@ -178,6 +178,7 @@ func TestWordsOfMasks(t *testing.T) {
 	strata := &Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 0.25, "y": 1}}
 	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added", "; the noise of the mask's columns is correlated as their values are"
 	const synthesis = "synthesis: all values were drawn from models of the data"
+	const moved = "record swapping: the areas of some records were exchanged, first of those whose keys are rare in their area; each area has as many as before"
 	const calibration = "calibration: the weights were multiplied by factors so that weighted totals of released columns are given ones"
 	const suppressed = "local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
 	for _, c := range []struct {
@@ -209,6 +210,9 @@ func TestWordsOfMasks(t *testing.T) {
 		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those that lack no cell, or the same as the respondent's own"},
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
 		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
+		{filled["recordswap"], "", moved},
+		{filled["recordswap"], "hierarchy,risk,k,rate,similar", moved + "; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
+		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k", "record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
 		{filled["calibrate"], "", calibration},
 		{filled["calibrate"], "by,on,margins,totals,lower,upper", calibration + ", those of k, l, m, n; each factor lies between 0.3 and 3"},
 		{filled["calibrate"], "upper", calibration + "; each factor is less than 3"},
@@ -328,39 +332,39 @@ func TestWhatIsDeclared(t *testing.T) {
 
 func words(text string) []string { return strings.Fields(text) }
 
-const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date donut swap microaggregate rankswap shuffle synthesise calibrate"
+const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"
 
 // Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
 	"Action":       words(everyKind),
-	"byHousehold":  words("sample suppress"),
-	"Axis":         words("bias noise pram suppress swap microaggregate rankswap synthesise"),
-	"ColumnsField": words("suppress"),
+	"byHousehold":  words("sample suppress recordswap"),
+	"Axis":         words("bias noise pram suppress swap recordswap microaggregate rankswap synthesise"),
+	"ColumnsField": words("suppress recordswap"),
 	"File":         words("recode donut"),
 	"FitsData":     words("microaggregate rankswap synthesise"),
-	"Instead":      words("suppress donut swap microaggregate rankswap shuffle synthesise calibrate"),
-	"KeepsCode":    words("recode topcode pram suppress"),
-	"LeavesAll":    words("recode pram swap"),
+	"Instead":      words("suppress donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
+	"KeepsCode":    words("recode topcode pram suppress recordswap"),
+	"LeavesAll":    words("recode pram swap recordswap"),
 	"LeavesOut":    words("sample"),
-	"MovesOnly":    words("swap"),
+	"MovesOnly":    words("swap recordswap"),
 	"Numbers":      words("shuffle synthesise"),
 	"NumbersRead":  words("shuffle synthesise"),
-	"OnCategories": words("sample pram suppress pseudonym date"),
+	"OnCategories": words("sample pram suppress pseudonym date recordswap"),
 
 	"OnColumn":    words("bias noise truncate round recode topcode pram pseudonym date rankswap"),
 	"OnDays":      words("date"),
 	"Parameters":  words(everyKind),
-	"Permutes":    words("shuffle"),
+	"Permutes":    words("recordswap shuffle"),
 	"Places":      words("donut"),
 	"Published":   words(everyKind),
 	"Puts":        words("topcode"),
-	"Reads":       words("sample swap microaggregate shuffle synthesise calibrate"),
+	"Reads":       words("sample swap recordswap microaggregate shuffle synthesise calibrate"),
 	"Relative":    words("noise"),
 	"Renames":     words("pseudonym"),
 	"Retype":      words("recode topcode pram suppress pseudonym synthesise"),
 	"Scope":       words(everyKind),
 	"Weighs":      words("calibrate"),
-	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date donut swap microaggregate rankswap shuffle synthesise calibrate"),
+	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
 	"copies":      words("synthesise"),
 	"drawsWithin": words("noise"),
 	"exchanges":   words("swap"),
@@ -368,7 +372,7 @@ var declaredBy = map[string][]string{
 	"heldOut":     words("synthesise"),
 	"inParts":     words("swap"),
 	"ofCopy":      words("synthesise"),
-	"ofNumber":    words("suppress microaggregate calibrate"),
+	"ofNumber":    words("suppress recordswap microaggregate calibrate"),
 	"redraws":     words("truncate"),
 	"rejects":     words("pseudonym date donut"),
 	"texts":       words("synthesise"),

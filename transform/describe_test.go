@@ -31,6 +31,7 @@ var filled = map[string]Params{
 	"date":           &Date{Columns: []string{"a"}, Round: "quarter", Zone: "Europe/Vienna", Unit: "seconds"},
 	"donut":          &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(900.0), KLeast: ptr(5), KMost: ptr(20), File: "f.csv"},
 	"suppress":       &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Combinations: ptr(2), Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
+	"recordswap":     &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"k", "l"}, K: ptr(4), Rate: ptr(0.1), Similar: [][]string{{"m", "l"}, {"m"}}, MaxLeft: ptr(0.05)},
 	"calibrate":      &Calibrate{Columns: []string{"a"}, By: []string{"k"}, On: []string{"l"}, Margins: map[string]map[string]float64{"m": {"x": 2}}, Totals: map[string]float64{"n": 3}, Lower: ptr(0.3), Upper: ptr(3.0), Least: ptr(4), Share: ptr(0.7)},
 	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -30,20 +31,9 @@ func (u *units) known() bool { return u.digests != nil }
 // households there are none.
 func (c *Chain) group(w *work, b *microdata.Block) {
 	u := &w.units
-	at := w.identity[:0]
-	for _, i := range c.setup.Households.Index {
-		if i < len(b.Columns) {
-			if col := &b.Columns[i]; col.Array != nil || len(col.Original.Values) == b.N {
-				at = append(at, col)
-			}
-		}
-	}
-	w.identity = at
-	if len(at) == 0 || len(at) < len(c.setup.Households.Index) || b.N == 0 {
-		*u = units{}
+	if !c.tell(u, w, b, c.setup.Households.Index) {
 		return
 	}
-	u.digests = c.setup.Key.Digests(u.digests, at, b.N)
 	if w.leaves {
 		c.otherwise(w, b, u.digests, c.setup.Households.Index, c.setup.Households.Instead)
 	}
@@ -55,6 +45,50 @@ func (c *Chain) group(w *work, b *microdata.Block) {
 			u.digests[i] = w.digests[i]
 		}
 	}
+}
+
+// tell sets the digests of a block's records by columns; false if the block does not have them.
+func (c *Chain) tell(u *units, w *work, b *microdata.Block, columns []int) bool {
+	at := w.identity[:0]
+	for _, i := range columns {
+		if i < len(b.Columns) {
+			if col := &b.Columns[i]; col.Array != nil || len(col.Original.Values) == b.N {
+				at = append(at, col)
+			}
+		}
+	}
+	w.identity = at
+	if len(at) == 0 || len(at) < len(columns) || b.N == 0 {
+		*u = units{}
+		return false
+	}
+	u.digests = c.setup.Key.Digests(u.digests, at, b.N)
+	return true
+}
+
+// repeat finds the respondents of the records of a replicate's block.
+func (c *Chain) repeat(w *work, b *microdata.Block) {
+	if c.replicate == 0 || len(c.setup.Persons) == 0 {
+		w.persons = units{}
+		return
+	}
+	c.tell(&w.persons, w, b, c.setup.Persons)
+}
+
+// repeated names records [from, from+n) of a replicate by their respondents and values: in a release an unchanged value of a
+// respondent leaves unchanged.
+func (u *units) repeated(b *microdata.Block, from, n int, values []float64) keystream.Records {
+	u.places = u.places[:0]
+	for i, d := range u.digests[from : from+n] {
+		place := b.Place(from + i)
+		if d != (microdata.Digest{}) {
+			h := binary.LittleEndian.Uint64(d[:8]) + math.Float64bits(values[i])*0x9e3779b97f4a7c15
+			h = (h ^ h>>32) * 0xd6e8feb86659fd93
+			place = int64((h ^ h>>32) >> 1)
+		}
+		u.places = append(u.places, place)
+	}
+	return keystream.Records{Places: u.places}
 }
 
 // stretch names records [from, from+n) by their households.

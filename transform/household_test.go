@@ -351,3 +351,61 @@ func TestRecordsWithoutAHouseholdKeepTheirIdentity(t *testing.T) {
 		}
 	}
 }
+
+// In a replicate that tells respondents apart, their records with the same value share a draw, as they do in the release, and
+// others do not: of one respondent with another value, of other respondents, and without an identity.
+func TestReplicatesOfRespondents(t *testing.T) {
+	value, person := floats(0), floats(0)
+	for p := range 400 {
+		for range 3 {
+			value.values, person.values = append(value.values, 1000), append(person.values, float64(p))
+		}
+		value.values, person.values = append(value.values, 1001), append(person.values, float64(p))
+	}
+	n := len(person.values)
+	person.null = []int{0, 1, 2}
+	setup := testSetup(t, value, person)
+	for _, known := range []bool{false, true} {
+		if known {
+			setup.Persons = []int{1}
+		}
+		c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(1e6)}))
+		out := whole(t, c.Replicate(1), 77, value, person)
+		draws := map[float64]int{}
+		for i := range n {
+			draws[out[0][i]-value.values[i]]++
+		}
+		want := n
+		if known {
+			want = 800 + 2 // the first three records have nobody
+		}
+		// Of 1,600 draws on a grid of 1 with SD 10⁶ a pair is equal with 1600²/2/(10⁶·√(4π)) = 0.4.
+		if len(draws) < want-3 || len(draws) > want {
+			t.Errorf("known %v: %d draws, want %d", known, len(draws), want)
+		}
+		if other := whole(t, c.Replicate(2), 77, value, person); slices.Equal(other[0], out[0]) {
+			t.Error("two replicates are the same")
+		}
+	}
+	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(50)})).Replicate(1), block(0, 300, value)) // without the column
+}
+
+// A key counts as one of households from three households of two members on, if it is the same within 95 % of them.
+func TestKeysOfHouseholds(t *testing.T) {
+	for _, c := range []struct {
+		several, differ int
+		want            uint16
+	}{{2, 0, 0}, {3, 0, 1}, {4, 0, 1}, {20, 1, 1}, {20, 2, 0}, {19, 1, 0}, {100, 5, 1}, {100, 6, 0}} {
+		s := householdSuppression{codes: make([][]int32, 1), n: c.several}
+		for h := range c.several {
+			second := int32(1)
+			if h < c.differ {
+				second = 2
+			}
+			s.codes[0], s.of = append(s.codes[0], 1, second), append(s.of, int32(h), int32(h))
+		}
+		if got := s.keysOfHouseholds([]*column{{}}); got != c.want {
+			t.Errorf("%d households, %d differ: %b, want %b", c.several, c.differ, got, c.want)
+		}
+	}
+}

@@ -141,6 +141,9 @@ var examples = map[string][]struct {
 	}}, {0, func() []Spec {
 		return []Spec{mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"b": 1e8}})}
 	}}},
+	"recordswap": {{0, func() []Spec {
+		return []Spec{mask(&RecordSwap{Hierarchy: []string{"a"}, Carry: []string{"e"}, Risk: []string{"c"}, K: ptr(2), Rate: ptr(0.4), Similar: [][]string{{"d"}}, MaxLeft: ptr(1.0)})}
+	}}},
 	"swap": {{0, func() []Spec {
 		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
 	}}},
@@ -231,6 +234,11 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 			other[k] = map[string]float64{"200": 0.2 * row["200"], "300": 1 - 0.2*row["200"]}
 		}
 		add(other)
+	case [][]string:
+		add([][]string(nil))
+		add(append([][]string{{"b"}}, x...))
+		add(append(slices.Clone(x), nil))
+		add([][]string{{"b"}})
 	case []Tier:
 		add([]Tier(nil))
 		add(x[:min(1, len(x))])

@@ -17,6 +17,7 @@ func TestMasksOfAllValuesWithoutRecords(t *testing.T) {
 		"cart":             &Synthesise{Columns: []string{"a", "b"}, Method: "cart"},
 		"suppress":         &Suppress{Keys: []string{"c", "d"}, K: ptr(3)},
 		"calibrate":        &Calibrate{Columns: []string{"a"}, By: []string{"c"}, On: []string{"d"}},
+		"recordswap":       &RecordSwap{Hierarchy: []string{"a", "b"}, Risk: []string{"c"}, Rate: ptr(0.5), Similar: [][]string{{"d"}, nil}},
 		"swap of all data": swapMask("random", "dataset", 0.5),
 	} {
 		for _, size := range []int{40, 7} {

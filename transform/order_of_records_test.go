@@ -56,6 +56,7 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 		"microaggregate":      &Microaggregate{Columns: []string{"b", "c"}, K: ptr(3)},
 		"microaggregate, by":  &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3), By: []string{"d"}},
 		"microaggregate, one": &Microaggregate{Columns: []string{"b"}, K: ptr(4), Method: "univariate"},
+		"recordswap":          &RecordSwap{Hierarchy: []string{"d", "e"}, Carry: []string{"b"}, Risk: []string{"c"}, Rate: ptr(0.3), Similar: [][]string{{"a"}, nil}},
 		"calibrate":           &Calibrate{Columns: []string{"b"}, By: []string{"d", "e"}, On: []string{"c"}},
 		"shuffle":             &Shuffle{Columns: []string{"b"}, On: []string{"c", "d"}},
 		"synthesise":          &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}},

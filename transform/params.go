@@ -59,6 +59,7 @@ var Kinds = []Kind{
 	{"date", "release the middle of a week, month, quarter or year, shift all dates of a respondent alike, or release ages", func() Params { return new(Date) }},
 	{"donut", "displace points by a keyed distance and direction, between two distances or so that so many people live within it", func() Params { return new(Donut) }},
 	{"swap", "exchange values between records with the same keys", func() Params { return new(Swap) }},
+	{"recordswap", "exchange the areas of whole households, first of those that are rare in theirs", func() Params { return new(RecordSwap) }},
 	{"microaggregate", "replace values by the mean or median of groups of at least k similar records", func() Params { return new(Microaggregate) }},
 	{"rankswap", "exchange values between records of similar rank", func() Params { return new(RankSwap) }},
 	{"shuffle", "give values to other records, ranked by draws that depend on columns which are not shuffled", func() Params { return new(Shuffle) }},

@@ -144,6 +144,8 @@ func exampleSpecs(kind string) [][]Spec {
 		return [][]Spec{{mask(ranked(0.5, "a"))}}
 	case "suppress":
 		return [][]Spec{{mask(&Suppress{Keys: a, K: ptr(2)})}}
+	case "recordswap":
+		return [][]Spec{{mask(&RecordSwap{Hierarchy: a, Risk: []string{"b"}, Rate: ptr(0.5)})}}
 	case "shuffle":
 		return [][]Spec{{mask(&Shuffle{Columns: a, On: []string{"b"}})}}
 	case "calibrate":

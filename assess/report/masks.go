@@ -12,6 +12,19 @@ type Mask struct {
 	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty" doc:"λ of each column, in the column's unit"`
 	// Calibration is nil but for calibrate.
 	Calibration *Calibration `json:"calibration,omitempty" doc:"of calibrate: how the weights were calibrated"`
+	// Relocated is nil but for recordswap.
+	Relocated *Relocated `json:"relocated,omitempty" doc:"of recordswap: how many households were exchanged"`
+}
+
+// Relocated says how many households were exchanged by a record swap.
+type Relocated struct {
+	Households int          `json:"households" doc:"households with released records"`
+	AtRisk     int          `json:"at_risk" doc:"households with a member whose keys fewer than k households of their area have, at some level of the hierarchy, before the exchange"`
+	Swapped    int          `json:"swapped" doc:"households that were exchanged, both of each pair"`
+	Left       int          `json:"left" doc:"households at risk that stay where they are, because no household of another area is similar"`
+	Found      assess.Float `json:"found" doc:"households at risk expected to be found by a snooper who knows their area, the keys of the member with the rarest, and the mask: of the released households of other areas with these keys, those that are rare where they are must have come from elsewhere"`
+	MaxFound   assess.Float `json:"max_found" doc:"the greatest probability with which a household at risk is so found"`
+	Exposed    int          `json:"exposed" doc:"households at risk with a member whose keys fewer than k households of all areas together have: whoever knows these keys finds them wherever they are"`
 }
 
 // Calibration says how sampling weights were calibrated, and what they tell.

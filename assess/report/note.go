@@ -254,6 +254,8 @@ func stepOf(action transform.Action, columns []string) correct.Step {
 		return correct.Averaged{Mean: true} // the ends were averaged
 	case transform.Shuffling:
 		return correct.Exchanged{}
+	case transform.Relocation:
+		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	case transform.Exchange:
 		return correct.Exchanged{With: append(slices.Clone(a.Keys), columns...)}
 	}
@@ -307,6 +309,8 @@ func (c *publishedColumn) reckon() {
 			swap := exchange{columns: c.masks[i].Columns}
 			switch e := c.actions[i].(type) {
 			case transform.Exchange:
+				swap.keys = e.Keys
+			case transform.Relocation:
 				swap.keys = e.Keys
 			case transform.Shuffling:
 				swap.shuffled, swap.on = true, e.On

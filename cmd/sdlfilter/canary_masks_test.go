@@ -76,6 +76,8 @@ func TestCanaryOfMasks(t *testing.T) {
 		{name: "rankswap", masks: "rankswap: {columns: [wage], p: 10%}}, {" + coarse + ", other: group0}", leaves: "wages"},
 		{name: "pseudonym", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: uuid}"},
 		{name: "pseudonym like", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: like}"},
+		{name: "recordswap", masks: noise + "}, {" + coarse + ", other: group0}}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5}"},
+		{name: "none is similar", masks: noise + "}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5, similar: [[wage]]}", status: exitUsage},
 		{name: "suppress", masks: noise + "}, {suppress: {keys: [kind], k: 3}", leaves: "kinds"},
 		{name: "too much suppressed", masks: noise + "}, {suppress: {keys: [kind], k: 300, max_share: 5%}", status: exitUsage},
 		{name: "k beyond", masks: noise + "}, {suppress: {keys: [kind], k: 401}", status: exitUsage},

@@ -15,12 +15,16 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 	if err != nil {
 		return assess.Options{}, err
 	}
+	repeated, err := pl.newRepeated(masks, key)
+	if err != nil {
+		return assess.Options{}, err
+	}
 	a := pl.Config.Assess
 	o := assess.Options{
 		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried, pl.weight.carry), Released: slices.Concat(pl.Intruder.Released, pl.weight.released), Key: key,
 		Record: true, Coded: pl.Coded, Watched: pl.Watched, Same: transform.SameValues, Beside: pl.Beside, Unseen: pl.Unseen,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
-		Replicate: replicate, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
+		Replicate: replicate, Persons: pl.persons, Repeated: repeated, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}

@@ -120,7 +120,11 @@ func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, m
 	if err != nil {
 		return err
 	}
-	measured.SetExchange(x, replicate)
+	repeated, err := pl.newRepeated(transform.Unmixed(pl.Config.Masks), key)
+	if err != nil {
+		return err
+	}
+	measured.SetExchange(x, replicate, repeated)
 	return nil
 }
 

@@ -251,6 +251,10 @@ func (x *Exchange) JoinMerged(pl *Plan, measured *assess.Accumulator, key keystr
 	if err != nil {
 		return err
 	}
-	measured.SetExchange(x, replicate)
+	repeated, err := pl.newRepeated(transform.Unmixed(pl.Config.Masks), key)
+	if err != nil {
+		return err
+	}
+	measured.SetExchange(x, replicate, repeated)
 	return nil
 }

@@ -113,3 +113,16 @@ func TestTheHouseholdIsTheIntrudersToo(t *testing.T) {
 		}
 	}
 }
+
+// The assessment is told of which columns the members of a household share a draw.
+func TestSharedDrawsAreDeclared(t *testing.T) {
+	for household, want := range map[string]bool{", level: household": true, ", level: person": false} {
+		rest := "columns: {id: {role: identifier}, wage: {role: sensitive" + household + "}, region: {role: key}, kind: {role: other, level: person}}\n" +
+			"masks: [{noise: {columns: [wage, kind], sd: 100}}]\n"
+		for _, c := range newPlan(t, families(t, 60, 0, rest), true).Assessed {
+			if c.Shared != (want && c.Name == "wage") {
+				t.Errorf("%s%s: shared draws %v", c.Name, household, c.Shared)
+			}
+		}
+	}
+}

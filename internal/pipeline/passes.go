@@ -38,6 +38,9 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if err := pl.settleHouseholds(ctx, progress); err != nil {
 		return err
 	}
+	if err := pl.settleAreas(ctx, progress); err != nil {
+		return err
+	}
 	if err := pl.settleFrequencies(ctx, progress); err != nil || len(open) == 0 {
 		return err
 	}
@@ -359,6 +362,19 @@ func (pl *Plan) passLayout() *microdata.Layout {
 // newReplicate returns a function that gives the masks of replicate m. The sample holds numbers
 // and codes of keys, so columns in array form that a swap moves are left out.
 func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
+	return pl.replicateOf(masks, key, nil)
+}
+
+// newRepeated is newReplicate for respondents with several records; nil if nothing tells respondents apart.
+func (pl *Plan) newRepeated(masks []transform.Spec, key keystream.Key) (func(m int) assess.Masker, error) {
+	if len(pl.persons) == 0 {
+		return nil, nil
+	}
+	return pl.replicateOf(masks, key, pl.persons)
+}
+
+// replicateOf is newReplicate where records of one respondent, told apart by columns, share the draws of equal values.
+func (pl *Plan) replicateOf(masks []transform.Spec, key keystream.Key, persons []int) (func(m int) assess.Masker, error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {
 		if pl.Layout.Read[c.Index].Counts() || slices.Contains(pl.Carry, c.Index) || slices.Contains(pl.Intruder.Carried, c.Index) {
@@ -366,13 +382,16 @@ func (pl *Plan) newReplicate(masks []transform.Spec, key keystream.Key) (func(m 
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Households: pl.household, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, People: pl.people,
+		Key: key, Columns: columns, Households: pl.household, Persons: persons, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, People: pl.people,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)
 	}
 	return func(m int) assess.Masker { return chain.Replicate(m) }, nil
 }
+
+// Persons returns the indexes, in a block's columns, of the columns by which replicates tell respondents apart.
+func (pl *Plan) Persons() []int { return pl.persons }
 
 // SD returns the standard deviation that a percentage of the column refers to; NaN if there is
 // none.

@@ -34,6 +34,7 @@ type Plan struct {
 	Layout    *microdata.Layout      // which columns are decoded, in which form, and which are released
 	Columns   []transform.ColumnInfo // that the masks change or read
 	identity  []int                  // indexes in layout.Read
+	persons   []int                  // the columns that identify a respondent, for replicates
 	levels    []string               // what to say of columns that may be the same within households
 	instead   []int                  // by identity column: the column that stands in for it; −1: none
 	household transform.Households   // nothing if no draw belongs to a household
@@ -136,6 +137,7 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
 				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held, Elsewhere: elsewhere(pl.Config.Masks, f.Name),
 				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name), Alike: transform.Displaces(pl.Config.Masks, f.Name),
+				Shared: pl.Config.DrawsByHousehold() && pl.Config.Columns.Named(f.Name).Level == config.OfHousehold,
 			})
 		}
 	}
@@ -162,6 +164,10 @@ func (pl *Plan) wantCompared(b *layoutBuilder) {
 	pl.carryCategories(b)
 	for _, name := range pl.Config.Identity {
 		pl.identity = append(pl.identity, b.want(name, microdata.Array, false))
+	}
+	if slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) {
+		pl.persons = slices.Clone(pl.identity)
+		pl.Carry = append(pl.Carry, pl.identity...)
 	}
 	pl.instead = pl.insteadOf(b, pl.Config.Identity...)
 	pl.wantHousehold(b)

@@ -81,6 +81,7 @@ var correctedChains = []corrected{
 	{name: "donut", masks: "{donut: {columns: [x, v], unit: metres, least: 5, most: 10}}", with: "v"},
 	{name: "pseudonym", masks: `{pseudonym: {columns: [k], scope: k}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "swap", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
+	{name: "recordswap", masks: "{recordswap: {hierarchy: [x], risk: [w], k: 1, rate: 0.6, similar: [[k]]}}", shared: []string{"k"}, least: 2},
 	{name: "microaggregate", masks: "{microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},
 	{name: "rankswap", masks: "{rankswap: {columns: [x], p: 0.1}}", least: 2},
 	{name: "shuffle", masks: "{shuffle: {columns: [x], on: [w]}}", least: 2},

@@ -77,6 +77,9 @@ var coveredKinds = []kind{
 	{"swap", func(f *file, g *rand.Rand) string {
 		return yamlOf(swapped(pick(g, "many", "few"), pick(g, 0.3, 0.6), g.IntN(2) == 0, 0))(f, g)
 	}},
+	{"recordswap", func(f *file, g *rand.Rand) string {
+		return text("{recordswap: {hierarchy: [x], risk: [a], k: %d, rate: %v, similar: [[few], []], max_left: 1}}", pick(g, 1, 3), pick(g, 0.3, 0.6))
+	}},
 	{"microaggregate", func(f *file, g *rand.Rand) string {
 		return text("{microaggregate: {columns: [x], k: %d, share: 1}}", pick(g, 3, 10))
 	}},

@@ -38,6 +38,7 @@ func TestUtilityOfPopulations(t *testing.T) {
 		{name: "rankswap, ends", masks: "{rankswap: {columns: [x], p: 0.1, top: 0.2, bottom: 0.2}}"},
 		{name: "shuffle", masks: "{shuffle: {columns: [x]}}"},
 		{name: "swap", masks: "{swap: {columns: [x], keys: [many], attribute: a, rate: 0.5, policy: random, scope: dataset}}"},
+		{name: "recordswap", masks: "{recordswap: {hierarchy: [x], risk: [a], k: 1, rate: 0.5}}"},
 		{name: "synthesise", masks: "{synthesise: {columns: [x]}}", small: true},
 		{name: "synthesise, normal", masks: "{synthesise: {columns: [x], method: normal}}"},
 		{name: "synthesise, trees", masks: "{synthesise: {columns: [x], method: cart, on: [a], categories: [a]}}"},

@@ -12,6 +12,7 @@ import (
 // differ by a twentieth at most (a tier of noise may begin between any two values).
 type clusters struct {
 	x, n, low, high []float64
+	lumps           lumps // how their records share draws; nil if none do
 	byLow, byHigh   edges
 }
 

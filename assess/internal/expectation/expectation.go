@@ -34,12 +34,13 @@ type Expectation struct {
 	OfMean              float64 // Var(ȳ) over the masks
 	Typical             float64 // (1/n) Σ E(y − x)²
 	TypicalNoise        float64
-	Variance            float64 // E s_y²
-	Error, ErrorNoise   float64 // 1/U and its variance over samples
-	clusters            *clusters
+	Variance            float64           // E s_y²
+	Error, ErrorNoise   float64           // 1/U and its variance over samples
+	clusters            map[int]*clusters // by size of a lump
 	step, least, utmost float64
 	Unit                float64 // unit of the last decimal of the originals; 0 if they are on no decimal grid
 	Sampled             bool    // the spectrum is that of a sample
+	Shared              bool    // records with the same value may share a draw
 }
 
 // New computes the expectations under a law; s is the spectrum of the originals and x their moments.

@@ -104,7 +104,7 @@ func TestAtMostCountsRecords(t *testing.T) {
 			if k < 1 || k > n {
 				continue
 			}
-			w := e.window(k)
+			w := e.window(k, 1)
 			for _, at := range []float64{0.02, 0.3, 0.5, 0.7, 0.98} {
 				limit := w.from + at*(w.to-w.from)
 				counts := make([]float64, n+1)
@@ -245,7 +245,7 @@ func TestVarianceThatRoundingLeaves(t *testing.T) {
 func TestRankedOfOneRecord(t *testing.T) {
 	law := slanted{0.25, 0.7}
 	for _, tau := range []float64{-2, 0, 4, 5.5} {
-		d := expected([]float64{4}, law).ranked(1, tau)
+		d := expected([]float64{4}, law).ranked(1, tau, 1)
 		if !(math.Abs(d.mean-5) <= 1e-3) || !(math.Abs(d.variance/0.49-1) <= 0.01) || !(math.Abs(d.middle-5) <= 1e-6) {
 			t.Errorf("about %v: mean %v, variance %v, median %v, want 5, 0.49 and 5", tau, d.mean, d.variance, d.middle)
 		}
@@ -303,7 +303,7 @@ func TestRankedOfAHeapAtOneEnd(t *testing.T) {
 	}
 	sum(-12, 12, 1e-3)
 	sum(12, 4.5e6, 12)
-	d := expected([]float64{0, 1}, law).ranked(2, 0)
+	d := expected([]float64{0, 1}, law).ranked(2, 0, 1)
 	// Cells are halved until width²/12, weighted by their mass, is less than a thousandth of the
 	// square. So the mean may be wrong by half a width, and the square by a few thousandths.
 	if got := d.variance + d.mean*d.mean; !(math.Abs(got/square-1) <= 0.01) || !(math.Abs(d.mean-mean) <= math.Sqrt(3e-3*square)) {
@@ -318,7 +318,7 @@ func TestRankedOfNoWidth(t *testing.T) {
 		tau, lambda float64
 		left        bool
 	}{{0, 1e-11, false}, {0, 1e-9, true}, {1e6, 1e-5, false}, {1e6, 1e-3, true}} {
-		d := expected([]float64{c.tau}, slanted{0, c.lambda}).ranked(1, c.tau)
+		d := expected([]float64{c.tau}, slanted{0, c.lambda}).ranked(1, c.tau, 1)
 		if c.left && !(math.Abs(d.variance/(c.lambda*c.lambda)-1) <= 0.01) || !c.left && d.variance != 0 {
 			t.Errorf("about %v, an SD of %v: variance %v", c.tau, c.lambda, d.variance)
 		}

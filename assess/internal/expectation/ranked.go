@@ -7,7 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 )
 
-func (e *Expectation) cluster() *clusters {
+func (e *Expectation) cluster(size int) *clusters {
 	c := new(clusters)
 	var first, sd float64
 	for i, v := range e.Of.X {
@@ -20,10 +20,12 @@ func (e *Expectation) cluster() *clusters {
 			c.n[k] += n
 			c.x[k] += (v - c.x[k]) * n / c.n[k]
 			c.low[k], c.high[k] = min(c.low[k], e.low[i]), max(c.high[k], e.high[i])
+			c.lumps.add(k, n, size)
 			continue
 		}
 		first, sd = v, own
 		c.x, c.n, c.low, c.high = append(c.x, v), append(c.n, n), append(c.low, e.low[i]), append(c.high, e.high[i])
+		c.lumps.add(k+1, n, size)
 	}
 	c.byLow, c.byHigh = edgesOf(c.low, c.n), edgesOf(c.high, c.n)
 	return c
@@ -38,17 +40,19 @@ type window struct {
 	k        float64
 	below    float64   // number of records that certainly are below
 	x, n     []float64 // the others
+	size     int       // greatest number of records that share a draw
+	lumps    lumps     // how the records of each x share draws; nil if none do
 	records  float64
 	from, to float64
 	p        []float64 // scratch
 }
 
-func (e *Expectation) window(k int) *window {
-	if e.clusters == nil {
-		e.clusters = e.cluster()
+func (e *Expectation) window(k, size int) *window {
+	c := e.clusters[size]
+	if c == nil {
+		c = e.cluster(size)
 	}
-	c := e.clusters
-	w := &window{law: e.law, k: float64(k), from: c.byLow.reaching(float64(k)), to: c.byHigh.reaching(float64(k))}
+	w := &window{law: e.law, k: float64(k), size: size, from: c.byLow.reaching(float64(k)), to: c.byHigh.reaching(float64(k))}
 	for i, low := range c.low {
 		switch {
 		case c.high[i] < w.from || low == c.high[i] && low <= w.from:
@@ -56,6 +60,9 @@ func (e *Expectation) window(k int) *window {
 		case low <= w.to:
 			w.x, w.n = append(w.x, c.x[i]), append(w.n, c.n[i])
 			w.records += c.n[i]
+			if c.lumps != nil {
+				w.lumps = append(w.lumps, c.lumps[i])
+			}
 		}
 	}
 	w.p, w.each = make([]float64, len(w.x)), w.law.BelowEach(w.x)
@@ -67,6 +74,7 @@ func (e *Expectation) window(k int) *window {
 func (w *window) refine(e *Expectation, from, to float64) {
 	const few = 5000
 	var x, n []float64
+	var shared lumps
 	below, records, first, sd := 0.0, 0.0, 0.0, 0.0
 	for i, low := range e.low {
 		v, m := e.Of.X[i], e.Of.N[i]
@@ -82,6 +90,7 @@ func (w *window) refine(e *Expectation, from, to float64) {
 		if k := len(x) - 1; k >= 0 && alike(v-first, sd, own, closeness/10) {
 			n[k] += m
 			x[k] += (v - x[k]) * m / n[k]
+			shared.add(k, m, w.size)
 			continue
 		}
 		if len(x) == few {
@@ -89,7 +98,9 @@ func (w *window) refine(e *Expectation, from, to float64) {
 		}
 		first, sd = v, own
 		x, n = append(x, v), append(n, m)
+		shared.add(len(x)-1, m, w.size)
 	}
+	w.lumps = shared
 	w.x, w.n, w.p, w.below, w.records = x, n, make([]float64, len(x)), below, records
 	w.each = w.law.BelowEach(x)
 }
@@ -109,8 +120,11 @@ const (
 
 // atMost returns P(y_(k) ≤ t) for independent records each of which is below t with a
 // probability of its own: the number of those below is Poisson-binomial. It also returns the
-// mean of that number.
+// mean of that number. Records that share a draw are below together.
 func (w *window) atMost(t float64) (probability, mean float64) {
+	if w.lumps != nil {
+		return w.atMostShared(t)
+	}
 	mean = w.below
 	variance, third := 0.0, 0.0 // central moments of the number
 	w.each(t, w.p)
@@ -146,12 +160,17 @@ func (w *window) atMost(t float64) (probability, mean float64) {
 		}
 		return 0, mean
 	}
-	z := (w.k - 0.5 - mean) / math.Sqrt(variance)
-	// The first term of the Edgeworth expansion: in a tail the number is skewed. The correction is up
-	// to a sixth of a record, and moves an order statistic by that share of the gap between records.
+	return edgeworth(w.k-0.5-mean, variance, third), mean
+}
+
+// edgeworth returns the probability that a nearly normal number exceeds its mean by a distance, with its second and third
+// central moment. The first term of the Edgeworth expansion: in a tail the number is skewed. The correction is up
+// to a sixth of a record, and moves an order statistic by that share of the gap between records.
+func edgeworth(distance, variance, third float64) float64 {
+	z := distance / math.Sqrt(variance)
 	skewness := third / (variance * math.Sqrt(variance))
 	edge := skewness / 6 * (z*z - 1) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
-	return max(0, min(1, 0.5*math.Erfc(z/math.Sqrt2)+edge)), mean
+	return max(0, min(1, 0.5*math.Erfc(z/math.Sqrt2)+edge))
 }
 
 // poissonBinomial returns the probability that at least need of the records lie below.
@@ -260,8 +279,8 @@ func (w *window) split(points, values []float64, tau float64) ([]float64, []floa
 
 // ranked returns the distribution of the k-th smallest released value about τ: moments
 // are summed over cells of its distribution function.
-func (e *Expectation) ranked(k int, tau float64) distribution {
-	w := e.window(k)
+func (e *Expectation) ranked(k int, tau float64, size int) distribution {
+	w := e.window(k, size)
 	low, high := w.from, w.to
 	computed := map[float64]float64{} // the searches for several p evaluate the same first values
 	cut := func(p float64) float64 {  // least t with P(y_(k) ≤ t) above p
@@ -332,13 +351,30 @@ func momentsAbout(tau float64, points, values []float64, lattice bool) (first, s
 
 // ByPosition returns E(τ − y_(k))², Duncan et al. (2004) eq. 6, and its variance over samples.
 // safe says that the bias of y_(k) is not known and was left out, because the masks move values
-// by less than the accuracy with which τ is known.
+// by less than the accuracy with which τ is known, or that it is a bound because it is not known how many records share a
+// draw: the least expectation over the numbers that may.
 func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	if e.law.Fixed() { // a nondecreasing function keeps the order
 		square, safe = e.ByIndex(q)
 		return square, 0, safe
 	}
-	d := e.ranked(q.rank, q.Tau)
+	square, noise, safe = e.byPosition(q, 1)
+	if !e.Shared {
+		return square, noise, safe
+	}
+	most := square
+	for _, size := range sizes {
+		other, ofOther, safeToo := e.byPosition(q, size)
+		if most = max(most, other); other < (1-1e-9)*square { // less is rounding
+			square, noise, safe = other, ofOther, safeToo
+		}
+	}
+	return square, noise, safe || most-square > 0.01*most
+}
+
+// byPosition is ByPosition where up to a number of records with the same value share a draw.
+func (e *Expectation) byPosition(q Target, size int) (square, noise float64, safe bool) {
+	d := e.ranked(q.rank, q.Tau, size)
 	bias := d.mean - q.Tau
 	square = bias*bias + d.variance
 	if q.Exact && !e.Sampled {
@@ -444,7 +480,13 @@ func (e *Expectation) below(t float64, from int, p []float64) {
 // Prepare computes what ByPosition needs for all targets. ByPosition may then be called by
 // several goroutines.
 func (e *Expectation) Prepare() {
-	if !e.law.Fixed() {
-		e.clusters = e.cluster()
+	if e.law.Fixed() {
+		return
+	}
+	e.clusters = map[int]*clusters{1: e.cluster(1)}
+	if e.Shared {
+		for _, size := range sizes {
+			e.clusters[size] = e.cluster(size)
+		}
 	}
 }

@@ -281,7 +281,7 @@ func (a *attacker) linkOf(i int, actions []transform.Action, extremes Extremes, 
 		return swaps.link(i, p, a.grid), true
 	case transform.RankExchange:
 		return a.rankLink(p), true
-	case transform.Shuffling: // a value may come from any rank
+	case transform.Shuffling, transform.Relocation: // a value may come from any rank
 		return a.rankLink(transform.RankExchange{P: 1}), true
 	case transform.Synthesis: // the released value does not contain the original
 		return link{kind: RankWindow, certain: func(_, p []float64) { clear(p) }}, true

@@ -45,7 +45,7 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 	}
 	for i, spec := range r.Config.Masks {
 		mask := report.MaskOf(spec, effect.changed(i), r.Plan.SD)
-		mask.Calibration = r.calibration(i)
+		mask.Calibration, mask.Relocated = r.calibration(i), r.relocated(i)
 		rep.Masks = append(rep.Masks, mask)
 	}
 	rep.Warnings = r.warnings(measures, effect)

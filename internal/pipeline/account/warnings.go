@@ -46,6 +46,7 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	list = append(list, assess.AbsentCodes(m.MissingCodes)...)
 	list = append(list, r.calibrationWarnings()...)
 	list = append(list, r.placeWarnings(m)...)
+	list = append(list, r.relocationWarnings()...)
 	for i, mask := range r.Config.Masks {
 		if transform.LeavesOut(mask.Params) {
 			continue // a rate of 1, or few records

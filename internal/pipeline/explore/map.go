@@ -144,6 +144,7 @@ type grid struct {
 	data                *assess.Accumulator
 	pairs               *assess.Accumulator // for rules about respondents and unchanged values, and for losses; nil if not needed
 	categoricalIdentity *assess.Identity    // the measures of categorical keys, if they are the same at all points; nil: not yet computed
+	repeats             bool                // respondents have several records with the same value, which share a draw
 	rejected            int64               // records that a run would put into quarantine
 	places              []place             // of the map's points
 }
@@ -316,7 +317,11 @@ func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
 			return nil
 		}},
 	}
-	return pass.Run(ctx)
+	if err := pass.Run(ctx); err != nil {
+		return err
+	}
+	g.repeats = g.data.Repeats()
+	return nil
 }
 
 // blameAxis adds to an error of a source that can be read only once that an axis of the map needs
@@ -360,6 +365,7 @@ func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 func (g *grid) measured() assess.Options {
 	options := assess.Options{
 		Carry: g.carry(), Key: g.key, Sample: g.sample(), Targets: g.config.Assess.Targets, Mixes: g.mixes,
+		Persons: g.plan.Persons(),
 	}
 	for _, c := range g.plan.Assessed {
 		if c.Masked && (c.Name == g.column || !g.alone) {
@@ -485,7 +491,11 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 			columns = append(columns, c)
 		}
 	}
-	chain, err := transform.NewChain(masks, g.plan.Setup(g.key, columns))
+	setup := g.plan.Setup(g.key, columns)
+	if g.repeats {
+		setup.Persons = g.plan.Persons()
+	}
+	chain, err := transform.NewChain(masks, setup)
 	if err != nil {
 		return nil, g.maskError(strategy, err)
 	}

@@ -157,6 +157,7 @@ var codedMasks = map[string]string{
 	"pseudonym":      "\n  - pseudonym: {columns: [note], scope: s, form: hex}\n  - noise: {columns: [income], sd: 10%}",
 	"donut":          "\n  - donut: {columns: [debt, income], unit: metres, least: 10, most: 50, records: true}\ngate: {max_quarantined: 1}",
 	"date":           "\n  - date: {columns: [age], round: week, unit: days}\n  - noise: {columns: [income], sd: 10%}",
+	"recordswap":     "\n  - recordswap: {hierarchy: [region], carry: [note], risk: [age], rate: 0.5}\n  - noise: {columns: [income], sd: 10%}",
 	"microaggregate": "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}",
 	"rankswap":       "\n  - rankswap: {columns: [income, debt], p: 10%}",
 	"shuffle":        "\n  - shuffle: {columns: [income], on: [debt, age]}",

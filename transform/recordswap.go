@@ -1,0 +1,527 @@
+package transform
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
+)
+
+// RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
+// Protecting Census Tables; the method of the European census, as in sdcMicro's recordSwap). A household is at risk where fewer
+// than K households of its area, at some level of the hierarchy, have a member with the risk keys of one of its members. Each
+// moves to another area, in exchange with a household of the same composition, and further households until a share Rate of each
+// finest area has moved. All members of a household move together, with the columns of Carry; whatever else is known of them stays.
+//
+// Without the configuration's household each record is a household of its own.
+type RecordSwap struct {
+	Hierarchy []string   `yaml:"hierarchy" doc:"the columns of the areas, from the coarsest to the finest, whose values are exchanged between households; the same for all members"`
+	Carry     []string   `yaml:"carry" doc:"further columns that are exchanged with them, such as a postcode or a density class; the same for all members"`
+	Risk      []string   `yaml:"risk" doc:"the key columns: a household is at risk where fewer than k households of its area have a member with the keys of one of its members"`
+	K         *int       `yaml:"k" doc:"k, the least number of households of an area with the same keys; below it a household is exchanged. 3 by default"`
+	Rate      *float64   `yaml:"rate" share:"whole" doc:"the share of the households of each of the finest areas that are exchanged, both of a pair counted; more where more are at risk"`
+	Similar   [][]string `yaml:"similar" doc:"lists of columns: the households of a pair have the same number of members and the same values of the first list, those of the members in any order; where there is no such household, of the second, and so on. By default the number of members alone"`
+	MaxLeft   *float64   `yaml:"max_left" share:"whole" doc:"the greatest share of the households at risk that may stay where they are, because no household is similar; beyond it nothing is released. 0 by default"`
+
+	household bool
+}
+
+func (m *RecordSwap) ofHouseholds() { m.household = true }
+
+// Check implements Params.
+func (m *RecordSwap) Check() check.Problems {
+	var ps check.Problems
+	checkColumns(&ps, "hierarchy", m.Hierarchy, "column of areas")
+	if len(m.Carry) > 0 {
+		checkColumns(&ps, "carry", m.Carry, "column")
+	}
+	checkColumns(&ps, "risk", m.Risk, "key")
+	apart := func(path, name string, from []string, what string) {
+		if slices.Contains(from, name) && name != "" {
+			ps.Addf(path, "must not be one of %s, got %q", what, name)
+		}
+	}
+	for i, name := range m.Carry {
+		apart(fmt.Sprintf("carry[%d]", i), name, m.Hierarchy, "hierarchy")
+	}
+	for i, name := range m.Risk {
+		apart(fmt.Sprintf("risk[%d]", i), name, m.Masks(), "the columns that are exchanged")
+	}
+	for i, list := range m.Similar {
+		at := fmt.Sprintf("similar[%d]", i)
+		if len(list) > 0 {
+			checkColumns(&ps, at, list, "column")
+		}
+		for j, name := range list {
+			apart(fmt.Sprintf("%s[%d]", at, j), name, m.Masks(), "the columns that are exchanged")
+		}
+	}
+	if m.K != nil && (*m.K < 1 || *m.K > greatestK) {
+		ps.Addf("k", "must be at least 1 and at most %d, got %d: with 1 no household is at risk", greatestK, *m.K)
+	}
+	if m.Rate == nil {
+		ps.Addf("rate", "must be given: the share of households that are exchanged; 0 for those at risk alone")
+	} else {
+		ps.Between("rate", *m.Rate, 0, 1)
+	}
+	if m.MaxLeft != nil {
+		ps.Between("max_left", *m.MaxLeft, 0, 1)
+	}
+	return ps
+}
+
+// Describe implements Params.
+func (m *RecordSwap) Describe() Description {
+	return Description{
+		Scope: ScopeDataset, ColumnsField: "hierarchy", Reads: m.readColumns(), MovesOnly: true, Permutes: true, OnCategories: true,
+		Axis:       Axis{Rank: 3, Field: "rate", From: Amount{Value: 0.01}, To: Amount{Value: 0.5}},
+		Parameters: m.parameters, Action: m.action, Published: m, Instead: "pram or recode, which take each record by itself",
+		LeavesAll: func() bool { return m.least() == 1 && m.Rate != nil && *m.Rate == 0 },
+		among:     m.checkAmong, byHousehold: true, ofNumber: true, // households are rarer in a sample
+		KeepsCode: func(microdata.Code) bool { return true },
+	}
+}
+
+// Masks implements Params.
+func (m *RecordSwap) Masks() []string { return slices.Concat(m.Hierarchy, m.Carry) }
+
+// Reads implements Params.
+func (m *RecordSwap) Reads() []string {
+	list := slices.Clone(m.Risk)
+	for _, similar := range m.Similar {
+		for _, name := range similar {
+			if !slices.Contains(list, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+func (m *RecordSwap) readColumns() (list []ReadColumn) {
+	for i, name := range m.Risk {
+		list = append(list, ReadColumn{fmt.Sprintf("risk[%d]", i), name, "a key of a record swap"})
+	}
+	for i, similar := range m.Similar {
+		for j, name := range similar {
+			if !slices.ContainsFunc(list, func(c ReadColumn) bool { return c.Name == name }) {
+				list = append(list, ReadColumn{fmt.Sprintf("similar[%d][%d]", i, j), name, "what partners of a record swap agree in"})
+			}
+		}
+	}
+	return list
+}
+
+// checkAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
+func (m *RecordSwap) checkAmong(masks []Spec, i int) check.Problems {
+	ps := checkDataset(masks, i, "hierarchy", "")
+	for j := i + 1; j < len(masks); j++ {
+		if declared(masks[j].Params).rejects {
+			ps.Addf(fmt.Sprintf("[%d].%s", i, masks[i].Kind()), "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
+		}
+	}
+	return ps
+}
+
+// least returns k.
+func (m *RecordSwap) least() int {
+	if m.K == nil {
+		return 3
+	}
+	return *m.K
+}
+
+// profiles returns the lists of Similar; the empty one where there are none.
+func (m *RecordSwap) profiles() [][]string {
+	if len(m.Similar) == 0 {
+		return [][]string{nil}
+	}
+	return m.Similar
+}
+
+// inAll returns the columns that are in all lists: the partners of every pair agree in them.
+func inAll(lists [][]string) (in []string) {
+	for _, list := range lists[:min(1, len(lists))] {
+		for _, name := range list {
+			if !slices.ContainsFunc(lists, func(other []string) bool { return !slices.Contains(other, name) }) {
+				in = append(in, name)
+			}
+		}
+	}
+	return in
+}
+
+// Relocation exchanges the values of its columns, all together, between whole households that agree in the columns Keys of their
+// members, in any order, and in their number. Rate is the least share of the households of an area that are exchanged; NaN where it is not known.
+type Relocation struct {
+	Keys []string
+	Rate float64
+}
+
+func (Relocation) action() {}
+
+func (m *RecordSwap) parameters() []Parameter {
+	list := []Parameter{{"hierarchy", jsonWords(m.Hierarchy)}}
+	if len(m.Carry) > 0 {
+		list = append(list, Parameter{"carry", jsonWords(m.Carry)})
+	}
+	list = append(list, Parameter{"risk", jsonWords(m.Risk)}, Parameter{"k", float64(m.least())})
+	list = withNumber(list, "rate", m.Rate)
+	if len(m.Similar) > 0 {
+		var similar []any
+		for _, names := range m.Similar {
+			similar = append(similar, jsonWords(names))
+		}
+		list = append(list, Parameter{"similar", similar})
+	}
+	return withHousehold(withNumber(list, "max_left", m.MaxLeft), m.household)
+}
+
+func (m *RecordSwap) action(string, float64) Action {
+	if m.Rate == nil {
+		return nil
+	}
+	return Relocation{Keys: inAll(m.Similar), Rate: *m.Rate}
+}
+
+// PublishedAction implements Publishing.
+func (m *RecordSwap) PublishedAction(p Published, _ string) Action {
+	var similar [][]string
+	lists, _ := p.Parameters("similar")
+	entries, _ := lists.([]any)
+	for _, e := range entries {
+		names, _ := e.([]any)
+		list := []string{}
+		for _, name := range names {
+			s, _ := name.(string)
+			list = append(list, s)
+		}
+		similar = append(similar, list)
+	}
+	return Relocation{Keys: inAll(similar), Rate: p.numberOr("rate", nan)}
+}
+
+// Words implements Publishing.
+func (m *RecordSwap) Words(p Published, _ string) string {
+	what, whose := "records", "records"
+	if p.Has("household") {
+		what, whose = "households, with all their members,", "households"
+	}
+	s := "record swapping: the areas of some " + what + " were exchanged, first of those whose keys are rare in their area; each area has as many as before"
+	if hierarchy := p.list("hierarchy"); hierarchy != nil {
+		s += "; the areas are " + strings.Join(hierarchy, ", ")
+	}
+	if keys := p.list("risk"); keys != nil {
+		s += "; the keys are " + strings.Join(keys, ", ")
+	}
+	if k, ok := p.number("k"); ok {
+		s += "; rare are keys that fewer than " + p.Number(k) + " " + whose + " of an area have"
+	}
+	if rate, ok := p.number("rate"); ok {
+		s += "; a share of " + p.Number(rate) + " of each area was exchanged, or more where more were rare"
+	}
+	return s
+}
+
+// EfficiencyFollows implements Publishing: each column keeps its values.
+func (m *RecordSwap) EfficiencyFollows(_, _ func(string) bool) bool { return true }
+
+// recordSwapStep is a record swap on the columns of a chain.
+type recordSwapStep struct {
+	mask     int
+	params   *RecordSwap
+	moved    []*column // of areas, then carried; those that the chain has
+	levels   int       // how many of moved are areas
+	bound    []int     // indexes of moved in Block.Columns
+	keys     []int     // likewise of Risk
+	similar  [][]int   // likewise of Similar, by list
+	draws    int       // in work.streams
+	coders   map[int]*coder
+	codes    map[int][]int32 // by index in Block.Columns, and record
+	data     gatheredData
+	members  memberships
+	values   []swapColumn // by moved column: the values of each household
+	first    [][]int32    // by moved column and household: the code of the first member
+	seen     []bool       // by household: whether it has a record that is not rejected
+	torn     []bool       // by household: whether members differ in a moved column
+	out      []bool       // by household: it takes no part
+	drawn    []float64    // by household
+	rejected []bool       // by record
+
+	partner []int32 // after decide, by household: whose values it gets; −1: it stays
+	result  *Relocated
+}
+
+// Relocated says how a record swap ended.
+type Relocated struct {
+	Households int // with a record that is released
+	AtRisk     int // in the original
+	Swapped    int // that were exchanged, both of each pair
+	Left       int // at risk and not exchanged
+	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
+	// the rarest, and the mask; MostFound is the greatest probability of one.
+	Found, MostFound float64
+	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
+}
+
+func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
+	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coder{}, codes: map[int][]int32{}}
+	word := "recordswap"
+	if len(c.setup.Households.Index) > 0 {
+		word += " household"
+	}
+	done := part(word, float64(m.least()), *m.Rate, float64(len(m.Similar))) + c.digestOf("hierarchy", m.Hierarchy...) +
+		c.digestOf("carry", sorted(m.Carry)...) + c.digestOf("risk", sorted(m.Risk)...)
+	for _, similar := range m.Similar {
+		done += c.digestOf("similar", sorted(similar)...)
+	}
+	s.draws = c.streamNamed(i, "household", done)
+	index := func(at, name string) (int, error) {
+		info := c.info(name)
+		if info == nil {
+			return 0, fmt.Errorf("%s.%s: there is no column %s", c.at(i), at, strconv.Quote(name))
+		}
+		if !comparableType(info.Field.Type) {
+			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(info.Field.Type))
+		}
+		s.coders[info.Index] = new(coder)
+		return info.Index, nil
+	}
+	for j, name := range m.Masks() {
+		at := fmt.Sprintf("hierarchy[%d]", j)
+		if j >= s.levels {
+			at = fmt.Sprintf("carry[%d]", j-s.levels)
+		}
+		k, err := index(at, name)
+		if err != nil {
+			return nil, err
+		}
+		col := c.touch(name)
+		c.addToHistory(i, col, done)
+		s.moved, s.bound = append(s.moved, col), append(s.bound, k)
+	}
+	for j, name := range m.Risk {
+		k, err := index(fmt.Sprintf("risk[%d]", j), name)
+		if err != nil {
+			return nil, err
+		}
+		s.keys = append(s.keys, k)
+	}
+	for l, similar := range m.profiles() {
+		var list []int
+		for j, name := range similar {
+			k, err := index(fmt.Sprintf("similar[%d][%d]", l, j), name)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, k)
+		}
+		s.similar = append(s.similar, list)
+	}
+	s.values, s.first = make([]swapColumn, len(s.moved)), make([][]int32, len(s.moved))
+	return s, nil
+}
+
+func (s *recordSwapStep) of() int { return s.mask }
+
+// holds implements surveying: codes of the columns, the values and draws of each household, and the lists of partners.
+func (s *recordSwapStep) holds(expected int64) int64 {
+	return max(expected, int64(s.data.n)) * int64(60+9*len(s.coders)+30*len(s.moved)+16*len(s.similar)*s.levels+80)
+}
+
+func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 {
+		return nil
+	}
+	from := s.data.n
+	if (from+b.N)*len(s.coders) > 2*maxCells {
+		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
+	}
+	for k, of := range s.coders {
+		undo, err := restore(&b.Columns[k]) // a code for a missing value is a category like any other
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
+		err = of.code(s.codes[k][from:], &b.Columns[k], 0)
+		if undo(); err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+	}
+	if w.units.known() {
+		s.members.add(w, b)
+	} else {
+		for range b.N {
+			s.members.of = append(s.members.of, s.members.n)
+			s.members.n++
+		}
+	}
+	s.draw(c, w, b, from)
+	s.data.n += b.N
+	s.data.follow(b, from)
+	return nil
+}
+
+// draw draws for the households of a block, and notes where they live. Draws are those of the household, and bound to what it has
+// in the columns that are exchanged.
+func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
+	var bound []float64
+	if w.leaves {
+		bound = slices.Clone(bindTo(c, w, b, s.bound, 0, b.N))
+	}
+	drawn := make([]float64, b.N)
+	w.streams[s.draws].Laplaces(drawn, w.stretchOf(true, b, 0, b.N, bound))
+	for k, col := range s.moved {
+		s.values[k].read(&b.Columns[col.Index])
+	}
+	for i := range b.N {
+		h := int(s.members.of[from+i])
+		for len(s.seen) <= h { // households are numbered in the order of their first records
+			s.seen, s.torn, s.out, s.drawn = append(s.seen, false), append(s.torn, false), append(s.out, false), append(s.drawn, 0)
+			for k := range s.moved {
+				s.values[k].append(i)
+				s.first[k] = append(s.first[k], 0)
+			}
+		}
+		s.rejected = append(s.rejected, b.Rejected(i))
+		if b.Rejected(i) {
+			continue
+		}
+		if !s.seen[h] {
+			s.seen[h], s.drawn[h] = true, max(drawn[i], -drawn[i])
+		}
+		for k, col := range s.moved {
+			switch code := s.codes[col.Index][from+i]; {
+			case s.first[k][h] == 0: // of the first record that is not rejected
+				s.values[k].set(uint32(h), i)
+				s.first[k][h] = code + 1
+			case s.first[k][h] != code+1:
+				s.torn[h] = true
+			}
+			s.out[h] = s.out[h] || b.Columns[col.Index].Coded.Has(i)
+		}
+	}
+}
+
+func (s *recordSwapStep) error(c *Chain, e *SurveyError) error {
+	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
+	return e
+}
+
+func (s *recordSwapStep) decide(c *Chain) error {
+	s.data.sortRuns()
+	torn := 0
+	for _, t := range s.torn {
+		if t {
+			torn++
+		}
+	}
+	if torn > 0 {
+		return s.error(c, &SurveyError{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
+	}
+	r := relocation{k: s.params.least(), rate: *s.params.Rate, n: len(s.seen), of: s.members.of, absent: s.rejected, out: s.out, drawn: s.drawn, stop: c.cancelled.Load}
+	r.keys = s.tuples(s.keys)
+	for _, columns := range s.similar {
+		r.tuples = append(r.tuples, s.tuples(columns))
+	}
+	for k := range s.levels {
+		r.places = append(r.places, s.first[k])
+	}
+	partner, result := r.decide()
+	if c.cancelled.Load() {
+		return ErrCancelled
+	}
+	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
+	s.partner, s.result = partner, &result
+	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
+		return s.error(c, &SurveyError{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
+			"add a coarser list of columns, or an empty one, recode the keys of risk in front of this mask, or allow max_left", result.Left, result.AtRisk)})
+	}
+	return nil
+}
+
+// tuples numbers the combinations of codes of columns, by record.
+func (s *recordSwapStep) tuples(columns []int) []int32 {
+	list := make([]int32, s.data.n)
+	for _, k := range columns {
+		list = numbered(list, s.codes[k])
+	}
+	return list
+}
+
+// numbered numbers the pairs of two lists of numbers.
+func numbered(a, b []int32) []int32 {
+	numbers, out := map[[2]int32]int32{}, make([]int32, len(a))
+	for i := range a {
+		of := [2]int32{a[i], b[i]}
+		n, known := numbers[of]
+		if !known {
+			n = int32(len(numbers))
+			numbers[of] = n
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// Relocated returns how the record swap of mask i ended; nil for other masks.
+func (c *Chain) Relocated(i int) *Relocated {
+	if i >= len(c.steps) {
+		return nil // a chain of a part of the masks
+	}
+	if s, ok := c.steps[i].(*recordSwapStep); ok {
+		return s.result
+	}
+	return nil
+}
+
+// apply gives the members of each household of a pair what the other household has.
+func (s *recordSwapStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	if b.N == 0 {
+		return nil
+	}
+	changed := w.newChanged(b.N)
+	var rows []int32
+	var from []uint32
+	near := -1
+	for i := range b.N {
+		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
+		if at < 0 {
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+		}
+		if other := s.partner[s.members.of[at]]; other >= 0 && !b.Rejected(i) {
+			rows, from = append(rows, int32(i)), append(from, uint32(other))
+			changed.Set(i)
+		}
+	}
+	for k, col := range s.moved {
+		if len(rows) == 0 {
+			break
+		}
+		cells := make([]cell, len(rows))
+		for j, other := range from {
+			cells[j] = s.values[k].cell(other)
+		}
+		switch at := &b.Columns[col.Index]; {
+		case at.Array != nil:
+			a, err := placeArray(at.OutArray(), rows, cells)
+			if err != nil {
+				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			}
+			at.ReleasedArray = a
+		case at.Original.Values != nil:
+			placeNumbers(at.Mutable(), rows, cells)
+		}
+	}
+	c.count(s.mask, b, changed)
+	return nil
+}
+
+// keeps: the values of households that are not exchanged stay.
+func (s *recordSwapStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	l.spares = true
+}
