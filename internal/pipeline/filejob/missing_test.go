@@ -157,7 +157,6 @@ var codedMasks = map[string]string{
 	"pseudonym":      "\n  - pseudonym: {columns: [note], scope: s, form: hex}\n  - noise: {columns: [income], sd: 10%}",
 	"donut":          "\n  - donut: {columns: [debt, income], unit: metres, least: 10, most: 50, records: true}\ngate: {max_quarantined: 1}",
 	"date":           "\n  - date: {columns: [age], round: week, unit: days}\n  - noise: {columns: [income], sd: 10%}",
-	"recordswap":     "\n  - recordswap: {hierarchy: [region], carry: [note], risk: [age], rate: 0.5}\n  - noise: {columns: [income], sd: 10%}",
 	"microaggregate": "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}",
 	"rankswap":       "\n  - rankswap: {columns: [income, debt], p: 10%}",
 	"shuffle":        "\n  - shuffle: {columns: [income], on: [debt, age]}",
@@ -169,9 +168,9 @@ var codedMasks = map[string]string{
 func TestDeclaredCodesAreMissingValues(t *testing.T) {
 	rows, cells := codedPeople(700)
 	// Plain missing values move with a swap and are wildcards of a suppression, codes are neither; and of calibrated weights there
-	// are no figures. These tests hold the three masks with codes.
+	// are no figures. These tests hold the four masks with codes.
 	elsewhere := map[string]func(*testing.T){
-		"swap": TestDeclaredCodesTakeNoPartInSwaps, "suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
+		"swap": TestDeclaredCodesTakeNoPartInSwaps, "recordswap": TestDeclaredCodesStayInTheirHouseholds, "suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
 	}
 	for _, k := range transform.Kinds {
 		if elsewhere[k.Name] != nil {
@@ -329,6 +328,55 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 		// The records with a code in income alone keep their age.
 		if a, b := riskOf(t, kept, "age", "index"), riskOf(t, others, "age", "index"); !(a.R > b.R) {
 			t.Errorf("%s: R by index is %v, want more than %v: some take no part", scope, a.R, b.R)
+		}
+	}
+}
+
+// Who has a declared code in what moves takes no part in a record swap; all others' areas are exchanged among themselves. Elsewhere a
+// code is a category like any other.
+func TestDeclaredCodesStayInTheirHouseholds(t *testing.T) {
+	rows, cells := codedPeople(700)
+	coded := map[int]bool{}
+	for _, c := range cells {
+		if c.column >= 4 {
+			coded[c.row] = true
+		}
+	}
+	dir := t.TempDir()
+	writeRows(t, filepath.Join(dir, "codes.csv"), rows)
+	for _, as := range []string{"keep", "null"} {
+		codedRun(t, dir, "csv: {path: "+dir+"/codes.csv, types: {id: int64, region: string, note: string}}", "csv: {path: "+dir+"/"+as+".csv}, order: shuffled",
+			strings.Replace(codedColumns(as), "id: {role: identifier}", "id: {role: other}", 1),
+			"\n  - recordswap: {hierarchy: [region], carry: [note], risk: [age], rate: 0.5, similar: [[]], max_left: 1}", "assess: {intruder: {inversion: false}}\n")
+		released := map[string][]string{}
+		for _, row := range readRows(t, filepath.Join(dir, as+".csv")) {
+			released[row[0]] = row
+		}
+		places, moved := map[[2]string]int{}, 0
+		for i, row := range rows {
+			got := released[row[0]]
+			if coded[i] {
+				for _, c := range []int{4, 5} {
+					code := slices.ContainsFunc(cells, func(x codedCell) bool { return x.row == i && x.column == c })
+					if as == "null" && code && got[c] != "" || !(as == "null" && code) && !sameCell(got[c], row[c]) {
+						t.Fatalf("as %s: record %d with a code is released as %q, was %q", as, i, got, row)
+					}
+				}
+				continue
+			}
+			places[[2]string{row[4], row[5]}]++
+			places[[2]string{got[4], got[5]}]--
+			if got[4] != row[4] {
+				moved++
+			}
+		}
+		for place, n := range places {
+			if n != 0 {
+				t.Errorf("as %s: %q has %d records less than before", as, place, n)
+			}
+		}
+		if moved < 200 {
+			t.Errorf("as %s: only %d records moved", as, moved)
 		}
 	}
 }
