@@ -73,9 +73,9 @@ func (l *loader) validateInversion(p *Pipeline, path string) {
 	for i, m := range p.Masks {
 		for _, name := range m.Params.Masks() {
 			inferred := false // without being a key
-			switch c := p.Columns.Named(name); transform.ActionOf(m.Params, name, 1).(type) {
+			switch c, a := p.Columns.Named(name), transform.ActionOf(m.Params, name, 1); a := a.(type) {
 			case transform.Recoding:
-				inferred = c != nil && c.Role == microdata.Sensitive
+				inferred = c != nil && c.Role == microdata.Sensitive && a.From != nil
 			case transform.Randomising:
 				inferred = c != nil && c.Role != microdata.Identifier
 			}
