@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -94,7 +95,8 @@ type told struct {
 	areas  []map[float64]float64 // by level: households
 	values []map[float64]*toldBy // by column
 	order  sequence              // as the source has them
-	lists  [][]numberedHousehold // by column: the households with a number, up to mostPlaced; nil of other columns
+	// lists has by column, and piece of its texts (assess.Piece; the first is of numbers and dates), the households with a number.
+	lists [][assess.Pieces + 1][]numberedHousehold
 }
 
 // numberedHousehold is a household with a number.
@@ -134,7 +136,7 @@ type toldBy struct {
 }
 
 func newTold(levels, columns int) *told {
-	t := &told{seen: map[float64]bool{}, lists: make([][]numberedHousehold, columns), areas: make([]map[float64]float64, levels), values: make([]map[float64]*toldBy, columns)}
+	t := &told{seen: map[float64]bool{}, lists: make([][assess.Pieces + 1][]numberedHousehold, columns), areas: make([]map[float64]float64, levels), values: make([]map[float64]*toldBy, columns)}
 	for l := range t.areas {
 		t.areas[l] = map[float64]float64{}
 	}
@@ -167,6 +169,7 @@ func (t *told) add(b *microdata.Block, household int, areas, columns []transform
 			t.areas[l][of[l]]++
 		}
 		t.order.add(of)
+		kept := slices.Clone(of)
 		for k, c := range columns {
 			v := code(c.Index, i)
 			by := t.values[k][v]
@@ -175,8 +178,10 @@ func (t *told) add(b *microdata.Block, household int, areas, columns []transform
 				t.values[k][v] = by
 			}
 			by.n++
-			if c.Field.Numeric() && v != missing && len(t.lists[k]) < mostPlaced {
-				t.lists[k] = append(t.lists[k], numberedHousehold{v, uint64(t.n) * 0x9e3779b97f4a7c15, slices.Clone(of)})
+			for piece := range t.lists[k] {
+				if x := assess.Piece(&b.Columns[c.Index], i, piece); x < 1e299 && (piece == 0 || c.Field.Text()) && len(t.lists[k][piece]) < mostPlaced {
+					t.lists[k][piece] = append(t.lists[k][piece], numberedHousehold{x, uint64(t.n) * 0x9e3779b97f4a7c15, kept})
+				}
 			}
 			for l, a := range of {
 				if by.areas[l] != a {
@@ -208,15 +213,21 @@ func (t *told) share(column int) (level int, share float64) {
 // chance, and how often; −1 if that is less than inOrder, or no more than chance makes of it.
 func (t *told) ordered() (level int, excess float64) { return t.beyond(&t.order) }
 
-// orderedBy is ordered for the households in the order of a column of numbers: numbers that were given area by area tell it.
+// orderedBy is ordered for the households in the order of a column of numbers or dates, or of some characters of its texts: numbers
+// that were given area by area tell it, and codes that begin with it.
 func (t *told) orderedBy(column int) (level int, excess float64) {
-	list := t.lists[column]
-	slices.SortFunc(list, func(a, b numberedHousehold) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie)) })
-	var s sequence
-	for _, p := range list {
-		s.add(p.areas)
+	level = -1
+	for _, list := range t.lists[column] {
+		slices.SortFunc(list, func(a, b numberedHousehold) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie)) })
+		var s sequence
+		for _, p := range list {
+			s.add(p.areas)
+		}
+		if l, e := t.beyond(&s); e > excess {
+			level, excess = l, e
+		}
 	}
-	return t.beyond(&s)
+	return level, excess
 }
 
 func (t *told) beyond(s *sequence) (level int, excess float64) {

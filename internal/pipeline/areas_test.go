@@ -30,12 +30,20 @@ func settled(t *testing.T, n int, coded float64, sorted bool, rest string) *conf
 		}
 	}
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
-	if strings.Contains(rest, "numbered") { // district by district
+	for kind, own := range map[string]func(district, number string) string{ // district by district
+		"numbered":    func(d, n string) string { return "1" + d + n },
+		"lettered":    func(d, n string) string { return "case-24-" + string("KXAMZB"[d[0]-'0']) + "-" + n },
+		"behind":      func(d, n string) string { return "h" + n + "@" + string("KXAMZB"[d[0]-'0']) },
+		"by the date": func(d, n string) string { return fmt.Sprintf("202%s-1%s-2%s", d, n[len(n)-1:][:1], n[len(n)-2:][:1]) },
+	} {
+		if !strings.Contains(rest, kind) {
+			continue
+		}
 		for i, line := range lines {
 			f := strings.Split(line, ",")
-			lines[i] = fmt.Sprintf("%s,%s,%s,%s,%s,1%s%s,%s", f[0], f[1], f[2], f[3], f[4], f[2][1:], f[5], f[6])
+			lines[i] = fmt.Sprintf("%s,%s,%s,%s,%s,%s,%s", f[0], f[1], f[2], f[3], f[4], own(f[2][1:], f[5]), f[6])
 		}
-		rest = strings.Replace(rest, "numbered", "other", 1)
+		rest = strings.Replace(rest, kind, "other", 1)
 	}
 	if sorted {
 		lines = nil
@@ -69,6 +77,9 @@ func TestAreasThatOthersTell(t *testing.T) {
 		"in part":       {0.2, false, "other", "postcode", false, "", "masks[0].recordswap: code leaves unchanged, and 11 % of the households"},
 		"more than all": {1.0, false, "other", "postcode", false, "is undone by code", ""},
 		"numbered":      {0, false, "numbered", "postcode", false, "is undone by own, which leaves unchanged: 100 %", ""},
+		"lettered":      {0, false, "lettered", "postcode", false, "is undone by own, which leaves unchanged: 99 %", ""},
+		"behind":        {0, false, "behind", "postcode", false, "is undone by own, which leaves unchanged: 99 %", ""},
+		"by the date":   {0, false, "by the date", "postcode", false, "is undone by own, which leaves unchanged:", ""},
 		"ordered":       {0, true, "other", "postcode", false, "is undone by the order of the records, which is that of the source: 100 %", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
