@@ -81,6 +81,10 @@ type teller struct {
 	whole  bool
 	beside []Key
 	levels []level
+
+	codes        []int32   // the original categories
+	at           []int32   // by cell: the place of its category in codes
+	joint, share []float64 // by category: room for a posterior
 }
 
 // level is a partition of the records by the first columns in order.
@@ -306,28 +310,49 @@ func (t *teller) prior(i, level int) (prior []float64, factor float64) {
 // posterior returns the likeliest original category given a place of the law, and its probability
 // with its prior two standard errors higher.
 func (t *teller) posterior(prior []float64, factor float64, place int) (best int32, p float64) {
-	joint, share, total := map[int32]float64{}, map[int32]float64{}, 0.0
+	t.index()
+	joint, share, total := t.joint, t.share, 0.0
+	clear(joint)
+	clear(share)
 	for cell, q := range prior {
 		if q > 0 {
-			x, v := t.k.of[cell], q*t.k.law[cell][place]
+			x, v := t.at[cell], q*t.k.law[cell][place]
 			joint[x], share[x], total = joint[x]+v, share[x]+q, total+v
 		}
 	}
 	if !(total > 0) {
 		return -1, 0
 	}
-	best = -1
+	likeliest := -1
 	for x, v := range joint {
-		if best < 0 || v > joint[best] || v == joint[best] && x < best {
-			best = x
+		if share[x] > 0 && (likeliest < 0 || v > joint[likeliest] || v == joint[likeliest] && t.codes[x] < best) {
+			likeliest, best = x, t.codes[x]
 		}
 	}
-	own, rest := joint[best], total-joint[best]
-	if q := share[best]; factor > 0 && q > 0 && q < 1 {
+	own, rest := joint[likeliest], total-joint[likeliest]
+	if q := share[likeliest]; factor > 0 && q > 0 && q < 1 {
 		up := min(1, q+2*math.Sqrt(q*(1-q)*factor))
 		own, rest = own*up/q, max(0, rest)*(1-up)/(1-q)
 	}
 	return best, own / (own + rest)
+}
+
+// index numbers the original categories.
+func (t *teller) index() {
+	if t.at != nil {
+		return
+	}
+	t.at = make([]int32, len(t.k.of))
+	known := map[int32]int32{}
+	for cell, x := range t.k.of {
+		at, there := known[x]
+		if !there {
+			at = int32(len(t.codes))
+			known[x], t.codes = at, append(t.codes, x)
+		}
+		t.at[cell] = at
+	}
+	t.joint, t.share = make([]float64, len(t.codes)), make([]float64, len(t.codes))
 }
 
 // judge sets the posterior, and fails a column that others determine: of the records whose
