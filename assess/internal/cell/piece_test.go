@@ -15,7 +15,7 @@ import (
 
 // Pieces order texts as their characters do: the first eight, the next eight, or the last eight from behind.
 func TestPiecesOrderTexts(t *testing.T) {
-	texts := []string{"", "b", "a", "Ab", "abcdefgh", "abcdefgi", "ABCDEFGHa", "abcdefgh0", "abcdefgh01234567", "abcdefgh01234567z", "CASE-2024-NW-0001", "x@kiwi.nz", "9", "-"}
+	texts := []string{"", "b", "a", "Ab", "abcdefgh", "abcdefgi", "ABCDEFGHa", "abcdefgh0", "abcdefgh01234567", "abcdefgh01234567z", "CASE-2024-NW-0001", "x@kiwi.nz", "9", "-", "9z", "a0", "z9", "0a", "xbcdefgh", "ybcdefgh", "abcdefghijklmnox", "abcdefghijklmnoy"}
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.AppendValues(texts, nil)
 	b.AppendNull()

@@ -197,3 +197,54 @@ masks: [{pram: {columns: [job], categories: [a, b, c], keep: 0.6}}`+c.masks+`]
 		}
 	}
 }
+
+// Of a recoded column that is no key, the original category is inferred where it is sensitive; of an identifier, and of numbers, never.
+func TestRecodedCategoriesThatAreNoKeys(t *testing.T) {
+	g := rand.New(rand.NewPCG(6, 41))
+	var rows strings.Builder
+	rows.WriteString("diagnosis,clinic,sex\n")
+	for range 2000 {
+		d := g.IntN(6)
+		fmt.Fprintf(&rows, "%s%d,c%d,%s\n", string("ab"[d%2]), d, 7*d, string("fm"[g.IntN(2)]))
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ role, clinic, mask, told string }{
+		{"sensitive", "other", "recode: {columns: [diagnosis], prefix: 1}", "diagnosis follows from clinic"},
+		{"sensitive", "sensitive, unmasked: true", "recode: {columns: [diagnosis], map: {'a*': a, 'b*': b}}", "diagnosis follows from clinic"},
+		{"sensitive", "identifier", "recode: {columns: [diagnosis], prefix: 1}", ""},
+		{"other", "other", "recode: {columns: [diagnosis], prefix: 1}", ""},
+		{"other", "other", "pram: {columns: [diagnosis], keep: 0.5, categories: [a0, a2, a4, b1, b3, b5]}", "diagnosis follows from clinic"},
+		{"identifier", "other", "recode: {columns: [diagnosis], prefix: 1}", ""},
+	} {
+		p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll(`version: 1
+key: {file: DIR/k}
+source: {csv: {path: DIR/in.csv}}
+sink: {csv: {path: DIR/out.csv}}
+columns: {diagnosis: {role: `+c.role+`}, clinic: {role: `+c.clinic+`}, sex: {role: key}}
+masks: [{`+c.mask+`}]
+gate: {}
+`, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			if c.role == "identifier" {
+				continue // nothing masks what never leaves
+			}
+			t.Fatal(err)
+		}
+		r, _, err := Run(context.Background(), p, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := ""
+		if r != nil {
+			told = strings.Join(r.Identity().InvertedBy, "; ")
+		}
+		if told != c.told {
+			t.Errorf("%+v: %q", c, told)
+		}
+	}
+}
