@@ -34,14 +34,14 @@ type Accumulator struct {
 	coded              [][]int64                // by column of Options.Coded and code: records
 	watched            []residue                // by column of Options.Watched
 
-	work kernel
+	work       kernel
+	keep       microdata.Bitmap // scratch: records not rejected
+	priorities place.Priorities // scratch
 }
 
 // kernel is scratch for one run of records.
 type kernel struct {
-	priorities         place.Priorities
-	keep               microdata.Bitmap // records not rejected
-	u, v               [][]float64      // centred original and released of the run
+	u, v               [][]float64 // centred original and released of the run
 	bufU, bufV         [][]float64
 	sums               []runSums
 	su, sv             []float64
@@ -96,58 +96,86 @@ func (a *Accumulator) Records() int64 { return a.records }
 // or infinite counts as null. Blocks may come in any order; ascending places are fastest.
 func (a *Accumulator) Add(b *microdata.Block) { a.add(b, nil) }
 
-// add also offers the records to a second sample with the same priorities.
+// add also offers the records to a second sample with the same priorities. Its parts share nothing that
+// changes, so that the figures are the same whatever runs beside what: assessment goes by the order of
+// the blocks, and would otherwise keep one core busy while the others wait for it.
 func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	if b.N == 0 {
 		return
 	}
+	origin, keep := a.origins.Of(b.Scope, int32(b.Stream)), a.notRejected(b)
+	parts := []func(){
+		func() { a.addSums(b, origin, keep) },
+		func() { a.offer(b, origin, keep, also) },
+	}
+	for c := range a.columns {
+		if s := &a.columns[c]; s.order != nil || s.counts != nil {
+			col := &b.Columns[a.opts.Columns[c].Index]
+			parts = append(parts, func() { s.count(b, col, origin, keep) })
+		}
+	}
+	if b.N < fewRecords {
+		for _, part := range parts {
+			part()
+		}
+		return
+	}
+	onCores(len(parts), func(i int) { parts[i]() })
+}
+
+// fewRecords is the number of records of a block below which its parts are added one after another.
+const fewRecords = 2 * cell.Run
+
+// notRejected returns which records of a block are not rejected; nil: all.
+func (a *Accumulator) notRejected(b *microdata.Block) microdata.Bitmap {
+	if b.Whole() {
+		return nil
+	}
+	a.keep = microdata.NewBitmap(b.N, a.keep)
+	for i := range b.N {
+		if b.Rejected(i) {
+			a.keep.Clear(i)
+		}
+	}
+	return a.keep
+}
+
+// count adds what a column has by itself: the order and the counts of its values.
+func (s *columnSums) count(b *microdata.Block, col *microdata.Column, origin *place.Origin, keep microdata.Bitmap) {
+	if s.order != nil {
+		s.order.Add(origin, b, col.Original, col.Out(), keep)
+	}
+	if s.counts != nil {
+		s.counts.Add(b, col.Original, col.Out(), keep)
+	}
+}
+
+// addSums adds what depends on all columns of a record together, and the ends of the columns.
+func (a *Accumulator) addSums(b *microdata.Block, origin *place.Origin, keep microdata.Bitmap) {
 	a.records += int64(b.Kept())
 	a.countCodes(b)
 	a.watch(b)
 	w := &a.work
-	origin := a.origins.Of(b.Scope, int32(b.Stream))
-	var keep microdata.Bitmap
-	if !b.Whole() {
-		w.keep = microdata.NewBitmap(b.N, w.keep)
-		keep = w.keep
-		for i := range b.N {
-			if b.Rejected(i) {
-				keep.Clear(i)
-			}
-		}
-	}
 	for c := range a.columns {
 		col := &b.Columns[a.opts.Columns[c].Index]
 		a.original.Recentre(c, col.Original, keep)
 		a.released.Recentre(c, col.Out(), keep)
-		if a.opts.Columns[c].Masked {
-			a.columns[c].order.Add(origin, b, col.Original, col.Out(), keep)
-		}
 		w.lowBound[c] = a.columns[c].bottom.Threshold(origin, b.First)
 		w.topBound[c] = a.columns[c].top.Threshold(origin, b.First)
 	}
-	counted := 0
 	for from := 0; from < b.N; from += cell.Run {
 		n := min(cell.Run, b.N-from)
-		if !a.addClean(b, from, n, keep) {
-			a.count(b, counted, from)
-			a.addPart(b, from, n, keep)
-			counted = from + n
-		}
-		if from+n-counted >= recordsAtOnce {
-			a.count(b, counted, from+n)
-			counted = from + n
+		if !a.addClean(b, origin, from, n, keep) {
+			a.addPart(b, origin, from, n, keep)
 		}
 	}
-	a.count(b, counted, b.N)
 	a.original.Fold()
 	a.released.Fold()
-	a.offer(b, origin, keep, also)
 }
 
 // addClean adds a run if every record in it is kept and has every value; otherwise it changes
 // nothing and returns false.
-func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.Bitmap) bool {
+func (a *Accumulator) addClean(b *microdata.Block, origin *place.Origin, from, n int, keep microdata.Bitmap) bool {
 	if !cell.AllSet(keep, from, n) {
 		return false
 	}
@@ -186,7 +214,7 @@ func (a *Accumulator) addClean(b *microdata.Block, from, n int, keep microdata.B
 			s.unchanged += int64(d.same)
 		}
 		if d.beyond {
-			a.addEnds(b, c, from, n, d.pieces, keep)
+			a.addEnds(b, origin, c, from, n, d.pieces, keep)
 		}
 	}
 	a.original.AddClean(n, w.u, w.su)
@@ -204,23 +232,9 @@ func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
 	return max(lo, least), min(hi, most)
 }
 
-// recordsAtOnce is the number of records of clean runs that are counted at once: the counters of one
-// column, and the values, then stay in the cache.
-const recordsAtOnce = 8 * cell.Run
-
-// count counts the values of clean runs.
-func (a *Accumulator) count(b *microdata.Block, from, to int) {
-	for c := range a.columns {
-		if s := &a.columns[c]; s.counts != nil && from < to {
-			col := &b.Columns[a.opts.Columns[c].Index]
-			s.counts.AddWhole(b, from, col.Original.Values[from:to], col.Out().Values[from:to])
-		}
-	}
-}
-
 // addEnds adds the extreme values of a clean run of one column. pieces marks the pieces of the run
 // that have any.
-func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64, keep microdata.Bitmap) {
+func (a *Accumulator) addEnds(b *microdata.Block, origin *place.Origin, c, from, n int, pieces uint64, keep microdata.Bitmap) {
 	s := &a.columns[c]
 	col := &b.Columns[a.opts.Columns[c].Index]
 	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
@@ -238,7 +252,7 @@ func (a *Accumulator) addEnds(b *microdata.Block, c, from, n int, pieces uint64,
 		s.counts.BoundEnds()
 	}
 	if beyond {
-		a.scanEnds(b, c, from, n, keep)
+		a.scanEnds(b, origin, c, from, n, keep)
 	}
 }
 
@@ -255,11 +269,10 @@ func (s *columnSums) extreme(x, y []float64, lo, hi float64) bool {
 
 // scanEnds adds the run's extremes of one column. Values that are null, not
 // finite or of rejected records are ignored.
-func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdata.Bitmap) {
+func (a *Accumulator) scanEnds(b *microdata.Block, origin *place.Origin, c, from, n int, keep microdata.Bitmap) {
 	s, w := &a.columns[c], &a.work
 	col := &b.Columns[a.opts.Columns[c].Index]
 	x, y := col.Original, col.Out()
-	origin := a.origins.Of(b.Scope, int32(b.Stream))
 	row := 0
 	fill := func(dst []float64) { a.layout.Fill(dst, b, row) }
 	for i, v := range y.Values[from : from+n] {
@@ -286,7 +299,7 @@ func (a *Accumulator) scanEnds(b *microdata.Block, c, from, n int, keep microdat
 
 // addPart adds a run in which some values are null, not finite, or of rejected
 // records.
-func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bitmap) {
+func (a *Accumulator) addPart(b *microdata.Block, origin *place.Origin, from, n int, keep microdata.Bitmap) {
 	w := &a.work
 	if w.has == nil {
 		k := len(a.columns)
@@ -305,11 +318,11 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 		if a.opts.Columns[c].Masked {
 			s.unchanged += same
 		}
-		if s.counts != nil {
-			s.counts.Add(b, from, x, y, &w.inX[c], &w.inY[c], beyond)
+		if s.counts != nil && beyond {
+			s.counts.AddMarkedEnds(x, &w.inX[c])
 		}
 		if beyond && s.extreme(x, y, w.lowBound[c], w.topBound[c]) {
-			a.scanEnds(b, c, from, n, keep)
+			a.scanEnds(b, origin, c, from, n, keep)
 		}
 	}
 	a.original.AddPart(n, w.u, w.has, w.inX)
@@ -317,12 +330,12 @@ func (a *Accumulator) addPart(b *microdata.Block, from, n int, keep microdata.Bi
 }
 
 // offer offers the block's records to the sample.
-func (a *Accumulator) offer(b *microdata.Block, from *place.Origin, keep microdata.Bitmap, also *sample.Sample) {
-	p := &a.work.priorities
+func (a *Accumulator) offer(b *microdata.Block, origin *place.Origin, keep microdata.Bitmap, also *sample.Sample) {
+	p := &a.priorities
 	p.Draw(b, a.keyedWords)
-	a.sample.Offer(b, from, p, keep, a.layout)
+	a.sample.Offer(b, origin, p, keep, a.layout)
 	if also != nil {
-		also.Offer(b, from, p, keep, a.layout)
+		also.Offer(b, origin, p, keep, a.layout)
 	}
 }
 

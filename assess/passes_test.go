@@ -190,11 +190,14 @@ func checkKept(t *testing.T, s *columnSums, want *columnValues, extremes int) {
 	// The ends, from values added one by one: either no zeros belong to them, or all of them, with
 	// either sign.
 	single := tally.NewCounts(3)
+	none := microdata.Vector{Values: []float64{0}, Valid: microdata.Bitmap{0}}
 	for i := range want.x {
-		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, want.x[i:i+1], nil, nil, nil, true)
+		single.Add(&microdata.Block{N: 1, First: int64(i)}, microdata.Vector{Values: want.x[i : i+1]}, none, nil)
+		single.AddEnds(want.x[i : i+1])
+		single.BoundEnds()
 	}
 	for i := range want.y {
-		single.Add(&microdata.Block{N: 1, First: int64(i)}, 0, nil, want.y[i:i+1], nil, nil, true)
+		single.Add(&microdata.Block{N: 1, First: int64(i)}, none, microdata.Vector{Values: want.y[i : i+1]}, nil)
 	}
 	var got, one wire.Encoder
 	s.counts.Encode(&got)

@@ -18,6 +18,15 @@ import (
 // Finite reports whether x is neither infinite nor NaN.
 func Finite(x float64) bool { return x-x == 0 }
 
+// AllFinite reports whether no value is infinite or NaN.
+func AllFinite(values []float64) bool {
+	odd := uint64(0) // the upper bit is set as soon as an exponent has all of its bits
+	for _, x := range values {
+		odd |= math.Float64bits(x)&^(1<<63) + 1<<52
+	}
+	return odd>>63 == 0
+}
+
 // AllSet reports whether bits from … from+n−1 are all set; from is a multiple
 // of 64.
 func AllSet(b microdata.Bitmap, from, n int) bool {
@@ -48,6 +57,20 @@ func Where(bit uint64, x float64) float64 {
 
 // Bits has one bit for each record of a run.
 type Bits [Run / 64]uint64
+
+// Mark sets marks to one bit for each record of a run that keep marks (nil: all) and whose value is
+// neither null nor infinite nor NaN.
+func Mark(marks *Bits, v microdata.Vector, from, n int, keep microdata.Bitmap) {
+	*marks = Bits{}
+	for at := 0; at < n; at += 64 {
+		word := Word(v.Valid, from+at) & Word(keep, from+at)
+		for i, x := range v.Values[from+at : from+min(at+64, n)] {
+			if Finite(x) {
+				marks[at/64] |= word & (1 << i)
+			}
+		}
+	}
+}
 
 // Present returns the values that are not NaN; v itself if none is NaN.
 func Present(v []float64) []float64 {

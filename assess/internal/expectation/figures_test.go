@@ -108,7 +108,9 @@ func TestFiguresOfExpectations(t *testing.T) {
 				sample, s, counts := x, tally.ExactSpectrum(x), new(tally.Tally)
 				if n > 1000 {
 					c := tally.NewCounts(400) // which keeps 5,242 at either end
-					c.Add(&microdata.Block{N: n}, 0, x, x, nil, nil, true)
+					c.Add(&microdata.Block{N: n}, microdata.Vector{Values: x}, microdata.Vector{Values: x}, nil)
+					c.AddEnds(x)
+					c.BoundEnds()
 					sample = slices.Clone(x)
 					rand.New(rand.NewPCG(4, 4)).Shuffle(n, func(i, j int) { sample[i], sample[j] = sample[j], sample[i] })
 					sample = sample[:600]

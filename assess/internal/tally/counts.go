@@ -16,27 +16,32 @@ func NewCounts(masked int) *Counts {
 	return &Counts{least: newTail(-1, masked), most: newTail(+1, masked)}
 }
 
-// Add counts the values x and y of one run of a block's records, beginning with record first,
-// that are marked in inX and inY; nil: all. beyond says whether a marked x may be beyond Bounds.
-func (s *Counts) Add(b *microdata.Block, first int, x, y []float64, inX, inY *cell.Bits, beyond bool) {
-	var values [cell.Run]float64
-	if inX != nil {
-		x = marked(&values, x, inX, 0)
+// Add counts the values of a block's records that keep marks (nil: all) and that are neither null nor
+// infinite. It does not keep the values beyond Bounds, and shares nothing that changes with what does:
+// AddEnds, AddMarkedEnds and BoundEnds.
+func (s *Counts) Add(b *microdata.Block, x, y microdata.Vector, keep microdata.Bitmap) {
+	for from := 0; from < b.N; from += cell.Run {
+		n := min(cell.Run, b.N-from)
+		var values [cell.Run]float64
+		var marks cell.Bits
+		part := x.Values[from : from+n]
+		if !whole(x, from, n, keep) {
+			cell.Mark(&marks, x, from, n, keep)
+			part = marked(&values, part, &marks, 0)
+		}
+		s.X.add(part, 1)
+		if whole(y, from, n, keep) {
+			s.addReleased(b, from, y.Values[from:from+n], nil)
+		} else {
+			cell.Mark(&marks, y, from, n, keep)
+			s.addReleased(b, from, y.Values[from:from+n], &marks)
+		}
 	}
-	if beyond {
-		s.AddEnds(x)
-		s.BoundEnds()
-	}
-	s.X.add(x, 1)
-	s.addReleased(b, first, y, inY)
 }
 
-// AddWhole is Add for any number of records, all of which are marked. It does not keep the
-// values beyond Bounds: for these the caller must call AddEnds for every run, and then
-// BoundEnds.
-func (s *Counts) AddWhole(b *microdata.Block, first int, x, y []float64) {
-	s.X.add(x, 1)
-	s.addReleased(b, first, y, nil)
+// whole reports whether all records of a run are kept and have a finite value.
+func whole(v microdata.Vector, from, n int, keep microdata.Bitmap) bool {
+	return cell.AllSet(keep, from, n) && cell.AllSet(v.Valid, from, n) && cell.AllFinite(v.Values[from:from+n])
 }
 
 // Bounds returns the bounds beyond which an original value is kept at either end.
@@ -53,6 +58,13 @@ func (s *Counts) AddEnds(x []float64) {
 			s.most.values = append(s.most.values, v)
 		}
 	}
+}
+
+// AddMarkedEnds is AddEnds of the values of a run that have marks, and then BoundEnds.
+func (s *Counts) AddMarkedEnds(x []float64, marks *cell.Bits) {
+	var values [cell.Run]float64
+	s.AddEnds(marked(&values, x, marks, 0))
+	s.BoundEnds()
 }
 
 // BoundEnds drops values that are less extreme than those to be kept, if there are many. It

@@ -14,7 +14,7 @@ import (
 func countsOf(x []float64, keep int) *Counts {
 	c := NewCounts(1)
 	c.least.keep, c.most.keep = keep, keep
-	c.Add(&microdata.Block{N: len(x)}, 0, x, x, nil, nil, true)
+	addAll(c, &microdata.Block{N: len(x)}, x)
 	return c
 }
 

@@ -81,6 +81,13 @@ func TestTallyKnowsItsLimits(t *testing.T) {
 	}
 }
 
+// addAll counts values that are both the original and the released ones of a block, and keeps their ends.
+func addAll(c *Counts, b *microdata.Block, x []float64) {
+	c.Add(b, microdata.Vector{Values: x}, microdata.Vector{Values: x}, nil)
+	c.AddEnds(x)
+	c.BoundEnds()
+}
+
 // Released values after the first million rows are counted in chunks with weight eight, in whatever
 // blocks they arrive. The weights sum to the number of rows, up to sampling error.
 func TestTallyOfLongStreams(t *testing.T) {
@@ -92,10 +99,10 @@ func TestTallyOfLongStreams(t *testing.T) {
 	fresh := func() *Counts { return NewCounts(1) }
 	whole, parts := fresh(), fresh()
 	const first = counted - 1000
-	whole.Add(&microdata.Block{First: first}, 0, x, x, nil, nil, true)
+	addAll(whole, &microdata.Block{N: n, First: first}, x)
 	for from := 0; from < n; {
 		to := min(n, from+1+from%3001)
-		parts.Add(&microdata.Block{First: first}, from, x[from:to], x[from:to], nil, nil, true)
+		addAll(parts, &microdata.Block{N: to - from, First: first + int64(from)}, x[from:to])
 		from = to
 	}
 	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] || whole.Y.N != parts.Y.N || whole.X.N != n {
@@ -124,13 +131,9 @@ func TestTallyWithGaps(t *testing.T) {
 	}
 	fresh := func() *Counts { return NewCounts(1) }
 	whole, single := fresh(), fresh()
-	b := &microdata.Block{First: places[0], Places: places}
-	for from := 0; from < n; from += cell.Run {
-		to := min(n, from+cell.Run)
-		whole.Add(b, from, x[from:to], x[from:to], nil, nil, true)
-	}
+	addAll(whole, &microdata.Block{N: n, First: places[0], Places: places}, x)
 	for i, place := range places {
-		single.Add(&microdata.Block{First: place}, 0, x[i:i+1], x[i:i+1], nil, nil, true)
+		addAll(single, &microdata.Block{N: 1, First: place}, x[i:i+1])
 	}
 	if whole.Y.N != single.Y.N || whole.Y.Seen != single.Y.Seen || whole.Y.Seen == n || whole.X.N != n || single.X.N != n {
 		t.Errorf("%d counted for %d, one by one %d for %d", whole.Y.Seen, whole.Y.N, single.Y.Seen, single.Y.N)
