@@ -141,7 +141,7 @@ func TestFilteringThatFails(t *testing.T) {
 		s.source.streams[0].file.Label = "in.parquet"
 		pe := &pageEncoder{leaf: l}
 		var d chunkDictionary
-		pages, err := s.filter(t.Context(), &pendingGroup{dropped: c.dropped}, l, pe, &d)
+		pages, err := s.filter(t.Context(), &pendingGroup{dropped: c.dropped, near: nearby(s.out.in, nil)}, l, pe, &d)
 		if c.want[0] == '!' {
 			if err == nil || !strings.Contains(err.Error(), c.want[1:]) || !strings.HasPrefix(err.Error(), "in.parquet: row group 0, column x: ") {
 				t.Errorf("%s: %v, want %s", c.name, err, c.want[1:])
@@ -175,7 +175,7 @@ func TestFilteringThatFails(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.filter(cancelled, &pendingGroup{}, l, pe, &d); !errors.Is(err, context.Canceled) {
+		if _, err := s.filter(cancelled, &pendingGroup{near: nearby(s.out.in, nil)}, l, pe, &d); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	}

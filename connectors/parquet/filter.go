@@ -10,7 +10,7 @@ import (
 func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEncoder, dict *chunkDictionary) ([]*encodedPage, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[g.group]
-	in := newPages(s.out.original(), st.file.Label, g.group, l, &rg.Columns[l.index].MetaData.V)
+	in := newPages(g.near, st.file.Label, g.group, l, &rg.Columns[l.index].MetaData.V)
 	f := &rowFilter{pe: pe, dict: dict, dropped: g.dropped, row: -1}
 	f.clear()
 	for {

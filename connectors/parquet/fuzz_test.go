@@ -107,7 +107,7 @@ func sound(t testing.TB, file, out []byte, in *footer) {
 	s := &sink{source: &source{streams: []*stream{{footer: ft}}}, out: &output{in: readable{bytes.NewReader(out)}}}
 	for g := range ft.RowGroups {
 		for i, l := range ft.leaves {
-			again, err := s.inspect(context.Background(), g, l, g%2 == 0)
+			again, err := s.inspect(context.Background(), s.out.in, g, l, g%2 == 0)
 			if err != nil {
 				t.Fatalf("the copy: %v", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -14,6 +15,7 @@ import (
 // inspection is the result of examining a chunk that might be copied.
 type inspection struct {
 	leaf   *leaf
+	source io.ReaderAt
 	anew   string // why the chunk must be written again; "" if its pages may be copied
 	from   int64  // in the source's file
 	pieces []piece
@@ -52,12 +54,13 @@ type inspector struct {
 	keep    bool  // whether to keep the bytes of the copy
 }
 
-// inspect reads a chunk of the current stream completely, and keeps its bytes if keep is true.
-func (s *sink) inspect(ctx context.Context, group int, l *leaf, keep bool) (*inspection, error) {
+// inspect reads a chunk of the current stream, whose file is source, completely, and keeps its bytes if
+// keep is true.
+func (s *sink) inspect(ctx context.Context, source io.ReaderAt, group int, l *leaf, keep bool) (*inspection, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[group]
 	m := &rg.Columns[l.index].MetaData.V
-	in := &inspector{pages: newPages(s.out.original(), st.file.Label, group, l, m), inspection: &inspection{leaf: l}}
+	in := &inspector{pages: newPages(source, st.file.Label, group, l, m), inspection: &inspection{leaf: l, source: source}}
 	in.from, in.keep = in.at, keep
 	in.meta = columnMetaData{Type: l.phys, Codec: m.Codec}
 	in.meta.levels(l)

@@ -224,7 +224,7 @@ func TestHeadersOfCopies(t *testing.T) {
 	}
 	s := &sink{source: src, out: &output{in: readable{bytes.NewReader(file)}}}
 	for i, l := range f.leaves {
-		in, err := s.inspect(t.Context(), 0, l, false)
+		in, err := s.inspect(t.Context(), s.out.in, 0, l, false)
 		if err != nil || in.anew != "" {
 			t.Fatalf("%v: %v, %s", l.path, err, in.anew)
 		}
@@ -243,13 +243,13 @@ func TestHeadersOfCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, l := range released.leaves {
-		in, err := (&sink{source: again, out: &output{in: readable{bytes.NewReader(out)}}}).inspect(t.Context(), 0, l, false)
+		in, err := (&sink{source: again}).inspect(t.Context(), readable{bytes.NewReader(out)}, 0, l, false)
 		if err != nil || len(in.pieces) != 1 || len(in.pieces[0].head) != 0 || in.pieces[0].n != in.meta.TotalCompressedSize {
 			t.Errorf("%v: %d pieces, %v", l.path, len(in.pieces), err)
 		}
 	}
 	// If a file is replaced or truncated between inspection and copy, that is detected.
-	in, err := s.inspect(t.Context(), 0, f.leaves[0], false)
+	in, err := s.inspect(t.Context(), s.out.in, 0, f.leaves[0], false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,8 @@ func TestHeadersOfCopies(t *testing.T) {
 		want error
 	}{"the same": {file, nil}, "another byte": {other, files.ErrChanged}, "cut off": {file[:in.pieces[0].from+3], errCut}} {
 		to := &memoryFile{}
-		o := &output{file: to, in: readable{bytes.NewReader(c.b)}}
+		o := &output{file: to}
+		in.source = readable{bytes.NewReader(c.b)}
 		err := o.copy(in)
 		if !errors.Is(err, c.want) || err == nil && o.at != in.meta.TotalCompressedSize {
 			t.Errorf("%s: %v, %d bytes", name, err, o.at)
@@ -273,13 +274,13 @@ func TestHeadersOfCopies(t *testing.T) {
 	if err := (&output{}).copy(&inspection{}); err != nil {
 		t.Errorf("a chunk of no page: %v", err)
 	}
-	s.out = &output{file: &fullDisk{left: 10}, in: readable{bytes.NewReader(file)}}
+	s.out, in.source = &output{file: &fullDisk{left: 10}}, readable{bytes.NewReader(file)}
 	if _, err := s.splice(0, in); !errors.Is(err, errFull) {
 		t.Errorf("a full disk: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.inspect(cancelled, 0, f.leaves[0], true); !errors.Is(err, context.Canceled) {
+	if _, err := s.inspect(cancelled, s.out.in, 0, f.leaves[0], true); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled inspection: %v", err)
 	}
 }

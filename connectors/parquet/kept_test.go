@@ -31,8 +31,8 @@ func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 		s := &sink{source: src, out: &output{in: readable{bytes.NewReader(file)}}}
 		for g := range f.RowGroups {
 			for _, l := range f.leaves {
-				read, err1 := s.inspect(t.Context(), g, l, false)
-				kept, err2 := s.inspect(t.Context(), g, l, true)
+				read, err1 := s.inspect(t.Context(), s.out.in, g, l, false)
+				kept, err2 := s.inspect(t.Context(), s.out.in, g, l, true)
 				if err1 != nil || err2 != nil {
 					t.Fatalf("file %d, %v: %v, %v", i, l.path, err1, err2)
 				}
@@ -84,7 +84,7 @@ func TestKeptBytesOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &sink{source: src, out: &output{file: &fullDisk{left: 10}, in: readable{bytes.NewReader(file)}}}
-	in, err := s.inspect(t.Context(), 0, f.leaves[0], true)
+	in, err := s.inspect(t.Context(), s.out.in, 0, f.leaves[0], true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -40,7 +41,6 @@ type output struct {
 	settled int64 // the disk has been asked to write up to here
 	meta    *fileMetaData
 	in      original     // the source's file, for copying
-	near    *near        // reader of its row group that is being copied
 	settle  func() error // syncs and closes; nil: finish does so itself
 	pending []byte       // for a folder's file, which may be small: bytes not written yet
 
@@ -66,9 +66,8 @@ func newOutput(f file, meta *fileMetaData, settle func() error) (*output, error)
 // none.
 func (o *output) from(src *source, stream int) (err error) {
 	if o.in != nil {
-		o.near.free()
 		err = o.in.Close()
-		o.in, o.near = nil, nil
+		o.in = nil
 	}
 	if src == nil || err != nil {
 		return err
@@ -78,14 +77,6 @@ func (o *output) from(src *source, stream int) (err error) {
 		o.in = f
 	}
 	return err
-}
-
-// original returns a reader of the source's file; a small row group is read from memory.
-func (o *output) original() io.ReaderAt {
-	if o.near == nil {
-		return o.in
-	}
-	return o.near
 }
 
 func (o *output) write(b []byte) error {
@@ -197,6 +188,7 @@ type pendingGroup struct {
 	dropped []int64
 	pages   [][]*encodedPage // of each leaf
 	dicts   []chunkDictionary
+	near    *near // reader of the source's group, for carried columns
 }
 
 // add appends a part of a block.
@@ -271,10 +263,7 @@ func (s *sink) flush(ctx context.Context) error {
 	if g == nil || g.rows == 0 {
 		return nil
 	}
-	if err := s.written(); err != nil {
-		return err
-	}
-	copies, err := s.carry(ctx, g)
+	copies, err := s.inspected(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -288,6 +277,21 @@ func (s *sink) flush(ctx context.Context) error {
 		return s.writeGroup(ctx, g, copies)
 	})
 	return nil
+}
+
+// inspected waits for what was flushed before, and returns what carry does. A local file is read for both
+// at once; what an object's reader fetches ahead is for one row group.
+func (s *sink) inspected(ctx context.Context, g *pendingGroup) ([]*inspection, error) {
+	if _, local := s.out.in.(*os.File); !local {
+		if err := s.written(); err != nil {
+			return nil, err
+		}
+	}
+	copies, err := s.carry(ctx, g)
+	if werr := s.written(); werr != nil {
+		return nil, werr
+	}
+	return copies, err
 }
 
 // written waits until the last row group that was flushed is written. Until then only its writing
@@ -329,6 +333,7 @@ func (s *sink) writeGroup(ctx context.Context, g *pendingGroup, copies []*inspec
 			rg.Columns = append(rg.Columns, columnChunk{MetaData: some(m)})
 		}
 	}
+	g.near.free()
 	rg.TotalCompressedSize = some(total)
 	if g.group >= 0 {
 		rg.SortingColumns = s.sorting(s.source.streams[s.stream].RowGroups[g.group].SortingColumns)

@@ -62,15 +62,14 @@ func (s *sink) carriedLeaves(g *pendingGroup) (all []carriedLeaf, chunks []files
 func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error) {
 	all, wanted := s.carriedLeaves(g)
 	files.Want(s.out.in, wanted...)
-	s.out.near.free()
-	s.out.near = nearby(s.out.in, wanted)
+	g.near = nearby(s.out.in, wanted)
 	found, copies := make([]*inspection, len(s.leaves)), make([]*inspection, len(s.leaves))
 	tasks, ctx := errgroup.WithContext(ctx)
 	tasks.SetLimit(runtime.GOMAXPROCS(0))
 	for _, t := range all {
 		tasks.Go(func() error {
 			defer bug.Guard()
-			in, err := s.inspect(ctx, g.group, t.from, t.keep)
+			in, err := s.inspect(ctx, g.near, g.group, t.from, t.keep)
 			if err != nil {
 				return err
 			}
@@ -128,7 +127,7 @@ func (o *output) copy(in *inspection) error {
 	}
 	last := in.pieces[len(in.pieces)-1]
 	from, to := copyReaders.Get().(*bufio.Reader), copyWriters.Get().(*bufio.Writer)
-	from.Reset(io.NewSectionReader(o.original(), in.from, last.from+last.n-in.from))
+	from.Reset(io.NewSectionReader(in.source, in.from, last.from+last.n-in.from))
 	to.Reset(writer(o.write))
 	defer func() {
 		from.Reset(nil)
