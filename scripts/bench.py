@@ -20,6 +20,8 @@ categories  recode, topcode and pram, likewise.
 tables   tables of counts and of values of the same file, against a run with noise: sdlfilter alone.
 cells    one table of 1,220,989 cells with three hierarchies, of about 12 million records, by suppression.
 memory   peak memory of sdlfilter at 10 and at 50 million rows.
+span     (only if asked for) what goes by turns and what any core can do: from the CPU profile of a run,
+         the bounds of the time on 1 to 64 cores. Needs Go for its `go tool pprof`.
 
 sdlfilter is timed from outside as a whole process. DuckDB is timed from inside,
 the statement alone, so that the start of Python does not count against it.
@@ -406,6 +408,64 @@ def bench_memory(cache, binary):
         print(f"  {rows:,} rows: {statistics.median(r[2] for r in rs):.0f} MB, {statistics.median(r[0] for r in rs):.2f} s", flush=True)
 
 
+# Who works by turns, in the order in which a stack is looked at: a name, and the functions that tell it. What is
+# not listed is done by any core; of the phase after the records, what one column takes is never divided.
+PROGRAM = "github.com/sdlfilter/sdlfilter/"
+CHAINS = [
+    ("assessor, sums", ["assess.(*Accumulator).addSums"]), ("assessor, sample", ["assess.(*Accumulator).offer"]),
+    ("assessor, counts", ["assess.(*columnSums).count"]), ("assessor", ["assess.(*Accumulator).add"]),
+    ("measuring", ["assess.(*Accumulator).measure", "assess.(*reckoning)", "assess.(*Accumulator).reckon", "assess.recovering", "assess.Judge"]),
+    ("inspection", ["connectors/parquet.(*sink).carry.func1", "connectors/parquet.(*sink).inspect"]),
+    ("digest", ["publish.(*sequential).digest"]), ("writer of row groups", ["connectors/parquet.(*sink).writeGroup"]), ("writer", ["filejob.(*run).written.(*run).write", "filejob.(*run).write."]),
+    ("reader", ["internal/pipeline.read"]), ("workers", ["internal/pipeline.(*Flow).worker"]), ("completing", ["filejob.(*run).complete"]),
+    ("garbage", ["runtime.gcBgMarkWorker"]), ("beginning and end", ["main.main"]),
+]
+BY_COLUMN = {"assessor, counts", "measuring"}
+SIDE_BY_SIDE = ["assessor, sums", "assessor, sample", "assessor, counts", "assessor", "digest", "writer of row groups", "writer", "reader"]
+
+
+def profiled(binary, config, cache):
+    """Returns the CPU seconds of a run by chain, and those that no chain has."""
+    profile = cache / "span.prof"
+    subprocess.run([binary, "run", "--quiet", "--cpuprofile", str(profile), str(config)], check=True)
+    text = subprocess.run(["go", "tool", "pprof", "-traces", "-unit=ms", str(profile)], check=True, capture_output=True, text=True).stdout
+    seconds = dict.fromkeys([name for name, _ in CHAINS] + ["others"], 0.0)
+    for trace in text.split("-----------+")[1:]:
+        head, *stack = trace.split("\n", 1)[1].strip().split("\n")
+        if not head.endswith("ms") and "ms " not in head:
+            continue
+        value, stack = head.split("ms", 1)[0], [head.split("ms", 1)[1], *stack]
+        name = next((name for name, functions in CHAINS if any(f in line for line in stack for f in functions)), "others")
+        seconds[name] += float(value) / 1000
+    return seconds
+
+
+def bench_span(cache, binary, rows, runs, which):
+    masked, decimals = SETS[which]
+    tag = "" if which == "decimals" else "." + which
+    source = cache / f"bench{rows}{tag}.parquet"
+    make_parquet(source, rows, masked)
+    config = pipeline(cache, "span" + tag, f"{{parquet: {{path: {source}}}}}",
+                      f"{{parquet: {{path: {cache / 'out.span.parquet'}, compression: zstd}}}}", roles(decimals), noise(MASKED))
+    taken = [profiled(binary, config, cache) for _ in range(runs)]
+    of = {name: statistics.median(t[name] for t in taken) for name in taken[0]}
+    span = {name: s / len(MASKED) if name in BY_COLUMN else s for name, s in of.items()}
+    print(f"\nParquet, {which}, {rows:,} × 10: CPU seconds, and how much of them is done by turns ({runs} runs, medians)\n")
+    print("| | CPU s | by turns |\n|---|---|---|")
+    turns = set(SIDE_BY_SIDE) | {"measuring", "completing", "beginning and end"}
+    for name, s in of.items():
+        print(f"| {name} | {s:.2f} | {span[name] if name in turns else 0:.2f} |")
+    # The reader, the assessor's parts and the writers work beside one another; measuring and the completion of the files come
+    # after them, beside each other.
+    work = sum(of.values())
+    serial = max(span[name] for name in SIDE_BY_SIDE) + max(span["measuring"], span["completing"]) + span["beginning and end"]
+    print(f"\nwork {work:.2f} s, span {serial:.2f} s ({100 * serial / work:.0f} %); "
+          "no schedule takes less than the greater of work/n and span, and none that keeps cores busy more than both together (Brent)\n")
+    print("| cores | at least, s | at most, s |\n|---|---|---|")
+    for n in (1, 2, 4, 8, 16, 32, 64):
+        print(f"| {n} | {max(work / n, serial):.2f} | {work / n + serial * (1 - 1 / n):.2f} |", flush=True)
+
+
 def listed(choices):
     def parse(text):
         names = text.split(",")
@@ -417,6 +477,7 @@ def listed(choices):
 
 
 MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "categories", "tables", "cells", "memory"]
+ON_DEMAND = ["span"]
 
 
 def main():
@@ -425,7 +486,7 @@ def main():
     p.add_argument("--binary", default="bin/sdlfilter")
     p.add_argument("--rows", type=int, default=10_000_000)
     p.add_argument("--runs", type=int, default=5)
-    p.add_argument("--only", type=listed(MEASUREMENTS), default=MEASUREMENTS)
+    p.add_argument("--only", type=listed(MEASUREMENTS + ON_DEMAND), default=MEASUREMENTS)
     p.add_argument("--sets", type=listed(SETS), default=list(SETS))
     a = p.parse_args()
     print(f"DuckDB {duckdb.__version__}, {os.cpu_count()} cores, median of {a.runs} runs, alternating")
@@ -440,6 +501,7 @@ def main():
         "tables": lambda: bench_tables(a.cache, a.binary, a.rows, a.runs),
         "cells": lambda: bench_cells(a.cache, a.binary),
         "memory": lambda: bench_memory(a.cache, a.binary),
+        "span": lambda: [bench_span(a.cache, a.binary, a.rows, a.runs, which) for which in a.sets],
     }
     for name in a.only:
         measure[name]()

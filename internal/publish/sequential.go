@@ -5,6 +5,9 @@ import (
 	"hash"
 	"io"
 	"os"
+	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // sequential is a file that is written from its beginning to its end. It digests what it is
@@ -16,15 +19,35 @@ type sequential struct {
 	other bool // something was written in another way: the file must be read
 }
 
+// apart is the length from which on bytes are digested while they are written: whoever writes has one
+// goroutine for it, for which the others wait.
+const apart = 32 << 10
+
 // Write implements io.Writer.
 func (s *sequential) Write(p []byte) (int, error) {
-	n, err := s.File.Write(p)
 	if s.hash == nil {
 		s.hash = sha256.New()
 	}
-	s.hash.Write(p[:n])
+	var digested sync.WaitGroup
+	if len(p) >= apart {
+		digested.Go(func() { s.digest(p) })
+	}
+	n, err := s.File.Write(p)
+	switch {
+	case len(p) < apart:
+		s.digest(p[:n])
+	case n < len(p):
+		s.other = true // more was digested than written
+	}
+	digested.Wait()
 	s.bytes += int64(n)
 	return n, err
+}
+
+// digest adds to the digest.
+func (s *sequential) digest(p []byte) {
+	defer bug.Guard()
+	s.hash.Write(p)
 }
 
 // WriteString implements io.StringWriter.

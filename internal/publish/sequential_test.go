@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -152,5 +153,29 @@ func TestKnownContentIsLookedAt(t *testing.T) {
 	}
 	if err := d.Abort(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A write that fails may have stored a part of the bytes: the file is then read for its digest.
+func TestDigestAfterAFailedWrite(t *testing.T) {
+	for _, length := range []int{apart - 1, apart, 3 * apart} {
+		path := filepath.Join(t.TempDir(), "a")
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(path) // nothing can be written
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sequential{File: f}
+		if n, err := s.Write(make([]byte, length)); n != 0 || err == nil {
+			t.Errorf("%d bytes: wrote %d, %v", length, n, err)
+		}
+		if c, known := s.content(); known && c.SHA256 != sum(sha256.New()) {
+			t.Errorf("%d bytes: the digest is that of bytes that are not in the file", length)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
