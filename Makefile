@@ -165,6 +165,14 @@ release: ## make VERSION (v1.2.3): programs, bills of materials, checksums, sign
 bench: build ## side by side with DuckDB: writes docs/performance.md's figures to stdout
 	scripts/bench.sh
 
+.PHONY: bench-span
+bench-span: build ## what of a run goes by turns, and the bounds that this sets on 1 to 64 cores
+	scripts/bench.sh --only span $(BENCH)
+
+.PHONY: bench-cores
+bench-cores: build ## beside DuckDB on 1, 2, 4, … cores, as many as there are
+	scripts/bench.sh --only cores $(BENCH)
+
 .PHONY: bench-objects
 bench-objects: build ## from and to S3 on loopback beside files: writes docs/performance.md's figures to stdout
 	scripts/bench-objects.sh $(BENCH)

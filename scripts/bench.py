@@ -20,6 +20,8 @@ categories  recode, topcode and pram, likewise.
 tables   tables of counts and of values of the same file, against a run with noise: sdlfilter alone.
 cells    one table of 1,220,989 cells with three hierarchies, of about 12 million records, by suppression.
 memory   peak memory of sdlfilter at 10 and at 50 million rows.
+cores    (only if asked for) the data sets of parquet on 1, 2, 4, … cores, as many as there are, the same ones for both
+         programs (taskset), DuckDB at its best setting.
 span     (only if asked for) what goes by turns and what any core can do: from the CPU profile of a run,
          the bounds of the time on 1 to 64 cores. Needs Go for its `go tool pprof`.
 
@@ -175,17 +177,17 @@ def timed(command):
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def filtered(binary, config):
+def filtered(binary, config, on=()):
     """Times a run, and sees that each of its masks has changed records: a time for nothing says nothing."""
-    result = timed([binary, "run", "--quiet", str(config)])
+    result = timed([*on, binary, "run", "--quiet", str(config)])
     for mask in json.loads(config.with_suffix(".report.json").read_text())["masks"]:
         if not mask["records"]:
             sys.exit(f"{config}: the mask {mask['mask']} changed no record")
     return result
 
 
-def duck(settings, sql):
-    out = subprocess.run([sys.executable, "-c", DUCKDB_CHILD, json.dumps([settings, sql])],
+def duck(settings, sql, on=()):
+    out = subprocess.run([*on, sys.executable, "-c", DUCKDB_CHILD, json.dumps([settings, sql])],
                          check=True, capture_output=True, text=True)
     return tuple(json.loads(out.stdout))
 
@@ -220,13 +222,8 @@ def added(noise):
 
 
 def bench_parquet(cache, binary, rows, runs, which):
-    masked, decimals = SETS[which]
-    tag = "" if which == "decimals" else "." + which
-    source = cache / f"bench{rows}{tag}.parquet"
-    make_parquet(source, rows, masked)
+    source, config = parquet_pipeline(cache, "sdlfilter", rows, which)
     out = {k: cache / f"out.{k}.parquet" for k in ("sdlfilter", "duckdb", "best", "uniform")}
-    config = pipeline(cache, "parquet" + tag, f"{{parquet: {{path: {source}}}}}",
-                      f"{{parquet: {{path: {out['sdlfilter']}, compression: zstd}}}}", roles(decimals), noise(MASKED))
     def sql(noise, target, extra):
         return (f"COPY (SELECT {added(noise)} FROM '{source}') TO '{target}' "
                 f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000{extra})")
@@ -377,14 +374,18 @@ def bench_cells(cache, binary):
     print(f"\nA table of 1,220,989 cells: {wall:.1f} s, {cpu:.1f} CPU s, {mem:.0f} MB", flush=True)
 
 
-def bench_csv(cache, binary, rows, runs, ending="csv"):
-    source = cache / f"bench{rows}.{ending}"
-    make_csv(source, rows)
+def csv_pipeline(cache, source, ending):
     columns = [("id", "identifier", ""), ("wage", "sensitive", ", decimals: 2"), ("education", "other", ""),
                ("assets", "sensitive", ", decimals: 2"), ("region", "other", ""), ("parttime", "other", ""),
                ("experience", "other", ""), ("score", "other", "")]
-    config = pipeline(cache, ending, f"{{csv: {{path: {source}}}}}", f"{{csv: {{path: {cache / ('out.sdlfilter.' + ending)}}}}}",
-                      columns, noise({"wage": 150, "assets": 1000}))
+    return pipeline(cache, ending, f"{{csv: {{path: {source}}}}}", f"{{csv: {{path: {cache / ('out.sdlfilter.' + ending)}}}}}",
+                    columns, noise({"wage": 150, "assets": 1000}))
+
+
+def bench_csv(cache, binary, rows, runs, ending="csv"):
+    source = cache / f"bench{rows}.{ending}"
+    make_csv(source, rows)
+    config = csv_pipeline(cache, source, ending)
     sql = f"""COPY (SELECT wage + 150 * {UNIFORM} AS wage, education, assets + 1000 * {UNIFORM} AS assets,
         region, parttime, experience, score FROM '{source}') TO '{cache / ('out.duckdb.' + ending)}' (FORMAT csv, HEADER{packed(ending)})"""
     results = alternate({
@@ -406,6 +407,19 @@ def bench_memory(cache, binary):
                           f"{{parquet: {{path: {cache / 'out.memory.parquet'}, compression: zstd}}}}", roles(), noise(MASKED))
         rs = [filtered(binary, config) for _ in range(3)]
         print(f"  {rows:,} rows: {statistics.median(r[2] for r in rs):.0f} MB, {statistics.median(r[0] for r in rs):.2f} s", flush=True)
+
+
+def bench_cores(cache, binary, rows, runs, which):
+    source, config = parquet_pipeline(cache, "cores", rows, which)
+    sql = (f"COPY (SELECT {added(UNIFORM)} FROM '{source}') TO '{cache / 'out.cores.duckdb.parquet'}' "
+           "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000, PARQUET_VERSION v2)")
+    n = 1
+    while n <= os.cpu_count():
+        on = ["taskset", "-c", f"0-{n - 1}"]
+        best = [f"SET threads = {n}", "SET preserve_insertion_order = false"]
+        results = alternate({"DuckDB, best setting": lambda: duck(best, sql, on), "sdlfilter": lambda: filtered(binary, config, on)}, runs)
+        show(f"Parquet, {which}, {rows:,} × 10 on {n} cores, {runs} runs, ratios to DuckDB at its best setting", results, "DuckDB, best setting")
+        n *= 2
 
 
 # Who works by turns, in the order in which a stack is looked at: a name, and the functions that tell it. What is
@@ -440,17 +454,25 @@ def profiled(binary, config, cache):
     return seconds
 
 
-def bench_span(cache, binary, rows, runs, which):
+def parquet_pipeline(cache, name, rows, which):
     masked, decimals = SETS[which]
     tag = "" if which == "decimals" else "." + which
     source = cache / f"bench{rows}{tag}.parquet"
     make_parquet(source, rows, masked)
-    config = pipeline(cache, "span" + tag, f"{{parquet: {{path: {source}}}}}",
-                      f"{{parquet: {{path: {cache / 'out.span.parquet'}, compression: zstd}}}}", roles(decimals), noise(MASKED))
+    return source, pipeline(cache, name + tag, f"{{parquet: {{path: {source}}}}}",
+                            f"{{parquet: {{path: {cache / ('out.' + name + '.parquet')}, compression: zstd}}}}", roles(decimals), noise(MASKED))
+
+
+def bench_span(cache, binary, rows, runs, which):
+    if which == "csv":
+        make_csv(cache / f"bench{rows}.csv", rows)
+        config, masks, title = csv_pipeline(cache, cache / f"bench{rows}.csv", "csv"), 2, f"CSV, {rows:,} × 8"
+    else:
+        config, masks, title = parquet_pipeline(cache, "span", rows, which)[1], len(MASKED), f"Parquet, {which}, {rows:,} × 10"
     taken = [profiled(binary, config, cache) for _ in range(runs)]
     of = {name: statistics.median(t[name] for t in taken) for name in taken[0]}
-    span = {name: s / len(MASKED) if name in BY_COLUMN else s for name, s in of.items()}
-    print(f"\nParquet, {which}, {rows:,} × 10: CPU seconds, and how much of them is done by turns ({runs} runs, medians)\n")
+    span = {name: s / masks if name in BY_COLUMN else s for name, s in of.items()}
+    print(f"\n{title}: CPU seconds, and how much of them is done by turns ({runs} runs, medians)\n")
     print("| | CPU s | by turns |\n|---|---|---|")
     turns = set(SIDE_BY_SIDE) | {"measuring", "completing", "beginning and end"}
     for name, s in of.items():
@@ -477,7 +499,7 @@ def listed(choices):
 
 
 MEASUREMENTS = ["parquet", "csv", "gzip", "many", "wide", "swap", "categories", "tables", "cells", "memory"]
-ON_DEMAND = ["span"]
+ON_DEMAND = ["cores", "span"]
 
 
 def main():
@@ -501,7 +523,8 @@ def main():
         "tables": lambda: bench_tables(a.cache, a.binary, a.rows, a.runs),
         "cells": lambda: bench_cells(a.cache, a.binary),
         "memory": lambda: bench_memory(a.cache, a.binary),
-        "span": lambda: [bench_span(a.cache, a.binary, a.rows, a.runs, which) for which in a.sets],
+        "cores": lambda: [bench_cores(a.cache, a.binary, a.rows, a.runs, which) for which in a.sets],
+        "span": lambda: [bench_span(a.cache, a.binary, a.rows, a.runs, which) for which in [*a.sets, "csv"]],
     }
     for name in a.only:
         measure[name]()
