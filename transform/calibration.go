@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // calibrateStep gathers weights and margin columns in the survey, and multiplies the weights by the factors.
@@ -165,7 +166,7 @@ func (k *categoryMargin) take(b *microdata.Block) error {
 }
 
 func (s *calibrateStep) error(c *Chain, path, text string, args ...any) error {
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Path: path, Text: fmt.Sprintf(text, args...)}
+	return c.refused(s.mask, &decision.Refusal{Path: path, Text: fmt.Sprintf(text, args...)})
 }
 
 // released reports whether record i leaves with a weight above 0, which takes part.
@@ -203,11 +204,11 @@ func (s *calibrateStep) decide(c *Chain) error {
 	if err != nil {
 		return err
 	}
-	if g.stop.now() {
+	if g.stop.Now() {
 		return ErrCancelled
 	}
 	if !p.solve(g.stop) {
-		if g.stop.now() {
+		if g.stop.Now() {
 			return ErrCancelled
 		}
 		return s.error(c, "", "did not converge after %d iterations, and nothing is released: the greatest relative error of a margin is %.2g, and %d of %d factors are at their bounds; widen lower and upper, name fewer margins, or mask their columns less",

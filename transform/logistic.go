@@ -1,6 +1,10 @@
 package transform
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+)
 
 // logistic is a multinomial logistic regression on predictors that are standardised to mean 0
 // and variance 1; with two categories it is the usual logistic regression. The first category
@@ -22,7 +26,7 @@ const slopeWeight = 0.01
 // fitLogistic maximises the log-likelihood of the records' categories y minus
 // slopeWeight/2·Σβ² over the slopes. The constants have no penalty, so the shares of the
 // categories in the model are those of the data.
-func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32, stop stopper) *logistic {
+func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32, stop decision.Stop) *logistic {
 	p := len(x)
 	m := &logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
 	n := float64(len(rows))
@@ -67,11 +71,11 @@ func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32,
 }
 
 // climb maximises the likelihood by Newton's method; each step is halved until it increases it.
-func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
+func (m *logistic) climb(x []predictor, of []int, rows []int32, stop decision.Stop) {
 	size := len(m.slopes) * (len(x) + 1)
 	at, score, hessian := m.slope(x, of, rows, stop)
 	for range newtonSteps {
-		if stop.now() {
+		if stop.Now() {
 			return
 		}
 		step := solvePositive(hessian, score)
@@ -94,7 +98,7 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
 				}
 			}
 			var now float64
-			if now, score, hessian = m.slope(x, of, rows, stop); now >= at || share < 1e-9 || stop.now() {
+			if now, score, hessian = m.slope(x, of, rows, stop); now >= at || share < 1e-9 || stop.Now() {
 				at = now
 				break
 			}
@@ -104,7 +108,7 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32, stop stopper) {
 
 // slope returns the penalised log-likelihood, its first derivatives, and the lower triangle of
 // its negative second derivatives.
-func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (at float64, score []float64, hessian [][]float64) {
+func (m *logistic) slope(x []predictor, of []int, rows []int32, stop decision.Stop) (at float64, score []float64, hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
 	score, hessian = make([]float64, size), make([][]float64, size)
@@ -113,7 +117,7 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32, stop stopper) (a
 	}
 	u, share := make([]float64, p), make([]float64, len(m.categories))
 	for i, r := range rows {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		m.standard(u, x, r)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // predictor is an explanatory variable of a model: a column of numbers, or, if of is set, the
@@ -55,7 +57,7 @@ type modelled struct {
 // predictors returns the predictors of the model of column k in a stratum. A column of categories has one
 // indicator for each category except the first, and a column of
 // numbers that is drawn has one for each of its spikes too.
-func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled, err *SurveyError) {
+func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled, err *decision.Refusal) {
 	add := func(path string, was, is []float64, categories bool) {
 		if !categories {
 			by.before, by.now = append(by.before, predictor{values: was}), append(by.now, predictor{values: is})
@@ -84,6 +86,6 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 	return by, err
 }
 
-func tooMany(path string) *SurveyError {
-	return &SurveyError{Path: path, Text: "must have at most " + strconv.Itoa(greatestCategories) + " categories in a stratum: recode it more coarsely, or do not name it in categories"}
+func tooMany(path string) *decision.Refusal {
+	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(greatestCategories) + " categories in a stratum: recode it more coarsely, or do not name it in categories"}
 }

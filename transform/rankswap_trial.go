@@ -3,6 +3,8 @@ package transform
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // trialExchanger exchanges the values of replicates with the probabilities of an exchanger, by other draws, which take less time:
@@ -16,10 +18,10 @@ type trialExchanger struct {
 var trialScratch = sync.Pool{New: func() any { return new(trialExchanger) }}
 
 // exchange exchanges the values of a column between the records of its ranks.
-func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
+func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop decision.Stop) {
 	e.order = append(e.order[:0], ranks.order...)
 	for at, equal := range ranks.alike {
-		if stop.at(at) {
+		if stop.At(at) {
 			return
 		}
 		mix(e.order[equal.from:equal.to], words[equal.from:equal.to])
@@ -54,14 +56,14 @@ const triedRanks = 16
 
 // pairs yields the pairs that exchanger.ranks exchanges: each rank that is in none takes one of the following ones within reach that
 // are in none. Any rank within reach is as likely to be tried, so one that is free is as likely as any other that is.
-func (e *trialExchanger) pairs(n, reach int, words []uint64, stop stopper, yield func(a, b int)) {
+func (e *trialExchanger) pairs(n, reach int, words []uint64, stop decision.Stop, yield func(a, b int)) {
 	e.free = zeros(e.free, n>>6+2) // one more: parts of 64 ranks reach into the next word
 	for w := range n >> 6 {
 		e.free[w] = ^uint64(0)
 	}
 	e.free[n>>6] = 1<<(n&63) - 1
 	for w := range e.free {
-		if stop.at(w) {
+		if stop.At(w) {
 			return
 		}
 		for e.free[w] != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
@@ -338,7 +339,7 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.coders) > 2*maxCells {
-		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
+		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
 	}
 	for k, of := range s.coders {
 		undo, err := restore(&b.Columns[k]) // a code for a missing value is a category like any other
@@ -406,11 +407,6 @@ func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
 	}
 }
 
-func (s *recordSwapStep) error(c *Chain, e *SurveyError) error {
-	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
-	return e
-}
-
 func (s *recordSwapStep) decide(c *Chain) error {
 	s.data.sortRuns()
 	torn := 0
@@ -420,7 +416,7 @@ func (s *recordSwapStep) decide(c *Chain) error {
 		}
 	}
 	if torn > 0 {
-		return s.error(c, &SurveyError{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
+		return c.refused(s.mask, &decision.Refusal{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
 	r := relocation{k: s.params.least(), rate: *s.params.Rate, n: len(s.seen), of: s.members.of, absent: s.rejected, out: s.out, drawn: s.drawn, stop: c.cancelled.Load}
 	r.keys = s.tuples(s.keys)
@@ -437,7 +433,7 @@ func (s *recordSwapStep) decide(c *Chain) error {
 	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
 	s.partner, s.result = partner, &result
 	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
-		return s.error(c, &SurveyError{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
+		return c.refused(s.mask, &decision.Refusal{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
 			"add a coarser list of columns, or an empty one, recode the keys of risk in front of this mask, or allow max_left", result.Left, result.AtRisk)})
 	}
 	return nil

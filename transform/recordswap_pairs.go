@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // relocation pairs households that exchange their places.
@@ -27,7 +29,7 @@ type relocation struct {
 	places [][]int32 // by level, from the coarsest, and household: a code; 0 of a household without records
 	out    []bool    // by household: it takes no part
 	drawn  []float64 // by household: exponential
-	stop   stopper
+	stop   decision.Stop
 
 	own      []int32
 	members  [][]int32         // by household: its records
@@ -60,7 +62,7 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 		})
 		pools := r.poolsOf(level)
 		for i, h := range seekers {
-			if r.stop.at(i) {
+			if r.stop.At(i) {
 				return nil, result
 			}
 			if r.free(h) && r.pair(h, pools) {
@@ -171,7 +173,7 @@ func (r *relocation) mend(result *Relocated) {
 			}
 			of := like[profile[h]]
 			for _, p := range of {
-				if steps++; steps > mended || r.stop.at(steps) {
+				if steps++; steps > mended || r.stop.At(steps) {
 					return
 				}
 				q := r.partner[p]
@@ -234,7 +236,7 @@ func (r *relocation) fill(result *Relocated) {
 	pools := r.poolsOf(len(r.areas) - 1)
 	r.lacks = lacks
 	for i, h := range seekers {
-		if r.stop.at(i) {
+		if r.stop.At(i) {
 			return
 		}
 		if lacks[area[h]] > 1e-9 && r.free(h) && r.pair(h, pools) {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 var (
@@ -146,8 +147,8 @@ func (s *datasetSwap) bounded(c *Chain) error {
 	if s.kept <= s.most {
 		return nil
 	}
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-		s.most, InsteadOf(c.masks[s.mask].Params))}
+	return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+		s.most, InsteadOf(c.masks[s.mask].Params))})
 }
 
 func (s *datasetSwap) of() int { return s.mask }

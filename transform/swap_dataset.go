@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // reserves is how many records a combination of keys and attribute keeps as
@@ -52,7 +53,7 @@ type datasetSwap struct {
 	most     int
 	received []move   // of policy random while it decides: by the place in values of a record whose coin falls heads
 	moves    [][]move // after decide: by source, each in the order of rows
-	stop     stopper
+	stop     decision.Stop
 }
 
 // combo is a combination of keys and attribute.

@@ -1,5 +1,7 @@
 package transform
 
+import "github.com/sdlfilter/sdlfilter/transform/internal/decision"
+
 // heads are the records of a group whose coin falls heads, while they are paired among themselves.
 type heads struct {
 	seekers []seeker
@@ -52,9 +54,9 @@ func newHeads(seekers []seeker, ranks []int32, combos int) *heads {
 
 // pair finds a partner for each seeker, and the two receive each other's values. It returns the
 // seekers without a partner.
-func (h *heads) pair(received []move, stop stopper) (left []int32) {
+func (h *heads) pair(received []move, stop decision.Stop) (left []int32) {
 	for i := range h.seekers {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		if h.taken[i] {

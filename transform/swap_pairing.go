@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // decide pairs the records and then keeps only the values that they receive. Groups are decided
@@ -26,7 +27,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 		wg.Go(func() {
 			defer bug.Guard()
 			for group := range next {
-				if s.stop.now() {
+				if s.stop.Now() {
 					continue
 				}
 				moves[i] = s.decideGroup(moves[i], group)
@@ -45,7 +46,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 	}
 	close(next)
 	wg.Wait()
-	if s.stop.now() {
+	if s.stop.Now() {
 		s.received = nil
 		return ErrCancelled
 	}
@@ -95,10 +96,10 @@ func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []
 
 // pairUp takes for each candidate, which is in the pool, a partner from the pool. If exchange is true
 // for the candidate's coin, the two are exchanged: the values that they receive are appended to moves.
-func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop stopper) []move {
+func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop decision.Stop) []move {
 	all.start()
 	for i, c := range candidates {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		if all.taken[c.combo][c.at] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -36,7 +37,7 @@ func (*synthesis) takes() (record, value int64) { return 12, 72 }
 // coefficients.
 const leastResiduals = 10
 
-func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
+func (s *synthesis) maskAll(g *gatheredData) *decision.Refusal {
 	s.held = g.heldOut(s.key, s.heldOut)
 	defer func() { s.held, s.class = nil, nil }()
 	if g.trial {
@@ -59,7 +60,7 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 			g.inOrder(rows)
 		}
 		for k := range g.values {
-			if g.stop.now() {
+			if g.stop.Now() {
 				return nil
 			}
 			if err := s.column(g, original, rows, k); err != nil {
@@ -80,7 +81,7 @@ func (s *synthesis) identify(g *gatheredData) {
 // is fitted to the original values of the records that are not held out, meet no rule for the column, and have values in all
 // columns of on, the columns before k, and k. It is applied to on and to the released values of
 // the columns before k, in which a missing value counts as the mean.
-func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *SurveyError {
+func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *decision.Refusal {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 }
 
 // drawNumbers draws a column of numbers: which records have a spike, and then the values of the others.
-func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
+func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -119,7 +120,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	// by the word of its first record that would choose a residual.
 	shift := normalOf(g.words[k][rows[0]])
 	rows, fitted, bounds, err := s.drawSpikes(g, original, rows, fitted, k, by)
-	if err != nil || g.stop.now() {
+	if err != nil || g.stop.Now() {
 		return err
 	}
 	if s.leaf > 0 {
@@ -128,7 +129,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitNumbers}, g.stop, func() numbersFit {
 		return s.fitNumbers(original[k], fitted, by, bounds, g.stop)
 	})
-	if g.stop.now() {
+	if g.stop.Now() {
 		return nil
 	}
 	if fit.determined {
@@ -141,7 +142,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	defer g.own.again(predicted)
 	words, normals, y, to := g.words[k], g.normals[k], original[k], g.values[k]
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y[r] != y[r] {
@@ -163,7 +164,7 @@ type numbersFit struct {
 	determined     bool
 }
 
-func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop stopper) (fit numbersFit) {
+func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop decision.Stop) (fit numbersFit) {
 	fit.model = regress(by.before, y, fitted, stop)
 	fit.spread = deviation(fit.model.residuals)
 	total := make([]float64, len(fitted))
@@ -172,7 +173,7 @@ func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds 
 	}
 	// A column that on determines would be released as it is, and so would a constant one.
 	free := deviation(regress(by.before[:by.on], y, fitted, stop).residuals)
-	if stop.now() {
+	if stop.Now() {
 		return fit
 	}
 	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(y, fitted) {
@@ -217,7 +218,7 @@ const (
 
 // recentredFor is recentred for the draws of a model, for some of the records that it is fitted to, evenly from first to last, with
 // residuals and noise of all sizes.
-func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw residualDraw, stop stopper) float64 {
+func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw residualDraw, stop decision.Stop) float64 {
 	if e == everywhere {
 		return 0
 	}
@@ -260,8 +261,8 @@ func normalOf(word uint64) float64 {
 	return keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
 }
 
-func tooFewFor(at, name string, need, got int) *SurveyError {
-	return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
+func tooFewFor(at, name string, need, got int) *decision.Refusal {
+	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
 		"name fewer columns in by or on, or leave it out", need, name, got)}
 }
 
@@ -271,8 +272,8 @@ func oneValue(values []float64, rows []int32) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r int32) bool { return values[r] != values[rows[0]] })
 }
 
-func determined(at, name string) *SurveyError {
-	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
+func determined(at, name string) *decision.Refusal {
+	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
 // bandwidth returns the bandwidth of Silverman's rule for n values, in units of their SD.
@@ -315,11 +316,11 @@ func (m *linear) at(x []predictor, r int32) float64 {
 
 // regress fits y on columns by least squares, by the normal equations of standardised columns
 // and Cholesky's factors; a column that those before it determine gets slope 0.
-func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
+func regress(x []predictor, y []float64, rows []int32, stop decision.Stop) *linear {
 	n, p := float64(len(rows)), len(x)
 	m := &linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
 	for i, r := range rows {
-		if stop.at(i) {
+		if stop.At(i) {
 			return m
 		}
 		m.mean += y[r] / n
@@ -342,7 +343,7 @@ func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
 		gram[k] = make([]float64, p)
 	}
 	for i, r := range rows {
-		if stop.at(i) {
+		if stop.At(i) {
 			return m
 		}
 		for k := range x {
@@ -363,12 +364,12 @@ func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
 }
 
 // predict writes the predictions for records, each as at has it.
-func (m *linear) predict(x []predictor, rows []int32, out []float64, stop stopper) {
+func (m *linear) predict(x []predictor, rows []int32, out []float64, stop decision.Stop) {
 	for i := range rows {
 		out[i] = m.mean
 	}
 	for k := 0; k < len(m.slopes); {
-		if stop.now() {
+		if stop.Now() {
 			return
 		}
 		if k+4 <= len(m.slopes) && !slices.ContainsFunc(x[k:k+4], func(x predictor) bool { return x.of != nil }) {

@@ -3,6 +3,8 @@ package transform
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // greatestCoefficients bounds the coefficients of one model of categories: the time of a fit is
@@ -18,7 +20,7 @@ const leastFree = 0.05
 // regression. It is fitted to those of them that have all predictors, without categories of fewer
 // than leastLeaf records, which are not released. A column without predictors is drawn from the
 // frequencies of the categories.
-func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
+func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	categories := categoriesIn(original[k], fitted)
 	if len(categories) > greatestCategories {
@@ -32,11 +34,11 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		return determined(at, name)
 	}
 	if n := (len(categories) - 1) * (len(by.before) + 1); n > greatestCoefficients {
-		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
+		return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitCategories}, g.stop, original[k], categories, fitted, by)
-	if g.stop.now() {
+	if g.stop.Now() {
 		return nil
 	}
 	if !(free > leastFree) {
@@ -44,7 +46,7 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(categories))
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y := original[k][r]; y != y {
@@ -60,7 +62,7 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 
 // logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
 // given on alone.
-func (s *synthesis) logisticFor(key fitKey, stop stopper, y, categories []float64, fitted []int32, by modelled) (*logistic, float64) {
+func (s *synthesis) logisticFor(key fitKey, stop decision.Stop, y, categories []float64, fitted []int32, by modelled) (*logistic, float64) {
 	of := fitOnce(s.fits, key, stop, func() (of logisticFit) {
 		of.model = fitLogistic(by.before, y, categories, fitted, stop)
 		alone := of.model

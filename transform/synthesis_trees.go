@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // Numbers of records in a leaf: the least that can be configured, and the default.
@@ -19,7 +21,7 @@ const (
 // normal noise, so that mean and variance of the leaf stay and no original value is released. A
 // category is that of a random record of the leaf; categories of fewer records than a leaf must have
 // are not released.
-func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *SurveyError {
+func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -27,7 +29,7 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 	y := original[k]
 	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit { return s.fitTree(y, fitted, k, by, g.stop) })
 	switch {
-	case g.stop.now():
+	case g.stop.Now():
 		return nil
 	case fit.many:
 		return tooMany(at)
@@ -35,7 +37,7 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		return determined(at, name)
 	}
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y[r] != y[r] {
@@ -71,7 +73,7 @@ func (f *treeFit) leafOf(x []predictor, r int32) int {
 
 // findLeaves notes the values of the tree's rows, and the leaves of all records if they are the same for each draw. At most
 // two strata can have half of the records, so that not every one has as many leaves as there are records.
-func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop stopper) {
+func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop decision.Stop) {
 	f.y = make([]float64, len(f.of.rows))
 	for i, r := range f.of.rows {
 		f.y[i] = y[r]
@@ -82,7 +84,7 @@ func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop stop
 	}
 	leaves := make([]int32, len(y))
 	for r := range leaves {
-		if stop.at(r) {
+		if stop.At(r) {
 			return
 		}
 		leaves[r] = int32(f.of.nodeOf(by.before, int32(r)))
@@ -90,7 +92,7 @@ func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop stop
 	f.leaves = leaves
 }
 
-func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop stopper) (fit treeFit) {
+func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop decision.Stop) (fit treeFit) {
 	var of response
 	if s.categories[k] {
 		if len(categoriesIn(y, fitted)) > greatestCategories {
@@ -109,7 +111,7 @@ func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, sto
 		of = newNumbersOf(y, fitted)
 	}
 	fit.of = grow(by.before, of, fitted, s.leaf, stop)
-	if stop.now() {
+	if stop.Now() {
 		return fit
 	}
 	if fit.findLeaves(y, fitted, by, stop); s.categories[k] {
@@ -117,7 +119,7 @@ func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, sto
 	}
 	fit.smooth = make([]smoothing, len(fit.of.nodes))
 	for i, n := range fit.of.nodes {
-		if stop.at(i) {
+		if stop.At(i) {
 			return fit
 		}
 		if n.right == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
@@ -51,7 +52,7 @@ type response interface {
 }
 
 // grow makes the tree of records, with at least leaf of them in each leaf.
-func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *tree {
+func grow(x []predictor, y response, records []int32, leaf int, stop decision.Stop) *tree {
 	t := &tree{rows: slices.Clone(records), nodes: []treeNode{{from: 0, to: len(records)}}}
 	if len(records) == 0 {
 		return t
@@ -68,7 +69,7 @@ func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *t
 	}
 	parts := parting{buffer: make([]int32, len(records)), left: make([]uint8, 1+int(slices.Max(records)))}
 	for at := 0; at < len(t.nodes); at++ {
-		if stop.now() {
+		if stop.Now() {
 			return t
 		}
 		n := t.nodes[at]
@@ -96,7 +97,7 @@ func grow(x []predictor, y response, records []int32, leaf int, stop stopper) *t
 
 // bestSplit finds the split of a node with the greatest gain; among equal ones that of the first
 // predictor, and its lowest cut.
-func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int, stop stopper) (best int, cut float64, found bool) {
+func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int, stop decision.Stop) (best int, cut float64, found bool) {
 	most := leastGain
 	try := func(k int, at float64) float64 {
 		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal gains may differ by rounding
@@ -108,7 +109,7 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 		return 0, 0, false
 	}
 	for k := range x {
-		if stop.now() {
+		if stop.Now() {
 			return 0, 0, false
 		}
 		if x[k].of != nil {

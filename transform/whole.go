@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -25,6 +26,11 @@ func (e *SurveyError) Error() string {
 		at += "." + e.Path
 	}
 	return at + ": " + e.Text
+}
+
+// refused is the error of mask i whose decision the data do not allow.
+func (c *Chain) refused(i int, e *decision.Refusal) error {
+	return &SurveyError{Mask: i, Path: e.Path, Text: e.Text, kind: c.masks[i].Kind()}
 }
 
 // UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
@@ -58,7 +64,7 @@ type wholeStep struct {
 type allMasker interface {
 	// maskAll overwrites the values of g with those to be released. In an error it sets Path
 	// and Text. If g.stop is true it gives up: values and error must not be used then.
-	maskAll(g *gatheredData) *SurveyError
+	maskAll(g *gatheredData) *decision.Refusal
 	most() int // the greatest number of values that may be gathered
 	// takes returns the bytes of memory at the peak, of a record and of each of its values; measured
 	// (docs/reliability.md).
@@ -140,7 +146,7 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	g := &s.data
 	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
-		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
+		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
 			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
 	from := g.n
@@ -210,7 +216,7 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
 			var ok bool
 			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
-				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
+				return c.refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue
 		}
@@ -231,12 +237,6 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 	return nil
 }
 
-// error gives a survey error its mask.
-func (s *wholeStep) error(c *Chain, e *SurveyError) error {
-	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
-	return e
-}
-
 // decide masks the values. A replicate of a mask that draws nothing takes over the result of an
 // earlier replicate on the same values.
 func (s *wholeStep) decide(c *Chain) error {
@@ -247,7 +247,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	if f, ok := s.all.(fitting); ok {
 		f.share(c.outcomes.fits(s.mask))
 	}
-	var err *SurveyError
+	var err *decision.Refusal
 	switch {
 	case c.replicate == 0:
 		var before [][]float64
@@ -263,11 +263,11 @@ func (s *wholeStep) decide(c *Chain) error {
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
 	g.decided()
-	if g.stop.now() {
+	if g.stop.Now() {
 		return ErrCancelled
 	}
 	if err != nil {
-		return s.error(c, copied(err))
+		return c.refused(s.mask, err)
 	}
 	return nil
 }

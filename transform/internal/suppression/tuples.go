@@ -1,4 +1,4 @@
-package transform
+package suppression
 
 import "math/bits"
 

@@ -1,4 +1,4 @@
-package transform
+package suppression
 
 import (
 	"cmp"
@@ -6,13 +6,15 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// suppression chooses the cells that are set missing. A set of keys is represented by the bits
+// Search chooses the cells that are set missing. A set of keys is represented by the bits
 // of a word. A tuple of the keys is packed into two words, with 0 for a missing key, so that a
 // bit mask removes keys from a tuple.
 //
-// The snooper knows the keys of a respondent as they were before this mask; a key that is missing
+// The snooper knows the keys of a respondent as they were before; a key that is missing
 // then is not known. The candidates for a respondent are the released records whose present cells
 // do not contradict what is known, and k of the respondent is their number. To hide a cell of a
 // record makes it a candidate for others; the respondent whose cell it is gains nothing.
@@ -21,12 +23,13 @@ import (
 // value (strict), only the candidates count that are at least as likely as the respondent's own
 // record whatever a missing cell weighs: complete ones, and those that lack the same keys as the
 // own record (see bunching).
-type suppression struct {
-	k       int
-	strict  bool
-	known   int // the number of keys that a snooper knows at a time, any of them; 0: all
-	weights []float64
-	ties    []uint64 // by record: sorts equal records, so that the result does not depend on their order; nil: it depends on it
+type Search struct {
+	K       int           // the least number of candidates of a respondent, 2 or more
+	Strict  bool          // a missing cell is no value
+	Known   int           // the number of keys that a snooper knows at a time, any of them; 0: all
+	Weights []float64     // by key: the cost of a missing cell, above 0
+	Ties    []uint64      // by record: sorts equal records, so that the result does not depend on their order; nil: it depends on it
+	Stop    decision.Stop // once true, the results must not be used
 
 	span    []int      // by key: number of codes
 	keep    []packed   // by set: the bits of the keys that are not in it
@@ -36,8 +39,7 @@ type suppression struct {
 	classes tupleTable // the distinct tuples, in the order of their codes, and the number of their records
 	lacks   []uint16   // by class: the keys that it misses to begin with
 
-	cancelled stopper // once true, the results must not be used
-	halted    bool    // it has been true
+	halted bool // Stop has been true
 }
 
 // lacking are records of a class that are released without the keys of a set.
@@ -47,21 +49,21 @@ type lacking struct {
 }
 
 // stopped reports, at turn i of a loop, whether the search has been cancelled.
-func (s *suppression) stopped(i int) bool { return s.halted || i%every == 0 && s.stop() }
+func (s *Search) stopped(i int) bool { return s.halted || i%decision.Every == 0 && s.stop() }
 
 // stop reports whether the search has been cancelled.
-func (s *suppression) stop() bool {
-	s.halted = s.halted || s.cancelled.now()
+func (s *Search) stop() bool {
+	s.halted = s.halted || s.Stop.Now()
 	return s.halted
 }
 
 // mostTuples bounds the number of tuples that are counted, of about 40 bytes each.
 const mostTuples = 1 << 25
 
-// hide returns for each record the set of keys whose cells are to be set missing. codes are
+// Hide returns for each record the set of keys whose cells are to be set missing, of at most 16 keys. codes are
 // by key and record, in the order of the values, 0 where the value is missing, −1 in the first
 // for a rejected record.
-func (s *suppression) hide(codes [][]int32) ([]uint16, *SurveyError) {
+func (s *Search) Hide(codes [][]int32) ([]uint16, *decision.Refusal) {
 	records := 0
 	for _, code := range codes[0] {
 		if code >= 0 {
@@ -71,15 +73,15 @@ func (s *suppression) hide(codes [][]int32) ([]uint16, *SurveyError) {
 	if records == 0 {
 		return make([]uint16, len(codes[0])), nil
 	}
-	if records < s.k {
-		return nil, &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the number of records, got %d: no respondent can have more candidates than there are records, even if all cells are set missing", s.k)}
+	if records < s.K {
+		return nil, &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the number of records, got %d: no respondent can have more candidates than there are records, even if all cells are set missing", s.K)}
 	}
 	if err := s.pack(codes); err != nil {
 		return nil, err
 	}
 	s.order()
 	hide := s.hideLoosely
-	if s.strict {
+	if s.Strict {
 		hide = s.hideStrictly
 	}
 	plan, err := hide()
@@ -90,7 +92,7 @@ func (s *suppression) hide(codes [][]int32) ([]uint16, *SurveyError) {
 }
 
 // pack finds the classes and the masks of all sets.
-func (s *suppression) pack(codes [][]int32) *SurveyError {
+func (s *Search) pack(codes [][]int32) *decision.Refusal {
 	n, keys := len(codes[0]), len(codes)
 	widths := make([]int, keys)
 	s.span = make([]int, keys)
@@ -100,7 +102,7 @@ func (s *suppression) pack(codes [][]int32) *SurveyError {
 	}
 	words, shifts, ok := fields(widths)
 	if !ok {
-		return &SurveyError{Path: "keys", Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
+		return &decision.Refusal{Path: "keys", Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
 	}
 	s.keep = make([]packed, 1<<keys)
 	for set := range s.keep {
@@ -146,7 +148,7 @@ func fields(widths []int) (words, shifts []int, ok bool) {
 
 // sortClasses puts the classes in the order of their codes, so that the order of the records does
 // not matter.
-func (s *suppression) sortClasses(seen *tupleTable) {
+func (s *Search) sortClasses(seen *tupleTable) {
 	order, rank := make([]int32, len(seen.tuples)), make([]int32, len(seen.tuples))
 	for class := range order {
 		order[class] = int32(class)
@@ -173,16 +175,16 @@ func (s *suppression) sortClasses(seen *tupleTable) {
 }
 
 // key returns the bits of a key.
-func (s *suppression) key(j int) packed { return s.keep[(len(s.keep)-1)&^(1<<j)] }
+func (s *Search) key(j int) packed { return s.keep[(len(s.keep)-1)&^(1<<j)] }
 
 // order sorts the sets by cost; of equal cost by size, the smaller first, and then by the number
 // of their keys' categories, the greater first, since these distinguish more records.
-func (s *suppression) order() {
-	keys := len(s.weights)
+func (s *Search) order() {
+	keys := len(s.Weights)
 	detail := make([]float64, 1<<keys)
 	s.cost, s.sets = make([]float64, 1<<keys), make([]uint16, 0, 1<<keys)
 	for set := range s.cost {
-		for j, w := range s.weights {
+		for j, w := range s.Weights {
 			if set>>j&1 == 1 {
 				s.cost[set] += w
 				detail[set] += math.Log(float64(s.span[j]))
@@ -197,13 +199,13 @@ func (s *suppression) order() {
 
 // unknown returns the sets of keys that a snooper does not know: the empty one, or all that leave
 // the number of keys that are known at a time.
-func (s *suppression) unknown() (sets []uint16) {
-	keys := len(s.weights)
-	if s.known == 0 || s.known >= keys {
+func (s *Search) unknown() (sets []uint16) {
+	keys := len(s.Weights)
+	if s.Known == 0 || s.Known >= keys {
 		return []uint16{0}
 	}
 	for set := range 1 << keys {
-		if bits.OnesCount(uint(set)) == keys-s.known {
+		if bits.OnesCount(uint(set)) == keys-s.Known {
 			sets = append(sets, uint16(set))
 		}
 	}
@@ -212,7 +214,7 @@ func (s *suppression) unknown() (sets []uint16) {
 
 // byRecord returns for each record the keys that are set missing, of the sets that the plan has for
 // its class. Of equal records those with the least ties lose most.
-func (s *suppression) byRecord(plan map[int32][]lacking) []uint16 {
+func (s *Search) byRecord(plan map[int32][]lacking) []uint16 {
 	hidden := make([]uint16, len(s.of))
 	if len(plan) == 0 {
 		return hidden
@@ -231,8 +233,8 @@ func (s *suppression) byRecord(plan map[int32][]lacking) []uint16 {
 			return cmp.Or(cmp.Compare(s.cost[b.set], s.cost[a.set]), cmp.Compare(a.set, b.set))
 		})
 		turn := records[class]
-		if s.ties != nil {
-			slices.SortStableFunc(turn, func(a, b int32) int { return cmp.Compare(s.ties[a], s.ties[b]) })
+		if s.Ties != nil {
+			slices.SortStableFunc(turn, func(a, b int32) int { return cmp.Compare(s.Ties[a], s.Ties[b]) })
 		}
 		for _, l := range list {
 			for _, i := range turn[:l.n] {

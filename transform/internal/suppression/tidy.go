@@ -1,4 +1,4 @@
-package transform
+package suppression
 
 import (
 	"cmp"
@@ -52,7 +52,7 @@ func (a *bunching) place(m member, but int32, below float64) (int32, float64) {
 		if at >= 0 {
 			n += a.bunches[at].n
 		}
-		if int(n) >= a.k || m.from == set && set != 0 && a.covered(m.kind) {
+		if int(n) >= a.K || m.from == set && set != 0 && a.covered(m.kind) {
 			if at < 0 {
 				at = a.bunchOf(set, a.rest(m.kind, set))
 			}
@@ -92,7 +92,7 @@ func (a *bunching) breakUp(at int32) bool {
 		}
 		cost += a.price(m, b.set)
 	}
-	if len(members) < 2 || b.n > int32(4*a.k) {
+	if len(members) < 2 || b.n > int32(4*a.K) {
 		return false
 	}
 	to := make([]int32, len(members))

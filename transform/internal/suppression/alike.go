@@ -1,8 +1,6 @@
-package transform
+package suppression
 
-import (
-	"slices"
-)
+import "slices"
 
 // bunching hides cells if a missing cell is no value. The candidates of a respondent that count are then
 // the complete records that agree with what is known, and the released records that are equal to the
@@ -16,7 +14,7 @@ import (
 // taken in the order of cost for each record that is made safe. Then donors go back that are not needed,
 // records move to bunches that cost less, and bunches are broken up and made again.
 type bunching struct {
-	*suppression
+	*Search
 	within      uint16 // the keys that the snooper knows
 	sets        []uint16
 	tuples      []packed // by kind of respondent: the known keys
@@ -54,8 +52,8 @@ type leftover struct {
 }
 
 // newBunching prepares the search for members where they are, by kinds of respondents.
-func (s *suppression) newBunching(within uint16, tuples []packed, lacks []uint16, members []member) *bunching {
-	a := &bunching{suppression: s, within: within, tuples: tuples, lacks: lacks, tabu: -1, least: slices.Min(s.weights)}
+func (s *Search) newBunching(within uint16, tuples []packed, lacks []uint16, members []member) *bunching {
+	a := &bunching{Search: s, within: within, tuples: tuples, lacks: lacks, tabu: -1, least: slices.Min(s.Weights)}
 	for _, set := range s.sets {
 		if set&^within == 0 {
 			a.sets = append(a.sets, set)
@@ -71,7 +69,7 @@ func (s *suppression) newBunching(within uint16, tuples []packed, lacks []uint16
 		}
 	}
 	for at := range a.bunches {
-		if b := &a.bunches[at]; b.set == 0 && int(b.n) >= s.k {
+		if b := &a.bunches[at]; b.set == 0 && int(b.n) >= s.K {
 			a.agree(b.rest, 1)
 		}
 	}
@@ -145,7 +143,7 @@ func (a *bunching) turned(b *bunch, was int32) {
 	if b.set != 0 {
 		return
 	}
-	if before, now := int(was) >= a.k, int(b.n) >= a.k; before != now {
+	if before, now := int(was) >= a.K, int(b.n) >= a.K; before != now {
 		if now {
 			a.agree(b.rest, 1)
 		} else {
@@ -164,7 +162,7 @@ func (a *bunching) covered(kind int32) bool {
 
 // safe reports whether a member is safe in a bunch.
 func (a *bunching) safe(b *bunch, kind int32) bool {
-	return int(b.n) >= a.k || b.set != 0 && a.covered(kind)
+	return int(b.n) >= a.K || b.set != 0 && a.covered(kind)
 }
 
 // price returns the cost of the cells that records lose in a bunch.
@@ -187,7 +185,7 @@ func (a *bunching) unsafe() {
 	a.left = a.left[:0]
 	for at := range a.bunches {
 		b := &a.bunches[at]
-		if int(b.n) >= a.k {
+		if int(b.n) >= a.K {
 			continue
 		}
 		for _, m := range b.members {
@@ -203,7 +201,7 @@ func (a *bunching) spare(b *bunch) int32 {
 	if b.set != 0 && a.allCovered(b) {
 		return b.n
 	}
-	return max(0, b.n-int32(a.k))
+	return max(0, b.n-int32(a.K))
 }
 
 func (a *bunching) allCovered(b *bunch) bool {
@@ -216,4 +214,4 @@ func (a *bunching) allCovered(b *bunch) bool {
 }
 
 // solid reports whether all records of a bunch are safe.
-func (a *bunching) solid(b *bunch) bool { return int(b.n) >= a.k || b.set != 0 && a.allCovered(b) }
+func (a *bunching) solid(b *bunch) bool { return int(b.n) >= a.K || b.set != 0 && a.allCovered(b) }

@@ -1,4 +1,4 @@
-package transform
+package suppression
 
 import (
 	"cmp"
@@ -6,48 +6,35 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
-
-// bunching by households: suppression for a snooper who knows which records are one household's, and so
-// looks for the household. k counts households, not records: five members of one household who share
-// their keys protect nobody. A key that is the same for all members is hidden for all or for none of them,
-// because the others' values would tell the one that is missing.
-//
-// First the keys of households are hidden, until each combination of them belongs to k households, and
-// then the others, until each combination of all keys does; a missing value is one like any other. So the
-// records that look the same are of at least k households, whether a missing cell counts as no value or as
-// any value, and whatever keys a snooper knows.
 
 // mostlyOne is the share of households from which on a key that is the same for all members counts as one
 // of households. Where members differ it is hidden.
 const mostlyOne = 0.95
 
-// memberships numbers the households of the records of a survey.
-type memberships struct {
-	numbers map[microdata.Digest]int32
-	of      []int32 // by record
-	n       int32
+// HideByHousehold is Hide for a snooper who knows which records are one household's, and so looks for the household. K counts
+// households, not records: five members of one household who share their keys protect nobody. A key that is the same for all
+// members is hidden for all or for none of them, because the others' values would tell the one that is missing.
+//
+// First the keys of households are hidden, until each combination of them belongs to K households, and then the others, until
+// each combination of all keys does; a missing value is one like any other. So the records that look the same are of at least
+// K households, whether a missing cell counts as no value or as any value, and whatever keys a snooper knows.
+//
+// of is by record its household, from 0 to n − 1. shared and personal are sets of keys: those that are said to be the same for all members, and those of which each
+// member has its own.
+func (s *Search) HideByHousehold(codes [][]int32, of []int32, n int, shared, personal uint16) ([]uint16, *decision.Refusal) {
+	s.span = make([]int, len(codes))
+	for j := range codes {
+		s.span[j] = int(slices.Max(codes[j])) + 1
+	}
+	s.order()
+	by := householdSearch{k: s.K, codes: codes, of: of, n: n, sets: s.sets, stop: s.Stop.Now, seen: make([]int32, n)}
+	return by.hide(by.keysOfHouseholds(shared, personal))
 }
 
-// add notes the households of a block. A record without one is a household of its own.
-func (m *memberships) add(w *work, b *microdata.Block) {
-	if m.numbers == nil {
-		m.numbers = map[microdata.Digest]int32{}
-	}
-	for _, d := range w.units.digests[:b.N] {
-		number, known := m.numbers[d]
-		if !known || d == (microdata.Digest{}) {
-			number = m.n
-			m.n++
-			m.numbers[d] = number
-		}
-		m.of = append(m.of, number)
-	}
-}
-
-// householdSuppression hides keys of records and households.
-type householdSuppression struct {
+// householdSearch hides keys of records and households.
+type householdSearch struct {
 	k       int
 	codes   [][]int32 // by key and record; of rejected records −1 in the first
 	of      []int32   // by record: its household
@@ -58,12 +45,12 @@ type householdSuppression struct {
 	counted int32
 }
 
-// keysOfHouseholds returns the keys that are the same for all members, of those of which nobody says that
-// each member has its own.
-func (s *householdSuppression) keysOfHouseholds(columns []*column) (set uint16) {
-	for j, col := range columns {
+// keysOfHouseholds returns the keys that are the same for all members: those of which it is said, and those of
+// which nobody says that each member has its own, if so they are in the data.
+func (s *householdSearch) keysOfHouseholds(shared, personal uint16) (set uint16) {
+	for j := range s.codes {
 		several, differ := s.within(j)
-		if col.shared || !col.personal && several >= 3 && float64(several-differ) >= mostlyOne*float64(several) {
+		if shared>>j&1 == 1 || personal>>j&1 == 0 && several >= 3 && float64(several-differ) >= mostlyOne*float64(several) {
 			set |= 1 << j
 		}
 	}
@@ -71,7 +58,7 @@ func (s *householdSuppression) keysOfHouseholds(columns []*column) (set uint16) 
 }
 
 // within returns how many households have two or more records, and in how many of them a key differs.
-func (s *householdSuppression) within(j int) (several, differ int) {
+func (s *householdSearch) within(j int) (several, differ int) {
 	first, state := make([]int32, s.n), make([]uint8, s.n)
 	for i, h := range s.of {
 		switch {
@@ -100,7 +87,7 @@ type unit struct {
 }
 
 // hide returns for each record the set of keys whose cells are to be set missing.
-func (s *householdSuppression) hide(shared uint16) ([]uint16, *SurveyError) {
+func (s *householdSearch) hide(shared uint16) ([]uint16, *decision.Refusal) {
 	keys := len(s.codes)
 	households := make([]unit, s.n)
 	for i, h := range s.of {
@@ -128,7 +115,7 @@ func (s *householdSuppression) hide(shared uint16) ([]uint16, *SurveyError) {
 		return make([]uint16, len(s.of)), nil
 	}
 	if len(households) < s.k {
-		return nil, &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the number of households, got %d: no respondent can have candidates in more households than there are, even if all cells are set missing", s.k)}
+		return nil, &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the number of households, got %d: no respondent can have candidates in more households than there are, even if all cells are set missing", s.k)}
 	}
 	s.bunch(households, shared)
 	whole := make([]uint16, s.n)
@@ -162,7 +149,7 @@ func (s *householdSuppression) hide(shared uint16) ([]uint16, *SurveyError) {
 // at each unit the cheapest set for which those that need it are enough. Units that no set helps lose all
 // cells of these keys, and so do the smallest groups of others beside them until they are enough. Units that
 // are equal in all other keys must be of k households.
-func (s *householdSuppression) bunch(units []unit, among uint16) {
+func (s *householdSearch) bunch(units []unit, among uint16) {
 	among &= 1<<len(s.codes) - 1
 	open := make([]int32, len(units))
 	for i := range open {
@@ -209,7 +196,7 @@ func (s *householdSuppression) bunch(units []unit, among uint16) {
 }
 
 // fill adds to a group of too few households the smallest groups of others, until they are enough.
-func (s *householdSuppression) fill(units []unit, group, others []int32, among uint16) {
+func (s *householdSearch) fill(units []unit, group, others []int32, among uint16) {
 	groups := map[string][]int32{}
 	for _, i := range others {
 		of := units[i].text(units[i].hidden)
@@ -234,7 +221,7 @@ func (s *householdSuppression) fill(units []unit, group, others []int32, among u
 }
 
 // households returns of how many households units are.
-func (s *householdSuppression) households(units []unit, group []int32) (n int) {
+func (s *householdSearch) households(units []unit, group []int32) (n int) {
 	s.counted++
 	for _, i := range group {
 		if h := units[i].household; s.seen[h] != s.counted {

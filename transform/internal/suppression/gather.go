@@ -1,4 +1,4 @@
-package transform
+package suppression
 
 import (
 	"cmp"
@@ -114,7 +114,7 @@ func (a *bunching) gatherIn(set uint16, limit float64) (next float64, broken boo
 		}
 		at := groups.add(a.rest(l.kind, set), l.n)
 		if int(at) == len(list) {
-			list = append(list, gathering{need: int32(a.k), whole: math.Inf(1)})
+			list = append(list, gathering{need: int32(a.K), whole: math.Inf(1)})
 			if b := a.find(set, groups.tuples[at]); b >= 0 {
 				list[at].need -= a.bunches[b].n
 				if b == a.tabu {
@@ -132,7 +132,7 @@ func (a *bunching) gatherIn(set uint16, limit float64) (next float64, broken boo
 	for i := range list {
 		g := &list[i]
 		if g.need > 0 && !g.taken {
-			more := min(float64(g.need)*a.cost[set], float64(a.k)*a.least)
+			more := min(float64(g.need)*a.cost[set], float64(a.K)*a.least)
 			if g.hope = (g.cost + more) / float64(g.n); g.hope <= limit {
 				short = true
 			}

@@ -1,10 +1,14 @@
-package transform
+package suppression
 
-import "slices"
+import (
+	"slices"
 
-// hideStrictly is hide if a missing cell is no value.
-func (s *suppression) hideStrictly() (map[int32][]lacking, *SurveyError) {
-	r := &strictly{suppression: s, states: make([][]lacking, len(s.classes.tuples))}
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+)
+
+// hideStrictly is Hide if a missing cell is no value.
+func (s *Search) hideStrictly() (map[int32][]lacking, *decision.Refusal) {
+	r := &strictly{Search: s, states: make([][]lacking, len(s.classes.tuples))}
 	for class := range r.states {
 		r.states[class] = []lacking{{s.lacks[class], s.classes.counts[class]}}
 	}
@@ -37,7 +41,7 @@ func (s *suppression) hideStrictly() (map[int32][]lacking, *SurveyError) {
 
 // strictly holds what is hidden so far: by class, how many records lack which keys.
 type strictly struct {
-	*suppression
+	*Search
 	states [][]lacking
 }
 
@@ -127,7 +131,7 @@ func (r *strictly) giveBack(all uint16, unknown []uint16) {
 	runs := mostWork / (8 * len(unknown) * len(r.states))
 	for class := range r.states {
 		for i := 0; i < len(r.states[class]); i++ {
-			for j := range r.weights {
+			for j := range r.Weights {
 				for bit := uint16(1) << j; i < len(r.states[class]) && (r.states[class][i].set&^r.lacks[class])&bit != 0; {
 					if runs--; runs < 0 || r.stop() {
 						return

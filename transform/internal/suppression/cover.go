@@ -1,10 +1,12 @@
-package transform
+package suppression
 
 import (
 	"cmp"
 	"container/heap"
 	"fmt"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // cover hides cells if a missing cell may be any value. A respondent (target) that has fewer than
@@ -15,7 +17,7 @@ import (
 // records are taken back one by one if the others cover what they did at lower cost. A small problem
 // is solved exactly.
 type cover struct {
-	*suppression
+	*Search
 	only    []packed // by key: its bits
 	targets []target
 	kinds   []uint16        // the sets of keys that are not known of targets
@@ -48,13 +50,13 @@ type coverPlace struct {
 	set   uint16
 }
 
-// hideLoosely is hide if a missing cell may be any value.
-func (s *suppression) hideLoosely() (map[int32][]lacking, *SurveyError) {
-	c := &cover{suppression: s}
+// hideLoosely is Hide if a missing cell may be any value.
+func (s *Search) hideLoosely() (map[int32][]lacking, *decision.Refusal) {
+	c := &cover{Search: s}
 	if err := c.findTargets(); err != nil {
 		return nil, err
 	}
-	if len(c.targets) == 0 || s.cancelled.now() {
+	if len(c.targets) == 0 || s.Stop.Now() {
 		return nil, nil
 	}
 	c.begin()
@@ -76,7 +78,7 @@ func (c *cover) plan() map[int32][]lacking {
 }
 
 // byLacks returns the classes by the keys that they miss, and these sets in ascending order.
-func (s *suppression) byLacks() (map[uint16][]int32, []uint16) {
+func (s *Search) byLacks() (map[uint16][]int32, []uint16) {
 	by := map[uint16][]int32{}
 	var sets []uint16
 	for class, set := range s.lacks {
@@ -90,7 +92,7 @@ func (s *suppression) byLacks() (map[uint16][]int32, []uint16) {
 }
 
 // findTargets counts the candidates of all respondents, for everything that can be known of them.
-func (c *cover) findTargets() *SurveyError {
+func (c *cover) findTargets() *decision.Refusal {
 	by, sets := c.byLacks()
 	of := map[uint16][]uint16{} // by the keys that are not known: the keys that a class misses
 	var kinds []uint16
@@ -133,15 +135,15 @@ func (c *cover) findTargets() *SurveyError {
 		}
 		before := len(c.targets)
 		for at, n := range candidates {
-			if n < int64(c.k) {
-				c.targets = append(c.targets, target{known.tuples[at], int32(len(c.kinds)), int32(c.k) - int32(n)})
+			if n < int64(c.K) {
+				c.targets = append(c.targets, target{known.tuples[at], int32(len(c.kinds)), int32(c.K) - int32(n)})
 			}
 		}
 		if len(c.targets) > before {
 			c.kinds = append(c.kinds, kind)
 		}
 		if len(c.targets) > mostTuples {
-			return &SurveyError{Text: fmt.Sprintf("must not be used on so many rare combinations: more than %d would be counted in memory; recode the keys more coarsely first, or name fewer of them", mostTuples)}
+			return &decision.Refusal{Text: fmt.Sprintf("must not be used on so many rare combinations: more than %d would be counted in memory; recode the keys more coarsely first, or name fewer of them", mostTuples)}
 		}
 	}
 	return nil
@@ -149,7 +151,7 @@ func (c *cover) findTargets() *SurveyError {
 
 // begin prepares the search: no cell is hidden.
 func (c *cover) begin() {
-	keys := len(c.weights)
+	keys := len(c.Weights)
 	c.only = make([]packed, keys)
 	for j := range c.only {
 		c.only[j] = c.key(j)
@@ -503,7 +505,7 @@ func (c *cover) giveBack() {
 
 // freeCells reports whether any single cell that a state hides is not needed.
 func (c *cover) freeCells(s coverState) bool {
-	for j := range c.weights {
+	for j := range c.Weights {
 		if bit := uint16(1) << j; s.set&^c.lacks[s.class]&bit != 0 && !c.needed(s, bit) {
 			return true
 		}
