@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // Displacer computes how far the masks of a chain are expected to move the values of
@@ -370,38 +371,38 @@ func (d *Displacer) follow(w *displacing, b *microdata.Block, i, from, n int, su
 func (s *displacingSwap) find(w *displacing, b *microdata.Block, from, n int) error {
 	g := &w.grouping
 	if !s.dataset {
-		g.reset()
-		if err := g.find(w.original(b), s.keys, from, n); err != nil {
+		g.Reset()
+		if err := g.Find(w.original(b), s.keys, from, n); err != nil {
 			return err
 		}
-		g.exclude(b, from, s.exchanged)
+		g.Exclude(b, from, s.exchanged)
 		return nil
 	}
 	survey := &s.grouping
 	if s.groups != nil { // after the survey
 		survey = w.reader(s)
 	}
-	if err := survey.find(w.original(b), s.keys, from, n); err != nil {
+	if err := survey.Find(w.original(b), s.keys, from, n); err != nil {
 		return err
 	}
-	for i, code := range survey.combo {
+	for i, code := range survey.Combo {
 		if code < 0 && !b.Rejected(from+i) {
 			return errGone
 		}
 	}
-	g.group, g.combo = append(g.group[:0], survey.group...), append(g.combo[:0], survey.combo...)
-	g.exclude(b, from, s.exchanged)
+	g.Group, g.Combo = append(g.Group[:0], survey.Group...), append(g.Combo[:0], survey.Combo...)
+	g.Exclude(b, from, s.exchanged)
 	return nil
 }
 
 // reader returns a grouping that finds the codes assigned by the survey.
-func (w *displacing) reader(s *displacingSwap) *grouping {
+func (w *displacing) reader(s *displacingSwap) *coding.Grouping {
 	r := w.readers[s]
 	if r == nil {
 		if w.readers == nil {
-			w.readers = make(map[*displacingSwap]*grouping)
+			w.readers = make(map[*displacingSwap]*coding.Grouping)
 		}
-		r = s.grouping.reader()
+		r = s.grouping.Reader()
 		w.readers[s] = r
 	}
 	return r

@@ -3,31 +3,33 @@ package transform
 import (
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // MarshalSurvey returns the result of Survey so far; it is called instead of EndSurvey.
 // MergeSurvey of the Displacer of another chain of the same masks, columns and key reads it. It
 // contains values of records and is as confidential as they are.
 func (d *Displacer) MarshalSurvey() []byte {
-	var p packer
+	var p coding.Packer
 	for i := range d.columns {
 		d.columns[i].packCentre(&p)
 	}
 	for _, s := range d.ofDataset() {
-		s.grouping.pack(&p)
-		p.number(uint64(len(s.combos)))
+		s.grouping.Pack(&p)
+		p.Number(uint64(len(s.combos)))
 		for i := range s.combos {
 			s.combos[i].pack(&p)
 		}
 	}
-	return p.text
+	return p.Text
 }
 
 // MergeSurvey adds the survey of another Displacer (MarshalSurvey), as if Survey had seen its
 // records after those of this one. Sums are those of one survey up to rounding. records is the
 // number of records that the other can have seen; a survey of more is an error.
 func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
-	u := unpacker{text: marshalled}
+	u := coding.Unpacker{Text: marshalled}
 	shift := make([]float64, len(d.columns))
 	for i := range d.columns {
 		shift[i] = d.columns[i].mergeCentre(&u)
@@ -37,15 +39,15 @@ func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
 			return err
 		}
 	}
-	return u.ended()
+	return ended(&u)
 }
 
 // MarshalDecisions returns the results of EndSurvey for the records of a marshalled survey
 // that MergeSurvey has merged. UseDecisions of another Displacer reads it. It contains values
 // of records.
 func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
-	u := unpacker{text: marshalled}
-	var p packer
+	u := coding.Unpacker{Text: marshalled}
+	var p coding.Packer
 	for i := range d.columns {
 		d.columns[i].packCentre(&p)
 		(&displacedColumn{}).mergeCentre(&u) // read and ignored
@@ -53,20 +55,20 @@ func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
 	for _, s := range d.ofDataset() {
 		s.packDecided(&p, &u)
 	}
-	return p.text, u.ended()
+	return p.Text, ended(&u)
 }
 
 // UseDecisions takes the decisions of another Displacer (MarshalDecisions); it is called instead
 // of Survey and EndSurvey. Apply fails for records that were not in the survey.
 func (d *Displacer) UseDecisions(decided []byte) error {
-	u := unpacker{text: decided}
+	u := coding.Unpacker{Text: decided}
 	for i := range d.columns {
 		d.columns[i].mergeCentre(&u)
 	}
 	for _, s := range d.ofDataset() {
 		s.takeDecided(&u, len(d.columns))
 	}
-	return u.ended()
+	return ended(&u)
 }
 
 func (d *Displacer) ofDataset() (list []*displacingSwap) {
@@ -78,30 +80,22 @@ func (d *Displacer) ofDataset() (list []*displacingSwap) {
 	return list
 }
 
-// ended returns an error if the text read was damaged, or has not been read to its end.
-func (u *unpacker) ended() error {
-	if u.wrong || len(u.text) > 0 {
-		return errDamagedSurvey
-	}
-	return nil
-}
-
-func (c *displacedColumn) packCentre(p *packer) {
+func (c *displacedColumn) packCentre(p *coding.Packer) {
 	if !c.centred {
-		p.number(0)
+		p.Number(0)
 		return
 	}
-	p.number(1)
-	p.word(math.Float64bits(c.centre))
+	p.Number(1)
+	p.Word(math.Float64bits(c.centre))
 }
 
 // mergeCentre reads a centre. It takes it over if there is none yet, and returns by how much it
 // is greater than the present one.
-func (c *displacedColumn) mergeCentre(u *unpacker) float64 {
-	if !u.mark() {
+func (c *displacedColumn) mergeCentre(u *coding.Unpacker) float64 {
+	if !u.Mark() {
 		return 0
 	}
-	centre := math.Float64frombits(u.word())
+	centre := math.Float64frombits(u.Word())
 	if !c.centred {
 		c.centre, c.centred = centre, true
 	}
@@ -109,72 +103,65 @@ func (c *displacedColumn) mergeCentre(u *unpacker) float64 {
 }
 
 // pack writes a combination; 0 is written for one that has rejected records only.
-func (c *displacedCombo) pack(p *packer) {
+func (c *displacedCombo) pack(p *coding.Packer) {
 	if c.sums == nil {
-		p.number(0)
+		p.Number(0)
 		return
 	}
-	p.number(1)
-	p.number(uint64(c.group))
-	p.number(uint64(c.size))
+	p.Number(1)
+	p.Number(uint64(c.group))
+	p.Number(uint64(c.size))
 	for _, m := range c.sums {
 		m.pack(p)
 	}
 }
 
-func (m *moment) pack(p *packer) {
+func (m *moment) pack(p *coding.Packer) {
 	for _, v := range m {
-		p.word(math.Float64bits(v))
+		p.Word(math.Float64bits(v))
 	}
-}
-
-func (u *unpacker) moment() (m moment) {
-	for j := range m {
-		m[j] = math.Float64frombits(u.word())
-	}
-	return m
 }
 
 // unpackCombo reads combination k; there is false if it has rejected records only. The group
 // of c is its code in the grouping of s.
-func (s *displacingSwap) unpackCombo(u *unpacker, codes *mergedCodes, k int) (c displacedCombo, there bool) {
-	if !u.mark() {
+func (s *displacingSwap) unpackCombo(u *coding.Unpacker, codes *coding.MergedCodes, k int) (c displacedCombo, there bool) {
+	if !u.Mark() {
 		return c, false
 	}
-	c.group = codes.groupOf(u, k)
-	size := u.number()
+	c.group = codes.GroupOf(u, k)
+	size := u.Number()
 	if size == 0 || size > math.MaxInt32 {
-		u.fail()
+		u.Fail()
 	}
-	if u.wrong {
+	if u.Wrong {
 		return c, false
 	}
 	c.size, c.sums = int32(size), make([]moment, s.width)
 	for k := range c.sums {
-		if c.sums[k] = u.moment(); !c.sums[k].plausible(float64(size)) {
-			u.fail()
+		if c.sums[k] = unpackMoment(u); !c.sums[k].plausible(float64(size)) {
+			u.Fail()
 		}
 	}
-	return c, !u.wrong
+	return c, !u.Wrong
 }
 
 // unpackCodes merges a grouping into that of s, and reads the number of combinations for which
 // data follow: combo of the result has that length.
-func (s *displacingSwap) unpackCodes(u *unpacker) (codes mergedCodes) {
-	codes = s.grouping.merge(u, len(s.keys))
-	n := u.count(1)
-	if n > len(codes.combo) {
-		u.fail()
-		return mergedCodes{}
+func (s *displacingSwap) unpackCodes(u *coding.Unpacker) (codes coding.MergedCodes) {
+	codes = s.grouping.Merge(u, len(s.keys))
+	n := u.Count(1)
+	if n > len(codes.Combo) {
+		u.Fail()
+		return coding.MergedCodes{}
 	}
-	codes.combo = codes.combo[:n]
+	codes.Combo = codes.Combo[:n]
 	return codes
 }
 
 // mergeSurvey merges the survey of a part; t limits the number of its records.
-func (s *displacingSwap) mergeSurvey(u *unpacker, shift []float64, t territory) error {
+func (s *displacingSwap) mergeSurvey(u *coding.Unpacker, shift []float64, t territory) error {
 	codes := s.unpackCodes(u)
-	for k, code := range codes.combo {
+	for k, code := range codes.Combo {
 		more, there := s.unpackCombo(u, &codes, k)
 		if !there {
 			continue
@@ -210,27 +197,27 @@ func (m moment) from(by float64) moment {
 
 // packDecided copies the codes of a survey as they were read, and writes the outcomes of its
 // combinations.
-func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
-	combinations, text := len(s.grouping.inAll()), u.text
-	codes := s.grouping.merge(u, len(s.keys))
-	p.text = append(p.text, text[:len(text)-len(u.text)]...)
-	n := u.count(1)
-	if n > len(codes.combo) || len(s.grouping.inAll()) != combinations {
-		u.fail() // this survey was not merged
+func (s *displacingSwap) packDecided(p *coding.Packer, u *coding.Unpacker) {
+	combinations, text := len(s.grouping.InAll()), u.Text
+	codes := s.grouping.Merge(u, len(s.keys))
+	p.Text = append(p.Text, text[:len(text)-len(u.Text)]...)
+	n := u.Count(1)
+	if n > len(codes.Combo) || len(s.grouping.InAll()) != combinations {
+		u.Fail() // this survey was not merged
 		return
 	}
-	p.number(uint64(n))
-	for k, code := range codes.combo[:n] {
+	p.Number(uint64(n))
+	for k, code := range codes.Combo[:n] {
 		if _, there := s.unpackCombo(u, &codes, k); !there {
-			p.number(0)
+			p.Number(0)
 			continue
 		}
 		if int(code) >= len(s.combos) || s.combos[code].sums == nil {
-			u.fail() // nor was this one
+			u.Fail() // nor was this one
 			return
 		}
-		p.number(1)
-		p.number(uint64(codes.keys[k]))
+		p.Number(1)
+		p.Number(uint64(codes.Keys[k]))
 		for column, at := range s.at {
 			if at >= 0 {
 				o := s.outcome(column, int(code))
@@ -240,61 +227,53 @@ func (s *displacingSwap) packDecided(p *packer, u *unpacker) {
 	}
 }
 
-// inAll returns one word for each combination of keys and attribute.
-func (g *grouping) inAll() []uint64 {
-	if len(g.pairs) == 0 {
-		return nil
-	}
-	return g.pairs[len(g.pairs)-1].inOrder()
-}
-
 // pack writes an outcome, batch by batch; no batch if there is no possible partner.
-func (o *outcome) pack(p *packer) {
-	p.number(uint64(o.batches))
+func (o *outcome) pack(p *coding.Packer) {
+	p.Number(uint64(o.batches))
 	if o.batches > 0 {
 		o.undo.pack(p)
 	}
 	for k := range o.batches {
-		p.word(math.Float64bits(o.p[k]))
+		p.Word(math.Float64bits(o.p[k]))
 		o.receives[k].pack(p)
 	}
 }
 
 // takeDecided reads what packDecided wrote.
-func (s *displacingSwap) takeDecided(u *unpacker, columns int) {
+func (s *displacingSwap) takeDecided(u *coding.Unpacker, columns int) {
 	codes := s.unpackCodes(u)
-	s.combos, s.groups = make([]displacedCombo, len(codes.combo)), []*displacedGroup{}
-	s.outcomeStart, s.outcomes = make([]uint32, len(codes.combo)*columns), []float64{}
-	for k, code := range codes.combo {
+	s.combos, s.groups = make([]displacedCombo, len(codes.Combo)), []*displacedGroup{}
+	s.outcomeStart, s.outcomes = make([]uint32, len(codes.Combo)*columns), []float64{}
+	for k, code := range codes.Combo {
 		if int(code) != k {
-			u.fail() // a combination occurs twice
+			u.Fail() // a combination occurs twice
 			return
 		}
-		if !u.mark() {
+		if !u.Mark() {
 			s.combos[k].group = -1
 			continue
 		}
-		if s.combos[k].group = codes.groupOf(u, k); u.wrong {
+		if s.combos[k].group = codes.GroupOf(u, k); u.Wrong {
 			return
 		}
 		for column, at := range s.at {
 			if at < 0 {
 				continue
 			}
-			n := u.number()
+			n := u.Number()
 			if n > batches {
-				u.fail()
+				u.Fail()
 				return
 			}
 			s.outcomeStart[k*columns+column] = uint32(len(s.outcomes))
 			s.outcomes = append(s.outcomes, float64(n))
 			if n > 0 {
-				s.outcomes = u.undoing(s.outcomes)
+				s.outcomes = unpackUndoing(u, s.outcomes)
 			}
 			for range n {
-				p, receives := u.probability(), u.moment()
+				p, receives := u.Probability(), unpackMoment(u)
 				if !receives.plausible(p) {
-					u.fail()
+					u.Fail()
 					return
 				}
 				s.outcomes = append(append(s.outcomes, p), receives[:]...)
@@ -322,4 +301,19 @@ func (s *displacingSwap) decidedOutcome(column, code int) outcome {
 		}
 	}
 	return o
+}
+
+// ended returns an error if the text read was damaged, or has not been read to its end.
+func ended(u *coding.Unpacker) error {
+	if u.Wrong || len(u.Text) > 0 {
+		return errDamagedSurvey
+	}
+	return nil
+}
+
+func unpackMoment(u *coding.Unpacker) (m moment) {
+	for j := range m {
+		m[j] = math.Float64frombits(u.Word())
+	}
+	return m
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // displacing is the scratch space of one call: the expected values at the records of one
@@ -12,9 +14,9 @@ import (
 type displacing struct {
 	view     microdata.Block
 	drawn    [][][]float64 // [batch][column]: the results of the other masks for the block
-	grouping grouping
-	readers  map[*displacingSwap]*grouping // of the codes of the whole data
-	matcher  matcher
+	grouping coding.Grouping
+	readers  map[*displacingSwap]*coding.Grouping // of the codes of the whole data
+	matcher  matching.Matcher
 	here     []bool         // whether a record has a value
 	centre   float64        // of the column
 	from     []float64      // x − centre
@@ -202,7 +204,7 @@ func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *
 		return err
 	}
 	count := 1
-	for r, group := range w.grouping.group {
+	for r, group := range w.grouping.Group {
 		if group < 0 || !w.here[r] {
 			continue
 		}

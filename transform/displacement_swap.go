@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // displacingSwap describes one swap.
@@ -19,7 +20,7 @@ type displacingSwap struct {
 	pairer    *pairer
 
 	// Of a swap of scope dataset, from the survey:
-	grouping grouping
+	grouping coding.Grouping
 	combos   []displacedCombo
 	groups   []*displacedGroup // by group; nil if it has no possible partners
 	first    int               // the column in whose survey records are counted
@@ -91,13 +92,13 @@ func (w *displacing) settle(k, r int, p float64, receives moment, undo *undoing,
 // window applies the swap to the records of one window, which w.grouping describes.
 func (s *displacingSwap) window(w *displacing, several bool) {
 	m, g := &w.matcher, &w.grouping
-	m.sort(g.group, g.combo)
-	for i := 0; i+1 < len(m.groupStart); i++ {
-		start, end := m.groupStart[i], m.groupStart[i+1]
+	m.Sort(g.Group, g.Combo)
+	for i := 0; i+1 < len(m.GroupStart); i++ {
+		start, end := m.GroupStart[i], m.GroupStart[i+1]
 		w.sizes = w.sizes[:0]
-		for p := start; p < end; p = m.comboEnd[g.combo[m.members[p]]] {
-			c := g.combo[m.members[p]]
-			w.sizes = append(w.sizes, m.comboEnd[c]-m.comboStart[c])
+		for p := start; p < end; p = m.ComboEnd[g.Combo[m.Members[p]]] {
+			c := g.Combo[m.Members[p]]
+			w.sizes = append(w.sizes, m.ComboEnd[c]-m.ComboStart[c])
 		}
 		if len(w.sizes) < 2 {
 			continue
@@ -124,7 +125,7 @@ func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 	at := start
 	for _, size := range w.sizes {
 		var sum moment
-		for _, r := range m.members[at : at+size] {
+		for _, r := range m.Members[at : at+size] {
 			sum.add(w.content(k, int(r)), 1)
 		}
 		at += size
@@ -145,7 +146,7 @@ func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 		class := pairing.class(size)
 		p, receives := exchangeOutcome(pairing.rate(k), class, w.records, w.class, size, w.combos[i])
 		undo := undo(p, receives, pairing.row(k, class), class, size, w.combos[i], after, small.of(i))
-		for _, r := range m.members[at : at+size] {
+		for _, r := range m.Members[at : at+size] {
 			w.settle(k, int(r), p, receives, &undo, several)
 		}
 		at += size
@@ -155,11 +156,11 @@ func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 // take adds records of the survey, with the values that may be at them, to their combinations.
 func (s *displacingSwap) take(w *displacing, column int) {
 	g := &w.grouping
-	for r, group := range g.group {
+	for r, group := range g.Group {
 		if group < 0 {
 			continue
 		}
-		c := s.countRecord(int(g.combo[r]), group, column)
+		c := s.countRecord(int(g.Combo[r]), group, column)
 		for k := range s.batches[column] {
 			c.sums[s.at[column]+k].add(w.content(k%w.batches, r), 1)
 		}
@@ -193,11 +194,11 @@ func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *
 		return err
 	}
 	g, at := &w.grouping, s.at[i]
-	for r, group := range g.group {
+	for r, group := range g.Group {
 		if group < 0 {
 			continue
 		}
-		c := s.countRecord(int(g.combo[r]), group, i)
+		c := s.countRecord(int(g.Combo[r]), group, i)
 		if !w.here[r] {
 			continue
 		}
@@ -295,7 +296,7 @@ var errGone = errors.New("a record that the first pass saw is another one now")
 // apply exchanges records with those of the whole data. Records without a value are left out,
 // unless windows make them receive values of others.
 func (s *displacingSwap) apply(w *displacing, column int, all, several bool) error {
-	for r, group := range w.grouping.group {
+	for r, group := range w.grouping.Group {
 		if group < 0 || !w.here[r] && !all {
 			continue
 		}
@@ -350,8 +351,8 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 
 // outcomeOf is the outcome of the combination of record r of w.grouping, which has a group.
 func (w *displacing) outcomeOf(s *displacingSwap, column, r int) (*outcome, error) {
-	code := int(w.grouping.combo[r])
-	if code >= len(s.combos) || s.combos[code].group != w.grouping.group[r] {
+	code := int(w.grouping.Combo[r])
+	if code >= len(s.combos) || s.combos[code].group != w.grouping.Group[r] {
 		return nil, errGone
 	}
 	return w.outcome(s, column, code), nil

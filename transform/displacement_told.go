@@ -41,7 +41,7 @@ func (w *displacing) writeOutcomes(s *displacingSwap, to *microdata.Moved, colum
 	for k := range to.Deviations {
 		deviations[k] = to.Deviations[k][from:end]
 	}
-	here, groups, codes := w.here[:len(values)], w.grouping.group[:len(values)], w.grouping.combo[:len(values)]
+	here, groups, codes := w.here[:len(values)], w.grouping.Group[:len(values)], w.grouping.Combo[:len(values)]
 	for r, x := range values {
 		if !here[r] {
 			writeUnknown(to, from+r)

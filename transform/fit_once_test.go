@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // Replicates that share what was found of the data release what each releases by itself: of the same data, of other data in
@@ -105,7 +107,7 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 					}
 				}
 				if len(near) > 0 {
-					j := near[below(words[i], int64(len(near)))]
+					j := near[matching.Below(words[i], int64(len(near)))]
 					free[j] = false
 					want[i], want[order[j]] = want[order[j]], want[i]
 				}

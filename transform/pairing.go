@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // pairing gives how often the records of a group of equal keys are exchanged with
@@ -422,7 +424,7 @@ func (g *cohort) leftover(own int, left int32, heads [][]int32, run int, pairs [
 		pairs[g.class[own]*n+g.class[c]] += weight / 2
 		taken[c]++
 		lost := int64(1)
-		if available := min(reserves, int64(g.sizes[c]-heads[c][run])); taken[c] == available {
+		if available := min(matching.Reserves, int64(g.sizes[c]-heads[c][run])); taken[c] == available {
 			lost = others[c]
 		}
 		others[c] -= lost

@@ -1,5 +1,7 @@
 package transform
 
+import "github.com/sdlfilter/sdlfilter/transform/internal/matching"
+
 // ofUnique is the pairing of policy unique: the records that are alone in their
 // combination take partners in random order. All other records are equivalent for them, so
 // only the numbers of unique and of other records in no pair yet matter.
@@ -13,7 +15,7 @@ func (p *pairer) ofUnique(g *cohort) *pairing {
 	if alone == 0 {
 		return &pairing{sizes: g.distinct, rates: [][]float64{make([]float64, n*n)}}
 	}
-	if p.dataset && alone > reserves && g.distinct[0] > reserves {
+	if p.dataset && alone > matching.Reserves && g.distinct[0] > matching.Reserves {
 		return g.pairing(p.rate, g.uniqueReserved(alone))
 	}
 	others := g.total - alone
@@ -86,17 +88,17 @@ func (g *cohort) uniqueRun(u, r int) (both, one float64) {
 func (g *cohort) uniqueReserved(alone int) [][]float64 {
 	n := len(g.distinct)
 	found := make([][]float64, batches)
-	var weights fenwick
+	var weights matching.Fenwick
 	for b := range found {
 		found[b] = make([]float64, n*n)
 		runs := g.runs(2000)
 		for range runs {
 			rest := len(g.sizes) - alone // combinations of several records come first
-			weights.ones(rest)
+			weights.Ones(rest)
 			taken := make([]int32, rest)
 			total := int64(0)
 			for c, s := range g.sizes[:rest] {
-				weights.add(c, int64(s)-1)
+				weights.Add(c, int64(s)-1)
 				total += int64(s)
 			}
 			for u := alone; u > 0; {
@@ -110,14 +112,14 @@ func (g *cohort) uniqueReserved(alone int) [][]float64 {
 					found[b][n*n-1] += 1 / float64(runs)
 					continue
 				}
-				c := weights.find(r - int64(u))
+				c := weights.Find(r - int64(u))
 				found[b][(n-1)*n+g.class[c]] += 1 / float64(runs)
 				taken[c]++
 				gone := int64(1)
-				if taken[c] == min(reserves, g.sizes[c]) {
+				if taken[c] == min(matching.Reserves, g.sizes[c]) {
 					gone = int64(g.sizes[c]-taken[c]) + 1
 				}
-				weights.add(c, -gone)
+				weights.Add(c, -gone)
 				total -= gone
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // RankSwap exchanges values between records whose ranks differ by at most a share p of
@@ -277,7 +278,7 @@ func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop decision.
 			if n == 0 {
 				continue
 			}
-			partner := free.find(rank, last, int(below(drawn[rank], int64(n))))
+			partner := free.find(rank, last, int(matching.Below(drawn[rank], int64(n))))
 			free.take(partner)
 			taken++
 			y[rank], y[partner] = y[partner], y[rank]

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // trialExchanger exchanges the values of replicates with the probabilities of an exchanger, by other draws, which take less time:
@@ -37,7 +38,7 @@ func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *colum
 // mix puts rows in a random order by a word of each, of which it uses what choices of partners do not.
 func mix(rows []int32, words []uint64) {
 	for i := len(rows) - 1; i > 0; i-- {
-		k := below(another(^words[i]), int64(i+1))
+		k := matching.Below(another(^words[i]), int64(i+1))
 		rows[i], rows[k] = rows[k], rows[i]
 	}
 }
@@ -84,7 +85,7 @@ func (e *trialExchanger) partner(first, last int, word uint64) int {
 		return e.counted(first, last, word)
 	}
 	for range triedRanks {
-		rank := first + int(below(word, int64(span)))
+		rank := first + int(matching.Below(word, int64(span)))
 		if e.free[rank>>6]>>(rank&63)&1 != 0 {
 			return rank
 		}
@@ -102,7 +103,7 @@ func (e *trialExchanger) counted(first, last int, word uint64) int {
 	if n == 0 {
 		return -1
 	}
-	k := int(below(word, int64(n)))
+	k := int(matching.Below(word, int64(n)))
 	for at := first; ; at += 64 {
 		part := e.part(at, last)
 		in := bits.OnesCount64(part)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -240,7 +241,7 @@ type recordSwapStep struct {
 	keys     []int     // likewise of Risk
 	similar  [][]int   // likewise of Similar, by list
 	draws    int       // in work.streams
-	coders   map[int]*coder
+	coders   map[int]*coding.Coder
 	codes    map[int][]int32 // by index in Block.Columns, and record
 	data     gatheredData
 	members  memberships
@@ -269,7 +270,7 @@ type Relocated struct {
 }
 
 func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
-	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coder{}, codes: map[int][]int32{}}
+	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{}, codes: map[int][]int32{}}
 	word := "recordswap"
 	if len(c.setup.Households.Index) > 0 {
 		word += " household"
@@ -285,10 +286,10 @@ func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 		if info == nil {
 			return 0, fmt.Errorf("%s.%s: there is no column %s", c.at(i), at, strconv.Quote(name))
 		}
-		if !comparableType(info.Field.Type) {
+		if !coding.Movable(info.Field.Type) {
 			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
-		s.coders[info.Index] = new(coder)
+		s.coders[info.Index] = new(coding.Coder)
 		return info.Index, nil
 	}
 	for j, name := range m.Masks() {
@@ -347,7 +348,7 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
-		err = of.code(s.codes[k][from:], &b.Columns[k], 0)
+		err = of.Code(s.codes[k][from:], &b.Columns[k], 0)
 		if undo(); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
@@ -497,13 +498,13 @@ func (s *recordSwapStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if len(rows) == 0 {
 			break
 		}
-		cells := make([]cell, len(rows))
+		cells := make([]coding.Cell, len(rows))
 		for j, other := range from {
 			cells[j] = s.values[k].cell(other)
 		}
 		switch at := &b.Columns[col.Index]; {
 		case at.Array != nil:
-			a, err := placeArray(at.OutArray(), rows, cells)
+			a, err := coding.Place(at.OutArray(), rows, cells)
 			if err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/suppression"
 )
@@ -126,7 +127,7 @@ type suppressStep struct {
 	params  *Suppress
 	columns []*column
 	paths   []string // of the columns in the parameters
-	coders  []coder
+	coders  []coding.Coder
 
 	data     gatheredData // the places of the records
 	codes    [][]int32    // by column and record: 0 where the value is missing; of rejected records −1
@@ -150,7 +151,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		if col == nil {
 			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
-		if !comparableType(col.Field.Type) {
+		if !coding.Movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
@@ -168,7 +169,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		c.addToHistory(i, col, done)
 		col.Field.Nullable = true
 	}
-	s.coders, s.codes = make([]coder, len(s.columns)), make([][]int32, len(s.columns))
+	s.coders, s.codes = make([]coding.Coder, len(s.columns)), make([][]int32, len(s.columns))
 	return s, nil
 }
 
@@ -200,7 +201,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		err = s.coders[k].code(s.codes[k][from:], &b.Columns[col.Index], 0)
+		err = s.coders[k].Code(s.codes[k][from:], &b.Columns[col.Index], 0)
 		if undo(); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
@@ -222,7 +223,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 func (s *suppressStep) decide(c *Chain) error {
 	s.data.sortRuns()
 	for k := range s.coders {
-		s.coders[k].inOrder(s.codes[k])
+		s.coders[k].InOrder(s.codes[k])
 	}
 	s.coders = nil
 	if len(s.columns) == 0 {
@@ -339,13 +340,13 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if len(rows[k]) == 0 {
 			continue
 		}
-		cells := make([]cell, len(rows[k]))
+		cells := make([]coding.Cell, len(rows[k]))
 		for j := range cells {
-			cells[j].null = true
+			cells[j].Null = true
 		}
 		switch at := &b.Columns[col.Index]; {
 		case at.Array != nil:
-			a, err := placeArray(at.OutArray(), rows[k], cells)
+			a, err := coding.Place(at.OutArray(), rows[k], cells)
 			if err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 			}

@@ -11,6 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // attackedSurvey returns the survey of records [20, 60) by a swap of every value, after a
@@ -63,20 +66,20 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 		"a record in two places":  {swap: half, change: func(s *datasetSwap) { r := any(s).heads[0]; sampled(s).records[0].row = r.row }, want: errRecordTwice},
 		"more than are kept":      {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: errDamagedSurvey},
 		"fewer than are kept":     {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: errDamagedSurvey},
-		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= reserves }).count = 41 }, want: errOtherRecords},
+		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= matching.Reserves }).count = 41 }, want: errOtherRecords},
 		"2^63 records":            {swap: unique, change: func(s *datasetSwap) { s.combos[0].count = -1 << 63 }, want: errOtherRecords},
 		"other keys":              {swap: all, change: func(s *datasetSwap) { m := any(s); m.group = (m.group + 1) % 2 }, want: errDamagedSurvey},
 		"no keys":                 {swap: all, change: func(s *datasetSwap) { any(s).group = 1 << 30 }, want: errDamagedSurvey},
 		"tails":                   {swap: half, change: func(s *datasetSwap) { any(s).heads[0].coin = ^uint64(0) }, want: errDamagedSurvey},
 		"heads":                   {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].coin = 0 }, want: errDamagedSurvey},
 		"heads of unique": {swap: unique, change: func(s *datasetSwap) {
-			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m := some(s, func(m *combo) bool { return m.count > matching.Reserves })
 			m.heads, m.records = m.records[:1], m.records[1:]
 		}, want: errDamagedSurvey},
 		"five of a sample": {swap: unique, change: func(s *datasetSwap) {
-			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m := some(s, func(m *combo) bool { return m.count > matching.Reserves })
 			m.records = append(m.records, m.records[0])
-			m.records[reserves].row = slices.Max([]int64{m.records[0].row, m.records[1].row}) - 1
+			m.records[matching.Reserves].row = slices.Max([]int64{m.records[0].row, m.records[1].row}) - 1
 		}, want: errDamagedSurvey},
 	} {
 		whole := chain(t, setup, c.swap)
@@ -166,7 +169,7 @@ func TestWhatIsPlausible(t *testing.T) {
 		{false, 9, 3, 4, true}, {false, 9, 6, 3, true}, {false, 9, 9, 0, true}, {true, 9, 0, 4, true}, {true, 2, 0, 2, true},
 		{false, 9, 10, 4, false}, {false, 9, 3, 3, false}, {false, 9, 6, 4, false}, {true, 9, 1, 4, false}, {true, 9, 9, 0, false}, {true, 2, 0, 3, false},
 	} {
-		s := newDatasetSwap(swapColumns{unique: c.unique})
+		s := newDatasetSwap(swapColumns{Policy: matching.Policy{Unique: c.unique}})
 		if got := s.plausible(c.count, c.heads, c.records); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
@@ -180,11 +183,11 @@ func TestWhatIsPlausible(t *testing.T) {
 		t.Error("a probability that is no number")
 	}
 	for p, want := range map[float64]bool{0: true, 1: true, 0.5: true, -1e-9: false, 1 + 1e-9: false, math.Inf(1): false} {
-		var packed packer
-		packed.word(math.Float64bits(p))
-		u := unpacker{text: packed.text}
-		if got := u.probability(); u.wrong == want || want && got != p {
-			t.Errorf("probability %v: %v, %v", p, got, u.wrong)
+		var packed coding.Packer
+		packed.Word(math.Float64bits(p))
+		u := coding.Unpacker{Text: packed.Text}
+		if got := u.Probability(); u.Wrong == want || want && got != p {
+			t.Errorf("probability %v: %v, %v", p, got, u.Wrong)
 		}
 	}
 	s := newDatasetSwap(swapColumns{})
@@ -229,7 +232,7 @@ func TestValuesOfAnotherForm(t *testing.T) {
 	letters.AppendValues([]string{"a", "b", "c"}, nil)
 	whole.AppendValues([]int32{1, 2, 3}, nil)
 	texts, integers := letters.NewArray(), whole.NewArray()
-	truths := fromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`)
+	truths := arraytest.FromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`)
 	for name, c := range map[string]struct {
 		col   microdata.Column
 		value swapColumn

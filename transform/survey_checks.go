@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 var (
@@ -79,13 +80,13 @@ func (t *territory) take(n uint64) bool {
 // possible: with policy random the records whose coin falls heads, and of the others up to
 // reserves.
 func (s *datasetSwap) plausible(count, heads, records uint64) bool {
-	return heads <= count && (heads == 0 || !s.unique) && records == min(reserves, count-heads)
+	return heads <= count && (heads == 0 || !s.Unique) && records == min(matching.Reserves, count-heads)
 }
 
 // expected reports whether a record is where it belongs: among the heads if heads is true, else
 // among the others.
 func (s *datasetSwap) expected(r swapRecord, heads bool) bool {
-	return s.unique || s.heads(r.coin) == heads
+	return s.Unique || s.Heads(r.coin) == heads
 }
 
 // fits returns an error if the values for a column do not have its form: they would be written
@@ -122,7 +123,7 @@ func cellWidth(t arrow.DataType) int {
 	case *arrow.BooleanType:
 		return 1
 	}
-	return width(t)
+	return coding.Width(t)
 }
 
 // plausible reports whether sums are possible for a combination of size records, or for values
@@ -131,15 +132,6 @@ func cellWidth(t arrow.DataType) int {
 func (m moment) plausible(size float64) bool {
 	const rounding = 1e-9
 	return m[0] >= 0 && m[0] <= size*(1+rounding)
-}
-
-// probability reads a probability.
-func (u *unpacker) probability() float64 {
-	p := math.Float64frombits(u.word())
-	if !(p >= 0 && p <= 1) {
-		u.fail()
-	}
-	return p
 }
 
 // bounded returns an error if more records are kept than allowed.

@@ -7,7 +7,9 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // decide pairs the records and then keeps only the values that they receive. Groups are decided
@@ -50,7 +52,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 		s.received = nil
 		return ErrCancelled
 	}
-	s.combos, s.grouping, s.free = nil, grouping{}, nil
+	s.combos, s.grouping, s.free = nil, coding.Grouping{}, nil
 	s.arrange(moves)
 	return nil
 }
@@ -66,7 +68,7 @@ type candidate struct {
 // whose coin falls heads receive go to received; those of the others are appended to moves.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
-	if !s.unique {
+	if !s.Unique {
 		return s.decideHeads(moves, group)
 	}
 	group = s.inOrder(group, func(m *combo) swapRecord { return m.records[0] })
@@ -84,7 +86,7 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	candidates = sortSpread(candidates, func(c candidate) uint64 { return c.order }, func(a, b candidate) int {
 		return s.sources.compare(sample.records[a.combo][a.at], sample.records[b.combo][b.at])
 	})
-	return pairUp(moves, candidates, &sample, s.heads, s.stop)
+	return pairUp(moves, candidates, &sample, s.Heads, s.stop)
 }
 
 // inOrder sorts combinations by their least record, so that the partners do not depend on the order
@@ -128,7 +130,7 @@ type pool struct {
 	weight  []int64
 	next    []int // first of the records that is in no pair
 	total   int64
-	tree    fenwick
+	tree    matching.Fenwick
 	taken   [][]bool
 }
 
@@ -152,9 +154,9 @@ func (p *pool) start() {
 	for g, list := range p.records {
 		p.taken[g], all = all[:len(list)], all[len(list):]
 	}
-	p.tree.ones(len(p.weight))
+	p.tree.Ones(len(p.weight))
 	for g, w := range p.weight {
-		p.tree.add(g, w-1)
+		p.tree.Add(g, w-1)
 	}
 }
 
@@ -164,11 +166,11 @@ func (p *pool) pick(word uint64, own int) (g int, ok bool) {
 	if n == 0 {
 		return 0, false
 	}
-	r := below(word, n)
-	if r >= p.tree.prefix(own) {
+	r := matching.Below(word, n)
+	if r >= p.tree.Prefix(own) {
 		r += p.weight[own]
 	}
-	return p.tree.find(r), true
+	return p.tree.Find(r), true
 }
 
 // take removes a record from the pool.
@@ -183,7 +185,7 @@ func (p *pool) take(g, at int) {
 	}
 	p.weight[g] += d
 	p.total += d
-	p.tree.add(g, d)
+	p.tree.Add(g, d)
 }
 
 // sortSpread returns the list in the order of compare, which must compare word first. The time is

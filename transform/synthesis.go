@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -204,7 +205,7 @@ func residualsOf(model *linear, spread float64) residualDraw {
 	width := bandwidth(len(model.residuals))
 	shrink := 1 / math.Sqrt(1+float64(width*width))
 	return func(word uint64, z float64) float64 {
-		e := model.residuals[below(word, int64(len(model.residuals)))]
+		e := model.residuals[matching.Below(word, int64(len(model.residuals)))]
 		return float64((e + float64(float64(width*spread)*z)) * shrink)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // Numbers of records in a leaf: the least that can be configured, and the default.
@@ -45,7 +46,7 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		}
 		node := fit.leafOf(by.now, r)
 		from, to := fit.of.nodes[node].from, fit.of.nodes[node].to
-		v := fit.y[from+int(below(g.words[k][r], int64(to-from)))]
+		v := fit.y[from+int(matching.Below(g.words[k][r], int64(to-from)))]
 		if !s.categories[k] {
 			v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
 		}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // A snooper who knows keys, attribute, policy and rate knows with which probability each record of a released group
@@ -305,21 +307,21 @@ func (o *undoing) numbers() []*float64 {
 // packedUndoing is how many numbers pack writes.
 const packedUndoing = 14
 
-func (o *undoing) pack(p *packer) {
+func (o *undoing) pack(p *coding.Packer) {
 	for _, v := range o.numbers() {
-		p.word(math.Float64bits(*v))
+		p.Word(math.Float64bits(*v))
 	}
 }
 
-// undoing reads what pack wrote, and appends it to a list.
-func (u *unpacker) undoing(list []float64) []float64 {
+// unpackUndoing reads what pack wrote, and appends it to a list.
+func unpackUndoing(u *coding.Unpacker, list []float64) []float64 {
 	for range packedUndoing {
-		list = append(list, math.Float64frombits(u.word()))
+		list = append(list, math.Float64frombits(u.Word()))
 	}
 	return list
 }
 
-// take takes what undoing has appended, and returns the rest of the list.
+// take takes what unpackUndoing has appended, and returns the rest of the list.
 func (o *undoing) take(list []float64) []float64 {
 	for i, v := range o.numbers() {
 		*v = list[i]

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -54,7 +55,7 @@ type wholeStep struct {
 	texts   []texts // by column: its categories, where it holds texts
 	all     allMasker
 
-	grouping grouping
+	grouping coding.Grouping
 	data     gatheredData
 	still    []bool // by column: most values are unchanged, see standing
 	ties     bool   // equal records are ordered by their identities, not by their places
@@ -87,7 +88,7 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 		if info == nil {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
-		if !comparableType(info.Field.Type) {
+		if !coding.Movable(info.Field.Type) {
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.bound = append(s.bound, info.Index)
@@ -163,10 +164,10 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	if len(s.by) == 0 {
 		clear(extended(&g.strata, b.N))
 	} else {
-		if err := s.grouping.find(b, s.by, 0, b.N); err != nil {
+		if err := s.grouping.Find(b, s.by, 0, b.N); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		g.strata = append(g.strata, s.grouping.combo...)
+		g.strata = append(g.strata, s.grouping.Combo...)
 	}
 	if !b.Whole() {
 		for i := range b.N {
@@ -243,7 +244,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
 	g.stop, g.trial = c.cancelled.Load, c.replicate != 0
 	g.sortRuns()
-	s.grouping = grouping{}
+	s.grouping = coding.Grouping{}
 	if f, ok := s.all.(fitting); ok {
 		f.share(c.outcomes.fits(s.mask))
 	}
@@ -387,7 +388,7 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 			continue
 		}
 		near, values, missed := -1, make([]float64, b.N), false
-		bytes, _ := bytesOf(a)
+		bytes, _ := coding.BytesOf(a)
 		for i := range b.N {
 			values[i] = s.data.values[k][s.data.find(b.Scope, b.Stream, b.Place(i), &near)]
 			switch {

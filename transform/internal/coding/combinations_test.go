@@ -1,4 +1,4 @@
-package transform
+package coding
 
 import (
 	"fmt"
@@ -75,29 +75,32 @@ func TestCombinationsAreThoseOfTheCodes(t *testing.T) {
 		}
 	}
 	columns = append(columns, vector)
-	var c combinations
+	var c Combinations
 	for trial := range 60 {
 		b := &microdata.Block{N: n, Columns: columns}
 		by := r.Perm(len(columns))[:trial%4]
-		if err := c.find(b, by); err != nil {
+		if err := c.Find(b, by); err != nil {
 			t.Fatal(err)
 		}
 		numbers, seen := map[string]int32{}, map[int32]bool{}
-		for i, k := range c.of {
-			key := keyAt(b, by, i)
+		for i, k := range c.Of {
+			key := ""
+			for _, index := range by {
+				key += fmt.Sprint(codeAt(&columns[index], i)+0, " ")
+			}
 			known, again := numbers[key]
 			switch {
 			case again && known != k, !again && seen[k]:
 				t.Fatalf("columns %v: record %d has combination %d, and its codes had %d", by, i, k, known)
-			case !again && c.first[k] != int32(i):
-				t.Fatalf("columns %v: the first record of combination %d is %d, want %d", by, k, c.first[k], i)
+			case !again && c.First[k] != int32(i):
+				t.Fatalf("columns %v: the first record of combination %d is %d, want %d", by, k, c.First[k], i)
 			}
 			numbers[key], seen[k] = k, true
 		}
-		if len(c.of) != n || len(by) == 0 && len(seen) != 1 || len(by) > 0 && len(seen) < 3 {
-			t.Fatalf("columns %v: %d records have %d combinations", by, len(c.of), len(seen))
+		if len(c.Of) != n || len(by) == 0 && len(seen) != 1 || len(by) > 0 && len(seen) < 3 {
+			t.Fatalf("columns %v: %d records have %d combinations", by, len(c.Of), len(seen))
 		}
-		for k, i := range c.first {
+		for k, i := range c.First {
 			if i >= 0 != seen[int32(k)] {
 				t.Fatalf("columns %v: combination %d has first record %d", by, k, i)
 			}
@@ -105,7 +108,18 @@ func TestCombinationsAreThoseOfTheCodes(t *testing.T) {
 	}
 	list := array.NewListBuilder(memory, arrow.PrimitiveTypes.Int8)
 	list.AppendEmptyValue()
-	if err := c.find(&microdata.Block{N: 1, Columns: []microdata.Column{{Array: list.NewArray()}}}, []int{0}); err == nil {
+	if err := c.Find(&microdata.Block{N: 1, Columns: []microdata.Column{{Array: list.NewArray()}}}, []int{0}); err == nil {
 		t.Error("no error for lists, which cannot be compared")
 	}
+}
+
+// codeAt is the code of value i by microdata.CodeOf.
+func codeAt(col *microdata.Column, i int) float64 {
+	if a := col.OutArray(); a != nil {
+		return microdata.CodeOf(a, i)
+	}
+	if !col.Original.Valid.Has(i) {
+		return math.NaN()
+	}
+	return col.Original.Values[i]
 }

@@ -1,4 +1,4 @@
-package transform
+package coding
 
 import (
 	"encoding/binary"
@@ -12,26 +12,23 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// cell is one value of a column on its way to another record: a number, or the
+// Cell is one value of a column on its way to another record: a number, or the
 // bytes that an array of its type holds for it (a bool has one byte; an entry of
 // a dictionary is the entry's value).
-type cell struct {
-	null   bool
-	number float64
-	bytes  []byte
+type Cell struct {
+	Null   bool
+	Number float64
+	Bytes  []byte
 }
 
-// comparableType reports whether values of the type can be compared as keys.
-func comparableType(t arrow.DataType) bool { return movable(t) }
-
-// movable reports whether values of the type can be moved between records.
-func movable(t arrow.DataType) bool {
+// Movable reports whether values of the type can be moved between records, and be compared as keys.
+func Movable(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
 		_, nested := t.ValueType.(*arrow.DictionaryType)
-		return !nested && movable(t.ValueType)
+		return !nested && Movable(t.ValueType)
 	case arrow.ExtensionType:
-		return movable(t.StorageType())
+		return Movable(t.StorageType())
 	}
 	switch t.ID() {
 	case arrow.NULL, arrow.BOOL, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW:
@@ -43,9 +40,9 @@ func movable(t arrow.DataType) bool {
 	return ok && !arrow.IsNested(t.ID())
 }
 
-// width returns the bytes that a value of a fixed-width type takes, 0 for other
+// Width returns the bytes that a value of a fixed-width type takes, 0 for other
 // types and for bool.
-func width(t arrow.DataType) int {
+func Width(t arrow.DataType) int {
 	if f, ok := t.(arrow.FixedWidthDataType); ok && t.ID() != arrow.BOOL {
 		return f.BitWidth() / 8
 	}
@@ -64,7 +61,7 @@ func wordsOf(dst []uint64, a arrow.Array, from int) (ok bool) {
 		}
 		return true
 	}
-	w := width(a.DataType())
+	w := Width(a.DataType())
 	if w != 1 && w != 2 && w != 4 && w != 8 {
 		return false
 	}
@@ -107,9 +104,9 @@ func fixed(a arrow.Array, w int) []byte {
 	return d.Buffers()[1].Bytes()[d.Offset()*w : (d.Offset()+d.Len())*w]
 }
 
-// bytesOf returns a function that gives the bytes of value i, which is not null,
+// BytesOf returns a function that gives the bytes of value i, which is not null,
 // without copying; ok is false for types that have none.
-func bytesOf(a arrow.Array) (at func(i int) []byte, ok bool) {
+func BytesOf(a arrow.Array) (at func(i int) []byte, ok bool) {
 	d := a.Data()
 	switch t := a.(type) {
 	case *array.Boolean:
@@ -128,10 +125,10 @@ func bytesOf(a arrow.Array) (at func(i int) []byte, ok bool) {
 	case *array.BinaryView:
 		return t.Value, true
 	case *array.Dictionary:
-		entries, ok := bytesOf(t.Dictionary())
+		entries, ok := BytesOf(t.Dictionary())
 		return func(i int) []byte { return entries(t.GetValueIndex(i)) }, ok
 	case array.ExtensionArray:
-		return bytesOf(t.Storage())
+		return BytesOf(t.Storage())
 	}
 	switch a.DataType().ID() {
 	case arrow.STRING, arrow.BINARY:
@@ -141,7 +138,7 @@ func bytesOf(a arrow.Array) (at func(i int) []byte, ok bool) {
 		offsets, text := offsetsOf[int64](d), textOf(d)
 		return func(i int) []byte { return text[offsets[i]:offsets[i+1]] }, true
 	}
-	if w := width(a.DataType()); w > 0 {
+	if w := Width(a.DataType()); w > 0 {
 		raw := fixed(a, w)
 		return func(i int) []byte { return raw[i*w : (i+1)*w] }, true
 	}
@@ -162,46 +159,55 @@ func textOf(d arrow.ArrayData) []byte {
 	return d.Buffers()[2].Bytes()
 }
 
-// exchangeArray returns the array with the values of each pair of sw exchanged.
-// A dictionary stays as it is, only the indexes into it move.
-func exchangeArray(a arrow.Array, sw *swapScratch) (arrow.Array, error) {
+// Pair is two records of a block, by index.
+type Pair struct{ I, J int32 }
+
+// Placing is memory for cells on their way to rows.
+type Placing struct {
+	Rows  []int32
+	Cells []Cell
+}
+
+// Exchange returns the array with the values of each pair exchanged. A dictionary stays as it is, only the indexes into it
+// move.
+func (p *Placing) Exchange(a arrow.Array, pairs []Pair) (arrow.Array, error) {
 	switch t := a.(type) {
 	case *array.Null:
 		return a, nil
 	case *array.Dictionary:
-		indexes, err := exchangeArray(t.Indices(), sw)
+		indexes, err := p.Exchange(t.Indices(), pairs)
 		if err != nil {
 			return nil, err
 		}
 		return array.NewDictionaryArray(t.DataType(), indexes, t.Dictionary()), nil
 	}
-	bytes, ok := bytesOf(a)
+	bytes, ok := BytesOf(a)
 	if !ok {
 		return nil, fmt.Errorf("values of type %s cannot be exchanged", a.DataType())
 	}
-	sw.rows, sw.cells = sw.rows[:0], sw.cells[:0]
+	p.Rows, p.Cells = p.Rows[:0], p.Cells[:0]
 	take := func(to, from int32) {
-		c := cell{null: a.IsNull(int(from))}
-		if !c.null {
-			c.bytes = bytes(int(from))
+		c := Cell{Null: a.IsNull(int(from))}
+		if !c.Null {
+			c.Bytes = bytes(int(from))
 		}
-		sw.rows, sw.cells = append(sw.rows, to), append(sw.cells, c)
+		p.Rows, p.Cells = append(p.Rows, to), append(p.Cells, c)
 	}
-	for _, p := range sw.pairs {
-		take(p.i, p.j)
-		take(p.j, p.i)
+	for _, of := range pairs {
+		take(of.I, of.J)
+		take(of.J, of.I)
 	}
-	return placeArray(a, sw.rows, sw.cells)
+	return Place(a, p.Rows, p.Cells)
 }
 
-// placeArray returns the array with cells put at rows, each row at most once.
+// Place returns the array with cells put at rows, each row at most once.
 // It returns an error if the type cannot hold a cell.
-func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) {
+func Place(a arrow.Array, rows []int32, cells []Cell) (arrow.Array, error) {
 	switch t := a.(type) {
 	case *array.Null:
 		return a, nil
 	case array.ExtensionArray:
-		storage, err := placeArray(t.Storage(), rows, cells)
+		storage, err := Place(t.Storage(), rows, cells)
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +231,7 @@ func placeArray(a arrow.Array, rows []int32, cells []cell) (arrow.Array, error) 
 
 // placeBuffers returns the buffers of an array without its validity bitmap, with cells put at
 // rows.
-func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, error) {
+func placeBuffers(a arrow.Array, rows []int32, cells []Cell) ([]*memory.Buffer, error) {
 	switch a.DataType().ID() {
 	case arrow.BOOL:
 		bits := make([]byte, bitutil.BytesForBits(int64(a.Len())))
@@ -233,7 +239,7 @@ func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, 
 			bitutil.CopyBitmap(src.Bytes(), a.Data().Offset(), a.Len(), bits, 0)
 		}
 		for k, row := range rows {
-			bitutil.SetBitTo(bits, int(row), !cells[k].null && cells[k].bytes[0] == 1)
+			bitutil.SetBitTo(bits, int(row), !cells[k].Null && cells[k].Bytes[0] == 1)
 		}
 		return []*memory.Buffer{memory.NewBufferBytes(bits)}, nil
 	case arrow.STRING, arrow.BINARY:
@@ -243,17 +249,17 @@ func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, 
 		offsets, text, err := placeTexts(offsetsOf[int64](a.Data()), textOf(a.Data()), rows, cells)
 		return []*memory.Buffer{memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, err
 	}
-	w := width(a.DataType())
+	w := Width(a.DataType())
 	if w == 0 {
 		return nil, fmt.Errorf("values of type %s cannot be moved", a.DataType())
 	}
 	raw := append(make([]byte, 0, a.Len()*w), fixed(a, w)...)
 	for k, row := range rows {
 		at := raw[int(row)*w : int(row+1)*w]
-		if cells[k].null {
+		if cells[k].Null {
 			clear(at) // otherwise the value below the null could still be read
 		} else {
-			copy(at, cells[k].bytes)
+			copy(at, cells[k].Bytes)
 		}
 	}
 	return []*memory.Buffer{memory.NewBufferBytes(raw)}, nil
@@ -261,10 +267,10 @@ func placeBuffers(a arrow.Array, rows []int32, cells []cell) ([]*memory.Buffer, 
 
 // placeValidity returns the validity bitmap after the cells have been put at their rows, and
 // the number of nulls; nil if there are none.
-func placeValidity(a arrow.Array, rows []int32, cells []cell) (*memory.Buffer, int) {
+func placeValidity(a arrow.Array, rows []int32, cells []Cell) (*memory.Buffer, int) {
 	incoming := false
 	for _, c := range cells {
-		incoming = incoming || c.null
+		incoming = incoming || c.Null
 	}
 	if a.NullN() == 0 && !incoming {
 		return nil, 0
@@ -277,13 +283,13 @@ func placeValidity(a arrow.Array, rows []int32, cells []cell) (*memory.Buffer, i
 		bitutil.CopyBitmap(a.NullBitmapBytes(), a.Data().Offset(), n, bits, 0)
 	}
 	for k, row := range rows {
-		bitutil.SetBitTo(bits, int(row), !cells[k].null)
+		bitutil.SetBitTo(bits, int(row), !cells[k].Null)
 	}
 	return memory.NewBufferBytes(bits), n - bitutil.CountSetBits(bits, 0, n)
 }
 
 // placeTexts rebuilds values of variable length.
-func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells []cell) ([]T, []byte, error) {
+func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells []Cell) ([]T, []byte, error) {
 	n := len(offsets) - 1
 	instead := make([]int32, n) // index of the cell + 1
 	for k, row := range rows {
@@ -296,7 +302,7 @@ func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells [
 	out, placed := make([]T, 1, n+1), make([]byte, 0, size)
 	for i := range n {
 		if k := instead[i]; k > 0 {
-			placed = append(placed, cells[k-1].bytes...)
+			placed = append(placed, cells[k-1].Bytes...)
 		} else {
 			placed = append(placed, text[offsets[i]:offsets[i+1]]...)
 		}
@@ -307,22 +313,22 @@ func placeTexts[T int32 | int64](offsets []T, text []byte, rows []int32, cells [
 
 // lengthWith returns the total number of bytes of values of variable length, with cells in
 // place of those at rows.
-func lengthWith[T int32 | int64](offsets []T, rows []int32, cells []cell) int64 {
+func lengthWith[T int32 | int64](offsets []T, rows []int32, cells []Cell) int64 {
 	size := int64(offsets[len(offsets)-1] - offsets[0])
 	for k, row := range rows {
-		size += int64(len(cells[k].bytes)) - int64(offsets[row+1]-offsets[row])
+		size += int64(len(cells[k].Bytes)) - int64(offsets[row+1]-offsets[row])
 	}
 	return size
 }
 
 // placeViews rebuilds an array of views.
-func placeViews(a arrow.Array, rows []int32, cells []cell, builder array.Builder) arrow.Array {
+func placeViews(a arrow.Array, rows []int32, cells []Cell, builder array.Builder) arrow.Array {
 	defer builder.Release()
 	instead := make([]int32, a.Len())
 	for k, row := range rows {
 		instead[row] = int32(k) + 1
 	}
-	bytes, _ := bytesOf(a)
+	bytes, _ := BytesOf(a)
 	put := func(v []byte) {
 		switch b := builder.(type) {
 		case *array.StringViewBuilder:
@@ -334,10 +340,10 @@ func placeViews(a arrow.Array, rows []int32, cells []cell, builder array.Builder
 	builder.Reserve(a.Len())
 	for i, k := range instead {
 		switch {
-		case k > 0 && cells[k-1].null, k == 0 && a.IsNull(i):
+		case k > 0 && cells[k-1].Null, k == 0 && a.IsNull(i):
 			builder.AppendNull()
 		case k > 0:
-			put(cells[k-1].bytes)
+			put(cells[k-1].Bytes)
 		default:
 			put(bytes(i))
 		}
@@ -348,9 +354,9 @@ func placeViews(a arrow.Array, rows []int32, cells []cell, builder array.Builder
 // placeDictionary sets the indexes of rows to the entries that equal their cells. Entries that
 // the dictionary lacks are added to it; it returns an error if the type of the indexes cannot
 // count so many.
-func placeDictionary(a *array.Dictionary, rows []int32, cells []cell) (arrow.Array, error) {
+func placeDictionary(a *array.Dictionary, rows []int32, cells []Cell) (arrow.Array, error) {
 	entries := a.Dictionary()
-	bytes, ok := bytesOf(entries)
+	bytes, ok := BytesOf(entries)
 	if !ok {
 		return nil, fmt.Errorf("values of type %s cannot be moved", a.DataType())
 	}
@@ -360,21 +366,21 @@ func placeDictionary(a *array.Dictionary, rows []int32, cells []cell) (arrow.Arr
 			index[string(bytes(e))] = e
 		}
 	}
-	w := width(a.Indices().DataType())
-	places := make([]cell, len(cells))
-	var added []cell
+	w := Width(a.Indices().DataType())
+	places := make([]Cell, len(cells))
+	var added []Cell
 	for k, c := range cells {
-		if c.null {
-			places[k].null = true
+		if c.Null {
+			places[k].Null = true
 			continue
 		}
-		e, ok := index[string(c.bytes)]
+		e, ok := index[string(c.Bytes)]
 		if !ok {
 			e = entries.Len() + len(added)
-			index[string(c.bytes)] = e
+			index[string(c.Bytes)] = e
 			added = append(added, c)
 		}
-		places[k].bytes = binary.LittleEndian.AppendUint64(nil, uint64(e))[:w]
+		places[k].Bytes = binary.LittleEndian.AppendUint64(nil, uint64(e))[:w]
 	}
 	last := uint64(entries.Len() + len(added) - 1)
 	bits := 8 * w
@@ -384,7 +390,7 @@ func placeDictionary(a *array.Dictionary, rows []int32, cells []cell) (arrow.Arr
 	if len(added) > 0 && last>>bits != 0 {
 		return nil, fmt.Errorf("its dictionary has no room for the values that come from other blocks (indexes of type %s)", a.Indices().DataType())
 	}
-	indexes, err := placeArray(a.Indices(), rows, places)
+	indexes, err := Place(a.Indices(), rows, places)
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +403,7 @@ func placeDictionary(a *array.Dictionary, rows []int32, cells []cell) (arrow.Arr
 }
 
 // extend returns the array with the cells after its last value.
-func extend(a arrow.Array, cells []cell) (arrow.Array, error) {
+func extend(a arrow.Array, cells []Cell) (arrow.Array, error) {
 	b := array.NewBuilder(memory.DefaultAllocator, a.DataType())
 	defer b.Release()
 	b.AppendEmptyValues(len(cells))
@@ -411,5 +417,5 @@ func extend(a arrow.Array, cells []cell) (arrow.Array, error) {
 	for k := range rows {
 		rows[k] = int32(a.Len() + k)
 	}
-	return placeArray(longer, rows, cells)
+	return Place(longer, rows, cells)
 }

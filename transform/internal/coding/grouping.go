@@ -1,4 +1,4 @@
-package transform
+package coding
 
 import (
 	"cmp"
@@ -15,25 +15,25 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// grouping gives records with equal keys equal codes. Values are first coded
+// Grouping gives records with equal keys equal codes. Values are first coded
 // column by column and the codes then combined in pairs, so that two records
 // have the same code if and only if all their values are equal: no hash decides.
-// Codes are dense, from 0, in the order in which they are first seen since reset.
+// Codes are dense, from 0, in the order in which they are first seen since Reset.
 //
 // Null equals null; −0 equals 0 and NaN equals NaN.
-type grouping struct {
-	columns []coder
+type Grouping struct {
+	columns []Coder
 	pairs   []wordTable // pairs[i] combines columns 0..i with column i+1
 
-	group []int32 // per record of the last find: code of the keys
-	combo []int32 // code of the keys with the attribute
+	Group []int32 // per record of the last find: code of the keys
+	Combo []int32 // code of the keys with the attribute
 	codes []int32
 }
 
-// reader returns a grouping that only reads the codes of g, which must not change any more: it
+// Reader returns a grouping that only reads the codes of g, which must not change any more: it
 // returns −1 for values that g has not seen. It has its own working memory.
-func (g *grouping) reader() *grouping {
-	r := &grouping{columns: make([]coder, len(g.columns)), pairs: slices.Clone(g.pairs)}
+func (g *Grouping) Reader() *Grouping {
+	r := &Grouping{columns: make([]Coder, len(g.columns)), pairs: slices.Clone(g.pairs)}
 	for i := range r.columns {
 		r.columns[i].words, r.columns[i].texts, r.columns[i].closed = g.columns[i].words, g.columns[i].texts, true
 		r.columns[i].words.closed = true
@@ -44,7 +44,8 @@ func (g *grouping) reader() *grouping {
 	return r
 }
 
-func (g *grouping) reset() {
+// Reset forgets what was seen; codes begin again at 0.
+func (g *Grouping) Reset() {
 	for i := range g.columns {
 		g.columns[i].reset()
 	}
@@ -54,18 +55,18 @@ func (g *grouping) reset() {
 }
 
 // widen prepares it for a number of columns.
-func (g *grouping) widen(columns int) {
+func (g *Grouping) widen(columns int) {
 	if len(g.columns) < columns {
-		g.columns = append(g.columns, make([]coder, columns-len(g.columns))...)
+		g.columns = append(g.columns, make([]Coder, columns-len(g.columns))...)
 		g.pairs = append(g.pairs, make([]wordTable, columns-1-len(g.pairs))...)
 	}
 }
 
-// find fills group and combo for records [from, from+n) of the block. columns
+// Find fills group and combo for records [from, from+n) of the block. columns
 // are those of the keys, the attribute last.
-func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
+func (g *Grouping) Find(b *microdata.Block, columns []int, from, n int) error {
 	g.widen(len(columns))
-	for _, buf := range []*[]int32{&g.group, &g.combo, &g.codes} {
+	for _, buf := range []*[]int32{&g.Group, &g.Combo, &g.codes} {
 		if cap(*buf) < n {
 			*buf = make([]int32, n)
 		}
@@ -74,44 +75,44 @@ func (g *grouping) find(b *microdata.Block, columns []int, from, n int) error {
 	for k, index := range columns {
 		dst := g.codes
 		if k == 0 {
-			dst = g.combo
+			dst = g.Combo
 		}
-		if err := g.columns[k].code(dst, &b.Columns[index], from); err != nil {
+		if err := g.columns[k].Code(dst, &b.Columns[index], from); err != nil {
 			return err
 		}
 		if k == 0 {
 			continue
 		}
 		if k == len(columns)-1 {
-			copy(g.group, g.combo)
+			copy(g.Group, g.Combo)
 		}
-		g.pairs[k-1].combine(g.combo, g.codes)
+		g.pairs[k-1].combine(g.Combo, g.codes)
 	}
 	return nil
 }
 
-// exclude gives rejected records group −1: they are not released and are not exchanged. So it does with those that have a
+// Exclude gives rejected records group −1: they are not released and are not exchanged. So it does with those that have a
 // declared code for a missing value in one of the protected columns: they keep it, and all their values.
-func (g *grouping) exclude(b *microdata.Block, from int, protected []int) {
+func (g *Grouping) Exclude(b *microdata.Block, from int, protected []int) {
 	for _, index := range protected {
 		for _, row := range b.Columns[index].Coded.Rows {
-			if at := int(row) - from; at >= 0 && at < len(g.group) {
-				g.group[at] = -1
+			if at := int(row) - from; at >= 0 && at < len(g.Group) {
+				g.Group[at] = -1
 			}
 		}
 	}
 	if b.Whole() {
 		return
 	}
-	for i := range g.group {
+	for i := range g.Group {
 		if b.Rejected(from + i) {
-			g.group[i] = -1
+			g.Group[i] = -1
 		}
 	}
 }
 
-// coder codes the values of one column: null is 0, values are 1, 2, …
-type coder struct {
+// Coder codes the values of one column: null is 0, values are 1, 2, …
+type Coder struct {
 	closed bool             // no new values are added: those that it does not know get code −1
 	words  wordTable        // values of up to 8 bytes
 	texts  map[string]int32 // longer ones and those of variable length
@@ -126,13 +127,13 @@ type coder struct {
 	}
 }
 
-func (c *coder) reset() {
+func (c *Coder) reset() {
 	c.words.reset()
 	clear(c.texts)
 	clear(c.recent[:])
 }
 
-func (c *coder) word(v uint64) int32 {
+func (c *Coder) word(v uint64) int32 {
 	code := c.words.code(v)
 	if code < 0 {
 		return code
@@ -140,7 +141,7 @@ func (c *coder) word(v uint64) int32 {
 	return code + 1
 }
 
-func (c *coder) text(v []byte) int32 {
+func (c *Coder) text(v []byte) int32 {
 	if len(v) > 7 {
 		return c.anyText(v)
 	}
@@ -152,7 +153,7 @@ func (c *coder) text(v []byte) int32 {
 }
 
 // short codes a text of up to 7 bytes, given as a word of these bytes and their number.
-func (c *coder) short(text uint64, v []byte) int32 {
+func (c *Coder) short(text uint64, v []byte) int32 {
 	slot := &c.recent[text*0x9e3779b97f4a7c15>>58]
 	if slot.code == 0 || slot.text != text {
 		slot.text, slot.code = text, c.anyText(v)
@@ -162,7 +163,7 @@ func (c *coder) short(text uint64, v []byte) int32 {
 
 // texts32 codes consecutive texts, the i-th of which is text[offsets[i]:offsets[i+1]]. Eight bytes
 // are read at a time if there are as many.
-func (c *coder) texts32(dst []int32, offsets []int32, text []byte) {
+func (c *Coder) texts32(dst []int32, offsets []int32, text []byte) {
 	offsets = offsets[:len(dst)+1]
 	for i := range dst {
 		from, to := int(offsets[i]), int(offsets[i+1])
@@ -175,7 +176,7 @@ func (c *coder) texts32(dst []int32, offsets []int32, text []byte) {
 	}
 }
 
-func (c *coder) anyText(v []byte) int32 {
+func (c *Coder) anyText(v []byte) int32 {
 	if code, ok := c.texts[string(v)]; ok {
 		return code
 	}
@@ -190,9 +191,9 @@ func (c *coder) anyText(v []byte) int32 {
 	return code
 }
 
-// inOrder replaces codes by those in the order of the values (of their bytes), which do not depend on
+// InOrder replaces codes by those in the order of the values (of their bytes), which do not depend on
 // the order of the records. The coder must not be used any more.
-func (c *coder) inOrder(codes []int32) {
+func (c *Coder) InOrder(codes []int32) {
 	type word struct {
 		w    uint64
 		code int32
@@ -232,16 +233,17 @@ func canonical(x float64) uint64 {
 	return math.Float64bits(x)
 }
 
-var errNotHeld = errors.New("the block does not hold a column that the swap reads")
+// ErrNotHeld is the error for a column that a block lacks.
+var ErrNotHeld = errors.New("the block does not hold a column that the swap reads")
 
-// code fills dst with the codes of the released values of records from, from+1, …
-func (c *coder) code(dst []int32, col *microdata.Column, from int) error {
+// Code fills dst with the codes of the released values of records from, from+1, …
+func (c *Coder) Code(dst []int32, col *microdata.Column, from int) error {
 	if a := col.OutArray(); a != nil {
 		return c.codeArray(dst, a, from)
 	}
 	v := col.Out()
 	if len(v.Values) < from+len(dst) {
-		return errNotHeld
+		return ErrNotHeld
 	}
 	for i, x := range v.Values[from : from+len(dst)] {
 		if v.Valid.Has(from + i) {
@@ -253,7 +255,7 @@ func (c *coder) code(dst []int32, col *microdata.Column, from int) error {
 	return nil
 }
 
-func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
+func (c *Coder) codeArray(dst []int32, a arrow.Array, from int) error {
 	switch t := a.(type) {
 	case array.ExtensionArray:
 		return c.codeArray(dst, t.Storage(), from)
@@ -281,7 +283,7 @@ func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
 		c.texts32(dst, offsetsOf[int32](d)[from:], textOf(d))
 		return nil
 	}
-	bytes, ok := bytesOf(a)
+	bytes, ok := BytesOf(a)
 	if !ok {
 		return fmt.Errorf("values of type %s cannot be compared", a.DataType())
 	}
@@ -296,7 +298,7 @@ func (c *coder) codeArray(dst []int32, a arrow.Array, from int) error {
 }
 
 // codeDictionary looks up each entry of the dictionary once, when it first occurs.
-func (c *coder) codeDictionary(dst []int32, a *array.Dictionary, from int) error {
+func (c *Coder) codeDictionary(dst []int32, a *array.Dictionary, from int) error {
 	entries := a.Dictionary()
 	if cap(c.seen) < entries.Len() {
 		c.seen = make([]int32, entries.Len())

@@ -1,4 +1,4 @@
-package transform
+package coding
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ func SameValues(x, y arrow.Array) func(i int) bool {
 	if x == y {
 		return func(int) bool { return true }
 	}
-	a, known := bytesOf(x)
-	b, too := bytesOf(y)
+	a, known := BytesOf(x)
+	b, too := BytesOf(y)
 	if !known || !too {
 		return func(int) bool { return false }
 	}
