@@ -15,8 +15,7 @@ import (
 )
 
 var (
-	errOtherRecords = errors.New("the result of the survey is about records that this shard does not have, or about more records than it has")
-	errRecordTwice  = errors.New("what a survey has found names a record twice")
+	errRecordTwice = errors.New("what a survey has found names a record twice")
 )
 
 // territory is the records of a part of the data. A survey or decision of that part must concern
@@ -50,7 +49,7 @@ func (t *territory) holds(p place) bool {
 // was named before.
 func (t *territory) name(p place) error {
 	if !t.holds(p) {
-		return errOtherRecords
+		return decision.ErrOtherRecords
 	}
 	at := p
 	at.row >>= 10
@@ -97,17 +96,17 @@ func (k *swapColumn) fits(col *microdata.Column, moves []move) error {
 	}
 	if col.Array == nil {
 		if k.starts != nil && col.Original.Values != nil {
-			return errDamagedSurvey
+			return decision.ErrDamaged
 		}
 		return nil
 	}
 	if k.starts == nil {
-		return errDamagedSurvey
+		return decision.ErrDamaged
 	}
 	w := cellWidth(col.Array.DataType())
 	for _, m := range moves {
 		if w > 0 && !k.nulls[m.value] && int(k.lengths[m.value]) != w {
-			return errDamagedSurvey
+			return decision.ErrDamaged
 		}
 	}
 	return nil
@@ -124,14 +123,6 @@ func cellWidth(t arrow.DataType) int {
 		return 1
 	}
 	return coding.Width(t)
-}
-
-// plausible reports whether sums are possible for a combination of size records, or for values
-// received with the probability size. Sums of large values can be infinite, and others are then
-// NaN: that is no sign of damage, and gives a result that is not known.
-func (m moment) plausible(size float64) bool {
-	const rounding = 1e-9
-	return m[0] >= 0 && m[0] <= size*(1+rounding)
 }
 
 // bounded returns an error if more records are kept than allowed.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // InParts reports whether a mask can be applied to parts of the records by several processes:
@@ -79,19 +80,17 @@ func (c *Chain) MergeSurvey(marshalled []byte, of []Stretch) error {
 			return err
 		}
 		if u.Wrong {
-			return errDamagedSurvey
+			return decision.ErrDamaged
 		}
 		if err := s.bounded(c); err != nil {
 			return err
 		}
 	}
 	if len(u.Text) > 0 {
-		return errDamagedSurvey
+		return decision.ErrDamaged
 	}
 	return c.fits()
 }
-
-var errDamagedSurvey = errors.New("the result of the survey is damaged, or was made with other masks")
 
 // Stretch is N records of a stream, from the place First on.
 type Stretch struct {
@@ -127,7 +126,7 @@ func (c *Chain) UseDecisions(decided []byte, of []Stretch) error {
 		}
 	}
 	if u.Wrong || len(u.Text) > 0 {
-		return errDamagedSurvey
+		return decision.ErrDamaged
 	}
 	c.surveyed = true
 	return nil
@@ -260,7 +259,7 @@ func (s *datasetSwap) merge(u *coding.Unpacker, t territory) error {
 			continue
 		}
 		if !t.take(count) {
-			return errOtherRecords
+			return decision.ErrOtherRecords
 		}
 		group := codes.GroupOf(u, k)
 		if u.Wrong {
@@ -414,7 +413,7 @@ func (s *datasetSwap) takeDecided(u *coding.Unpacker, t territory) error {
 				return nil
 			}
 			if !t.holds(at) {
-				return errOtherRecords
+				return decision.ErrOtherRecords
 			}
 			s.moves[number] = append(s.moves[number], m)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // textRecords are records of four texts each; "" is null.
@@ -170,10 +171,10 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 		}
 		return b
 	}
-	of := func() *Displacer {
+	of := func() *displacement.Displacer {
 		return chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
 	}
-	tell := func(d *Displacer, from, to int) (all []microdata.Moved) {
+	tell := func(d *displacement.Displacer, from, to int) (all []microdata.Moved) {
 		b := blocks(from, to)
 		if err := d.Apply(b); err != nil {
 			t.Fatal(err)

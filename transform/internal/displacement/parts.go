@@ -1,10 +1,11 @@
-package transform
+package displacement
 
 import (
 	"math"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // MarshalSurvey returns the result of Survey so far; it is called instead of EndSurvey.
@@ -35,7 +36,7 @@ func (d *Displacer) MergeSurvey(marshalled []byte, records int64) error {
 		shift[i] = d.columns[i].mergeCentre(&u)
 	}
 	for _, s := range d.ofDataset() {
-		if err := s.mergeSurvey(&u, shift, territory{records: records}); err != nil {
+		if err := s.mergeSurvey(&u, shift, records); err != nil {
 			return err
 		}
 	}
@@ -50,7 +51,7 @@ func (d *Displacer) MarshalDecisions(marshalled []byte) ([]byte, error) {
 	var p coding.Packer
 	for i := range d.columns {
 		d.columns[i].packCentre(&p)
-		(&displacedColumn{}).mergeCentre(&u) // read and ignored
+		(&Column{}).mergeCentre(&u) // read and ignored
 	}
 	for _, s := range d.ofDataset() {
 		s.packDecided(&p, &u)
@@ -71,7 +72,7 @@ func (d *Displacer) UseDecisions(decided []byte) error {
 	return ended(&u)
 }
 
-func (d *Displacer) ofDataset() (list []*displacingSwap) {
+func (d *Displacer) ofDataset() (list []*Swap) {
 	for _, s := range d.swaps {
 		if s.dataset {
 			list = append(list, s)
@@ -80,7 +81,7 @@ func (d *Displacer) ofDataset() (list []*displacingSwap) {
 	return list
 }
 
-func (c *displacedColumn) packCentre(p *coding.Packer) {
+func (c *Column) packCentre(p *coding.Packer) {
 	if !c.centred {
 		p.Number(0)
 		return
@@ -91,7 +92,7 @@ func (c *displacedColumn) packCentre(p *coding.Packer) {
 
 // mergeCentre reads a centre. It takes it over if there is none yet, and returns by how much it
 // is greater than the present one.
-func (c *displacedColumn) mergeCentre(u *coding.Unpacker) float64 {
+func (c *Column) mergeCentre(u *coding.Unpacker) float64 {
 	if !u.Mark() {
 		return 0
 	}
@@ -124,7 +125,7 @@ func (m *moment) pack(p *coding.Packer) {
 
 // unpackCombo reads combination k; there is false if it has rejected records only. The group
 // of c is its code in the grouping of s.
-func (s *displacingSwap) unpackCombo(u *coding.Unpacker, codes *coding.MergedCodes, k int) (c displacedCombo, there bool) {
+func (s *Swap) unpackCombo(u *coding.Unpacker, codes *coding.MergedCodes, k int) (c displacedCombo, there bool) {
 	if !u.Mark() {
 		return c, false
 	}
@@ -147,7 +148,7 @@ func (s *displacingSwap) unpackCombo(u *coding.Unpacker, codes *coding.MergedCod
 
 // unpackCodes merges a grouping into that of s, and reads the number of combinations for which
 // data follow: combo of the result has that length.
-func (s *displacingSwap) unpackCodes(u *coding.Unpacker) (codes coding.MergedCodes) {
+func (s *Swap) unpackCodes(u *coding.Unpacker) (codes coding.MergedCodes) {
 	codes = s.grouping.Merge(u, len(s.keys))
 	n := u.Count(1)
 	if n > len(codes.Combo) {
@@ -158,16 +159,16 @@ func (s *displacingSwap) unpackCodes(u *coding.Unpacker) (codes coding.MergedCod
 	return codes
 }
 
-// mergeSurvey merges the survey of a part; t limits the number of its records.
-func (s *displacingSwap) mergeSurvey(u *coding.Unpacker, shift []float64, t territory) error {
+// mergeSurvey merges the survey of a part; it can have seen at most left records.
+func (s *Swap) mergeSurvey(u *coding.Unpacker, shift []float64, left int64) error {
 	codes := s.unpackCodes(u)
 	for k, code := range codes.Combo {
 		more, there := s.unpackCombo(u, &codes, k)
 		if !there {
 			continue
 		}
-		if !t.take(uint64(more.size)) {
-			return errOtherRecords
+		if left -= int64(more.size); left < 0 {
+			return decision.ErrOtherRecords
 		}
 		for len(s.combos) <= int(code) {
 			s.combos = append(s.combos, displacedCombo{})
@@ -197,7 +198,7 @@ func (m moment) from(by float64) moment {
 
 // packDecided copies the codes of a survey as they were read, and writes the outcomes of its
 // combinations.
-func (s *displacingSwap) packDecided(p *coding.Packer, u *coding.Unpacker) {
+func (s *Swap) packDecided(p *coding.Packer, u *coding.Unpacker) {
 	combinations, text := len(s.grouping.InAll()), u.Text
 	codes := s.grouping.Merge(u, len(s.keys))
 	p.Text = append(p.Text, text[:len(text)-len(u.Text)]...)
@@ -240,7 +241,7 @@ func (o *outcome) pack(p *coding.Packer) {
 }
 
 // takeDecided reads what packDecided wrote.
-func (s *displacingSwap) takeDecided(u *coding.Unpacker, columns int) {
+func (s *Swap) takeDecided(u *coding.Unpacker, columns int) {
 	codes := s.unpackCodes(u)
 	s.combos, s.groups = make([]displacedCombo, len(codes.Combo)), []*displacedGroup{}
 	s.outcomeStart, s.outcomes = make([]uint32, len(codes.Combo)*columns), []float64{}
@@ -283,7 +284,7 @@ func (s *displacingSwap) takeDecided(u *coding.Unpacker, columns int) {
 }
 
 // decidedOutcome is an outcome that another Displacer has decided.
-func (s *displacingSwap) decidedOutcome(column, code int) outcome {
+func (s *Swap) decidedOutcome(column, code int) outcome {
 	at := s.outcomeStart[code*(len(s.outcomeStart)/len(s.combos))+column]
 	o := outcome{swap: s, column: column, code: code, batches: int(s.outcomes[at])}
 	list := s.outcomes[at+1:]
@@ -306,7 +307,7 @@ func (s *displacingSwap) decidedOutcome(column, code int) outcome {
 // ended returns an error if the text read was damaged, or has not been read to its end.
 func ended(u *coding.Unpacker) error {
 	if u.Wrong || len(u.Text) > 0 {
-		return errDamagedSurvey
+		return decision.ErrDamaged
 	}
 	return nil
 }
@@ -316,4 +317,12 @@ func unpackMoment(u *coding.Unpacker) (m moment) {
 		m[j] = math.Float64frombits(u.Word())
 	}
 	return m
+}
+
+// plausible reports whether sums are possible for a combination of size records, or for values
+// received with the probability size. Sums of large values can be infinite, and others are then
+// NaN: that is no sign of damage, and gives a result that is not known.
+func (m moment) plausible(size float64) bool {
+	const rounding = 1e-9
+	return m[0] >= 0 && m[0] <= size*(1+rounding)
 }

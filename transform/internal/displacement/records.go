@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 import (
 	"math"
@@ -15,7 +15,7 @@ type displacing struct {
 	view     microdata.Block
 	drawn    [][][]float64 // [batch][column]: the results of the other masks for the block
 	grouping coding.Grouping
-	readers  map[*displacingSwap]*coding.Grouping // of the codes of the whole data
+	readers  map[*Swap]*coding.Grouping // of the codes of the whole data
 	matcher  matching.Matcher
 	here     []bool         // whether a record has a value
 	centre   float64        // of the column
@@ -68,9 +68,9 @@ func (w *displacing) original(b *microdata.Block) *microdata.Block {
 // begin sets the value at each record to its own.
 func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 	col := &d.columns[i]
-	v := b.Columns[col.index].Original
+	v := b.Columns[col.Index].Original
 	w.batches, w.centre = 1, col.centre
-	if col.moments == nil {
+	if col.Moments == nil {
 		w.batches = batches
 	}
 	w.held, w.moved, w.own = sized(w.held, batches, n), sized(w.moved, batches, n), sized(w.own, w.batches, n)
@@ -86,8 +86,8 @@ func (d *Displacer) begin(w *displacing, b *microdata.Block, i, from, n int) {
 			w.held[k][r], w.moved[k][r], w.own[k][r], w.undone[k][r] = 1, moment{}, moment{}, [2]float64{-1, -1}
 			switch {
 			case !here:
-			case col.moments != nil:
-				shift, square := col.moments(x)
+			case col.Moments != nil:
+				shift, square := col.Moments(x)
 				w.own[k][r] = moment{1, shift, square, 0}
 			default:
 				shift := w.drawn[k][i][from+r] - x
@@ -137,7 +137,7 @@ func (w *displacing) middle(x []float64) float64 {
 
 // writeColumn writes the results for a column to the block.
 func (d *Displacer) writeColumn(w *displacing, b *microdata.Block, i, from, n int) {
-	col := &b.Columns[d.columns[i].index]
+	col := &b.Columns[d.columns[i].Index]
 	if w.batches > 1 && col.Moved.Deviations == nil {
 		col.Deviate(batches)
 	}
@@ -195,9 +195,9 @@ func writeRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]
 
 // alone is follow where one swap over the whole data moves a column, and the law of its other
 // masks is known: each record's result follows from its value and its combination.
-func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *displacingSwap) error {
+func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *Swap) error {
 	col := &d.columns[i]
-	c := &b.Columns[col.index]
+	c := &b.Columns[col.Index]
 	v, to := c.Original, &c.Moved
 	w.attend(b, v, from, n)
 	if err := s.find(w, b, from, n); err != nil {
@@ -220,7 +220,7 @@ func (d *Displacer) alone(w *displacing, b *microdata.Block, i, from, n int, s *
 		c.Deviate(batches)
 	}
 	w.writeOutcomes(s, to, i, from, count, func(x float64) (u, shift, square float64) {
-		shift, square = col.moments(x)
+		shift, square = col.Moments(x)
 		return x - col.centre, shift, square
 	}, v.Values[from:from+n])
 	return nil

@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 import (
 	"encoding/binary"
@@ -12,7 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
-// pairing gives how often the records of a group of equal keys are exchanged with
+// Pairing gives how often the records of a group of equal keys are exchanged with
 // each other. It depends on the sizes of the group's combinations (of keys and
 // attribute) alone, since a swap does not depend on the values that it moves.
 //
@@ -20,9 +20,9 @@ import (
 // sizes: the probability that a given record is exchanged with another given one of
 // another combination. The rates account for the competition for partners: each of three
 // records that are unique in their group is exchanged with probability 2π/3.
-type pairing struct {
-	sizes []int32       // distinct, descending
-	rates [][]float64   // by batch, [s·len(sizes)+t]; one batch where the rates are exact
+type Pairing struct {
+	Sizes []int32       // distinct, descending
+	Rates [][]float64   // by batch, [s·len(sizes)+t]; one batch where the rates are exact
 	small *smallPairing // of a group of at most smallGroup records; nil: it has more
 }
 
@@ -31,19 +31,29 @@ type pairing struct {
 const batches = 8
 
 // rate returns the rates of one batch.
-func (p *pairing) rate(batch int) []float64 { return p.rates[batch%len(p.rates)] }
+func (p *Pairing) rate(batch int) []float64 { return p.Rates[batch%len(p.Rates)] }
 
-// class returns the index in sizes of a size.
-func (p *pairing) class(size int32) int {
-	return slices.IndexFunc(p.sizes, func(s int32) bool { return s == size })
+// Class returns the index in sizes of a size.
+func (p *Pairing) Class(size int32) int {
+	return slices.IndexFunc(p.Sizes, func(s int32) bool { return s == size })
 }
 
-// pairer makes the pairings of one swap.
-type pairer struct {
-	rate            float64
-	unique, dataset bool
+// Between returns the probability that a given record of a combination of size own is exchanged with a given one of another
+// combination, of size other: the mean over the batches.
+func (p *Pairing) Between(own, other int32) float64 {
+	sum := 0.0
+	for _, rates := range p.Rates {
+		sum += rates[p.Class(own)*len(p.Sizes)+p.Class(other)]
+	}
+	return sum / float64(len(p.Rates))
+}
 
-	known sync.Map     // sizes → *pairing
+// Pairer makes the pairings of one swap.
+type Pairer struct {
+	Rate            float64
+	Unique, Dataset bool
+
+	known sync.Map     // sizes → *Pairing
 	kept  atomic.Int64 // numbers stored in known
 }
 
@@ -51,9 +61,9 @@ type pairer struct {
 // which there are many, have few different sizes.
 const keptRates = 1 << 20
 
-// of returns the pairing of a group with combinations of these sizes, in any order. The result
+// Of returns the pairing of a group with combinations of these sizes, in any order. The result
 // is a function of the sizes: in a simulation they are the seed.
-func (p *pairer) of(sizes []int32) *pairing {
+func (p *Pairer) Of(sizes []int32) *Pairing {
 	sorted := slices.Clone(sizes)
 	slices.SortFunc(sorted, func(a, b int32) int { return int(b - a) })
 	var name []byte
@@ -61,21 +71,21 @@ func (p *pairer) of(sizes []int32) *pairing {
 		name = binary.AppendUvarint(name, uint64(s))
 	}
 	if found, ok := p.known.Load(string(name)); ok {
-		return found.(*pairing)
+		return found.(*Pairing)
 	}
 	g := newCohort(sorted, name)
-	var made *pairing
+	var made *Pairing
 	more := 16
 	switch {
 	case g.total <= smallGroup:
 		made = g.enumerated(p.smallOf(sorted))
 		more = len(sorted) * int(unsafe.Sizeof(smallUndoing{})/8)
-	case p.unique:
+	case p.Unique:
 		made = p.ofUnique(g)
 	default:
 		made = p.ofAny(g)
 	}
-	if size := int64(len(name) + len(made.rates)*len(made.sizes)*len(made.sizes) + more); p.kept.Load()+size <= keptRates {
+	if size := int64(len(name) + len(made.Rates)*len(made.Sizes)*len(made.Sizes) + more); p.kept.Load()+size <= keptRates {
 		p.kept.Add(size)
 		p.known.Store(string(name), made)
 	}
@@ -126,9 +136,9 @@ func (g *cohort) couples(s, t int) float64 {
 
 // pairing computes the rates from the expected numbers of exchanges between classes. found is
 // by batch; the number for two classes is the sum of its entries in both triangles.
-func (g *cohort) pairing(rate float64, found [][]float64) *pairing {
+func (g *cohort) pairing(rate float64, found [][]float64) *Pairing {
 	n := len(g.distinct)
-	p := &pairing{sizes: g.distinct}
+	p := &Pairing{Sizes: g.distinct}
 	for _, pairs := range found {
 		rates := make([]float64, n*n)
 		for s := range n {
@@ -142,13 +152,13 @@ func (g *cohort) pairing(rate float64, found [][]float64) *pairing {
 				}
 			}
 		}
-		p.rates = append(p.rates, rates)
+		p.Rates = append(p.Rates, rates)
 	}
 	return p
 }
 
 // enumerated is the pairing of a group whose exchanges are enumerated.
-func (g *cohort) enumerated(from *smallPairing) *pairing {
+func (g *cohort) enumerated(from *smallPairing) *Pairing {
 	n := len(g.distinct)
 	rates := make([]float64, n*n)
 	for c, s := range g.class {
@@ -159,7 +169,7 @@ func (g *cohort) enumerated(from *smallPairing) *pairing {
 		}
 	}
 	from.law = nil // rates and undo have what is used of it
-	return &pairing{sizes: g.distinct, rates: [][]float64{rates}, small: from}
+	return &Pairing{Sizes: g.distinct, Rates: [][]float64{rates}, small: from}
 }
 
 // runs returns the number of simulations in a batch, for a given number of steps in total: a
@@ -167,10 +177,10 @@ func (g *cohort) enumerated(from *smallPairing) *pairing {
 func (g *cohort) runs(steps int) int { return max(1, min(steps/g.total, 64)) }
 
 // ofAny is the pairing of policy random.
-func (p *pairer) ofAny(g *cohort) *pairing {
+func (p *Pairer) ofAny(g *cohort) *Pairing {
 	n := len(g.distinct)
-	if p.dataset {
-		return g.pairing(1, g.datasetPairs(p.rate))
+	if p.Dataset {
+		return g.pairing(1, g.datasetPairs(p.Rate))
 	}
 	pairs := make([]float64, n*n)
 	switch {
@@ -181,9 +191,9 @@ func (p *pairer) ofAny(g *cohort) *pairing {
 	case g.states() <= 4096:
 		g.exactPairs(pairs)
 	default:
-		return g.pairing(p.rate, g.windowPairs())
+		return g.pairing(p.Rate, g.windowPairs())
 	}
-	return g.pairing(p.rate, [][]float64{pairs})
+	return g.pairing(p.Rate, [][]float64{pairs})
 }
 
 // states is the number of states that a group of up to eight combinations can be in.
@@ -326,7 +336,7 @@ func draft(free []int32, r int32, but int) int {
 		}
 		r -= f
 	}
-	panic("transform: fewer records are free than were counted")
+	panic("displacement: fewer records are free than were counted")
 }
 
 // meetMany is meet for groups of many combinations: records are drawn from a list, and a

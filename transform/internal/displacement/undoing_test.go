@@ -1,10 +1,12 @@
-package transform
+package displacement
 
 import (
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // A permutation that a swap can make of a few records, and its probability.
@@ -243,32 +245,42 @@ func TestUndoingIsThatOfTheEnumeration(t *testing.T) {
 func compareUndoing(t *testing.T, policy, scope string, rate float64, attribute []int) {
 	r := rand.New(rand.NewPCG(uint64(len(attribute)), 8))
 	n := len(attribute) + 24
-	columns := swapData(n, 1, 1, 1)
+	b := new(microdata.Block)
+	b.Reset(0, 0, n, 4)
+	var columns [4][]float64
+	for k := range columns {
+		columns[k] = b.Columns[k].Alloc(n, false).Values
+	}
 	var rows []int
 	x := make([]float64, len(attribute))
 	for i := range n {
-		columns[0].values[i] = math.Round(1e4 * math.Exp(r.NormFloat64()))
-		columns[1].values[i], columns[2].values[i], columns[3].values[i] = 1, 0, float64(i%3)
+		columns[0][i] = math.Round(1e4 * math.Exp(r.NormFloat64()))
+		columns[1][i], columns[2][i], columns[3][i] = 1, 0, float64(i%3)
 		if i%2 == 1 && len(rows) < len(attribute) || n-i <= len(attribute)-len(rows) {
-			columns[1].values[i], columns[3].values[i] = 0, float64(attribute[len(rows)])
-			x[len(rows)] = columns[0].values[i]
+			columns[1][i], columns[3][i] = 0, float64(attribute[len(rows)])
+			x[len(rows)] = columns[0][i]
 			rows = append(rows, i)
 		}
 	}
 	law := enumeratedSwaps(attribute, policy == "unique", scope == "dataset", rate)
 	for _, sd := range []float64{0, 700} {
-		masks := []Spec{mask(swapMask(policy, scope, rate))}
+		variance := 0.0
 		if sd > 0 {
-			masks = append(masks, mask(&Noise{Columns: []string{"a"}, SD: amount(sd)}))
+			variance = sd*sd + 1.0/12 // the noise is rounded to whole numbers
 		}
-		setup := testSetup(t, columns...)
-		setup.Window = n
-		m := displacements(t, chain(t, setup, masks...), n, columns)[0]
-		for k, row := range rows {
-			variance := 0.0
-			if sd > 0 {
-				variance = sd*sd + 1.0/12 // the noise is rounded to whole numbers
+		p := &Pairer{Rate: rate, Unique: policy == "unique", Dataset: scope == "dataset"}
+		d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: func(float64) (shift, square float64) { return 0, variance }}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, n, nil)
+		if d.NeedsSurvey() {
+			if err := d.Survey(b); err != nil {
+				t.Fatal(err)
 			}
+			d.EndSurvey()
+		}
+		if err := d.Apply(b); err != nil {
+			t.Fatal(err)
+		}
+		m := b.Columns[0].Moved
+		for k, row := range rows {
 			released, likeliest, mean := errorsOf(law, x, k, variance)
 			for name, pair := range map[string][2]float64{
 				"the released value": {m.Total[row], released}, "the most probable one": {m.Likeliest[row], likeliest}, "the mean": {m.Mean[row], mean},

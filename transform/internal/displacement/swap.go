@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 import (
 	"cmp"
@@ -12,12 +12,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
-// displacingSwap describes one swap.
-type displacingSwap struct {
+// Swap describes one swap.
+type Swap struct {
 	keys      []int
 	exchanged []int // the columns whose values it moves, in Block.Columns
 	dataset   bool
-	pairer    *pairer
+	pairer    *Pairer
 
 	// Of a swap of scope dataset, from the survey:
 	grouping coding.Grouping
@@ -43,7 +43,7 @@ type displacedCombo struct {
 
 // displacedGroup is the records of equal keys.
 type displacedGroup struct {
-	pairing *pairing
+	pairing *Pairing
 	records []float64 // by class
 	sums    []moment  // over the records of a class: [column and batch × class]
 	after   []moment  // the same, of what the records hold after the swap
@@ -90,7 +90,7 @@ func (w *displacing) settle(k, r int, p float64, receives moment, undo *undoing,
 }
 
 // window applies the swap to the records of one window, which w.grouping describes.
-func (s *displacingSwap) window(w *displacing, several bool) {
+func (s *Swap) window(w *displacing, several bool) {
 	m, g := &w.matcher, &w.grouping
 	m.Sort(g.Group, g.Combo)
 	for i := 0; i+1 < len(m.GroupStart); i++ {
@@ -103,8 +103,8 @@ func (s *displacingSwap) window(w *displacing, several bool) {
 		if len(w.sizes) < 2 {
 			continue
 		}
-		pairing := s.pairer.of(w.sizes)
-		if len(pairing.rates) > 1 && w.batches == 1 {
+		pairing := s.pairer.Of(w.sizes)
+		if len(pairing.Rates) > 1 && w.batches == 1 {
 			w.split()
 		}
 		for k := range w.batches {
@@ -114,9 +114,9 @@ func (s *displacingSwap) window(w *displacing, several bool) {
 }
 
 // group is window for one batch and one group, whose members start at start in the matcher.
-func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
+func (w *displacing) group(k int, pairing *Pairing, start int32, several bool) {
 	m := &w.matcher
-	classes := len(pairing.sizes)
+	classes := len(pairing.Sizes)
 	w.class = slices.Grow(w.class[:0], classes)[:classes]
 	w.records = slices.Grow(w.records[:0], classes)[:classes]
 	clear(w.class)
@@ -129,21 +129,21 @@ func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 			sum.add(w.content(k, int(r)), 1)
 		}
 		at += size
-		c := pairing.class(size)
+		c := pairing.Class(size)
 		w.combos = append(w.combos, sum)
 		w.class[c].add(sum, 1)
 		w.records[c] += float64(size)
 	}
 	after := received{make([]moment, classes), w.records}
 	for i, size := range w.sizes {
-		class := pairing.class(size)
+		class := pairing.Class(size)
 		p, receives := exchangeOutcome(pairing.rate(k), class, w.records, w.class, size, w.combos[i])
 		after.sums[class].add(hold(p, receives, size, w.combos[i]), 1)
 	}
 	small := pairing.sumsOf(w.sizes, w.combos)
 	at = start
 	for i, size := range w.sizes {
-		class := pairing.class(size)
+		class := pairing.Class(size)
 		p, receives := exchangeOutcome(pairing.rate(k), class, w.records, w.class, size, w.combos[i])
 		undo := undo(p, receives, pairing.row(k, class), class, size, w.combos[i], after, small.of(i))
 		for _, r := range m.Members[at : at+size] {
@@ -154,7 +154,7 @@ func (w *displacing) group(k int, pairing *pairing, start int32, several bool) {
 }
 
 // take adds records of the survey, with the values that may be at them, to their combinations.
-func (s *displacingSwap) take(w *displacing, column int) {
+func (s *Swap) take(w *displacing, column int) {
 	g := &w.grouping
 	for r, group := range g.Group {
 		if group < 0 {
@@ -168,7 +168,7 @@ func (s *displacingSwap) take(w *displacing, column int) {
 }
 
 // countRecord returns the combination of a code, after counting one more record of it.
-func (s *displacingSwap) countRecord(code int, group int32, column int) *displacedCombo {
+func (s *Swap) countRecord(code int, group int32, column int) *displacedCombo {
 	for len(s.combos) <= code {
 		s.combos = append(s.combos, displacedCombo{})
 	}
@@ -184,9 +184,9 @@ func (s *displacingSwap) countRecord(code int, group int32, column int) *displac
 
 // count is follow in the survey if the law of the other masks on a column is known and the first
 // swap on it has scope dataset.
-func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *displacingSwap) error {
+func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *Swap) error {
 	col := &d.columns[i]
-	v := b.Columns[col.index].Original
+	v := b.Columns[col.Index].Original
 	if w.attend(b, v, from, n); !col.centred {
 		col.centre, col.centred = w.middle(v.Values[from:from+n]), true
 	}
@@ -204,7 +204,7 @@ func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *
 		}
 		x := v.Values[from+r]
 		u := x - col.centre
-		shift, square := col.moments(x)
+		shift, square := col.Moments(x)
 		m := &c.sums[at]
 		m[0]++
 		m[1] += u + shift
@@ -215,7 +215,7 @@ func (d *Displacer) count(w *displacing, b *microdata.Block, i, from, n int, s *
 }
 
 // endSurvey makes the pairings and the sums over classes, on all cores.
-func (s *displacingSwap) endSurvey() {
+func (s *Swap) endSurvey() {
 	order := make([]int32, 0, len(s.combos))
 	groups := int32(0)
 	for i := range s.combos {
@@ -250,13 +250,13 @@ func (s *displacingSwap) endSurvey() {
 	wg.Wait()
 }
 
-func (s *displacingSwap) summed(codes []int32) *displacedGroup {
+func (s *Swap) summed(codes []int32) *displacedGroup {
 	sizes := make([]int32, len(codes))
 	for i, code := range codes {
 		sizes[i] = s.combos[code].size
 	}
-	g := &displacedGroup{pairing: s.pairer.of(sizes)}
-	classes := len(g.pairing.sizes)
+	g := &displacedGroup{pairing: s.pairer.Of(sizes)}
+	classes := len(g.pairing.Sizes)
 	g.records, g.sums = make([]float64, classes), make([]moment, s.width*classes)
 	if g.pairing.small != nil {
 		g.codes = slices.Clone(codes)
@@ -264,7 +264,7 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 	}
 	for _, code := range codes {
 		c := &s.combos[code]
-		class := g.pairing.class(c.size)
+		class := g.pairing.Class(c.size)
 		g.records[class] += float64(c.size)
 		for k, m := range c.sums {
 			g.sums[k*classes+class].add(m, 1)
@@ -281,11 +281,11 @@ func (s *displacingSwap) summed(codes []int32) *displacedGroup {
 
 // addAfter adds to sums what the records of combinations hold after the swap, by class, for a place in sums and a batch
 // of the pairing.
-func (g *displacedGroup) addAfter(s *displacingSwap, sums []moment, codes []int32, at, batch int) {
-	classes := len(g.pairing.sizes)
+func (g *displacedGroup) addAfter(s *Swap, sums []moment, codes []int32, at, batch int) {
+	classes := len(g.pairing.Sizes)
 	for _, code := range codes {
 		c := &s.combos[code]
-		class := g.pairing.class(c.size)
+		class := g.pairing.Class(c.size)
 		p, receives := exchangeOutcome(g.pairing.rate(batch), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
 		sums[class].add(hold(p, receives, c.size, c.sums[at]), 1)
 	}
@@ -295,7 +295,7 @@ var errGone = errors.New("a record that the first pass saw is another one now")
 
 // apply exchanges records with those of the whole data. Records without a value are left out,
 // unless windows make them receive values of others.
-func (s *displacingSwap) apply(w *displacing, column int, all, several bool) error {
+func (s *Swap) apply(w *displacing, column int, all, several bool) error {
 	for r, group := range w.grouping.Group {
 		if group < 0 || !w.here[r] && !all {
 			continue
@@ -320,7 +320,7 @@ func (s *displacingSwap) apply(w *displacing, column int, all, several bool) err
 // outcome is the result of exchangeOutcome for a combination, by batch. It has no batches if there is
 // no possible partner.
 type outcome struct {
-	swap     *displacingSwap
+	swap     *Swap
 	column   int
 	code     int
 	batches  int              // number of batches with different results; 0 if there is no partner
@@ -333,7 +333,7 @@ type outcome struct {
 // keptOutcomes is the number of outcomes that a worker caches. They are the same for all blocks.
 const keptOutcomes = 1 << 13
 
-func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
+func (w *displacing) outcome(s *Swap, column, code int) *outcome {
 	if w.outcomes == nil {
 		w.outcomes = make([]outcome, keptOutcomes)
 	}
@@ -350,7 +350,7 @@ func (w *displacing) outcome(s *displacingSwap, column, code int) *outcome {
 }
 
 // outcomeOf is the outcome of the combination of record r of w.grouping, which has a group.
-func (w *displacing) outcomeOf(s *displacingSwap, column, r int) (*outcome, error) {
+func (w *displacing) outcomeOf(s *Swap, column, r int) (*outcome, error) {
 	code := int(w.grouping.Combo[r])
 	if code >= len(s.combos) || s.combos[code].group != w.grouping.Group[r] {
 		return nil, errGone
@@ -359,7 +359,7 @@ func (w *displacing) outcomeOf(s *displacingSwap, column, r int) (*outcome, erro
 }
 
 // outcome computes, after the survey, the outcome for the records of a combination.
-func (s *displacingSwap) outcome(column, code int) outcome {
+func (s *Swap) outcome(column, code int) outcome {
 	if s.outcomeStart != nil {
 		return s.decidedOutcome(column, code)
 	}
@@ -368,9 +368,9 @@ func (s *displacingSwap) outcome(column, code int) outcome {
 	if g == nil {
 		return outcome{swap: s, column: column, code: code}
 	}
-	o := outcome{swap: s, column: column, code: code, batches: max(len(g.pairing.rates), s.batches[column])}
-	classes := len(g.pairing.sizes)
-	class := g.pairing.class(c.size)
+	o := outcome{swap: s, column: column, code: code, batches: max(len(g.pairing.Rates), s.batches[column])}
+	classes := len(g.pairing.Sizes)
+	class := g.pairing.Class(c.size)
 	for k := range batches {
 		if k >= o.batches {
 			o.p[k], o.receives[k] = o.p[0], o.receives[0]

@@ -1,11 +1,11 @@
-package transform
+package displacement
 
 import "github.com/sdlfilter/sdlfilter/transform/internal/matching"
 
 // ofUnique is the pairing of policy unique: the records that are alone in their
 // combination take partners in random order. All other records are equivalent for them, so
 // only the numbers of unique and of other records in no pair yet matter.
-func (p *pairer) ofUnique(g *cohort) *pairing {
+func (p *Pairer) ofUnique(g *cohort) *Pairing {
 	n := len(g.distinct)
 	last := n - 1
 	alone := 0
@@ -13,10 +13,10 @@ func (p *pairer) ofUnique(g *cohort) *pairing {
 		alone = int(g.count[last])
 	}
 	if alone == 0 {
-		return &pairing{sizes: g.distinct, rates: [][]float64{make([]float64, n*n)}}
+		return &Pairing{Sizes: g.distinct, Rates: [][]float64{make([]float64, n*n)}}
 	}
-	if p.dataset && alone > matching.Reserves && g.distinct[0] > matching.Reserves {
-		return g.pairing(p.rate, g.uniqueReserved(alone))
+	if p.Dataset && alone > matching.Reserves && g.distinct[0] > matching.Reserves {
+		return g.pairing(p.Rate, g.uniqueReserved(alone))
 	}
 	others := g.total - alone
 	var found [][]float64
@@ -35,7 +35,7 @@ func (p *pairer) ofUnique(g *cohort) *pairing {
 			each(g.uniqueRun(alone, others))
 		}
 	}
-	return g.pairing(p.rate, found)
+	return g.pairing(p.Rate, found)
 }
 
 // uniquePairs returns the expected number of pairs of two unique records and of a

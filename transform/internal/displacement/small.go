@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 import (
 	"cmp"
@@ -42,17 +42,17 @@ type smallState struct {
 }
 
 // smallOf enumerates the exchanges of a group.
-func (p *pairer) smallOf(sizes []int32) *smallPairing {
+func (p *Pairer) smallOf(sizes []int32) *smallPairing {
 	g := &smallPairing{sizes: sizes, law: map[exchanges]float64{}}
 	for c, s := range sizes {
 		for range s {
 			g.combo = append(g.combo, c)
 		}
 	}
-	if p.dataset && !p.unique {
-		g.ofHeads(p.rate)
+	if p.Dataset && !p.Unique {
+		g.ofHeads(p.Rate)
 	} else {
-		g.ofWindow(p.rate, p.unique)
+		g.ofWindow(p.Rate, p.Unique)
 	}
 	g.rates = make([][]float64, len(sizes))
 	for c := range sizes {

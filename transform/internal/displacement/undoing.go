@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 import (
 	"cmp"
@@ -55,8 +55,8 @@ func (o *undoing) squares(u, m, s, released float64) (likeliest, mean float64) {
 	return likeliest, mean
 }
 
-// tied is a difference of probabilities that may be rounding.
-const tied = 1e-9
+// Tied is a difference of probabilities that may be rounding.
+const Tied = 1e-9
 
 // received is what the records of combinations hold after a swap: sums over the combinations of a class, and how many
 // records they are.
@@ -105,13 +105,13 @@ func undo(p float64, receives moment, rates []float64, class int, size int32, ow
 		}
 		others.add(sum, rate)
 		switch {
-		case rate > best+tied:
+		case rate > best+Tied:
 			best, holds = rate, sum
-		case rate > best-tied:
+		case rate > best-Tied:
 			holds.add(sum, 1)
 		}
 	}
-	if best > stay+tied && holds[0] > 0 {
+	if best > stay+Tied && holds[0] > 0 {
 		o.moves = true
 		o.likeliest = estimate{uu: 1, u: -2 * holds[1] / holds[0], one: holds[2] / holds[0]}
 	}
@@ -244,8 +244,8 @@ func (g *smallPairing) averaged(o int, sums []moment) (z averaged) {
 }
 
 // row returns the rates of the records of a class in one batch, by the class of the partner.
-func (p *pairing) row(batch, class int) []float64 {
-	n := len(p.sizes)
+func (p *Pairing) row(batch, class int) []float64 {
+	n := len(p.Sizes)
 	return p.rate(batch)[class*n : (class+1)*n]
 }
 
@@ -258,7 +258,7 @@ type smallSums struct {
 
 // sumsOf sorts the sums of combinations of the given sizes. The result is nil if the exchanges of the group are not
 // enumerated, or a record has no value: those of averaged do not tell with which of the others it was exchanged.
-func (p *pairing) sumsOf(sizes []int32, sums []moment) *smallSums {
+func (p *Pairing) sumsOf(sizes []int32, sums []moment) *smallSums {
 	if p.small == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package transform
+package displacement
 
 // meetDistinct is meetFew if all combinations have different sizes, as they mostly have in large
 // groups: each is then a class of its own. Each step adds to all cells, to some of them 0: that
