@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // A value that many records share, such as an income of 0, is a spike: it is modelled apart from the
@@ -164,7 +165,7 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 		class[r] = float64(1 + slices.Index(of.spikes, y[r]))
 	}
 	fitted = frequent(class, fitted, max(s.leaf, leastLeaf))
-	classes := categoriesIn(class, fitted)
+	classes := models.CategoriesIn(class, fitted)
 	if len(classes) < 2 {
 		return rows, rest, of.rest, nil
 	}
@@ -195,11 +196,11 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int, by modelled) (func(r int32, word uint64) (float64, uint64), *decision.Refusal) {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if s.leaf > 0 {
-		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *tree {
-			return grow(by.before, newCategoriesOf(class, classes, fitted), fitted, s.leaf, g.stop)
+		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *models.Tree {
+			return models.Grow(by.before, models.Categories(class, classes, fitted), fitted, s.leaf, g.stop)
 		})
 		return func(r int32, word uint64) (float64, uint64) {
-			leaf := t.leafOf(by.now, r)
+			leaf := t.LeafOf(by.now, r)
 			index, left := bits.Mul64(word, uint64(len(leaf)))
 			return class[leaf[index]], left
 		}, nil
@@ -211,14 +212,14 @@ func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []i
 		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitSpikes}, g.stop, class, classes, fitted, by)
-	if !g.stop.Now() && !(free > leastFree) {
+	if !g.stop.Now() && !(free > models.LeastFree) {
 		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
 			"say it in rules, such as %q, name other columns in on, or use method: cart", name, "income = 0 if age < 16")}
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(classes))
 	return func(r int32, word uint64) (float64, uint64) {
-		model.standard(u, by.now, r)
-		model.shares(share, u)
+		model.Standard(u, by.now, r)
+		model.Shares(share, u)
 		c, left := chosen(share, word)
 		return classes[c], uint64(left*(1<<53)) << 11
 	}, nil

@@ -1,4 +1,4 @@
-package transform
+package models
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ func example(t *testing.T) func(name string) []float64 {
 		Region     string  `parquet:"region"`
 		PartTime   string  `parquet:"parttime"`
 	}
-	records, err := parquet.ReadFile[record]("../examples/cps/cps1988.parquet")
+	records, err := parquet.ReadFile[record]("../../../examples/cps/cps1988.parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,54 +102,54 @@ func TestTreesOfTheExampleAreThoseOfOtherPrograms(t *testing.T) {
 		at := want.Response + " by " + strings.Join(want.Predictors, ", ")
 		y := column(want.Response)
 		rows := rowsUpTo(len(y))
-		var x []predictor
+		var x []Predictor
 		one := 1.0
 		for _, name := range want.Predictors {
-			p := predictor{values: column(name)}
+			p := Predictor{Values: column(name)}
 			if strings.Contains(name, "=") {
-				p.of = &one
+				p.Of = &one
 			}
 			x = append(x, p)
 		}
-		var of response = newNumbersOf(y, rows)
+		var of Response = Numbers(y, rows)
 		if want.Categories {
-			of = newCategoriesOf(y, categoriesIn(y, rows), rows)
+			of = Categories(y, CategoriesIn(y, rows), rows)
 		}
-		got := grow(x, of, rows, want.Leaf, nil)
+		got := Grow(x, of, rows, want.Leaf, nil)
 		want.compare(t, at, got, y)
 	}
 }
 
 // compare walks through both trees, each node before its parts.
-func (want *referenceTree) compare(t *testing.T, at string, got *tree, y []float64) {
+func (want *referenceTree) compare(t *testing.T, at string, got *Tree, y []float64) {
 	t.Helper()
-	if len(got.nodes) != len(want.Nodes) {
-		t.Errorf("%s: %d nodes, want %d", at, len(got.nodes), len(want.Nodes))
+	if len(got.Nodes) != len(want.Nodes) {
+		t.Errorf("%s: %d nodes, want %d", at, len(got.Nodes), len(want.Nodes))
 		return
 	}
 	open := []int{0}
 	for i, w := range want.Nodes {
-		n := got.nodes[open[len(open)-1]]
+		n := got.Nodes[open[len(open)-1]]
 		open = open[:len(open)-1]
-		if n.to-n.from != w.N || (n.right == 0) != (w.Predictor == nil) {
-			t.Errorf("%s: node %d has %d records, right part %d; want %d records, %v", at, i, n.to-n.from, n.right, w.N, w.Predictor)
+		if n.To-n.From != w.N || (n.Right == 0) != (w.Predictor == nil) {
+			t.Errorf("%s: node %d has %d records, right part %d; want %d records, %v", at, i, n.To-n.From, n.Right, w.N, w.Predictor)
 			return
 		}
 		if w.Predictor == nil {
 			continue
 		}
 		spread := func(k int) float64 {
-			return impurity(y, got.rows[got.nodes[k].from:got.nodes[k].to], want.Categories)
+			return impurity(y, got.Rows[got.Nodes[k].From:got.Nodes[k].To], want.Categories)
 		}
 		// A sum of 28,155 squares has a relative error below 28155 · 2^-53 = 3e-12 in either
 		// program. The gain is the difference of such sums, and in these trees more than 1e-5 of
 		// them: the error is at most 6e-7 of the gain.
-		gain := impurity(y, got.rows[n.from:n.to], want.Categories) - spread(n.left) - spread(n.right)
+		gain := impurity(y, got.Rows[n.From:n.To], want.Categories) - spread(n.left) - spread(n.Right)
 		// A cut is the midpoint of two numbers, which both programs have as doubles.
-		if n.predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) || !(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
-			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.predictor, n.cut, gain, *w.Predictor, w.Cut, w.Gain)
+		if n.Predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) || !(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
+			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.Predictor, n.cut, gain, *w.Predictor, w.Cut, w.Gain)
 			return
 		}
-		open = append(open, n.right, n.left)
+		open = append(open, n.Right, n.left)
 	}
 }

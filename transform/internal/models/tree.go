@@ -1,4 +1,4 @@
-package transform
+package models
 
 import (
 	"cmp"
@@ -8,21 +8,21 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
+// Tree is a classification or regression tree (Breiman, Friedman, Olshen and Stone 1984): binary
 // splits of predictors, each the one that most reduces the variance of numbers or the Gini index
 // of categories. It is not pruned.
-type tree struct {
-	nodes []treeNode
-	rows  []int32 // the records of the leaves, one leaf after another
+type Tree struct {
+	Nodes []TreeNode
+	Rows  []int32 // the records of the leaves, one leaf after another
 }
 
-// treeNode is a split or, where right is 0, a leaf.
-type treeNode struct {
-	predictor int
+// TreeNode is a split or, where right is 0, a leaf.
+type TreeNode struct {
+	Predictor int
 	cut       float64 // records whose predictor is greater go to the right
 	left      int
-	right     int
-	from, to  int // its records in rows
+	Right     int
+	From, To  int // its records in rows
 }
 
 // leastSpread is the least share of the stratum's variance, or Gini index, that either side of a
@@ -30,15 +30,15 @@ type treeNode struct {
 // one value only would disclose it for all records that fall into the leaf.
 const (
 	leastSpread = 0.05 * 0.05
-	leastGini   = leastFree
+	leastGini   = LeastFree
 )
 
 // leastGain is the least share of the stratum's variance or index by which a split must reduce it:
 // smaller gains may be rounding.
 const leastGain = 1e-9
 
-// response is the explained variable of a tree: it computes the impurity of some records.
-type response interface {
+// Response is the explained variable of a tree: it computes the impurity of some records.
+type Response interface {
 	// begin starts a node, with all records on the right.
 	begin(rows []int32)
 	// move takes a record from the right to the left.
@@ -51,53 +51,53 @@ type response interface {
 	scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) (most float64))
 }
 
-// grow makes the tree of records, with at least leaf of them in each leaf.
-func grow(x []predictor, y response, records []int32, leaf int, stop decision.Stop) *tree {
-	t := &tree{rows: slices.Clone(records), nodes: []treeNode{{from: 0, to: len(records)}}}
+// Grow makes the tree of records, with at least leaf of them in each leaf.
+func Grow(x []Predictor, y Response, records []int32, leaf int, stop decision.Stop) *Tree {
+	t := &Tree{Rows: slices.Clone(records), Nodes: []TreeNode{{From: 0, To: len(records)}}}
 	if len(records) == 0 {
 		return t
 	}
 	// The records in the order of each predictor that is a number; an indicator needs no order.
 	orders := make([][]int32, len(x))
 	for k := range x {
-		if x[k].of == nil {
+		if x[k].Of == nil {
 			orders[k] = slices.Clone(records)
 			rank.OrderFunc(orders[k], func(a, b int32) int {
-				return cmp.Or(cmp.Compare(x[k].at(a), x[k].at(b)), cmp.Compare(a, b))
+				return cmp.Or(cmp.Compare(x[k].At(a), x[k].At(b)), cmp.Compare(a, b))
 			}, stop)
 		}
 	}
 	parts := parting{buffer: make([]int32, len(records)), left: make([]uint8, 1+int(slices.Max(records)))}
-	for at := 0; at < len(t.nodes); at++ {
+	for at := 0; at < len(t.Nodes); at++ {
 		if stop.Now() {
 			return t
 		}
-		n := t.nodes[at]
-		k, cut, found := bestSplit(x, y, orders, t.rows, n, leaf, stop)
+		n := t.Nodes[at]
+		k, cut, found := bestSplit(x, y, orders, t.Rows, n, leaf, stop)
 		if !found {
 			continue
 		}
-		for _, r := range t.rows[n.from:n.to] {
-			if parts.left[r] = 0; x[k].at(r) <= cut {
+		for _, r := range t.Rows[n.From:n.To] {
+			if parts.left[r] = 0; x[k].At(r) <= cut {
 				parts.left[r] = 1
 			}
 		}
-		middle := parts.part(t.rows[n.from:n.to])
+		middle := parts.part(t.Rows[n.From:n.To])
 		for j, order := range orders {
 			if order != nil && j != k { // the order of the split's own predictor is divided already
-				parts.part(order[n.from:n.to])
+				parts.part(order[n.From:n.To])
 			}
 		}
-		n.predictor, n.cut, n.left, n.right = k, cut, len(t.nodes), len(t.nodes)+1
-		t.nodes[at] = n
-		t.nodes = append(t.nodes, treeNode{from: n.from, to: n.from + middle}, treeNode{from: n.from + middle, to: n.to})
+		n.Predictor, n.cut, n.left, n.Right = k, cut, len(t.Nodes), len(t.Nodes)+1
+		t.Nodes[at] = n
+		t.Nodes = append(t.Nodes, TreeNode{From: n.From, To: n.From + middle}, TreeNode{From: n.From + middle, To: n.To})
 	}
 	return t
 }
 
 // bestSplit finds the split of a node with the greatest gain; among equal ones that of the first
 // predictor, and its lowest cut.
-func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n treeNode, leaf int, stop decision.Stop) (best int, cut float64, found bool) {
+func bestSplit(x []Predictor, y Response, orders [][]int32, rows []int32, n TreeNode, leaf int, stop decision.Stop) (best int, cut float64, found bool) {
 	most := leastGain
 	try := func(k int, at float64) float64 {
 		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal gains may differ by rounding
@@ -105,19 +105,19 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 		}
 		return most
 	}
-	if n.to-n.from < 2*leaf {
+	if n.To-n.From < 2*leaf {
 		return 0, 0, false
 	}
 	for k := range x {
 		if stop.Now() {
 			return 0, 0, false
 		}
-		if x[k].of != nil {
-			of := rows[n.from:n.to]
+		if x[k].Of != nil {
+			of := rows[n.From:n.To]
 			y.begin(of)
 			moved := 0
 			for _, r := range of {
-				if x[k].at(r) == 0 {
+				if x[k].At(r) == 0 {
 					y.move(r)
 					moved++
 				}
@@ -127,9 +127,9 @@ func bestSplit(x []predictor, y response, orders [][]int32, rows []int32, n tree
 			}
 			continue
 		}
-		order := orders[k][n.from:n.to]
+		order := orders[k][n.From:n.To]
 		y.begin(order)
-		y.scan(order, x[k].values, leaf, most, func(cut float64) float64 { return try(k, cut) })
+		y.scan(order, x[k].Values, leaf, most, func(cut float64) float64 { return try(k, cut) })
 	}
 	return best, cut, found
 }
@@ -163,28 +163,28 @@ func (p *parting) part(rows []int32) int {
 	return n
 }
 
-// leafOf returns the records of the leaf for the predictors x of record r.
-func (t *tree) leafOf(x []predictor, r int32) []int32 { return t.records(t.nodeOf(x, r)) }
+// LeafOf returns the records of the leaf for the predictors x of record r.
+func (t *Tree) LeafOf(x []Predictor, r int32) []int32 { return t.Records(t.NodeOf(x, r)) }
 
-// records returns the records of a node.
-func (t *tree) records(node int) []int32 { return t.rows[t.nodes[node].from:t.nodes[node].to] }
+// Records returns the records of a node.
+func (t *Tree) Records(node int) []int32 { return t.Rows[t.Nodes[node].From:t.Nodes[node].To] }
 
-// nodeOf returns the leaf for the predictors x of record r. With a missing predictor it goes to the side
+// NodeOf returns the leaf for the predictors x of record r. With a missing predictor it goes to the side
 // with more records.
-func (t *tree) nodeOf(x []predictor, r int32) int {
+func (t *Tree) NodeOf(x []Predictor, r int32) int {
 	at := 0
 	for {
-		n := &t.nodes[at]
-		if n.right == 0 {
+		n := &t.Nodes[at]
+		if n.Right == 0 {
 			return at
 		}
-		v := x[n.predictor].at(r)
+		v := x[n.Predictor].At(r)
 		left := v <= n.cut
 		if v != v {
-			a, b := &t.nodes[n.left], &t.nodes[n.right]
-			left = a.to-a.from >= b.to-b.from
+			a, b := &t.Nodes[n.left], &t.Nodes[n.Right]
+			left = a.To-a.From >= b.To-b.From
 		}
-		if at = n.right; left {
+		if at = n.Right; left {
 			at = n.left
 		}
 	}
@@ -205,14 +205,15 @@ func (m *moments) variance() float64 {
 	return m.square/m.n - float64(mean*mean)
 }
 
-func newNumbersOf(values []float64, rows []int32) *numbersOf {
+// Numbers is the response of a regression tree: its values are those of rows, which must not all be the same.
+func Numbers(values []float64, rows []int32) Response {
 	y := &numbersOf{z: make([]float64, len(values)), total: float64(len(rows))}
 	own, centre := make([]float64, len(rows)), 0.0
 	for i, r := range rows {
 		own[i] = values[r]
 		centre += values[r] / y.total
 	}
-	unit := deviation(own)
+	unit := Deviation(own)
 	for _, r := range rows {
 		y.z[r] = (values[r] - centre) / unit
 	}
@@ -287,7 +288,8 @@ type categoriesOf struct {
 	nLeft, n    int
 }
 
-func newCategoriesOf(values []float64, categories []float64, rows []int32) *categoriesOf {
+// Categories is the response of a classification tree: categories are the values of rows, ascending.
+func Categories(values []float64, categories []float64, rows []int32) Response {
 	y := &categoriesOf{of: make([]int, len(values)), total: float64(len(rows)), left: make([]int, len(categories)), right: make([]int, len(categories))}
 	for _, r := range rows {
 		y.of[r], _ = slices.BinarySearch(categories, values[r])
@@ -344,3 +346,8 @@ func (y *categoriesOf) gain() (float64, bool) {
 	lost := float64(n*(1-float64(whole)/n/n)) - float64(l*left) - float64((n-l)*right)
 	return lost / (y.total * y.gini), true
 }
+
+// LeastFree is the least value of Logistic.Free for a model of on: below it the released categories would
+// be nearly the original ones. If predictors separate the categories, free is about 1/√n, since
+// only records near the border may change.
+const LeastFree = 0.05

@@ -1,4 +1,4 @@
-package transform
+package models
 
 import (
 	"math"
@@ -6,10 +6,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// logistic is a multinomial logistic regression on predictors that are standardised to mean 0
+// Logistic is a multinomial logistic regression on predictors that are standardised to mean 0
 // and variance 1; with two categories it is the usual logistic regression. The first category
 // is the reference.
-type logistic struct {
+type Logistic struct {
 	categories    []float64
 	centre, scale []float64
 	slopes        [][]float64 // by category but the first: the constant, then each predictor
@@ -23,20 +23,20 @@ const newtonSteps = 60
 // prior with SD 10. With it, a maximum exists even if predictors separate the categories.
 const slopeWeight = 0.01
 
-// fitLogistic maximises the log-likelihood of the records' categories y minus
+// FitLogistic maximises the log-likelihood of the records' categories y minus
 // slopeWeight/2·Σβ² over the slopes. The constants have no penalty, so the shares of the
 // categories in the model are those of the data.
-func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32, stop decision.Stop) *logistic {
+func FitLogistic(x []Predictor, y []float64, categories []float64, rows []int32, stop decision.Stop) *Logistic {
 	p := len(x)
-	m := &logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
+	m := &Logistic{categories: categories, centre: make([]float64, p), scale: make([]float64, p)}
 	n := float64(len(rows))
 	for k := range x {
 		square := 0.0
 		for _, r := range rows {
-			m.centre[k] += x[k].at(r) / n
+			m.centre[k] += x[k].At(r) / n
 		}
 		for _, r := range rows {
-			d := x[k].at(r) - m.centre[k]
+			d := x[k].At(r) - m.centre[k]
 			square += float64(d*d) / n
 		}
 		if square > 0 {
@@ -71,7 +71,7 @@ func fitLogistic(x []predictor, y []float64, categories []float64, rows []int32,
 }
 
 // climb maximises the likelihood by Newton's method; each step is halved until it increases it.
-func (m *logistic) climb(x []predictor, of []int, rows []int32, stop decision.Stop) {
+func (m *Logistic) climb(x []Predictor, of []int, rows []int32, stop decision.Stop) {
 	size := len(m.slopes) * (len(x) + 1)
 	at, score, hessian := m.slope(x, of, rows, stop)
 	for range newtonSteps {
@@ -108,7 +108,7 @@ func (m *logistic) climb(x []predictor, of []int, rows []int32, stop decision.St
 
 // slope returns the penalised log-likelihood, its first derivatives, and the lower triangle of
 // its negative second derivatives.
-func (m *logistic) slope(x []predictor, of []int, rows []int32, stop decision.Stop) (at float64, score []float64, hessian [][]float64) {
+func (m *Logistic) slope(x []Predictor, of []int, rows []int32, stop decision.Stop) (at float64, score []float64, hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
 	score, hessian = make([]float64, size), make([][]float64, size)
@@ -120,8 +120,8 @@ func (m *logistic) slope(x []predictor, of []int, rows []int32, stop decision.St
 		if stop.At(i) {
 			break
 		}
-		m.standard(u, x, r)
-		m.shares(share, u)
+		m.Standard(u, x, r)
+		m.Shares(share, u)
 		at += math.Log(max(share[of[i]], math.SmallestNonzeroFloat64))
 		for c := range m.slopes {
 			e := -share[c+1]
@@ -161,21 +161,21 @@ func addSquare(rows [][]float64, at int, w float64, u []float64) {
 	}
 }
 
-// standard writes to u a 1 and the standardised predictors of record r; a missing one counts as
+// Standard writes to u a 1 and the standardised predictors of record r; a missing one counts as
 // its mean.
-func (m *logistic) standard(u []float64, x []predictor, r int32) {
+func (m *Logistic) Standard(u []float64, x []Predictor, r int32) {
 	u[0] = 1
 	for k := range x {
 		if u[k+1] = 0; m.scale[k] > 0 {
-			if v := x[k].at(r); v == v {
+			if v := x[k].At(r); v == v {
 				u[k+1] = float64((v - m.centre[k]) * m.scale[k])
 			}
 		}
 	}
 }
 
-// shares writes the probability of each category.
-func (m *logistic) shares(share, u []float64) {
+// Shares writes the probability of each category.
+func (m *Logistic) Shares(share, u []float64) {
 	most := 0.0
 	share[0] = 0
 	for c, slopes := range m.slopes {
@@ -235,4 +235,27 @@ func solvePositive(a [][]float64, b []float64) []float64 {
 		}
 	}
 	return x
+}
+
+// Free returns the mean probability that a record gets a category other than its own, divided by
+// that probability for a draw from all records.
+func (m *Logistic) Free(x []Predictor, y []float64, rows []int32) float64 {
+	u, share := make([]float64, len(x)+1), make([]float64, len(m.categories))
+	other, same := 0.0, make([]float64, len(m.categories))
+	n := float64(len(rows))
+	for _, r := range rows {
+		m.Standard(u, x, r)
+		m.Shares(share, u)
+		for c, v := range m.categories {
+			if y[r] == v {
+				other += (1 - share[c]) / n
+				same[c] += 1 / n
+			}
+		}
+	}
+	chance := 1.0
+	for _, v := range same {
+		chance -= float64(v * v)
+	}
+	return other / chance
 }
