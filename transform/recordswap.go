@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/relocation"
 )
 
 // RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
@@ -258,16 +259,7 @@ type recordSwapStep struct {
 }
 
 // Relocated says how a record swap ended.
-type Relocated struct {
-	Households int // with a record that is released
-	AtRisk     int // in the original
-	Swapped    int // that were exchanged, both of each pair
-	Left       int // at risk and not exchanged
-	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
-	// the rarest, and the mask; MostFound is the greatest probability of one.
-	Found, MostFound float64
-	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
-}
+type Relocated = relocation.Result
 
 func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{}, codes: map[int][]int32{}}
@@ -419,15 +411,15 @@ func (s *recordSwapStep) decide(c *Chain) error {
 	if torn > 0 {
 		return c.refused(s.mask, &decision.Refusal{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
-	r := relocation{k: s.params.least(), rate: *s.params.Rate, n: len(s.seen), of: s.members.of, absent: s.rejected, out: s.out, drawn: s.drawn, stop: c.cancelled.Load}
-	r.keys = s.tuples(s.keys)
+	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of, Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.cancelled.Load}
+	r.Keys = s.tuples(s.keys)
 	for _, columns := range s.similar {
-		r.tuples = append(r.tuples, s.tuples(columns))
+		r.Tuples = append(r.Tuples, s.tuples(columns))
 	}
 	for k := range s.levels {
-		r.places = append(r.places, s.first[k])
+		r.Places = append(r.Places, s.first[k])
 	}
-	partner, result := r.decide()
+	partner, result := r.Decide()
 	if c.cancelled.Load() {
 		return ErrCancelled
 	}
@@ -444,24 +436,9 @@ func (s *recordSwapStep) decide(c *Chain) error {
 func (s *recordSwapStep) tuples(columns []int) []int32 {
 	list := make([]int32, s.data.n)
 	for _, k := range columns {
-		list = numbered(list, s.codes[k])
+		list = relocation.Numbered(list, s.codes[k])
 	}
 	return list
-}
-
-// numbered numbers the pairs of two lists of numbers.
-func numbered(a, b []int32) []int32 {
-	numbers, out := map[[2]int32]int32{}, make([]int32, len(a))
-	for i := range a {
-		of := [2]int32{a[i], b[i]}
-		n, known := numbers[of]
-		if !known {
-			n = int32(len(numbers))
-			numbers[of] = n
-		}
-		out[i] = n
-	}
-	return out
 }
 
 // Relocated returns how the record swap of mask i ended; nil for other masks.

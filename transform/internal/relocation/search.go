@@ -1,4 +1,4 @@
-package transform
+package relocation
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// relocation pairs households that exchange their places.
+// Search pairs households that exchange their places.
 //
 // A household is at risk at a level if fewer than k households of its area there have a member with the keys of one of its
 // members. From the coarsest level to the finest, those at risk there that are in no pair, rarest first, each take a partner of
@@ -18,18 +18,18 @@ import (
 // households are drawn until a share rate of each finest area is in pairs. Partners and these are drawn without replacement, a household with a
 // probability proportional to its risk, one divided by the number of households that share its rarest keys in its finest area:
 // exponential draws divided by the risk, in ascending order, are such an order (Efraimidis and Spirakis 2006).
-type relocation struct {
-	k      int
-	rate   float64
-	n      int       // households
-	of     []int32   // by record: its household
-	absent []bool    // by record: it is rejected
-	keys   []int32   // by record: the number of its combination of keys
-	tuples [][]int32 // by list of similar columns and record: likewise of these
-	places [][]int32 // by level, from the coarsest, and household: a code; 0 of a household without records
-	out    []bool    // by household: it takes no part
-	drawn  []float64 // by household: exponential
-	stop   decision.Stop
+type Search struct {
+	K          int           // from how many households on nobody is at risk
+	Rate       float64       // the least share of each finest area that is to be exchanged
+	Households int           // their number
+	Of         []int32       // by record: its household
+	Rejected   []bool        // by record: it is rejected
+	Keys       []int32       // by record: the number of its combination of keys
+	Tuples     [][]int32     // by list of similar columns and record: likewise of these
+	Places     [][]int32     // by level, from the coarsest, and household: a code; 0 of a household without records
+	Out        []bool        // by household: it takes no part
+	Drawn      []float64     // by household: exponential
+	Stop       decision.Stop // once true, the results must not be used
 
 	own      []int32
 	members  [][]int32         // by household: its records
@@ -42,11 +42,24 @@ type relocation struct {
 	lacks    map[int32]float64 // by finest area, once those at risk are in pairs: how many more households are to be exchanged
 }
 
-func (r *relocation) decide() (partner []int32, result Relocated) {
+// Result says how a record swap ended.
+type Result struct {
+	Households int // with a record that is released
+	AtRisk     int // in the original
+	Swapped    int // that were exchanged, both of each pair
+	Left       int // at risk and not exchanged
+	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
+	// the rarest, and the mask; MostFound is the greatest probability of one.
+	Found, MostFound float64
+	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
+}
+
+// Decide returns for each household the one with which it exchanges its place, −1 for none.
+func (r *Search) Decide() (partner []int32, result Result) {
 	r.gather()
 	r.risks(&result)
 	r.compose()
-	r.partner = make([]int32, r.n)
+	r.partner = make([]int32, r.Households)
 	for h := range r.partner {
 		r.partner[h] = -1
 	}
@@ -58,11 +71,11 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 			}
 		}
 		slices.SortFunc(seekers, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(r.rarest[a], r.rarest[b]), cmp.Compare(r.drawn[a], r.drawn[b]))
+			return cmp.Or(cmp.Compare(r.rarest[a], r.rarest[b]), cmp.Compare(r.Drawn[a], r.Drawn[b]))
 		})
 		pools := r.poolsOf(level)
 		for i, h := range seekers {
-			if r.stop.At(i) {
+			if r.Stop.At(i) {
 				return nil, result
 			}
 			if r.free(h) && r.pair(h, pools) {
@@ -85,7 +98,7 @@ func (r *relocation) decide() (partner []int32, result Relocated) {
 // the area have, and the mask. He knows that it has moved, and seeks it among the released households of other areas that have a
 // member with these keys: those that are rare where they are must have come from elsewhere and count 1, all others count the share
 // of households that have moved. One that could not move is found among those of its area.
-func (r *relocation) sought(result *Relocated) {
+func (r *Search) sought(result *Result) {
 	home := r.areas[len(r.areas)-1]
 	now := slices.Clone(home)
 	for h, other := range r.partner {
@@ -94,14 +107,14 @@ func (r *relocation) sought(result *Relocated) {
 		}
 	}
 	there, all := map[[2]int32]float64{}, map[int32]float64{} // released households by area and keys; what those with keys count
-	for h := range r.n {
+	for h := range r.Households {
 		for _, key := range r.keysOf(h) {
 			there[[2]int32{now[h], key}]++
 		}
 	}
 	moved := float64(result.Swapped) / float64(max(1, result.Households))
 	weight := func(area, key int32) float64 {
-		if there[[2]int32{area, key}] < float64(r.k) {
+		if there[[2]int32{area, key}] < float64(r.K) {
 			return 1
 		}
 		return moved
@@ -146,10 +159,10 @@ const mended = 1 << 25
 
 // mend finds partners for households at risk that have none because all others like them outside of their area are in pairs: of a
 // pair p, q it takes p, and q takes another such household, or one that is in no pair; or stays where it is if it is not at risk.
-func (r *relocation) mend(result *Relocated) {
+func (r *Search) mend(result *Result) {
 	var left, all []int32
-	for h := range int32(r.n) {
-		if len(r.members[h]) == 0 || r.out[h] {
+	for h := range int32(r.Households) {
+		if len(r.members[h]) == 0 || r.Out[h] {
 			continue
 		}
 		if all = append(all, h); r.level[h] >= 0 && r.partner[h] < 0 {
@@ -173,7 +186,7 @@ func (r *relocation) mend(result *Relocated) {
 			}
 			of := like[profile[h]]
 			for _, p := range of {
-				if steps++; steps > mended || r.stop.At(steps) {
+				if steps++; steps > mended || r.Stop.At(steps) {
 					return
 				}
 				q := r.partner[p]
@@ -196,7 +209,7 @@ func (r *relocation) mend(result *Relocated) {
 }
 
 // single returns a household in no pair, but h, that may be a partner of q; −1 if there is none.
-func (r *relocation) single(of []int32, h, q int32, steps *int) int32 {
+func (r *Search) single(of []int32, h, q int32, steps *int) int32 {
 	for _, other := range of {
 		if *steps++; other != h && r.partner[other] < 0 && r.apart(other, q) {
 			return other
@@ -207,7 +220,7 @@ func (r *relocation) single(of []int32, h, q int32, steps *int) int32 {
 
 // apart reports whether two households live in different areas at the levels at which either is at risk; if neither is, at the
 // finest.
-func (r *relocation) apart(a, b int32) bool {
+func (r *Search) apart(a, b int32) bool {
 	level := len(r.areas) - 1
 	for _, h := range []int32{a, b} {
 		if r.level[h] >= 0 {
@@ -219,14 +232,14 @@ func (r *relocation) apart(a, b int32) bool {
 
 // fill exchanges households until their share in each of the finest areas is the rate, as far as there are partners; these are of
 // areas that lack some, where there are such.
-func (r *relocation) fill(result *Relocated) {
+func (r *Search) fill(result *Result) {
 	var seekers []int32
 	area, lacks := r.areas[len(r.areas)-1], map[int32]float64{}
 	for h, a := range area {
 		if len(r.members[h]) == 0 {
 			continue
 		}
-		if lacks[a] += r.rate; r.partner[h] >= 0 {
+		if lacks[a] += r.Rate; r.partner[h] >= 0 {
 			lacks[a]--
 		} else if r.free(int32(h)) {
 			seekers = append(seekers, int32(h))
@@ -236,7 +249,7 @@ func (r *relocation) fill(result *Relocated) {
 	pools := r.poolsOf(len(r.areas) - 1)
 	r.lacks = lacks
 	for i, h := range seekers {
-		if r.stop.At(i) {
+		if r.Stop.At(i) {
 			return
 		}
 		if lacks[area[h]] > 1e-9 && r.free(h) && r.pair(h, pools) {
@@ -248,55 +261,55 @@ func (r *relocation) fill(result *Relocated) {
 }
 
 // free reports whether a household may be exchanged.
-func (r *relocation) free(h int32) bool {
-	return len(r.members[h]) > 0 && !r.out[h] && r.partner[h] < 0
+func (r *Search) free(h int32) bool {
+	return len(r.members[h]) > 0 && !r.Out[h] && r.partner[h] < 0
 }
 
 // before orders households by their draws.
-func (r *relocation) before(a, b int32) int {
-	return cmp.Or(cmp.Compare(r.order[a], r.order[b]), cmp.Compare(r.drawn[a], r.drawn[b]))
+func (r *Search) before(a, b int32) int {
+	return cmp.Or(cmp.Compare(r.order[a], r.order[b]), cmp.Compare(r.Drawn[a], r.Drawn[b]))
 }
 
 // gather finds the members of the households, and numbers the areas.
-func (r *relocation) gather() {
-	r.members = make([][]int32, r.n)
-	for i, h := range r.of {
-		if !r.absent[i] {
+func (r *Search) gather() {
+	r.members = make([][]int32, r.Households)
+	for i, h := range r.Of {
+		if !r.Rejected[i] {
 			r.members[h] = append(r.members[h], int32(i))
 		}
 	}
-	above := make([]int32, r.n)
-	for _, codes := range r.places {
-		above = numbered(above, codes)
+	above := make([]int32, r.Households)
+	for _, codes := range r.Places {
+		above = Numbered(above, codes)
 		r.areas = append(r.areas, above)
 	}
 }
 
 // risks counts households by area and keys.
-func (r *relocation) risks(result *Relocated) {
-	r.rarest, r.level = make([]int32, r.n), make([]int, r.n)
+func (r *Search) risks(result *Result) {
+	r.rarest, r.level = make([]int32, r.Households), make([]int, r.Households)
 	for h, members := range r.members {
 		if r.level[h] = -1; len(members) > 0 {
 			result.Households++
 		}
 	}
-	everywhere := r.counted(make([]int32, r.n))
+	everywhere := r.counted(make([]int32, r.Households))
 	for level := len(r.areas) - 1; level >= 0; level-- {
 		for h, count := range r.counted(r.areas[level]) {
 			if level == len(r.areas)-1 {
 				r.rarest[h] = count
 			}
-			if len(r.members[h]) > 0 && int(count) < r.k {
+			if len(r.members[h]) > 0 && int(count) < r.K {
 				r.level[h] = level
 			}
 		}
 	}
-	r.order = make([]float64, r.n)
+	r.order = make([]float64, r.Households)
 	for h, count := range r.rarest {
-		r.order[h] = r.drawn[h] * float64(count)
+		r.order[h] = r.Drawn[h] * float64(count)
 		if r.level[h] >= 0 {
 			result.AtRisk++
-			if int(everywhere[h]) < r.k {
+			if int(everywhere[h]) < r.K {
 				result.Exposed++
 			}
 		}
@@ -304,9 +317,9 @@ func (r *relocation) risks(result *Relocated) {
 }
 
 // counted returns for each household the least number of households of its area that have a member with the keys of one of its.
-func (r *relocation) counted(area []int32) []int32 {
-	counts, least := r.tally(area), make([]int32, r.n)
-	for h := range r.n {
+func (r *Search) counted(area []int32) []int32 {
+	counts, least := r.tally(area), make([]int32, r.Households)
+	for h := range r.Households {
 		least[h] = math.MaxInt32
 		for _, key := range r.keysOf(h) {
 			least[h] = min(least[h], counts[[2]int32{area[h], key}])
@@ -316,9 +329,9 @@ func (r *relocation) counted(area []int32) []int32 {
 }
 
 // tally counts households by area and keys.
-func (r *relocation) tally(area []int32) map[[2]int32]int32 {
+func (r *Search) tally(area []int32) map[[2]int32]int32 {
 	counts := map[[2]int32]int32{}
-	for h := range r.n {
+	for h := range r.Households {
 		for _, key := range r.keysOf(h) {
 			counts[[2]int32{area[h], key}]++
 		}
@@ -328,10 +341,10 @@ func (r *relocation) tally(area []int32) map[[2]int32]int32 {
 
 // keysOf returns the numbers of the combinations of keys that a household's members have, each once. It is overwritten by the next
 // call.
-func (r *relocation) keysOf(h int) []int32 {
+func (r *Search) keysOf(h int) []int32 {
 	r.own = r.own[:0]
 	for _, i := range r.members[h] {
-		if key := r.keys[i]; !slices.Contains(r.own, key) {
+		if key := r.Keys[i]; !slices.Contains(r.own, key) {
 			r.own = append(r.own, key)
 		}
 	}
@@ -339,9 +352,9 @@ func (r *relocation) keysOf(h int) []int32 {
 }
 
 // compose numbers what the members of the households are, in any order.
-func (r *relocation) compose() {
-	for _, tuples := range r.tuples {
-		numbers, of := map[string]int32{}, make([]int32, r.n)
+func (r *Search) compose() {
+	for _, tuples := range r.Tuples {
+		numbers, of := map[string]int32{}, make([]int32, r.Households)
 		var sorted []int32
 		var text []byte
 		for h, members := range r.members {
@@ -381,8 +394,8 @@ type pools struct {
 	near, far []map[poolKey][]queue // by list of similar columns
 }
 
-func (r *relocation) poolsOf(level int) *pools {
-	p := &pools{level: level, within: make([]int32, r.n), nowhere: make([]int32, r.n), near: make([]map[poolKey][]queue, len(r.profiles)), far: make([]map[poolKey][]queue, len(r.profiles))}
+func (r *Search) poolsOf(level int) *pools {
+	p := &pools{level: level, within: make([]int32, r.Households), nowhere: make([]int32, r.Households), near: make([]map[poolKey][]queue, len(r.profiles)), far: make([]map[poolKey][]queue, len(r.profiles))}
 	if level > 0 {
 		p.within = r.areas[level-1]
 	}
@@ -390,9 +403,9 @@ func (r *relocation) poolsOf(level int) *pools {
 }
 
 // queues lists the households that are free, by profile and the area within which they are partners, in areas of the level.
-func (r *relocation) queues(profile, within, area []int32) map[poolKey][]queue {
+func (r *Search) queues(profile, within, area []int32) map[poolKey][]queue {
 	var list []int32
-	for h := range r.n {
+	for h := range r.Households {
 		if r.free(int32(h)) {
 			list = append(list, int32(h))
 		}
@@ -414,7 +427,7 @@ func (r *relocation) queues(profile, within, area []int32) map[poolKey][]queue {
 }
 
 // pair finds a partner for a household.
-func (r *relocation) pair(h int32, p *pools) bool {
+func (r *Search) pair(h int32, p *pools) bool {
 	area := r.areas[p.level]
 	for step, lists := range [][]map[poolKey][]queue{p.near, p.far} {
 		within := p.within
@@ -436,7 +449,7 @@ func (r *relocation) pair(h int32, p *pools) bool {
 
 // next returns the first free household of the queues of another area, of one that lacks exchanges if there is one; −1 if there
 // is none.
-func (r *relocation) next(of map[poolKey][]queue, key poolKey, area int32) int32 {
+func (r *Search) next(of map[poolKey][]queue, key poolKey, area int32) int32 {
 	queues, found, preferred := of[key], int32(-1), false
 	for i := 0; i < len(queues); {
 		q := &queues[i]
@@ -456,4 +469,19 @@ func (r *relocation) next(of map[poolKey][]queue, key poolKey, area int32) int32
 	}
 	of[key] = queues
 	return found
+}
+
+// Numbered numbers the pairs of two lists of numbers.
+func Numbered(a, b []int32) []int32 {
+	numbers, out := map[[2]int32]int32{}, make([]int32, len(a))
+	for i := range a {
+		of := [2]int32{a[i], b[i]}
+		n, known := numbers[of]
+		if !known {
+			n = int32(len(numbers))
+			numbers[of] = n
+		}
+		out[i] = n
+	}
+	return out
 }
