@@ -143,3 +143,151 @@ func TestPlausibleMoments(t *testing.T) {
 		t.Error("a probability that is no number")
 	}
 }
+
+// shifted is a mask that adds a number to a column.
+type shifted float64
+
+func (s shifted) Apply(b *microdata.Block) error {
+	v := b.Columns[0].Mutable()
+	for i := range v.Values {
+		v.Values[i] += float64(s)
+	}
+	return nil
+}
+
+// moved is what a Displacer says of records, as text: every number has a unique shortest form.
+func moved(t *testing.T, d *Displacer, b *microdata.Block, wanted func(i int) bool) []string {
+	t.Helper()
+	if err := d.ApplyTo(b, wanted); err != nil {
+		t.Fatal(err)
+	}
+	m, list := &b.Columns[0].Moved, []string{}
+	for i := range b.N {
+		list = append(list, fmt.Sprint(m.Weight[i], m.Total[i], m.Stay[i], m.Square[i], m.Likeliest[i], m.Mean[i]))
+	}
+	return list
+}
+
+// surveyOf is a Displacer that has seen records in blocks.
+func surveyOf(t *testing.T, d *Displacer, records func(from, to int) *microdata.Block, from, to, size int) *Displacer {
+	t.Helper()
+	for ; from < to; from += size {
+		if err := d.Survey(records(from, min(from+size, to))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+// Masks without a closed form are drawn: where their draws are a constant, the expectation is that of its closed form, in
+// windows and in the whole data.
+func TestDrawnMasks(t *testing.T) {
+	const n = 400
+	records := someData(n, 5)
+	for _, dataset := range []bool{false, true} {
+		for _, unique := range []bool{false, true} {
+			of := func(moments func(float64) (float64, float64)) []string {
+				p := &Pairer{Rate: 0.8, Unique: unique, Dataset: dataset}
+				d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: moments}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, 100, func(n int) (draws []Masked) {
+					for range n {
+						draws = append(draws, shifted(3))
+					}
+					return draws
+				})
+				if d.NeedsSurvey() != dataset {
+					t.Fatal("whether it needs a survey")
+				}
+				if dataset {
+					surveyOf(t, d, records, 0, n, 70).EndSurvey()
+				}
+				b := records(0, n)
+				if err := d.Apply(b); err != nil {
+					t.Fatal(err)
+				}
+				var list []string
+				for i := range n {
+					m := &b.Columns[0].Moved
+					list = append(list, fmt.Sprintf("%.9g %.6g", m.Weight[i], m.Total[i]))
+				}
+				return list
+			}
+			closed, drawn := of(func(float64) (float64, float64) { return 3, 9 }), of(nil)
+			for i := range closed {
+				if closed[i] != drawn[i] {
+					t.Fatalf("dataset %v, unique %v, record %d: %s drawn, %s in closed form", dataset, unique, i, drawn[i], closed[i])
+				}
+			}
+		}
+	}
+}
+
+// near reports whether two results of moved are the same but for a relative error.
+func near(t *testing.T, a, b string, tolerance float64) bool {
+	t.Helper()
+	var x, y [6]float64
+	for text, to := range map[string]*[6]float64{a: &x, b: &y} {
+		if _, err := fmt.Sscan(text, &to[0], &to[1], &to[2], &to[3], &to[4], &to[5]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a == b {
+		return true
+	}
+	for j := range x {
+		if both := x[j] != x[j] && y[j] != y[j]; !both && !(math.Abs(x[j]-y[j]) <= tolerance*(1+math.Abs(y[j]))) {
+			return false
+		}
+	}
+	return true
+}
+
+// For few wanted records, for many and for all the results are the same; a survey in parts, and decisions that another
+// process takes over, give those of one survey.
+func TestWantedAndParts(t *testing.T) {
+	const n, first = 900, 410
+	records := someData(n, 6)
+	whole := surveyOf(t, ofNoise(0.7, false), records, 0, n, 100)
+	whole.EndSurvey()
+	want := moved(t, whole, records(0, n), nil)
+	for _, every := range []int{2, 7, 9, 300} {
+		got := moved(t, whole, records(0, n), func(i int) bool { return i%every == every-1 })
+		for i := every - 1; i < n; i += every {
+			if !near(t, got[i], want[i], 1e-12) { // sums of eight equal numbers are rounded
+				t.Fatalf("every %d, record %d: %s, want %s", every, i, got[i], want[i])
+			}
+		}
+	}
+	one, two := surveyOf(t, ofNoise(0.7, false), records, 0, first, 100), surveyOf(t, ofNoise(0.7, false), records, first, n, 100)
+	parts := [2][]byte{one.MarshalSurvey(), two.MarshalSurvey()}
+	all := ofNoise(0.7, false)
+	for k, records := range []int64{first, n - first} {
+		if err := ofNoise(0.7, false).MergeSurvey(parts[k], records-1); err == nil {
+			t.Error("more records than there can be")
+		}
+		if err := all.MergeSurvey(parts[k], records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all.EndSurvey()
+	for k, at := range [][2]int{{0, first}, {first, n}} {
+		decided, err := all.MarshalDecisions(parts[k])
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := ofNoise(0.7, false)
+		if err := of.UseDecisions(decided); err != nil {
+			t.Fatal(err)
+		}
+		got := moved(t, of, records(at[0], at[1]), nil)
+		for i, text := range got {
+			if !near(t, text, want[at[0]+i], 1e-6) {
+				t.Fatalf("record %d: %s in parts, want %s", at[0]+i, text, want[at[0]+i])
+			}
+		}
+		for cut := 0; cut < len(decided); cut += 1 + cut/9 {
+			if ofNoise(0.7, false).UseDecisions(decided[:cut]) == nil {
+				t.Fatalf("%d of %d bytes are taken", cut, len(decided))
+			}
+		}
+	}
+}

@@ -307,8 +307,14 @@ func (o *undoing) numbers() []*float64 {
 // packedUndoing is how many numbers pack writes.
 const packedUndoing = 14
 
+// pack writes the errors. If another record does not hold the original more probably in all batches, what has been added of
+// those in which it does is no error of anything, and is left out: take would see that it moves.
 func (o *undoing) pack(p *coding.Packer) {
-	for _, v := range o.numbers() {
+	packed := *o
+	if !o.moves {
+		packed.likeliest = estimate{}
+	}
+	for _, v := range packed.numbers() {
 		p.Word(math.Float64bits(*v))
 	}
 }
