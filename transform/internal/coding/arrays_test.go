@@ -287,3 +287,96 @@ func TestSameValues(t *testing.T) {
 		t.Error("lists are compared")
 	}
 }
+
+// Exchanged values of an array of any type are each other's, and all others stay; the array that was read does not change.
+func TestExchange(t *testing.T) {
+	pairs := []Pair{{0, 99}, {5, 6}, {98, 7}, {50, 20}}
+	var room Placing
+	for round := range 2 {
+		for _, typ := range arraytest.Types {
+			a := arraytest.Random(t, typ, 100, uint64(round))
+			before := arraytest.Texts(a)
+			want := slices.Clone(before)
+			for _, p := range pairs {
+				want[p.I], want[p.J] = want[p.J], want[p.I]
+			}
+			got, err := room.Exchange(a, pairs)
+			if err != nil {
+				t.Fatalf("%s: %v", typ, err)
+			}
+			if text := arraytest.Texts(got); !slices.Equal(text, want) || !arrow.TypeEqual(got.DataType(), typ) || !slices.Equal(arraytest.Texts(a), before) {
+				t.Errorf("%s: %q, want %q", typ, text, want)
+			}
+			if len(room.Rows) != 2*len(pairs) || len(room.Cells) != len(room.Rows) {
+				t.Errorf("%s: %d rows, %d cells", typ, len(room.Rows), len(room.Cells))
+			}
+		}
+	}
+}
+
+// Codes are written whatever stood in their place: 0 for nulls, the same ones for equal values of an array and of its slices.
+func TestCodesOfNulls(t *testing.T) {
+	for _, typ := range arraytest.Types {
+		a := arraytest.Random(t, typ, 60, 3)
+		var c Coder
+		for from := range 3 {
+			codes := make([]int32, 60-from)
+			for i := range codes {
+				codes[i] = 99
+			}
+			if err := c.Code(codes, &microdata.Column{Array: a}, from); err != nil {
+				t.Fatal(err)
+			}
+			text := map[int32]string{}
+			for i, code := range codes {
+				is := arraytest.Texts(a)[from+i]
+				if was, known := text[code]; known && was != is || (code == 0) != (is == "null") || code < 0 || code == 99 {
+					t.Fatalf("%s from %d: value %d, %s, has code %d, as %s", typ, from, i, is, code, was)
+				}
+				text[code] = is
+			}
+		}
+		r := Grouping{}
+		b := new(microdata.Block)
+		b.Reset(0, 0, 60, 1)
+		b.Columns[0].Array = a
+		if err := r.Find(b, []int{0}, 0, 60); err != nil {
+			t.Fatal(err)
+		}
+		known := slices.Clone(r.Combo)
+		if reader := r.Reader(); reader.Find(b, []int{0}, 0, 60) != nil || !slices.Equal(reader.Combo, known) {
+			t.Errorf("%s: a reader finds %v, want %v", typ, reader.Combo, known)
+		}
+	}
+}
+
+// Records that are rejected, and those with a declared code in a protected column, get no group, in any part of a block.
+func TestExclude(t *testing.T) {
+	for _, at := range []int{0, 1, 58, 59} {
+		for _, from := range []int{0, 1, 30} {
+			b := randomBlock(60, 1, 3, 4)
+			b.Columns[2].Coded.Rows = []int32{int32(at)}
+			var g Grouping
+			if err := g.Find(b, []int{0, 1}, from, 60-from); err != nil {
+				t.Fatal(err)
+			}
+			before := slices.Clone(g.Group)
+			if g.Exclude(b, from, []int{1}); !slices.Equal(g.Group, before) {
+				t.Error("a code in a column that is not protected excludes")
+			}
+			check := func(out func(i int) bool) {
+				t.Helper()
+				for i, group := range g.Group {
+					if want := out(from + i); (group < 0) != want || group >= 0 && group != before[i] {
+						t.Errorf("record %d from %d: group %d, excluded %v", from+i, from, group, want)
+					}
+				}
+			}
+			g.Exclude(b, from, []int{0, 2})
+			check(func(i int) bool { return i == at })
+			b.Reject(33, "a", "is broken")
+			g.Exclude(b, from, nil)
+			check(func(i int) bool { return i == at || i == 33 })
+		}
+	}
+}

@@ -308,3 +308,54 @@ func TestRegressIsLeastSquares(t *testing.T) {
 		}
 	}
 }
+
+// Predictions for many records are those for each; a missing predictor counts as its mean, and a constant one not at all.
+func TestPredictionsAreThoseOfEach(t *testing.T) {
+	const n = 203
+	columns := codedData(n, 2)
+	two := 2.0
+	x := append(numbers([][]float64{columns[0], columns[2], repeat(4, n), columns[4], columns[3]}), Predictor{Values: columns[1], Of: &two})
+	m := Regress(x, columns[2], rowsUpTo(n), nil)
+	later := slices.Clone(columns[0])
+	later[0], later[n-1] = math.NaN(), math.NaN()
+	x[0].Values = later
+	to := make([]float64, n)
+	m.Predict(x, rowsUpTo(n), to, nil)
+	mean := 0.0
+	for _, v := range columns[0] {
+		mean += v / n
+	}
+	for r, got := range to {
+		if want := m.At(x, int32(r)); math.Abs(got-want) > 1e-12*(1+math.Abs(want)) {
+			t.Errorf("record %d: %v, want %v", r, got, want)
+		}
+	}
+	for _, r := range []int{0, n - 1} {
+		if later[r] = mean; math.Abs(m.At(x, int32(r))-to[r]) > 1e-9 {
+			t.Errorf("record %d: a missing predictor counts %v, at its mean %v", r, to[r], m.At(x, int32(r)))
+		}
+	}
+}
+
+// How free the draws of a model are: by its definition, over all records.
+func TestFree(t *testing.T) {
+	const n = 120
+	columns := codedData(n, 4)
+	x, categories := numbers([][]float64{columns[0]}), []float64{1, 2, 3}
+	m := FitLogistic(x, columns[1], categories, rowsUpTo(n), nil)
+	u, share, other := make([]float64, 2), make([]float64, 3), 0.0
+	var count [3]float64
+	for r, y := range columns[1] {
+		m.Standard(u, x, int32(r))
+		m.Shares(share, u)
+		other += (1 - share[int(y)-1]) / n
+		count[int(y)-1]++
+	}
+	chance := 1.0
+	for _, c := range count {
+		chance -= c / n * c / n
+	}
+	if got := m.Free(x, columns[1], rowsUpTo(n)); math.Abs(got-other/chance) > 1e-12 {
+		t.Errorf("%v, want %v", got, other/chance)
+	}
+}

@@ -87,7 +87,7 @@ func familiesOf(s *Search) []family {
 func TestPartnersByDefinition(t *testing.T) {
 	moves, near := 0, 0
 	for trial := range 24 {
-		s := someHouseholds([]int{40, 150, 400}[trial%3], uint64(trial), 2+trial%3, []float64{0, 0.1, 0.4, 1}[trial%4])
+		s := someHouseholds([]int{40, 150, 400}[trial%3], uint64(trial), 2+trial%6, []float64{0, 0.1, 0.4, 1}[trial%4])
 		of := familiesOf(s)
 		partner, got := s.Decide()
 		want := Result{Found: got.Found, MostFound: got.MostFound}
@@ -109,6 +109,10 @@ func TestPartnersByDefinition(t *testing.T) {
 				}
 				want.Left++
 				for g := range of {
+					// Nor is one that has a partner which need not move.
+					if q := partner[g]; !s.Out[h] && q >= 0 && of[q].rare == 2 && of[g].like[0] == f.like[0] && of[q].like[0] == f.like[0] && apart(f, &of[g]) {
+						t.Fatalf("trial %d: household %d stays, and %d, whose partner is not at risk, could be its own", trial, h, g)
+					}
 					if !s.Out[h] && !s.Out[g] && partner[g] < 0 && of[g].like[0] == f.like[0] && apart(f, &of[g]) {
 						t.Fatalf("trial %d: household %d stays, and %d could be its partner", trial, h, g)
 					}
