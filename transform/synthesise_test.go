@@ -259,15 +259,6 @@ func TestSynthesiseIsRefused(t *testing.T) {
 	}
 }
 
-// numbers returns columns as numeric predictors.
-func numbers(columns [][]float64) []models.Predictor {
-	list := make([]models.Predictor, len(columns))
-	for k, values := range columns {
-		list[k].Values = values
-	}
-	return list
-}
-
 // The normal method for a column without predictors, computed from the draws of the records: the
 // mean and the SD of the data, one draw for the mean, by the first record's word, and one draw for
 // each value.
