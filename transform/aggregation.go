@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/internal/mdav"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 var nan = math.NaN()
@@ -23,7 +24,7 @@ func (a *aggregation) most() int { return maxCells }
 
 func (a *aggregation) takes() (record, value int64) { return 50, 32 }
 
-func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
+func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
 	if err := g.checkColumns(nil, digest{}); err != nil {
 		return err
 	}
@@ -31,10 +32,10 @@ func (a *aggregation) maskAll(g *gatheredData) *SurveyError {
 	strata := g.rowsByStratum()
 	plans := make([]aggregationPlan, 0, len(strata))
 	for i, rows := range strata {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
-		var err *SurveyError
+		var err *decision.Refusal
 		plan := aggregationPlan{aggregation: a, g: g, rows: rows}
 		if a.univariate {
 			g.byTies(rows) // among equal values, the order decides which comes into the lower group
@@ -84,17 +85,17 @@ type joining struct {
 
 // tooFew is the error that a stratum, or the data as a whole, have fewer than k records with
 // values.
-func (p *aggregationPlan) tooFew(n int, column string) *SurveyError {
+func (p *aggregationPlan) tooFew(n int, column string) *decision.Refusal {
 	of := "the data have"
 	change := "lower k"
 	if p.strata {
 		of, change = "a stratum has", "name fewer columns in by, make their categories coarser, or lower k"
 	}
-	return &SurveyError{Path: "k", Text: fmt.Sprintf("must be at most the records with a value%s: %s %d, got %d; %s", column, of, n, p.k, change)}
+	return &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the records with a value%s: %s %d, got %d; %s", column, of, n, p.k, change)}
 }
 
 // byColumn groups each column by itself.
-func (p *aggregationPlan) byColumn() *SurveyError {
+func (p *aggregationPlan) byColumn() *decision.Refusal {
 	for k, values := range p.g.values {
 		var rows []int32
 		var x []float64
@@ -110,7 +111,7 @@ func (p *aggregationPlan) byColumn() *SurveyError {
 			return p.tooFew(len(rows), fmt.Sprintf(" in columns[%d]", k))
 		}
 		group, n := mdav.Sorted(x, p.k, p.g.stop)
-		if p.g.stop.now() {
+		if p.g.stop.Now() {
 			return nil
 		}
 		p.add(rows, []int{k}, group, n)
@@ -173,7 +174,7 @@ func (a *aggregation) aggregate(values []float64) float64 {
 // groups of their own: otherwise a mean of fewer than k values could be released. If there are
 // fewer than k of them, each takes the values of the nearest group that has values in all
 // columns in which the record has one.
-func (p *aggregationPlan) together() *SurveyError {
+func (p *aggregationPlan) together() *decision.Refusal {
 	centre, scale := p.standard()
 	patterns, byPattern := p.patterns()
 	most, some := 0, len(patterns) > 0
@@ -191,7 +192,7 @@ func (p *aggregationPlan) together() *SurveyError {
 			}
 		}
 		group, n := mdav.Groups(points, len(columns), p.k, p.g.stop)
-		if p.g.stop.now() {
+		if p.g.stop.Now() {
 			return nil
 		}
 		p.add(rows, columns, group, n)
@@ -203,7 +204,7 @@ func (p *aggregationPlan) together() *SurveyError {
 	for _, pattern := range patterns {
 		if rows := byPattern[pattern]; len(rows) < p.k {
 			for _, r := range rows {
-				if p.g.stop.now() {
+				if p.g.stop.Now() {
 					return nil
 				}
 				if err := p.join(r, columnsOf(pattern), p.groups[:formed], scale); err != nil {
@@ -267,7 +268,7 @@ func (p *aggregationPlan) standard() (centre, scale []float64) {
 }
 
 // join finds for a record the nearest of the groups that have values in all of its columns.
-func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup, scale []float64) *SurveyError {
+func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup, scale []float64) *decision.Refusal {
 	best, least := -1, math.Inf(1)
 	for g := range groups {
 		of := &groups[g]
@@ -286,7 +287,7 @@ func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup
 		}
 	}
 	if best < 0 {
-		return &SurveyError{Path: "columns", Text: fmt.Sprintf("must not leave records alone: fewer than k = %d records have values in just the columns of one, and no group has all of these; "+
+		return &decision.Refusal{Path: "columns", Text: fmt.Sprintf("must not leave records alone: fewer than k = %d records have values in just the columns of one, and no group has all of these; "+
 			"give columns that miss other values a mask of their own, or use method: univariate", p.k)}
 	}
 	p.joins = append(p.joins, joining{row, columns, best})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // Calibrate multiplies sampling weights by factors near 1 so that the weighted totals of the released
@@ -303,7 +304,7 @@ func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[str
 		s.categories = append(s.categories, k)
 		return nil
 	}
-	if !comparableType(col.Field.Type) {
+	if !coding.Movable(col.Field.Type) {
 		return fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared", c.at(s.mask), path, strconv.Quote(name))
 	}
 	maps, moves := -1, -1

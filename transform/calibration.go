@@ -9,6 +9,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // calibrateStep gathers weights and margin columns in the survey, and multiplies the weights by the factors.
@@ -32,7 +34,7 @@ type categoryMargin struct {
 	listed   *categoryColumn // with given totals; nil: they come from the original
 	totals   []float64       // by category, see settle; of the listed ones from the start
 	drawn    bool            // masks draw released categories from original ones, or move them
-	coder    coder
+	coder    coding.Coder
 	codes    []int32 // by record, of its released category: 0 for none; −1 for one that is not listed
 	original []int32 // of its original category; nil where released categories stand for them
 }
@@ -148,7 +150,7 @@ func (k *categoryMargin) take(b *microdata.Block) error {
 	codes := extended(&k.codes, b.N)
 	if k.listed != nil {
 		if there, err := k.listed.look(codes, b); err != nil || !there {
-			return cmp.Or(err, errNotHeld)
+			return cmp.Or(err, coding.ErrNotHeld)
 		}
 		for i, j := range codes {
 			if codes[i] = j + 1; j < 0 {
@@ -158,14 +160,14 @@ func (k *categoryMargin) take(b *microdata.Block) error {
 		return nil
 	}
 	col := b.Columns[k.Index]
-	if err := k.coder.code(codes, &col, 0); err != nil || !k.drawn {
+	if err := k.coder.Code(codes, &col, 0); err != nil || !k.drawn {
 		return err
 	}
-	return k.coder.code(extended(&k.original, b.N), &microdata.Column{Array: col.Array, Original: col.Original}, 0)
+	return k.coder.Code(extended(&k.original, b.N), &microdata.Column{Array: col.Array, Original: col.Original}, 0)
 }
 
 func (s *calibrateStep) error(c *Chain, path, text string, args ...any) error {
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Path: path, Text: fmt.Sprintf(text, args...)}
+	return c.refused(s.mask, &decision.Refusal{Path: path, Text: fmt.Sprintf(text, args...)})
 }
 
 // released reports whether record i leaves with a weight above 0, which takes part.
@@ -203,11 +205,11 @@ func (s *calibrateStep) decide(c *Chain) error {
 	if err != nil {
 		return err
 	}
-	if g.stop.now() {
+	if g.stop.Now() {
 		return ErrCancelled
 	}
 	if !p.solve(g.stop) {
-		if g.stop.now() {
+		if g.stop.Now() {
 			return ErrCancelled
 		}
 		return s.error(c, "", "did not converge after %d iterations, and nothing is released: the greatest relative error of a margin is %.2g, and %d of %d factors are at their bounds; widen lower and upper, name fewer margins, or mask their columns less",
@@ -270,7 +272,7 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 		return nil
 	}
 	all := slices.Concat(k.codes, k.original)
-	k.coder.inOrder(all)
+	k.coder.InOrder(all)
 	copy(k.codes, all)
 	origin := k.codes // whose weights make the totals
 	if k.drawn {
@@ -421,7 +423,7 @@ func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
 	}
 	s.before, s.dropped = nil, nil
 	for _, k := range s.categories {
-		k.codes, k.original, k.coder = nil, nil, coder{}
+		k.codes, k.original, k.coder = nil, nil, coding.Coder{}
 	}
 	for _, k := range s.numbers {
 		k.values, k.original = nil, nil

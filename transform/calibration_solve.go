@@ -1,6 +1,10 @@
 package transform
 
-import "math"
+import (
+	"math"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+)
 
 // calibration finds λ with Σ d F(x'λ) x = T by Newton's method, where d are the weights times their common
 // scale: Deville and Särndal (1992), section 2. x has a 1 at the category of each categorical margin, and the
@@ -149,7 +153,7 @@ func (p *calibration) gap(factors []float64) float64 {
 const closeEnough = 1e-11
 
 // solve reports whether all margins are met. Newton's step is halved until it lowers the errors.
-func (p *calibration) solve(stop stopper) bool {
+func (p *calibration) solve(stop decision.Stop) bool {
 	n := len(p.totals)
 	λ, next := make([]float64, n), make([]float64, n)
 	p.factors = make([]float64, len(p.units))
@@ -157,7 +161,7 @@ func (p *calibration) solve(stop stopper) bool {
 	rest, size := p.errors(λ, p.factors, slopes)
 	factors, trial := make([]float64, len(p.units)), make([]float64, len(p.units))
 	for p.iterations = 0; p.gap(p.factors) > closeEnough; {
-		if p.iterations == 100 || stop.now() {
+		if p.iterations == 100 || stop.Now() {
 			return p.gap(p.factors) < 1e-9 // as far as rounding lets it come
 		}
 		p.iterations++

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
 // with both ways to count missing cells.
 func TestEndSurveyIsCancelled(t *testing.T) {
-	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*every, []int{40, 40, 40}, 0.01)
+	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
 	columns := r.columns(arrow.PrimitiveTypes.Int64)
 	for _, missing := range []string{"any", "none"} {
 		begun := func() *Chain {
@@ -36,8 +38,8 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 			s := c.steps[0].(*suppressStep)
 			s.data.sortRuns()
 			checks = 0
-			s.suppress.cancelled = func() bool { checks++; return checks >= at }
-			if _, err := s.suppress.hide(s.codes); err != nil {
+			s.suppress.Stop = func() bool { checks++; return checks >= at }
+			if _, err := s.suppress.Hide(s.codes); err != nil {
 				t.Fatal(err)
 			}
 			if checks < at {
@@ -79,14 +81,14 @@ func cancellable() map[string]struct {
 }
 
 // cancelData returns columns of numbers and a column with two categories.
-func cancelData() []testColumn { return tiedData(3*every+700, 4) }
+func cancelData() []testColumn { return tiedData(3*decision.Every+700, 4) }
 
 // Each mask on all values stops after it is cancelled, at any point. Its loops then check only a
 // few more times, and it returns no error. It checks often.
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {
-		gather := func(stop stopper) (*wholeStep, *gatheredData) {
+		gather := func(stop decision.Stop) (*wholeStep, *gatheredData) {
 			c := chain(t, testSetup(t, columns...), of.mask)
 			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
 				t.Fatal(err)
@@ -161,7 +163,7 @@ type cancelling struct {
 	asked atomic.Int64
 }
 
-func (m *cancelling) maskAll(g *gatheredData) *SurveyError {
+func (m *cancelling) maskAll(g *gatheredData) *decision.Refusal {
 	stop := g.stop
 	g.stop = func() bool {
 		if m.asked.Add(1) == m.at {
@@ -221,7 +223,7 @@ func TestSwapGivesUp(t *testing.T) {
 			moves++
 		}
 	}
-	if moves > 2*every || checks < 2 {
+	if moves > 2*decision.Every || checks < 2 {
 		t.Errorf("%d moves, asked %d times", moves, checks)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/recent"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // What masks of categories have in common. A category is written as text in the
@@ -75,7 +76,7 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 // names the column, field the parameter that lists the categories.
 func (c *Chain) categoriesOf(i int, col *column, named, field string, from []string) (*categoryColumn, error) {
 	name := col.Name
-	if !movable(col.Field.Type) {
+	if !coding.Movable(col.Field.Type) {
 		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), named, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 	}
 	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from}
@@ -182,7 +183,7 @@ func (k *categoryColumn) lookArray(dst []int32, a arrow.Array) error {
 		}
 		return nil
 	}
-	if bytes, ok := bytesOf(a); ok && textual(a.DataType()) {
+	if bytes, ok := coding.BytesOf(a); ok && textual(a.DataType()) {
 		k.lookTexts(dst, a, bytes)
 		return nil
 	}

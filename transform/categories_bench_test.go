@@ -1,9 +1,6 @@
 package transform
 
 import (
-	"fmt"
-	"math/bits"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -125,39 +122,5 @@ func BenchmarkStrata(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-// Suppression of 1,000,000 records with six keys and some thousands of rare combinations: at most 5
-// CPU seconds.
-func BenchmarkSuppress1M(b *testing.B) {
-	const n = 1_000_000
-	r := rand.New(rand.NewPCG(11, 13))
-	codes := make([][]int32, 6)
-	for j, card := range []int{2, 90, 6, 17, 9, 5} {
-		codes[j] = make([]int32, n)
-		for i := range codes[j] {
-			// Skewed, as categories are: a few of them have most of the records.
-			codes[j][i] = 1 + int32(min(r.IntN(card), r.IntN(card), r.IntN(card)))
-		}
-	}
-	for _, strict := range []bool{false, true} {
-		for _, k := range []int{3, 10} {
-			b.Run(fmt.Sprintf("strict=%v/k=%d", strict, k), func(b *testing.B) {
-				cells := 0
-				for b.Loop() {
-					s := suppression{k: k, strict: strict, weights: []float64{1, 1, 1, 1, 1, 1}}
-					hidden, err := s.hide(codes)
-					if err != nil {
-						b.Fatal(err)
-					}
-					cells = 0
-					for _, set := range hidden {
-						cells += bits.OnesCount16(set)
-					}
-				}
-				b.ReportMetric(float64(cells), "cells")
-			})
-		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/memory"
 	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -492,7 +493,7 @@ type work struct {
 	changed, within microdata.Bitmap
 	own             microdata.Bitmap // marks of one column
 	places, strata  []int32
-	combinations    combinations
+	combinations    coding.Combinations
 	swap            swapScratch
 }
 

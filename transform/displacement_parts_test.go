@@ -8,11 +8,13 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // displacedInParts lets Displacers survey consecutive parts of the columns and one of them decide.
 // It returns the results of all parts under these decisions, concatenated.
-func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ...testColumn) (all []microdata.Moved) {
+func displacedInParts(t *testing.T, of func() *displacement.Displacer, ends []int, columns ...testColumn) (all []microdata.Moved) {
 	t.Helper()
 	whole, from, found := of(), 0, make([][]byte, len(ends))
 	for i, end := range ends {
@@ -45,7 +47,7 @@ func displacedInParts(t *testing.T, of func() *Displacer, ends []int, columns ..
 }
 
 // displacedBy returns the results of a Displacer, record by record.
-func displacedBy(t *testing.T, d *Displacer, from, end int, columns ...testColumn) (all []microdata.Moved) {
+func displacedBy(t *testing.T, d *displacement.Displacer, from, end int, columns ...testColumn) (all []microdata.Moved) {
 	t.Helper()
 	for ; from < end; from += 100 {
 		b := block(from, min(from+100, end), columns...)
@@ -81,7 +83,7 @@ func TestDisplacementInParts(t *testing.T) {
 		"drawn":  {noise, drawn, mask(swapMask("random", "dataset", 0.4))},
 		"twice":  {noise, mask(swapMask("random", "dataset", 0.4)), mask(swapMask("unique", "window", 0.8))},
 	} {
-		of := func() *Displacer { return chain(t, setup, masks...).Displacer() }
+		of := func() *displacement.Displacer { return chain(t, setup, masks...).Displacer() }
 		one := of()
 		if err := one.Survey(block(0, n, columns...)); err != nil {
 			t.Fatal(err)
@@ -133,7 +135,7 @@ func sameMoved(a, b *microdata.Moved) bool {
 // Decisions require surveys that were read before.
 func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	columns := displacementData(60, 2, 0.5, true)
-	of := func() *Displacer {
+	of := func() *displacement.Displacer {
 		return chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
 	}
 	surveyed := func(from, to int) []byte {
@@ -158,10 +160,10 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		text []byte
-		take func(d *Displacer, text []byte) error
+		take func(d *displacement.Displacer, text []byte) error
 	}{
-		"survey":   {found, func(d *Displacer, text []byte) error { return d.MergeSurvey(text, 30) }},
-		"decision": {decided, (*Displacer).UseDecisions},
+		"survey":   {found, func(d *displacement.Displacer, text []byte) error { return d.MergeSurvey(text, 30) }},
+		"decision": {decided, (*displacement.Displacer).UseDecisions},
 	} {
 		for k := range c.text {
 			if err := c.take(of(), c.text[:k]); err == nil {
@@ -175,7 +177,7 @@ func TestDisplacementInPartsThatAreNone(t *testing.T) {
 			t.Errorf("%s: a byte too much", what)
 		}
 	}
-	if err := of().MergeSurvey(found, 29); !errors.Is(err, errOtherRecords) {
+	if err := of().MergeSurvey(found, 29); !errors.Is(err, decision.ErrOtherRecords) {
 		t.Errorf("of fewer records: %v", err)
 	}
 	decidedElsewhere := of()

@@ -22,4 +22,7 @@
 //
 // A truncate of mode redraw is not a separate step: the noise mask before it draws within its
 // bounds (redraw.go). A swap reads its keys as the masks before it have left them.
+//
+// What masks compute with and knows neither masks nor columns is below internal: codes of values, the searches of
+// suppress, swap and recordswap, and the models of synthesise.
 package transform

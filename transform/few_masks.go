@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // contributors checks that the means of the values beyond the bounds are of enough of them. The
@@ -22,7 +24,7 @@ func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []floa
 			continue
 		}
 		cure := fmt.Sprintf("%s the bound (%s), or use replace: bound or label", side.further, side.name)
-		e := &SurveyError{Mask: i, kind: c.masks[i].Kind(), Path: missed}
+		e := &decision.Refusal{Path: missed}
 		switch of := strconv.Quote(col.Name); missed {
 		case tooFewValues:
 			e.Text = fmt.Sprintf("must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
@@ -31,7 +33,7 @@ func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []floa
 			e.Text = fmt.Sprintf("is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
 				side.name, of, shareText(demand.share), len(side.values), cure)
 		}
-		return e
+		return c.refused(i, e)
 	}
 	return nil
 }
@@ -50,16 +52,16 @@ func (m *Topcode) beyondPercentiles(c *Chain, i int, col *column, below, above i
 		if side.percentile == nil || side.n == 0 || side.n >= demand.least {
 			continue
 		}
-		return &SurveyError{Mask: i, kind: c.masks[i].Kind(), Path: tooFewValues, Text: fmt.Sprintf(
+		return c.refused(i, &decision.Refusal{Path: tooFewValues, Text: fmt.Sprintf(
 			"must be at most the number of values beyond the %s percentile of column %s, which is %d, got %d: a percentile with so few beyond it discloses them; %s %s_percentile, or give the bound itself (%s)",
-			side.name, strconv.Quote(col.Name), side.n, demand.least, side.further, side.name, side.name)}
+			side.name, strconv.Quote(col.Name), side.n, demand.least, side.further, side.name, side.name)})
 	}
 	return nil
 }
 
 // ends checks that the means of the least and of the greatest values of column k are of enough
 // records. order has the records in ascending order of their values.
-func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top int) *SurveyError {
+func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top int) *decision.Refusal {
 	if g.trial {
 		return nil
 	}
@@ -80,10 +82,10 @@ func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top i
 		of, cure := strconv.Quote(g.columns[k].Name), fmt.Sprintf("give a greater %s, or leave it out", end.field)
 		switch missed {
 		case tooFewValues:
-			return &SurveyError{Path: missed, Text: fmt.Sprintf("must be at most the number of records of %s, which is %d in column %s, got %d: a mean of so few discloses them; %s",
+			return &decision.Refusal{Path: missed, Text: fmt.Sprintf("must be at most the number of records of %s, which is %d in column %s, got %d: a mean of so few discloses them; %s",
 				end.field, len(tail), of, r.demand.least, cure)}
 		case oneRules:
-			return &SurveyError{Path: missed, Text: fmt.Sprintf("is exceeded by the records of %s: one has more than %s %% of the sum of %d values of column %s, so that their mean discloses it; %s",
+			return &decision.Refusal{Path: missed, Text: fmt.Sprintf("is exceeded by the records of %s: one has more than %s %% of the sum of %d values of column %s, so that their mean discloses it; %s",
 				end.field, shareText(r.demand.share), len(tail), of, cure)}
 		}
 	}
@@ -96,7 +98,7 @@ func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top i
 // above the others of any group, and so takes the mean times the size of the group for the value. Of
 // other records he cannot know that: next to zeros any value is more than the greatest share. One
 // record does not rule a median.
-func (a *aggregation) judge(g *gatheredData, plans []aggregationPlan) *SurveyError {
+func (a *aggregation) judge(g *gatheredData, plans []aggregationPlan) *decision.Refusal {
 	if a.median || g.trial || a.demand.share == 0 {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (a *aggregation) judge(g *gatheredData, plans []aggregationPlan) *SurveyErr
 			}
 		}
 		for j := range p.groups {
-			if g.stop.at(j) {
+			if g.stop.At(j) {
 				return nil
 			}
 			for _, k := range p.groups[j].columns {
@@ -137,12 +139,12 @@ func (a *aggregation) judge(g *gatheredData, plans []aggregationPlan) *SurveyErr
 	return nil
 }
 
-func (a *aggregation) ruled(column string) *SurveyError {
+func (a *aggregation) ruled(column string) *decision.Refusal {
 	cure := "top-code the column in front of it (topcode, replace: bound), or use method: univariate"
 	if a.univariate {
 		cure = "top-code the column in front of it (topcode, replace: bound)"
 	}
-	return &SurveyError{Path: oneRules, Text: fmt.Sprintf("is exceeded in column %s: one of the greatest values is more than %s %% of the sum of its group, so that the mean discloses it; %s",
+	return &decision.Refusal{Path: oneRules, Text: fmt.Sprintf("is exceeded in column %s: one of the greatest values is more than %s %% of the sum of its group, so that the mean discloses it; %s",
 		strconv.Quote(column), shareText(a.demand.share), cure)}
 }
 

@@ -133,42 +133,6 @@ func TestFiguresOfDisplacements(t *testing.T) {
 	f.Check(t, "testdata/displacements.txt")
 }
 
-// The rates for groups of many shapes: equal sizes, two sizes, few combinations and many, exact and
-// simulated (the simulation depends on the sizes only, so it is repeatable).
-func TestFiguresOfPairings(t *testing.T) {
-	var f pinned.Figures
-	many := slices.Repeat([]int32{3, 1, 1, 2}, 90)
-	for _, sizes := range [][]int32{
-		{1}, {4}, {1, 1}, {1, 1, 1}, {1, 2}, {3, 2}, {1, 1, 5}, {2, 2, 2}, {1, 2, 3, 4}, {9, 8, 7}, {20, 1, 1}, {30, 1}, {6, 6, 6, 6, 6, 6, 6}, {40, 30, 20},
-		{1, 1, 1, 1, 1, 1, 1}, {12, 6, 1, 1, 1, 1, 1, 1}, {3, 3, 3, 3, 2, 2, 1, 1, 1, 1}, {40, 2, 2, 1, 1, 1, 1, 1, 1, 1}, {70, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-		slices.Repeat([]int32{1}, 300), append(slices.Repeat([]int32{1}, 280), 50), append(slices.Repeat([]int32{1}, 40), 64, 20), many, {400, 300},
-	} {
-		for _, unique := range []bool{true, false} {
-			for _, dataset := range []bool{true, false} {
-				for _, rate := range []float64{0.3, 1} {
-					p := &pairer{rate: rate, unique: unique, dataset: dataset}
-					of := p.of(sizes)
-					if again := p.of(slices.Sorted(slices.Values(sizes))); again != of {
-						t.Errorf("%v is simulated twice", sizes)
-					}
-					var all sums
-					for b, rates := range of.rates {
-						for i, r := range rates {
-							all.add(97*b+i, r)
-						}
-					}
-					what := fmt.Sprint(sizes)
-					if len(sizes) > 40 {
-						what = fmt.Sprint(len(sizes), " sizes to ", slices.Max(sizes))
-					}
-					f.Add(fmt.Sprintf("%s unique %v dataset %v rate %v", what, unique, dataset, rate), append(all, float64(len(of.rates)), float64(len(of.sizes)))...)
-				}
-			}
-		}
-	}
-	f.Check(t, "testdata/pairings.txt")
-}
-
 // The unchanged values that chains explain.
 func TestFiguresOfKeeping(t *testing.T) {
 	var f pinned.Figures

@@ -2,6 +2,8 @@ package transform
 
 import (
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // allFits caches what a mask of all records finds in their values before it draws: models, trees, ranks. A chain and its
@@ -91,7 +93,7 @@ func (f *allFits) begin(of digest, cells int) {
 
 // fitOnce returns what find finds, found or taken over. Without a cache (nil) it is found. What is found after stop says so is
 // unfinished and is not kept.
-func fitOnce[T any](f *allFits, key fitKey, stop stopper, find func() T) T {
+func fitOnce[T any](f *allFits, key fitKey, stop decision.Stop, find func() T) T {
 	if f == nil {
 		return find()
 	}
@@ -111,7 +113,7 @@ func fitOnce[T any](f *allFits, key fitKey, stop stopper, find func() T) T {
 		return entry.value.(T)
 	}
 	value := find()
-	if !stop.now() { // a later replicate, which is not cancelled, must not use an unfinished one
+	if !stop.Now() { // a later replicate, which is not cancelled, must not use an unfinished one
 		entry.value, entry.done = value, true
 	}
 	return value

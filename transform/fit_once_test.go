@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // Replicates that share what was found of the data release what each releases by itself: of the same data, of other data in
@@ -105,7 +108,7 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 					}
 				}
 				if len(near) > 0 {
-					j := near[below(words[i], int64(len(near)))]
+					j := near[matching.Below(words[i], int64(len(near)))]
 					free[j] = false
 					want[i], want[order[j]] = want[order[j]], want[i]
 				}
@@ -157,17 +160,17 @@ func TestLeavesOfUnchangedPredictorsAreKnown(t *testing.T) {
 	}
 	x[5] = math.NaN()
 	s := &synthesis{leaf: 10, categories: []bool{false}}
-	by := modelled{before: []predictor{{values: x}, {values: z}}, on: 2}
+	by := modelled{before: []models.Predictor{{Values: x}, {Values: z}}, on: 2}
 	fit := s.fitTree(y, slices.Delete(slices.Clone(rows), 5, 6), 0, by, nil)
-	if len(fit.leaves) != n || len(fit.of.nodes) < 20 {
-		t.Fatalf("%d leaves of records, %d nodes", len(fit.leaves), len(fit.of.nodes))
+	if len(fit.leaves) != n || len(fit.of.Nodes) < 20 {
+		t.Fatalf("%d leaves of records, %d nodes", len(fit.leaves), len(fit.of.Nodes))
 	}
 	for i, leaf := range fit.leaves {
-		if int(leaf) != fit.of.nodeOf(by.before, int32(i)) {
+		if int(leaf) != fit.of.NodeOf(by.before, int32(i)) {
 			t.Errorf("record %d has another leaf", i)
 		}
 	}
-	for i, row := range fit.of.rows {
+	for i, row := range fit.of.Rows {
 		if fit.y[i] != y[row] {
 			t.Errorf("row %d has another value", i)
 		}

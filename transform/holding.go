@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/internal/memory"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // Expect tells the chain how many records the survey will see, so that masks which cannot hold them
@@ -32,10 +33,10 @@ func (c *Chain) fits() error {
 		return nil
 	}
 	p := c.masks[greatest.of()].Params
-	return &SurveyError{Mask: greatest.of(), kind: c.masks[greatest.of()].Kind(), Text: fmt.Sprintf(
+	return c.refused(greatest.of(), &decision.Refusal{Text: fmt.Sprintf(
 		"holds its columns in memory, and for the records so far or expected the masks take %d MB where %d MB are left for them: "+
 			"give the process more (a limit of %d MB; --memory, or that of its container), cut the data into parts that are released by themselves, or use %s",
-		megabytes(all), c.room()/1e6, megabytes(all+memory.Own), InsteadOf(p))}
+		megabytes(all), c.room()/1e6, megabytes(all+memory.Own), InsteadOf(p))})
 }
 
 // megabytes rounds up.

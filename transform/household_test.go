@@ -389,23 +389,3 @@ func TestReplicatesOfRespondents(t *testing.T) {
 	}
 	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(50)})).Replicate(1), block(0, 300, value)) // without the column
 }
-
-// A key counts as one of households from three households of two members on, if it is the same within 95 % of them.
-func TestKeysOfHouseholds(t *testing.T) {
-	for _, c := range []struct {
-		several, differ int
-		want            uint16
-	}{{2, 0, 0}, {3, 0, 1}, {4, 0, 1}, {20, 1, 1}, {20, 2, 0}, {19, 1, 0}, {100, 5, 1}, {100, 6, 0}} {
-		s := householdSuppression{codes: make([][]int32, 1), n: c.several}
-		for h := range c.several {
-			second := int32(1)
-			if h < c.differ {
-				second = 2
-			}
-			s.codes[0], s.of = append(s.codes[0], 1, second), append(s.of, int32(h), int32(h))
-		}
-		if got := s.keysOfHouseholds([]*column{{}}); got != c.want {
-			t.Errorf("%d households, %d differ: %b, want %b", c.several, c.differ, got, c.want)
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -96,21 +97,21 @@ func TestMatrixForm(t *testing.T) {
 			b = apply(t, chain(t, setup, before...), b)
 		}
 		w := work{streams: c.streamsOf(""), leaves: true}
-		if err := w.swap.grouping.find(b, step.keys, 0, n); err != nil {
+		if err := w.swap.grouping.Find(b, step.keys, 0, n); err != nil {
 			t.Fatal(err)
 		}
 		step.words(c, &w, b, 0, n)
-		step.rate = 1 // all K pairs, the exchanged ones and the others
-		all := w.swap.matcher.match(nil, step, &w.swap, 0)
+		step.Rate = 1 // all K pairs, the exchanged ones and the others
+		all := w.swap.matcher.Match(nil, step.Policy, w.swap.grouping.Group, w.swap.grouping.Combo, &w.swap.Words, 0)
 		if len(all) != 3 {
 			t.Fatalf("%d pairs, want 3", len(all))
 		}
-		step.rate = 0.5
+		step.Rate = 0.5
 		A := mat.DenseCopyOf(mat.NewDiagDense(n, []float64{1, 1, 1, 1, 1, 1}))
 		exchanged := 0
 		for _, p := range all {
 			// δ_k is the coin of the candidate, which is the first of the pair.
-			if step.heads(w.swap.coin[p.i]) {
+			if step.Heads(w.swap.Coin[p.I]) {
 				A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
 				exchanged++
 			}
@@ -133,12 +134,12 @@ func TestMatrixForm(t *testing.T) {
 }
 
 // exchangeMatrix is W(i, j).
-func exchangeMatrix(n int, p pair) *mat.Dense {
+func exchangeMatrix(n int, p coding.Pair) *mat.Dense {
 	W := mat.NewDense(n, n, nil)
 	for k := range n {
 		W.Set(k, k, 1)
 	}
-	i, j := int(p.i), int(p.j)
+	i, j := int(p.I), int(p.J)
 	W.Set(i, i, 0)
 	W.Set(j, j, 0)
 	W.Set(i, j, 1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // micro groups k records; groups of two have to be asked for.
@@ -410,6 +411,6 @@ func TestMicroaggregateMemory(t *testing.T) {
 
 type little struct{}
 
-func (little) maskAll(*gatheredData) *SurveyError { return nil }
-func (little) most() int                          { return 99 }
-func (little) takes() (record, value int64)       { return 0, 0 }
+func (little) maskAll(*gatheredData) *decision.Refusal { return nil }
+func (little) most() int                               { return 99 }
+func (little) takes() (record, value int64)            { return 0, 0 }

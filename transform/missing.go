@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // Restore puts the kept codes for missing values (microdata.Coded) into what leaves, for a sink, and returns
@@ -86,18 +87,18 @@ func withCodes(c *microdata.Column) (arrow.Array, error) {
 	text := func(i int) []byte { return []byte(at.Raw.ValueStr(i)) }
 	if arrow.TypeEqual(out.DataType(), at.Raw.DataType()) {
 		var ok bool
-		if text, ok = bytesOf(at.Raw); !ok {
+		if text, ok = coding.BytesOf(at.Raw); !ok {
 			return nil, fmt.Errorf("codes of type %s cannot be put back", at.Raw.DataType())
 		}
 	}
 	var rows []int32
-	var cells []cell
+	var cells []coding.Cell
 	for _, row := range at.Rows {
 		if at.Leaves(int(row)) {
-			rows, cells = append(rows, row), append(cells, cell{bytes: text(int(row))})
+			rows, cells = append(rows, row), append(cells, coding.Cell{Bytes: text(int(row))})
 		}
 	}
-	return placeArray(out, rows, cells)
+	return coding.Place(out, rows, cells)
 }
 
 // becomesCode is why a record is rejected whose value would be taken for none.

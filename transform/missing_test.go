@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
 )
 
 // codedBlock returns a block of numbers, every seventh of which is the declared code −9, and their setup.
@@ -259,7 +260,7 @@ func TestNullsAreNoCodes(t *testing.T) {
 		made := chain(t, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{{Name: "a", Field: f}}}, mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "A", "y": "B"}}))
 		b := new(microdata.Block)
 		b.Reset(0, 0, 3, 1)
-		b.Columns[0].Array = fromJSON(t, text64, `["x", null, "y"]`)
+		b.Columns[0].Array = arraytest.FromJSON(t, text64, `["x", null, "y"]`)
 		apply(t, made, b)
 		if len(b.Rejects) != c.rejected || c.rejected > 0 && b.Rejects[0].Row != 2 {
 			t.Errorf("%+v: rejected %+v", c, b.Rejects)

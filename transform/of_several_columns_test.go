@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
 )
 
 // The law of a mask of several columns for one column, and its unchanged values, equal those of the
@@ -193,7 +194,7 @@ func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 			if e, ok := a.(array.ExtensionArray); ok {
 				a = e.Storage()
 			}
-			out = append(out, strs(a))
+			out = append(out, arraytest.Texts(a))
 		}
 		return out
 	}

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 	"math"
 	"testing"
 )
@@ -64,22 +65,22 @@ func comparePairing(t *testing.T, policy, scope string, rate float64, sizes []in
 			counts[combo[i%size]][combo[j%size]]++
 		}
 	}
-	p := &pairer{rate: rate, unique: policy == "unique", dataset: scope == "dataset"}
-	of := p.of(list)
-	k := len(of.sizes)
+	p := &displacement.Pairer{Rate: rate, Unique: policy == "unique", Dataset: scope == "dataset"}
+	of := p.Of(list)
+	k := len(of.Sizes)
 	for a := range sizes {
 		for b := range sizes {
 			if a == b {
 				continue
 			}
-			at := of.class(list[a])*k + of.class(list[b])
+			at := of.Class(list[a])*k + of.Class(list[b])
 			couples := float64(sizes[a] * sizes[b])
 			var sum, squares float64
-			for _, rates := range of.rates {
+			for _, rates := range of.Rates {
 				sum += rates[at] * couples
 				squares += rates[at] * rates[at] * couples * couples
 			}
-			m := float64(len(of.rates))
+			m := float64(len(of.Rates))
 			want, own := sum/m, 0.0
 			if m > 1 {
 				own = math.Sqrt(max(0, squares/m-want*want) / (m - 1))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // NeedsFrequencies returns the first field of a mask that needs the frequencies of the
@@ -68,7 +69,7 @@ type Frequencies struct {
 	column     int               // index in Block.Columns, while counting
 	by         []int             // likewise
 	columnName string
-	seen       combinations // of the block that is being counted
+	seen       coding.Combinations // of the block that is being counted
 }
 
 // mostStrata bounds the total number of cells of the strata's matrices: 8 bytes each, and some
@@ -117,7 +118,7 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 			if by == nil {
 				return nil, fmt.Errorf("by[%d]: there is no column %s", i, strconv.Quote(name))
 			}
-			if !comparableType(by.Field.Type) {
+			if !coding.Movable(by.Field.Type) {
 				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name), microdata.TypeName(by.Field.Type))
 			}
 			f.by = append(f.by, by.Index)
@@ -139,16 +140,16 @@ func frequenciesName(m *PRAM, column string) string {
 
 // Count counts the records of a block that are not rejected. Blocks come one at a time.
 func (f *Frequencies) Count(b *microdata.Block) error {
-	if err := f.seen.find(b, append([]int{f.column}, f.by...)); err != nil {
+	if err := f.seen.Find(b, append([]int{f.column}, f.by...)); err != nil {
 		return fmt.Errorf("column %s or one of by: %w", strconv.Quote(f.columnName), err)
 	}
-	records := make([]float64, len(f.seen.first))
-	for i, k := range f.seen.of {
+	records := make([]float64, len(f.seen.First))
+	for i, k := range f.seen.Of {
 		if !b.Rejected(i) {
 			records[k]++
 		}
 	}
-	for k, i := range f.seen.first {
+	for k, i := range f.seen.First {
 		if i < 0 || records[k] == 0 {
 			continue
 		}
@@ -248,11 +249,11 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 			return nil, errNoStratum
 		}
 	}
-	if err := w.combinations.find(b, by); err != nil {
+	if err := w.combinations.Find(b, by); err != nil {
 		return nil, fmt.Errorf("by: %w", err)
 	}
-	stratum := make([]int32, len(w.combinations.first))
-	for k, i := range w.combinations.first {
+	stratum := make([]int32, len(w.combinations.First))
+	for k, i := range w.combinations.First {
 		stratum[k] = -1
 		if i < 0 {
 			continue
@@ -261,7 +262,7 @@ func (f *Frequencies) find(w *work, b *microdata.Block, by []int) ([]int32, erro
 			stratum[k] = s
 		}
 	}
-	for i, k := range w.combinations.of {
+	for i, k := range w.combinations.Of {
 		strata[i] = stratum[k]
 	}
 	return strata, nil

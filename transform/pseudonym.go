@@ -15,6 +15,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -102,7 +103,7 @@ func (m *Pseudonym) length() int {
 
 // releasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
 func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
-	if f.Type.ID() == arrow.STRING || isInteger(f.Type) && (m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && width(f.Type) == 8) {
+	if f.Type.ID() == arrow.STRING || isInteger(f.Type) && (m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && coding.Width(f.Type) == 8) {
 		return f, false
 	}
 	f.Type = arrow.BinaryTypes.String
@@ -144,7 +145,7 @@ func (m *Pseudonym) form() string { return wordOr(m.Form, "hex") }
 // unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
 func (m *Pseudonym) unfit(f microdata.Field) string {
 	if f.Numeric() {
-		if m.Form == "like" && (!isInteger(f.Type) || width(f.Type) < 4) {
+		if m.Form == "like" && (!isInteger(f.Type) || coding.Width(f.Type) < 4) {
 			return "must be text or an integer of 32 or 64 bits for form like"
 		}
 		return ""
@@ -260,7 +261,7 @@ func textsOf(a arrow.Array) (func(i int) (text, reason string), error) {
 			return text, ""
 		}, nil
 	}
-	if bytes, ok := bytesOf(a); ok && textual(a.DataType()) {
+	if bytes, ok := coding.BytesOf(a); ok && textual(a.DataType()) {
 		return func(i int) (string, string) { return string(bytes(i)), "" }, nil
 	}
 	if (microdata.Field{Type: a.DataType()}).Numeric() {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // RankSwap exchanges values between records whose ranks differ by at most a share p of
@@ -119,7 +121,7 @@ func (r *rankExchange) most() int { return maxCells / 2 }
 
 func (r *rankExchange) takes() (record, value int64) { return 24, 30 }
 
-func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
+func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
 	of := digest{}
 	if g.trial {
 		of = g.sum()
@@ -130,11 +132,11 @@ func (r *rankExchange) maskAll(g *gatheredData) *SurveyError {
 	}
 	for k, values := range g.values {
 		ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
-		if g.stop.now() {
+		if g.stop.Now() {
 			return nil
 		}
 		if ranks.err != nil {
-			return copied(ranks.err)
+			return ranks.err
 		}
 		if g.trial {
 			own := trialScratch.Get().(*trialExchanger)
@@ -154,7 +156,7 @@ type columnRanks struct {
 	sorted             []float64 // their values
 	alike              []span    // records of equal values, of at least two
 	bottom, top, reach int
-	err                *SurveyError
+	err                *decision.Refusal
 }
 
 // span is a part of a list, from..to−1.
@@ -171,10 +173,10 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	n := float64(len(order))
 	of.reach = int(math.Floor(r.p * n))
 	if of.reach < 1 && n > 0 {
-		of.err = &SurveyError{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
+		of.err = &decision.Refusal{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
 		return of
 	}
-	if rank.Order(order, values, g.stop); g.stop.now() {
+	if rank.Order(order, values, g.stop); g.stop.Now() {
 		return of
 	}
 	at := 0
@@ -190,7 +192,7 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	}
 	if r.correlation > 0 && n > 0 {
 		if of.reach = CorrelatedReach(of.sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
-			of.err = &SurveyError{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
+			of.err = &decision.Refusal{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
 			return of
 		}
 	}
@@ -228,14 +230,14 @@ type exchanger struct {
 }
 
 // exchange exchanges the values of a column between the records of its ranks, which it uses up.
-func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
+func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop decision.Stop) {
 	e.order, e.y, e.drawn = ranks.order, ranks.sorted, make([]uint64, len(ranks.order))
 	for rank, i := range e.order {
 		e.drawn[rank] = words[i]
 	}
 	// Equal values are in random order: which of them is exchanged must not depend on their places.
 	for at, equal := range ranks.alike {
-		if stop.at(at) {
+		if stop.At(at) {
 			return
 		}
 		order := e.order[equal.from:equal.to]
@@ -259,11 +261,11 @@ func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRank
 // ranks goes through the ranks of sorted values y, each with a word: each record that is in no pair takes one of the
 // following ones within reach that are in none, each with the same probability, and the two
 // exchange their values. One without such a partner keeps its value.
-func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop stopper) {
+func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop decision.Stop) {
 	free, taken := &e.free, 0
 	free.all(len(y))
 	for w := range free.bits {
-		if stop.at(w) {
+		if stop.At(w) {
 			return
 		}
 		for free.bits[w] != 0 {
@@ -276,7 +278,7 @@ func (e *exchanger) ranks(y []float64, drawn []uint64, reach int, stop stopper) 
 			if n == 0 {
 				continue
 			}
-			partner := free.find(rank, last, int(below(drawn[rank], int64(n))))
+			partner := free.find(rank, last, int(matching.Below(drawn[rank], int64(n))))
 			free.take(partner)
 			taken++
 			y[rank], y[partner] = y[partner], y[rank]

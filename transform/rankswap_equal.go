@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // mostPlaced bounds the memory of a wordOrder to 20 MB: more rows are compared with one another.
@@ -21,7 +22,7 @@ type wordOrder struct {
 // sort puts rows, which ascend, in the order of their words, drawn, mixed, and of equal words in that of the rows. Words are as
 // good as random: each goes to the place where it is expected, and those that meet there are inserted one by one. Where they are so
 // far from random that this takes long they are compared with one another.
-func (o *wordOrder) sort(rows []int32, drawn []uint64, stop stopper) {
+func (o *wordOrder) sort(rows []int32, drawn []uint64, stop decision.Stop) {
 	n := len(rows)
 	if n > mostPlaced {
 		byWords(rows, drawn, stop)
@@ -60,7 +61,7 @@ func (o *wordOrder) sort(rows []int32, drawn []uint64, stop stopper) {
 }
 
 // byWords is wordOrder.sort by comparisons.
-func byWords(rows []int32, drawn []uint64, stop stopper) {
+func byWords(rows []int32, drawn []uint64, stop decision.Stop) {
 	order := make([]int32, len(rows))
 	for i := range order {
 		order[i] = int32(i)

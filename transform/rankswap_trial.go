@@ -3,6 +3,9 @@ package transform
 import (
 	"math/bits"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // trialExchanger exchanges the values of replicates with the probabilities of an exchanger, by other draws, which take less time:
@@ -16,10 +19,10 @@ type trialExchanger struct {
 var trialScratch = sync.Pool{New: func() any { return new(trialExchanger) }}
 
 // exchange exchanges the values of a column between the records of its ranks.
-func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop stopper) {
+func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop decision.Stop) {
 	e.order = append(e.order[:0], ranks.order...)
 	for at, equal := range ranks.alike {
-		if stop.at(at) {
+		if stop.At(at) {
 			return
 		}
 		mix(e.order[equal.from:equal.to], words[equal.from:equal.to])
@@ -35,7 +38,7 @@ func (e *trialExchanger) exchange(values []float64, words []uint64, ranks *colum
 // mix puts rows in a random order by a word of each, of which it uses what choices of partners do not.
 func mix(rows []int32, words []uint64) {
 	for i := len(rows) - 1; i > 0; i-- {
-		k := below(another(^words[i]), int64(i+1))
+		k := matching.Below(another(^words[i]), int64(i+1))
 		rows[i], rows[k] = rows[k], rows[i]
 	}
 }
@@ -54,14 +57,14 @@ const triedRanks = 16
 
 // pairs yields the pairs that exchanger.ranks exchanges: each rank that is in none takes one of the following ones within reach that
 // are in none. Any rank within reach is as likely to be tried, so one that is free is as likely as any other that is.
-func (e *trialExchanger) pairs(n, reach int, words []uint64, stop stopper, yield func(a, b int)) {
+func (e *trialExchanger) pairs(n, reach int, words []uint64, stop decision.Stop, yield func(a, b int)) {
 	e.free = zeros(e.free, n>>6+2) // one more: parts of 64 ranks reach into the next word
 	for w := range n >> 6 {
 		e.free[w] = ^uint64(0)
 	}
 	e.free[n>>6] = 1<<(n&63) - 1
 	for w := range e.free {
-		if stop.at(w) {
+		if stop.At(w) {
 			return
 		}
 		for e.free[w] != 0 {
@@ -82,7 +85,7 @@ func (e *trialExchanger) partner(first, last int, word uint64) int {
 		return e.counted(first, last, word)
 	}
 	for range triedRanks {
-		rank := first + int(below(word, int64(span)))
+		rank := first + int(matching.Below(word, int64(span)))
 		if e.free[rank>>6]>>(rank&63)&1 != 0 {
 			return rank
 		}
@@ -100,7 +103,7 @@ func (e *trialExchanger) counted(first, last int, word uint64) int {
 	if n == 0 {
 		return -1
 	}
-	k := int(below(word, int64(n)))
+	k := int(matching.Below(word, int64(n)))
 	for at := first; ; at += 64 {
 		part := e.part(at, last)
 		in := bits.OnesCount64(part)

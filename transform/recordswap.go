@@ -8,6 +8,9 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/relocation"
 )
 
 // RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
@@ -239,7 +242,7 @@ type recordSwapStep struct {
 	keys     []int     // likewise of Risk
 	similar  [][]int   // likewise of Similar, by list
 	draws    int       // in work.streams
-	coders   map[int]*coder
+	coders   map[int]*coding.Coder
 	codes    map[int][]int32 // by index in Block.Columns, and record
 	data     gatheredData
 	members  memberships
@@ -256,19 +259,10 @@ type recordSwapStep struct {
 }
 
 // Relocated says how a record swap ended.
-type Relocated struct {
-	Households int // with a record that is released
-	AtRisk     int // in the original
-	Swapped    int // that were exchanged, both of each pair
-	Left       int // at risk and not exchanged
-	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
-	// the rarest, and the mask; MostFound is the greatest probability of one.
-	Found, MostFound float64
-	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
-}
+type Relocated = relocation.Result
 
 func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
-	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coder{}, codes: map[int][]int32{}}
+	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{}, codes: map[int][]int32{}}
 	word := "recordswap"
 	if len(c.setup.Households.Index) > 0 {
 		word += " household"
@@ -284,10 +278,10 @@ func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 		if info == nil {
 			return 0, fmt.Errorf("%s.%s: there is no column %s", c.at(i), at, strconv.Quote(name))
 		}
-		if !comparableType(info.Field.Type) {
+		if !coding.Movable(info.Field.Type) {
 			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
-		s.coders[info.Index] = new(coder)
+		s.coders[info.Index] = new(coding.Coder)
 		return info.Index, nil
 	}
 	for j, name := range m.Masks() {
@@ -338,7 +332,7 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.coders) > 2*maxCells {
-		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
+		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
 	}
 	for k, of := range s.coders {
 		undo, err := restore(&b.Columns[k]) // a code for a missing value is a category like any other
@@ -346,7 +340,7 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
-		err = of.code(s.codes[k][from:], &b.Columns[k], 0)
+		err = of.Code(s.codes[k][from:], &b.Columns[k], 0)
 		if undo(); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
@@ -406,11 +400,6 @@ func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
 	}
 }
 
-func (s *recordSwapStep) error(c *Chain, e *SurveyError) error {
-	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
-	return e
-}
-
 func (s *recordSwapStep) decide(c *Chain) error {
 	s.data.sortRuns()
 	torn := 0
@@ -420,24 +409,24 @@ func (s *recordSwapStep) decide(c *Chain) error {
 		}
 	}
 	if torn > 0 {
-		return s.error(c, &SurveyError{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
+		return c.refused(s.mask, &decision.Refusal{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
-	r := relocation{k: s.params.least(), rate: *s.params.Rate, n: len(s.seen), of: s.members.of, absent: s.rejected, out: s.out, drawn: s.drawn, stop: c.cancelled.Load}
-	r.keys = s.tuples(s.keys)
+	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of, Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.cancelled.Load}
+	r.Keys = s.tuples(s.keys)
 	for _, columns := range s.similar {
-		r.tuples = append(r.tuples, s.tuples(columns))
+		r.Tuples = append(r.Tuples, s.tuples(columns))
 	}
 	for k := range s.levels {
-		r.places = append(r.places, s.first[k])
+		r.Places = append(r.Places, s.first[k])
 	}
-	partner, result := r.decide()
+	partner, result := r.Decide()
 	if c.cancelled.Load() {
 		return ErrCancelled
 	}
 	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
 	s.partner, s.result = partner, &result
 	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
-		return s.error(c, &SurveyError{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
+		return c.refused(s.mask, &decision.Refusal{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
 			"add a coarser list of columns, or an empty one, recode the keys of risk in front of this mask, or allow max_left", result.Left, result.AtRisk)})
 	}
 	return nil
@@ -447,24 +436,9 @@ func (s *recordSwapStep) decide(c *Chain) error {
 func (s *recordSwapStep) tuples(columns []int) []int32 {
 	list := make([]int32, s.data.n)
 	for _, k := range columns {
-		list = numbered(list, s.codes[k])
+		list = relocation.Numbered(list, s.codes[k])
 	}
 	return list
-}
-
-// numbered numbers the pairs of two lists of numbers.
-func numbered(a, b []int32) []int32 {
-	numbers, out := map[[2]int32]int32{}, make([]int32, len(a))
-	for i := range a {
-		of := [2]int32{a[i], b[i]}
-		n, known := numbers[of]
-		if !known {
-			n = int32(len(numbers))
-			numbers[of] = n
-		}
-		out[i] = n
-	}
-	return out
 }
 
 // Relocated returns how the record swap of mask i ended; nil for other masks.
@@ -501,13 +475,13 @@ func (s *recordSwapStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if len(rows) == 0 {
 			break
 		}
-		cells := make([]cell, len(rows))
+		cells := make([]coding.Cell, len(rows))
 		for j, other := range from {
 			cells[j] = s.values[k].cell(other)
 		}
 		switch at := &b.Columns[col.Index]; {
 		case at.Array != nil:
-			a, err := placeArray(at.OutArray(), rows, cells)
+			a, err := coding.Place(at.OutArray(), rows, cells)
 			if err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 			}

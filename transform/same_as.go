@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // A stream of changes has a value twice: once as `after`, and in the next change as `before`. If each had a
@@ -74,3 +77,7 @@ func (c *Chain) otherwise(w *work, b *microdata.Block, digests []microdata.Diges
 		digests[i] = other[i]
 	}
 }
+
+// SameValues returns a function that reports whether two arrays have the same value at i; if their
+// types cannot be compared, it always returns false.
+func SameValues(x, y arrow.Array) func(i int) bool { return coding.SameValues(x, y) }

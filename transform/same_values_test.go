@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // Values are the same by their bytes, whatever array holds them: also in a dictionary, and null is null alone. What cannot be
@@ -29,14 +31,14 @@ func TestSameValues(t *testing.T) {
 		if what == "lists" {
 			c.x, c.y = `[["x"]]`, `[["x"]]`
 		}
-		x, y := fromJSON(t, c.a, c.x), fromJSON(t, c.b, c.y)
-		same := SameValues(x, y)
+		x, y := arraytest.FromJSON(t, c.a, c.x), arraytest.FromJSON(t, c.b, c.y)
+		same := coding.SameValues(x, y)
 		for i, want := range c.want {
 			if same(i) != want {
 				t.Errorf("%s, %d: %v, want %v", what, i, !want, want)
 			}
 		}
-		if itself := SameValues(x, x); !itself(0) || !itself(len(c.want)-1) {
+		if itself := coding.SameValues(x, x); !itself(0) || !itself(len(c.want)-1) {
 			t.Errorf("%s: not the same as itself", what)
 		}
 	}
@@ -66,9 +68,9 @@ func TestListedCategoriesOfParts(t *testing.T) {
 	}
 	masked := func(c *Chain, a, b string) microdata.Bitmap {
 		block := new(microdata.Block)
-		x := fromJSON(t, text64, a)
+		x := arraytest.FromJSON(t, text64, a)
 		block.Reset(0, 0, x.Len(), 2)
-		block.Columns[0].Array, block.Columns[1].Array = x, fromJSON(t, text64, b)
+		block.Columns[0].Array, block.Columns[1].Array = x, arraytest.FromJSON(t, text64, b)
 		apply(t, c, block)
 		return block.Listed
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -117,7 +118,7 @@ func (*shuffling) most() int { return maxCells / 4 }
 
 func (*shuffling) takes() (record, value int64) { return 34, 32 }
 
-func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
+func (s *shuffling) maskAll(g *gatheredData) *decision.Refusal {
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
@@ -130,11 +131,11 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 		return err
 	}
 	found := fitOnce(g.trials(s.fits), fitKey{of: of, what: fitDraws}, g.stop, func() shuffleFit { return fitShuffle(g) })
-	if g.stop.now() {
+	if g.stop.Now() {
 		return nil
 	}
 	if found.err != nil {
-		return copied(found.err)
+		return found.err
 	}
 	own := &shuffler{}
 	if g.trial {
@@ -143,7 +144,7 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 	}
 	draws := own.draw(g, &found)
 	for k, values := range g.values {
-		if g.stop.now() {
+		if g.stop.Now() {
 			return nil
 		}
 		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder { return byValueOf(values, g.strata, g.stop) })
@@ -156,18 +157,18 @@ func (s *shuffling) maskAll(g *gatheredData) *SurveyError {
 type shuffleFit struct {
 	means  [][]float64 // by column and record: the draw's mean given on
 	factor [][]float64 // by column: the coefficients of the normal variables of the columns up to it
-	err    *SurveyError
+	err    *decision.Refusal
 }
 
 func fitShuffle(g *gatheredData) (fit shuffleFit) {
 	var scores []rankScores
 	for k, values := range g.on {
 		of := normalScores(values, g.strata, g.stop)
-		if g.stop.now() {
+		if g.stop.Now() {
 			return fit
 		}
 		if of.scores == nil {
-			fit.err = &SurveyError{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
+			fit.err = &decision.Refusal{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 			return fit
 		}
 		scores = append(scores, of)
@@ -176,7 +177,7 @@ func fitShuffle(g *gatheredData) (fit shuffleFit) {
 		scores = append(scores, normalScores(values, g.strata, g.stop))
 	}
 	r := copula(scores, g.stop)
-	if g.stop.now() {
+	if g.stop.Now() {
 		return fit
 	}
 	l := factorOf(r)
@@ -191,7 +192,7 @@ func fitShuffle(g *gatheredData) (fit shuffleFit) {
 // meanRanks returns the ranks, from 1, of the values of records that are not rejected; equal
 // values get the mean of their ranks, and records without a value NaN. n is the number of
 // values; differ says whether any two of them differ.
-func meanRanks(values []float64, strata []int32, stop stopper) (ranks []float64, n int, differ bool) {
+func meanRanks(values []float64, strata []int32, stop decision.Stop) (ranks []float64, n int, differ bool) {
 	var order []int32
 	ranks = make([]float64, len(values))
 	for i, v := range values {
@@ -200,7 +201,7 @@ func meanRanks(values []float64, strata []int32, stop stopper) (ranks []float64,
 			order = append(order, int32(i))
 		}
 	}
-	if rank.Order(order, values, stop); stop.now() {
+	if rank.Order(order, values, stop); stop.Now() {
 		return ranks, len(order), false
 	}
 	at := 0
@@ -223,7 +224,7 @@ type rankScores struct {
 
 // normalScores returns the scores Φ⁻¹((rank − ½)/n), scaled to variance 1, since ties lower the
 // variance. A score is NaN where there is no value; scores is nil if all values are equal.
-func normalScores(values []float64, strata []int32, stop stopper) rankScores {
+func normalScores(values []float64, strata []int32, stop decision.Stop) rankScores {
 	ranks, n, differ := meanRanks(values, strata, stop)
 	if !differ {
 		return rankScores{ranks: ranks, n: n}
@@ -231,7 +232,7 @@ func normalScores(values []float64, strata []int32, stop stopper) rankScores {
 	scores := make([]float64, len(ranks))
 	square := 0.0
 	for i, r := range ranks {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		scores[i] = r
@@ -251,13 +252,13 @@ func normalScores(values []float64, strata []int32, stop stopper) rankScores {
 // copula returns the correlation matrix of the normal variables underlying the columns:
 // 2 sin(π r/6) for their rank correlations r, over the records that have both values (Muralidhar
 // and Sarathy, step 3).
-func copula(columns []rankScores, stop stopper) [][]float64 {
+func copula(columns []rankScores, stop decision.Stop) [][]float64 {
 	m := make([][]float64, len(columns))
 	for i := range m {
 		m[i] = make([]float64, len(columns))
 		m[i][i] = 1
 		for k := range i {
-			if stop.now() {
+			if stop.Now() {
 				return m
 			}
 			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k], stop))
@@ -271,7 +272,7 @@ func copula(columns []rankScores, stop stopper) [][]float64 {
 
 // rankCorrelation returns Spearman's rank correlation over the records that have both values; 0
 // if it is not defined.
-func rankCorrelation(x, y rankScores, stop stopper) float64 {
+func rankCorrelation(x, y rankScores, stop decision.Stop) float64 {
 	if x.scores == nil || y.scores == nil {
 		return 0
 	}
@@ -318,7 +319,7 @@ func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float
 	}
 	u := make([]float64, len(on))
 	for i := range g.n {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			break
 		}
 		for k := range on {
@@ -357,7 +358,7 @@ func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
 		s.draws = append(s.draws, nil)
 	}
 	for k := range g.values {
-		if g.stop.now() {
+		if g.stop.Now() {
 			return s.draws
 		}
 		draws, means := slices.Grow(s.draws[k][:0], g.n)[:g.n], f.means[k]
@@ -378,14 +379,14 @@ type valuesInOrder struct {
 	sorted []float64
 }
 
-func byValueOf(values []float64, strata []int32, stop stopper) (of valuesInOrder) {
+func byValueOf(values []float64, strata []int32, stop decision.Stop) (of valuesInOrder) {
 	for i, v := range values {
 		if v == v && strata[i] >= 0 {
 			of.rows = append(of.rows, int32(i))
 		}
 	}
 	byValue := slices.Clone(of.rows)
-	if rank.Order(byValue, values, stop); stop.now() {
+	if rank.Order(byValue, values, stop); stop.Now() {
 		return of
 	}
 	of.sorted = make([]float64, len(byValue))
@@ -397,9 +398,9 @@ func byValueOf(values []float64, strata []int32, stop stopper) (of valuesInOrder
 
 // give reassigns the values to the records in the order of the draws: the least value to
 // the record with the least draw, and so on.
-func (s *shuffler) give(of *valuesInOrder, values, draws []float64, stop stopper) {
+func (s *shuffler) give(of *valuesInOrder, values, draws []float64, stop decision.Stop) {
 	s.order = append(s.order[:0], of.rows...)
-	if rank.Order(s.order, draws, stop); stop.now() {
+	if rank.Order(s.order, draws, stop); stop.Now() {
 		return
 	}
 	for at, i := range s.order {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/suppression"
 )
 
 // Suppress sets cells of the keys missing until at least K released records can be that of each
@@ -124,21 +127,21 @@ type suppressStep struct {
 	params  *Suppress
 	columns []*column
 	paths   []string // of the columns in the parameters
-	coders  []coder
+	coders  []coding.Coder
 
 	data     gatheredData // the places of the records
 	codes    [][]int32    // by column and record: 0 where the value is missing; of rejected records −1
 	hidden   []uint16     // after decide, by record: the columns that are set missing
-	suppress suppression
+	suppress suppression.Search
 
 	members memberships // of households, if they are known
 }
 
 func (m *Suppress) compile(c *Chain, i int) (step, error) {
-	s := &suppressStep{mask: i, params: m, suppress: suppression{k: *m.K, strict: m.strict()}}
+	s := &suppressStep{mask: i, params: m, suppress: suppression.Search{K: *m.K, Strict: m.strict()}}
 	word := "suppress " + wordOr(m.Missing, "none")
 	if m.Combinations != nil {
-		s.suppress.known = *m.Combinations
+		s.suppress.Known = *m.Combinations
 		word += fmt.Sprintf(" of %d", *m.Combinations)
 	}
 	var weights []float64
@@ -148,15 +151,15 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		if col == nil {
 			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
-		if !comparableType(col.Field.Type) {
+		if !coding.Movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
 		weights = append(weights, m.weight(name))
 	}
-	s.suppress.weights = weights
+	s.suppress.Weights = weights
 	if len(c.setup.Households.Index) > 0 {
-		if s.suppress.known > 0 {
+		if s.suppress.Known > 0 {
 			return nil, fmt.Errorf("%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.at(i))
 		}
 		word += " household"
@@ -166,7 +169,7 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 		c.addToHistory(i, col, done)
 		col.Field.Nullable = true
 	}
-	s.coders, s.codes = make([]coder, len(s.columns)), make([][]int32, len(s.columns))
+	s.coders, s.codes = make([]coding.Coder, len(s.columns)), make([][]int32, len(s.columns))
 	return s, nil
 }
 
@@ -187,7 +190,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.columns) > 2*maxCells {
-		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
+		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
 			2*maxCells, instead)})
 	}
 	for k, col := range s.columns {
@@ -198,7 +201,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		err = s.coders[k].code(s.codes[k][from:], &b.Columns[col.Index], 0)
+		err = s.coders[k].Code(s.codes[k][from:], &b.Columns[col.Index], 0)
 		if undo(); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
@@ -217,55 +220,73 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-func (s *suppressStep) error(c *Chain, e *SurveyError) error {
-	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
-	return e
-}
-
 func (s *suppressStep) decide(c *Chain) error {
 	s.data.sortRuns()
 	for k := range s.coders {
-		s.coders[k].inOrder(s.codes[k])
+		s.coders[k].InOrder(s.codes[k])
 	}
 	s.coders = nil
 	if len(s.columns) == 0 {
 		return nil
 	}
-	s.suppress.ties, s.data.ties = s.data.ties, nil
-	s.suppress.cancelled = c.cancelled.Load
-	hide := s.suppress.hide
-	if len(s.members.of) > 0 {
-		hide = s.hideByHousehold
-	}
-	hidden, err := hide(s.codes)
+	s.suppress.Ties, s.data.ties = s.data.ties, nil
+	s.suppress.Stop = c.cancelled.Load
+	hidden, err := s.hide()
 	if c.cancelled.Load() {
 		return ErrCancelled
 	}
 	if err != nil {
-		return s.error(c, err)
+		return c.refused(s.mask, err)
 	}
 	if err := s.checkShare(hidden); err != nil {
-		return s.error(c, err)
+		return c.refused(s.mask, err)
 	}
-	s.hidden, s.codes, s.suppress.ties, s.members = hidden, nil, nil, memberships{}
+	s.hidden, s.codes, s.suppress.Ties, s.members = hidden, nil, nil, memberships{}
 	return nil
 }
 
-// hideByHousehold returns for each record the set of keys whose cells are to be set missing.
-func (s *suppressStep) hideByHousehold(codes [][]int32) ([]uint16, *SurveyError) {
-	by := householdSuppression{k: s.suppress.k, codes: codes, of: s.members.of, n: int(s.members.n), stop: s.suppress.cancelled.now}
-	by.seen = make([]int32, by.n)
-	s.suppress.span = make([]int, len(codes))
-	for j := range codes {
-		s.suppress.span[j] = int(slices.Max(codes[j])) + 1
+// hide returns for each record the set of keys whose cells are to be set missing.
+func (s *suppressStep) hide() ([]uint16, *decision.Refusal) {
+	if len(s.members.of) == 0 {
+		return s.suppress.Hide(s.codes)
 	}
-	s.suppress.order()
-	by.sets = s.suppress.sets
-	return by.hide(by.keysOfHouseholds(s.columns))
+	shared, personal := uint16(0), uint16(0)
+	for j, col := range s.columns {
+		if col.shared {
+			shared |= 1 << j
+		}
+		if col.personal {
+			personal |= 1 << j
+		}
+	}
+	return s.suppress.HideByHousehold(s.codes, s.members.of, int(s.members.n), shared, personal)
+}
+
+// memberships numbers the households of the records of a survey.
+type memberships struct {
+	numbers map[microdata.Digest]int32
+	of      []int32 // by record
+	n       int32
+}
+
+// add notes the households of a block. A record without one is a household of its own.
+func (m *memberships) add(w *work, b *microdata.Block) {
+	if m.numbers == nil {
+		m.numbers = map[microdata.Digest]int32{}
+	}
+	for _, d := range w.units.digests[:b.N] {
+		number, known := m.numbers[d]
+		if !known || d == (microdata.Digest{}) {
+			number = m.n
+			m.n++
+			m.numbers[d] = number
+		}
+		m.of = append(m.of, number)
+	}
 }
 
 // checkShare returns an error if more than the share MaxShare of a key's values are set missing.
-func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
+func (s *suppressStep) checkShare(hidden []uint16) *decision.Refusal {
 	if s.params.MaxShare == nil {
 		return nil
 	}
@@ -281,8 +302,8 @@ func (s *suppressStep) checkShare(hidden []uint16) *SurveyError {
 			}
 		}
 		if share := float64(lost) / float64(values); share > *s.params.MaxShare {
-			return &SurveyError{Path: "max_share", Text: fmt.Sprintf("is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
-				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.k, shareText(share), strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
+			return &decision.Refusal{Path: "max_share", Text: fmt.Sprintf("is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
+				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.K, shareText(share), strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
 		}
 	}
 	return nil
@@ -319,13 +340,13 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		if len(rows[k]) == 0 {
 			continue
 		}
-		cells := make([]cell, len(rows[k]))
+		cells := make([]coding.Cell, len(rows[k]))
 		for j := range cells {
-			cells[j].null = true
+			cells[j].Null = true
 		}
 		switch at := &b.Columns[col.Index]; {
 		case at.Array != nil:
-			a, err := placeArray(at.OutArray(), rows[k], cells)
+			a, err := coding.Place(at.OutArray(), rows[k], cells)
 			if err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
 			}

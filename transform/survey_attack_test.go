@@ -2,7 +2,6 @@ package transform
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"testing"
 
@@ -11,6 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // attackedSurvey returns the survey of records [20, 60) by a swap of every value, after a
@@ -53,31 +55,31 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 	}{
 		"nothing":                 {swap: all, change: func(*datasetSwap) {}},
 		"nothing of unique":       {swap: unique, change: func(*datasetSwap) {}},
-		"a record before":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 19 }, want: errOtherRecords},
-		"a record behind":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 60 }, want: errOtherRecords},
-		"a record below 0":        {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = -5 }, want: errOtherRecords},
-		"a sampled record behind": {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].row = 60 }, want: errOtherRecords},
-		"another file":            {swap: all, change: func(s *datasetSwap) { s.sources.list[0].stream = 7 }, want: errOtherRecords},
-		"a scope":                 {swap: all, change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
+		"a record before":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 19 }, want: decision.ErrOtherRecords},
+		"a record behind":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 60 }, want: decision.ErrOtherRecords},
+		"a record below 0":        {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = -5 }, want: decision.ErrOtherRecords},
+		"a sampled record behind": {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].row = 60 }, want: decision.ErrOtherRecords},
+		"another file":            {swap: all, change: func(s *datasetSwap) { s.sources.list[0].stream = 7 }, want: decision.ErrOtherRecords},
+		"a scope":                 {swap: all, change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: decision.ErrOtherRecords},
 		"a record twice":          {swap: all, change: func(s *datasetSwap) { m := any(s); m.heads[1] = m.heads[0] }, want: errRecordTwice},
 		"a record in two places":  {swap: half, change: func(s *datasetSwap) { r := any(s).heads[0]; sampled(s).records[0].row = r.row }, want: errRecordTwice},
-		"more than are kept":      {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: errDamagedSurvey},
-		"fewer than are kept":     {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: errDamagedSurvey},
-		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= reserves }).count = 41 }, want: errOtherRecords},
-		"2^63 records":            {swap: unique, change: func(s *datasetSwap) { s.combos[0].count = -1 << 63 }, want: errOtherRecords},
-		"other keys":              {swap: all, change: func(s *datasetSwap) { m := any(s); m.group = (m.group + 1) % 2 }, want: errDamagedSurvey},
-		"no keys":                 {swap: all, change: func(s *datasetSwap) { any(s).group = 1 << 30 }, want: errDamagedSurvey},
-		"tails":                   {swap: half, change: func(s *datasetSwap) { any(s).heads[0].coin = ^uint64(0) }, want: errDamagedSurvey},
-		"heads":                   {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].coin = 0 }, want: errDamagedSurvey},
+		"more than are kept":      {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: decision.ErrDamaged},
+		"fewer than are kept":     {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: decision.ErrDamaged},
+		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= matching.Reserves }).count = 41 }, want: decision.ErrOtherRecords},
+		"2^63 records":            {swap: unique, change: func(s *datasetSwap) { s.combos[0].count = -1 << 63 }, want: decision.ErrOtherRecords},
+		"other keys":              {swap: all, change: func(s *datasetSwap) { m := any(s); m.group = (m.group + 1) % 2 }, want: decision.ErrDamaged},
+		"no keys":                 {swap: all, change: func(s *datasetSwap) { any(s).group = 1 << 30 }, want: decision.ErrDamaged},
+		"tails":                   {swap: half, change: func(s *datasetSwap) { any(s).heads[0].coin = ^uint64(0) }, want: decision.ErrDamaged},
+		"heads":                   {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].coin = 0 }, want: decision.ErrDamaged},
 		"heads of unique": {swap: unique, change: func(s *datasetSwap) {
-			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m := some(s, func(m *combo) bool { return m.count > matching.Reserves })
 			m.heads, m.records = m.records[:1], m.records[1:]
-		}, want: errDamagedSurvey},
+		}, want: decision.ErrDamaged},
 		"five of a sample": {swap: unique, change: func(s *datasetSwap) {
-			m := some(s, func(m *combo) bool { return m.count > reserves })
+			m := some(s, func(m *combo) bool { return m.count > matching.Reserves })
 			m.records = append(m.records, m.records[0])
-			m.records[reserves].row = slices.Max([]int64{m.records[0].row, m.records[1].row}) - 1
-		}, want: errDamagedSurvey},
+			m.records[matching.Reserves].row = slices.Max([]int64{m.records[0].row, m.records[1].row}) - 1
+		}, want: decision.ErrDamaged},
 	} {
 		whole := chain(t, setup, c.swap)
 		err := whole.MergeSurvey(attackedSurvey(t, setup, c.swap, columns, c.change), []Stretch{{1, 0, 7}, {0, 20, 40}})
@@ -101,19 +103,19 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		late   bool // when they are applied
 	}{
 		"nothing":                   {change: func(*datasetSwap) {}},
-		"a record behind":           {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
-		"a record before":           {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: errOtherRecords},
+		"a record behind":           {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
+		"a record before":           {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
 		"a record twice":            {change: func(s *datasetSwap) { s.moves[0][1].row = s.moves[0][0].row }, want: errRecordTwice},
-		"not in order":              {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: errDamagedSurvey},
-		"the last one not in order": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row }, want: errDamagedSurvey},
-		"a scope":                   {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: errOtherRecords},
+		"not in order":              {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: decision.ErrDamaged},
+		"the last one not in order": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row }, want: decision.ErrDamaged},
+		"a scope":                   {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: decision.ErrOtherRecords},
 		"a source twice": {change: func(s *datasetSwap) {
 			s.sources.list, s.moves = append(s.sources.list, s.sources.list[0]), append(s.moves, s.moves[0])
-		}, want: errDamagedSurvey},
+		}, want: decision.ErrDamaged},
 		"texts for numbers": {change: func(s *datasetSwap) {
 			k := &s.values[0]
 			k.starts, k.lengths = make([]uint64, len(k.nulls)), make([]uint32, len(k.nulls))
-		}, want: errDamagedSurvey, late: true},
+		}, want: decision.ErrDamaged, late: true},
 	} {
 		whole := chain(t, setup, swap)
 		if err := whole.MergeSurvey(attackedSurvey(t, setup, swap, columns, func(*datasetSwap) {}), of); err != nil {
@@ -166,59 +168,15 @@ func TestWhatIsPlausible(t *testing.T) {
 		{false, 9, 3, 4, true}, {false, 9, 6, 3, true}, {false, 9, 9, 0, true}, {true, 9, 0, 4, true}, {true, 2, 0, 2, true},
 		{false, 9, 10, 4, false}, {false, 9, 3, 3, false}, {false, 9, 6, 4, false}, {true, 9, 1, 4, false}, {true, 9, 9, 0, false}, {true, 2, 0, 3, false},
 	} {
-		s := newDatasetSwap(swapColumns{unique: c.unique})
+		s := newDatasetSwap(swapColumns{Policy: matching.Policy{Unique: c.unique}})
 		if got := s.plausible(c.count, c.heads, c.records); got != c.want {
 			t.Errorf("%+v: %v", c, got)
-		}
-	}
-	for m, want := range map[moment]bool{{0, 1, 2}: true, {3, -1, 2}: true, {3, math.Inf(1), 2}: true, {-1e-3, 0, 0}: false, {3.001, 0, 0}: false} {
-		if m.plausible(3) != want {
-			t.Errorf("%v of 3 records: want %v", m, want)
-		}
-	}
-	if (moment{math.NaN()}).plausible(3) {
-		t.Error("a probability that is no number")
-	}
-	for p, want := range map[float64]bool{0: true, 1: true, 0.5: true, -1e-9: false, 1 + 1e-9: false, math.Inf(1): false} {
-		var packed packer
-		packed.word(math.Float64bits(p))
-		u := unpacker{text: packed.text}
-		if got := u.probability(); u.wrong == want || want && got != p {
-			t.Errorf("probability %v: %v, %v", p, got, u.wrong)
 		}
 	}
 	s := newDatasetSwap(swapColumns{})
 	s.kept, s.values = 10, []swapColumn{{}, {starts: make([]uint64, 10), bytes: make([]byte, 70)}}
 	if got, want := s.holds(0), int64(bytesOfPasses+10*(bytesKept+bytesKeptNumber+bytesKeptText)+140); got != want {
 		t.Errorf("%d bytes are needed, want %d", got, want)
-	}
-}
-
-// A survey of exchanged numbers is refused if it has no records or more records than possible.
-func TestSumsThatCannotBe(t *testing.T) {
-	columns := displacementData(60, 2, 0.5, true)
-	of := func() *Displacer {
-		return chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
-	}
-	survey := func(change func(c *displacedCombo)) []byte {
-		d := of()
-		if err := d.Survey(block(0, 30, columns...)); err != nil {
-			t.Fatal(err)
-		}
-		change(&d.ofDataset()[0].combos[0])
-		return d.MarshalSurvey()
-	}
-	for name, change := range map[string]func(c *displacedCombo){
-		"nothing":                func(*displacedCombo) {},
-		"no records":             func(c *displacedCombo) { c.size = 0; clear(c.sums) },
-		"more than there can be": func(c *displacedCombo) { c.size = -1 },
-		"other keys":             func(c *displacedCombo) { c.group++ },
-		"more values":            func(c *displacedCombo) { c.sums[0][0] = float64(c.size) + 1 },
-		"fewer than no values":   func(c *displacedCombo) { c.sums[0][0] = -1 },
-	} {
-		if err := of().MergeSurvey(survey(change), 30); (err == nil) != (name == "nothing") {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }
 
@@ -229,19 +187,19 @@ func TestValuesOfAnotherForm(t *testing.T) {
 	letters.AppendValues([]string{"a", "b", "c"}, nil)
 	whole.AppendValues([]int32{1, 2, 3}, nil)
 	texts, integers := letters.NewArray(), whole.NewArray()
-	truths := fromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`)
+	truths := arraytest.FromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`)
 	for name, c := range map[string]struct {
 		col   microdata.Column
 		value swapColumn
 		want  error
 	}{
 		"a text":              {microdata.Column{Array: texts}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: []byte("abc")}, nil},
-		"a number for a text": {microdata.Column{Array: texts}, swapColumn{numbers: []float64{1}, nulls: []bool{false}}, errDamagedSurvey},
+		"a number for a text": {microdata.Column{Array: texts}, swapColumn{numbers: []float64{1}, nulls: []bool{false}}, decision.ErrDamaged},
 		"4 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{4}, nulls: []bool{false}, bytes: make([]byte, 4)}, nil},
 		"a null":              {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{0}, nulls: []bool{true}}, nil},
-		"3 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)}, errDamagedSurvey},
+		"3 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)}, decision.ErrDamaged},
 		"a truth":             {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{1}, nulls: []bool{false}, bytes: make([]byte, 1)}, nil},
-		"two truths":          {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{2}, nulls: []bool{false}, bytes: make([]byte, 2)}, errDamagedSurvey},
+		"two truths":          {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{2}, nulls: []bool{false}, bytes: make([]byte, 2)}, decision.ErrDamaged},
 	} {
 		if err := c.value.fits(&c.col, []move{{}}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -4,17 +4,18 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 var (
-	errOtherRecords = errors.New("the result of the survey is about records that this shard does not have, or about more records than it has")
-	errRecordTwice  = errors.New("what a survey has found names a record twice")
+	errRecordTwice = errors.New("what a survey has found names a record twice")
 )
 
 // territory is the records of a part of the data. A survey or decision of that part must concern
@@ -48,7 +49,7 @@ func (t *territory) holds(p place) bool {
 // was named before.
 func (t *territory) name(p place) error {
 	if !t.holds(p) {
-		return errOtherRecords
+		return decision.ErrOtherRecords
 	}
 	at := p
 	at.row >>= 10
@@ -78,13 +79,13 @@ func (t *territory) take(n uint64) bool {
 // possible: with policy random the records whose coin falls heads, and of the others up to
 // reserves.
 func (s *datasetSwap) plausible(count, heads, records uint64) bool {
-	return heads <= count && (heads == 0 || !s.unique) && records == min(reserves, count-heads)
+	return heads <= count && (heads == 0 || !s.Unique) && records == min(matching.Reserves, count-heads)
 }
 
 // expected reports whether a record is where it belongs: among the heads if heads is true, else
 // among the others.
 func (s *datasetSwap) expected(r swapRecord, heads bool) bool {
-	return s.unique || s.heads(r.coin) == heads
+	return s.Unique || s.Heads(r.coin) == heads
 }
 
 // fits returns an error if the values for a column do not have its form: they would be written
@@ -95,17 +96,17 @@ func (k *swapColumn) fits(col *microdata.Column, moves []move) error {
 	}
 	if col.Array == nil {
 		if k.starts != nil && col.Original.Values != nil {
-			return errDamagedSurvey
+			return decision.ErrDamaged
 		}
 		return nil
 	}
 	if k.starts == nil {
-		return errDamagedSurvey
+		return decision.ErrDamaged
 	}
 	w := cellWidth(col.Array.DataType())
 	for _, m := range moves {
 		if w > 0 && !k.nulls[m.value] && int(k.lengths[m.value]) != w {
-			return errDamagedSurvey
+			return decision.ErrDamaged
 		}
 	}
 	return nil
@@ -121,24 +122,7 @@ func cellWidth(t arrow.DataType) int {
 	case *arrow.BooleanType:
 		return 1
 	}
-	return width(t)
-}
-
-// plausible reports whether sums are possible for a combination of size records, or for values
-// received with the probability size. Sums of large values can be infinite, and others are then
-// NaN: that is no sign of damage, and gives a result that is not known.
-func (m moment) plausible(size float64) bool {
-	const rounding = 1e-9
-	return m[0] >= 0 && m[0] <= size*(1+rounding)
-}
-
-// probability reads a probability.
-func (u *unpacker) probability() float64 {
-	p := math.Float64frombits(u.word())
-	if !(p >= 0 && p <= 1) {
-		u.fail()
-	}
-	return p
+	return coding.Width(t)
 }
 
 // bounded returns an error if more records are kept than allowed.
@@ -146,8 +130,8 @@ func (s *datasetSwap) bounded(c *Chain) error {
 	if s.kept <= s.most {
 		return nil
 	}
-	return &SurveyError{Mask: s.mask, kind: c.masks[s.mask].Kind(), Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-		s.most, InsteadOf(c.masks[s.mask].Params))}
+	return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+		s.most, InsteadOf(c.masks[s.mask].Params))})
 }
 
 func (s *datasetSwap) of() int { return s.mask }

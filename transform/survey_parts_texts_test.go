@@ -10,6 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // textRecords are records of four texts each; "" is null.
@@ -85,8 +88,8 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 		if err := one.EndSurvey(); err != nil {
 			t.Fatal(err)
 		}
-		want := strs(apply(t, one, list.block(0, n, odd)).Columns[0].OutArray())
-		before := strs(list.block(0, n, odd).Columns[0].Array)
+		want := arraytest.Texts(apply(t, one, list.block(0, n, odd)).Columns[0].OutArray())
+		before := arraytest.Texts(list.block(0, n, odd).Columns[0].Array)
 		moved := 0
 		for i := range want {
 			if want[i] != before[i] {
@@ -132,7 +135,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 				if err := part.UseDecisions(decided, of); err != nil {
 					t.Fatalf("%s, ends %v: %v", policy, ends, err)
 				}
-				got, from = append(got, strs(apply(t, part, list.block(from, end, odd)).Columns[0].OutArray())...), end
+				got, from = append(got, arraytest.Texts(apply(t, part, list.block(from, end, odd)).Columns[0].OutArray())...), end
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, ends %v: the exchanges differ from those of one survey", policy, ends)
@@ -168,10 +171,10 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 		}
 		return b
 	}
-	of := func() *Displacer {
+	of := func() *displacement.Displacer {
 		return chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
 	}
-	tell := func(d *Displacer, from, to int) (all []microdata.Moved) {
+	tell := func(d *displacement.Displacer, from, to int) (all []microdata.Moved) {
 		b := blocks(from, to)
 		if err := d.Apply(b); err != nil {
 			t.Fatal(err)
@@ -233,14 +236,14 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 // The flag of an optional part is 0 or 1; other values are refused.
 func TestMarksOfSurveysAreZeroOrOne(t *testing.T) {
 	for n, want := range map[byte]bool{0: false, 1: true} {
-		u := unpacker{text: []byte{n}}
-		if got := u.mark(); got != want || u.wrong {
+		u := coding.Unpacker{Text: []byte{n}}
+		if got := u.Mark(); got != want || u.Wrong {
 			t.Errorf("%d is read as %v", n, got)
 		}
 	}
 	for _, text := range [][]byte{{2}, {}, {0x80}, {255, 1}} {
-		u := unpacker{text: text}
-		if u.mark(); !u.wrong {
+		u := coding.Unpacker{Text: text}
+		if u.Mark(); !u.Wrong {
 			t.Errorf("% x is read", text)
 		}
 	}

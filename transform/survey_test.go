@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // sortSpread sorts correctly for any words: uniform, all equal, few, two distant clusters, or so
@@ -123,57 +125,6 @@ func TestWhatASurveyNeedNotSee(t *testing.T) {
 	}
 }
 
-// A reader of a grouping returns the existing codes, and no code for new values.
-func TestReaderOfAGrouping(t *testing.T) {
-	known, unknown := swapData(200, 7, 20, 3), swapData(200, 7, 20, 3)
-	for i := range 100 {
-		unknown[1].values[2*i] += 1000
-	}
-	var g grouping
-	b := block(0, 200, known...)
-	if err := g.find(b, []int{1, 2, 3}, 0, 200); err != nil {
-		t.Fatal(err)
-	}
-	combos, groups := slices.Clone(g.combo), slices.Clone(g.group)
-	r := g.reader()
-	for _, from := range []int{0, 150} {
-		if err := r.find(b, []int{1, 2, 3}, from, 200-from); err != nil || !slices.Equal(r.combo, combos[from:]) || !slices.Equal(r.group, groups[from:]) {
-			t.Errorf("from %d: different codes (%v)", from, err)
-		}
-	}
-	if err := r.find(block(0, 200, unknown...), []int{1, 2, 3}, 0, 200); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 200 {
-		want := combos[i]
-		if i%2 == 0 {
-			want = -1
-		}
-		if r.combo[i] != want {
-			t.Errorf("record %d: code %d, want %d", i, r.combo[i], want)
-		}
-	}
-	// With one key the codes of its values are the groups: a reader adds none, neither to its own
-	// nor to the grouping that it reads.
-	var one grouping
-	if err := one.find(b, []int{1, 3}, 0, 200); err != nil {
-		t.Fatal(err)
-	}
-	groups = slices.Clone(one.group)
-	r = one.reader()
-	if err := r.find(block(0, 200, unknown...), []int{1, 3}, 0, 200); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 200 {
-		if want := groups[i]; i%2 == 0 && r.group[i] != -1 || i%2 == 1 && r.group[i] != want {
-			t.Errorf("record %d: group %d, had %d", i, r.group[i], want)
-		}
-	}
-	if err := one.find(b, []int{1, 3}, 0, 200); err != nil || !slices.Equal(one.group, groups) {
-		t.Errorf("the groups differ after marshalling and reading (%v)", err)
-	}
-}
-
 // A swap over the data set refuses to keep more than the memory of the process allows, in one
 // survey and in several.
 func TestSwapsFitInMemory(t *testing.T) {
@@ -215,7 +166,7 @@ func TestSwapKeepsWithinBounds(t *testing.T) {
 		policy string
 		rate   float64
 		keeps  int
-	}{{"random", 1, 400}, {"unique", 1, 18 * reserves}} {
+	}{{"random", 1, 400}, {"unique", 1, 18 * matching.Reserves}} {
 		for _, most := range []int{c.keeps, c.keeps - 1} {
 			swap := chain(t, testSetup(t, columns...), mask(swapMask(c.policy, "dataset", c.rate)))
 			swap.steps[0].(*datasetSwap).most = most

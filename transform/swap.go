@@ -9,6 +9,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // Check implements Params.
@@ -80,8 +82,7 @@ type swapColumns struct {
 	protected []*column // those that the chain has
 	exchanged []int     // their indexes in Block.Columns
 	bound     []int     // keys, attribute and protected columns, in an order that does not depend on the configuration's
-	rate      float64
-	unique    bool
+	matching.Policy
 
 	order, partner, coin int // in work.streams
 }
@@ -89,9 +90,9 @@ type swapColumns struct {
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
 func (m *Swap) compile(c *Chain, i int) (step, error) {
-	s := swapColumns{mask: i, rate: *m.Rate, unique: m.unique()}
+	s := swapColumns{mask: i, Policy: matching.Policy{Rate: *m.Rate, Unique: m.unique()}}
 	policy, window := "unique", float64(c.setup.Window)
-	if !s.unique {
+	if !s.Unique {
 		policy = "random"
 	}
 	if m.dataset() {
@@ -108,7 +109,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if info == nil {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
-		if !comparableType(info.Field.Type) {
+		if !coding.Movable(info.Field.Type) {
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.keys = append(s.keys, info.Index)
@@ -118,7 +119,7 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		if col == nil {
 			continue
 		}
-		if !movable(col.Field.Type) {
+		if !coding.Movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, done)
@@ -140,16 +141,12 @@ type windowSwap struct{ swapColumns }
 
 // swapScratch is the scratch space of a swap for one block.
 type swapScratch struct {
-	grouping             grouping
-	matcher              matcher
-	order, partner, coin []uint64
-	pairs                []pair
-	rows                 []int32
-	cells                []cell
+	grouping coding.Grouping
+	matcher  matching.Matcher
+	matching.Words
+	pairs []coding.Pair
+	coding.Placing
 }
-
-// pair is two records of a block, by index.
-type pair struct{ i, j int32 }
 
 func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	window := c.setup.Window
@@ -162,13 +159,13 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	sw.pairs = sw.pairs[:0]
 	for from := 0; from < b.N; from += window {
 		n := min(window, b.N-from)
-		sw.grouping.reset()
-		if err := sw.grouping.find(b, s.keys, from, n); err != nil {
+		sw.grouping.Reset()
+		if err := sw.grouping.Find(b, s.keys, from, n); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		sw.grouping.exclude(b, from, s.exchanged)
+		sw.grouping.Exclude(b, from, s.exchanged)
 		s.words(c, w, b, from, n)
-		sw.pairs = sw.matcher.match(sw.pairs, s, sw, from)
+		sw.pairs = sw.matcher.Match(sw.pairs, s.Policy, sw.grouping.Group, sw.grouping.Combo, &sw.Words, from)
 	}
 	for _, col := range s.protected {
 		if err := exchange(&b.Columns[col.Index], sw); err != nil {
@@ -190,19 +187,13 @@ func (s *swapColumns) words(c *Chain, w *work, b *microdata.Block, from, n int) 
 	for _, d := range []struct {
 		dst *[]uint64
 		src int
-	}{{&sw.order, s.order}, {&sw.partner, s.partner}, {&sw.coin, s.coin}} {
+	}{{&sw.Order, s.order}, {&sw.Partner, s.partner}, {&sw.Coin, s.coin}} {
 		if cap(*d.dst) < n {
 			*d.dst = make([]uint64, n)
 		}
 		*d.dst = (*d.dst)[:n]
 		w.streams[d.src].Words(*d.dst, records)
 	}
-}
-
-// heads reports whether the coin of rate π that a word represents falls heads: the exchange is
-// then made.
-func (s *swapColumns) heads(word uint64) bool {
-	return float64(word>>11)*0x1p-53 < s.rate
 }
 
 // exchange exchanges a column's released values between the records of each
@@ -213,7 +204,7 @@ func exchange(col *microdata.Column, sw *swapScratch) error {
 		if len(sw.pairs) == 0 {
 			return nil
 		}
-		a, err := exchangeArray(col.OutArray(), sw)
+		a, err := sw.Placing.Exchange(col.OutArray(), sw.pairs)
 		if err != nil {
 			return err
 		}
@@ -221,11 +212,11 @@ func exchange(col *microdata.Column, sw *swapScratch) error {
 	case col.Original.Values != nil:
 		v := col.Mutable()
 		for _, p := range sw.pairs {
-			v.Values[p.i], v.Values[p.j] = v.Values[p.j], v.Values[p.i]
+			v.Values[p.I], v.Values[p.J] = v.Values[p.J], v.Values[p.I]
 			if v.Valid != nil {
-				i, j := v.Valid.Has(int(p.i)), v.Valid.Has(int(p.j))
-				setTo(v.Valid, int(p.i), j)
-				setTo(v.Valid, int(p.j), i)
+				i, j := v.Valid.Has(int(p.I)), v.Valid.Has(int(p.J))
+				setTo(v.Valid, int(p.I), j)
+				setTo(v.Valid, int(p.J), i)
 			}
 		}
 	}

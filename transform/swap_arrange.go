@@ -11,7 +11,7 @@ const nothing = math.MaxUint32
 
 // expect makes room for the values that records whose coin falls heads receive.
 func (s *datasetSwap) expect() {
-	if s.unique {
+	if s.Unique {
 		return
 	}
 	s.received = make([]move, s.kept)

@@ -7,11 +7,10 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
-
-// reserves is how many records a combination of keys and attribute keeps as
-// possible partners.
-const reserves = 4
 
 // maxKept bounds the records that a swap of scope dataset keeps: with one column some 8 GB.
 const maxKept = 1 << 26
@@ -43,8 +42,8 @@ const (
 // exchanged, in expectation, as there are heads with a possible partner: a share π.
 type datasetSwap struct {
 	swapColumns
-	grouping grouping // codes are the same for all blocks
-	combos   []combo  // by code
+	grouping coding.Grouping // codes are the same for all blocks
+	combos   []combo         // by code
 	sources  sources
 	values   []swapColumn // one a protected column
 	free     []uint32     // places in values of records that are not kept any more
@@ -52,7 +51,7 @@ type datasetSwap struct {
 	most     int
 	received []move   // of policy random while it decides: by the place in values of a record whose coin falls heads
 	moves    [][]move // after decide: by source, each in the order of rows
-	stop     stopper
+	stop     decision.Stop
 }
 
 // combo is a combination of keys and attribute.
@@ -107,7 +106,7 @@ func newDatasetSwap(s swapColumns) *datasetSwap {
 func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
 	for _, index := range s.keys {
 		if col := &b.Columns[index]; col.OutArray() == nil && len(col.Out().Values) < b.N {
-			return fmt.Errorf("%s: %w", c.at(s.mask), errNotHeld)
+			return fmt.Errorf("%s: %w", c.at(s.mask), coding.ErrNotHeld)
 		}
 	}
 	if b.N > 0 {
@@ -121,10 +120,10 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	if err := s.grouping.find(b, s.keys, 0, b.N); err != nil {
+	if err := s.grouping.Find(b, s.keys, 0, b.N); err != nil {
 		return fmt.Errorf("%s: %w", c.at(s.mask), err)
 	}
-	s.grouping.exclude(b, 0, s.exchanged)
+	s.grouping.Exclude(b, 0, s.exchanged)
 	if s.values == nil {
 		s.values = make([]swapColumn, len(s.protected))
 	}
@@ -138,22 +137,22 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 // take adds the records of a block to their combinations, which have been found.
 func (s *datasetSwap) take(w *work, b *microdata.Block) {
 	sw, source := &w.swap, s.sources.of(b)
-	for i, g := range s.grouping.group {
+	for i, g := range s.grouping.Group {
 		if g < 0 {
 			continue
 		}
-		code := int(s.grouping.combo[i])
+		code := int(s.grouping.Combo[i])
 		for len(s.combos) <= code {
 			s.combos = append(s.combos, combo{})
 		}
 		m := &s.combos[code]
 		m.group = g
 		m.count++
-		heads := !s.unique && s.heads(sw.coin[i])
-		if !heads && len(m.records) == reserves && sw.order[i] > m.records[reserves-1].order {
+		heads := !s.Unique && s.Heads(sw.Coin[i])
+		if !heads && len(m.records) == matching.Reserves && sw.Order[i] > m.records[matching.Reserves-1].order {
 			continue // not kept, as most records
 		}
-		r := swapRecord{order: sw.order[i], partner: sw.partner[i], coin: sw.coin[i], row: b.Place(i), source: source}
+		r := swapRecord{order: sw.Order[i], partner: sw.Partner[i], coin: sw.Coin[i], row: b.Place(i), source: source}
 		if heads {
 			r.value = s.copied(i)
 			m.addHead(r)
@@ -177,12 +176,12 @@ func (s *datasetSwap) keep(m *combo, r swapRecord, i int) {
 // not among them.
 func (s *datasetSwap) placeAmong(m *combo, r swapRecord) (at int, ok bool) {
 	at, _ = slices.BinarySearchFunc(m.records, r, s.sources.compare)
-	if at == reserves {
+	if at == matching.Reserves {
 		return 0, false
 	}
-	if len(m.records) == reserves {
-		s.free = append(s.free, m.records[reserves-1].value)
-		m.records = m.records[:reserves-1]
+	if len(m.records) == matching.Reserves {
+		s.free = append(s.free, m.records[matching.Reserves-1].value)
+		m.records = m.records[:matching.Reserves-1]
 	}
 	return at, true
 }
@@ -229,7 +228,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		moves = all[lo : lo+n]
 	}
 	sw := &w.swap
-	sw.rows = sw.rows[:0]
+	sw.Rows = sw.Rows[:0]
 	row := 0
 	for _, m := range moves {
 		if b.Places == nil {
@@ -240,7 +239,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 				return fmt.Errorf("%s: record %d of stream %d, which the first pass saw, is gone", c.at(s.mask), m.row, b.Stream)
 			}
 		}
-		sw.rows = append(sw.rows, int32(row))
+		sw.Rows = append(sw.Rows, int32(row))
 	}
 	for k, p := range s.protected {
 		col := &b.Columns[p.Index]
@@ -248,17 +247,17 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
 		}
 		if col.Array == nil && col.Original.Values != nil {
-			s.values[k].putNumbers(col.Mutable(), sw.rows, moves)
+			s.values[k].putNumbers(col.Mutable(), sw.Rows, moves)
 			continue
 		}
-		sw.cells = sw.cells[:0]
+		sw.Cells = sw.Cells[:0]
 		for _, m := range moves {
-			sw.cells = append(sw.cells, s.values[k].cell(m.value))
+			sw.Cells = append(sw.Cells, s.values[k].cell(m.value))
 		}
 		if col.Array == nil || len(moves) == 0 {
 			continue
 		}
-		a, err := placeArray(col.OutArray(), sw.rows, sw.cells)
+		a, err := coding.Place(col.OutArray(), sw.Rows, sw.Cells)
 		if err != nil {
 			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
 		}
@@ -269,15 +268,15 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // placeNumbers puts cells at rows.
-func placeNumbers(v *microdata.Vector, rows []int32, cells []cell) {
+func placeNumbers(v *microdata.Vector, rows []int32, cells []coding.Cell) {
 	for k, row := range rows {
-		if cells[k].null && v.Valid == nil {
+		if cells[k].Null && v.Valid == nil {
 			v.Valid = microdata.NewBitmap(len(v.Values), nil)
 		}
 		if v.Valid != nil {
-			setTo(v.Valid, int(row), !cells[k].null)
+			setTo(v.Valid, int(row), !cells[k].Null)
 		}
-		v.Values[row] = cells[k].number
+		v.Values[row] = cells[k].Number
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *datasetSwap) decideHeads(moves []move, group []int32) []move {
 	}
 	sample.start()
 	for i, at := range left {
-		if s.stop.at(i) {
+		if s.stop.At(i) {
 			break
 		}
 		r := &seekers[at]

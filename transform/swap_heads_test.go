@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // keptRecord is a record in the reference implementation below.
@@ -109,7 +111,7 @@ func TestPairingOfHeads(t *testing.T) {
 			words = 9 // ties
 		}
 		share := []float64{0.1, 0.5, 1}[round%3]
-		s := &datasetSwap{swapColumns: swapColumns{rate: 0.5}, combos: make([]combo, combos), values: make([]swapColumn, 1)}
+		s := &datasetSwap{swapColumns: swapColumns{Policy: matching.Policy{Rate: 0.5}}, combos: make([]combo, combos), values: make([]swapColumn, 1)}
 		counts := make([]int, combos)
 		byGroup := make([][]*keptRecord, groups)
 		skewed := r.IntN(2) == 0
@@ -125,7 +127,7 @@ func TestPairingOfHeads(t *testing.T) {
 			m.group = int32(code % groups)
 			m.count++
 			counts[code]++
-			if !k.heads && len(m.records) == reserves {
+			if !k.heads && len(m.records) == matching.Reserves {
 				continue // the records in a sample do not matter here
 			}
 			s.kept++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // swapRecord is a record that may be exchanged. There may be one for every record of the data,
@@ -88,7 +89,7 @@ type swapColumn struct {
 func (k *swapColumn) read(col *microdata.Column) {
 	k.text, k.vector = nil, microdata.Vector{}
 	if a := col.OutArray(); a != nil {
-		at, ok := bytesOf(a)
+		at, ok := coding.BytesOf(a)
 		k.text = func(i int) ([]byte, bool) {
 			if a.IsNull(i) || !ok {
 				return nil, false
@@ -128,13 +129,13 @@ func (k *swapColumn) set(at uint32, i int) {
 }
 
 // cell returns the value at a place.
-func (k *swapColumn) cell(at uint32) cell {
+func (k *swapColumn) cell(at uint32) coding.Cell {
 	if k.starts == nil {
-		return cell{null: k.nulls[at], number: k.numbers[at]}
+		return coding.Cell{Null: k.nulls[at], Number: k.numbers[at]}
 	}
 	if k.nulls[at] {
-		return cell{null: true}
+		return coding.Cell{Null: true}
 	}
 	from := k.starts[at]
-	return cell{bytes: k.bytes[from : from+uint64(k.lengths[at])]}
+	return coding.Cell{Bytes: k.bytes[from : from+uint64(k.lengths[at])]}
 }

@@ -1,5 +1,10 @@
 package transform
 
+import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
+)
+
 // heads are the records of a group whose coin falls heads, while they are paired among themselves.
 type heads struct {
 	seekers []seeker
@@ -11,7 +16,7 @@ type heads struct {
 	next    []int32 // in members: the first of a combination that is in no pair
 	free    []int64 // by combination
 	total   int64
-	tree    fenwick // of free, where the combinations are many
+	tree    matching.Fenwick // of free, where the combinations are many
 }
 
 // fewCombos is the number of combinations up to which a partner's combination is found by adding up
@@ -42,9 +47,9 @@ func newHeads(seekers []seeker, ranks []int32, combos int) *heads {
 		h.ends[c]++
 	}
 	if combos > fewCombos {
-		h.tree.ones(combos)
+		h.tree.Ones(combos)
 		for c, k := range h.free {
-			h.tree.add(c, k-1)
+			h.tree.Add(c, k-1)
 		}
 	}
 	return h
@@ -52,9 +57,9 @@ func newHeads(seekers []seeker, ranks []int32, combos int) *heads {
 
 // pair finds a partner for each seeker, and the two receive each other's values. It returns the
 // seekers without a partner.
-func (h *heads) pair(received []move, stop stopper) (left []int32) {
+func (h *heads) pair(received []move, stop decision.Stop) (left []int32) {
 	for i := range h.seekers {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		if h.taken[i] {
@@ -67,7 +72,7 @@ func (h *heads) pair(received []move, stop stopper) (left []int32) {
 			continue
 		}
 		r := &h.seekers[i]
-		g := h.partner(below(r.partner, n), own)
+		g := h.partner(matching.Below(r.partner, n), own)
 		j := h.members[h.next[g]]
 		h.take(int32(i), own)
 		h.take(j, g)
@@ -80,10 +85,10 @@ func (h *heads) pair(received []move, stop stopper) (left []int32) {
 // partner returns the combination of the r-th free record, without those of combination own.
 func (h *heads) partner(r int64, own int32) int32 {
 	if h.tree != nil {
-		if r >= h.tree.prefix(int(own)) {
+		if r >= h.tree.Prefix(int(own)) {
 			r += h.free[own]
 		}
-		return int32(h.tree.find(r))
+		return int32(h.tree.Find(r))
 	}
 	for c, k := range h.free {
 		if int32(c) == own {
@@ -106,6 +111,6 @@ func (h *heads) take(i, c int32) {
 	h.free[c]--
 	h.total--
 	if h.tree != nil {
-		h.tree.add(int(c), -1)
+		h.tree.Add(int(c), -1)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // decide pairs the records and then keeps only the values that they receive. Groups are decided
@@ -26,7 +29,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 		wg.Go(func() {
 			defer bug.Guard()
 			for group := range next {
-				if s.stop.now() {
+				if s.stop.Now() {
 					continue
 				}
 				moves[i] = s.decideGroup(moves[i], group)
@@ -45,11 +48,11 @@ func (s *datasetSwap) decide(c *Chain) error {
 	}
 	close(next)
 	wg.Wait()
-	if s.stop.now() {
+	if s.stop.Now() {
 		s.received = nil
 		return ErrCancelled
 	}
-	s.combos, s.grouping, s.free = nil, grouping{}, nil
+	s.combos, s.grouping, s.free = nil, coding.Grouping{}, nil
 	s.arrange(moves)
 	return nil
 }
@@ -65,7 +68,7 @@ type candidate struct {
 // whose coin falls heads receive go to received; those of the others are appended to moves.
 func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	group = slices.DeleteFunc(group, func(code int32) bool { return s.combos[code].count == 0 })
-	if !s.unique {
+	if !s.Unique {
 		return s.decideHeads(moves, group)
 	}
 	group = s.inOrder(group, func(m *combo) swapRecord { return m.records[0] })
@@ -83,7 +86,7 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	candidates = sortSpread(candidates, func(c candidate) uint64 { return c.order }, func(a, b candidate) int {
 		return s.sources.compare(sample.records[a.combo][a.at], sample.records[b.combo][b.at])
 	})
-	return pairUp(moves, candidates, &sample, s.heads, s.stop)
+	return pairUp(moves, candidates, &sample, s.Heads, s.stop)
 }
 
 // inOrder sorts combinations by their least record, so that the partners do not depend on the order
@@ -95,10 +98,10 @@ func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []
 
 // pairUp takes for each candidate, which is in the pool, a partner from the pool. If exchange is true
 // for the candidate's coin, the two are exchanged: the values that they receive are appended to moves.
-func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop stopper) []move {
+func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop decision.Stop) []move {
 	all.start()
 	for i, c := range candidates {
-		if stop.at(i) {
+		if stop.At(i) {
 			break
 		}
 		if all.taken[c.combo][c.at] {
@@ -127,7 +130,7 @@ type pool struct {
 	weight  []int64
 	next    []int // first of the records that is in no pair
 	total   int64
-	tree    fenwick
+	tree    matching.Fenwick
 	taken   [][]bool
 }
 
@@ -151,9 +154,9 @@ func (p *pool) start() {
 	for g, list := range p.records {
 		p.taken[g], all = all[:len(list)], all[len(list):]
 	}
-	p.tree.ones(len(p.weight))
+	p.tree.Ones(len(p.weight))
 	for g, w := range p.weight {
-		p.tree.add(g, w-1)
+		p.tree.Add(g, w-1)
 	}
 }
 
@@ -163,11 +166,11 @@ func (p *pool) pick(word uint64, own int) (g int, ok bool) {
 	if n == 0 {
 		return 0, false
 	}
-	r := below(word, n)
-	if r >= p.tree.prefix(own) {
+	r := matching.Below(word, n)
+	if r >= p.tree.Prefix(own) {
 		r += p.weight[own]
 	}
-	return p.tree.find(r), true
+	return p.tree.Find(r), true
 }
 
 // take removes a record from the pool.
@@ -182,7 +185,7 @@ func (p *pool) take(g, at int) {
 	}
 	p.weight[g] += d
 	p.total += d
-	p.tree.add(g, d)
+	p.tree.Add(g, d)
 }
 
 // sortSpread returns the list in the order of compare, which must compare word first. The time is

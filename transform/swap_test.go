@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -342,78 +341,6 @@ func TestSwapReplicates(t *testing.T) {
 		}
 		if slices.Equal(releases[0], releases[1]) || !slices.Equal(releases[0], releases[2]) {
 			t.Errorf("%s: replicates must differ and be reproducible", scope)
-		}
-	}
-}
-
-func TestFenwick(t *testing.T) {
-	r := rand.New(rand.NewPCG(9, 9))
-	for _, n := range []int{1, 2, 3, 7, 64, 65, 1000} {
-		var tree fenwick
-		tree.ones(n)
-		weights := make([]int64, n)
-		for i := range weights {
-			weights[i] = 1
-		}
-		for range 50 {
-			i := r.IntN(n)
-			d := int64(r.IntN(5))
-			if r.IntN(2) == 0 {
-				d = -weights[i]
-			}
-			weights[i] += d
-			tree.add(i, d)
-			sum := int64(0)
-			for k, w := range weights {
-				if got := tree.prefix(k); got != sum {
-					t.Fatalf("prefix(%d): got %d, want %d", k, got, sum)
-				}
-				if w > 0 && (tree.find(sum) != k || tree.find(sum+w-1) != k) {
-					t.Fatalf("find(%d) of %v: got %d, want %d", sum, weights, tree.find(sum), k)
-				}
-				sum += w
-			}
-		}
-	}
-}
-
-// Groups equal those of a map of the values.
-func TestGrouping(t *testing.T) {
-	columns := swapData(5000, 6, 300, 5)
-	columns[1].null = []int{1, 2, 3, 700, 701, 4000}
-	for i := range columns[2].values { // −0 is 0, NaN is NaN
-		switch columns[2].values[i] {
-		case 0:
-			columns[2].values[i] = math.Copysign(0, float64(i%2)-1)
-		case 1:
-			columns[2].values[i] = math.NaN()
-		}
-	}
-	b := block(0, 5000, columns...)
-	var g grouping
-	for range 2 { // codes do not depend on values coded before a reset
-		g.reset()
-		if err := g.find(b, []int{1, 2, 3}, 100, 4900); err != nil {
-			t.Fatal(err)
-		}
-		groups, combos := map[string]int32{}, map[string]int32{}
-		for i := range 4900 {
-			key := fmt.Sprint(b.Columns[1].Original.Valid.Has(100+i), b.Columns[1].Original.Values[100+i], b.Columns[2].Original.Values[100+i]+0)
-			combo := key + fmt.Sprint(" ", columns[3].values[100+i])
-			for _, c := range []struct {
-				codes map[string]int32
-				key   string
-				got   int32
-			}{{groups, key, g.group[i]}, {combos, combo, g.combo[i]}} {
-				want, ok := c.codes[c.key]
-				if !ok {
-					want = int32(len(c.codes))
-					c.codes[c.key] = want
-				}
-				if c.got != want {
-					t.Fatalf("record %d, %s: code %d, want %d", i, c.key, c.got, want)
-				}
-			}
 		}
 	}
 }

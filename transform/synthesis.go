@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -36,7 +39,7 @@ func (*synthesis) takes() (record, value int64) { return 12, 72 }
 // coefficients.
 const leastResiduals = 10
 
-func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
+func (s *synthesis) maskAll(g *gatheredData) *decision.Refusal {
 	s.held = g.heldOut(s.key, s.heldOut)
 	defer func() { s.held, s.class = nil, nil }()
 	if g.trial {
@@ -59,7 +62,7 @@ func (s *synthesis) maskAll(g *gatheredData) *SurveyError {
 			g.inOrder(rows)
 		}
 		for k := range g.values {
-			if g.stop.now() {
+			if g.stop.Now() {
 				return nil
 			}
 			if err := s.column(g, original, rows, k); err != nil {
@@ -80,7 +83,7 @@ func (s *synthesis) identify(g *gatheredData) {
 // is fitted to the original values of the records that are not held out, meet no rule for the column, and have values in all
 // columns of on, the columns before k, and k. It is applied to on and to the released values of
 // the columns before k, in which a missing value counts as the mean.
-func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *SurveyError {
+func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *decision.Refusal {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -110,7 +113,7 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 }
 
 // drawNumbers draws a column of numbers: which records have a spike, and then the values of the others.
-func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
+func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -119,7 +122,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	// by the word of its first record that would choose a residual.
 	shift := normalOf(g.words[k][rows[0]])
 	rows, fitted, bounds, err := s.drawSpikes(g, original, rows, fitted, k, by)
-	if err != nil || g.stop.now() {
+	if err != nil || g.stop.Now() {
 		return err
 	}
 	if s.leaf > 0 {
@@ -128,7 +131,7 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitNumbers}, g.stop, func() numbersFit {
 		return s.fitNumbers(original[k], fitted, by, bounds, g.stop)
 	})
-	if g.stop.now() {
+	if g.stop.Now() {
 		return nil
 	}
 	if fit.determined {
@@ -137,11 +140,11 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	shift /= math.Sqrt(float64(len(fitted)))
 	draws := s.residuals(fit.model, fit.spread)
 	predicted := g.own.number()
-	fit.model.predict(by.now, rows, extended(&predicted, len(rows)), g.stop)
+	fit.model.Predict(by.now, rows, extended(&predicted, len(rows)), g.stop)
 	defer g.own.again(predicted)
 	words, normals, y, to := g.words[k], g.normals[k], original[k], g.values[k]
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y[r] != y[r] {
@@ -158,24 +161,24 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 
 // numbersFit is a regression of a column of numbers, or says that there is none to draw from.
 type numbersFit struct {
-	model          *linear
+	model          *models.Linear
 	spread, centre float64 // the SD of its residuals, and what is added to predictions, see recentredFor
 	determined     bool
 }
 
-func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop stopper) (fit numbersFit) {
-	fit.model = regress(by.before, y, fitted, stop)
-	fit.spread = deviation(fit.model.residuals)
+func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop decision.Stop) (fit numbersFit) {
+	fit.model = models.Regress(by.before, y, fitted, stop)
+	fit.spread = models.Deviation(fit.model.Residuals)
 	total := make([]float64, len(fitted))
 	for i, r := range fitted {
 		total[i] = y[r]
 	}
 	// A column that on determines would be released as it is, and so would a constant one.
-	free := deviation(regress(by.before[:by.on], y, fitted, stop).residuals)
-	if stop.now() {
+	free := models.Deviation(models.Regress(by.before[:by.on], y, fitted, stop).Residuals)
+	if stop.Now() {
 		return fit
 	}
-	if sd := deviation(total); !(free > 1e-6*sd) || oneValue(y, fitted) {
+	if sd := models.Deviation(total); !(free > 1e-6*sd) || oneValue(y, fitted) {
 		fit.determined = true
 		return fit
 	}
@@ -184,7 +187,7 @@ func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds 
 }
 
 // residuals draws about the predictions of a model.
-func (s *synthesis) residuals(model *linear, spread float64) residualDraw {
+func (s *synthesis) residuals(model *models.Linear, spread float64) residualDraw {
 	if s.normal {
 		return normals(spread)
 	}
@@ -199,11 +202,11 @@ func normals(spread float64) residualDraw {
 }
 
 // residualsOf draws the residuals of a model, with noise, with the variance that they have without it.
-func residualsOf(model *linear, spread float64) residualDraw {
-	width := bandwidth(len(model.residuals))
+func residualsOf(model *models.Linear, spread float64) residualDraw {
+	width := bandwidth(len(model.Residuals))
 	shrink := 1 / math.Sqrt(1+float64(width*width))
 	return func(word uint64, z float64) float64 {
-		e := model.residuals[below(word, int64(len(model.residuals)))]
+		e := model.Residuals[matching.Below(word, int64(len(model.Residuals)))]
 		return float64((e + float64(float64(width*spread)*z)) * shrink)
 	}
 }
@@ -217,7 +220,7 @@ const (
 
 // recentredFor is recentred for the draws of a model, for some of the records that it is fitted to, evenly from first to last, with
 // residuals and noise of all sizes.
-func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw residualDraw, stop stopper) float64 {
+func (e extent) recentredFor(model *models.Linear, x []models.Predictor, fitted []int32, draw residualDraw, stop decision.Stop) float64 {
 	if e == everywhere {
 		return 0
 	}
@@ -228,7 +231,7 @@ func (e extent) recentredFor(model *linear, x []predictor, fitted []int32, draw 
 	}
 	var draws []float64
 	for i := 0; i < len(fitted); i += every {
-		m := model.at(x, fitted[i])
+		m := model.At(x, fitted[i])
 		for _, z := range normals {
 			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949) // the golden section spreads them evenly, and not in step with z
 			draws = append(draws, m+draw(uint64(u*(1<<53))<<11, z))
@@ -246,9 +249,9 @@ func (s *synthesis) need(by modelled) int {
 }
 
 // completeOf returns the records of rows that have the explained value and all predictors.
-func completeOf(rows []int32, explained []float64, by []predictor) (complete []int32) {
+func completeOf(rows []int32, explained []float64, by []models.Predictor) (complete []int32) {
 	for _, r := range rows {
-		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x predictor) bool { return x.at(r) != x.at(r) }) {
+		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x models.Predictor) bool { return x.At(r) != x.At(r) }) {
 			complete = append(complete, r)
 		}
 	}
@@ -260,8 +263,8 @@ func normalOf(word uint64) float64 {
 	return keystream.NormalQuantile((float64(word>>12) + 0.5) / (1 << 52))
 }
 
-func tooFewFor(at, name string, need, got int) *SurveyError {
-	return &SurveyError{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
+func tooFewFor(at, name string, need, got int) *decision.Refusal {
+	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
 		"name fewer columns in by or on, or leave it out", need, name, got)}
 }
 
@@ -271,8 +274,8 @@ func oneValue(values []float64, rows []int32) bool {
 	return len(rows) > 0 && !slices.ContainsFunc(rows, func(r int32) bool { return values[r] != values[rows[0]] })
 }
 
-func determined(at, name string) *SurveyError {
-	return &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
+func determined(at, name string) *decision.Refusal {
+	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
 // bandwidth returns the bandwidth of Silverman's rule for n values, in units of their SD.
@@ -281,172 +284,46 @@ func bandwidth(n int) float64 {
 	return math.RoundToEven(0.9*math.Pow(float64(n), -0.2)*1e6) / 1e6
 }
 
-// deviation returns the standard deviation of values.
-func deviation(v []float64) float64 {
-	mean := 0.0
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	square := 0.0
-	for _, x := range v {
-		square += float64((x - mean) * (x - mean))
-	}
-	return math.Sqrt(square / float64(len(v)))
+// modelled are the predictors of a model in a stratum: before has their original values, now the released
+// ones. The first on of them are those of columns that do not change.
+type modelled struct {
+	before, now []models.Predictor
+	on          int
+	first       int32 // the first record of the stratum
 }
 
-// linear is a linear regression on columns standardised to mean 0 and variance 1.
-type linear struct {
-	centre, scale []float64 // of the columns; scale is 0 for a constant column
-	mean          float64   // of the response
-	slopes        []float64
-	residuals     []float64 // of mean 0
-}
-
-// at returns the model's prediction for record r.
-func (m *linear) at(x []predictor, r int32) float64 {
-	y := m.mean
-	for k, slope := range m.slopes {
-		if v := x[k].at(r); v == v {
-			y += float64(slope * float64((v-m.centre[k])*m.scale[k]))
-		}
-	}
-	return y
-}
-
-// regress fits y on columns by least squares, by the normal equations of standardised columns
-// and Cholesky's factors; a column that those before it determine gets slope 0.
-func regress(x []predictor, y []float64, rows []int32, stop stopper) *linear {
-	n, p := float64(len(rows)), len(x)
-	m := &linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
-	for i, r := range rows {
-		if stop.at(i) {
-			return m
-		}
-		m.mean += y[r] / n
-		for k := range x {
-			m.centre[k] += x[k].at(r) / n
-		}
-	}
-	for k := range x {
-		square := 0.0
-		for _, r := range rows {
-			d := x[k].at(r) - m.centre[k]
-			square += float64(d*d) / n
-		}
-		if square > 0 {
-			m.scale[k] = 1 / math.Sqrt(square)
-		}
-	}
-	gram, with, u := make([][]float64, p), make([]float64, p), make([]float64, p)
-	for k := range gram {
-		gram[k] = make([]float64, p)
-	}
-	for i, r := range rows {
-		if stop.at(i) {
-			return m
-		}
-		for k := range x {
-			u[k] = float64((x[k].at(r) - m.centre[k]) * m.scale[k])
-			with[k] += float64(u[k]*(y[r]-m.mean)) / n
-			for j := range k + 1 {
-				gram[k][j] += float64(u[k]*u[j]) / n
-			}
-		}
-	}
-	m.solve(gram, with)
-	m.residuals = make([]float64, len(rows))
-	m.predict(x, rows, m.residuals, stop)
-	for i, r := range rows {
-		m.residuals[i] = y[r] - m.residuals[i]
-	}
-	return m
-}
-
-// predict writes the predictions for records, each as at has it.
-func (m *linear) predict(x []predictor, rows []int32, out []float64, stop stopper) {
-	for i := range rows {
-		out[i] = m.mean
-	}
-	for k := 0; k < len(m.slopes); {
-		if stop.now() {
+// predictors returns the predictors of the model of column k in a stratum. A column of categories has one
+// indicator for each category except the first, and a column of
+// numbers that is drawn has one for each of its spikes too.
+func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled, err *decision.Refusal) {
+	add := func(path string, was, is []float64, categories bool) {
+		if !categories {
+			by.before, by.now = append(by.before, models.Predictor{Values: was}), append(by.now, models.Predictor{Values: is})
 			return
 		}
-		if k+4 <= len(m.slopes) && !slices.ContainsFunc(x[k:k+4], func(x predictor) bool { return x.of != nil }) {
-			m.addFour(k, x[k:k+4], rows, out)
-			k += 4
-			continue
+		list := models.CategoriesIn(was, rows)
+		if len(list) > models.GreatestCategories {
+			err = tooMany(path)
+			return
 		}
-		centre, scale, slope := m.centre[k], m.scale[k], m.slopes[k]
-		for i, r := range rows {
-			if v := x[k].at(r); v == v {
-				out[i] += float64(slope * float64((v-centre)*scale))
-			}
+		for i := 1; i < len(list); i++ {
+			by.before, by.now = append(by.before, models.Predictor{Values: was, Of: &list[i]}), append(by.now, models.Predictor{Values: is, Of: &list[i]})
 		}
-		k++
 	}
+	for i, values := range g.on {
+		add(fmt.Sprintf("on[%d]", i), values, values, s.onCategories[i])
+	}
+	by.on = len(by.before)
+	for i := range k {
+		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
+		for j := range s.shape[i].spikes {
+			of := &s.shape[i].spikes[j]
+			by.before, by.now = append(by.before, models.Predictor{Values: original[i], Of: of}), append(by.now, models.Predictor{Values: g.values[i], Of: of})
+		}
+	}
+	return by, err
 }
 
-// addFour adds to predictions the terms of predictors k to k + 3, columns of numbers, one after another.
-func (m *linear) addFour(k int, x []predictor, rows []int32, out []float64) {
-	a, b, c, d := x[0].values, x[1].values, x[2].values, x[3].values
-	centre, scale, slope := [4]float64(m.centre[k:]), [4]float64(m.scale[k:]), [4]float64(m.slopes[k:])
-	for i, r := range rows {
-		y := out[i]
-		if v := a[r]; v == v {
-			y += float64(slope[0] * float64((v-centre[0])*scale[0]))
-		}
-		if v := b[r]; v == v {
-			y += float64(slope[1] * float64((v-centre[1])*scale[1]))
-		}
-		if v := c[r]; v == v {
-			y += float64(slope[2] * float64((v-centre[2])*scale[2]))
-		}
-		if v := d[r]; v == v {
-			y += float64(slope[3] * float64((v-centre[3])*scale[3]))
-		}
-		out[i] = y
-	}
-}
-
-// solve finds the slopes of the normal equations, of which gram has the lower triangle.
-func (m *linear) solve(gram [][]float64, with []float64) {
-	const none = 1e-10 // share of a column's variance not explained by those before it that counts as 0
-	u := make([]float64, len(with))
-	for i := range with {
-		u[i] = with[i]
-		for k := range i + 1 {
-			s := gram[i][k]
-			for j := range k {
-				s -= float64(gram[i][j] * gram[k][j])
-			}
-			switch {
-			case k == i && s <= none:
-				gram[i][i] = 0
-			case k == i:
-				gram[i][i] = math.Sqrt(s)
-			case gram[k][k] == 0:
-				gram[i][k] = 0
-			default:
-				gram[i][k] = s / gram[k][k]
-			}
-		}
-		for k := range i {
-			u[i] -= float64(gram[i][k] * u[k])
-		}
-		if gram[i][i] > 0 {
-			u[i] /= gram[i][i]
-		} else {
-			u[i] = 0
-		}
-	}
-	for i := len(with) - 1; i >= 0; i-- {
-		if gram[i][i] == 0 {
-			continue
-		}
-		s := u[i]
-		for k := i + 1; k < len(with); k++ {
-			s -= float64(gram[k][i] * m.slopes[k])
-		}
-		m.slopes[i] = s / gram[i][i]
-	}
+func tooMany(path string) *decision.Refusal {
+	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) + " categories in a stratum: recode it more coarsely, or do not name it in categories"}
 }

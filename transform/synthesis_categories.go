@@ -3,55 +3,53 @@ package transform
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // greatestCoefficients bounds the coefficients of one model of categories: the time of a fit is
 // proportional to the square of their number.
 const greatestCoefficients = 200
 
-// leastFree is the least value of free for a model of on: below it the released categories would
-// be nearly the original ones. If predictors separate the categories, free is about 1/√n, since
-// only records near the border may change.
-const leastFree = 0.05
-
 // drawCategories draws a column of categories for the records rows from a multinomial logistic
 // regression. It is fitted to those of them that have all predictors, without categories of fewer
 // than leastLeaf records, which are not released. A column without predictors is drawn from the
 // frequencies of the categories.
-func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *SurveyError {
+func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
-	categories := categoriesIn(original[k], fitted)
-	if len(categories) > greatestCategories {
+	categories := models.CategoriesIn(original[k], fitted)
+	if len(categories) > models.GreatestCategories {
 		return tooMany(at)
 	}
 	if need := (len(categories)-1)*(len(by.before)+1) + leastResiduals; len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	fitted = frequent(original[k], fitted, leastLeaf)
-	if categories = categoriesIn(original[k], fitted); len(categories) < 2 {
+	if categories = models.CategoriesIn(original[k], fitted); len(categories) < 2 {
 		return determined(at, name)
 	}
 	if n := (len(categories) - 1) * (len(by.before) + 1); n > greatestCoefficients {
-		return &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
+		return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitCategories}, g.stop, original[k], categories, fitted, by)
-	if g.stop.now() {
+	if g.stop.Now() {
 		return nil
 	}
-	if !(free > leastFree) {
+	if !(free > models.LeastFree) {
 		return determined(at, name)
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(categories))
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y := original[k][r]; y != y {
 			continue
 		}
-		model.standard(u, by.now, r)
-		model.shares(share, u)
+		model.Standard(u, by.now, r)
+		model.Shares(share, u)
 		c, _ := chosen(share, g.words[k][r])
 		g.values[k][r] = categories[c]
 	}
@@ -60,14 +58,14 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 
 // logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
 // given on alone.
-func (s *synthesis) logisticFor(key fitKey, stop stopper, y, categories []float64, fitted []int32, by modelled) (*logistic, float64) {
+func (s *synthesis) logisticFor(key fitKey, stop decision.Stop, y, categories []float64, fitted []int32, by modelled) (*models.Logistic, float64) {
 	of := fitOnce(s.fits, key, stop, func() (of logisticFit) {
-		of.model = fitLogistic(by.before, y, categories, fitted, stop)
+		of.model = models.FitLogistic(by.before, y, categories, fitted, stop)
 		alone := of.model
 		if by.on < len(by.before) {
-			alone = fitLogistic(by.before[:by.on], y, categories, fitted, stop)
+			alone = models.FitLogistic(by.before[:by.on], y, categories, fitted, stop)
 		}
-		of.free = alone.free(by.before[:by.on], y, fitted)
+		of.free = alone.Free(by.before[:by.on], y, fitted)
 		return of
 	})
 	return of.model, of.free
@@ -75,29 +73,6 @@ func (s *synthesis) logisticFor(key fitKey, stop stopper, y, categories []float6
 
 // logisticFit is a model of categories, and how free its draws are given on alone.
 type logisticFit struct {
-	model *logistic
+	model *models.Logistic
 	free  float64
-}
-
-// free returns the mean probability that a record gets a category other than its own, divided by
-// that probability for a draw from all records.
-func (m *logistic) free(x []predictor, y []float64, rows []int32) float64 {
-	u, share := make([]float64, len(x)+1), make([]float64, len(m.categories))
-	other, same := 0.0, make([]float64, len(m.categories))
-	n := float64(len(rows))
-	for _, r := range rows {
-		m.standard(u, x, r)
-		m.shares(share, u)
-		for c, v := range m.categories {
-			if y[r] == v {
-				other += (1 - share[c]) / n
-				same[c] += 1 / n
-			}
-		}
-	}
-	chance := 1.0
-	for _, v := range same {
-		chance -= float64(v * v)
-	}
-	return other / chance
 }

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // A value that many records share, such as an income of 0, is a spike: it is modelled apart from the
@@ -83,7 +86,7 @@ func (e extent) about(v, draw float64) float64 {
 
 // recentred returns what must be added to draws that are reflected at the bounds for them to have the mean that they have without
 // bounds, or come as near to it as they can.
-func (e extent) recentred(draws []float64, stop stopper) float64 {
+func (e extent) recentred(draws []float64, stop decision.Stop) float64 {
 	best, least, shift := 0.0, math.Inf(1), 0.0
 	for range 20 {
 		gain := 0.0
@@ -93,7 +96,7 @@ func (e extent) recentred(draws []float64, stop stopper) float64 {
 		if math.Abs(gain) < least {
 			best, least = shift, math.Abs(gain)
 		}
-		if gain == 0 || stop.now() {
+		if gain == 0 || stop.Now() {
 			break
 		}
 		shift -= gain
@@ -121,7 +124,7 @@ func (s *synthesis) shapes(g *gatheredData) []shape {
 			}
 		}
 		slices.Sort(sorted)
-		if len(sorted) == 0 || g.stop.now() {
+		if len(sorted) == 0 || g.stop.Now() {
 			continue
 		}
 		list[k].spikes = spikesIn(sorted, least)
@@ -144,7 +147,7 @@ func (s *shape) has(v float64) bool { return slices.Contains(s.spikes, v) }
 // for which the first words are made anew from what the draw has left of them, the records that
 // the model of their values is fitted to, and the bounds of it. If these are too few, or all of one value, or no spike
 // has enough records, all are modelled together.
-func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) (left, rest []int32, bounds extent, err *SurveyError) {
+func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) (left, rest []int32, bounds extent, err *decision.Refusal) {
 	of := &s.shape[k]
 	if len(of.spikes) == 0 {
 		return rows, fitted, of.all, nil
@@ -162,16 +165,16 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 		class[r] = float64(1 + slices.Index(of.spikes, y[r]))
 	}
 	fitted = frequent(class, fitted, max(s.leaf, leastLeaf))
-	classes := categoriesIn(class, fitted)
+	classes := models.CategoriesIn(class, fitted)
 	if len(classes) < 2 {
 		return rows, rest, of.rest, nil
 	}
 	pick, err := s.picker(g, class, classes, fitted, k, by)
-	if err != nil || g.stop.now() {
+	if err != nil || g.stop.Now() {
 		return nil, nil, of.rest, err
 	}
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil, nil, of.rest, nil
 		}
 		if y[r] != y[r] {
@@ -190,14 +193,14 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 
 // picker returns a function that draws the class of a record by a word, and the word that is left, which
 // is as good as a new one.
-func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int, by modelled) (func(r int32, word uint64) (float64, uint64), *SurveyError) {
+func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int, by modelled) (func(r int32, word uint64) (float64, uint64), *decision.Refusal) {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if s.leaf > 0 {
-		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *tree {
-			return grow(by.before, newCategoriesOf(class, classes, fitted), fitted, s.leaf, g.stop)
+		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *models.Tree {
+			return models.Grow(by.before, models.Categories(class, classes, fitted), fitted, s.leaf, g.stop)
 		})
 		return func(r int32, word uint64) (float64, uint64) {
-			leaf := t.leafOf(by.now, r)
+			leaf := t.LeafOf(by.now, r)
 			index, left := bits.Mul64(word, uint64(len(leaf)))
 			return class[leaf[index]], left
 		}, nil
@@ -206,17 +209,17 @@ func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []i
 		return nil, tooFewFor(at, name, need, len(fitted))
 	}
 	if n := (len(classes) - 1) * (len(by.before) + 1); n > greatestCoefficients {
-		return nil, &SurveyError{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
+		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitSpikes}, g.stop, class, classes, fitted, by)
-	if !g.stop.now() && !(free > leastFree) {
-		return nil, &SurveyError{Path: at, Text: fmt.Sprintf("must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
+	if !g.stop.Now() && !(free > models.LeastFree) {
+		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
 			"say it in rules, such as %q, name other columns in on, or use method: cart", name, "income = 0 if age < 16")}
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(classes))
 	return func(r int32, word uint64) (float64, uint64) {
-		model.standard(u, by.now, r)
-		model.shares(share, u)
+		model.Standard(u, by.now, r)
+		model.Shares(share, u)
 		c, left := chosen(share, word)
 		return classes[c], uint64(left*(1<<53)) << 11
 	}, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
 // TakesTexts reports whether a mask that computes with columns treats this one as categories, which
@@ -54,7 +55,7 @@ const mostTexts = 1 << 20
 
 // take appends the numbers of an array's texts, NaN where there is none, and notes the texts.
 func (t texts) take(to []float64, a arrow.Array, n int) ([]float64, bool) {
-	bytes, _ := bytesOf(a)
+	bytes, _ := coding.BytesOf(a)
 	for i := range n {
 		if a.IsNull(i) {
 			to = append(to, math.NaN())

@@ -5,6 +5,10 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // Numbers of records in a leaf: the least that can be configured, and the default.
@@ -19,7 +23,7 @@ const (
 // normal noise, so that mean and variance of the leaf stay and no original value is released. A
 // category is that of a random record of the leaf; categories of fewer records than a leaf must have
 // are not released.
-func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *SurveyError {
+func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -27,7 +31,7 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 	y := original[k]
 	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit { return s.fitTree(y, fitted, k, by, g.stop) })
 	switch {
-	case g.stop.now():
+	case g.stop.Now():
 		return nil
 	case fit.many:
 		return tooMany(at)
@@ -35,15 +39,15 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 		return determined(at, name)
 	}
 	for i, r := range rows {
-		if g.stop.at(i) {
+		if g.stop.At(i) {
 			return nil
 		}
 		if y[r] != y[r] {
 			continue
 		}
 		node := fit.leafOf(by.now, r)
-		from, to := fit.of.nodes[node].from, fit.of.nodes[node].to
-		v := fit.y[from+int(below(g.words[k][r], int64(to-from)))]
+		from, to := fit.of.Nodes[node].From, fit.of.Nodes[node].To
+		v := fit.y[from+int(matching.Below(g.words[k][r], int64(to-from)))]
 		if !s.categories[k] {
 			v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
 		}
@@ -55,73 +59,73 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 // treeFit is the tree of a column; nil if there is none to draw from, because its values are all the same or (many) because it has
 // too many categories.
 type treeFit struct {
-	of     *tree
+	of     *models.Tree
 	y      []float64   // by the tree's rows
 	smooth []smoothing // by node, of the leaves of numbers
 	leaves []int32     // by record, its leaf, where only columns that do not change decide on it; else nil
 	many   bool
 }
 
-func (f *treeFit) leafOf(x []predictor, r int32) int {
+func (f *treeFit) leafOf(x []models.Predictor, r int32) int {
 	if f.leaves != nil {
 		return int(f.leaves[r])
 	}
-	return f.of.nodeOf(x, r)
+	return f.of.NodeOf(x, r)
 }
 
 // findLeaves notes the values of the tree's rows, and the leaves of all records if they are the same for each draw. At most
 // two strata can have half of the records, so that not every one has as many leaves as there are records.
-func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop stopper) {
-	f.y = make([]float64, len(f.of.rows))
-	for i, r := range f.of.rows {
+func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop decision.Stop) {
+	f.y = make([]float64, len(f.of.Rows))
+	for i, r := range f.of.Rows {
 		f.y[i] = y[r]
 	}
-	drawn := slices.ContainsFunc(f.of.nodes, func(n treeNode) bool { return n.right != 0 && int(n.predictor) >= by.on })
+	drawn := slices.ContainsFunc(f.of.Nodes, func(n models.TreeNode) bool { return n.Right != 0 && int(n.Predictor) >= by.on })
 	if drawn || 2*len(fitted) < len(y) {
 		return
 	}
 	leaves := make([]int32, len(y))
 	for r := range leaves {
-		if stop.at(r) {
+		if stop.At(r) {
 			return
 		}
-		leaves[r] = int32(f.of.nodeOf(by.before, int32(r)))
+		leaves[r] = int32(f.of.NodeOf(by.before, int32(r)))
 	}
 	f.leaves = leaves
 }
 
-func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop stopper) (fit treeFit) {
-	var of response
+func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, stop decision.Stop) (fit treeFit) {
+	var of models.Response
 	if s.categories[k] {
-		if len(categoriesIn(y, fitted)) > greatestCategories {
+		if len(models.CategoriesIn(y, fitted)) > models.GreatestCategories {
 			return treeFit{many: true}
 		}
 		fitted = frequent(y, fitted, s.leaf)
-		categories := categoriesIn(y, fitted)
+		categories := models.CategoriesIn(y, fitted)
 		if len(categories) < 2 {
 			return fit
 		}
-		of = newCategoriesOf(y, categories, fitted)
+		of = models.Categories(y, categories, fitted)
 	} else {
 		if oneValue(y, fitted) {
 			return fit
 		}
-		of = newNumbersOf(y, fitted)
+		of = models.Numbers(y, fitted)
 	}
-	fit.of = grow(by.before, of, fitted, s.leaf, stop)
-	if stop.now() {
+	fit.of = models.Grow(by.before, of, fitted, s.leaf, stop)
+	if stop.Now() {
 		return fit
 	}
 	if fit.findLeaves(y, fitted, by, stop); s.categories[k] {
 		return fit
 	}
-	fit.smooth = make([]smoothing, len(fit.of.nodes))
-	for i, n := range fit.of.nodes {
-		if stop.at(i) {
+	fit.smooth = make([]smoothing, len(fit.of.Nodes))
+	for i, n := range fit.of.Nodes {
+		if stop.At(i) {
 			return fit
 		}
-		if n.right == 0 {
-			fit.smooth[i] = smoothingOf(y, fit.of.records(i))
+		if n.Right == 0 {
+			fit.smooth[i] = smoothingOf(y, fit.of.Records(i))
 		}
 	}
 	return fit

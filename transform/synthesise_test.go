@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -45,29 +46,6 @@ func slopesOf(y []float64, x ...[]float64) []float64 {
 		panic(err)
 	}
 	return mat.Col(nil, 0, &beta)
-}
-
-func TestRegressIsLeastSquares(t *testing.T) {
-	columns := tiedData(300, 1)
-	x := [][]float64{columns[0].values, columns[1].values}
-	rows := make([]int32, 300)
-	for i := range rows {
-		rows[i] = int32(i)
-	}
-	m := regress(numbers(x), columns[2].values, rows, nil)
-	want := slopesOf(columns[2].values, x...)
-	for i := range 300 {
-		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; !(math.Abs(columns[2].values[i]-m.residuals[i]-fit) <= 1e-9) {
-			t.Fatalf("record %d: fitted %v, want %v", i, columns[2].values[i]-m.residuals[i], fit)
-		}
-	}
-	// A duplicate column and a constant column change nothing.
-	again := regress(numbers([][]float64{x[0], x[0], repeat(3, 300), x[1]}), columns[2].values, rows, nil)
-	for i, e := range again.residuals {
-		if !(math.Abs(e-m.residuals[i]) <= 1e-6) {
-			t.Fatalf("record %d: residual %v, want %v", i, e, m.residuals[i])
-		}
-	}
 }
 
 // Means, SDs and slopes of the draws equal those of the data within five standard errors. No
@@ -281,15 +259,6 @@ func TestSynthesiseIsRefused(t *testing.T) {
 	}
 }
 
-// numbers returns columns as numeric predictors.
-func numbers(columns [][]float64) []predictor {
-	list := make([]predictor, len(columns))
-	for k, values := range columns {
-		list[k].values = values
-	}
-	return list
-}
-
 // The normal method for a column without predictors, computed from the draws of the records: the
 // mean and the SD of the data, one draw for the mean, by the first record's word, and one draw for
 // each value.
@@ -302,7 +271,7 @@ func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 		g.words[0][i], g.normals[0][i] = r.Uint64(), r.NormFloat64()
 	}
 	original := [][]float64{slices.Clone(g.values[0])}
-	mean, sd := 0.0, deviation(original[0])
+	mean, sd := 0.0, models.Deviation(original[0])
 	for _, x := range original[0] {
 		mean += x / n
 	}

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"fmt"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -59,14 +60,14 @@ func compareLargeUndoing(t *testing.T, policy, scope string, rate float64, sizes
 	m := displacements(t, c, n, columns)[0]
 	var sum, expected float64
 	squares, wanted := make([]float64, size), make([]float64, size)
-	of := (&pairer{rate: rate, unique: policy == "unique", dataset: scope == "dataset"}).of(int32s(sizes))
+	of := (&displacement.Pairer{Rate: rate, Unique: policy == "unique", Dataset: scope == "dataset"}).Of(int32s(sizes))
 	for i := range size {
 		at := make([]float64, size)
 		at[i] = 1
 		for j := range size {
 			if combo[j] != combo[i] {
-				for _, rates := range of.rates {
-					at[j] += rates[of.class(int32(sizes[combo[i]]))*len(of.sizes)+of.class(int32(sizes[combo[j]]))] / float64(len(of.rates))
+				for _, rates := range of.Rates {
+					at[j] += rates[of.Class(int32(sizes[combo[i]]))*len(of.Sizes)+of.Class(int32(sizes[combo[j]]))] / float64(len(of.Rates))
 				}
 				at[i] -= at[j]
 			}

@@ -1,6 +1,9 @@
 package transform
 
-import "math"
+import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
+	"math"
+)
 
 // Undone implements assess.Origins: what a snooper knows of the values of a column that only a rank swap masks. The
 // exchanges keep the values, so he knows the original of each rank; and with which probabilities two ranks have
@@ -118,7 +121,7 @@ func (o *RankOrigins) each(k int, f func(rank int, p float64)) {
 			stay -= earlier[j-1]
 		}
 	}
-	if stay > tied {
+	if stay > displacement.Tied {
 		f(k, stay)
 	}
 }
@@ -141,7 +144,7 @@ func (o *RankOrigins) settle(b int) {
 	block.mean += first
 	block.likeliest, block.chance = first, chances[int32(b)]
 	for _, c := range order {
-		if p := chances[c]; p > block.chance+tied {
+		if p := chances[c]; p > block.chance+displacement.Tied {
 			block.likeliest, block.chance = o.values[o.blocks[c].from], p
 		}
 	}

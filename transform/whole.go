@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -25,6 +27,11 @@ func (e *SurveyError) Error() string {
 		at += "." + e.Path
 	}
 	return at + ": " + e.Text
+}
+
+// refused is the error of mask i whose decision the data do not allow.
+func (c *Chain) refused(i int, e *decision.Refusal) error {
+	return &SurveyError{Mask: i, Path: e.Path, Text: e.Text, kind: c.masks[i].Kind()}
 }
 
 // UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
@@ -48,7 +55,7 @@ type wholeStep struct {
 	texts   []texts // by column: its categories, where it holds texts
 	all     allMasker
 
-	grouping grouping
+	grouping coding.Grouping
 	data     gatheredData
 	still    []bool // by column: most values are unchanged, see standing
 	ties     bool   // equal records are ordered by their identities, not by their places
@@ -58,7 +65,7 @@ type wholeStep struct {
 type allMasker interface {
 	// maskAll overwrites the values of g with those to be released. In an error it sets Path
 	// and Text. If g.stop is true it gives up: values and error must not be used then.
-	maskAll(g *gatheredData) *SurveyError
+	maskAll(g *gatheredData) *decision.Refusal
 	most() int // the greatest number of values that may be gathered
 	// takes returns the bytes of memory at the peak, of a record and of each of its values; measured
 	// (docs/reliability.md).
@@ -81,7 +88,7 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 		if info == nil {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
-		if !comparableType(info.Field.Type) {
+		if !coding.Movable(info.Field.Type) {
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.bound = append(s.bound, info.Index)
@@ -140,7 +147,7 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	g := &s.data
 	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
-		return s.error(c, &SurveyError{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
+		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
 			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
 	from := g.n
@@ -157,10 +164,10 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	if len(s.by) == 0 {
 		clear(extended(&g.strata, b.N))
 	} else {
-		if err := s.grouping.find(b, s.by, 0, b.N); err != nil {
+		if err := s.grouping.Find(b, s.by, 0, b.N); err != nil {
 			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
-		g.strata = append(g.strata, s.grouping.combo...)
+		g.strata = append(g.strata, s.grouping.Combo...)
 	}
 	if !b.Whole() {
 		for i := range b.N {
@@ -210,7 +217,7 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
 			var ok bool
 			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
-				return s.error(c, tooMany(fmt.Sprintf("columns[%d]", k)))
+				return c.refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue
 		}
@@ -231,23 +238,17 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 	return nil
 }
 
-// error gives a survey error its mask.
-func (s *wholeStep) error(c *Chain, e *SurveyError) error {
-	e.Mask, e.kind = s.mask, c.masks[s.mask].Kind()
-	return e
-}
-
 // decide masks the values. A replicate of a mask that draws nothing takes over the result of an
 // earlier replicate on the same values.
 func (s *wholeStep) decide(c *Chain) error {
 	g := &s.data
 	g.stop, g.trial = c.cancelled.Load, c.replicate != 0
 	g.sortRuns()
-	s.grouping = grouping{}
+	s.grouping = coding.Grouping{}
 	if f, ok := s.all.(fitting); ok {
 		f.share(c.outcomes.fits(s.mask))
 	}
-	var err *SurveyError
+	var err *decision.Refusal
 	switch {
 	case c.replicate == 0:
 		var before [][]float64
@@ -263,11 +264,11 @@ func (s *wholeStep) decide(c *Chain) error {
 		err = c.outcomes.of(s.mask, g, s.all)
 	}
 	g.decided()
-	if g.stop.now() {
+	if g.stop.Now() {
 		return ErrCancelled
 	}
 	if err != nil {
-		return s.error(c, copied(err))
+		return c.refused(s.mask, err)
 	}
 	return nil
 }
@@ -387,7 +388,7 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 			continue
 		}
 		near, values, missed := -1, make([]float64, b.N), false
-		bytes, _ := bytesOf(a)
+		bytes, _ := coding.BytesOf(a)
 		for i := range b.N {
 			values[i] = s.data.values[k][s.data.find(b.Scope, b.Stream, b.Place(i), &near)]
 			switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // gatheredData holds the data of all records of a survey, in its order.
@@ -23,7 +24,7 @@ type gatheredData struct {
 	ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
 	columns []*column
 	runs    []recordRun
-	stop    stopper
+	stop    decision.Stop
 	trial   bool // the values are those of a replicate, which is not released and may be of a sample
 	own     *lists
 }
@@ -137,8 +138,8 @@ func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
 }
 
 // maskBy masks the values and rounds the results to the columns' decimals.
-func (g *gatheredData) maskBy(all allMasker) *SurveyError {
-	if err := all.maskAll(g); err != nil || g.stop.now() {
+func (g *gatheredData) maskBy(all allMasker) *decision.Refusal {
+	if err := all.maskAll(g); err != nil || g.stop.Now() {
 		return err
 	}
 	for k, col := range g.columns {
@@ -194,20 +195,11 @@ func (g *gatheredData) compareTies(a, b int32) int {
 }
 
 // checkColumns returns an error for a column that cannot be masked. Replicates on the same data check it once.
-func (g *gatheredData) checkColumns(fits *allFits, of digest) *SurveyError {
-	return copied(fitOnce(g.trials(fits), fitKey{of: of, what: fitChecked}, g.stop, g.checkedColumns))
+func (g *gatheredData) checkColumns(fits *allFits, of digest) *decision.Refusal {
+	return fitOnce(g.trials(fits), fitKey{of: of, what: fitChecked}, g.stop, g.checkedColumns)
 }
 
-// copied returns an error that others do not have.
-func copied(err *SurveyError) *SurveyError {
-	if err == nil {
-		return nil
-	}
-	own := *err
-	return &own
-}
-
-func (g *gatheredData) checkedColumns() *SurveyError {
+func (g *gatheredData) checkedColumns() *decision.Refusal {
 	for k, values := range g.values {
 		low, high, records := math.Inf(1), math.Inf(-1), 0
 		for i, v := range values {
@@ -227,9 +219,9 @@ func (g *gatheredData) checkedColumns() *SurveyError {
 		case records == 0:
 			return nil
 		case low > high:
-			return &SurveyError{Path: at, Text: fmt.Sprintf("must have values: all of %s are missing; leave the column out of the mask", name)}
+			return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have values: all of %s are missing; leave the column out of the mask", name)}
 		case low == high:
-			return &SurveyError{Path: at, Text: fmt.Sprintf("must have different values: those of %s are all the same, and would leave as they are; withhold the column (role identifier), or leave it out of the mask", name)}
+			return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have different values: those of %s are all the same, and would leave as they are; withhold the column (role identifier), or leave it out of the mask", name)}
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // allOutcomes caches the results of masks that draw nothing for all values, so that the
@@ -34,10 +36,10 @@ type allOutcome struct {
 	mu     sync.Mutex
 	of     digest // the values and strata
 	values [][]float64
-	err    *SurveyError
+	err    *decision.Refusal
 }
 
-func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *SurveyError {
+func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *decision.Refusal {
 	o.mu.Lock()
 	if o.masks == nil {
 		o.masks = map[int]*allOutcome{}
@@ -52,7 +54,7 @@ func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *SurveyError 
 	outcome.mu.Lock()
 	defer outcome.mu.Unlock()
 	if outcome.values == nil || outcome.of != of {
-		if outcome.err = g.maskBy(all); g.stop.now() {
+		if outcome.err = g.maskBy(all); g.stop.Now() {
 			outcome.values = nil // a later replicate, which is not cancelled, must not use unfinished values
 			return outcome.err
 		}

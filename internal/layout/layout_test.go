@@ -47,6 +47,34 @@ func TestMapOfPackages(t *testing.T) {
 	}
 }
 
+// The rooms of transform have rows of their own above that of transform: so none of them knows masks, and none imports a room
+// below it.
+func TestRoomsOfTransform(t *testing.T) {
+	root := filepath.Join("..", "..")
+	text, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := rowsOf(string(text))
+	imports, err := importsBelow(filepath.Join(root, "transform"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := 0
+	for p := range imports {
+		if p == "." {
+			continue
+		}
+		rooms++
+		if at := slices.Index(rows, "transform/"+p); at < 0 || at > slices.Index(rows, "transform") {
+			t.Errorf("docs/design.md: transform/%s has no row above that of transform", p)
+		}
+	}
+	if rooms < 9 {
+		t.Errorf("%d rooms", rooms)
+	}
+}
+
 // A package without a row, an import upwards, and a duplicate row are detected, in the first and
 // the last row.
 func TestMapThatIsWrong(t *testing.T) {

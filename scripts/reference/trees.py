@@ -6,7 +6,7 @@ no code with the program. What they find must be the same for a case to be writt
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install pyarrow scikit-learn
     apt-get install r-cran-rpart
-    /tmp/venv/bin/python scripts/reference/trees.py >transform/testdata/trees.json
+    /tmp/venv/bin/python scripts/reference/trees.py >transform/internal/models/testdata/trees.json
 
 Each tree is a list of nodes, every node before its parts and the part of lesser values first: n
 records, and for a split the predictor (by its number), the cut and the gain: by how much the sum
