@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -44,14 +45,7 @@ const serial = " Guess Declare WithStreams WithSurvey WithSpans"
 // TestEveryAbilityIsDecided: of each ability, each format says that it has it, or is listed in lacks as one that does not.
 // A new ability is one or the other.
 func TestEveryAbilityIsDecided(t *testing.T) {
-	dir := t.TempDir()
-	text := filepath.Join(dir, "in.csv")
-	if err := os.WriteFile(text, []byte("a\n1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	origin := open(t, &csv.SourceConfig{Path: text})
-	schema := origin.Schema()
-	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: schema.Fields[0]}}}
+	dir, plan := t.TempDir(), planOf(t)
 	for _, f := range formats.All {
 		want, known := lacks[f.Name]
 		if toy := f.Name == "toy" || f.Name == "mute"; toy != !known {
@@ -75,12 +69,26 @@ func TestEveryAbilityIsDecided(t *testing.T) {
 			in := "../../connectors/statfile/testdata/made8.xpt"
 			if f.NewSink != nil {
 				in = filepath.Join(dir, "out"+f.Extensions[0])
-				sink := written(t, f.NewSink(), in, connectors.Plan{Source: origin, Layout: layout})
+				sink := written(t, f.NewSink(), in, plan)
 				connectortest.Lacks(t, sink.Abilities(), want.sink)
 			}
 			connectortest.Lacks(t, open(t, f.At(in)).Abilities(), want.source)
 		})
 	}
+}
+
+// planOf is a release of one column of one file.
+func planOf(t *testing.T) connectors.Plan {
+	t.Helper()
+	text := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(text, []byte("a\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src := open(t, &csv.SourceConfig{Path: text})
+	fields := src.Schema().Fields
+	return connectors.Plan{Source: src, Layout: &microdata.Layout{
+		Schema: src.Schema(), Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: fields[0]}},
+	}}
 }
 
 // full gives a configuration the settings on which abilities depend.
@@ -118,4 +126,35 @@ func written(t *testing.T, c connectors.SinkConfig, path string, plan connectors
 		t.Fatal(err)
 	}
 	return sink
+}
+
+// A release of a part of a folder is one file, whatever the format.
+func TestPartsAreNoFolders(t *testing.T) {
+	parted := 0
+	for _, f := range formats.All {
+		if f.NewSink == nil || len(f.Extensions) == 0 || strings.HasPrefix(f.Name, "toy") || f.Name == "mute" {
+			continue
+		}
+		dir := t.TempDir()
+		written(t, f.NewSink(), filepath.Join(dir, "a"+f.Extensions[0]), planOf(t))
+		whole := open(t, f.At(dir))
+		divisible := whole.Abilities().Divisible
+		if divisible == nil {
+			continue
+		}
+		parts, err := divisible.Divide(t.Context(), 1, connectors.Cut{})
+		if err != nil || len(parts) != 1 {
+			t.Fatalf("%s: parts %v, error %v", f.Name, parts, err)
+		}
+		part, err := divisible.Part(parts[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parted++; !connectors.Folder(whole) || connectors.Folder(part) {
+			t.Errorf("%s: the whole is a folder: %v, a part is one: %v", f.Name, connectors.Folder(whole), connectors.Folder(part))
+		}
+	}
+	if parted != 3 {
+		t.Errorf("%d formats are read in parts, want 3", parted)
+	}
 }

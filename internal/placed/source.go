@@ -110,7 +110,6 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 // those of files, whose progress nobody stores.
 func (s *Source) Abilities() connectors.SourceAbilities {
 	can := s.Source.Abilities()
-	can.Folder = func() bool { return connectors.Folder(s.Source) }
 	can.StreamName, can.Relocated = streamName, s
 	can.Acknowledge, can.Numbered, can.Holding = nil, nil, nil
 	if can.Divisible != nil {
