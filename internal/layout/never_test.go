@@ -2,9 +2,12 @@ package layout
 
 import (
 	"fmt"
+	"go/ast"
+	"go/token"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -93,6 +96,27 @@ func TestWhatNeverImportsWhat(t *testing.T) {
 		for _, wrong := range rule.broken(imports) {
 			t.Errorf("%s: %s", name, wrong)
 		}
+	}
+}
+
+// Masks and measures do no I/O: they read no file, no network and no environment.
+func TestMasksAndMeasuresDoNoIO(t *testing.T) {
+	seen := 0
+	eachFile(t, func(files *token.FileSet, path string, f *ast.File) {
+		rel, err := filepath.Rel(filepath.Join("..", ".."), path)
+		if err != nil || !below(filepath.ToSlash(rel), []string{"transform", "assess"}) || f.Name.Name == "main" { // programs for tests
+			return
+		}
+		seen++
+		for _, spec := range f.Imports {
+			switch name, _ := strconv.Unquote(spec.Path.Value); name {
+			case "os", "os/exec", "net", "net/http", "syscall":
+				t.Errorf("%s: imports %s", files.Position(spec.Pos()), name)
+			}
+		}
+	})
+	if seen < 100 { // an incomplete search would not detect any
+		t.Errorf("%d files", seen)
 	}
 }
 
