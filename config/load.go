@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
@@ -73,8 +73,13 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 // tellConnectors gives a source and a sink the settings that are not among their own fields:
 // the function that reads passwords, and the pipeline's name.
 func (l *loader) tellConnectors(p *Pipeline) {
-	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
-		abilities.Tell(connector, p.Name, l.Lookup)
+	for _, can := range []connectors.ConfigAbilities{p.Source.Abilities().ConfigAbilities, p.Sink.Abilities().ConfigAbilities} {
+		if can.SetLookup != nil {
+			can.SetLookup(l.Lookup)
+		}
+		if can.SetPipeline != nil {
+			can.SetPipeline(p.Name)
+		}
 	}
 }
 

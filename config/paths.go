@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -114,7 +113,7 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 		if number > 0 {
 			one = p.OfCopy(number)
 		}
-		if p.Sink.Config != nil && p.kafkaSink() == nil && abilities.Description(p.Sink.Config) == "" && l.Sound(sink) {
+		if p.Sink.Config != nil && p.kafkaSink() == nil && p.Sink.Abilities().Description == "" && l.Sound(sink) {
 			for _, file := range one.Sink.Config.Paths() {
 				if file != "-" {
 					add(sink+".path", file, "the release")

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -32,14 +31,13 @@ func (p *Pipeline) Streaming() bool {
 
 // rolling reports whether a stream without end goes into files of bounded size.
 func (p *Pipeline) rolling() bool {
-	_, files := p.Sink.Config.(connectors.Rolling)
-	return files && p.Stream()
+	return p.Sink.Abilities().RollByDefault != nil && p.Stream()
 }
 
 // kafkaSource returns what the source says of its topics, nil where it has none.
-func (p *Pipeline) kafkaSource() *connectors.Topics { return abilities.TopicsOf(p.Source.Config) }
+func (p *Pipeline) kafkaSource() *connectors.Topics { return p.Source.Abilities().Topics }
 
-func (p *Pipeline) kafkaSink() *connectors.Topics { return abilities.TopicsOf(p.Sink.Config) }
+func (p *Pipeline) kafkaSink() *connectors.Topics { return p.Sink.Abilities().Topics }
 
 // connection is how a source or sink reaches its brokers, and the path of its
 // fields.
@@ -75,8 +73,8 @@ func (l *loader) fillStream(p *Pipeline) {
 			p.Gate.OnFail = Stop
 		}
 	}
-	if sink, ok := p.Sink.Config.(connectors.Rolling); ok && p.rolling() {
-		sink.RollByDefault()
+	if p.rolling() {
+		p.Sink.Abilities().RollByDefault()
 	}
 	if p.Window.Linger == 0 && stream && transform.NeedsWindow(p.Masks) {
 		p.Window.Linger = defaultLinger
@@ -92,7 +90,7 @@ func (l *loader) validateStream(p *Pipeline) {
 	}
 	switch {
 	case p.Sink.Config == nil:
-	case !abilities.TakesStream(p.Sink.Config):
+	case !p.Sink.Abilities().TakesStream:
 		if p.Stream() && l.Sound("source.kafka.until") {
 			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}

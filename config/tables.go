@@ -22,6 +22,22 @@ type Sink struct {
 	Order  string `yaml:"order" enum:"source,shuffled" doc:"source (default): records keep the order of the source; shuffled: records are written to one file in a random order, drawn with the release key, that shows nothing of the source's order. CSV and JSON Lines keep the spelling of one file's records; of several files, and of other formats, all columns are written anew. Temporary files lie beside the release"`
 }
 
+// Abilities are those of the source; none where nothing is configured.
+func (s Source) Abilities() (none connectors.SourceConfigAbilities) {
+	if s.Config == nil {
+		return none
+	}
+	return s.Config.Abilities()
+}
+
+// Abilities are those of the sink; none where nothing is configured.
+func (s Sink) Abilities() (none connectors.SinkConfigAbilities) {
+	if s.Config == nil {
+		return none
+	}
+	return s.Config.Abilities()
+}
+
 // Shuffled reports whether the release has its records in an order of its own.
 func (s Sink) Shuffled() bool { return s.Order == "shuffled" }
 

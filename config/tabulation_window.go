@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
@@ -27,7 +26,7 @@ type TableWindow struct {
 func (t *Tabulation) InFolder(dir string) *Tabulation {
 	other := *t
 	other.digest = t.SHA256()
-	if placed := abilities.PlacedOf(t.Sink.Config); placed != nil {
+	if placed := Sink(t.Sink).Abilities().Placed; placed != nil {
 		other.Sink.Config = placed.At(filepath.Join(dir, t.Sink.Config.Paths()[0]))
 	}
 	for _, path := range []*string{&other.Report.JSON, &other.Report.HTML, &other.Report.Cells, &other.Report.JJ} {
@@ -63,7 +62,7 @@ func (l *loader) validateWindow(t *Tabulation) {
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
 		at := form.Join("sink", t.Sink.Kind)
 		switch paths := t.Sink.Config.Paths(); {
-		case abilities.PlacedOf(t.Sink.Config) == nil || len(paths) != 1:
+		case Sink(t.Sink).Abilities().Placed == nil || len(paths) != 1:
 			l.Wrong(at, "must be a file (csv, parquet, jsonl, xlsx), which lies in the folder of its window")
 		default:
 			l.windowFile(at+".path", paths[0])

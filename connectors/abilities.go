@@ -2,72 +2,57 @@ package connectors
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// The interfaces below are optional: a connector has those of its abilities. A connector that
-// lacks an interface counts as unable (internal/abilities looks for them).
+// The structs below say what a connector is able to do beyond its interface. A field that is not set is an ability
+// that it lacks, and what needs the ability is refused; where silence could disclose or destroy something, the answer is
+// an error (Unchanged, Spare, Hold). Unset fields are to be checked before they are called.
 //
-// A type that wraps a connector does not have the abilities of the wrapped one by itself: it
-// must declare them again.
+// A type that wraps a connector has a method Abilities of its own, which says what is true of the wrapper.
 
-// Watched is a source that knows whether its data change while they are read.
-type Watched interface {
+// SourceAbilities are the abilities of an open source.
+type SourceAbilities struct {
 	// Unchanged returns an error if the data have changed since Open: a file was written to, or
 	// files of a folder were added or removed. The records read are then not one state of the
 	// data. It is called before and after every pass, and before results are published.
-	Unchanged() error
+	Unchanged func() error
 	// Changed returns the time of the last change of the data before Open; the zero time if it
 	// is not known.
-	Changed() time.Time
-}
-
-// Partitioned is a source that knows by which columns its records are grouped into streams.
-type Partitioned interface {
+	Changed func() time.Time
+	// At reports whether the path is a file that is read, or the folder in which it was found.
+	// Links are followed. NoFiles is that of a source without files.
+	At func(path string) (bool, error)
 	// PartitionKeys returns the columns that have one value in all records of a stream, as the
 	// key=value folders of Hive give them; nil if there are none.
-	PartitionKeys() []string
-}
-
-// Foldered is a source that knows whether its path is a folder of files.
-type Foldered interface {
+	PartitionKeys func() []string
 	// Folder reports whether the path is a folder or a glob, so that a release of
 	// files is a folder, also where there is one file in it.
-	Folder() bool
-}
-
-// Located is a source that knows which files it reads.
-type Located interface {
-	// At reports whether the path is a file that is read, or the folder in which it was found.
-	// Links are followed.
-	At(path string) (bool, error)
-}
-
-// Separated is a source whose fields are separated by a character.
-type Separated interface {
+	Folder func() bool
 	// Missplit returns a separator that cuts the first records into more fields than the
 	// configured one; "" if there is none.
-	Missplit() string
-}
-
-// Inferring is a source that finds the types of its columns from their values, where
-// its field `types` declares none.
-type Inferring interface {
-	InfersTypes() bool
-}
-
-// JSONTexts is a source, or a reader of messages, whose columns of type string may hold JSON
-// text: objects, lists, or the values of a column with several types.
-type JSONTexts interface {
-	JSONText(column int) bool
-}
-
-// StreamNamed is a source whose blocks number their streams in another way than the indexes of
-// Streams.
-type StreamNamed interface {
-	StreamName(stream int) string
+	Missplit func() string
+	// InfersTypes: the types of columns are found from their values, where the source's field `types` declares none.
+	InfersTypes bool
+	// JSONText reports whether a column of type string may hold JSON text: objects, lists, or the
+	// values of a column with several types.
+	JSONText func(column int) bool
+	// StreamName names the stream of a number, if blocks number their streams in another way than the indexes of Streams.
+	StreamName func(stream int) string
+	Relocated  Relocated // blocks belong to other streams than those in which they are stored
+	// Acknowledge stores, from run to run, that the records read are released. It is called after Sink.Commit.
+	Acknowledge func(ctx context.Context) error
+	Divisible   Divisible // can be read in parts
+	// Survey returns, as JSON, what a source of an untyped format has learnt about its data by reading all values, for
+	// WithSurvey; nil if no value had to be read.
+	Survey   func() (json.RawMessage, error)
+	Numbered Numbered // reads topics
+	Holding  Holding  // finds out what its topics hold
 }
 
 // Relocated is a source whose blocks belong to other streams than those in which they are
@@ -79,10 +64,84 @@ type Relocated interface {
 	NameOf(b *microdata.Block) string
 }
 
-// Acknowledged is a source that stores from run to run which records have been released.
-type Acknowledged interface {
-	// Acknowledge stores that the records read are released. It is called after Sink.Commit.
-	Acknowledge(ctx context.Context) error
+// Numbered is a source of topics, whose blocks are of a partition each.
+type Numbered interface {
+	PartitionOf(b *microdata.Block) Partition
+	// Rows reports whether a message may hold several records.
+	Rows() bool
+}
+
+// SinkAbilities are the abilities of a sink that takes a release.
+type SinkAbilities struct {
+	// Content computes the digests of the output after Finish and before Commit or Abort.
+	Content func(ctx context.Context) (*Content, error)
+	// Hold is called in place of Commit, of an object. It returns what another process needs to publish the
+	// output, which stays invisible until then.
+	Hold func() (json.RawMessage, error)
+	// Labels returns what the release says of its columns and codes, once its last record is written: of codes, those
+	// that occur in it.
+	Labels func() []microdata.Said
+	// Note adds a message for another topic, which appears with the release or not at all.
+	Note func(ctx context.Context, topic string, value []byte) error
+}
+
+// ConfigAbilities are those of a source's or a sink's configuration.
+type ConfigAbilities struct {
+	// Description names, without secrets, a source or sink that consists neither of files nor of topics, such as a
+	// database table. For such a sink, Paths returns names for messages too, and no paths of files.
+	Description string
+	Topics      *Topics // what is read or written is topics
+	// SetPipeline sets the name of the pipeline, SetLookup the function that looks up environment variables, for
+	// passwords.
+	SetPipeline func(name string)
+	SetLookup   func(lookup func(name string) (string, bool))
+}
+
+// SourceConfigAbilities are the abilities of a source's configuration.
+type SourceConfigAbilities struct {
+	ConfigAbilities
+	// Options are the settings, besides the path, that a command line can give.
+	Options []Option
+	// Guess sets the fields that can be determined from the data, for a first configuration, which a person then checks.
+	Guess func(ctx context.Context) error
+	// Declare sets the columns of a source without a schema to the listed ones. dropUnlisted says that other columns are
+	// left out, plain that the sink cannot write JSON text as a value. It is called before Open.
+	Declare func(columns []DeclaredColumn, dropUnlisted, plain bool)
+	// WithStreams is the same configuration, whose source opens the streams that are needed
+	// and the first one, whose schema is that of all. The others have their names: they
+	// cannot be read, nor are they watched, but Stored opens them. A source that looks at all
+	// values for its types must be told them (WithSurvey).
+	WithStreams func(needed func(stream int) bool) SourceConfig
+	// WithSurvey is the same configuration with the Survey of another process that has
+	// read the same data, so that Open need not read them again. Open refuses the survey of
+	// other columns.
+	WithSurvey func(survey json.RawMessage) SourceConfig
+	// WithSpans is the same source of topics, which reads these stretches of its partitions and
+	// nothing else, and asks no consumer group where to begin. With no stretches it reads
+	// nothing.
+	WithSpans func(spans []Span) SourceConfig
+}
+
+// SinkConfigAbilities are the abilities of a sink's configuration.
+type SinkConfigAbilities struct {
+	ConfigAbilities
+	// TakesStream: takes a stream without end, one transaction after another.
+	TakesStream bool
+	// RollByDefault is of a sink that writes a stream into files: it sets the default limits of a file's size and age if
+	// the configuration has none.
+	RollByDefault func()
+	KeyColumn     string // the released column that becomes the key of messages, and must be decoded
+	// WritesJSON reports whether JSON text of a source of this configuration is written as a JSON value and not as a
+	// string.
+	WritesJSON func(src SourceConfig) bool
+	// NamesMissing says how the missing values of masked columns are written, if a source of this
+	// configuration has other spellings too; "" if it has none.
+	NamesMissing   func(src SourceConfig) string
+	VariableLabels bool   // the labels of variables are released
+	Placed         Placed // the sink is of files, and its path can be replaced
+	// Rearranged is Create for a release in another order than that of its source, of a sink whose records are texts, one
+	// after another, as the bytes that they would be in it. It has one stream, whatever the source has.
+	Rearranged func(ctx context.Context, plan Plan) (Rearranged, error)
 }
 
 // DeclaredColumn is a column that the configuration lists, before any message is read.
@@ -93,90 +152,6 @@ type DeclaredColumn struct {
 	Identity bool   // its values identify the respondent
 }
 
-// Declarable is the configuration of a source without a schema: its columns are the declared
-// ones.
-type Declarable interface {
-	// Declare sets the listed columns. dropUnlisted says that other columns are left out, plain
-	// that the sink cannot write JSON text as a value. It is called before Open.
-	Declare(columns []DeclaredColumn, dropUnlisted, plain bool)
-}
-
-// Described is the configuration of a source or sink that consists neither of files nor of
-// topics, such as a database table.
-type Described interface {
-	// Describe returns a name for messages, without secrets. For such a sink, Paths returns
-	// names for messages too, and no paths of files.
-	Describe() string
-}
-
-// PipelineNamed is the configuration of a connector that uses the name of the pipeline.
-type PipelineNamed interface {
-	SetPipeline(name string)
-}
-
-// SecretHolding is the configuration of a connector that has passwords.
-type SecretHolding interface {
-	// SetLookup sets the function that looks up environment variables.
-	SetLookup(lookup func(name string) (string, bool))
-}
-
-// StreamTaking is the configuration of a sink that can take a stream without end, one
-// transaction after another.
-type StreamTaking interface {
-	TakesStream() bool
-}
-
-// KeyedByColumn is the configuration of a sink whose messages have a key.
-type KeyedByColumn interface {
-	// KeyColumn returns the released column that becomes the key; "" if there is none.
-	KeyColumn() string
-}
-
-// JSONWriting is the configuration of a sink that can write JSON text as a JSON value and not
-// as a string.
-type JSONWriting interface {
-	// WritesJSON reports whether the sink does so with a source of this configuration.
-	WritesJSON(src SourceConfig) bool
-}
-
-// MissingNaming is the configuration of a sink that can spell a missing value in several ways.
-type MissingNaming interface {
-	// NamesMissing says how the missing values of masked columns are written, if a source of this
-	// configuration has other spellings too; "" if it has none.
-	NamesMissing(src SourceConfig) string
-}
-
-// Labelling is a sink whose release says what its columns and codes stand for.
-type Labelling interface {
-	// Labels returns what the release says, once its last record is written: of codes, those that occur in it.
-	Labels() []microdata.Said
-}
-
-// VariableLabelling is the configuration of a sink that can release the labels of variables.
-type VariableLabelling interface {
-	ReleasesVariableLabels() bool
-}
-
-// Noting is a sink whose release can hold messages for other topics, so that they
-// appear with it or not at all.
-type Noting interface {
-	Note(ctx context.Context, topic string, value []byte) error
-}
-
-// Numbered is a source of topics, whose blocks are of a partition each.
-type Numbered interface {
-	PartitionOf(b *microdata.Block) Partition
-	// Rows reports whether a message may hold several records.
-	Rows() bool
-}
-
-// Rearranging is the configuration of a sink whose records are texts, one after another: they can be
-// written in another order than that of their source, as the bytes that they would be in it.
-type Rearranging interface {
-	// CreateRearranged is Create for such a release. It has one stream, whatever the source has.
-	CreateRearranged(ctx context.Context, plan Plan) (Rearranged, error)
-}
-
 // Rearranged is a sink for records in any order: Write takes what Gather has returned.
 type Rearranged interface {
 	Sink
@@ -184,4 +159,99 @@ type Rearranged interface {
 	Texts(dst [][]byte, e Encoded) [][]byte
 	// Gather returns the form of texts for Write. It is called after the last Encode.
 	Gather(texts [][]byte) Encoded
+}
+
+var (
+	errUnwatched = errors.New("the source does not say whether its data change while they are read, so a release from it cannot be guaranteed to be safe")
+	errUnlocated = errors.New("the source does not say which files it reads, so a release could take the place of one of them")
+)
+
+// Unchanged returns an error if the data of a source have changed since it was opened, or if the source cannot detect
+// changes.
+func Unchanged(src Source) error {
+	if unchanged := src.Abilities().Unchanged; unchanged != nil {
+		return unchanged()
+	}
+	return errUnwatched
+}
+
+// NoFiles is SourceAbilities.At of a source that reads no files.
+func NoFiles(string) (bool, error) { return false, nil }
+
+// Spare returns an error if a release with this path would overwrite its own source: a file
+// that is read, or a folder that contains one. The path - is standard output.
+func Spare(src Source, path string) error {
+	if path == "-" {
+		return nil
+	}
+	reads := src.Abilities().At
+	if reads == nil {
+		return errUnlocated
+	}
+	at, err := reads(path)
+	if err == nil && at {
+		err = fmt.Errorf("%s: the release would take the place of its own source; name another path", path)
+	}
+	return err
+}
+
+// PartitionKeys returns the columns that have one value in all records of a stream. known is
+// false if the source has several streams and does not say.
+func PartitionKeys(src Source) (keys []string, known bool) {
+	if of := src.Abilities().PartitionKeys; of != nil {
+		return of(), true
+	}
+	return nil, len(src.Streams()) < 2
+}
+
+// Folder reports whether a source is a folder of files; one that does not say counts as one if it has several streams.
+func Folder(src Source) bool {
+	if folder := src.Abilities().Folder; folder != nil {
+		return folder()
+	}
+	return len(src.Streams()) > 1
+}
+
+// StoredIn returns the index of the stream that a block of a source was read from.
+func StoredIn(src Source, b *microdata.Block) int {
+	if r := src.Abilities().Relocated; r != nil {
+		return r.StoredIn(b)
+	}
+	return b.Stream
+}
+
+// NameOf returns the name of the stream that a block belongs to, for messages.
+func NameOf(src Source, b *microdata.Block) string {
+	if r := src.Abilities().Relocated; r != nil {
+		return r.NameOf(b)
+	}
+	return StreamName(src, b.Stream)
+}
+
+// StreamName names the stream of a block in messages.
+func StreamName(src Source, stream int) string {
+	if name := src.Abilities().StreamName; name != nil {
+		return name(stream)
+	}
+	if names := src.Streams(); stream >= 0 && stream < len(names) {
+		return names[stream]
+	}
+	return "the source"
+}
+
+// Hold keeps the finished output of a sink without its final name, so that another process can
+// publish it. It returns what that process needs.
+func Hold(sink Sink) (json.RawMessage, error) {
+	if hold := sink.Abilities().Hold; hold != nil {
+		return hold()
+	}
+	return nil, fmt.Errorf("%w: its output can get its name from no other process", ErrIndivisible)
+}
+
+// ContentOf computes the digests of the finished release of a sink; nil if it has no files or does not say.
+func ContentOf(ctx context.Context, sink Sink) (*Content, error) {
+	if content := sink.Abilities().Content; content != nil {
+		return content(ctx)
+	}
+	return nil, nil
 }

@@ -8,9 +8,8 @@
 // and the blocks are put back into order before Sink.Write. A sink mirrors this:
 // Encode by a worker, Write in order by one goroutine.
 //
-// Each optional ability of a connector is an interface of its own (abilities.go), and only this
-// package tests for them. A connector that does not implement an ability is treated as one that
-// lacks it, and a release that needs the ability is refused. A Format is all that the rest of
+// What a connector is able to do beyond this, it says in one struct (abilities.go). A field that is not set is an ability
+// that it lacks, and a release that needs the ability is refused. A Format is all that the rest of
 // the program knows about a format.
 package connectors
 
@@ -30,6 +29,7 @@ type SourceConfig interface {
 	// Open finds the source's streams and its schema. The error is final and
 	// names the place; nothing has been written yet.
 	Open(ctx context.Context) (Source, error)
+	Abilities() SourceConfigAbilities
 }
 
 // SinkConfig is the configuration of a sink.
@@ -43,6 +43,7 @@ type SinkConfig interface {
 	Create(ctx context.Context, plan Plan) (Sink, error)
 	// Paths returns the final names that Commit gives, for messages.
 	Paths() []string
+	Abilities() SinkConfigAbilities
 }
 
 // Plan is what a sink knows about the run.
@@ -68,6 +69,7 @@ type Source interface {
 	// Close releases what Open took. It is called after the sink is done with
 	// everything carried.
 	Close() error
+	Abilities() SourceAbilities
 }
 
 // Cut says where a reader ends its blocks.
@@ -119,6 +121,7 @@ type Sink interface {
 	// Abort removes everything that has no final name yet. After Commit, and
 	// when called again, it does nothing.
 	Abort() error
+	Abilities() SinkAbilities
 }
 
 // Encoded is a block in the form in which a sink writes it. Only the sink that made it knows

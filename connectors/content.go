@@ -1,7 +1,6 @@
 package connectors
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -41,10 +40,4 @@ func (c *Content) SHA256() string {
 		fmt.Fprintf(h, "%s  %s\n", f.SHA256, f.Name)
 	}
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// Digested is a sink whose release can be read before it gets its final name.
-type Digested interface {
-	// Content computes the digests of the output after Finish and before Commit or Abort.
-	Content(ctx context.Context) (*Content, error)
 }

@@ -1,9 +1,6 @@
 package connectors
 
-import (
-	"context"
-	"strings"
-)
+import "strings"
 
 // Format describes a format of files, or a kind of connection, to the rest of the program.
 // internal/formats has the list.
@@ -65,18 +62,6 @@ type Option struct {
 	// Text or Words is the field of the configuration that it sets.
 	Text  *string
 	Words *[]string
-}
-
-// Optioned is the configuration of a source that has options.
-type Optioned interface {
-	Options() []Option
-}
-
-// Guessing is the configuration of a source that can determine missing settings from the data.
-type Guessing interface {
-	// Guess sets the fields that it can determine. It is used for a first configuration, which
-	// a person then checks.
-	Guess(ctx context.Context) error
 }
 
 var registered []Format

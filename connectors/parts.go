@@ -2,7 +2,6 @@ package connectors
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 )
@@ -48,11 +47,4 @@ type Placed interface {
 	// such a file's name if the sink's own path has none.
 	At(path string) SinkConfig
 	Extension() string
-}
-
-// Held is a sink whose finished output (an object) can be published by another process.
-type Held interface {
-	// Hold is called in place of Commit. It returns what the other process needs to publish the
-	// output, which stays invisible until then.
-	Hold() (json.RawMessage, error)
 }

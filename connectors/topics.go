@@ -16,6 +16,8 @@ type Topics struct {
 	Brokers       []string
 	Files         []NamedFile // that the connection reads
 	PlainPassword bool        // a password goes over a connection that is not encrypted
+	Patience      Duration    // how long to wait for brokers that do not answer; 0: it is not said
+	StartPatience Duration    // how long a run waits at its start for topics that do not exist
 	Format        string      // of the messages, where it needs a schema registry; else ""
 	Registry      bool        // whether there is one
 }
@@ -27,30 +29,12 @@ type NamedFile struct {
 	Words string // what it is
 }
 
-// OfTopics is a configuration of a source or sink of topics.
-type OfTopics interface{ DescribeTopics() *Topics }
-
-// Rolling is a configuration of a sink that writes a stream into files of bounded size.
-type Rolling interface {
-	// RollByDefault sets the default limits of a file's size and age if the configuration has
-	// none.
-	RollByDefault()
-}
-
 // Span is a stretch of the offsets of a partition: From is the first one, End the one after the
 // last. Not every offset holds a record: markers of transactions, aborted records and those
 // removed by compaction leave gaps.
 type Span struct {
 	Partition
 	From, End int64
-}
-
-// Spanned is the configuration of a source of topics of which stretches can be read.
-type Spanned interface {
-	// WithSpans returns the same source, which reads these stretches of its partitions and
-	// nothing else, and asks no consumer group where to begin. With no stretches it reads
-	// nothing.
-	WithSpans(spans []Span) SourceConfig
 }
 
 // HeldPartition is what a partition holds at a moment.

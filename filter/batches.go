@@ -33,6 +33,9 @@ func (s *batches) Records() int64            { return -1 }
 func (s *batches) Rewindable() bool          { return false }
 func (s *batches) Close() error              { return nil }
 
+// Abilities implements connectors.Source: batches cannot change, and are no files.
+func (s *batches) Abilities() (none connectors.SourceAbilities) { return none }
+
 func (s *batches) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, errors.New("batches are not read again")
 }

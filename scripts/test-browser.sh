@@ -45,7 +45,7 @@ else
   for name in crowded.board attack measured; do
     json["$work/pages/$name.html"]="$work/pages/${name%.board}.json"
   done
-  go run ./internal/mapexample/sample "$work/pages"
+  (cd verify && go run ./mapexample "$work/pages")
   for name in noise strategies groups none hostile; do
     json["$work/pages/map-$name.html"]="$work/pages/map-$name.json"
   done

@@ -28,7 +28,7 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if listen != "" {
 		o.Monitor = monitor.New(monitor.Info{
-			Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config),
+			Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source), Sink: pipeline.DescribeSink(p.Sink),
 			Interval: stream.CommitInterval(p), Quarantine: p.Quarantine.Kafka != nil || p.Quarantine.JSONL != "",
 		})
 		address, err := o.Monitor.Serve(ctx, listen)

@@ -39,7 +39,7 @@ func (s *state) runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.Describe(p.Source.Config), Sink: pipeline.Describe(p.Sink.Config)}
+			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source), Sink: pipeline.DescribeSink(p.Sink)}
 			if err := o.check(p); err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 )
 
@@ -36,7 +35,7 @@ func (s *sourceFlags) source(path string) (connectors.SourceConfig, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	options := abilities.Options(source)
+	options := source.Abilities().Options
 	for _, o := range options {
 		if text := s.text[o.Name]; o.Text != nil && text != nil && *text != "" {
 			*o.Text = *text

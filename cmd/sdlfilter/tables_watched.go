@@ -32,9 +32,9 @@ func (w *watchedTables) begin(ctx context.Context, s *state, t *config.Tabulatio
 	}
 	source := t.Pipeline
 	if source == "" {
-		source = pipeline.Describe(t.Source.Config)
+		source = pipeline.DescribeSource(t.Source)
 	}
-	w.state.Loaded(monitor.Info{Name: t.Name, Version: version(), Source: source, Sink: pipeline.Describe(t.Sink.Config)}, t.Window != nil)
+	w.state.Loaded(monitor.Info{Name: t.Name, Version: version(), Source: source, Sink: pipeline.DescribeSink(config.Sink(t.Sink))}, t.Window != nil)
 	if w.listen == "" {
 		return nil
 	}

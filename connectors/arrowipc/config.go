@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -89,6 +88,9 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	return open(ctx, set, c.Format)
 }
 
+// Abilities implements connectors.SourceConfig: none.
+func (c *SourceConfig) Abilities() (none connectors.SourceConfigAbilities) { return none }
+
 // Check reports what is wrong with the parameters.
 func (c *SinkConfig) Check() check.Problems {
 	var ps check.Problems
@@ -121,6 +123,9 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	return ok
 }
 
+// Abilities implements connectors.SinkConfig: none.
+func (c *SinkConfig) Abilities() (none connectors.SinkConfigAbilities) { return none }
+
 // Paths returns the file or folder that Commit names; nothing for standard
 // output.
 func (c *SinkConfig) Paths() []string {
@@ -141,7 +146,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 		return nil, err
 	}
 	// A folder that is replaced is removed, and may still be read.
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	return newSink(c, plan)

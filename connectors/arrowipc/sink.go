@@ -164,8 +164,10 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.target.finish()
 }
 
-// Content digests what Finish has completed.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.target.Content(ctx) }
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: s.target.Content}
+}
 
 // Commit gives the release its name.
 func (s *sink) Commit() error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -25,7 +24,7 @@ func (c *SinkConfig) newCodebook(plan connectors.Plan) (*codebook, error) {
 	if c.Codebook == "" {
 		return nil, nil
 	}
-	if err := abilities.Spare(plan.Source, c.Codebook); err != nil {
+	if err := connectors.Spare(plan.Source, c.Codebook); err != nil {
 		return nil, err
 	}
 	b := &codebook{choice: c.Labels, codes: labels.Collect(plan.Layout)}
@@ -42,7 +41,7 @@ func (s *sink) Finish(ctx context.Context) error {
 	if err := s.Output.Finish(ctx); err != nil || s.book == nil || s.book.ended {
 		return err
 	}
-	text, err := labels.Codebook(s.Labels())
+	text, err := labels.Codebook(s.labels())
 	if err == nil {
 		_, err = s.book.file.Write(text)
 	}
@@ -53,8 +52,14 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.book.file.Stage()
 }
 
-// Labels implements connectors.Labelling.
-func (s *sink) Labels() []microdata.Said {
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	can := s.Output.Abilities()
+	can.Labels = s.labels
+	return can
+}
+
+func (s *sink) labels() []microdata.Said {
 	if s.book == nil {
 		return nil
 	}
@@ -76,9 +81,4 @@ func (s *sink) Abort() error {
 		err = errors.Join(err, s.book.file.Abort())
 	}
 	return err
-}
-
-// ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *SinkConfig) ReleasesVariableLabels() bool {
-	return c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables)
 }

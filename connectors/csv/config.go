@@ -209,10 +209,10 @@ func (c *SourceConfig) quotedNulls() byte {
 	return c.dialect().quote
 }
 
-// NamesMissing implements connectors.MissingNaming: of several texts for a missing value one is
+// namesMissing: of several texts for a missing value one is
 // written in masked columns, where the others would tell the source's missing values from those of
 // a mask.
-func (c *SinkConfig) NamesMissing(src connectors.SourceConfig) string {
+func (c *SinkConfig) namesMissing(src connectors.SourceConfig) string {
 	from, ok := src.(*SourceConfig)
 	if !ok {
 		return ""
@@ -261,6 +261,14 @@ func (c *SinkConfig) codec() compress.Codec {
 		return compress.Codec(c.Compression)
 	}
 	return compress.Of(c.Path)
+}
+
+// Abilities implements connectors.SinkConfig.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{
+		NamesMissing: c.namesMissing, VariableLabels: c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables),
+		Placed: c, Rearranged: c.createRearranged,
+	}
 }
 
 // At implements connectors.Placed.

@@ -11,10 +11,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
-// Guess implements connectors.Guessing: it guesses from the text its encoding, the delimiter
+// guess guesses from the text its encoding, the delimiter
 // and the decimal mark, if they are not configured. The delimiter is also guessed for a file
 // with the extension .tsv, which may be wrong.
-func (c *SourceConfig) Guess(ctx context.Context) error {
+func (c *SourceConfig) guess(ctx context.Context) error {
 	if c.Encoding == "" {
 		head, err := c.beginning(ctx)
 		if err != nil {

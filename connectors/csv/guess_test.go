@@ -47,7 +47,7 @@ func TestGuess(t *testing.T) {
 		if err := os.WriteFile(got.Path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := got.Guess(t.Context()); err != nil {
+		if err := got.guess(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if got.Encoding != c.want.Encoding || got.Delimiter != c.want.Delimiter || got.Decimal != c.want.Decimal || got.Thousands != c.want.Thousands {

@@ -34,13 +34,15 @@ func (c *SourceConfig) tabbed() bool {
 	return strings.HasSuffix(strings.TrimSuffix(p, compress.Of(p).Extension()), tabbed)
 }
 
-// Options implements connectors.Optioned.
-func (c *SourceConfig) Options() []connectors.Option {
-	return []connectors.Option{
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	can := connectors.SourceConfigAbilities{Guess: c.guess, WithStreams: c.withStreams, WithSurvey: c.withSurvey}
+	can.Options = []connectors.Option{
 		{Name: "delimiter", Doc: "the separator of fields, one character or tab", Text: &c.Delimiter},
 		{Name: "encoding", Doc: "the text's encoding, such as windows-1252; by default UTF-8", Text: &c.Encoding},
 		{Name: "decimal", Doc: "the decimal sign, a point (default) or a comma", Text: &c.Decimal},
 		{Name: "thousands", Doc: "the character between groups of three digits", Text: &c.Thousands},
 		{Name: "na", Doc: "texts that mean a missing value, in quotes or not, in addition to the empty field", Words: &c.NA},
 	}
+	return can
 }

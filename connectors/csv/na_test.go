@@ -108,7 +108,7 @@ func TestDecimalIsGuessedInQuotes(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &SourceConfig{Path: path}
-		if err := c.Guess(context.Background()); err != nil {
+		if err := c.guess(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		if c.Decimal != tt.decimal || c.Thousands != tt.thousands {

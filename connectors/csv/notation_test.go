@@ -149,7 +149,7 @@ func TestMissplit(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", c.in, err)
 		}
-		if got := src.(*source).Missplit(); got != c.want {
+		if got := src.(*source).missplit(); got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
 		}
 		if err := src.Close(); err != nil {

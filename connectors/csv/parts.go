@@ -25,5 +25,5 @@ func (s *source) Part(p connectors.Part) (connectors.Source, error) {
 	return part, nil
 }
 
-// Folder implements connectors.Foldered: a release of a part is one file.
+// Folder is of connectors.SourceAbilities: a release of a part is one file.
 func (s *source) Folder() bool { return s.part == nil && s.Input.Folder() }

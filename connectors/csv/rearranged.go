@@ -16,8 +16,7 @@ type rearranged struct {
 	habit, bare []atomic.Bool
 }
 
-// CreateRearranged implements connectors.Rearranging.
-func (c *SinkConfig) CreateRearranged(ctx context.Context, plan connectors.Plan) (connectors.Rearranged, error) {
+func (c *SinkConfig) createRearranged(ctx context.Context, plan connectors.Plan) (connectors.Rearranged, error) {
 	n := len(plan.Layout.Schema.Fields)
 	s, err := c.create(ctx, plan, &rearranged{habit: make([]atomic.Bool, n), bare: make([]atomic.Bool, n)})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -89,7 +89,7 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *re
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	from, _ := plan.Source.(*source)
@@ -139,7 +139,7 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *re
 	s.book = book
 	out, err := text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: Kind.Extensions, Codec: c.codec(), Stdout: c.Stdout,
-		Streams: streams, Folder: abilities.Folder(plan.Source),
+		Streams: streams, Folder: connectors.Folder(plan.Source),
 		Begin: func(stream int) []byte {
 			var h head
 			if heads != nil {

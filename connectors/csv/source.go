@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/text"
@@ -72,11 +73,13 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 func (s *source) Schema() *microdata.Schema { return s.schema }
 func (s *source) Records() int64            { return s.records }
 
-// InfersTypes implements connectors.Inferring.
-func (s *source) InfersTypes() bool { return true }
+func (s *source) Abilities() connectors.SourceAbilities {
+	can := s.Input.Abilities()
+	can.Folder, can.Missplit, can.InfersTypes, can.Divisible, can.Survey = s.Folder, s.missplit, true, s, s.found
+	return can
+}
 
-// Missplit implements connectors.Separated.
-func (s *source) Missplit() string {
+func (s *source) missplit() string {
 	head, err := s.beginning()
 	if err != nil {
 		return ""

@@ -19,22 +19,19 @@ type surveyed struct {
 // errSurvey is returned for an invalid survey from another process.
 var errSurvey = errors.New("the columns are not those whose types were inferred")
 
-// WithSurvey implements connectors.SurveyTaking.
-func (c *SourceConfig) WithSurvey(survey json.RawMessage) connectors.SourceConfig {
+func (c *SourceConfig) withSurvey(survey json.RawMessage) connectors.SourceConfig {
 	knowing := *c
 	knowing.survey = survey
 	return &knowing
 }
 
-// WithStreams implements connectors.StreamChoosing.
-func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+func (c *SourceConfig) withStreams(needed func(stream int) bool) connectors.SourceConfig {
 	choosing := *c
 	choosing.needed = needed
 	return &choosing
 }
 
-// Survey implements connectors.Surveyed.
-func (s *source) Survey() (json.RawMessage, error) {
+func (s *source) found() (json.RawMessage, error) {
 	if s.kinds == nil {
 		return nil, nil
 	}

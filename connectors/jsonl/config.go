@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
@@ -80,6 +81,11 @@ func parseType(word string) (t arrow.DataType, json bool, err error) {
 // Open implements connectors.SourceConfig.
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) { return open(ctx, c) }
 
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{Declare: c.declare, WithStreams: c.withStreams, WithSurvey: c.withSurvey}
+}
+
 // Check implements connectors.SinkConfig.
 func (c *SinkConfig) Check() check.Problems {
 	var ps check.Problems
@@ -102,8 +108,11 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	return ok
 }
 
-// WritesJSON implements connectors.JSONWriting.
-func (c *SinkConfig) WritesJSON(connectors.SourceConfig) bool { return true }
+// Abilities implements connectors.SinkConfig.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	json := func(connectors.SourceConfig) bool { return true }
+	return connectors.SinkConfigAbilities{WritesJSON: json, Placed: c, Rearranged: c.createRearranged}
+}
 
 func (c *SinkConfig) codec() compress.Codec {
 	if c.Compression != "" {

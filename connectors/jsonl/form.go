@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/members"
 )
 
-// Declare implements connectors.Declarable: an input without records has the listed columns.
-func (c *SourceConfig) Declare(columns []connectors.DeclaredColumn, _, _ bool) {
+// declare is of connectors.SourceConfigAbilities: an input without records has the listed columns.
+func (c *SourceConfig) declare(columns []connectors.DeclaredColumn, _, _ bool) {
 	c.listed = c.listed[:0]
 	for _, column := range columns {
 		c.listed = append(c.listed, column.Name)

@@ -25,7 +25,7 @@ func TestEmptyFilesHaveTheListedColumns(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, config := range []*SourceConfig{{Path: path}, {Path: "-", Stdin: bytes.NewReader([]byte(c.text))}} {
-			config.Declare([]connectors.DeclaredColumn{{Name: "wage"}, {Name: "a.b"}, {Name: "id"}}, false, false)
+			config.declare([]connectors.DeclaredColumn{{Name: "wage"}, {Name: "a.b"}, {Name: "id"}}, false, false)
 			src, err := config.Open(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"

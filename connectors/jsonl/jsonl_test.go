@@ -264,6 +264,9 @@ func TestFromArrow(t *testing.T) {
 type other struct{ connectors.Source }
 
 func (other) Streams() []string { return []string{"other"} }
+func (other) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: connectors.NoFiles}
+}
 
 // JSON text of another source stays JSON.
 func TestFromJSONText(t *testing.T) {
@@ -295,4 +298,6 @@ func TestFromJSONText(t *testing.T) {
 // texts is a source with JSON text in its first column.
 type texts struct{ other }
 
-func (texts) JSONText(column int) bool { return column == 0 }
+func (texts) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: connectors.NoFiles, JSONText: func(column int) bool { return column == 0 }}
+}

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -31,8 +30,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	return s, nil
 }
 
-// CreateRearranged implements connectors.Rearranging.
-func (c *SinkConfig) CreateRearranged(ctx context.Context, plan connectors.Plan) (connectors.Rearranged, error) {
+func (c *SinkConfig) createRearranged(ctx context.Context, plan connectors.Plan) (connectors.Rearranged, error) {
 	s, err := c.create(ctx, plan, false)
 	if err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, ordered b
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	s := &sink{config: c, ordered: ordered}
@@ -58,14 +56,13 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, ordered b
 	if !ordered {
 		streams = 1
 	}
-	texts := abilities.JSONTextsOf(plan.Source)
 	var err error
-	if s.writer, err = members.NewWriter(plan.Layout, tree, texts); err != nil {
+	if s.writer, err = members.NewWriter(plan.Layout, tree, plan.Source.Abilities().JSONText); err != nil {
 		return nil, err
 	}
 	s.Output, err = text.CreateOutput(text.OutputConfig{
 		Path: c.Path, Extensions: append(slices.Clone(Kind.Extensions), ".json"), Codec: c.codec(), Stdout: c.Stdout,
-		Streams: streams, Folder: abilities.Folder(plan.Source),
+		Streams: streams, Folder: connectors.Folder(plan.Source),
 		Begin: func(int) []byte { return nil },
 	})
 	if err != nil {

@@ -66,11 +66,11 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 func (s *source) Schema() *microdata.Schema { return s.schema }
 func (s *source) Records() int64            { return s.records }
 
-// InfersTypes implements connectors.Inferring.
-func (s *source) InfersTypes() bool { return true }
-
-// JSONText implements connectors.JSONTexts.
-func (s *source) JSONText(column int) bool { return s.tree.Text(column) }
+func (s *source) Abilities() connectors.SourceAbilities {
+	can := s.Input.Abilities()
+	can.Folder, can.JSONText, can.InfersTypes, can.Divisible, can.Survey = s.Folder, s.tree.Text, true, s, s.found
+	return can
+}
 
 // blank reports whether a line is not a record, because it has only white space.
 func blank(line []byte) bool { return members.Space(line, 0) == len(line) }

@@ -21,22 +21,19 @@ type surveyed struct {
 // errSurvey is returned for an invalid survey from another process.
 var errSurvey = errors.New("what was found of the members is damaged")
 
-// WithStreams implements connectors.StreamChoosing.
-func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+func (c *SourceConfig) withStreams(needed func(stream int) bool) connectors.SourceConfig {
 	choosing := *c
 	choosing.needed = needed
 	return &choosing
 }
 
-// WithSurvey implements connectors.SurveyTaking.
-func (c *SourceConfig) WithSurvey(survey json.RawMessage) connectors.SourceConfig {
+func (c *SourceConfig) withSurvey(survey json.RawMessage) connectors.SourceConfig {
 	knowing := *c
 	knowing.survey = survey
 	return &knowing
 }
 
-// Survey implements connectors.Surveyed.
-func (s *source) Survey() (json.RawMessage, error) {
+func (s *source) found() (json.RawMessage, error) {
 	if s.surveyed == nil {
 		return nil, nil
 	}

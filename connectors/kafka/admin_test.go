@@ -124,7 +124,7 @@ func TestQuestionsArePatient(t *testing.T) {
 		kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.NotCoordinator, Count: 2},
 	)
 	s := open(t, sourceOf(c, "a"))
-	if err := s.Acknowledge(limited(t)); err != nil {
+	if err := s.acknowledge(limited(t)); err != nil {
 		t.Fatal(err)
 	}
 	if n := faults.Hits(); n < 6 {

@@ -234,7 +234,7 @@ func TestPartitionOfABlock(t *testing.T) {
 					t.Errorf("%s: partition %d of topic %d: %v", name, n, topic, got)
 				}
 			}
-			if got, want := (&StreamSource{}).StreamName(b.Stream), fmt.Sprintf("partition %d", n); got != want {
+			if got, want := streamName(b.Stream), fmt.Sprintf("partition %d", n); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}

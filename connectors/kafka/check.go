@@ -204,16 +204,7 @@ func (c *SinkConfig) registry(src *SourceConfig) *registry.Config {
 	return c.Registry
 }
 
-// SetLookup sets the function that reads environment variables, for passwords.
-func (c *SourceConfig) SetLookup(lookup func(name string) (string, bool)) {
-	setLookup(lookup, &c.Connection, c.Registry)
-}
-
-// SetLookup sets the function that reads environment variables, for passwords.
-func (c *SinkConfig) SetLookup(lookup func(name string) (string, bool)) {
-	setLookup(lookup, &c.Connection, c.Registry)
-}
-
+// setLookup sets the function that reads environment variables, for passwords.
 func setLookup(lookup func(string) (string, bool), c *Connection, r *registry.Config) {
 	if c.SASL != nil {
 		c.SASL.Password.Lookup = lookup
@@ -222,14 +213,6 @@ func setLookup(lookup func(string) (string, bool), c *Connection, r *registry.Co
 		r.Password.Lookup = lookup
 	}
 }
-
-// SetPipeline sets the pipeline's name, which is the name of the consumer group where the
-// configuration gives none. Call it before Open.
-func (c *SourceConfig) SetPipeline(name string) { c.pipeline = name }
-
-// SetPipeline sets the pipeline's name, from which the transactional id of a file job is made.
-// Call it before Create.
-func (c *SinkConfig) SetPipeline(name string) { c.pipeline = name }
 
 // groupName is the consumer group of a pipeline.
 func (c *SourceConfig) groupName(pipeline string) string {

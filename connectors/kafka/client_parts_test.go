@@ -17,7 +17,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -107,7 +106,7 @@ func TestKeysOfEveryType(t *testing.T) {
 // Which columns can become a key, and which of them need no decoding.
 func TestKeyColumn(t *testing.T) {
 	for key, want := range map[string]string{"": "", drop: "", pass: "", hash: "", "wage": "wage"} {
-		if got := (&SinkConfig{Key: key}).KeyColumn(); got != want {
+		if got := (&SinkConfig{Key: key}).keyColumn(); got != want {
 			t.Errorf("%q: %q", key, got)
 		}
 	}
@@ -140,8 +139,8 @@ func TestSinkNotes(t *testing.T) {
 		if lost {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "notes", Err: kerr.TopicAuthorizationFailed, Count: -1})
 		}
-		_ = abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("a"))
-		_ = abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("b"))
+		_ = r.sink.Abilities().Note(limited(t), "notes", []byte("a"))
+		_ = r.sink.Abilities().Note(limited(t), "notes", []byte("b"))
 		err := r.sink.Finish(limited(t))
 		if lost != (err != nil) || lost && (!Final(err) || !strings.Contains(err.Error(), `topic "notes"`)) {
 			t.Errorf("lost %v: %v", lost, err)
@@ -153,7 +152,7 @@ func TestSinkNotes(t *testing.T) {
 			if err := r.sink.Commit(); err == nil {
 				t.Error("committed without its notes")
 			}
-			if err := abilities.NotesOf(r.sink).Note(limited(t), "notes", []byte("c")); !Final(err) {
+			if err := r.sink.Abilities().Note(limited(t), "notes", []byte("c")); !Final(err) {
 				t.Errorf("after one that is lost: %v", err)
 			}
 			continue
@@ -206,7 +205,7 @@ func TestPeekTakesOfEachPartition(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	if err := abilities.Acknowledge(limited(t), src); !Final(err) {
+	if err := src.Abilities().Acknowledge(limited(t)); !Final(err) {
 		t.Errorf("there is no group to tell: %v", err)
 	}
 }

@@ -122,16 +122,16 @@ type declared struct {
 	plain        bool
 }
 
-// Declare tells the source the listed columns: messages of a format without
+// declare tells the source the listed columns: messages of a format without
 // schemas have no others; and with plain that the release goes where JSON text is
 // no value. It comes before Open.
-func (c *SourceConfig) Declare(columns []connectors.DeclaredColumn, dropUnlisted, plain bool) {
+func (c *SourceConfig) declare(columns []connectors.DeclaredColumn, dropUnlisted, plain bool) {
 	c.declared = declared{columns, dropUnlisted, plain}
 }
 
-// WritesJSON implements connectors.JSONWriting: where no format is configured it is
+// writesJSON is of connectors.SinkConfigAbilities: where no format is configured it is
 // the source's, if that is of this package.
-func (c *SinkConfig) WritesJSON(src connectors.SourceConfig) bool {
+func (c *SinkConfig) writesJSON(src connectors.SourceConfig) bool {
 	from, _ := src.(*SourceConfig)
 	_, ok := c.format(from).(*json.Config)
 	return ok
@@ -139,9 +139,6 @@ func (c *SinkConfig) WritesJSON(src connectors.SourceConfig) bool {
 
 // RepeatsAfterCrashes reports whether a record may be released a second time after a crash.
 func (c *SinkConfig) RepeatsAfterCrashes() bool { return c.Delivery == atLeastOnce }
-
-// TakesStream implements connectors.StreamTaking.
-func (c *SinkConfig) TakesStream() bool { return true }
 
 // Kind is the entry of this folder in the list of formats.
 var Kind = connectors.Format{

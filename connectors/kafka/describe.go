@@ -1,17 +1,41 @@
 package kafka
 
-import "github.com/sdlfilter/sdlfilter/connectors"
+import (
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/message/registry"
+)
 
-// DescribeTopics implements connectors.OfTopics.
-func (c *SourceConfig) DescribeTopics() *connectors.Topics {
+// Abilities implements connectors.SourceConfig. The pipeline's name is the name of the consumer group where the
+// configuration gives none.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{
+		ConfigAbilities: abilities(c.topics(), &c.pipeline, &c.Connection, c.Registry), Declare: c.declare, WithSpans: c.withSpans,
+	}
+}
+
+// Abilities implements connectors.SinkConfig. The transactional id of a file job is made from the pipeline's name.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{
+		ConfigAbilities: abilities(c.topics(), &c.pipeline, &c.Connection, c.Registry),
+		TakesStream:     true, KeyColumn: c.keyColumn(), WritesJSON: c.writesJSON,
+	}
+}
+
+func abilities(t *connectors.Topics, pipeline *string, c *Connection, r *registry.Config) connectors.ConfigAbilities {
+	return connectors.ConfigAbilities{
+		Topics: t, SetPipeline: func(name string) { *pipeline = name },
+		SetLookup: func(lookup func(string) (string, bool)) { setLookup(lookup, c, r) },
+	}
+}
+
+func (c *SourceConfig) topics() *connectors.Topics {
 	t := c.describe(&c.Format)
 	t.Names, t.Pattern, t.Endless, t.Registry = c.Topics, c.Pattern, c.Until == "", c.Registry != nil
 	t.Anew = c.OnRecreated == BeginAnew
 	return t
 }
 
-// DescribeTopics implements connectors.OfTopics.
-func (c *SinkConfig) DescribeTopics() *connectors.Topics {
+func (c *SinkConfig) topics() *connectors.Topics {
 	t := c.describe(&c.Format)
 	t.Names, t.Key, t.Registry = []string{c.Topic}, c.Key, c.Registry != nil
 	return t
@@ -19,7 +43,7 @@ func (c *SinkConfig) DescribeTopics() *connectors.Topics {
 
 // describe writes how the brokers are reached, and the format of the messages.
 func (c *Connection) describe(f *Format) *connectors.Topics {
-	t := &connectors.Topics{Brokers: c.Brokers}
+	t := &connectors.Topics{Brokers: c.Brokers, Patience: c.Patience, StartPatience: c.StartupPatience}
 	if s := c.TLS; s != nil {
 		t.Files = append(t.Files,
 			connectors.NamedFile{Field: "tls.ca", Path: s.CA, Words: "a certificate"},

@@ -20,7 +20,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -70,7 +69,7 @@ var jobs = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, err
 				got = append(got, fmt.Sprint(b.Scope, b.Stream, b.Place(i), b.Columns[0].Original.Values[i]))
 			}
 		}
-		return got, abilities.Acknowledge(ctx, s)
+		return got, s.Abilities().Acknowledge(ctx)
 	},
 	"peek": func(ctx context.Context, c *kfake.Cluster) (got []string, err error) {
 		err = unhurried(sourceOf(c, "in")).Peek(ctx, 9, func(value []byte) { got = append(got, string(value)) })

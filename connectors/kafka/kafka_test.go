@@ -95,7 +95,7 @@ var declaredColumns = []message.Column{{Name: "wage", Number: true}, {Name: "reg
 
 func sourceOf(c *kfake.Cluster, topics ...string) *SourceConfig {
 	s := &SourceConfig{Connection: connection(c), Topics: topics, Group: "g", Until: latest}
-	s.Declare(declaredColumns, false, false)
+	s.declare(declaredColumns, false, false)
 	return s
 }
 

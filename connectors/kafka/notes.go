@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -66,9 +67,12 @@ func (n *Notes) failure() error {
 // Close ends the connection. What was not flushed is lost.
 func (n *Notes) Close() { n.client.Close() }
 
-// Note adds a message beside the release (a quarantine entry, a snapshot) to the release's
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities { return connectors.SinkAbilities{Note: s.note} }
+
+// note adds a message beside the release (a quarantine entry, a snapshot) to the release's
 // transaction. Call it before Finish.
-func (s *sink) Note(ctx context.Context, topic string, value []byte) error {
+func (s *sink) note(ctx context.Context, topic string, value []byte) error {
 	s.outbox.produce(ctx, &kgo.Record{Topic: topic, Value: value}, func(r *kgo.Record, err error) {
 		if err != nil {
 			err = explainError(err, "writing to "+r.Topic)

@@ -29,10 +29,6 @@ func patienceOf(ctx context.Context) time.Duration {
 	return d
 }
 
-// BrokerPatience is how long to wait for brokers that do not answer; 0 where the configuration
-// does not say.
-func (c *Connection) BrokerPatience() time.Duration { return time.Duration(c.Patience) }
-
 // startKey is the key under which a context keeps when the start of a run is over.
 type startKey struct{}
 
@@ -46,9 +42,6 @@ func Starting(ctx context.Context, patience time.Duration) context.Context {
 func Started(ctx context.Context) context.Context {
 	return context.WithValue(ctx, startKey{}, time.Time{})
 }
-
-// StartPatience is how long a run waits at its start for topics that do not exist.
-func (c *Connection) StartPatience() time.Duration { return time.Duration(c.StartupPatience) }
 
 // NotYet reports whether an error may be due to a topic that was created a moment ago, and a run starts, so
 // that a repetition may help.

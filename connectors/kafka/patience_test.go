@@ -31,7 +31,7 @@ func TestPatienceEnds(t *testing.T) {
 		var log bytes.Buffer
 		c := &SourceConfig{Topics: []string{"a"}, Until: "latest", Group: "g"}
 		c.Brokers, c.Patience = []string{address}, 1
-		if got := c.BrokerPatience(); got != 1 {
+		if got := c.Abilities().Topics.Patience; got != 1 {
 			t.Errorf("patience %v", got)
 		}
 		const patience = 400 * time.Millisecond

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -35,9 +34,9 @@ type policy struct {
 // pseudonymLabel is the label of keys' pseudonyms, of docs/keystream.md.
 const pseudonymLabel = "kafka-key"
 
-// KeyColumn is the released column that becomes the key of messages, and so must be decoded; "" if
+// keyColumn is the released column that becomes the key of messages, and so must be decoded; "" if
 // the key is not a column.
-func (c *SinkConfig) KeyColumn() string {
+func (c *SinkConfig) keyColumn() string {
 	switch c.Key {
 	case "", drop, pass, hash:
 		return ""
@@ -47,7 +46,7 @@ func (c *SinkConfig) KeyColumn() string {
 
 // newPolicy prepares the policy of a run. texts, which may be nil, says which
 // columns of the source hold JSON text. The release key is needed for hash alone.
-func newPolicy(c *SinkConfig, layout *microdata.Layout, texts connectors.JSONTexts, key keystream.Key) (*policy, error) {
+func newPolicy(c *SinkConfig, layout *microdata.Layout, texts func(column int) bool, key keystream.Key) (*policy, error) {
 	p := &policy{key: c.Key, headers: c.Headers == pass, timestamp: c.Timestamp != drop}
 	p.arenas.New = func() any { return new(arena) }
 	switch c.Key {
@@ -68,7 +67,7 @@ func newPolicy(c *SinkConfig, layout *microdata.Layout, texts connectors.JSONTex
 		if p.output.Column < 0 {
 			return nil, &FinalError{Text: fmt.Sprintf("key: the column %q is not decoded", c.Key)}
 		}
-		p.json = texts != nil && texts.JSONText(p.output.Source)
+		p.json = texts != nil && texts(p.output.Source)
 	}
 	return p, nil
 }

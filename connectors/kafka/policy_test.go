@@ -17,11 +17,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// jsonText says which columns contain JSON text.
-type jsonText map[int]bool
-
-func (j jsonText) JSONText(column int) bool { return j[column] }
-
 func arrayOf(t *testing.T, dt arrow.DataType, values ...string) arrow.Array {
 	t.Helper()
 	b := array.NewBuilder(memory.DefaultAllocator, dt)
@@ -108,7 +103,7 @@ func TestPolicyOfKeys(t *testing.T) {
 		{"day", none, "2026-01-31", none},
 		{"word", none, "north", none},
 	} {
-		p, err := newPolicy(&SinkConfig{Key: test.word}, layout, jsonText{3: true, 4: true}, key)
+		p, err := newPolicy(&SinkConfig{Key: test.word}, layout, func(column int) bool { return column == 3 || column == 4 }, key)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -208,7 +208,7 @@ func TestSettingsOfAPass(t *testing.T) {
 		}
 	}
 	for number, want := range map[int]string{streamNumber("in", 1): "in/1", streamNumber("in", 7): "partition 7", streamNumber("x", 65535): "partition 65535", 0: "partition 0"} {
-		if got := s.StreamName(number); got != want {
+		if got := s.streamName(number); got != want {
 			t.Errorf("%d is called %s, want %s", number, got, want)
 		}
 	}

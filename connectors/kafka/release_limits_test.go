@@ -12,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
@@ -23,7 +22,7 @@ func TestSettingsOfARelease(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
 	config := sinkOf(c, "out")
 	config.Compression = "none"
-	config.SetPipeline("nightly")
+	config.Abilities().SetPipeline("nightly")
 	client := newRelease(t, config, 1).sink.(*sink).client
 	for _, want := range []struct{ option, value any }{
 		{kgo.TransactionalID, "sdlfilter-out-nightly"}, {kgo.TransactionTimeout, 15 * time.Minute}, {kgo.ProducerLinger, 5 * time.Millisecond},
@@ -82,7 +81,7 @@ func TestReleaseEndsWithWhatIsLost(t *testing.T) {
 	made := writeHeld(t, c)
 	lost := func() bool { return made.(*sink).failure() != nil }
 	eventually.True(t, "the brokers have refused a record", lost)
-	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": abilities.NotesOf(made).Note(limited(t), "out", nil)} {
+	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": made.Abilities().Note(limited(t), "out", nil)} {
 		if !Final(err) || !strings.HasPrefix(err.Error(), `writing to out: the user may not Write to topic "out"`) {
 			t.Errorf("%s: %v", what, err)
 		}

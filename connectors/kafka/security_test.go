@@ -223,7 +223,7 @@ func TestSASL(t *testing.T) {
 				c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "filter", canary))
 				config := sourceOf(c, "a")
 				config.SASL = &SASL{Mechanism: mechanism, Username: "filter", Password: Password{Env: variable}}
-				config.SetLookup(lookup)
+				config.Abilities().SetLookup(lookup)
 				ctx, check := watched(t)
 				s, err := config.Open(ctx)
 				if s != nil {
@@ -264,7 +264,7 @@ func TestSASLRefused(t *testing.T) {
 		})
 		config := sourceOf(c, "a")
 		config.SASL = &SASL{Mechanism: mechanism, Username: "filter", Password: Password{Env: "WRONG"}}
-		config.SetLookup(lookup)
+		config.Abilities().SetLookup(lookup)
 		_, err := config.Open(limited(t))
 		if !Final(err) || !strings.Contains(err.Error(), "authentication failed: the brokers refuse the user or the password") || strings.Contains(err.Error(), canary) {
 			t.Errorf("%s: got %v", mechanism, err)
@@ -277,7 +277,7 @@ func TestSASLMechanismNotOffered(t *testing.T) {
 	c := newCluster(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "filter", canary))
 	config := sourceOf(c, "a")
 	config.SASL = &SASL{Mechanism: "scram-sha-512", Username: "filter", Password: Password{Env: "RIGHT"}}
-	config.SetLookup(lookup)
+	config.Abilities().SetLookup(lookup)
 	if _, err := config.Open(limited(t)); !Final(err) {
 		t.Errorf("got %v", err)
 	}
@@ -358,7 +358,7 @@ func TestRights(t *testing.T) {
 		if _, err = r.Next(ctx); err != nil {
 			return err
 		}
-		return s.(*Source).Acknowledge(ctx)
+		return s.(*Source).acknowledge(ctx)
 	}
 	write := func(ctx context.Context, t *testing.T, c *kfake.Cluster) error {
 		config := sinkOf(c, "a")

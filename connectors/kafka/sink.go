@@ -16,7 +16,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -83,7 +82,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	if s.writer, err = c.format(from).Writer(ctx, request); err != nil {
 		return nil, err
 	}
-	texts := abilities.JSONTextsOf(plan.Source)
+	texts := plan.Source.Abilities().JSONText
 	// Records of files have no key, so that hash and pass leave none either.
 	keyed := *c
 	if !carried && (c.Key == hash || c.Key == pass) {
@@ -92,7 +91,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	if s.policy, err = newPolicy(&keyed, plan.Layout, texts, keystream.Key{}); err != nil {
 		return nil, err
 	}
-	if several(c.format(from)) && c.KeyColumn() != "" {
+	if several(c.format(from)) && c.keyColumn() != "" {
 		return nil, &FinalError{Text: "key: a column needs a format of one record a message, and in arrow a message holds many"}
 	}
 	if carried && s.writer.Carries() {

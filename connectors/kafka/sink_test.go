@@ -168,7 +168,7 @@ func TestSinkEndsWhatADeadRunLeftOpen(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "out"))
 	config := sinkOf(c, "out")
-	config.SetPipeline("nightly")
+	config.Abilities().SetPipeline("nightly")
 	dead := newRelease(t, config, 30)
 	if err := dead.write(t); err != nil {
 		t.Fatal(err)

@@ -15,14 +15,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Open implements connectors.SourceConfig: what the topics hold now, from the
 // group's offsets on, as a source that ends. It joins no group, and commits
-// nothing before Acknowledge. The logger is that of ctx, if there is one.
+// nothing before the release is acknowledged. The logger is that of ctx, if there is one.
 //
 // Brokers that do not answer are waited for until ctx ends.
 func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
@@ -108,16 +108,21 @@ func (s *Source) bound(ctx context.Context) error {
 // Schema implements connectors.Source.
 func (s *Source) Schema() *microdata.Schema { return s.reader.Schema() }
 
-// JSONText implements connectors.JSONTexts.
-func (s *Source) JSONText(column int) bool {
-	t := abilities.JSONTextsOf(s.reader)
-	return t != nil && t.JSONText(column)
+// Abilities implements connectors.Source. When what a topic holds changed is not known; to sinks of files all partitions
+// go into one file, and a partition holds the records of many keys, by a hash of them.
+func (s *Source) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{
+		Unchanged: s.unchanged, At: connectors.NoFiles, PartitionKeys: noKeys, Folder: func() bool { return false },
+		JSONText: message.JSONText(s.reader), StreamName: s.streamName, Acknowledge: s.acknowledge, Numbered: s, Holding: s,
+	}
 }
 
-// Unchanged implements connectors.Watched: what a topic holds under an offset stays
+func noKeys() []string { return nil }
+
+// unchanged is of connectors.SourceAbilities: what a topic holds under an offset stays
 // as it is. Where records are deleted before they are read, the reader says so. But the registry may have been made
 // anew, so that numbers of schemas mean others.
-func (s *Source) Unchanged() error { return sameSchemas(s.registry) }
+func (s *Source) unchanged() error { return sameSchemas(s.registry) }
 
 // sameWithin is how long the registry may take to show its schemas again. Without an answer the schemas are those that it showed.
 const sameWithin = 2 * time.Second
@@ -132,15 +137,8 @@ func sameSchemas(r *registry.Client) error {
 	return r.Same(ctx)
 }
 
-// Changed implements connectors.Watched: it is not known.
-func (s *Source) Changed() time.Time { return time.Time{} }
-
-// PartitionKeys implements connectors.Partitioned: a partition holds the records of
-// many keys, by a hash of them.
-func (s *Source) PartitionKeys() []string { return nil }
-
 // Streams implements connectors.Source: "survey/0", one a partition. Block.Stream
-// is no index of it; StreamName says what a block's stream is called.
+// is no index of it; streamName says what a block's stream is called.
 func (s *Source) Streams() []string {
 	names := make([]string, len(s.spans))
 	for i := range s.spans {
@@ -149,11 +147,8 @@ func (s *Source) Streams() []string {
 	return names
 }
 
-// Folder says to sinks of files that all partitions go into one file.
-func (s *Source) Folder() bool { return false }
-
-// StreamName returns the name of the stream that a block has the number of.
-func (s *Source) StreamName(number int) string {
+// streamName returns the name of the stream that a block has the number of.
+func (s *Source) streamName(number int) string {
 	var names []string // in one of 32768 pairs of topics two share a number
 	for i := range s.spans {
 		if p := s.spans[i].Partition; streamNumber(p.Topic, p.Number) == number {
@@ -161,7 +156,7 @@ func (s *Source) StreamName(number int) string {
 		}
 	}
 	if len(names) == 0 {
-		return fmt.Sprintf("partition %d", number&(maxPartitions-1))
+		return streamName(number)
 	}
 	return strings.Join(names, " or ")
 }
@@ -211,10 +206,10 @@ func (s *Source) Read(_ context.Context, layout *microdata.Layout, cut connector
 	return r, nil
 }
 
-// Acknowledge commits the end of what was read to the group, so that the next run begins
+// acknowledge commits the end of what was read to the group, so that the next run begins
 // there. Call it after the release has been published. It is a final error if the group has
 // members of its own: they would have read the records, too.
-func (s *Source) Acknowledge(ctx context.Context) error {
+func (s *Source) acknowledge(ctx context.Context) error {
 	if s.group == "" {
 		return &FinalError{Text: "there is no consumer group to commit offsets to"}
 	}

@@ -46,7 +46,7 @@ func TestSourceReadsPartitionsInOrder(t *testing.T) {
 			if p != want {
 				t.Fatalf("record %d: %v, want %v", i, p, want)
 			}
-			if name := s.StreamName(p.stream); name != fmt.Sprintf("%s/%d", topic, partition) {
+			if name := s.streamName(p.stream); name != fmt.Sprintf("%s/%d", topic, partition) {
 				t.Fatalf("stream %d is called %s", p.stream, name)
 			}
 		}
@@ -234,7 +234,7 @@ func TestSourceResumesAndAcknowledges(t *testing.T) {
 		t.Fatalf("read %d records, want 8 again", len(places))
 	}
 	fill(t, cl, "a", 0, 5, 2)
-	if err := s.Acknowledge(limited(t)); err != nil {
+	if err := s.acknowledge(limited(t)); err != nil {
 		t.Fatal(err)
 	}
 	next := open(t, sourceOf(c, "a"))
@@ -242,7 +242,7 @@ func TestSourceResumesAndAcknowledges(t *testing.T) {
 	if len(places) != 2 || places[0].offset != 5 {
 		t.Fatalf("after Acknowledge: %v, want offsets 5 and 6", places)
 	}
-	if err := next.Acknowledge(limited(t)); err != nil {
+	if err := next.acknowledge(limited(t)); err != nil {
 		t.Fatal(err)
 	}
 	if places, _ := readAll(t, open(t, sourceOf(c, "a")), connectors.Cut{}); len(places) > 0 {
@@ -257,19 +257,19 @@ func TestAcknowledgeNeedsTheGroupAlone(t *testing.T) {
 	s := open(t, sourceOf(c, "a"))
 	member := newClient(t, c, kgo.ConsumerGroup("g"), kgo.ConsumeTopics("a"), kgo.DisableAutoCommit())
 	member.PollFetches(limited(t))
-	err := s.Acknowledge(limited(t))
+	err := s.acknowledge(limited(t))
 	if !Final(err) || !strings.Contains(err.Error(), "active members") {
 		t.Errorf("got %v", err)
 	}
 	nameless := sourceOf(c, "a")
 	nameless.Group = ""
-	if err := open(t, nameless).Acknowledge(limited(t)); !Final(err) || err.Error() != "there is no consumer group to commit offsets to" {
+	if err := open(t, nameless).acknowledge(limited(t)); !Final(err) || err.Error() != "there is no consumer group to commit offsets to" {
 		t.Errorf("without a group: %v", err)
 	}
 	named := sourceOf(c, "a")
 	named.Group = ""
-	named.SetPipeline("p")
-	if err := open(t, named).Acknowledge(limited(t)); err != nil {
+	named.Abilities().SetPipeline("p")
+	if err := open(t, named).acknowledge(limited(t)); err != nil {
 		t.Errorf("with the pipeline's name: %v", err)
 	}
 	offsets, err := kadm.NewClient(newClient(t, c)).FetchOffsets(t.Context(), "sdlfilter-p")
@@ -396,7 +396,7 @@ func TestSourceIntoFiles(t *testing.T) {
 	fill(t, cl, "a", 0, 0, 30)
 	fill(t, cl, "a", 1, 100, 20)
 	config := sourceOf(c, "a")
-	config.Declare(declaredColumns, false, true)
+	config.declare(declaredColumns, false, true)
 	s := open(t, config)
 	dir := t.TempDir()
 	for name, to := range map[string]connectors.SinkConfig{

@@ -13,8 +13,7 @@ import (
 // spans are the stretches of partitions that a source reads.
 type spans struct{ list []connectors.Span }
 
-// WithSpans implements connectors.Spanned.
-func (c *SourceConfig) WithSpans(list []connectors.Span) connectors.SourceConfig {
+func (c *SourceConfig) withSpans(list []connectors.Span) connectors.SourceConfig {
 	other := *c
 	other.spans = &spans{list}
 	return &other

@@ -24,12 +24,12 @@ func TestSpans(t *testing.T) {
 	fill(t, cl, "a", 1, 100, 10)
 	part := func(n int32) Partition { return Partition{Topic: "a", Number: n} }
 	whole := open(t, sourceOf(c, "a"))
-	if err := whole.Acknowledge(limited(t)); err != nil {
+	if err := whole.acknowledge(limited(t)); err != nil {
 		t.Fatal(err)
 	}
 	spans := []connectors.Span{{Partition: part(0), From: 5, End: 8}, {Partition: part(1), From: 9, End: 10}}
 	from := sourceOf(c, "a")
-	s := open(t, from.WithSpans(spans).(*SourceConfig))
+	s := open(t, from.withSpans(spans).(*SourceConfig))
 	fill(t, cl, "a", 1, 110, 5)
 	for range 2 {
 		places, _ := readAll(t, s, connectors.Cut{})
@@ -37,13 +37,13 @@ func TestSpans(t *testing.T) {
 			t.Errorf("read %s, want %s", got, want)
 		}
 	}
-	if err := s.Acknowledge(limited(t)); err == nil || !strings.Contains(err.Error(), "there is no consumer group") {
+	if err := s.acknowledge(limited(t)); err == nil || !strings.Contains(err.Error(), "there is no consumer group") {
 		t.Errorf("stretches are committed to the group: %v", err)
 	}
 	if from.spans != nil {
 		t.Error("the configuration itself has stretches")
 	}
-	none := open(t, from.WithSpans(nil).(*SourceConfig))
+	none := open(t, from.withSpans(nil).(*SourceConfig))
 	if places, _ := readAll(t, none, connectors.Cut{}); len(places) != 0 {
 		t.Errorf("read %d records of no stretch", len(places))
 	}
@@ -60,7 +60,7 @@ func TestSpans(t *testing.T) {
 		{connectors.Span{Partition: part(2), End: 3}, "a/2: is not there any more"},
 		{connectors.Span{Partition: part(1), From: 3, End: 16}, "records up to offset 16 are to be read, and the partition ends at 15"},
 	} {
-		if _, err := from.WithSpans([]connectors.Span{test.span}).Open(limited(t)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := from.withSpans([]connectors.Span{test.span}).Open(limited(t)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.span, err, test.want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestSince(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := open(t, sourceOf(c, "a").WithSpans(nil).(*SourceConfig))
+	s := open(t, sourceOf(c, "a").withSpans(nil).(*SourceConfig))
 	for minute, want := range map[int]int64{-5: 0, 0: 0, 1: 1, 20: 1, 30: 1, 31: 3, 60: 3, 90: 3, 91: 6} {
 		at, err := s.Since(limited(t), begin.Add(time.Duration(minute)*time.Minute))
 		if err != nil || len(at) != 2 || at[Partition{Topic: "a"}] != want || at[Partition{Topic: "a", Number: 1}] != 0 {
@@ -97,7 +97,7 @@ func TestHeld(t *testing.T) {
 	fill(t, cl, "a", 0, 0, 10)
 	config := sourceOf(c)
 	config.Topics, config.Pattern = nil, "^[ab]$"
-	s := open(t, config.WithSpans(nil).(*SourceConfig))
+	s := open(t, config.withSpans(nil).(*SourceConfig))
 	tx := newClient(t, c, kgo.TransactionalID("open"))
 	if err := tx.BeginTransaction(); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestHeld(t *testing.T) {
 	}
 	from := sourceOf(c, "a")
 	from.Start = latest
-	s = open(t, from.WithSpans(nil).(*SourceConfig))
+	s = open(t, from.withSpans(nil).(*SourceConfig))
 	if got := held(); got != "a/0 0 16 16" {
 		t.Errorf("from the end on: %s", got)
 	}

@@ -34,7 +34,7 @@ type Release struct {
 func (s *Stream) Release(ctx context.Context, source *StreamSource, layout *microdata.Layout, key keystream.Key, hold string) (*Release, error) {
 	r := &Release{stream: s, source: source, layout: layout, hold: hold, writers: map[string]message.Writer{}}
 	var err error
-	if r.policy, err = newPolicy(s.config.Sink, layout, source, key); err != nil {
+	if r.policy, err = newPolicy(s.config.Sink, layout, message.JSONText(source.reader), key); err != nil {
 		return nil, err
 	}
 	for _, topic := range s.topicNames() {

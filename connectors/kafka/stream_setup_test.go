@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
 	"github.com/sdlfilter/sdlfilter/internal/message/avro"
@@ -26,7 +27,7 @@ func TestSourceOfAStream(t *testing.T) {
 		t.Errorf("streams %v, %d records, again: %v", got, s.Records(), s.Rewindable())
 	}
 	number := streamNumber("in", 300)
-	if got := s.StreamName(number); got != "partition 300" {
+	if got := s.Abilities().StreamName(number); got != "partition 300" {
 		t.Error(got)
 	}
 	if got := s.PartitionOf(&microdata.Block{Scope: "in", Stream: number}); got != (Partition{Topic: "in", Number: 300}) {
@@ -35,7 +36,7 @@ func TestSourceOfAStream(t *testing.T) {
 	if r, err := s.Read(t.Context(), nil, connectors.Cut{}); err == nil || r != nil {
 		t.Error("it is read")
 	}
-	if s.Close() != nil || s.Unchanged() != nil || !s.Changed().IsZero() || s.PartitionKeys() != nil {
+	if keys, known := connectors.PartitionKeys(s); s.Close() != nil || connectors.Unchanged(s) != nil || s.Abilities().Changed != nil || keys != nil || !known {
 		t.Error("a topic is neither closed nor changed, and has no partition columns")
 	}
 	if s.Rows() || s.Place(9) != 9 {
@@ -49,9 +50,13 @@ func TestSourceOfAStream(t *testing.T) {
 	if !whole.Rows() || whole.PartitionOf(&microdata.Block{Scope: "in", Stream: number}) != (Partition{Topic: "in", Number: 300}) {
 		t.Error("the source of a file job has another description")
 	}
-	if whole.Records() != -1 || !whole.Rewindable() || whole.Folder() || whole.Unchanged() != nil || !whole.Changed().IsZero() || whole.PartitionKeys() != nil {
+	if whole.Records() != -1 || !whole.Rewindable() || connectors.Folder(whole) || connectors.Unchanged(whole) != nil || whole.Abilities().Changed != nil || whole.Abilities().PartitionKeys() != nil {
 		t.Error("a topic is no file")
 	}
+	const never = "Changed Missplit InfersTypes Relocated Divisible Survey JSONText"
+	connectortest.Lacks(t, whole.Abilities(), never)
+	connectortest.Lacks(t, s.Abilities(), never+" Folder Acknowledge Holding")
+	connectortest.Lacks(t, new(sink).Abilities(), "Content Hold Labels")
 	read, err := s.config.format().Reader(t.Context(), message.Request{Topics: s.topics, Columns: declaredColumns})
 	if err == nil {
 		t.Fatalf("arrow without a message: %v", read)
@@ -61,8 +66,10 @@ func TestSourceOfAStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole.reader = s.reader
-	if s.JSONText(0) || !s.JSONText(1) || whole.JSONText(0) || !whole.JSONText(1) || s.Schema() == nil || whole.Schema() != s.Schema() {
-		t.Errorf("JSON text: %v %v, %v %v", s.JSONText(0), s.JSONText(1), whole.JSONText(0), whole.JSONText(1))
+	for _, json := range []func(int) bool{s.Abilities().JSONText, whole.Abilities().JSONText} {
+		if json(0) || !json(1) || s.Schema() == nil || whole.Schema() != s.Schema() {
+			t.Errorf("JSON text: %v %v", json(0), json(1))
+		}
 	}
 }
 
@@ -77,27 +84,27 @@ func TestTopicsAreDescribed(t *testing.T) {
 		{Field: "tls.key", Path: "key.pem", Words: "a private key"}, {Field: "sasl.password.file", Path: "pass", Words: "a password"},
 	}
 	source := &SourceConfig{Connection: full, Topics: []string{"x", "y"}, Until: latest, Registry: new(registry.Config), Format: Format{Avro: new(avro.Config)}}
-	if got, want := source.DescribeTopics(), (&connectors.Topics{Names: source.Topics, Brokers: full.Brokers, Registry: true, Format: "avro", Files: files}); !reflect.DeepEqual(got, want) {
+	if got, want := source.topics(), (&connectors.Topics{Names: source.Topics, Brokers: full.Brokers, Registry: true, Format: "avro", Files: files}); !reflect.DeepEqual(got, want) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain := Connection{Brokers: []string{"a:1"}, SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}}}
 	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)}, OnRecreated: BeginAnew}
-	if got, want := source.DescribeTopics(), (&connectors.Topics{Pattern: "^s", Endless: true, Anew: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
+	if got, want := source.topics(), (&connectors.Topics{Pattern: "^s", Endless: true, Anew: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain.SASL.Mechanism = "scram-sha-256"
 	sink := &SinkConfig{Connection: plain, Topic: "out", Key: "id", Registry: new(registry.Config)}
-	if got, want := sink.DescribeTopics(), (&connectors.Topics{Names: []string{"out"}, Key: "id", Registry: true, Brokers: plain.Brokers, Files: files[3:]}); !reflect.DeepEqual(got, want) {
+	if got, want := sink.topics(), (&connectors.Topics{Names: []string{"out"}, Key: "id", Registry: true, Brokers: plain.Brokers, Files: files[3:]}); !reflect.DeepEqual(got, want) {
 		t.Errorf("sink\n%+v, want\n%+v", got, want)
 	}
 	bare := &SinkConfig{Topic: "out"}
-	if got, want := bare.DescribeTopics(), (&connectors.Topics{Names: []string{"out"}}); !reflect.DeepEqual(got, want) {
+	if got, want := bare.topics(), (&connectors.Topics{Names: []string{"out"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("sink\n%+v, want\n%+v", got, want)
 	}
 	if _, ok := Kind.NewSource().(*SourceConfig); !ok || Kind.Name != "kafka" {
 		t.Error("the list of formats contains another source")
 	}
-	if _, ok := Kind.NewSink().(*SinkConfig); !ok || !bare.TakesStream() {
+	if _, ok := Kind.NewSink().(*SinkConfig); !ok || !bare.Abilities().TakesStream {
 		t.Error("the list of formats contains another sink")
 	}
 }
@@ -118,13 +125,13 @@ func TestFormats(t *testing.T) {
 		if word != c.word || c.word != "" && c.f.config() != c.f.all()[c.word] || c.word == "" && c.f.config() != nil {
 			t.Errorf("%s: given is %q, %T", c.word, word, c.f.config())
 		}
-		if got := (&SinkConfig{}).WritesJSON(source); got != c.json {
+		if got := (&SinkConfig{}).writesJSON(source); got != c.json {
 			t.Errorf("%s of the source: JSON %v", c.word, got)
 		}
-		if got := other.WritesJSON(&SourceConfig{Format: Format{Arrow: new(arrow.Config)}}); got != (c.word == "json") {
+		if got := other.writesJSON(&SourceConfig{Format: Format{Arrow: new(arrow.Config)}}); got != (c.word == "json") {
 			t.Errorf("%s before the source's: JSON %v", c.word, got)
 		}
-		if !(&SinkConfig{}).CarriesFrom(source) || !(&SinkConfig{}).WritesJSON(nil) {
+		if !(&SinkConfig{}).CarriesFrom(source) || !(&SinkConfig{}).writesJSON(nil) {
 			t.Errorf("%s: without a format of its own a sink has the source's", c.word)
 		}
 		for _, d := range []Format{{JSON: new(json.Config)}, {Avro: new(avro.Config)}} {

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -36,7 +34,7 @@ func (c *SourceConfig) Stream() *StreamSource { return &StreamSource{config: c, 
 func (s *StreamSource) Schema() *microdata.Schema { return s.reader.Schema() }
 
 // Streams implements connectors.Source. Topics and partitions may be added while a stream runs, so
-// there is no list of them: StreamName names one.
+// there is no list of them: streamName names one.
 func (s *StreamSource) Streams() []string { return s.topics }
 
 // Records implements connectors.Source.
@@ -53,8 +51,16 @@ func (s *StreamSource) Read(context.Context, *microdata.Layout, connectors.Cut) 
 // Close implements connectors.Source.
 func (s *StreamSource) Close() error { return nil }
 
-// StreamName names the partition of a block in messages.
-func (s *StreamSource) StreamName(stream int) string {
+// Abilities implements connectors.Source: see Source.Abilities.
+func (s *StreamSource) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{
+		Unchanged: s.unchanged, At: connectors.NoFiles, PartitionKeys: noKeys, JSONText: message.JSONText(s.reader),
+		StreamName: streamName, Numbered: s,
+	}
+}
+
+// streamName names the partition of a block in messages.
+func streamName(stream int) string {
 	return fmt.Sprintf("partition %d", stream&(maxPartitions-1))
 }
 
@@ -63,20 +69,7 @@ func (s *StreamSource) PartitionOf(b *microdata.Block) Partition {
 	return Partition{Topic: b.Scope, Number: int32(b.Stream & (maxPartitions - 1))}
 }
 
-// JSONText implements connectors.JSONTexts.
-func (s *StreamSource) JSONText(field int) bool {
-	texts := abilities.JSONTextsOf(s.reader)
-	return texts != nil && texts.JSONText(field)
-}
-
-// Unchanged implements connectors.Watched: see Source.Unchanged.
-func (s *StreamSource) Unchanged() error { return sameSchemas(s.registry) }
-
-// Changed implements connectors.Watched: it is not known.
-func (s *StreamSource) Changed() time.Time { return time.Time{} }
-
-// PartitionKeys implements connectors.Partitioned: see Source.PartitionKeys.
-func (s *StreamSource) PartitionKeys() []string { return nil }
+func (s *StreamSource) unchanged() error { return sameSchemas(s.registry) }
 
 // Rows reports whether a message may hold several records.
 func (s *StreamSource) Rows() bool { return several(s.config.format()) }

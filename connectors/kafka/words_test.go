@@ -172,8 +172,8 @@ func TestLookupReachesEveryPassword(t *testing.T) {
 	lookup := func(name string) (string, bool) { return name + "!", true }
 	source := &SourceConfig{Connection: Connection{SASL: new(SASL)}, Registry: new(registry.Config)}
 	sink := &SinkConfig{Connection: Connection{SASL: new(SASL)}, Registry: new(registry.Config)}
-	source.SetLookup(lookup)
-	sink.SetLookup(lookup)
+	source.Abilities().SetLookup(lookup)
+	sink.Abilities().SetLookup(lookup)
 	for i, found := range []func(string) (string, bool){source.SASL.Password.Lookup, source.Registry.Password.Lookup, sink.SASL.Password.Lookup, sink.Registry.Password.Lookup} {
 		if found == nil {
 			t.Errorf("password %d is not looked for", i)
@@ -181,8 +181,8 @@ func TestLookupReachesEveryPassword(t *testing.T) {
 			t.Errorf("password %d: %s", i, got)
 		}
 	}
-	(&SourceConfig{}).SetLookup(lookup)
-	(&SinkConfig{}).SetLookup(lookup)
+	(&SourceConfig{}).Abilities().SetLookup(lookup)
+	(&SinkConfig{}).Abilities().SetLookup(lookup)
 	if got := sink.registry(source); got != sink.Registry {
 		t.Error("the sink has a registry of its own")
 	}

@@ -220,10 +220,10 @@ func TestFilesAndFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := k.(*sink)
-	if content, err := s.Content(t.Context()); err != nil || content == nil {
+	if content, err := s.content(t.Context()); err != nil || content == nil {
 		t.Errorf("%v, %v", content, err)
 	}
-	if _, err := s.Hold(); err == nil || !strings.Contains(err.Error(), "out: can get its name from no other process") {
+	if _, err := s.hold(); err == nil || !strings.Contains(err.Error(), "out: can get its name from no other process") {
 		t.Errorf("%v", err)
 	}
 	if !strings.HasSuffix(s.label(1), "x.parquet (2 of 2)") || (&sink{}).label(2) != "stream 2" {

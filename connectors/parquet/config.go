@@ -8,7 +8,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
@@ -38,8 +37,12 @@ type SourceConfig struct {
 	needed func(stream int) bool // which files are opened in addition to the first; nil: all
 }
 
-// WithStreams implements connectors.StreamChoosing.
-func (c *SourceConfig) WithStreams(needed func(stream int) bool) connectors.SourceConfig {
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{WithStreams: c.withStreams}
+}
+
+func (c *SourceConfig) withStreams(needed func(stream int) bool) connectors.SourceConfig {
 	choosing := *c
 	choosing.needed = needed
 	return &choosing
@@ -122,8 +125,12 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	return ok
 }
 
-// TakesStream implements connectors.StreamTaking: rolling files.
-func (c *SinkConfig) TakesStream() bool { return true }
+// Abilities implements connectors.SinkConfig. A stream is written into rolling files.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{
+		TakesStream: true, RollByDefault: c.rollByDefault, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables), Placed: c,
+	}
+}
 
 // Paths returns the file or folder that Commit names.
 func (c *SinkConfig) Paths() []string { return []string{publish.CleanPath(c.Path)} }
@@ -137,7 +144,7 @@ func (c *SinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors
 	}
 	// Chunks are copied from the source's files until the release is complete, and a
 	// folder that is replaced is removed.
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	return newSink(c, plan)

@@ -431,15 +431,15 @@ func TestFormat(t *testing.T) {
 	}
 	c := &SinkConfig{Path: "a", Compression: "gzip"}
 	at := c.At("b").(*SinkConfig)
-	if at.Path != "b" || at.Compression != "gzip" || c.Path != "a" || c.Extension() != ".parquet" || !c.TakesStream() {
+	if at.Path != "b" || at.Compression != "gzip" || c.Path != "a" || c.Extension() != ".parquet" || !c.Abilities().TakesStream {
 		t.Errorf("%+v from %+v", at, c)
 	}
-	if c.RollByDefault(); c.Roll == nil || *c.Roll != *DefaultRoll() {
+	if c.rollByDefault(); c.Roll == nil || *c.Roll != *DefaultRoll() {
 		t.Errorf("%+v", c.Roll)
 	}
 	mine := &Roll{Records: 7}
 	c.Roll = mine
-	if c.RollByDefault(); c.Roll != mine {
+	if c.rollByDefault(); c.Roll != mine {
 		t.Errorf("%+v", c.Roll)
 	}
 	if d := DefaultRoll(); d.Records != 1_000_000 || d.Size != 128_000_000 || int64(d.Interval) != 300e9 {

@@ -77,7 +77,7 @@ func (s *source) Stored(stream int) (connectors.Stored, error) {
 	return files.Stored(s.streams[stream].reopen())
 }
 
-// Folder implements connectors.Foldered: a release of a part is one file.
+// Folder is of connectors.SourceAbilities: a release of a part is one file.
 func (s *source) Folder() bool { return s.part == nil && s.Watch.Folder() }
 
 // bounds returns the first stream and row group that are read, the number of rows before

@@ -39,8 +39,7 @@ func (r *Roll) Check() check.Problems {
 // Size is a number of bytes.
 type Size = connectors.Size
 
-// RollByDefault implements connectors.Rolling.
-func (c *SinkConfig) RollByDefault() {
+func (c *SinkConfig) rollByDefault() {
 	if c.Roll == nil {
 		c.Roll = DefaultRoll()
 	}

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -70,7 +69,7 @@ func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 		return s, nil
 	}
 	var err error
-	if abilities.Folder(plan.Source) {
+	if connectors.Folder(plan.Source) {
 		s.dir, err = publish.CreateDir(c.Path, extension)
 	} else {
 		s.single, err = publish.Create(c.Path, publish.Public)
@@ -402,8 +401,8 @@ func (s *sink) Finish(ctx context.Context) error {
 	return err
 }
 
-// Content digests what Finish has completed.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) {
+// content digests what Finish has completed.
+func (s *sink) content(ctx context.Context) (*publish.Content, error) {
 	if s.dir != nil {
 		return s.dir.Content(ctx)
 	}
@@ -421,8 +420,7 @@ func (s *sink) Commit() error {
 	return nil
 }
 
-// Hold implements connectors.Held.
-func (s *sink) Hold() (json.RawMessage, error) {
+func (s *sink) hold() (json.RawMessage, error) {
 	if s.single == nil {
 		return nil, fmt.Errorf("%s: can get its name from no other process", s.cfg.Path)
 	}
@@ -449,12 +447,10 @@ func (s *sink) Abort() error {
 	return err
 }
 
-// Labels implements connectors.Labelling.
-func (s *sink) Labels() []microdata.Said { return s.labels.Released(s.cfg.Labels) }
-
-// ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *SinkConfig) ReleasesVariableLabels() bool {
-	return labels.Choice(c.Labels).Has(labels.Variables)
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	said := func() []microdata.Said { return s.labels.Released(s.cfg.Labels) }
+	return connectors.SinkAbilities{Content: s.content, Hold: s.hold, Labels: said}
 }
 
 // describe adds what the release says of its columns to the footer of a file, when all its records are known.

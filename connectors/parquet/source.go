@@ -104,6 +104,12 @@ func (s *source) Records() int64            { return s.records }
 func (s *source) Rewindable() bool          { return true }
 func (s *source) Close() error              { return nil }
 
+func (s *source) Abilities() connectors.SourceAbilities {
+	can := s.Watch.Abilities()
+	can.Folder, can.Divisible = s.Folder, s
+	return can
+}
+
 func (s *source) Streams() []string {
 	names := make([]string, len(s.streams))
 	for i, st := range s.streams {

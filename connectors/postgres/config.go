@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -41,20 +42,18 @@ type SinkConfig struct {
 }
 
 var (
-	_ connectors.SourceConfig  = (*SourceConfig)(nil)
-	_ connectors.SinkConfig    = (*SinkConfig)(nil)
-	_ connectors.SecretHolding = (*SourceConfig)(nil)
-	_ connectors.PipelineNamed = (*SourceConfig)(nil)
-	_ connectors.Described     = (*SourceConfig)(nil)
-	_ connectors.Described     = (*SinkConfig)(nil)
+	_ connectors.SourceConfig = (*SourceConfig)(nil)
+	_ connectors.SinkConfig   = (*SinkConfig)(nil)
 )
 
-// SetLookup implements connectors.SecretHolding.
-func (c *Connection) SetLookup(lookup func(name string) (string, bool)) { c.Password.Lookup = lookup }
-
-// SetPipeline implements connectors.PipelineNamed: the server's lists of connections say
-// whose they are.
-func (c *Connection) SetPipeline(name string) { c.application = name }
+// abilities are those of both configurations. By the pipeline's name the server's lists of connections say whose they
+// are.
+func (c *Connection) abilities(description string) connectors.ConfigAbilities {
+	return connectors.ConfigAbilities{
+		Description: description, SetPipeline: func(name string) { c.application = name },
+		SetLookup: func(lookup func(name string) (string, bool)) { c.Password.Lookup = lookup },
+	}
+}
 
 // secrets are the parameters of a URL that would hold a password.
 var secrets = []string{"password", "sslpassword"}
@@ -118,16 +117,15 @@ func checkTable(ps *check.Problems, name string) {
 	}
 }
 
-// Describe implements connectors.Described.
-func (c *SourceConfig) Describe() string {
-	if c.Table == "" {
-		return "postgres query"
-	}
-	return "postgres " + c.Table
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{ConfigAbilities: c.abilities("postgres " + cmp.Or(c.Table, "query"))}
 }
 
-// Describe implements connectors.Described.
-func (c *SinkConfig) Describe() string { return "postgres " + c.Table }
+// Abilities implements connectors.SinkConfig.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities("postgres " + c.Table)}
+}
 
 // Paths implements connectors.SinkConfig.
 func (c *SinkConfig) Paths() []string { return []string{"table " + c.Table} }

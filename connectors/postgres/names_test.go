@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
 func TestTableNames(t *testing.T) {
@@ -131,4 +132,9 @@ func TestErrorsHoldNoWords(t *testing.T) {
 	if err := explain(ctx, server, "table t"); err != cause {
 		t.Error(err)
 	}
+}
+
+// A table gets its name from the connection that wrote it, and nobody reads it before.
+func TestSinkDeclaresNoAbilities(t *testing.T) {
+	connectortest.Lacks(t, new(sink).Abilities(), "Content Hold Labels Note")
 }

@@ -95,7 +95,7 @@ func TestServerLocks(t *testing.T) {
 	altered := o.waits("ALTER TABLE people ADD COLUMN more int")
 	_, err = readAll(src, whole(src), connectors.Cut{})
 	inUse(t, "a pass behind a change of the table", err)
-	if err := src.Unchanged(); err != nil {
+	if err := src.unchanged(); err != nil {
 		t.Errorf("the snapshot is kept, and is called changed: %v", err)
 	}
 	src.Close()

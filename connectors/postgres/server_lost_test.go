@@ -85,7 +85,7 @@ func TestServerConnectionLost(t *testing.T) {
 
 	// If the connection that holds the snapshot ends, that is noticed before anything is published.
 	kill(src.keeper)
-	if err := src.Unchanged(); err == nil {
+	if err := src.unchanged(); err == nil {
 		t.Error("a snapshot that is lost is called unchanged")
 	}
 	if _, err := src.Read(t.Context(), whole(src), connectors.Cut{}); err == nil {

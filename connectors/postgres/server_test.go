@@ -288,7 +288,7 @@ func TestServerSnapshot(t *testing.T) {
 			if got.String() != before {
 				t.Fatalf("after %s the pass reads another state", change)
 			}
-			if err := src.Unchanged(); err != nil {
+			if err := src.unchanged(); err != nil {
 				t.Error(err)
 			}
 		}

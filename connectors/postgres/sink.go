@@ -261,6 +261,9 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.err
 }
 
+// Abilities implements connectors.Sink: none.
+func (s *sink) Abilities() (none connectors.SinkAbilities) { return none }
+
 // Commit implements connectors.Sink: the table gets its name, the rights of the one before
 // it, and the transaction is committed. Where the connection is lost at the very end, the server
 // is asked by a new one what became of the transaction; a *CommitError says that this is not known.

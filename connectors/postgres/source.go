@@ -195,15 +195,17 @@ func (s *Source) Records() int64 { return -1 }
 // Rewindable implements connectors.Source.
 func (s *Source) Rewindable() bool { return true }
 
-// Changed implements connectors.Watched: it is not known.
-func (s *Source) Changed() time.Time { return time.Time{} }
+// Abilities implements connectors.Source. When the data changed is not known.
+func (s *Source) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{Unchanged: s.unchanged, At: connectors.NoFiles}
+}
 
 // watchTimeout is the maximum wait for the server in a wait that cannot be cancelled.
 const watchTimeout = time.Minute
 
-// Unchanged implements connectors.Watched: what a snapshot holds stays what it is, as long
+// unchanged is of connectors.SourceAbilities: what a snapshot holds stays what it is, as long
 // as the connection that keeps it is there.
-func (s *Source) Unchanged() error {
+func (s *Source) unchanged() error {
 	ctx, cancel := context.WithTimeout(context.Background(), watchTimeout)
 	defer cancel()
 	s.using.Lock()

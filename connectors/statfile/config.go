@@ -45,9 +45,10 @@ type SourceConfig struct {
 	program string
 }
 
-// Options implements connectors.Optioned.
-func (c *SourceConfig) Options() []connectors.Option {
-	return []connectors.Option{{Name: "encoding", Doc: "encoding of the texts", Text: &c.Encoding}}
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	encoding := connectors.Option{Name: "encoding", Doc: "encoding of the texts", Text: &c.Encoding}
+	return connectors.SourceConfigAbilities{Options: []connectors.Option{encoding}}
 }
 
 // Check implements connectors.SourceConfig.
@@ -111,14 +112,14 @@ func (c *StataSink) Check() check.Problems {
 	return ps
 }
 
-// ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *SPSSSink) ReleasesVariableLabels() bool {
-	return labels.Choice(c.Labels).Has(labels.Variables)
+// Abilities implements connectors.SinkConfig.
+func (c *SPSSSink) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
-// ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *StataSink) ReleasesVariableLabels() bool {
-	return labels.Choice(c.Labels).Has(labels.Variables)
+// Abilities implements connectors.SinkConfig.
+func (c *StataSink) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Carries implements connectors.SinkConfig.

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -185,7 +186,7 @@ func writeTexts(t *testing.T, config connectors.SinkConfig, texts []string) {
 	schema := &microdata.Schema{Fields: []microdata.Field{field("t"), field("u")}}
 	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}},
 		Release: []microdata.Output{{Field: schema.Fields[0], Source: 0}, {Field: schema.Fields[1], Source: 1, Column: 1}}}
-	sink, err := config.Create(t.Context(), connectors.Plan{Layout: layout})
+	sink, err := config.Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
@@ -50,7 +49,7 @@ func create(ctx context.Context, ps check.Problems, t target, plan connectors.Pl
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := abilities.Spare(plan.Source, t.path); err != nil {
+	if err := connectors.Spare(plan.Source, t.path); err != nil {
 		return nil, err
 	}
 	s := &sink{target: t, layout: plan.Layout, carries: readBy(plan.Source, t.program)}
@@ -252,16 +251,18 @@ func (s *sink) refs(ctx context.Context, w *readstat.Writer, header readstat.Tar
 	})
 }
 
-// Labels implements connectors.Labelling.
-func (s *sink) Labels() (list []microdata.Said) {
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: s.file.Content, Labels: s.released}
+}
+
+// released is what the release says of its columns.
+func (s *sink) released() (list []microdata.Said) {
 	for i, o := range s.layout.Release {
 		list = labels.Append(list, s.labels, o.Field, s.notes[i].codes, s.holds(isText(o.Field.Type)))
 	}
 	return list
 }
-
-// Content implements connectors.Digested.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.file.Content(ctx) }
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error {

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -22,7 +23,7 @@ import (
 func written(t *testing.T, config connectors.SinkConfig, source *SourceConfig, f microdata.Field, blocks ...arrow.Array) (readstat.Column, readstat.Type, error) {
 	t.Helper()
 	layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f}}}
-	sink, err := config.Create(t.Context(), connectors.Plan{Layout: layout})
+	sink, err := config.Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 	if err != nil {
 		return readstat.Column{}, 0, err
 	}
@@ -212,7 +213,7 @@ func TestLettersOfMissingValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "o.dta")
 	for _, masked := range []bool{false, true} {
 		layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f, Masked: masked}}}
-		sink, err := (&StataSink{Path: path}).Create(t.Context(), connectors.Plan{Layout: layout})
+		sink, err := (&StataSink{Path: path}).Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,9 +38,10 @@ type SinkConfig struct {
 	Labels []string `yaml:"labels" doc:"what is released of the source's labels, on a second sheet: values (those of codes that occur in the release), variables; by default values"`
 }
 
-// Options implements connectors.Optioned.
-func (c *SourceConfig) Options() []connectors.Option {
-	return []connectors.Option{{Name: "sheet", Doc: "the sheet of a workbook", Text: &c.Sheet}}
+// Abilities implements connectors.SourceConfig.
+func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
+	sheet := connectors.Option{Name: "sheet", Doc: "the sheet of a workbook", Text: &c.Sheet}
+	return connectors.SourceConfigAbilities{Options: []connectors.Option{sheet}}
 }
 
 // Check implements connectors.SourceConfig.
@@ -68,9 +69,9 @@ func (c *SinkConfig) Check() check.Problems {
 	return ps
 }
 
-// ReleasesVariableLabels implements connectors.VariableLabelling.
-func (c *SinkConfig) ReleasesVariableLabels() bool {
-	return labels.Choice(c.Labels).Has(labels.Variables)
+// Abilities implements connectors.SinkConfig.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Carries implements connectors.SinkConfig: nothing is carried.

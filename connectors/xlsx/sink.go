@@ -15,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -41,7 +40,7 @@ func create(ctx context.Context, c *SinkConfig, plan connectors.Plan) (_ connect
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	if n := len(plan.Layout.Release); n > maxColumns {
@@ -269,7 +268,7 @@ func (s *sink) complete() error {
 		return err
 	}
 	sheets := []string{"Data"}
-	if columns := s.Labels(); columns != nil {
+	if columns := s.labels.Released(s.config.Labels); columns != nil {
 		sheets = append(sheets, "Codebook")
 		if err := s.codebook(columns); err != nil {
 			return err
@@ -301,11 +300,11 @@ func (s *sink) codebook(columns []labels.Column) error {
 	return sheet.end()
 }
 
-// Labels implements connectors.Labelling.
-func (s *sink) Labels() []microdata.Said { return s.labels.Released(s.config.Labels) }
-
-// Content implements connectors.Digested.
-func (s *sink) Content(ctx context.Context) (*publish.Content, error) { return s.file.Content(ctx) }
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	said := func() []microdata.Said { return s.labels.Released(s.config.Labels) }
+	return connectors.SinkAbilities{Content: s.file.Content, Labels: said}
+}
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error {

@@ -17,6 +17,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/internal/serial"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -25,7 +26,7 @@ import (
 func sinkOf(t *testing.T, c *SinkConfig, f microdata.Field) (connectors.Sink, func(a arrow.Array, reject ...int) error) {
 	t.Helper()
 	layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f}}}
-	s, err := c.Create(t.Context(), connectors.Plan{Layout: layout})
+	s, err := c.Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestCodebookSheet(t *testing.T) {
 		if err := errors.Join(sink.Finish(t.Context()), sink.Finish(t.Context()), sink.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		if said := sink.(connectors.Labelling).Labels(); len(said) != 1 || (len(said[0].Values) == 1) != (c.labels == nil || len(c.labels) > 0) {
+		if said := sink.Abilities().Labels(); len(said) != 1 || (len(said[0].Values) == 1) != (c.labels == nil || len(c.labels) > 0) {
 			t.Errorf("%v: %+v", c.labels, said)
 		}
 		book, err := excelize.OpenFile(path)

@@ -17,8 +17,11 @@ import (
 // source is one sheet of a file, or of several files with the same columns.
 type source struct{ *serial.Source[piece] }
 
-// InfersTypes implements connectors.Inferring.
-func (s source) InfersTypes() bool { return true }
+func (s source) Abilities() connectors.SourceAbilities {
+	can := s.Source.Abilities()
+	can.InfersTypes = true
+	return can
+}
 
 // format reads the files of a source.
 type format struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // declared checks that a connector is able to do what it declares. Whether a source knows that its
@@ -45,27 +44,27 @@ func opened(t *testing.T, from connectors.SourceConfig) connectors.Source {
 func abilitiesOfFile(t *testing.T, c Contract) {
 	in, _ := input(t, c, 20)
 	src := opened(t, c.Source(in))
-	if abilities.Folder(src) {
+	if connectors.Folder(src) {
 		t.Error("a file is taken for a folder")
 	}
-	if keys, known := abilities.PartitionKeys(src); !known || len(keys) > 0 {
+	if keys, known := connectors.PartitionKeys(src); !known || len(keys) > 0 {
 		t.Errorf("partition keys of a file: %q, known: %v", keys, known)
 	}
-	if at := abilities.Changed(src); at.IsZero() || at.After(time.Now()) || time.Since(at) > time.Hour {
+	can := src.Abilities()
+	if at := can.Changed(); at.IsZero() || at.After(time.Now()) || time.Since(at) > time.Hour {
 		t.Errorf("a file that was just written was changed at %v", at)
 	}
-	if d := abilities.Missplit(src); d != "" {
-		t.Errorf("another delimiter of a whole file: %q", d)
+	if can.Missplit != nil && can.Missplit() != "" {
+		t.Errorf("another delimiter of a whole file: %q", can.Missplit())
 	}
-	if abilities.InfersTypes(src) == c.Typed {
+	if can.InfersTypes == c.Typed {
 		t.Errorf("says that types are inferred: %v, and the format names them: %v", !c.Typed, c.Typed)
 	}
-	if name := abilities.StreamName(src, 0); name != src.Streams()[0] {
+	if name := connectors.StreamName(src, 0); name != src.Streams()[0] {
 		t.Errorf("the first stream is %q, and %q among all", name, src.Streams()[0])
 	}
-	texts := abilities.JSONTextsOf(src)
 	for i, f := range src.Schema().Fields {
-		if texts != nil && texts.JSONText(i) && f.Type.ID() != arrow.STRING {
+		if can.JSONText != nil && can.JSONText(i) && f.Type.ID() != arrow.STRING {
 			t.Errorf("column %s of type %s is called JSON text", f.Name, f.Type)
 		}
 	}
@@ -94,15 +93,15 @@ func abilitiesOfFolder(t *testing.T, c Contract) {
 	}
 	for _, pattern := range []string{"", "*/*" + c.Ext, "**/*" + c.Ext} {
 		src := opened(t, c.Source(filepath.Join(root, pattern)))
-		if !abilities.Folder(src) {
+		if !connectors.Folder(src) {
 			t.Errorf("%q: is not taken for a folder", pattern)
 		}
-		if keys, known := abilities.PartitionKeys(src); !known || !slices.Equal(keys, []string{"person"}) {
+		if keys, known := connectors.PartitionKeys(src); !known || !slices.Equal(keys, []string{"person"}) {
 			t.Errorf("%q: partition keys %q, known: %v", pattern, keys, known)
 		}
 		for i := range src.Streams() {
 			for k := range 2 {
-				if strings.Contains(src.Streams()[i]+abilities.StreamName(src, i), secretValue(k)) {
+				if strings.Contains(src.Streams()[i]+connectors.StreamName(src, i), secretValue(k)) {
 					t.Errorf("%q: the name of a stream holds a value of its folder", pattern)
 				}
 			}
@@ -111,7 +110,7 @@ func abilitiesOfFolder(t *testing.T, c Contract) {
 			root: true, filepath.Join(root, "person="+secretValue(1)): true, filepath.Join(root, "person="+secretValue(0), "part"+c.Ext): true,
 			filepath.Join(root, "person="+secretValue(0), "other"+c.Ext): false, filepath.Dir(in): false, filepath.Join(root, "release"): false,
 		} {
-			if err := abilities.Spare(src, path); (err != nil) != taken {
+			if err := connectors.Spare(src, path); (err != nil) != taken {
 				t.Errorf("%q: a release at %s: %v, want an error: %v", pattern, strings.TrimPrefix(path, root), err, taken)
 			}
 		}
@@ -151,7 +150,7 @@ func spare(t *testing.T, c Contract) {
 	}
 	// A source of another kind has no place that could be taken.
 	src := opened(t, NewTable(t, c, 1).Config(0))
-	if err := abilities.Spare(src, in); err != nil {
+	if err := connectors.Spare(src, in); err != nil {
 		t.Error(err)
 	}
 }
@@ -170,7 +169,7 @@ func digested(t *testing.T, c Contract) {
 	if err := sink.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	content, err := abilities.ContentOf(t.Context(), sink)
+	content, err := connectors.ContentOf(t.Context(), sink)
 	if err != nil || content == nil {
 		t.Fatalf("the sink does not say what it holds: %v", err)
 	}
@@ -192,7 +191,7 @@ func options(t *testing.T, c Contract) {
 	from := c.Source("in" + c.Ext)
 	fields := reflect.TypeOf(from).Elem()
 	seen := map[string]bool{}
-	for _, o := range abilities.Options(from) {
+	for _, o := range from.Abilities().Options {
 		if o.Doc == "" || (o.Text == nil) == (o.Words == nil) || seen[o.Name] {
 			t.Errorf("option %q: must have words, one value, and a name of its own", o.Name)
 			continue
@@ -216,5 +215,24 @@ func options(t *testing.T, c Contract) {
 		if reflect.ValueOf(from).Elem().Field(at).IsZero() {
 			t.Errorf("option %q: sets another field", o.Name)
 		}
+	}
+}
+
+// Lacks checks which abilities a struct of package connectors does not set: those of a list of names with spaces between
+// them, in any order. The others are set.
+func Lacks(t *testing.T, abilities any, list string) {
+	t.Helper()
+	var unset []string
+	v := reflect.ValueOf(abilities)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if !f.Anonymous && v.FieldByIndex(f.Index).IsZero() {
+			unset = append(unset, f.Name)
+		}
+	}
+	want := strings.Fields(list)
+	slices.Sort(unset)
+	slices.Sort(want)
+	if !slices.Equal(unset, want) {
+		t.Errorf("%T lacks %q, want %q", abilities, unset, want)
 	}
 }

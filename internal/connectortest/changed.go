@@ -108,11 +108,10 @@ func changed(t *testing.T, c Contract) {
 // unchanged demands that a source of files can be asked.
 func unchanged(t *testing.T, src connectors.Source) error {
 	t.Helper()
-	w, ok := src.(connectors.Watched)
-	if !ok {
-		t.Fatalf("%T is no connectors.Watched", src)
+	if src.Abilities().Unchanged == nil {
+		t.Fatalf("%T does not say whether its data change", src)
 	}
-	return w.Unchanged()
+	return connectors.Unchanged(src)
 }
 
 // changedFolder: files that come to a folder or go from it are a change.

@@ -201,6 +201,10 @@ func (m *memoryConfig) Check() check.Problems { return nil }
 func (m *memoryConfig) Open(context.Context) (connectors.Source, error) {
 	return &memorySource{m}, nil
 }
+func (m *memoryConfig) Abilities() (none connectors.SourceConfigAbilities) { return none }
+
+// Elsewhere is a source of which a sink can ask nothing but whether a release would take its place.
+func Elsewhere() connectors.Source { return new(memorySource) }
 
 type memorySource struct{ *memoryConfig }
 
@@ -209,6 +213,9 @@ func (s *memorySource) Streams() []string         { return []string{"memory"} }
 func (s *memorySource) Records() int64            { return int64(s.table.N) }
 func (s *memorySource) Rewindable() bool          { return true }
 func (s *memorySource) Close() error              { return nil }
+func (s *memorySource) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: connectors.NoFiles}
+}
 
 func (s *memorySource) Read(_ context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
 	step := cut.Records

@@ -1,6 +1,6 @@
 // Package faulty gives tests sources and sinks of which any one call fails, or is where
-// the context of what is tested ends. What is not said of the connector beneath is what
-// its wrapper does not say either (see the abilities of package connectors).
+// the context of what is tested ends. What could pass by the calls that are
+// counted is not said of the connector beneath.
 package faulty
 
 import (
@@ -11,10 +11,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -85,6 +83,9 @@ type sourceConfig struct {
 	calls *Calls
 }
 
+// Abilities are none: another configuration would pass by Open.
+func (s *sourceConfig) Abilities() (none connectors.SourceConfigAbilities) { return none }
+
 func (s *sourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if err := s.calls.call("open"); err != nil {
 		return nil, err
@@ -104,20 +105,21 @@ type source struct {
 	calls *Calls
 }
 
-func (s *source) Unchanged() error {
+func (s *source) unchanged() error {
 	if err := s.calls.call("unchanged"); err != nil {
 		return err
 	}
-	return abilities.Unchanged(s.Source)
+	return connectors.Unchanged(s.Source)
 }
 
-func (s *source) Changed() time.Time { return abilities.Changed(s.Source) }
-
-func (s *source) InfersTypes() bool { return abilities.InfersTypes(s.Source) }
-
-func (s *source) At(path string) (bool, error) { return abilities.At(s.Source, path) }
-
-func (s *source) Acknowledge(context.Context) error { return s.calls.call("acknowledge") }
+// Abilities leaves out what would pass by the calls that are counted.
+func (s *source) Abilities() connectors.SourceAbilities {
+	from := s.Source.Abilities()
+	return connectors.SourceAbilities{
+		Unchanged: s.unchanged, Changed: from.Changed, InfersTypes: from.InfersTypes, At: from.At,
+		Acknowledge: func(context.Context) error { return s.calls.call("acknowledge") },
+	}
+}
 
 func (s *source) Read(ctx context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
 	if err := s.calls.call("read"); err != nil {
@@ -176,6 +178,9 @@ type sinkConfig struct {
 	calls *Calls
 }
 
+// Abilities are none: a release would pass by Create.
+func (s sinkConfig) Abilities() (none connectors.SinkConfigAbilities) { return none }
+
 func (s sinkConfig) Create(ctx context.Context, plan connectors.Plan) (connectors.Sink, error) {
 	if err := s.calls.call("create"); err != nil {
 		return nil, err
@@ -191,6 +196,9 @@ type sink struct {
 	connectors.Sink
 	calls *Calls
 }
+
+// Abilities are none, as of sinkConfig.
+func (s *sink) Abilities() (none connectors.SinkAbilities) { return none }
 
 func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 	if err := s.calls.call("encode"); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -57,10 +56,10 @@ func copied(ctx context.Context, c *Calls, from, to string) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(sink.Finish(ctx), abilities.Unchanged(src)); err != nil {
+	if err := errors.Join(sink.Finish(ctx), connectors.Unchanged(src)); err != nil {
 		return err
 	}
-	return errors.Join(sink.Commit(), abilities.Acknowledge(ctx, src))
+	return errors.Join(sink.Commit(), src.Abilities().Acknowledge(ctx))
 }
 
 // Every call is counted, and the selected one fails, or performs an action instead.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -103,7 +104,7 @@ func (f File) Err(err error) error {
 	return fmt.Errorf("%s: %w", f.Label, err)
 }
 
-// At implements connectors.Located: whether a path is that of one of the files, or of a
+// At reports whether a path is that of one of the files, or of a
 // folder between one of them and the root.
 func (s *Set) At(path string) (bool, error) {
 	if here := objects.Is(s.path); here || objects.Is(path) {
@@ -142,8 +143,7 @@ func (s *Set) PartitionFields() []microdata.Field {
 	return fields
 }
 
-// Watch is the files of a source, which are opened anew for every pass. Its methods are
-// those that connectors asks of a source of files; a nil Watch is that of one that is
+// Watch is the files of a source, which are opened anew for every pass; a nil Watch is that of one that is
 // read from a pipe.
 type Watch struct {
 	set    *Set
@@ -157,11 +157,23 @@ func Watching(set *Set, stamps []Stamp, reopen func(i int) (Handle, error)) *Wat
 	return &Watch{set, stamps, reopen}
 }
 
-// Unchanged implements connectors.Watched.
-func (w *Watch) Unchanged() error {
+// Abilities are those of a source of files.
+func (w *Watch) Abilities() connectors.SourceAbilities {
 	if w == nil {
-		return nil
+		return OfPipe
 	}
+	return connectors.SourceAbilities{
+		Unchanged: w.unchanged, Changed: func() time.Time { return Latest(w.stamps) }, At: w.set.At,
+		PartitionKeys: w.PartitionKeys, Folder: w.Folder,
+	}
+}
+
+// OfPipe are the abilities of a source that is read from a pipe.
+var OfPipe = connectors.SourceAbilities{
+	Unchanged: func() error { return nil }, At: connectors.NoFiles, PartitionKeys: (*Watch)(nil).PartitionKeys, Folder: (*Watch)(nil).Folder,
+}
+
+func (w *Watch) unchanged() error {
 	if err := Each(len(w.set.Files), func(i int) error {
 		if w.stamps[i] == (Stamp{}) {
 			return nil // it was not opened
@@ -180,29 +192,13 @@ func (w *Watch) Unchanged() error {
 	return w.set.Unchanged(w.stamps)
 }
 
-// Changed implements connectors.Watched.
-func (w *Watch) Changed() time.Time {
-	if w == nil {
-		return time.Time{}
-	}
-	return Latest(w.stamps)
-}
-
-// Folder implements connectors.Foldered.
+// Folder reports whether the path stands for a folder of files.
 func (w *Watch) Folder() bool { return w != nil && w.set.Folder }
 
-// PartitionKeys implements connectors.Partitioned.
+// PartitionKeys returns the keys by which the folders of the files are named.
 func (w *Watch) PartitionKeys() []string {
 	if w == nil {
 		return nil
 	}
 	return w.set.PartitionKeys
-}
-
-// At implements connectors.Located.
-func (w *Watch) At(path string) (bool, error) {
-	if w == nil {
-		return false, nil
-	}
-	return w.set.At(path)
 }

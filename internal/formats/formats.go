@@ -17,7 +17,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/postgres"
 	"github.com/sdlfilter/sdlfilter/connectors/statfile"
 	"github.com/sdlfilter/sdlfilter/connectors/xlsx"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // All are the formats, in the order in which messages and the schema list them.
@@ -63,7 +62,7 @@ func Options() []Option {
 		if f.At == nil {
 			continue
 		}
-		for _, o := range abilities.Options(f.At("")) {
+		for _, o := range f.At("").Abilities().Options {
 			if !seen[o.Name] {
 				seen[o.Name] = true
 				all = append(all, Option{o, f.Name})

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/draft"
@@ -202,33 +201,5 @@ func TestNothingIsSaid(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "out*")); len(left) > 0 {
 		t.Errorf("a release was published: %q", left)
-	}
-
-	src, err := (&muteConfig{Path: in, Streams: 2, Marks: "#"}).Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sink := new(toySinkConfig)
-	_, parted := abilities.PartitionKeys(src)
-	for what, answered := range map[string]bool{
-		"when its data changed": !abilities.Changed(src).IsZero(), "by what its streams are parted": parted,
-		"another delimiter": abilities.Missplit(src) != "", "that it infers types": abilities.InfersTypes(src),
-		"that it holds JSON": abilities.JSONTextsOf(src) != nil, "that it numbers partitions": abilities.NumberedOf(src) != nil,
-		"options": abilities.Options(new(muteConfig)) != nil, "that it can be told columns": abilities.DeclarableOf(new(muteConfig)) != nil,
-		"that it takes streams": abilities.TakesStream(sink), "a key": abilities.KeyColumn(sink) != "",
-		"that it writes JSON": abilities.WritesJSON(sink, nil), "that it takes notes": abilities.NotesOf(new(toySink)) != nil,
-	} {
-		if answered {
-			t.Errorf("a connector without abilities returns %s", what)
-		}
-	}
-	if content, err := abilities.ContentOf(t.Context(), new(toySink)); content != nil || err != nil {
-		t.Errorf("a sink without abilities has the content %v, %v", content, err)
-	}
-	if err := abilities.Acknowledge(t.Context(), src); err != nil {
-		t.Error(err)
-	}
-	if name := abilities.StreamName(src, 7); name != "the source" {
-		t.Errorf("a missing stream is called %q", name)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -44,7 +42,7 @@ func init() {
 	connectors.Register(toys...)
 }
 
-// muteConfig is a source without abilities.
+// muteConfig is a source without abilities but one: without At, a release could take its place.
 type muteConfig struct {
 	Path    string `yaml:"path" doc:"the file"`
 	Streams int    `yaml:"streams" doc:"into how many streams the records are parted"`
@@ -52,6 +50,8 @@ type muteConfig struct {
 }
 
 func (c *muteConfig) Check() check.Problems { return nil }
+
+func (c *muteConfig) Abilities() (none connectors.SourceConfigAbilities) { return none }
 
 func (c *muteConfig) Open(context.Context) (connectors.Source, error) {
 	text, err := os.ReadFile(c.Path)
@@ -92,6 +92,10 @@ func (s *muteSource) Schema() *microdata.Schema { return s.schema }
 func (s *muteSource) Records() int64            { return int64(len(s.records)) }
 func (s *muteSource) Rewindable() bool          { return true }
 func (s *muteSource) Close() error              { return nil }
+
+func (s *muteSource) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: connectors.NoFiles}
+}
 
 func (s *muteSource) Streams() []string {
 	names := []string{s.config.Path}
@@ -165,13 +169,12 @@ func (c *toyConfig) Open(ctx context.Context) (connectors.Source, error) {
 	return &toySource{s.(*muteSource)}, nil
 }
 
-// Options implements connectors.Optioned.
-func (c *toyConfig) Options() []connectors.Option {
-	return []connectors.Option{{Name: "marks", Doc: "what lines begin with that are no records", Text: &c.Marks}}
+func (c *toyConfig) Abilities() connectors.SourceConfigAbilities {
+	marks := connectors.Option{Name: "marks", Doc: "what lines begin with that are no records", Text: &c.Marks}
+	return connectors.SourceConfigAbilities{Options: []connectors.Option{marks}, Guess: c.guess}
 }
 
-// Guess implements connectors.Guessing.
-func (c *toyConfig) Guess(context.Context) error {
+func (c *toyConfig) guess(context.Context) error {
 	text, err := os.ReadFile(c.Path)
 	if strings.Contains(string(text), "\n#") {
 		c.Marks = "#"
@@ -181,11 +184,13 @@ func (c *toyConfig) Guess(context.Context) error {
 
 type toySource struct{ *muteSource }
 
-func (s *toySource) Unchanged() error        { return nil }
-func (s *toySource) Changed() time.Time      { return time.Time{} }
-func (s *toySource) PartitionKeys() []string { return nil }
-func (s *toySource) InfersTypes() bool       { return true }
-func (s *toySource) At(path string) (bool, error) {
+func (s *toySource) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{
+		Unchanged: func() error { return nil }, At: s.at, PartitionKeys: func() []string { return nil }, InfersTypes: true,
+	}
+}
+
+func (s *toySource) at(path string) (bool, error) {
 	a, err := os.Stat(s.config.Path)
 	b, missing := os.Stat(path)
 	return err == nil && missing == nil && os.SameFile(a, b), nil
@@ -200,8 +205,10 @@ func (c *toySinkConfig) Check() check.Problems          { return nil }
 func (c *toySinkConfig) Carries(connectors.Source) bool { return false }
 func (c *toySinkConfig) Paths() []string                { return []string{c.Path} }
 
+func (c *toySinkConfig) Abilities() (none connectors.SinkConfigAbilities) { return none }
+
 func (c *toySinkConfig) Create(_ context.Context, plan connectors.Plan) (connectors.Sink, error) {
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	f, err := publish.Create(c.Path, publish.Public)
@@ -245,5 +252,4 @@ func (s *toySink) Write(_ context.Context, e connectors.Encoded) error {
 
 func (s *toySink) Finish(context.Context) error { return s.File.Finish() }
 
-// Content hides the method of the file: the sink does not describe what it has written.
-func (s *toySink) Content() {}
+func (s *toySink) Abilities() (none connectors.SinkAbilities) { return none }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -29,10 +28,10 @@ type Writer struct {
 // carry Records of a plan of this tree. texts, which may be nil, says which
 // columns of the layout's schema hold JSON text, which is written as it is and not in
 // quotes.
-func NewWriter(layout *microdata.Layout, tree *Tree, texts connectors.JSONTexts) (*Writer, error) {
+func NewWriter(layout *microdata.Layout, tree *Tree, texts func(column int) bool) (*Writer, error) {
 	w := &Writer{layout: layout, texts: make([]bool, len(layout.Release)), frame: Frame(layout.Release)}
 	for i, o := range layout.Release {
-		w.texts[i] = texts != nil && texts.JSONText(o.Source)
+		w.texts[i] = texts != nil && texts(o.Source)
 		if o.Column < 0 && tree == nil {
 			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", o.Field.Name)
 		}

@@ -49,6 +49,14 @@ type Reader interface {
 	Decoder(layout *microdata.Layout, carry bool) (Decoder, error)
 }
 
+// JSONText returns connectors.SourceAbilities.JSONText of a reader's columns; nil if its format has no such texts.
+func JSONText(r Reader) func(column int) bool {
+	if texts, ok := r.(interface{ JSONText(column int) bool }); ok {
+		return texts.JSONText
+	}
+	return nil
+}
+
 // Decoder turns messages into blocks.
 type Decoder interface {
 	// Decode resets b and fills it with the records of a run of messages: Stream,

@@ -8,7 +8,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -27,7 +26,9 @@ func OpenPlain(ctx context.Context, p *config.Pipeline) (connectors.Source, erro
 }
 
 func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors.Source, error) {
-	abilities.Tell(p.Source.Config, p.Name, nil)
+	if named := p.Source.Abilities().SetPipeline; named != nil {
+		named(p.Name)
+	}
 	if err := declare(p, plain); err != nil {
 		return nil, err
 	}
@@ -69,13 +70,20 @@ func putsCategories(p transform.Params) bool {
 	return transform.OnCategories(p) && transform.ScopeOf(p) == transform.ScopeRecord
 }
 
+// writesJSON reports whether the sink writes JSON text as a JSON value and not as a string. If it
+// does not, columns with values of several types are refused.
+func writesJSON(p *config.Pipeline) bool {
+	writes := p.Sink.Abilities().WritesJSON
+	return writes != nil && writes(p.Source.Config)
+}
+
 // Declare tells a source of messages which columns it has. A column is numeric if a mask
 // computes with it or compares it with a number, or if its decimals are known.
 func Declare(p *config.Pipeline) error { return declare(p, false) }
 
 func declare(p *config.Pipeline, plain bool) error {
-	source := abilities.DeclarableOf(p.Source.Config)
-	if source == nil {
+	tell := p.Source.Abilities().Declare
+	if tell == nil {
 		return nil
 	}
 	known, err := LoadProfile(p.Profile)
@@ -97,6 +105,6 @@ func declare(p *config.Pipeline, plain bool) error {
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil || c.Missing.HasRange(),
 		})
 	}
-	source.Declare(columns, p.Unlisted == "drop", plain || !abilities.WritesJSON(p.Sink.Config, p.Source.Config) || comparesTexts(p.Masks))
+	tell(columns, p.Unlisted == "drop", plain || !writesJSON(p) || comparesTexts(p.Masks))
 	return nil
 }

@@ -4,25 +4,27 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
-// Describe names a source or sink for people, without secrets.
-func Describe(connector any) string {
-	if words := abilities.Description(connector); words != "" {
-		return words
-	}
-	if c, ok := connector.(interface{ Paths() []string }); ok {
-		return strings.Join(c.Paths(), ", ")
-	}
-	t := abilities.TopicsOf(connector)
-	switch {
+// DescribeSource names a source for people, without secrets.
+func DescribeSource(s config.Source) string {
+	can := s.Abilities()
+	switch t := can.Topics; {
 	case t == nil:
-		return ""
+		return can.Description
 	case t.Pattern != "":
 		return "kafka " + t.Pattern
+	default:
+		return "kafka " + strings.Join(t.Names, ", ")
 	}
-	return "kafka " + strings.Join(t.Names, ", ")
+}
+
+// DescribeSink names a sink for people, without secrets.
+func DescribeSink(s config.Sink) string {
+	if words := s.Abilities().Description; words != "" || s.Config == nil {
+		return words
+	}
+	return strings.Join(s.Config.Paths(), ", ")
 }
 
 // AlsoWritten returns the topics that a stream writes to in addition to its release.

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -46,7 +45,7 @@ type Parcel struct {
 func (f *Flow) Run(ctx context.Context) (err error) {
 	reader := f.Reader
 	if reader == nil {
-		if err := abilities.Unchanged(f.Source); err != nil {
+		if err := connectors.Unchanged(f.Source); err != nil {
 			return err
 		}
 		if reader, err = f.Source.Read(ctx, f.Layout, f.Cut); err != nil {
@@ -97,7 +96,7 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 	}
 	// The workers read after the reader, so this check comes last. A changed source may be the
 	// cause of a failed pass.
-	return errors.Join(abilities.Unchanged(f.Source), err)
+	return errors.Join(connectors.Unchanged(f.Source), err)
 }
 
 // read takes runs of records, each with a block from the stock, to the end of the
@@ -189,7 +188,7 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("internal error while working on %s, records from %d: %s",
-				abilities.StreamName(f.Source, p.Block.Stream), p.Block.First+1, bug.Place(r))
+				connectors.StreamName(f.Source, p.Block.Stream), p.Block.First+1, bug.Place(r))
 		}
 	}()
 	if err := p.Raw.Decode(p.Block); err != nil {

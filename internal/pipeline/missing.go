@@ -4,7 +4,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -13,7 +12,7 @@ import (
 // code that a column cannot have is an error.
 func DeclareMissing(p *config.Pipeline, src connectors.Source) error {
 	var problems config.Errors
-	schema, texts := src.Schema(), abilities.JSONTextsOf(src)
+	schema, texts := src.Schema(), src.Abilities().JSONText
 	for i := range p.Columns {
 		c := &p.Columns[i]
 		declared := c.Missing.Declared()
@@ -27,7 +26,7 @@ func DeclareMissing(p *config.Pipeline, src connectors.Source) error {
 				problems = append(problems, p.Errorf("columns."+c.Name+".missing."+problem.Path, "%s", problem.Text))
 			}
 		}
-		declared.JSON = texts != nil && texts.JSONText(at)
+		declared.JSON = texts != nil && texts(at)
 		f.Missing = declared
 	}
 	if len(problems) > 0 {

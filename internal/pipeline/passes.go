@@ -14,7 +14,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -126,8 +125,10 @@ func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
 		log.Warn().Msg(text)
 	}
 	pl.warnOfDetermined(log)
-	if text := abilities.NamesMissing(pl.Config.Sink.Config, pl.Config.Source.Config); text != "" && len(pl.Masked) > 0 {
-		log.Info().Msg(text)
+	if names := pl.Config.Sink.Abilities().NamesMissing; names != nil && len(pl.Masked) > 0 {
+		if text := names(pl.Config.Source.Config); text != "" {
+			log.Info().Msg(text)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -238,13 +237,13 @@ func (pl *Plan) release(b *layoutBuilder, carries bool) {
 // column of JSON values, which may have several types, would have to be held in a column of
 // one type.
 func (pl *Plan) keyed(b *layoutBuilder) error {
-	key := abilities.KeyColumn(pl.Config.Sink.Config)
+	key := pl.Config.Sink.Abilities().KeyColumn
 	for i := range b.layout.Release {
 		out := &b.layout.Release[i]
 		if key != "" && key == out.Field.Name && out.Column < 0 {
 			out.Column = b.want(out.Field.Name, microdata.Array, false)
 		}
-		if out.Field.Type.ID() == arrow.DENSE_UNION && !abilities.WritesJSON(pl.Config.Sink.Config, pl.Config.Source.Config) {
+		if out.Field.Type.ID() == arrow.DENSE_UNION && !writesJSON(pl.Config) {
 			return config.Errors{pl.Config.Errorf("columns."+out.Field.Name,
 				"is an identity column of JSON messages, whose values may be of several types, and the sink's columns are of one; withhold it (role identifier), or release into JSON")}
 		}

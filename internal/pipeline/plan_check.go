@@ -8,7 +8,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -34,7 +33,11 @@ func (pl *Plan) checkDelimiter() error {
 	if !slices.ContainsFunc(p.Columns, func(c config.Column) bool { return schema.Index(c.Name) < 0 }) {
 		return nil
 	}
-	delimiter := abilities.Missplit(pl.Source)
+	missplit := pl.Source.Abilities().Missplit
+	if missplit == nil {
+		return nil
+	}
+	delimiter := missplit()
 	if delimiter == "" {
 		return nil
 	}
@@ -105,8 +108,8 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 
 // jsonText reports whether a column of the source holds JSON of several kinds as its text.
 func (pl *Plan) jsonText(j int) bool {
-	texts := abilities.JSONTextsOf(pl.Source)
-	return texts != nil && texts.JSONText(j)
+	json := pl.Source.Abilities().JSONText
+	return json != nil && json(j)
 }
 
 // checkRead returns an error for each column that the mask at path reads but cannot compare.
@@ -174,7 +177,7 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 // text, too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
 	schema := pl.Source.Schema()
-	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !abilities.InfersTypes(pl.Source) {
+	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !pl.Source.Abilities().InfersTypes {
 		return "" // not text, or made text by a mask
 	}
 	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",

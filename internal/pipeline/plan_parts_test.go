@@ -34,8 +34,9 @@ func (s *table) Streams() []string         { return []string{"table"} }
 func (s *table) Records() int64            { return -1 }
 func (s *table) Rewindable() bool          { return !s.once }
 func (s *table) Close() error              { return nil }
-func (s *table) Missplit() string          { return s.split }
-func (s *table) InfersTypes() bool         { return true }
+func (s *table) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{Missplit: func() string { return s.split }, InfersTypes: true}
+}
 
 func (s *table) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, io.ErrUnexpectedEOF

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
@@ -46,15 +47,22 @@ func TestProgress(t *testing.T) {
 // release lists every configured topic.
 func TestDescribe(t *testing.T) {
 	for _, c := range []struct {
-		connector any
-		want      string
+		source connectors.SourceConfig
+		want   string
 	}{
-		{&csv.SinkConfig{Path: "a.csv"}, "a.csv"},
-		{&kafka.SourceConfig{Topics: []string{"a", "b"}}, "kafka a, b"}, {&kafka.SourceConfig{Pattern: "^a"}, "kafka ^a"}, {&kafka.SinkConfig{Topic: "out"}, "topic out"},
-		{3, ""},
+		{&kafka.SourceConfig{Topics: []string{"a", "b"}}, "kafka a, b"}, {&kafka.SourceConfig{Pattern: "^a"}, "kafka ^a"},
+		{new(csv.SourceConfig), ""}, {},
 	} {
-		if got := pipeline.Describe(c.connector); got != c.want {
-			t.Errorf("description of %T is %q, want %q", c.connector, got, c.want)
+		if got := pipeline.DescribeSource(config.Source{Config: c.source}); got != c.want {
+			t.Errorf("description of %T is %q, want %q", c.source, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		sink connectors.SinkConfig
+		want string
+	}{{&csv.SinkConfig{Path: "a.csv"}, "a.csv"}, {&kafka.SinkConfig{Topic: "out"}, "topic out"}, {}} {
+		if got := pipeline.DescribeSink(config.Sink{Config: c.sink}); got != c.want {
+			t.Errorf("description of %T is %q, want %q", c.sink, got, c.want)
 		}
 	}
 	var p config.Pipeline

@@ -93,8 +93,10 @@ type declared struct {
 	drop, plain bool
 }
 
-func (d *declared) Declare(columns []connectors.DeclaredColumn, drop, plain bool) {
-	d.columns, d.drop, d.plain = columns, drop, plain
+func (d *declared) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{Declare: func(columns []connectors.DeclaredColumn, drop, plain bool) {
+		d.columns, d.drop, d.plain = columns, drop, plain
+	}}
 }
 
 // A source of messages is told for each column whether it is withheld, identifies, and is numeric:
@@ -216,14 +218,17 @@ func TestTextsAreCompared(t *testing.T) {
 }
 
 // namedConfig describes itself.
-type namedConfig struct{}
+type namedConfig struct{ connectors.SourceConfig }
 
-func (namedConfig) Describe() string { return "a table" }
+func (namedConfig) Abilities() (can connectors.SourceConfigAbilities) {
+	can.Description = "a table"
+	return can
+}
 
 // The description of a connector is its own, and that of a stream includes every topic besides the
 // release.
 func TestTopicsBesideTheRelease(t *testing.T) {
-	if got := Describe(namedConfig{}); got != "a table" {
+	if got := DescribeSource(config.Source{Config: namedConfig{}}); got != "a table" {
 		t.Error(got)
 	}
 	var p config.Pipeline
@@ -401,8 +406,10 @@ type keyedSink struct {
 	json bool
 }
 
-func (k *keyedSink) KeyColumn() string                       { return k.key }
-func (k *keyedSink) WritesJSON(connectors.SourceConfig) bool { return k.json }
+func (k *keyedSink) Abilities() connectors.SinkConfigAbilities {
+	json := func(connectors.SourceConfig) bool { return k.json }
+	return connectors.SinkConfigAbilities{KeyColumn: k.key, WritesJSON: json}
+}
 
 // mixedTexts is a table in which some columns contain JSON values of several kinds.
 type mixedTexts struct {
@@ -410,7 +417,11 @@ type mixedTexts struct {
 	mixed []string
 }
 
-func (m *mixedTexts) JSONText(field int) bool { return slices.Contains(m.mixed, m.fields[field].Name) }
+func (m *mixedTexts) Abilities() connectors.SourceAbilities {
+	can := m.table.Abilities()
+	can.JSONText = func(field int) bool { return slices.Contains(m.mixed, m.fields[field].Name) }
+	return can
+}
 
 // If the types of columns do not allow masks, keys or identities, they are refused with their
 // place, at the first column and at the last.

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -149,7 +148,7 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	if run.placed {
 		if err := r.places.add(run.stream, run.places); err != nil {
 			return nil, fmt.Errorf("%s: %w: one of the second is among records %d to %d of the file (columns %s)",
-				abilities.StreamName(r.source.Source, c.block.Stream), err, c.block.First+1, c.block.First+int64(c.block.N), and(r.source.columns.Names()))
+				connectors.StreamName(r.source.Source, c.block.Stream), err, c.block.First+1, c.block.First+int64(c.block.N), and(r.source.columns.Names()))
 		}
 	}
 	return &raw{reader: r, chunk: c, run: run}, nil

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -73,15 +71,6 @@ func Of(src connectors.Source) *Source {
 	return s
 }
 
-// Stored returns the source below one whose places come from columns; any other source
-// unchanged.
-func Stored(src connectors.Source) connectors.Source {
-	if s := Of(src); s != nil {
-		return s.Source
-	}
-	return src
-}
-
 // Places are the places that have been read: all of them once the pass has ended.
 func (s *Source) Places() *Places { return &s.places }
 
@@ -117,6 +106,18 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	return r, nil
 }
 
+// Abilities implements connectors.Source: those of the wrapped source, of which parts are wrapped too. Its records are
+// those of files, whose progress nobody stores.
+func (s *Source) Abilities() connectors.SourceAbilities {
+	can := s.Source.Abilities()
+	can.StreamName, can.Relocated = streamName, s
+	can.Acknowledge, can.Numbered, can.Holding = nil, nil, nil
+	if can.Divisible != nil {
+		can.Divisible = s
+	}
+	return can
+}
+
 // StoredIn implements connectors.Relocated.
 func (s *Source) StoredIn(b *microdata.Block) int {
 	if s.whole != nil {
@@ -131,11 +132,10 @@ func (s *Source) NameOf(b *microdata.Block) string {
 	if !o.placed {
 		return s.Source.Streams()[o.stream]
 	}
-	return s.StreamName(b.Stream)
+	return streamName(b.Stream)
 }
 
-// StreamName implements connectors.StreamNamed.
-func (s *Source) StreamName(stream int) string { return fmt.Sprintf("place %d", stream) }
+func streamName(stream int) string { return fmt.Sprintf("place %d", stream) }
 
 // Streams implements connectors.Source: a part is of one file.
 func (s *Source) Streams() []string {
@@ -147,7 +147,7 @@ func (s *Source) Streams() []string {
 
 // Part implements connectors.Divisible.
 func (s *Source) Part(p connectors.Part) (connectors.Source, error) {
-	inner, err := abilities.DivisibleOf(s.Source).Part(p)
+	inner, err := s.Source.Abilities().Divisible.Part(p)
 	if err != nil {
 		return nil, err
 	}
@@ -156,51 +156,11 @@ func (s *Source) Part(p connectors.Part) (connectors.Source, error) {
 
 // Divide implements connectors.Divisible.
 func (s *Source) Divide(ctx context.Context, bytes int64, cut connectors.Cut) ([]connectors.Part, error) {
-	d := abilities.DivisibleOf(s.Source)
-	if d == nil {
-		return nil, connectors.ErrIndivisible
-	}
 	cut.Exact = false
-	return d.Divide(ctx, bytes, cut)
+	return s.Source.Abilities().Divisible.Divide(ctx, bytes, cut)
 }
 
 // Stored implements connectors.Divisible.
 func (s *Source) Stored(stream int) (connectors.Stored, error) {
-	d := abilities.DivisibleOf(s.Source)
-	if d == nil {
-		return connectors.Stored{}, connectors.ErrIndivisible
-	}
-	return d.Stored(stream)
-}
-
-// What follows a source says of itself, and the wrapped one says for it.
-
-// Unchanged implements connectors.Watched.
-func (s *Source) Unchanged() error { return abilities.Unchanged(s.Source) }
-
-// Changed implements connectors.Watched.
-func (s *Source) Changed() time.Time { return abilities.Changed(s.Source) }
-
-// Folder implements connectors.Foldered.
-func (s *Source) Folder() bool { return abilities.Folder(s.Source) }
-
-// At implements connectors.Located.
-func (s *Source) At(path string) (bool, error) { return abilities.At(s.Source, path) }
-
-// Missplit implements connectors.Separated.
-func (s *Source) Missplit() string { return abilities.Missplit(s.Source) }
-
-// InfersTypes implements connectors.Inferring.
-func (s *Source) InfersTypes() bool { return abilities.InfersTypes(s.Source) }
-
-// JSONText implements connectors.JSONTexts.
-func (s *Source) JSONText(column int) bool {
-	texts := abilities.JSONTextsOf(s.Source)
-	return texts != nil && texts.JSONText(column)
-}
-
-// PartitionKeys implements connectors.Partitioned.
-func (s *Source) PartitionKeys() []string {
-	keys, _ := abilities.PartitionKeys(s.Source)
-	return keys
+	return s.Source.Abilities().Divisible.Stored(stream)
 }

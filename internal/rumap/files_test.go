@@ -39,7 +39,7 @@ func jsonOf(t *testing.T, m *rumap.Map) []byte {
 }
 
 func TestSchemaIsCurrent(t *testing.T) {
-	text, err := rumap.JSONSchema()
+	text, err := jsonSchema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSchemaIsCurrent(t *testing.T) {
 }
 
 func TestMapsFollowTheSchema(t *testing.T) {
-	text, err := rumap.JSONSchema()
+	text, err := jsonSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -62,14 +61,14 @@ type sink struct {
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); abilities.Description(to) == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
+	if paths := to.Paths(); to.Abilities().Description == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var err error
-	if s.texts, err = abilities.Rearranged(ctx, to, plan); err != nil {
-		return nil, err
-	}
-	if s.texts != nil {
+	if rearranged := to.Abilities().Rearranged; rearranged != nil {
+		if s.texts, err = rearranged(ctx, plan); err != nil {
+			return nil, err
+		}
 		s.inner, s.schema = s.texts, placed(arrow.Field{Name: "text", Type: arrow.BinaryTypes.Binary})
 		return s, nil
 	}
@@ -116,17 +115,11 @@ type merged struct{ connectors.Source }
 
 func (merged) Streams() []string { return []string{"shuffled"} }
 
-// Folder implements connectors.Foldered: the release is a folder, of one file, where
-// the source's path is one.
-func (m merged) Folder() bool { return abilities.Folder(m.Source) }
-
-// At implements connectors.Located.
-func (m merged) At(path string) (bool, error) { return abilities.At(m.Source, path) }
-
-// JSONText implements connectors.JSONTexts.
-func (m merged) JSONText(column int) bool {
-	texts := abilities.JSONTextsOf(m.Source)
-	return texts != nil && texts.JSONText(column)
+// Abilities implements connectors.Source: the release is a folder, of one file, where the source's path is one.
+func (m merged) Abilities() connectors.SourceAbilities {
+	from := m.Source.Abilities()
+	folder := func() bool { return connectors.Folder(m.Source) }
+	return connectors.SourceAbilities{Folder: folder, At: from.At, JSONText: from.JSONText}
 }
 
 // Encode sorts the kept records of a block into batches, one a bucket.
@@ -242,13 +235,11 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.inner.Finish(ctx)
 }
 
-// Content digests what Finish has completed; nil where the release is no files.
-func (s *sink) Content(ctx context.Context) (*connectors.Content, error) {
-	return abilities.ContentOf(ctx, s.inner)
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	to := s.inner.Abilities()
+	return connectors.SinkAbilities{Content: to.Content, Labels: to.Labels}
 }
-
-// Labels implements connectors.Labelling.
-func (s *sink) Labels() []microdata.Said { return abilities.LabelsOf(s.inner) }
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error { return s.inner.Commit() }

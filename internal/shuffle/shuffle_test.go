@@ -37,6 +37,8 @@ func (c shuffledConfig) Create(ctx context.Context, plan connectors.Plan) (conne
 // asValues is a sink whose records are put in order as values, although they are texts.
 type asValues struct{ connectors.SinkConfig }
 
+func (asValues) Abilities() (none connectors.SinkConfigAbilities) { return none }
+
 // inOrder are ranks that keep the records in the order of their source, spread over the buckets: at
 // most four streams of at most 512 records.
 func inOrder(dst []uint64, b *microdata.Block) {

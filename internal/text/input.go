@@ -125,20 +125,23 @@ func (in *Input) streams() int {
 	return len(in.set.Files)
 }
 
+// Abilities are those that all formats of text have.
+func (in *Input) Abilities() connectors.SourceAbilities {
+	if in.set == nil {
+		return files.OfPipe
+	}
+	return connectors.SourceAbilities{
+		Unchanged: in.unchanged, Changed: func() time.Time { return files.Latest(in.stamps) }, At: in.set.At,
+		PartitionKeys: func() []string { return in.set.PartitionKeys }, Folder: in.Folder,
+	}
+}
+
 // Folder reports whether the path stands for a folder of files.
 func (in *Input) Folder() bool { return in.set != nil && in.set.Folder }
 
-// PartitionKeys returns the keys by which the folders of the files are named.
-func (in *Input) PartitionKeys() []string {
-	if in.set == nil {
-		return nil
-	}
-	return in.set.PartitionKeys
-}
-
-// Unchanged implements connectors.Watched: both the open files and those that have
+// unchanged is of connectors.SourceAbilities: both the open files and those that have
 // their names are what they were.
-func (in *Input) Unchanged() error {
+func (in *Input) unchanged() error {
 	if in.set == nil {
 		return nil
 	}
@@ -151,17 +154,6 @@ func (in *Input) Unchanged() error {
 		}
 	}
 	return in.set.Unchanged(in.stamps)
-}
-
-// Changed implements connectors.Watched.
-func (in *Input) Changed() time.Time { return files.Latest(in.stamps) }
-
-// At implements connectors.Located.
-func (in *Input) At(path string) (bool, error) {
-	if in.set == nil {
-		return false, nil
-	}
-	return in.set.At(path)
 }
 
 // Rewindable reports whether a stream can be opened more than once.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -192,6 +193,11 @@ func (o *Output) Finish(ctx context.Context) error {
 	return nil
 }
 
+// Abilities are those of a sink of files.
+func (o *Output) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: o.Content, Hold: o.Hold}
+}
+
 // Content digests what Finish has completed.
 func (o *Output) Content(ctx context.Context) (*publish.Content, error) {
 	switch {
@@ -234,7 +240,7 @@ func (o *Output) Commit() error {
 	return err
 }
 
-// Hold implements connectors.Held.
+// Hold keeps an object without its name.
 func (o *Output) Hold() (json.RawMessage, error) {
 	if o.file == nil || o.done {
 		return nil, fmt.Errorf("%s: can get its name from no other process", CleanPath(o.config.Path))

@@ -44,7 +44,7 @@ func (p *Pass) Divide(ctx context.Context, bytes int64) ([]connectors.Part, erro
 	for len(parts) == 0 || nextStream(parts) < p.Input.streams() {
 		parts = append(parts, connectors.Part{Stream: nextStream(parts), To: whole})
 	}
-	return parts, p.Input.Unchanged()
+	return parts, p.Input.unchanged()
 }
 
 func nextStream(parts []connectors.Part) int {

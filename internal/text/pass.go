@@ -160,7 +160,7 @@ func (p *Pass) Survey(ctx context.Context, look func(worker int, c *Chunk, numbe
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
-	return records, p.Input.Unchanged()
+	return records, p.Input.unchanged()
 }
 
 // Workers is the number of workers of a Survey.

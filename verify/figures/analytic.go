@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
+	"github.com/sdlfilter/sdlfilter/verify/papers"
 )
 
 // additiveNoise draws figures 2 to 4 of Duncan, Keller-McNulty and Stokes (2004):
@@ -114,7 +115,7 @@ func crossings(c curve, others ...curve) ([]mark, error) {
 
 // swapping draws the figure of Duncan and Keller-McNulty (2000), section 6.2.
 func swapping(context.Context, string) ([]chart, error) {
-	swap := rumap.Swap{N1: 3, N2: 2, Difference: 1, SD: 1}
+	swap := papers.Swap{N1: 3, N2: 2, Difference: 1, SD: 1}
 	at := func(rate float64) (point, error) {
 		s := swap
 		s.Rate = rate
@@ -156,16 +157,16 @@ func swapping(context.Context, string) ([]chart, error) {
 // with the paper's printed figures.
 func dataSquareFigure(context.Context, string) ([]chart, error) {
 	prior := []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01} // table 4
-	square := rumap.Perturbation{Row: 15, Column: 18, Total: 115}
+	square := papers.Perturbation{Row: 15, Column: 18, Total: 115}
 	at := func(parameter float64, likelihood []float64, err error) (point, error) {
 		if err != nil {
 			return point{}, err
 		}
-		post, err := rumap.CellPosterior(prior, likelihood)
+		post, err := papers.CellPosterior(prior, likelihood)
 		if err != nil {
 			return point{}, err
 		}
-		return point{parameter, rumap.CellUtility(post, 1), rumap.CellRisk(post)}, nil
+		return point{parameter, papers.CellUtility(post, 1), papers.CellRisk(post)}, nil
 	}
 	markov := curve{id: "Markov perturbation", name: "Markov perturbation, θ from 0.02 (top) to 1", parameter: "theta"}
 	printed := curve{id: "printed", name: "as the paper prints them, which its own formula does not give", parameter: "theta (0: suppression, rounding)", style: 3, only: true}
@@ -197,11 +198,11 @@ func dataSquareFigure(context.Context, string) ([]chart, error) {
 		c.marks = append(c.marks, mark{x: p.x, y: p.y, text: fmt.Sprintf("θ = %v", theta), down: true})
 		printed.points = append(printed.points, point{theta, []float64{.240, .232, .216}[i], []float64{1.263, .969, .713}[i]})
 	}
-	suppressed, err := at(0, rumap.SuppressedLikelihood(square.Bounds()), nil)
+	suppressed, err := at(0, papers.SuppressedLikelihood(square.Bounds()), nil)
 	if err != nil {
 		return nil, err
 	}
-	l, err := rumap.RoundedLikelihood(3, 3)
+	l, err := papers.RoundedLikelihood(3, 3)
 	rounded, err := at(3, l, err)
 	if err != nil {
 		return nil, err

@@ -7,11 +7,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
-	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
+	"github.com/sdlfilter/sdlfilter/verify/papers"
 )
 
 // The two-way margins of table 1 of Duncan et al. (2001). Its inner cells are not legible
@@ -40,7 +39,7 @@ var (
 var (
 	thetas     = []float64{0.05, 0.1, 0.2}
 	table4     = []float64{0, .3, .3, .15, .1, .05, .04, .03, .02, .01}
-	dataSquare = rumap.Perturbation{Row: 15, Column: 18, Total: 115}
+	dataSquare = papers.Perturbation{Row: 15, Column: 18, Total: 115}
 )
 
 // withTotals returns a table with its totals, rows then columns.
@@ -160,11 +159,11 @@ func roundedAtRandom(base int64) (point, error) {
 				for i := range prior {
 					prior[i] = 1
 				}
-				b, err := tablerisk.Posterior(prior, l)
+				b, err := papers.CellPosterior(prior, l)
 				if err != nil {
 					return point{}, fmt.Errorf("base %d, from %d: %w", base, first, err)
 				}
-				risk = max(risk, tablerisk.Risk(b))
+				risk = max(risk, papers.CellRisk(b))
 			}
 		}
 	}

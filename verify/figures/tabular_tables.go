@@ -8,8 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
-	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
+	"github.com/sdlfilter/sdlfilter/verify/papers"
 )
 
 // paperTables writes tables 1 to 5 of Duncan et al. (2001) and the bounds of its section 4 as
@@ -121,7 +120,7 @@ func (d *tablesPage) beliefs() error {
 		if err != nil {
 			return err
 		}
-		post, err := rumap.CellPosterior(table4, l)
+		post, err := papers.CellPosterior(table4, l)
 		if err != nil {
 			return err
 		}
@@ -141,7 +140,7 @@ func (d *tablesPage) beliefs() error {
 
 // bounds writes the bounds of I+K from IJ+ and +JK.
 func (d *tablesPage) bounds() {
-	lower, upper := audit.Frechet(marginIJ, marginJK)
+	lower, upper := papers.Frechet(marginIJ, marginJK)
 	d.line("## Section 4: what IJ+ and +JK tell of I+K")
 	d.line("Each cell: its value, the greatest that is to remain possible (20 % more), and what the two margins leave possible. Bold: a disclosure.")
 	var out [][]string
@@ -165,7 +164,7 @@ func desired(i, k int) float64 { return math.Ceil(1.2*marginIK[i][k] - 1e-9) }
 // graph draws figure 2 of Duncan et al. (2001), the graph of the published margins, with
 // the bounds of the third margin that can be inferred from it.
 func graph() file {
-	lower, upper := audit.Frechet(marginIJ, marginJK)
+	lower, upper := papers.Frechet(marginIJ, marginJK)
 	var b bytes.Buffer
 	text := func(x, y float64, anchor, style, s string) {
 		fmt.Fprintf(&b, "<text x=\"%v\" y=\"%v\" text-anchor=\"%s\" style=\"%s\">%s</text>\n", x, y, anchor, style, html.EscapeString(s))

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 )
@@ -32,8 +31,7 @@ func (c *Config) Writer(ctx context.Context, r message.WriteRequest) (message.Wr
 	if from, ok := r.Reader.(*reader); ok {
 		tree = from.tree
 	}
-	texts := abilities.JSONTextsOf(r.Reader)
-	w, err := members.NewWriter(r.Layout, tree, texts)
+	w, err := members.NewWriter(r.Layout, tree, message.JSONText(r.Reader))
 	if err != nil {
 		return nil, err
 	}

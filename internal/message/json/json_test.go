@@ -14,7 +14,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/members"
 	"github.com/sdlfilter/sdlfilter/internal/message"
 	"github.com/sdlfilter/sdlfilter/internal/text"
@@ -332,7 +331,7 @@ func TestReader(t *testing.T) {
 	}
 	var got []string
 	for i, f := range r.Schema().Fields {
-		got = append(got, fmt.Sprint(f.Name, " ", f.Type.ID(), " ", f.Nullable, " ", r.(connectors.JSONTexts).JSONText(i)))
+		got = append(got, fmt.Sprint(f.Name, " ", f.Type.ID(), " ", f.Nullable, " ", message.JSONText(r)(i)))
 	}
 	if want := []string{"a FLOAT64 true false", "b DENSE_UNION true false", "c STRING true true", "d FLOAT64 true false"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

@@ -65,7 +65,7 @@ func (d *reader) add(path string, text bool) error {
 // Schema implements message.Reader.
 func (d *reader) Schema() *microdata.Schema { return d.schema }
 
-// JSONText implements connectors.JSONTexts.
+// JSONText reports whether a column may hold JSON text.
 func (d *reader) JSONText(column int) bool { return !d.plain && d.tree.Text(column) }
 
 // Decoder implements message.Reader.

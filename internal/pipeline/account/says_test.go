@@ -32,6 +32,9 @@ func (fields) Streams() []string           { return nil }
 func (fields) Records() int64              { return -1 }
 func (fields) Rewindable() bool            { return true }
 func (fields) Close() error                { return nil }
+func (fields) Abilities() (none connectors.SourceAbilities) {
+	return none
+}
 func (fields) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, io.ErrUnexpectedEOF
 }

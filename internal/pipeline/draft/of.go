@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -23,9 +22,11 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 	if err != nil {
 		return nil, err
 	}
-	options := optionsOf(abilities.Options(config))
-	if err := abilities.Guess(ctx, config); err != nil {
-		return nil, err
+	options := optionsOf(config.Abilities().Options)
+	if guess := config.Abilities().Guess; guess != nil {
+		if err := guess(ctx); err != nil {
+			return nil, err
+		}
 	}
 	src, err := config.Open(ctx)
 	if err != nil {
@@ -46,9 +47,9 @@ func Of(ctx context.Context, path string, config connectors.SourceConfig) (*Draf
 		choice = ", labels: [values, variables]"
 	}
 	return &Draft{
-		Guessed: options != optionsOf(abilities.Options(config)),
+		Guessed: options != optionsOf(config.Abilities().Options),
 		Name:    name, Looked: look.Seen(""), Listed: look.List(),
-		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(abilities.Options(config))),
+		Source: fmt.Sprintf("{%s: {path: %s%s}}", format.Name, scalar(path), optionsOf(config.Abilities().Options)),
 		Sink:   fmt.Sprintf("{%s: {path: %s%s}}", sink.Name, scalar(to), choice),
 	}, nil
 }

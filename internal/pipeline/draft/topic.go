@@ -26,9 +26,9 @@ func OfTopic(ctx context.Context, c *kafka.SourceConfig) (*Draft, error) {
 			return nil, err
 		}
 		rare = left
-		c.Declare(columns, true, false)
+		c.Abilities().Declare(columns, true, false)
 	} else {
-		c.Declare(nil, true, false) // the schema lists them
+		c.Abilities().Declare(nil, true, false) // the schema lists them
 	}
 	src, err := c.OpenAll(ctx)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -58,7 +57,7 @@ func (g *grid) unit() string {
 
 // variable is the label of the map's variable, if the release would have it.
 func (g *grid) variable() string {
-	if g.ofCategories() || !abilities.ReleasesVariableLabels(g.whole.Sink.Config) {
+	if g.ofCategories() || !g.whole.Sink.Abilities().VariableLabels {
 		return ""
 	}
 	schema := g.plan.Source.Schema()

@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -29,14 +27,16 @@ type meddled struct {
 	passes, times int
 }
 
-func (s *meddled) Unchanged() error {
-	if s.times++; s.times == s.asked {
-		s.meddle()
+func (s *meddled) Abilities() connectors.SourceAbilities {
+	from := s.Source.Abilities()
+	unchanged := func() error {
+		if s.times++; s.times == s.asked {
+			s.meddle()
+		}
+		return from.Unchanged()
 	}
-	return abilities.Unchanged(s.Source)
+	return connectors.SourceAbilities{Unchanged: unchanged, At: from.At}
 }
-
-func (s *meddled) Changed() time.Time { return time.Time{} }
 
 func (s *meddled) Read(ctx context.Context, l *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
 	r, err := s.Source.Read(ctx, l, cut)

@@ -14,7 +14,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -72,7 +71,7 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := abilities.Unchanged(c.source); err != nil {
+	if err := connectors.Unchanged(c.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return c.publish(ctx, rep)

@@ -25,7 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -47,9 +47,6 @@ func (s *growing) Read(ctx context.Context, l *microdata.Layout, cut connectors.
 	}
 	return s.Source.Read(ctx, l, cut)
 }
-
-func (s *growing) Unchanged() error   { return abilities.Unchanged(s.Source) }
-func (s *growing) Changed() time.Time { return abilities.Changed(s.Source) }
 
 type growingConfig struct {
 	connectors.SourceConfig
@@ -226,7 +223,7 @@ func TestCopiesAreTakenBack(t *testing.T) {
 // Entries for a topic wait in an unnamed file and are returned in order, any number of times.
 // Errors of writing and reading are returned.
 func TestEntriesThatWait(t *testing.T) {
-	q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil)
+	q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, connectortest.Elsewhere())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +252,7 @@ func TestEntriesThatWait(t *testing.T) {
 		t.Errorf("after the file was closed, note returns %v, want os.ErrClosed", err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
-	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, nil); q != nil || !errors.Is(err, os.ErrNotExist) {
+	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, connectortest.Elsewhere()); q != nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder for temporary files: newQuarantine returns %v and error %v", q, err)
 	}
 }
@@ -319,8 +316,8 @@ type unreadable struct {
 
 func (u unreadable) Finish(context.Context) error { return u.full }
 
-func (unreadable) Content(context.Context) (*publish.Content, error) {
-	return nil, errors.ErrUnsupported
+func (unreadable) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: func(context.Context) (*publish.Content, error) { return nil, errors.ErrUnsupported }}
 }
 
 // A release that cannot be completed or read again has no report. Numbers are shown with the digits

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
@@ -39,17 +38,17 @@ func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 
 // noteInRelease adds the entries of the quarantine to the sink's transaction.
 func (r *run) noteInRelease(ctx context.Context) error {
-	sink := abilities.NotesOf(r.sink)
-	if sink == nil {
+	add := r.sink.Abilities().Note
+	if add == nil {
 		return nil
 	}
-	return r.quarantine.note(func(topic string, line []byte) error { return sink.Note(ctx, topic, line) })
+	return r.quarantine.note(func(topic string, line []byte) error { return add(ctx, topic, line) })
 }
 
 // noteAfterwards writes the entries that are in no transaction, because the sink has none or its
 // transaction was withheld.
 func (r *run) noteAfterwards(ctx context.Context, released bool) error {
-	if released && abilities.NotesOf(r.sink) != nil {
+	if released && r.sink.Abilities().Note != nil {
 		return nil
 	}
 	if err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) }); err != nil {
@@ -75,7 +74,11 @@ func (r *run) closeNotes() {
 // acknowledge tells a source that stores its progress that the records which were read are
 // released.
 func (r *run) acknowledge(ctx context.Context) error {
-	if err := abilities.Acknowledge(ctx, r.source); err != nil {
+	stored := r.source.Abilities().Acknowledge
+	if stored == nil {
+		return nil
+	}
+	if err := stored(ctx); err != nil {
 		return &PublishedError{Err: fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -18,7 +18,7 @@ func checkPartitions(pl *pipeline.Plan) error {
 	if pl.Config.Sink.Shuffled() || len(pl.Source.Streams()) < 2 {
 		return nil
 	}
-	keys, known := abilities.PartitionKeys(pl.Source)
+	keys, known := connectors.PartitionKeys(pl.Source)
 	if !known {
 		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say how its records are divided among them, and the release would show this division: set order: shuffled",
 			len(pl.Source.Streams()))}

@@ -12,7 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -83,7 +82,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 	if len(view.Released) < rows {
 		view.Cut = "" // these are all rows
 	}
-	if err := abilities.Unchanged(src); err != nil {
+	if err := connectors.Unchanged(src); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return view, nil
@@ -140,7 +139,7 @@ func notReleased(ctx context.Context, p *config.Pipeline, key keystream.Key, src
 	case rep.ConfigSHA256 != p.SHA256() || rep.KeyID != key.ID():
 		return "the last run was one of another configuration or key"
 	}
-	if changed := abilities.Changed(src); changed.IsZero() || !changed.Before(rep.Started) {
+	if changed := src.Abilities().Changed; changed == nil || changed().IsZero() || !changed().Before(rep.Started) {
 		return "the source is not known to be the one of the last run"
 	}
 	if v, err := Verify(ctx, p.Report.JSON, ""); err != nil || !v.Agree {

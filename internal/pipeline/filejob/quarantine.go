@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -30,7 +29,7 @@ type quarantine struct {
 
 // counted returns a quarantine that only counts.
 func counted(src connectors.Source) *quarantine {
-	return &quarantine{source: src, topics: abilities.NumberedOf(src), reasons: map[string]int64{}}
+	return &quarantine{source: src, topics: src.Abilities().Numbered, reasons: map[string]int64{}}
 }
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
@@ -63,23 +62,28 @@ func (q *quarantine) add(b *microdata.Block) error {
 	if q.out == nil {
 		return nil
 	}
+	if q.topics == nil {
+		return written(q.out, quarantined.FileEntries(q.source, b))
+	}
+	var entries []any
 	for _, r := range quarantined.InOrder(b) {
-		line, err := json.Marshal(q.entry(b, r))
+		entries = append(entries, quarantined.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows()))
+	}
+	return written(q.out, entries)
+}
+
+// written writes each entry as a line.
+func written[E any](out *bufio.Writer, entries []E) error {
+	for _, e := range entries {
+		line, err := json.Marshal(e)
 		if err != nil {
 			return err
 		}
-		if _, err := q.out.Write(append(line, '\n')); err != nil {
+		if _, err := out.Write(append(line, '\n')); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (q *quarantine) entry(b *microdata.Block, r microdata.Reject) any {
-	if q.topics != nil {
-		return quarantined.EntryOf(q.topics.PartitionOf(b), b, r, q.topics.Rows())
-	}
-	return quarantined.FileEntryOf(q.source, b, r)
 }
 
 // finish completes the entries; a file is synced under its temporary name.

@@ -11,7 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
@@ -112,7 +111,7 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 		return nil, context.Cause(ctx)
 	}
 	// The data must not have changed since the beginning of the run, up to this moment.
-	if err := abilities.Unchanged(r.source); err != nil {
+	if err := connectors.Unchanged(r.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return r.publish(ctx, rep)
@@ -146,7 +145,9 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 		err = unjudged
 	}
 	if rep != nil {
-		rep.Labels = abilities.LabelsOf(r.sink) // the last record is written
+		if said := r.sink.Abilities().Labels; said != nil {
+			rep.Labels = said() // the last record is written
+		}
 	}
 	return rep, content, err
 }
@@ -209,10 +210,10 @@ func (r *run) mask(p *pipeline.Parcel) error {
 func (r *run) encode(b *microdata.Block) (connectors.Encoded, error) {
 	number := b.Stream
 	defer func() { b.Stream = number }()
-	if topics := abilities.NumberedOf(r.source); topics != nil {
+	if topics := r.source.Abilities().Numbered; topics != nil {
 		b.Stream = slices.Index(r.streams, topics.PartitionOf(b).String())
 	} else {
-		b.Stream = abilities.StoredIn(r.source, b)
+		b.Stream = connectors.StoredIn(r.source, b)
 	}
 	return pipeline.Restored(b, func() (connectors.Encoded, error) { return r.sink.Encode(b) })
 }

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -25,7 +25,7 @@ func (r *run) complete(ctx context.Context) (wait func() (*publish.Content, erro
 		defer close(done)
 		defer bug.Guard()
 		if err = r.sink.Finish(ctx); err == nil {
-			content, err = abilities.ContentOf(ctx, r.sink)
+			content, err = connectors.ContentOf(ctx, r.sink)
 		}
 	}()
 	wait = func() (*publish.Content, error) {

@@ -12,7 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/picture"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -227,7 +226,7 @@ func (r *records) remaining(ctx context.Context) (int, error) {
 	for r.at == r.block.N {
 		raw, err := r.reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return 0, abilities.Unchanged(r.source)
+			return 0, connectors.Unchanged(r.source)
 		}
 		if err != nil {
 			return 0, err

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -140,7 +139,7 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 	for {
 		raw, err := reader.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return h, abilities.Unchanged(src)
+			return h, connectors.Unchanged(src)
 		}
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package quarantined
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,21 +59,30 @@ type (
 	at    struct{ files }
 )
 
-func (files) Streams() []string           { return []string{"a.csv", "b.csv"} }
-func (at) NameOf(*microdata.Block) string { return "stored" }
-func (at) StoredIn(*microdata.Block) int  { return 0 }
+func (files) Streams() []string                            { return []string{"a.csv", "b.csv"} }
+func (files) Abilities() (none connectors.SourceAbilities) { return none }
+func (a at) Abilities() connectors.SourceAbilities         { return connectors.SourceAbilities{Relocated: a} }
+func (at) NameOf(*microdata.Block) string                  { return "stored" }
+func (at) StoredIn(*microdata.Block) int                   { return 0 }
 
 // An entry of a file names the file, and counts its records from 1, in the file or by the columns
 // with places.
 func TestEntriesOfFiles(t *testing.T) {
 	b := new(microdata.Block)
 	b.Reset(1, 40, 3, 1)
+	if got := FileEntries(files{}, b); got != nil {
+		t.Errorf("no record is rejected: entries %+v", got)
+	}
 	b.Reject(2, "wage", "last")
-	if got, want := FileEntryOf(files{}, b, b.Rejects[0]), (FileEntry{Stream: "b.csv", Record: 43, Column: "wage", Reason: "last"}); got != want {
-		t.Errorf("entry %+v, want %+v", got, want)
+	b.Reject(0, "age", "first")
+	first, last := FileEntry{"b.csv", 41, "age", "first"}, FileEntry{"b.csv", 43, "wage", "last"}
+	want := []FileEntry{first, last}
+	if got := FileEntries(files{}, b); !slices.Equal(got, want) {
+		t.Errorf("entries %+v, want %+v", got, want)
 	}
 	b.Places = []int64{7, 8, 5}
-	if got, want := FileEntryOf(at{}, b, b.Rejects[0]), (FileEntry{Stream: "stored", Record: 6, Column: "wage", Reason: "last"}); got != want {
-		t.Errorf("entry %+v, want %+v", got, want)
+	want = []FileEntry{{"stored", 8, "age", "first"}, {"stored", 6, "wage", "last"}}
+	if got := FileEntries(at{}, b); !slices.Equal(got, want) {
+		t.Errorf("entries %+v, want %+v", got, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -16,9 +15,18 @@ type FileEntry struct {
 	Reason string `json:"reason"`
 }
 
-// FileEntryOf returns the entry of a record of a source.
-func FileEntryOf(src connectors.Source, b *microdata.Block, r microdata.Reject) FileEntry {
-	return FileEntry{Stream: abilities.NameOf(src, b), Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+// FileEntries returns the entries of a block's rejected records, in the order of the records.
+func FileEntries(src connectors.Source, b *microdata.Block) []FileEntry {
+	rejects := InOrder(b)
+	if len(rejects) == 0 {
+		return nil
+	}
+	stream := connectors.NameOf(src, b)
+	entries := make([]FileEntry, len(rejects))
+	for i, r := range rejects {
+		entries[i] = FileEntry{Stream: stream, Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason}
+	}
+	return entries
 }
 
 // InOrder returns the rejected records of a block in the order of its records. In the block

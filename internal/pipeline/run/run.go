@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -32,9 +33,9 @@ const (
 // patient returns a context with the patience of the source, or else of the sink, or else the
 // given one.
 func patient(ctx context.Context, p *config.Pipeline, patience time.Duration) context.Context {
-	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
-		if c, ok := connector.(interface{ BrokerPatience() time.Duration }); ok && c.BrokerPatience() > 0 {
-			return kafka.WithPatience(ctx, c.BrokerPatience())
+	for _, t := range []*connectors.Topics{p.Source.Abilities().Topics, p.Sink.Abilities().Topics} {
+		if t != nil && t.Patience > 0 {
+			return kafka.WithPatience(ctx, time.Duration(t.Patience))
 		}
 	}
 	return kafka.WithPatience(ctx, patience)
@@ -42,13 +43,13 @@ func patient(ctx context.Context, p *config.Pipeline, patience time.Duration) co
 
 // starting returns a context with the time for which source and sink are waited for at the start.
 func starting(ctx context.Context, p *config.Pipeline) context.Context {
-	longest := time.Duration(0)
-	for _, connector := range []any{p.Source.Config, p.Sink.Config} {
-		if c, ok := connector.(interface{ StartPatience() time.Duration }); ok {
-			longest = max(longest, c.StartPatience())
+	longest := connectors.Duration(0)
+	for _, t := range []*connectors.Topics{p.Source.Abilities().Topics, p.Sink.Abilities().Topics} {
+		if t != nil {
+			longest = max(longest, t.StartPatience)
 		}
 	}
-	return kafka.Starting(ctx, longest)
+	return kafka.Starting(ctx, time.Duration(longest))
 }
 
 // Connect checks the key, the source with its columns, and every output of a configuration,

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -99,7 +98,7 @@ func (u *uploads) part(name string) (string, string) {
 }
 
 func (u *uploads) keep(sink connectors.Sink, _ string) (json.RawMessage, error) {
-	return abilities.Hold(sink)
+	return connectors.Hold(sink)
 }
 
 func (u *uploads) complete([]StateFile) error { return nil }

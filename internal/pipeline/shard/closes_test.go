@@ -6,12 +6,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	problems "github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // opened is a CSV source that counts how often it was opened, and how many are still open.
@@ -28,16 +26,14 @@ func (o *opened) Open(ctx context.Context) (connectors.Source, error) {
 	}
 	openedInAll.Add(1)
 	openNow.Add(1)
-	return &closing{src, abilities.DivisibleOf(src)}, nil
+	return &closing{src}, nil
 }
 
-type closing struct {
-	connectors.Source
-	connectors.Divisible
+func (o *opened) Abilities() connectors.SourceConfigAbilities {
+	return connectors.SourceConfigAbilities{}
 }
 
-func (c *closing) Unchanged() error   { return abilities.Unchanged(c.Source) }
-func (c *closing) Changed() time.Time { return abilities.Changed(c.Source) }
+type closing struct{ connectors.Source }
 
 func (c *closing) Close() error {
 	openNow.Add(-1)

@@ -17,7 +17,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -258,7 +257,7 @@ func writeEntries(to io.Writer, all []*State) error {
 // plan that was committed already, except for its reports, are taken from the release.
 func (c *commit) assemble(ctx context.Context, all []*State) (*connectors.Content, error) {
 	release := c.config.Sink.Config.Paths()[0]
-	extension := abilities.PlacedOf(c.config.Sink.Config).Extension()
+	extension := c.config.Sink.Abilities().Placed.Extension()
 	var err error
 	if c.dir, err = publish.CreateDir(release, extension); err != nil {
 		return nil, err

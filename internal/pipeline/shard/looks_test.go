@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 )
 
 // TestShardsLookAtTheirFiles: a changed file is detected by each shard that reads it and by the
@@ -81,15 +80,15 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer whole.Close()
-			parts, err := abilities.DivisibleOf(whole).Divide(t.Context(), 1<<40, connectors.Cut{})
+			parts, err := whole.Abilities().Divisible.Divide(t.Context(), 1<<40, connectors.Cut{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := abilities.SurveyOf(whole)
+			found, err := surveyOf(whole)
 			if err != nil {
 				t.Fatal(err)
 			}
-			some, err := abilities.WithStreams(abilities.WithSurvey(load(t).Source.Config, found), func(stream int) bool { return stream == 2 }).Open(t.Context())
+			some, err := knowingOf(load(t).Source.Config, found, func(stream int) bool { return stream == 2 }).Open(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,30 +97,30 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 				t.Errorf("the source has the streams %q, want all of them", some.Streams())
 			}
 			for i, p := range parts {
-				_, err := abilities.DivisibleOf(some).Part(p)
+				_, err := some.Abilities().Divisible.Part(p)
 				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil && !strings.Contains(err.Error(), "was not opened with the others") {
 					t.Errorf("stream %d: Part returns %v, want an error only for streams that were not opened", i, err)
 				}
-				stored, err := abilities.DivisibleOf(some).Stored(i)
+				stored, err := some.Abilities().Divisible.Stored(i)
 				if err != nil || stored.Size == 0 {
 					t.Fatalf("stream %d: Stored returns %+v and error %v", i, stored, err)
 				}
 				stored.Close()
 			}
 			write(t, "in/b."+format, []byte("another"))
-			if err := abilities.Unchanged(some); err != nil {
+			if err := connectors.Unchanged(some); err != nil {
 				t.Errorf("a changed file that is not opened: Unchanged returns %v, want no error", err)
 			}
-			if err := abilities.Unchanged(whole); err == nil {
+			if err := connectors.Unchanged(whole); err == nil {
 				t.Error("a changed file that is opened: want an error of Unchanged")
 			}
 			os.Remove("in/d." + format)
-			if err := abilities.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
+			if err := connectors.Unchanged(some); err == nil || !strings.Contains(err.Error(), "it is gone") {
 				t.Errorf("a removed file that is not opened: Unchanged returns %v, want an error", err)
 			}
 			formats[format](t, "in/d."+format, people(100))
 			write(t, "in/c."+format, []byte("another"))
-			if err := abilities.Unchanged(some); err == nil {
+			if err := connectors.Unchanged(some); err == nil {
 				t.Error("a changed file that is needed: want an error of Unchanged")
 			}
 		})

@@ -17,10 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
-	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -208,7 +206,7 @@ const ends = 64 << 10
 // fingerprints returns the identification of the files of a source. For files that are not
 // looked at it is the name only.
 func fingerprints(ctx context.Context, src connectors.Source, look func(stream int) bool) ([]File, error) {
-	divisible := abilities.DivisibleOf(src)
+	divisible := src.Abilities().Divisible
 	if divisible == nil {
 		return nil, connectors.ErrIndivisible
 	}
@@ -288,7 +286,7 @@ func (m *Manifest) same(ctx context.Context, src connectors.Source, look func(st
 		return err
 	}
 	if slices.ContainsFunc(files, func(f File) bool { return f.ETag != "" }) {
-		if err := abilities.Unchanged(src); err != nil {
+		if err := connectors.Unchanged(src); err != nil {
 			return err
 		}
 	}
@@ -326,9 +324,9 @@ func check(pl *pipeline.Plan) error {
 	switch {
 	case p.Streaming():
 		return problem(p, "source", "is a stream, whose partitions are its shards already: run it in several processes of one group")
-	case abilities.DivisibleOf(placed.Stored(pl.Source)) == nil || !pl.Source.Rewindable():
+	case pl.Source.Abilities().Divisible == nil || !pl.Source.Rewindable():
 		return problem(p, "source."+p.Source.Kind, "cannot be read in parts: Parquet, CSV and JSON Lines files can")
-	case abilities.PlacedOf(p.Sink.Config) == nil:
+	case p.Sink.Abilities().Placed == nil:
 		return problem(p, "sink."+p.Sink.Kind, "cannot be written in parts: Parquet, CSV and JSON Lines files can")
 	case len(p.Sink.Config.Paths()) != 1 || pipeline.WritesStdout(p):
 		return problem(p, "sink."+p.Sink.Kind+".path", "must be a folder for the parts of the release")
@@ -368,7 +366,7 @@ func checkMixing(pl *pipeline.Plan) error {
 }
 
 func hiveKeys(src connectors.Source) []string {
-	keys, _ := abilities.PartitionKeys(src)
+	keys, _ := connectors.PartitionKeys(src)
 	return keys
 }
 

@@ -2,15 +2,14 @@ package shard
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sort"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -51,19 +50,19 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	if m.Survey, err = abilities.SurveyOf(placed.Stored(j.source)); err != nil {
+	if m.Survey, err = surveyOf(j.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	total := int64(0)
 	for _, f := range m.Files {
 		total += f.Bytes
 	}
-	parts, err := abilities.DivisibleOf(j.source).Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
+	parts, err := j.source.Abilities().Divisible.Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	m.Shards = deal(parts, n)
-	if err := abilities.Unchanged(j.source); err != nil {
+	if err := connectors.Unchanged(j.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return m, nil
@@ -156,7 +155,7 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look fun
 		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
 	knowing := *p
-	knowing.Source.Config = abilities.WithStreams(abilities.WithSurvey(p.Source.Config, m.Survey), read)
+	knowing.Source.Config = knowingOf(p.Source.Config, m.Survey, read)
 	j, err := open(ctx, &knowing, o)
 	if err != nil {
 		return nil, nil, err
@@ -184,4 +183,24 @@ func (j *job) resume(ctx context.Context, m *Manifest, look func(stream int) boo
 		err = pipeline.DataErrorf("the manifest is damaged: plan again")
 	}
 	return chain, err
+}
+
+// surveyOf returns what a source has learnt about its data by reading the values; nil if it has read none.
+func surveyOf(src connectors.Source) (json.RawMessage, error) {
+	if found := src.Abilities().Survey; found != nil {
+		return found()
+	}
+	return nil, nil
+}
+
+// knowingOf is the configuration of a source with what an earlier process has learnt of its values, of which only some
+// streams will be read; unchanged where the source has no use for knowing it.
+func knowingOf(c connectors.SourceConfig, survey json.RawMessage, needed func(stream int) bool) connectors.SourceConfig {
+	if with := c.Abilities().WithSurvey; with != nil && len(survey) > 0 {
+		c = with(survey)
+	}
+	if with := c.Abilities().WithStreams; with != nil {
+		c = with(needed)
+	}
+	return c
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
@@ -55,7 +54,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 	j, chain, shard := w.job, w.chain, w.state.Shard
 	w.options.Progress.Start("mask", m.Shards[shard].Records)
 	for i, part := range m.Shards[shard].Parts {
-		name := m.partName(shard, i, abilities.PlacedOf(j.config.Sink.Config).Extension())
+		name := m.partName(shard, i, j.config.Sink.Abilities().Placed.Extension())
 		if err := w.mask(ctx, part, name); err != nil {
 			return err
 		}
@@ -106,13 +105,13 @@ type worker struct {
 // mask masks a part into a file of its own.
 func (w *worker) mask(ctx context.Context, part connectors.Part, name string) error {
 	name, path := w.parts.part(name)
-	source, err := abilities.DivisibleOf(w.source).Part(part)
+	source, err := w.source.Abilities().Divisible.Part(part)
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
 	plan := *w.plan
 	plan.Source = source
-	sink, err := abilities.PlacedOf(w.config.Sink.Config).At(path).Create(ctx, connectors.Plan{Source: source, Layout: plan.Layout})
+	sink, err := w.config.Sink.Abilities().Placed.At(path).Create(ctx, connectors.Plan{Source: source, Layout: plan.Layout})
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -141,7 +140,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 			}
 			stream := p.Block.Stream
 			defer func() { p.Block.Stream = stream }()
-			p.Block.Stream = abilities.StoredIn(source, p.Block)
+			p.Block.Stream = connectors.StoredIn(source, p.Block)
 			if p.Encoded, err = pipeline.Restored(p.Block, func() (connectors.Encoded, error) { return sink.Encode(p.Block) }); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
@@ -169,7 +168,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 
 // keep enters the file that a finished sink has written at a path into the state.
 func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path string) error {
-	content, err := abilities.ContentOf(ctx, sink)
+	content, err := connectors.ContentOf(ctx, sink)
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -195,7 +194,5 @@ func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	if w.config.Quarantine.JSONL == "" {
 		return
 	}
-	for _, r := range quarantined.InOrder(b) {
-		s.Entries = append(s.Entries, quarantined.FileEntryOf(source, b, r))
-	}
+	s.Entries = append(s.Entries, quarantined.FileEntries(source, b)...)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -91,7 +90,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 	}
 	o.Progress.Start("survey", m.Shards[shard].Records)
 	for _, part := range m.Shards[shard].Parts {
-		source, err := abilities.DivisibleOf(j.source).Part(part)
+		source, err := j.source.Abilities().Divisible.Part(part)
 		if err != nil {
 			return nil, fmt.Errorf("source: %w", err)
 		}

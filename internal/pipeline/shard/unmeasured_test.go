@@ -59,7 +59,9 @@ type digested struct {
 	err     error
 }
 
-func (d digested) Content(context.Context) (*connectors.Content, error) { return d.content, d.err }
+func (d digested) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: func(context.Context) (*connectors.Content, error) { return d.content, d.err }}
+}
 
 // The part of a release that a shard has written must be one file whose digest is known: else the
 // shard is not complete.

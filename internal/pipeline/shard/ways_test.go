@@ -17,7 +17,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
@@ -278,7 +277,7 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	}
 	for _, fails := range []error{io.ErrUnexpectedEOF, context.Canceled} {
 		for opens := range 2 {
-			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: abilities.DivisibleOf(src), opens: opens == 1, fails: fails}, every)
+			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: src.Abilities().Divisible, opens: opens == 1, fails: fails}, every)
 			known := errors.Is(fails, context.Canceled) || opens == 0
 			if list != nil || err == nil || errors.Is(err, fails) != known || strings.Contains(err.Error(), "canary") {
 				t.Errorf("opened %v, reading fails with %v: fingerprints %v, error %v", opens == 1, fails, list, err)
@@ -309,6 +308,10 @@ type storing struct {
 	connectors.Divisible
 	opens bool
 	fails error
+}
+
+func (s *storing) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{Divisible: s}
 }
 
 func (s *storing) Stored(int) (connectors.Stored, error) {

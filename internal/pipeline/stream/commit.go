@@ -11,7 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -20,7 +20,7 @@ import (
 // end judges the open transaction, completes it and commits it.
 func (s *stream) end(ctx context.Context) error {
 	begin := time.Now()
-	if err := abilities.Unchanged(s.source); err != nil {
+	if err := connectors.Unchanged(s.source); err != nil {
 		return errors.Join(fmt.Errorf("source: %w", err), s.rollback(ctx))
 	}
 	refused, err := s.judge(ctx)

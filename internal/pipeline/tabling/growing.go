@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 )
 
@@ -16,7 +15,7 @@ import (
 // the same contributors have the same noise in both. For values they are none: with each new contributor of a cell the
 // largest one is seen behind another noise, and the mean of many releases is her contribution.
 func (r *records) alone() error {
-	if r.windowed || abilities.NumberedOf(r.source) == nil {
+	if r.windowed || r.source.Abilities().Numbered == nil {
 		return nil // windows have no record in common
 	}
 	return linked(r.config)

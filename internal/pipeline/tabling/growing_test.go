@@ -8,7 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 )
 
 // Tables of a topic are refused if an earlier release exists or could not be detected, unless all
@@ -52,13 +52,15 @@ func TestLinkedReleases(t *testing.T) {
 	}
 }
 
-// numberedSource is a source of topics that is never read.
-type numberedSource struct{ connectors.Source }
-
-func (numberedSource) PartitionOf(*microdata.Block) connectors.Partition {
-	return connectors.Partition{}
+// unread is a source that is never read, of topics where topics is not nil.
+type unread struct {
+	connectors.Source
+	topics connectors.Numbered
 }
-func (numberedSource) Rows() bool { return false }
+
+func (u unread) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{Numbered: u.topics}
+}
 
 // Only tables of a whole topic are linked with an earlier release: those of a file are identical
 // again, and those of windows have no records in common.
@@ -70,9 +72,9 @@ func TestWhatIsLinkedIsOfATopic(t *testing.T) {
 		of      *records
 		refused bool
 	}{
-		"a topic":   {&records{config: c, source: numberedSource{}}, true},
-		"a window":  {&records{config: c, source: numberedSource{}, windowed: true}, false},
-		"no topics": {&records{config: c, source: struct{ connectors.Source }{}}, false},
+		"a topic":   {&records{config: c, source: unread{topics: new(kafka.Source)}}, true},
+		"a window":  {&records{config: c, source: unread{topics: new(kafka.Source)}, windowed: true}, false},
+		"no topics": {&records{config: c, source: unread{}}, false},
 	} {
 		if err := r.of.alone(); (err != nil) != r.refused {
 			t.Errorf("%s: alone returns %v", what, err)

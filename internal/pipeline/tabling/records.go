@@ -13,7 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -75,13 +74,13 @@ func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, sp
 		return nil, err
 	}
 	r.loosened = p.Loosened
-	switch from := abilities.SpannedOf(p.Source.Config); {
+	switch spanned := p.Source.Abilities().WithSpans; {
 	case spans == nil && (p.Stream() || p.Streaming()):
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
-	case spans != nil && from == nil:
+	case spans != nil && spanned == nil:
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	case spans != nil:
-		p.Source.Config = from.WithSpans(spans)
+		p.Source.Config = spanned(spans)
 	}
 	if len(p.Masks) > 0 && transform.LeavesOut(p.Masks[0].Params) {
 		return nil, config.Errors{t.Errorf("pipeline", "must not leave records out by a mask (sample): the cells would be sums of those that were drawn, and tables are not weighted for it; make them of all records")}
@@ -175,7 +174,7 @@ func (r *records) wantAs(path, name string, as microdata.Form, withheld, asTyped
 		if i, done := r.masked(path, name, as, withheld); done {
 			return i
 		}
-	} else if !asTyped && as == microdata.Array && abilities.InfersTypes(r.source) && f.Numeric() && !r.isNumber(name) {
+	} else if !asTyped && as == microdata.Array && r.source.Abilities().InfersTypes && f.Numeric() && !r.isNumber(name) {
 		f.Type = arrow.BinaryTypes.String // 10.10 is another code than 10.1
 	}
 	w := microdata.Want{Field: at, As: as, Measured: as == microdata.Numbers}

@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/workbook"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -100,8 +99,10 @@ func (s *cellSource) Records() int64            { return s.rows }
 func (s *cellSource) Rewindable() bool          { return false }
 func (s *cellSource) Close() error              { return nil }
 
-// At implements connectors.Located: a release must not overwrite the file of the records.
-func (s *cellSource) At(path string) (bool, error) { return abilities.At(s.records, path) }
+// Abilities implements connectors.Source: a release must not overwrite the file of the records.
+func (s *cellSource) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: s.records.Abilities().At}
+}
 
 func (s *cellSource) Read(context.Context, *microdata.Layout, connectors.Cut) (connectors.Reader, error) {
 	return nil, fmt.Errorf("tables: %w", io.ErrUnexpectedEOF)

@@ -18,7 +18,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -184,7 +183,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		if err := o.records.alone(); err != nil {
 			return nil, err
 		}
-		content, err := abilities.ContentOf(ctx, o.sink)
+		content, err := connectors.ContentOf(ctx, o.sink)
 		if err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
@@ -199,7 +198,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := abilities.Unchanged(o.records.source); err != nil {
+	if err := connectors.Unchanged(o.records.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return o.commit()

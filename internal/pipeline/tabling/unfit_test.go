@@ -227,8 +227,9 @@ func (u undigested) Create(ctx context.Context, plan connectors.Plan) (connector
 	return unreadable{sink}, err
 }
 
-func (unreadable) Content(context.Context) (*connectors.Content, error) {
-	return nil, errors.New("cannot be read again")
+func (unreadable) Abilities() connectors.SinkAbilities {
+	unread := func(context.Context) (*connectors.Content, error) { return nil, errors.New("cannot be read again") }
+	return connectors.SinkAbilities{Content: unread}
 }
 
 // Tables whose file cannot be digested for the report are not published.

@@ -192,7 +192,7 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 	if _, err := src.Read(ctx, sink.plan.Layout, connectors.Cut{}); err == nil || src.Rewindable() {
 		t.Error("the source of the cells can be read or is rewindable")
 	}
-	if same, err := src.(connectors.Located).At(filepath.Join(dir, "in.csv")); err != nil || !same {
+	if same, err := src.Abilities().At(filepath.Join(dir, "in.csv")); err != nil || !same {
 		t.Errorf("At does not know the file of the records: %v, error %v", same, err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -107,8 +106,8 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, o
 	if err != nil {
 		return nil, err
 	}
-	from := abilities.SpannedOf(p.Source.Config)
-	if from == nil {
+	spanned := p.Source.Abilities().WithSpans
+	if spanned == nil {
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	}
 	w := &windows{config: t, options: o, observe: observe.complete(), folder: filepath.Clean(t.Window.Folder), now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
@@ -121,13 +120,13 @@ func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, o
 		return nil, fmt.Errorf("window.folder: %w", err)
 	}
 	source := *p
-	source.Source.Config, source.Place = from.WithSpans(nil), nil
+	source.Source.Config, source.Place = spanned(nil), nil
 	src, err := pipeline.OpenSource(ctx, &source)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if w.source = abilities.HoldingOf(src); w.source == nil {
+	if w.source = src.Abilities().Holding; w.source == nil {
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	}
 	if !p.Stream() {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
@@ -319,18 +318,26 @@ func TestLawOfASquare(t *testing.T) {
 }
 
 // If all records of the first column can move and at most half of them are in the first row, the
-// distribution is that of the paper.
+// distribution is that of Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), section 4: each of ω records leaves with
+// probability θ, and each of the others enters with θr/(1−r), r their share of the column.
 func TestLawOfThePaper(t *testing.T) {
-	const row, column, total, theta = 30, 18, 115, 0.2
-	p := rumap.Perturbation{Row: row, Column: column, Total: total, Theta: theta}
-	for published := 0; published <= column; published++ {
-		paper, err := p.Likelihood(published)
-		if err != nil {
-			t.Fatal(err)
+	const column, theta = 18, 0.2
+	binomial := func(k, n int, p float64) float64 {
+		b := math.Pow(1-p, float64(n))
+		for i := range k {
+			b *= float64(n-i) / float64(i+1) * p / (1 - p)
 		}
-		for count := 0; count <= column/2; count++ {
-			if got := (law{0, column, theta}).likelihood(int64(count), int64(published)); !(math.Abs(got-paper[count]) <= 1e-12) {
-				t.Errorf("%d becomes %d with %v, in the paper with %v", count, published, got, paper[count])
+		return b
+	}
+	for count := 0; count <= column/2; count++ {
+		r := float64(count) / column
+		for published := 0; published <= column; published++ {
+			paper := 0.0
+			for stay := max(0, published-column+count); stay <= min(count, published); stay++ {
+				paper += binomial(stay, count, 1-theta) * binomial(published-stay, column-count, theta*r/(1-r))
+			}
+			if got := (law{0, column, theta}).likelihood(int64(count), int64(published)); !(math.Abs(got-paper) <= 1e-12) {
+				t.Errorf("%d becomes %d with %v, in the paper with %v", count, published, got, paper)
 			}
 		}
 	}

@@ -4,32 +4,7 @@
 // §§2 and 5).
 package tablerisk
 
-import (
-	"errors"
-	"math"
-)
-
-// ErrImpossible reports that no value with a prior above 0 agrees with the release.
-var ErrImpossible = errors.New("table risk: no value agrees with the release")
-
-// Posterior applies Bayes' theorem over the values 0, 1, 2, …: prior and likelihood are
-// by value, of the same length, and not negative. It returns ErrImpossible if all
-// products are 0.
-func Posterior(prior, likelihood []float64) ([]float64, error) {
-	p := make([]float64, len(prior))
-	sum := 0.0
-	for v := range p {
-		p[v] = prior[v] * likelihood[v]
-		sum += p[v]
-	}
-	if !(sum > 0) {
-		return nil, ErrImpossible
-	}
-	for v := range p {
-		p[v] /= sum
-	}
-	return p, nil
-}
+import "math"
 
 // Risk returns 1/entropy of a distribution, in natural logarithms (§2): +Inf if one
 // value is certain.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/abilities"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -32,6 +31,11 @@ func (c *SinkConfig) Carries(connectors.Source) bool { return false }
 
 // Paths implements connectors.SinkConfig.
 func (c *SinkConfig) Paths() []string { return []string{c.Path} }
+
+// Abilities implements connectors.SinkConfig.
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{Placed: c}
+}
 
 // At implements connectors.Placed.
 func (c *SinkConfig) At(path string) connectors.SinkConfig { return &SinkConfig{Path: path} }
@@ -89,7 +93,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 	if !ok {
 		return nil, fmt.Errorf("%s: a workbook holds tables, no records", c.Path)
 	}
-	if err := abilities.Spare(plan.Source, c.Path); err != nil {
+	if err := connectors.Spare(plan.Source, c.Path); err != nil {
 		return nil, err
 	}
 	s := &sink{sheets: src.Sheets(), columns: len(plan.Layout.Release)}

@@ -75,8 +75,10 @@ func (s *sink) Finish(ctx context.Context) error {
 	return s.file.Finish()
 }
 
-// Content implements connectors.Digested.
-func (s *sink) Content(ctx context.Context) (*connectors.Content, error) { return s.file.Content(ctx) }
+// Abilities implements connectors.Sink.
+func (s *sink) Abilities() connectors.SinkAbilities {
+	return connectors.SinkAbilities{Content: s.file.Content}
+}
 
 // Commit implements connectors.Sink.
 func (s *sink) Commit() error { return s.file.Commit() }

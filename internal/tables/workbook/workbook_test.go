@@ -27,8 +27,10 @@ type source struct {
 	sheets []Sheet
 }
 
-func (s source) Sheets() []Sheet         { return s.sheets }
-func (s source) At(string) (bool, error) { return false, nil }
+func (s source) Sheets() []Sheet { return s.sheets }
+func (s source) Abilities() connectors.SourceAbilities {
+	return connectors.SourceAbilities{At: connectors.NoFiles}
+}
 
 // made writes cells, which come in blocks of three, as a workbook.
 func made(t *testing.T, dir string, sheets []Sheet, values []any, statuses []string) (path string, err error) {
@@ -67,7 +69,7 @@ func made(t *testing.T, dir string, sheets []Sheet, values []any, statuses []str
 	if err := out.Finish(context.Background()); err != nil {
 		return "", err
 	}
-	content, err := out.(connectors.Digested).Content(context.Background())
+	content, err := connectors.ContentOf(context.Background(), out)
 	if err != nil || len(content.Files) != 1 || content.Files[0].SHA256 == "" {
 		t.Errorf("content %v, %v", content, err)
 	}

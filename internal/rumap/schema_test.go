@@ -1,4 +1,4 @@
-package rumap
+package rumap_test
 
 import (
 	"encoding/json"
@@ -8,12 +8,13 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/internal/schemadoc"
 )
 
-// JSONSchema returns the JSON Schema of map.json, made from the Go types. The file
+// jsonSchema returns the JSON Schema of map.json, made from the Go types. The file
 // map.schema.json beside this one is kept equal to it by a test.
-func JSONSchema() ([]byte, error) {
+func jsonSchema() ([]byte, error) {
 	r := &jsonschema.Reflector{
 		Anonymous: true,
 		Mapper: func(t reflect.Type) *jsonschema.Schema {
@@ -24,14 +25,14 @@ func JSONSchema() ([]byte, error) {
 		},
 		LookupComment: schemadoc.Of,
 	}
-	s := r.Reflect(&Map{})
+	s := r.Reflect(&rumap.Map{})
 	s.ID = "sdlfilter.map.schema.json"
 	s.Title = "R-U confidentiality map of one column, by sdlfilter"
 	schemadoc.Define(s)
 	s.Definitions["Map"].Description = "an R-U confidentiality map on data; R and U are in 1/(unit of the column)²; confidential"
 	properties := s.Definitions["Map"].Properties
 	if head, ok := properties.Get("schema"); ok {
-		head.Const = Schema
+		head.Const = rumap.Schema
 	}
 	if recommended, ok := properties.Get("recommended"); ok {
 		reference := *recommended

@@ -1,4 +1,4 @@
-package rumap
+package papers
 
 import (
 	"fmt"
@@ -11,6 +11,16 @@ import (
 // CountBounds are the smallest and the greatest count that the released margins allow for the cells
 // of a two-way margin.
 type CountBounds struct{ Lower, Upper [][]int }
+
+func floats(table [][]int) [][]float64 {
+	f := make([][]float64, len(table))
+	for i, row := range table {
+		for _, n := range row {
+			f[i] = append(f[i], float64(n))
+		}
+	}
+	return f
+}
 
 // BoundMargin bounds the unpublished margin I+K of a three-way table from the published IJ+
 // (ij[i][j]) and +JK (jk[j][k]): the upper bound of cell (i, k) is Σ_j min(n_ij+, n_+jk), the lower
@@ -30,13 +40,10 @@ func BoundMargin(ij, jk [][]int) (CountBounds, error) {
 		}
 	}
 	b := CountBounds{Lower: make([][]int, len(ij)), Upper: make([][]int, len(ij))}
-	for i := range ij {
-		b.Lower[i], b.Upper[i] = make([]int, len(jk[0])), make([]int, len(jk[0]))
-		for k := range jk[0] {
-			for j, n := range ij[i] {
-				b.Lower[i][k] += max(0, n+jk[j][k]-between[j])
-				b.Upper[i][k] += min(n, jk[j][k])
-			}
+	lower, upper := Frechet(floats(ij), floats(jk))
+	for i := range lower {
+		for k := range lower[i] {
+			b.Lower[i], b.Upper[i] = append(b.Lower[i], int(lower[i][k])), append(b.Upper[i], int(upper[i][k]))
 		}
 	}
 	return b, nil

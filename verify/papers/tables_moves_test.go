@@ -1,4 +1,4 @@
-package rumap
+package papers
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package rumap
+package papers
 
 import (
 	"errors"
@@ -90,55 +90,6 @@ func TestSmallestRate(t *testing.T) {
 		for name, f := range map[string]func() (float64, error){"U": bad.Utility, "R": bad.Risk, "E(L)": bad.Loss, "1−π": bad.IdentityLoss, "MSE": bad.MSE} {
 			if v, err := f(); err == nil || v != 0 {
 				t.Errorf("%s of %+v: %v, no error", name, bad, v)
-			}
-		}
-	}
-}
-
-// Section 6.1, compared with the two-stage draw.
-func TestSynthetic(t *testing.T) {
-	of := value(t)
-	s := Synthetic{Samples: 4, Size: 5, SD: 2, MeanSD: 1}
-	near(t, "U", of(s.Utility()), 1/(1.0/4+4.0/20), exact)
-	near(t, "R of one record", of(s.RiskOfRecord()), 1.0/9, exact)
-	near(t, "R around a centre", of(s.RiskAroundCentre()), 1.0/5, exact)
-	near(t, "R of the mean", of(s.RiskOfMean()), 1/(4+1.0/4+4.0/20), exact)
-
-	const draws = 50_000
-	rng := rand.New(rand.NewPCG(6, 1))
-	var sums, squares [4]float64
-	for range draws {
-		var mean, first float64
-		for i := range s.Samples {
-			centre := s.MeanSD * rng.NormFloat64() // μ = 0
-			for j := range s.Size {
-				y := centre + s.SD*rng.NormFloat64()
-				mean += y / float64(s.Samples*s.Size)
-				if i == 0 && j == 0 {
-					first = y
-				}
-			}
-		}
-		target := s.SD * rng.NormFloat64()
-		for i, d := range [4]float64{mean, target - first, first, target - mean} {
-			sums[i] += d * d
-			squares[i] += d * d * d * d
-		}
-	}
-	for i, f := range []func() (float64, error){s.Utility, s.RiskOfRecord, s.RiskAroundCentre, s.RiskOfMean} {
-		mse := sums[i] / draws
-		se := math.Sqrt((squares[i]/draws - mse*mse) / draws)
-		if !(math.Abs(1/of(f())-mse) <= 5*se) {
-			t.Errorf("figure %d: squared error %v, simulated %v ± %v", i, 1/of(f()), mse, 5*se)
-		}
-	}
-	if u := of(Synthetic{Samples: 1, Size: 1}.Utility()); !math.IsInf(u, 1) {
-		t.Errorf("no variance at all: U = %v", u)
-	}
-	for _, bad := range []Synthetic{{}, {Samples: 1}, {Samples: 1, Size: 1, SD: -1}, {Samples: 1, Size: 1, MeanSD: math.NaN()}} {
-		for _, f := range []func() (float64, error){bad.Utility, bad.RiskOfRecord, bad.RiskAroundCentre, bad.RiskOfMean} {
-			if v, err := f(); err == nil || v != 0 {
-				t.Errorf("%+v: %v, no error", bad, v)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package audit
+package papers
 
 // Frechet returns the bounds of the margin I+K that the margins IJ+ and +JK imply:
 // given J, the margins do not restrict the other two variables further, so that

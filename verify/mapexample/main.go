@@ -1,5 +1,5 @@
-// Command sample writes the example maps' files into a folder, for looking at them:
-// go run ./assess/internal/mapexample/sample DIR.
+// Command mapexample writes the example maps' files into a folder, for looking at them:
+// go run ./mapexample DIR, in verify.
 package main
 
 import (
@@ -15,11 +15,11 @@ import (
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sample DIR")
+		fmt.Fprintln(os.Stderr, "usage: mapexample DIR")
 		os.Exit(2)
 	}
 	if err := write(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "sample:", err)
+		fmt.Fprintln(os.Stderr, "mapexample:", err)
 		os.Exit(1)
 	}
 }
