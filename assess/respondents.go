@@ -241,7 +241,9 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	switch {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
-		v.Advice = m.Advice
+		if v.Advice = m.Advice; r.Subset() == 0 && (id.KByPersons && m.Name == "min_k" || id.RiskByPersons && m.Name == "max_individual_risk") {
+			v.Advice += "; it is that of all records of a person together (uniqueness.person): fewer waves, or coarser keys that change less often, help"
+		}
 	case m.Part == PartPlaces:
 		v.Advice = cmp.Or(id.Unplaced, "no place was verified: there is no point, or no population (file or records) to count") + "; a rule without its measure does not hold"
 	case id.Sampled:

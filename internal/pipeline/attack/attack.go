@@ -212,8 +212,8 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 		if not, renamed := joined[name]; renamed {
 			if not != "" {
 				c.Known = &attack.Known{Not: not}
-			} else if !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original) {
-				continue // a pseudonym of one record tells nothing
+			} else if !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original) || pl.IsPerson(name) && len(pl.Intruder.Keys) > 1 {
+				continue // a pseudonym of one record tells nothing, and what that of a person tells is counted by persons
 			}
 		}
 		if !d.Released && c.Known == nil {
@@ -253,6 +253,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	if h := pl.Config.UniquenessHousehold(); h != "" && slices.Contains(p.CarriedColumns, pl.Intruder.Index[h]) {
 		d.Household = codes(h)
 	}
+	d.Person, d.Apart = personOf(pl, p)
 	return d
 }
 
@@ -348,7 +349,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	}
 	if u := in.Uniqueness; u != nil || all && len(d.Counted) > 0 {
 		options := defaultUniqueness()
-		options.Subsets = pl.Subsets()
+		options.Subsets, options.Limits = pl.Subsets(), limitsOfK(pl.Config.Gate.Rules)
 		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Counted) > pipeline.MostForSUDA2 {
 			options.SUDA2 = nil // not requested, and slow with so many keys
 		}
