@@ -194,6 +194,9 @@ func shareLimit(ps *check.Problems, name string, v float64) {
 // Limit returns the limit that a rule sets on the measure; false if it sets none.
 func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
 
+// Counts reports whether the measure needs the combinations of keys to be counted, by all keys and all records of a person.
+func (m *RespondentMeasure) Counts() bool { return m.subset != nil || m.Name == "max_linked" }
+
 // ValueIn returns the field of an Identity that holds the measure.
 func (m *RespondentMeasure) ValueIn(id *Identity) *Float { return m.number(id) }
 
@@ -250,7 +253,7 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 	case m.Part == "population" && id.Unfitted != "":
 		v.Advice = id.Unfitted + "; a rule without its measure does not hold"
-	case m.subset != nil && id.Uncounted != "":
+	case m.Counts() && id.Uncounted != "":
 		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	default:
 		v.Advice = "it was not measured: ask for it under assess.intruder; a rule without its measure does not hold"

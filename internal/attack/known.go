@@ -215,9 +215,11 @@ func (r *Result) mostRisk() float64 {
 func (r *Result) linkedShare() (share float64, measured bool) {
 	byKeys, counted := r.foundByKeys()
 	switch {
+	case r.PersonsUnmeasured != "": // what records tell together
+		return 0, false
 	case r.Linkage != nil:
 		return max(r.Linkage.CorrectShare, byKeys), true
-	case len(r.Uncounted) > 0, r.PersonsUnmeasured != "": // keys, or records together, that neither part covers
+	case len(r.Uncounted) > 0: // keys that neither part covers
 		return 0, false
 	}
 	return byKeys, counted

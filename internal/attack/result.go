@@ -200,7 +200,6 @@ func (r *Result) Identity() *assess.Identity {
 		}
 	}
 	id.Uncounted, id.Unfitted = r.uncountedWords(), r.Unfitted
-	id.Apart = r.Apart
 	if !id.Sampled && r.counted() {
 		id.KByPersons, id.RiskByPersons = r.leastK() < r.Uniqueness.MinFrequency, r.mostRisk() > r.Uniqueness.MaxIndividualRisk
 		for _, s := range r.Uniqueness.Subsets {

@@ -231,7 +231,7 @@ func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerd
 	}
 	doubt := ""
 	switch {
-	case math.IsNaN(v) && m.Subsets() && id.Uncounted != "":
+	case math.IsNaN(v) && m.Counts() && id.Uncounted != "":
 		f.Note = NotMeasured
 		doubt = id.Uncounted
 	case math.IsNaN(v) && m.Part == "population" && id.Unfitted != "":

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // RecordsApart warns that persons have several records, and that nothing counts these together.
@@ -26,8 +27,8 @@ func (pl *Plan) carryPersons(b *layoutBuilder) error {
 		names = pl.Config.Identity
 	}
 	for i, name := range names {
-		if b.field(name).Nested() {
-			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.intruder.uniqueness.person[%d]", i), "%s is nested (%s) and cannot tell persons apart", strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
+		if t := b.field(name).Type; !keystream.CanIdentify(t) {
+			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.intruder.uniqueness.person[%d]", i), "%s has type %s, which cannot tell persons apart", strconv.Quote(name), microdata.TypeName(t))}
 		}
 		at.Persons = append(at.Persons, b.want(name, microdata.Array, false))
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -43,9 +42,6 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	}
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
-	}
-	if m.Identity != nil && m.Identity.Apart {
-		list = append(list, pipeline.RecordsApart)
 	}
 	list = append(list, assess.AbsentCodes(m.MissingCodes)...)
 	list = append(list, r.calibrationWarnings()...)
