@@ -88,7 +88,7 @@ func (c *candidates) take(k, r int, share float64) {
 	}
 }
 
-// maxSteps bounds the comparisons of histories that lack keys: some seconds.
+// maxSteps bounds the comparisons of histories that lack keys by all keys, and four times as many by sets of some: some seconds.
 const maxSteps = 400_000_000
 
 // add sums for each known history the released ones that can be its. same is false if there are too many that lack keys: each then is
@@ -120,11 +120,12 @@ func (h *histories) add(ctx context.Context, c *candidates) (same bool, err erro
 	steps := 0
 	for length, both := range byLength {
 		pairs := len(both[0])*len(both[1]) - h.whole(both[0])*h.whole(both[1])
-		if steps += min(pairs, maxSteps+1) * (length + 1); steps > maxSteps {
+		if steps += min(pairs, maxSteps+1) * (length + 1); steps > h.p.steps {
 			h.bounded = true
 			return false, nil
 		}
 	}
+	h.p.steps -= steps
 	same = true
 	for _, length := range slices.Sorted(maps.Keys(byLength)) {
 		both := byLength[length]

@@ -36,11 +36,12 @@ type panel struct {
 	tuples          []field   // the distinct tuples of both, by key
 	weight          []float64 // by person: the least of the records'; nil without weights
 	alpha           float64
+	steps           int // that comparisons of histories which lack keys may still take
 }
 
 // newPanel groups the records of each person; −1 is a person of its own.
 func newPanel(g *grouper, data *Data, alpha float64) *panel {
-	p := &panel{alpha: alpha}
+	p := &panel{alpha: alpha, steps: maxSteps}
 	n := len(data.Person)
 	of := make([]int32, n) // person of each record
 	persons := g.group([]field{newField(data.Person)}, nil, of)
@@ -169,15 +170,16 @@ func measurePersons(ctx context.Context, g *grouper, data *Data, o *Options, sub
 		}
 	}
 	r.UniqueShare = float64(r.Uniques) / float64(r.Persons)
-	return r, p.bySubset(ctx, g, o, r, subsets)
+	p.steps = 4 * maxSteps
+	return r, p.bySubset(ctx, g, o, r, subsets, f, F)
 }
 
 // mostCounted is the number of records, times sets of keys, that are counted anew for the sets of some keys.
 const mostCounted = 200_000_000
 
-// bySubset enters the least joined k and the greatest joined risk over sets of some keys. Where there are too many sets, those by all keys
-// stand for them: persons who are equal by all keys are equal by some.
-func (p *panel) bySubset(ctx context.Context, g *grouper, o *Options, r *Persons, subsets []Subset) error {
+// bySubset enters the least joined k and the greatest joined risk over sets of some keys. f and F are the figures by all keys, which bound
+// those by some, and stand for them where there are too many sets.
+func (p *panel) bySubset(ctx context.Context, g *grouper, o *Options, r *Persons, subsets []Subset, f, F []float64) error {
 	for i := range subsets {
 		s := &subsets[i]
 		sets := setsOf(len(p.tuples), min(s.Size, len(p.tuples)))
@@ -186,16 +188,15 @@ func (p *panel) bySubset(ctx context.Context, g *grouper, o *Options, r *Persons
 			continue
 		}
 		for at, set := range sets {
-			f, F, _, err := p.counts(ctx, g, set)
+			some, weighted, _, err := p.counts(ctx, g, set)
 			if err != nil {
 				return err
 			}
-			if at == 0 {
-				s.PersonK = f[0]
-			}
-			for who, k := range f {
-				s.PersonK = min(s.PersonK, k)
-				s.PersonRisk = max(s.PersonRisk, o.Estimator.Risk(k, F[who]))
+			for who, k := range some {
+				if k = max(k, f[who]); at+who == 0 || k < s.PersonK {
+					s.PersonK = k
+				}
+				s.PersonRisk = max(s.PersonRisk, o.Estimator.Risk(k, max(weighted[who], F[who])))
 			}
 		}
 	}
