@@ -236,6 +236,7 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	limit, _ := m.limit(r)
 	measured := m.Value(r, id)
 	v := RuleVerdict{Measure: m.Name, Combinations: r.Subset(), Limit: Float(limit), Found: measured}
+	v.Persons = r.Subset() == 0 && (id.KByPersons && m.Name == "min_k" || id.RiskByPersons && m.Name == "max_individual_risk")
 	if m.Least {
 		v.Rule, v.Passed = fmt.Sprintf("%s at least %s%s", m.words, stated(limit), r.bySubset()), float64(measured) >= limit
 	} else {
@@ -244,7 +245,7 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	switch {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
-		if v.Advice = m.Advice; r.Subset() == 0 && (id.KByPersons && m.Name == "min_k" || id.RiskByPersons && m.Name == "max_individual_risk") {
+		if v.Advice = m.Advice; v.Persons {
 			v.Advice += "; it is that of all records of a person together (uniqueness.person): fewer waves, or coarser keys that change less often, help"
 		}
 	case m.Part == PartPlaces:

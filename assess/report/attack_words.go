@@ -321,7 +321,9 @@ func identityRule(rule assess.RuleVerdict) (found, limit figure.Writing, counts 
 		return nil, nil, nil, false
 	default:
 		found, limit = headline.Value(m), headline.Limit(m)
-		one, many = m.One, m.Many
+		if one, many = m.One, m.Many; rule.Persons && many != "" {
+			one, many = "person", "persons"
+		}
 	}
 	counts = func(v assess.Float) string {
 		switch {

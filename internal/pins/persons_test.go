@@ -30,6 +30,7 @@ type ofPersons struct {
 			Passed  bool
 			Found   *float64
 			Advice  string
+			Persons bool
 		}
 	}
 	Warnings []string
@@ -213,6 +214,9 @@ func TestRulesAboutPersonsByEveryCarrier(t *testing.T) {
 			}
 			if name != "filter" && (len(rows) > 0) != c.passed {
 				t.Errorf("%s, %+v: %d rows left", name, c, len(rows))
+			}
+			if want := c.person != "" && c.sample == "all" && !strings.Contains(c.rule, "linked") && !strings.Contains(c.rule, "combinations"); rule.Persons != want {
+				t.Errorf("%s, %+v: by persons %v, want %v", name, c, rule.Persons, want)
 			}
 			if by := strings.Contains(rule.Advice, "all records of a person together"); by != (c.person != "" && !c.passed && !strings.Contains(c.rule, "linked") && !strings.Contains(c.rule, "combinations") && c.sample == "all") {
 				t.Errorf("%s, %+v: advice %q", name, c, rule.Advice)
