@@ -173,13 +173,10 @@ func (h *histories) own(k, r int) float64 {
 // nor complete are taken for different ones.
 const mostOpen = 64
 
-// share returns the weight with which a released history counts for a known one of as many records: 1 if each released record can be a
+// share returns the weight with which a released history counts for a known one, which must have as many records: 1 if each released record can be a
 // known one of its own, where it lacks no key that is known; alpha if it takes records that do; 0 if they contradict. sure is false where
 // that was not found out.
 func (h *histories) share(k, r int) (share float64, sure bool) {
-	if len(h.of[k]) != len(h.of[r]) {
-		return 0, true
-	}
 	known, released, open := h.open(k, r)
 	switch {
 	case !open:

@@ -366,6 +366,31 @@ func TestPersonsOfManyRecords(t *testing.T) {
 	}
 }
 
+// By sets of some keys nobody has fewer candidates than by all, also where there is no time left to compare histories that lack keys, and each
+// counts for its like alone.
+func TestJoinedKBySetsWithoutTime(t *testing.T) {
+	d := Data{Keys: []Column{{Name: "a", Codes: []int32{-1, 2, 3, 4}}, {Name: "b", Codes: []int32{5, 5, 5, 5}}}, Known: [][]int32{{2, 2, 3, 4}, {5, 5, 5, 5}}, Person: []int32{0, 0, 1, 1},
+		Weights: []float64{1, 2, 3, 4}}
+	d.Keys[0].Codes[2], d.Known[0][2], d.Keys[0].Codes[3], d.Known[0][3] = 2, 2, 2, 2 // both persons have (2, 5) twice
+	o := Options{Alpha: 1, Estimator: Exact}
+	p := newPanel(&grouper{}, &d, 1)
+	f, F, atLeast, err := p.counts(t.Context(), &grouper{}, []int{0, 1})
+	if err != nil || atLeast || !slices.Equal(f, []float64{2, 2}) || !slices.Equal(F, []float64{4, 4}) {
+		t.Fatalf("%v, %v, %v, %v", f, F, atLeast, err)
+	}
+	for _, steps := range []int{0, maxSteps} {
+		subsets := []Subset{{Size: 1}}
+		p.steps = steps
+		if err := p.bySubset(t.Context(), &grouper{}, &o, &Persons{}, subsets, f, F); err != nil || subsets[0].PersonK != 2 || subsets[0].PersonRisk != Exact.Risk(2, 4) {
+			t.Errorf("%d steps: %v, %+v", steps, err, subsets[0])
+		}
+	}
+	p.steps = 0
+	if f, _, atLeast, _ := p.counts(t.Context(), &grouper{}, []int{0, 1}); !atLeast || !slices.Equal(f, []float64{2, 1}) && !slices.Equal(f, []float64{1, 2}) && !slices.Equal(f, []float64{1, 1}) {
+		t.Errorf("without time: %v, at least %v", f, atLeast)
+	}
+}
+
 // Too many histories that lack keys are matched with their like alone: a lower bound, which is said to be one.
 func TestTooManyHistoriesThatLackKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 45))
@@ -382,6 +407,14 @@ func TestTooManyHistoriesThatLackKeys(t *testing.T) {
 	r, err := Measure(t.Context(), d, Options{Alpha: 1, Estimator: Exact})
 	if err != nil || !r.Persons.AtLeast || r.Persons.MinFrequency != 1 || slices.Max(r.Persons.Frequency) > 2 {
 		t.Fatalf("%v, %+v", err, r.Persons)
+	}
+	for i := range d.Keys[0].Codes { // few of them are compared with all
+		if d.Keys[0].Codes[i] = d.Known[0][i]; i < 20 && i%2 == 0 {
+			d.Keys[0].Codes[i] = -1
+		}
+	}
+	if r, err = Measure(t.Context(), d, Options{Alpha: 1, Estimator: Exact}); err != nil || r.Persons.AtLeast {
+		t.Fatalf("few that lack keys: %v, %+v", err, r.Persons)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
