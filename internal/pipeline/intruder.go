@@ -80,7 +80,7 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 		pl.setCounted(b, name)
 	}
 	for _, name := range pl.Masked {
-		if transform.Renames(pl.Config.Masks, name) && !slices.Contains(at.Keys, name) && name != pl.Config.HouseholdColumn() && !pl.IsPerson(name) {
+		if transform.Renames(pl.Config.Masks, name) && !slices.Contains(at.Keys, name) && name != pl.Config.HouseholdColumn() {
 			at.Keys = append(at.Keys, name) // what joins the records of a respondent tells how many there are
 			at.count(b, name)
 		}

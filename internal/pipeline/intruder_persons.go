@@ -41,7 +41,7 @@ func (pl *Plan) carryPersons(b *layoutBuilder) error {
 	return nil
 }
 
-// IsPerson reports whether a column alone tells whose each record is, so that what its pseudonyms join is counted.
+// IsPerson reports whether a column alone tells whose each record is, so that what its pseudonyms join is counted by persons.
 func (pl *Plan) IsPerson(name string) bool {
 	names := pl.Config.UniquenessPerson()
 	return len(names) == 1 && names[0] == name
@@ -49,7 +49,7 @@ func (pl *Plan) IsPerson(name string) bool {
 
 // checkPersons returns an error for a rule about combinations of all keys if the records of a person cannot be counted together.
 func (pl *Plan) checkPersons(path string, m *assess.RespondentMeasure) error {
-	if len(pl.Config.UniquenessPerson()) == 0 || !m.Subsets() || !pl.fromSnooper() {
+	if len(pl.Config.UniquenessPerson()) == 0 || !pl.fromSnooper() {
 		return nil
 	}
 	var drawn []string

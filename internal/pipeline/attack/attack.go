@@ -210,10 +210,13 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	for _, name := range pl.Intruder.Keys {
 		c := categories[name]
 		if not, renamed := joined[name]; renamed {
-			if not != "" {
+			switch {
+			case pl.IsPerson(name) && len(pl.Intruder.Keys) > 1:
+				continue // what it joins is counted by persons
+			case not != "":
 				c.Known = &attack.Known{Not: not}
-			} else if !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original) || pl.IsPerson(name) && len(pl.Intruder.Keys) > 1 {
-				continue // a pseudonym of one record tells nothing, and what that of a person tells is counted by persons
+			case !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original):
+				continue // a pseudonym of one record tells nothing
 			}
 		}
 		if !d.Released && c.Known == nil {

@@ -57,21 +57,22 @@ func TestWhoseRecordsAre(t *testing.T) {
 		rows, pid, rest string
 		want            []float64
 	}{
-		"numbers":           {four, "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"texts":             {strings.NewReplacer("1,a", "x,a", "2,b", "y,b").Replace(four), "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"the wave is a key": {four, "role: identifier", strings.Replace(asks, "[region]", "[region, wave]", 1), []float64{1, 1, 1, 1}},
-		"released":          {four, "role: other", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"a key itself":      {four, "role: other", "assess: {keys: [region, pid], intruder: {categorical: [pid], uniqueness: {person: [pid]}}}", []float64{1, 1, 1, 1}},
-		"pseudonyms":        {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\n" + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"the last differs":  {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2, 1, 1}},
-		"recoded":           {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{3, 3, 3, 3, 3, 3}},
-		"unequal numbers":   {four + "1,a,3,n,5\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{1, 1, 1, 1, 1}},
-		"nobody's":          {"1,a,1,n,5\n,a,2,n,6\n,b,1,n,7\n2,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"empty":             {"x,a,1,n,5\n\"\",a,2,n,6\n\"\",b,1,n,7\ny,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"a declared code":   {"1,a,1,n,5\n-9,a,2,n,6\n-9,b,1,n,7\n2,b,2,n,8\n", "role: identifier, missing: [-9]", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"two columns":       {"1,a,1,n,5\n1,b,2,n,6\n1,b,1,n,7\n2,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 1, 1, 2}},
-		"one of two":        {"1,,1,n,5\n1,,2,n,6\n,b,1,n,7\n,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 2, 2, 2}},
-		"a stand-in":        {"a,,1,n,5\n,a,2,n,6\nb,c,1,n,7\n,b,2,n,8\n", "role: identifier, same_as: sub", "assess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
+		"numbers":             {four, "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"texts":               {strings.NewReplacer("1,a", "x,a", "2,b", "y,b").Replace(four), "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"the wave is a key":   {four, "role: identifier", strings.Replace(asks, "[region]", "[region, wave]", 1), []float64{1, 1, 1, 1}},
+		"released":            {four, "role: other", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"a key itself":        {four, "role: other", "assess: {keys: [region, pid], intruder: {categorical: [pid], uniqueness: {person: [pid]}}}", []float64{1, 1, 1, 1}},
+		"pseudonyms":          {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\n" + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"a key of pseudonyms": {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\nassess: {keys: [region, pid], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
+		"the last differs":    {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2, 1, 1}},
+		"recoded":             {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{3, 3, 3, 3, 3, 3}},
+		"unequal numbers":     {four + "1,a,3,n,5\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{1, 1, 1, 1, 1}},
+		"nobody's":            {"1,a,1,n,5\n,a,2,n,6\n,b,1,n,7\n2,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"empty":               {"x,a,1,n,5\n\"\",a,2,n,6\n\"\",b,1,n,7\ny,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"a declared code":     {"1,a,1,n,5\n-9,a,2,n,6\n-9,b,1,n,7\n2,b,2,n,8\n", "role: identifier, missing: [-9]", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"two columns":         {"1,a,1,n,5\n1,b,2,n,6\n1,b,1,n,7\n2,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 1, 1, 2}},
+		"one of two":          {"1,,1,n,5\n1,,2,n,6\n,b,1,n,7\n,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 2, 2, 2}},
+		"a stand-in":          {"a,,1,n,5\n,a,2,n,6\nb,c,1,n,7\n,b,2,n,8\n", "role: identifier, same_as: sub", "assess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
 	} {
 		if got := histories(t, c.rows, c.pid, c.rest); !slices.Equal(got, c.want) {
 			t.Errorf("%s: joined k %v, want %v", name, got, c.want)
@@ -107,12 +108,39 @@ func TestPersonsThatCannotBeCounted(t *testing.T) {
 	if _, _, err = Run(t.Context(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), `draw at random: "wave"`) {
 		t.Errorf("noise: %v", err)
 	}
+	// A draw of another column, which is no key, is none of the rule's concern.
+	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", strings.NewReplacer("keys: [region]", "keys: [wave]").Replace(fmt.Sprintf(rest, "person: [pid]", "min_k: 2"))); err != nil {
+		t.Fatal(err)
+	}
+	if r, _, err := Run(t.Context(), p, pipeline.Options{}); err != nil || r.Uniqueness.Persons == nil {
+		t.Errorf("a draw of another column: %v", err)
+	}
 	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", fmt.Sprintf(rest, "person: [pid]", "max_changed: 1")); err != nil {
 		t.Fatal(err)
 	}
 	r, _, err := Run(t.Context(), p, pipeline.Options{})
 	if err != nil || r.Uniqueness.Persons != nil || !strings.Contains(r.PersonsUnmeasured, "masks draw at random") {
 		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+// Of two pseudonyms that join records, what both tell together is not counted, though one is that of the person: rules about k do not hold.
+// Persons are counted for the limits of rules too.
+func TestPersonBesideAnotherPseudonym(t *testing.T) {
+	const rows = "1,a,1,n,5\n1,b,2,n,6\n2,a,1,n,5\n2,b,2,n,6\n"
+	const rest = "masks: [{pseudonym: {columns: [%s], scope: a}}]\nassess: {keys: [region], intruder: {inversion: false, uniqueness: {person: [pid]}}}\ngate: {rules: [{min_k: 4}]}"
+	for pseudonyms, uncounted := range map[string]bool{"pid": false, "pid, wage": true} {
+		p, err := panel(t, rows, "role: other", fmt.Sprintf(rest, pseudonyms))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := Run(t.Context(), p, pipeline.Options{})
+		if err != nil || (len(r.Uncounted) > 0) != uncounted || math.IsNaN(float64(r.Identity().MinK)) != uncounted {
+			t.Fatalf("%s: %v, %+v, k %v", pseudonyms, err, r.Uncounted, r.Identity().MinK)
+		}
+		if v := r.Uniqueness.Persons.Violations; !uncounted && (len(v) != 4 || v[4] != 2 || v[2] != 0) {
+			t.Errorf("persons below k: %v", v)
+		}
 	}
 }
 
