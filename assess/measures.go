@@ -232,6 +232,9 @@ type Identity struct {
 	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
 	// MaxIndividualRisk and BySubset are then not measured.
 	Uncounted string
+	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together, which are worse than
+	// those of single records.
+	KByPersons, RiskByPersons bool
 	// Unfitted says why no log-linear model could be fitted, "" if one was or none was asked for.
 	// ExpectedPopulation and ExpectedUniques are then not measured.
 	Unfitted string

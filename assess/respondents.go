@@ -194,6 +194,9 @@ func shareLimit(ps *check.Problems, name string, v float64) {
 // Limit returns the limit that a rule sets on the measure; false if it sets none.
 func (m *RespondentMeasure) Limit(r Rule) (float64, bool) { return m.limit(r) }
 
+// Counts reports whether the measure needs the combinations of keys to be counted, by all keys and all records of a person.
+func (m *RespondentMeasure) Counts() bool { return m.subset != nil || m.Name == "max_linked" }
+
 // ValueIn returns the field of an Identity that holds the measure.
 func (m *RespondentMeasure) ValueIn(id *Identity) *Float { return m.number(id) }
 
@@ -233,6 +236,7 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	limit, _ := m.limit(r)
 	measured := m.Value(r, id)
 	v := RuleVerdict{Measure: m.Name, Combinations: r.Subset(), Limit: Float(limit), Found: measured}
+	v.Persons = r.Subset() == 0 && (id.KByPersons && m.Name == "min_k" || id.RiskByPersons && m.Name == "max_individual_risk")
 	if m.Least {
 		v.Rule, v.Passed = fmt.Sprintf("%s at least %s%s", m.words, stated(limit), r.bySubset()), float64(measured) >= limit
 	} else {
@@ -241,14 +245,16 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 	switch {
 	case v.Passed:
 	case !math.IsNaN(float64(measured)):
-		v.Advice = m.Advice
+		if v.Advice = m.Advice; v.Persons {
+			v.Advice += "; it is that of all records of a person together (uniqueness.person): fewer waves, or coarser keys that change less often, help"
+		}
 	case m.Part == PartPlaces:
 		v.Advice = cmp.Or(id.Unplaced, "no place was verified: there is no point, or no population (file or records) to count") + "; a rule without its measure does not hold"
 	case id.Sampled:
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 	case m.Part == "population" && id.Unfitted != "":
 		v.Advice = id.Unfitted + "; a rule without its measure does not hold"
-	case m.subset != nil && id.Uncounted != "":
+	case m.Counts() && id.Uncounted != "":
 		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	default:
 		v.Advice = "it was not measured: ask for it under assess.intruder; a rule without its measure does not hold"

@@ -57,6 +57,7 @@ type RuleVerdict struct {
 	Measure string `json:"measure"`
 	// Combinations is the number of keys of the sets that the rule is about; 0: all keys together.
 	Combinations int    `json:"combinations,omitempty" doc:"number of keys of the sets that the rule is about; absent if it is about all keys together"`
+	Persons      bool   `json:"persons,omitempty" doc:"true: what was found is that of all records of a person together (uniqueness.person), which is worse than that of single records"`
 	Target       string `json:"target,omitempty"`
 	Knowledge    string `json:"knowledge,omitempty"`
 	Record       string `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`

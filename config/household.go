@@ -33,6 +33,14 @@ func (p *Pipeline) UniquenessHousehold() string {
 	return p.Household
 }
 
+// UniquenessPerson returns the columns that tell whose each record is, for k of all records of a person together; nil if none are named.
+func (p *Pipeline) UniquenessPerson() []string {
+	if in := p.Assess.Intruder; in != nil && in.Uniqueness != nil {
+		return in.Uniqueness.Person
+	}
+	return nil
+}
+
 // DrawsByHousehold reports whether a mask makes one draw or one decision for all members of a household.
 func (p *Pipeline) DrawsByHousehold() bool {
 	if p.Household == "" {

@@ -63,6 +63,7 @@ type IntruderPrior struct {
 type IntruderUniqueness struct {
 	Weight      string   `yaml:"weight" doc:"the column of sampling weights, from which frequencies in the population are estimated; may be an identifier; by default that of the pipeline, and without one the respondents are the population"`
 	Household   string   `yaml:"household" doc:"the column with the household of each respondent, for the risk that a member of the household is found; may be an identifier"`
+	Person      []string `yaml:"person" doc:"the columns that tell whose each record is, if several records are one person's (the waves of a panel), normally those of identity; may be identifiers. k and individual risk are then also counted for all records of a person together, and rules about them are judged by the worse of both"`
 	Sensitive   []string `yaml:"sensitive" doc:"columns whose l-diversity among records with equal keys is measured"`
 	Alpha       float64  `yaml:"alpha" default:"1" doc:"the weight with which a missing value matches another value, 0 to 1"`
 	K           []int    `yaml:"k" default:"[2, 3, 5]" doc:"values of k for which violations of k-anonymity are counted"`

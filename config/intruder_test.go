@@ -53,7 +53,7 @@ func TestIntruderIsRead(t *testing.T) {
 		Linkage: &IntruderLinkage{Distance: "mahalanobis", OneToOne: true},
 		Bayes: &IntruderBayes{Knowledge: KnowledgeD1, Threshold: 0.5, Population: 1_000_000,
 			Phi: map[string]float64{"wage": 0.05}, Sigma: map[string]float64{"wage": 90, "age": 1.5}},
-		Uniqueness: &IntruderUniqueness{Weight: "weight", Household: "household", Sensitive: []string{"illness"}, Alpha: 0.5, K: []int{3}},
+		Uniqueness: &IntruderUniqueness{Weight: "weight", Household: "household", Person: []string{"id", "household"}, Sensitive: []string{"illness"}, Alpha: 0.5, K: []int{3}},
 		Interval:   []float64{0.01, 0.05},
 		Utility: &IntruderUtility{Propensity: true, Regressions: []IntruderRegression{
 			{Response: "wage", Predictors: []string{"age", "education"}, Level: 0.9}, {Response: "wage", Predictors: []string{"age"}, Level: 0.95}}},

@@ -278,6 +278,7 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 			l.listed(p, at, c.name)
 		}
 	}
+	l.validatePerson(p, path+".person", u.Person)
 	list := path + ".sensitive"
 	l.releasedOnce(p, list, u.Sensitive, "it never leaves, so that a respondent's is not learnt from the release")
 	for i, name := range u.Sensitive {
@@ -287,6 +288,18 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 		}
 		if slices.Contains(p.Assess.IntruderKeys(), name) {
 			l.Wrong(at, "must not be one of %s, got %q: records with equal keys all have the same value", p.Assess.keysWords(), name)
+		}
+	}
+}
+
+func (l *loader) validatePerson(p *Pipeline, path string, names []string) {
+	if l.Given(path) && l.Sound(path) && len(names) == 0 {
+		l.Wrong(path, "must name at least one column; remove the field where no person has several records")
+	}
+	for i, name := range names {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if l.Sound(at) && l.listed(p, at, name) != nil && slices.Contains(names[:i], name) {
+			l.Wrong(at, "must not repeat a column, got %q again", name)
 		}
 	}
 }

@@ -242,9 +242,11 @@ columns:
 masks:
   - noise: {columns: [rent, wage, before], sd: 3}
   - calibrate: {columns: [w], by: [age], least: 5, share: 0.7}
+assess: {intruder: {uniqueness: {person: [hh]}}}
 sink: {csv: {path: out.csv}}
 `
 	for set, want := range map[string]bool{
+		"assess.intruder.uniqueness.person.0=w": true, "assess.intruder.uniqueness.person.0=hh": false, "assess.intruder.uniqueness.person.1=w": true,
 		"weight=v": true, "weight=w": false, "household=other": true, "household=hh": false,
 		"columns.rent.level=person": true, "columns.rent.level=household": false, "columns.wage.level=household": true, "columns.wage.level=person": false,
 		"columns.before.same_as=rent": true, "columns.before.same_as=wage": false,

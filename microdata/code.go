@@ -32,6 +32,8 @@ func CodeOf(a arrow.Array, i int) float64 {
 	switch a := a.(type) {
 	case *array.Dictionary:
 		return CodeOf(a.Dictionary(), a.GetValueIndex(i))
+	case *array.DenseUnion: // its nulls are those of its children
+		return CodeOf(a.Field(a.ChildID(i)), int(a.ValueOffset(i)))
 	case *array.Binary:
 		return CategoryCode(a.Value(i))
 	case *array.String:

@@ -37,6 +37,19 @@ func TestCodes(t *testing.T) {
 			}
 		}
 	}
+	of := arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Float64}}, []arrow.UnionTypeCode{0, 1})
+	u := array.NewDenseUnionBuilder(memory.DefaultAllocator, of)
+	texts, numbers := u.Child(0).(*array.StringBuilder), u.Child(1).(*array.Float64Builder)
+	for _, add := range []func(){func() { texts.Append("a") }, func() { numbers.Append(4) }, func() { texts.AppendNull() }, func() { numbers.Append(2.5) }} {
+		u.Append(arrow.UnionTypeCode(u.Len() % 2))
+		add()
+	}
+	union := u.NewArray()
+	for i, want := range []float64{CategoryCode([]byte("a")), 4, math.NaN(), 2.5} {
+		if got := CodeOf(union, i); got != want && !(got != got && want != want) {
+			t.Errorf("value %d of a union: %v, want %v", i, got, want)
+		}
+	}
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	b.AppendValues([]int64{1 << 54, 1<<54 + 1}, nil)
 	if a := b.NewArray(); CodeOf(a, 0) == CodeOf(a, 1) {

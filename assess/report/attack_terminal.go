@@ -142,6 +142,9 @@ func (t *attackTable) unique(v *uniqueView) {
 	for _, r := range v.Violations {
 		t.row("k below "+r.Name, r.Cells[0].Text, "records, "+r.Cells[1].Text+" of all")
 	}
+	for _, r := range v.Persons {
+		t.row("joined k below "+r.Name, r.Cells[0].Text, "persons, "+r.Cells[1].Text+" of all")
+	}
 	for _, r := range v.Diversity {
 		t.row("l of "+r.Name, r.Cells[0].Text, "values at least among equal keys, effectively "+r.Cells[1].Text)
 	}

@@ -72,10 +72,10 @@ func TestAttackAtATerminal(t *testing.T) {
 	text := flat(terminal(alone(example.Attack()), false, 140))
 	for _, want := range []string{
 		"Measured attack Of 1,000 respondents sought, 41 are found (4.1 %) by assigning",
-		"share linked 2.4 % of those sought", "smallest k 1 record", "greatest individual risk 0.0871 no rule; without sampling weights (uniqueness.weight) the file is taken as the whole population",
+		"share linked 2.4 % of those sought", "smallest k 1 record", "greatest individual risk 0.152 no rule; by all records of a person together; of single records it is less; without sampling weights (uniqueness.weight) the file is taken as the whole population",
 		"found by the nearest record 23.5 of 1,000 respondents sought, by distance in SDs", "found one to one 41",
 		"links made 67", "right by his reckoning", "own record is the first 38.5 targets", "among the first ten 160 targets", "Easiest to find: records",
-		"records alone 1,903", "k below 2", "l of union",
+		"records alone 1,903", "k below 2", "By all records together 2,211 of 9,120 persons are alone (24.3 %)", "joined k 1 fewest persons", "joined k below 5 6,890 persons, 75.6 % of all", "l of union",
 		"within 0.05 SD 0.040 % of the records", "a small share is no sign of safety",
 		"wage +/- 93.3 known by the mean; by one release +/- 161; endless releases would leave +/- 10.0", "hours +/- 3.50 known by the mean; by one release +/- 3.50; nothing more",
 		"wage 0 nothing is given away", "IL1s per cell", "KS of wage",

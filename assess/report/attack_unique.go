@@ -18,6 +18,7 @@ type uniqueView struct {
 	Tiles        []labelled
 	Risks        *twoSizes // records by their individual risk
 	Violations   []uniqueRow
+	Persons      []uniqueRow // persons below k
 	Diversity    []uniqueRow
 	Sizes        []uniqueRow
 	Contribution []uniqueRow
@@ -56,6 +57,7 @@ func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 			labelled{"greatest household risk", riskCell(path+"/household/max_risk", h.MaxRisk), "that some member is found"},
 			labelled{"by households", amountCell(path+"/household/expected_reidentifications", h.ExpectedReidentifications), "respondents expected to be found or to live with one who is"})
 	}
+	v.persons(u.Persons, path+"/persons")
 	if s := u.SUDA2; s != nil {
 		v.Tiles = append(v.Tiles,
 			labelled{"greatest SUDA2 score", riskCell(path+"/suda2/max", s.Max), "DIS " + pretty(s.DISMax, riskDigits)},
@@ -70,6 +72,31 @@ func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 	v.combinations(u.Combinations, path+"/combinations")
 	v.draw(u.Risk)
 	return v
+}
+
+// persons adds what is counted of all records of a person together.
+func (v *uniqueView) persons(p *uniqueness.Persons, path string) {
+	if p == nil {
+		return
+	}
+	share := func(n int) cell { return cell{Text: share(float64(n) / float64(max(p.Persons, 1)))} }
+	v.Tiles = append(v.Tiles,
+		labelled{"joined k", amountCell(path+"/min_k", p.MinFrequency), meaningOfJoinedK(p)},
+		labelled{"persons alone", whole(path+"/uniques", int64(p.Uniques)), share(p.Uniques).Text + " of " + count(int64(p.Persons)) + ", by all of their records together"},
+		labelled{"greatest joined risk", riskCell(path+"/max_individual_risk", p.MaxIndividualRisk), "that a person is found by all records together"})
+	for _, k := range slices.Sorted(maps.Keys(p.Violations)) {
+		at := below(path+"/violations", strconv.Itoa(k))
+		v.Persons = append(v.Persons, uniqueRow{count(int64(k)), []cell{whole(at, int64(p.Violations[k])), share(p.Violations[k])}})
+	}
+}
+
+// meaningOfJoinedK says what the joined k counts.
+func meaningOfJoinedK(p *uniqueness.Persons) string {
+	s := "fewest persons whose records together can be one person’s"
+	if p.AtLeast {
+		s += "; too many records lack keys to be compared, so that it may be greater"
+	}
+	return s
 }
 
 // share returns a number of records as a share of all records.

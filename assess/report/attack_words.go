@@ -159,10 +159,11 @@ func findings(a *attack.Result) []string {
 		household = fmt.Sprintf("Of one household somebody is found with probability %s; %s are expected to be in a household of which somebody is found.",
 			pretty(u.Household.MaxRisk, riskDigits), pretty(u.Household.ExpectedReidentifications, riskDigits)+" respondents")
 	}
+	persons := joinedWords(a)
 	if few && a.Uniqueness != nil && a.Uniqueness.SampleUniques > 0 {
 		people, unique = unique, people
 	}
-	for _, s := range []string{people, unique, household} {
+	for _, s := range []string{people, unique, persons, household} {
 		if s != "" {
 			lines = append(lines, s)
 		}
@@ -182,6 +183,25 @@ func findings(a *attack.Result) []string {
 		lines = append(lines, "No respondent was sought; what was measured is below.")
 	}
 	return lines
+}
+
+// joinedWords says what all records of a person tell together, or why that is not counted; "" if it was not asked for.
+func joinedWords(a *attack.Result) string {
+	if a.PersonsUnmeasured != "" {
+		return "All records of a person are not counted together: " + a.PersonsUnmeasured + "."
+	}
+	if a.Uniqueness == nil || a.Uniqueness.Persons == nil {
+		return ""
+	}
+	p := a.Uniqueness.Persons
+	if p.Uniques > 0 {
+		verb := "are"
+		if p.Uniques == 1 {
+			verb = "is"
+		}
+		return fmt.Sprintf("By all records together %s of %s %s alone (%s).", count(int64(p.Uniques)), plural(int64(p.Persons), "person", "persons"), verb, share(p.UniqueShare))
+	}
+	return fmt.Sprintf("Whoever knows these keys of all records of a person finds at least %s whose records can be theirs.", plural(int64(math.Floor(p.MinFrequency)), "person", "persons"))
 }
 
 func plural(n int64, one, many string) string {
@@ -301,7 +321,9 @@ func identityRule(rule assess.RuleVerdict) (found, limit figure.Writing, counts 
 		return nil, nil, nil, false
 	default:
 		found, limit = headline.Value(m), headline.Limit(m)
-		one, many = m.One, m.Many
+		if one, many = m.One, m.Many; rule.Persons && many != "" {
+			one, many = "person", "persons"
+		}
 	}
 	counts = func(v assess.Float) string {
 		switch {

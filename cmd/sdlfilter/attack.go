@@ -93,6 +93,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.StringSliceVar(&a.foreign.Sensitive, "sensitive", nil, "columns whose l-diversity is measured")
 	f.StringVar(&a.foreign.Weight, "weight", "", "the column of sampling weights; without it the file is the population")
 	f.StringVar(&a.foreign.Household, "household", "", "the column that tells households apart")
+	f.StringSliceVar(&a.foreign.Person, "person", nil, "the columns that tell whose each record is: all records of a person are also counted together")
 	f.StringVar(&a.distance, "distance", "standardised", "standardised, mahalanobis, gower (with categorical keys) or ranks")
 	f.BoolVar(&a.oneToOne, "one-to-one", false, "also the best assignment of all targets at once, at most 5,000 records")
 	f.IntVar(&a.targets, "targets", 0, "respondents that are sought, evenly over the file; all where 0")
@@ -155,7 +156,11 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if a.records != "" && data.Records > 0 {
 		return usageError{errors.New("--records needs all records, and the attack was on a sample: --set assess.sample=all")}
 	}
-	return a.print(&report.Attack{Result: result, Name: p.Name}, data)
+	show := &report.Attack{Result: result, Name: p.Name}
+	if result.Apart {
+		show.Warnings = append(show.Warnings, pipeline.RecordsApart)
+	}
+	return a.print(show, data)
 }
 
 func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
@@ -304,7 +309,7 @@ func (a *attackFlags) linkage() error {
 // uniqueness asks for what is about categorical keys.
 func (a *attackFlags) uniqueness() error {
 	if len(a.foreign.Categorical) == 0 {
-		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "alpha", "estimator", "count")
+		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "person", "alpha", "estimator", "count")
 	}
 	u := uniqueness.DefaultOptions()
 	u.Alpha = a.alpha
@@ -342,7 +347,7 @@ func (a *attackFlags) checkValues() error {
 	for _, list := range []struct {
 		flag  string
 		names []string
-	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive}} {
+	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive}, {"person", a.foreign.Person}} {
 		for i, name := range list.names {
 			switch {
 			case name == "":

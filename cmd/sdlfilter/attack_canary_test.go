@@ -17,7 +17,7 @@ func TestAttackCanary(t *testing.T) {
 			dir := t.TempDir()
 			canaryInputs(t, dir)
 			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
-			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note"}
+			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note", "--person", "note,kind"}
 			for k, c := range []struct {
 				status int
 				args   []string

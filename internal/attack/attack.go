@@ -44,6 +44,10 @@ type Data struct {
 	Weights   []float64 // sampling weights, by record; nil: none
 	Persons   []float64 // persons of the population that a record stands for, for population uniques; nil: Population.Size has their number
 	Household []int32   // by record, −1 if unknown; nil: none
+	// Person holds who each record is of, −1 if unknown, so that the records of a person are also counted together; nil: they are not.
+	Person []int32
+	// Apart says that several records are one respondent's, and that nothing says to count them together.
+	Apart bool
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
 	// Records is the number of records of the release if the data are a sample of it;

@@ -91,6 +91,9 @@ func (d *Data) check() (n int, err error) {
 	if d.Household != nil {
 		err = errors.Join(err, length("household", len(d.Household)))
 	}
+	if d.Person != nil {
+		err = errors.Join(err, length("person", len(d.Person)))
+	}
 	if d.Places != nil {
 		err = errors.Join(err, length("places", len(d.Places)))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
@@ -33,9 +34,10 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 			}
 		}
 	}
-	a.r.Weighted = a.d.Weights != nil
+	a.r.Weighted, a.r.Apart = a.d.Weights != nil, a.d.Apart
 	if a.d.Released {
 		data.Keys = codes(a.d.counted())
+		data.Person = a.persons("")
 		a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 		return err
 	}
@@ -72,6 +74,14 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	if !drawn {
 		data.Laws = nil
 	}
+	why := ""
+	switch {
+	case twoReadings:
+		why = fmt.Sprintf("%s: the release has other values in a way that is not known", names(a.r.TwoReadings))
+	case drawn:
+		why = fmt.Sprintf("%s: masks draw at random, and the posterior is computed for single records only", names(lawful(data)))
+	}
+	data.Person = a.persons(why)
 	first, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 	if errors.Is(err, uniqueness.ErrPairs) {
 		return a.withoutDrawn(ctx, data)
@@ -87,6 +97,40 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	}
 	a.r.Uniqueness = uniqueness.Worse(first, second, data.Household, *a.o.Uniqueness)
 	return nil
+}
+
+// persons returns who each record is of, for what they disclose together; nil if that is not asked for, or cannot be counted, which the
+// result then says. why is what keeps it from being counted, "" if nothing does.
+func (a *attack) persons(why string) []int32 {
+	switch {
+	case a.d.Person == nil:
+		return nil
+	case a.r.Sampled > 0:
+		why = "a sample does not hold all records of a person (assess.sample: all)"
+	}
+	if a.r.PersonsUnmeasured = why; why != "" {
+		return nil
+	}
+	return a.d.Person
+}
+
+// lawful returns the names of the keys that are drawn at random.
+func lawful(data uniqueness.Data) (list []string) {
+	for j, law := range data.Laws {
+		if law != nil {
+			list = append(list, data.Keys[j].Name)
+		}
+	}
+	return list
+}
+
+// names quotes and joins names.
+func names(list []string) string {
+	quoted := make([]string, len(list))
+	for i, name := range list {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, ", ")
 }
 
 // withoutDrawn counts by the keys that are not drawn at random, and says that the others are left
@@ -136,10 +180,34 @@ func (r *Result) uncountedWords() string {
 	for _, u := range r.Uncounted {
 		words = append(words, fmt.Sprintf("%q %s", u.Name, u.Why))
 	}
-	if len(words) == 0 {
-		return ""
+	switch {
+	case len(words) > 0:
+		return "k is over all keys, and cannot be counted: " + strings.Join(words, "; ")
+	case r.PersonsUnmeasured != "":
+		return "k is over all records of a person (uniqueness.person), and cannot be counted: " + r.PersonsUnmeasured
 	}
-	return "k is over all keys, and cannot be counted: " + strings.Join(words, "; ")
+	return ""
+}
+
+// counted reports whether k and the individual risk are measured as they are asked for: by all keys, and by all records of a person.
+func (r *Result) counted() bool {
+	return r.Uniqueness != nil && len(r.Uncounted) == 0 && r.PersonsUnmeasured == ""
+}
+
+// leastK returns the least k of records, and of persons where they are counted.
+func (r *Result) leastK() float64 {
+	if p := r.Uniqueness.Persons; p != nil {
+		return min(r.Uniqueness.MinFrequency, p.MinFrequency)
+	}
+	return r.Uniqueness.MinFrequency
+}
+
+// mostRisk returns the greatest individual risk of records, and of persons where they are counted.
+func (r *Result) mostRisk() float64 {
+	if p := r.Uniqueness.Persons; p != nil {
+		return max(r.Uniqueness.MaxIndividualRisk, p.MaxIndividualRisk)
+	}
+	return r.Uniqueness.MaxIndividualRisk
 }
 
 // linkedShare returns the share of respondents who are found by linkage, or by the counted keys
@@ -147,6 +215,8 @@ func (r *Result) uncountedWords() string {
 func (r *Result) linkedShare() (share float64, measured bool) {
 	byKeys, counted := r.foundByKeys()
 	switch {
+	case r.PersonsUnmeasured != "": // what records tell together
+		return 0, false
 	case r.Linkage != nil:
 		return max(r.Linkage.CorrectShare, byKeys), true
 	case len(r.Uncounted) > 0: // keys that neither part covers
@@ -156,8 +226,8 @@ func (r *Result) linkedShare() (share float64, measured bool) {
 }
 
 // foundByKeys returns the share of respondents who are expected to be found by the counted keys,
-// if the snooper names one of the candidates: the mean of 1/k. It is not measured if k was not
-// counted from the snooper's side.
+// if the snooper names one of the candidates: the mean of 1/k, over records or over persons with all their records, whichever is
+// greater. It is not measured if k was not counted from the snooper's side.
 func (r *Result) foundByKeys() (share float64, measured bool) {
 	u := r.Uniqueness
 	if u == nil || u.Count != uniqueness.CountSnooper || len(u.SampleFrequency) == 0 {
@@ -166,7 +236,10 @@ func (r *Result) foundByKeys() (share float64, measured bool) {
 	for _, k := range u.SampleFrequency {
 		share += 1 / k
 	}
-	return share / float64(len(u.SampleFrequency)), true
+	if share /= float64(len(u.SampleFrequency)); u.Persons != nil {
+		share = max(share, u.Persons.Found)
+	}
+	return share, true
 }
 
 // counting returns the column with which a key is counted, in which declared codes for missing values are categories;

@@ -68,6 +68,9 @@ func (r *Result) columns(n int) (list []recordColumn) {
 		add("f_k", u.SampleFrequency)
 		add("F_k", u.PopulationFrequency)
 		add("risk", u.Risk)
+		if u.Persons != nil {
+			add("person_k", u.Persons.Frequency)
+		}
 		if u.Household != nil {
 			add("household_risk", u.Household.Risk)
 		}

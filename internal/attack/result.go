@@ -42,6 +42,10 @@ type Result struct {
 	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
 	// Uncounted are keys that Uniqueness leaves out, because their masks are not covered.
 	Uncounted []Uncounted `json:"uncounted,omitempty" doc:"keys that cannot be counted from the snooper's side, which uniqueness leaves out"`
+	// PersonsUnmeasured says why the records of a person were not counted together though that was asked for.
+	PersonsUnmeasured string `json:"persons_unmeasured,omitempty" doc:"why the records of a person are not counted together, though uniqueness.person asks for it"`
+	// Apart says that several records are one respondent's by the columns of identity, and that each is judged by itself.
+	Apart bool `json:"judged_apart,omitempty" doc:"true: several records are one respondent's (identity), and k is that of each by itself, since uniqueness.person is not given"`
 	// TwoReadings are the keys with unknown masks, which are counted in two ways.
 	TwoReadings []string `json:"two_readings,omitempty" doc:"keys whose released values differ from the original ones by no coding: they are counted by the original value and by what it became most often, and the smaller k holds for each respondent"`
 	// Population has the expected numbers of population uniques; Unfitted says why there are none.
@@ -94,16 +98,16 @@ var measureOf = map[string]func(*Result) (float64, bool){
 		return r.Bayes.Correct, true
 	},
 	"min_k": func(r *Result) (float64, bool) {
-		if r.Uniqueness == nil || len(r.Uncounted) > 0 {
+		if !r.counted() {
 			return 0, false
 		}
-		return float64(r.Uniqueness.MinFrequency), true
+		return r.leastK(), true
 	},
 	"max_individual_risk": func(r *Result) (float64, bool) {
-		if r.Uniqueness == nil || len(r.Uncounted) > 0 {
+		if !r.counted() {
 			return 0, false
 		}
-		return r.Uniqueness.MaxIndividualRisk, true
+		return r.mostRisk(), true
 	},
 	"max_expected_population": ofPopulation((*population.Result).MatchesMost),
 	"max_expected_uniques":    ofPopulation((*population.Result).UniquesMost),
@@ -196,12 +200,17 @@ func (r *Result) Identity() *assess.Identity {
 		}
 	}
 	id.Uncounted, id.Unfitted = r.uncountedWords(), r.Unfitted
-	if r.Uniqueness != nil && !id.Sampled && len(r.Uncounted) == 0 {
+	if !id.Sampled && r.counted() {
+		id.KByPersons, id.RiskByPersons = r.leastK() < r.Uniqueness.MinFrequency, r.mostRisk() > r.Uniqueness.MaxIndividualRisk
 		for _, s := range r.Uniqueness.Subsets {
 			if id.BySubset == nil {
 				id.BySubset = map[int]assess.BySubset{}
 			}
-			id.BySubset[s.Size] = assess.BySubset{MinK: assess.Float(s.MinFrequency), MaxIndividualRisk: assess.Float(s.MaxIndividualRisk)}
+			k, risk := s.MinFrequency, s.MaxIndividualRisk
+			if r.Uniqueness.Persons != nil {
+				k, risk = min(k, s.PersonK), max(risk, s.PersonRisk)
+			}
+			id.BySubset[s.Size] = assess.BySubset{MinK: assess.Float(k), MaxIndividualRisk: assess.Float(risk)}
 		}
 	}
 	if r.Inversion != nil {

@@ -319,6 +319,8 @@ func TestErrors(t *testing.T) {
 		"categorical length": {func(d *attack.Data, _ *attack.Options) { d.Categorical[0].Released = []int32{1} }, `categorical column "g", released: must have 4 records like the others, got 1`},
 		"weights":            {func(d *attack.Data, _ *attack.Options) { d.Weights = []float64{1} }, "weights: must have 4 records"},
 		"household":          {func(d *attack.Data, _ *attack.Options) { d.Household = []int32{1} }, "household: must have 4 records"},
+		"person":             {func(d *attack.Data, _ *attack.Options) { d.Person = []int32{1} }, "person: must have 4 records"},
+		"person below":       {func(d *attack.Data, _ *attack.Options) { d.Person = []int32{1, 0, 0, -2} }, "person[3]: must be a code from 0"},
 		"name":               {func(d *attack.Data, _ *attack.Options) { d.Numeric = append(d.Numeric, d.Numeric[0]) }, `numeric[1]: must have a name of its own, got "a"`},
 		"empty name":         {func(d *attack.Data, _ *attack.Options) { d.Sensitive[0].Name = "" }, "sensitive[0]: must have a name"},
 		"grid":               {func(d *attack.Data, _ *attack.Options) { d.Numeric[0].Grid = -1 }, "must have a finite grid"},

@@ -221,9 +221,17 @@ func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerd
 		f.Label += fmt.Sprintf(" by %d keys", subset)
 	}
 	f.Text, f.Unit = written(m, v)
+	switch {
+	case subset > 0:
+	case id.KByPersons && m.Name == "min_k":
+		f.Unit = counted(v, "person", "persons")
+		f.Add("by all records of a person together; of single records it is greater")
+	case id.RiskByPersons && m.Name == "max_individual_risk":
+		f.Add("by all records of a person together; of single records it is less")
+	}
 	doubt := ""
 	switch {
-	case math.IsNaN(v) && m.Subsets() && id.Uncounted != "":
+	case math.IsNaN(v) && m.Counts() && id.Uncounted != "":
 		f.Note = NotMeasured
 		doubt = id.Uncounted
 	case math.IsNaN(v) && m.Part == "population" && id.Unfitted != "":

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/filter"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
 // By every carrier, a release of data with declared codes for missing values is that of the same data with missing
@@ -48,44 +49,8 @@ func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 				"columns: {id: {role: identifier}, x: {role: sensitive, decimals: 2" + missing + "}, v: {role: other, decimals: 2}, w: {decimals: 0, role: other}, k: {role: other}, s: {role: other}}\n" +
 				"masks: [" + mask + "]\nassess: {sample: all, replicates: 5, intruder: {inversion: false}}\n"
 		}
-		carriers := map[string]func(body string, people []person) (rows []string, report []byte){
-			"filter": func(body string, people []person) ([]string, []byte) { return embedded(t, body, people) },
-			"shards": func(body string, people []person) ([]string, []byte) {
-				write(t, "in.jsonl", formats["jsonl"](t, people))
-				p := parse(t, body, "source: {jsonl: {path: in.jsonl}}", "sink: {jsonl: {path: parts}}", "report: {json: report.json}")
-				if err := sharded(t, p); err != nil {
-					t.Fatalf("shards, %s: %v", mask, err)
-				}
-				var rows []string
-				files, _ := filepath.Glob("parts/*")
-				for _, file := range slices.Sorted(slices.Values(files)) {
-					text, err := os.ReadFile(file)
-					if err != nil {
-						t.Fatal(err)
-					}
-					rows = append(rows, lines(text)...)
-				}
-				os.RemoveAll("parts")
-				report, err := os.ReadFile("report.json")
-				if err != nil {
-					t.Fatal(err)
-				}
-				return rows, report
-			},
-			"stream": func(body string, people []person) ([]string, []byte) {
-				var rows []string
-				seen, interval = func(all []string) { rows = all }, "10s"
-				defer func() { seen, interval = nil, "1h" }()
-				if out := streamed(t, body, people); strings.HasPrefix(out, "error") {
-					t.Fatalf("stream, %s: %s", mask, out)
-				}
-				report, err := os.ReadFile("report.json")
-				if err != nil {
-					t.Fatal(err)
-				}
-				return rows, report
-			},
-		}
+		carriers := carriersOf(t)
+		delete(carriers, "run")
 		for name, carrier := range carriers {
 			if name != "shards" && strings.Contains(mask, "swap") || name != "shards" && strings.Contains(mask, "%") {
 				continue // they pass over the records once
@@ -124,6 +89,55 @@ func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// carriersOf returns what takes records through a configuration, and gives the rows that leave and the report.
+func carriersOf(t *testing.T) map[string]func(body string, people []person) (rows []string, report []byte) {
+	read := func(pattern string) (rows []string, report []byte) {
+		files, _ := filepath.Glob(pattern)
+		for _, file := range slices.Sorted(slices.Values(files)) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows = append(rows, lines(text)...)
+			os.Remove(file)
+		}
+		report, err := os.ReadFile("report.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows, report
+	}
+	job := func(body, sink string, people []person) *config.Pipeline {
+		write(t, "in.jsonl", formats["jsonl"](t, people))
+		return parse(t, body, "source: {jsonl: {path: in.jsonl}}", "sink: {jsonl: {path: "+sink+"}}", "report: {json: report.json}")
+	}
+	return map[string]func(body string, people []person) ([]string, []byte){
+		"filter": func(body string, people []person) ([]string, []byte) { return embedded(t, body, people) },
+		"run": func(body string, people []person) ([]string, []byte) {
+			if _, err := run.Pipeline(t.Context(), job(body, "out.jsonl", people), quiet); err != nil {
+				t.Fatalf("run: %v", err)
+			}
+			return read("out.jsonl")
+		},
+		"shards": func(body string, people []person) ([]string, []byte) {
+			if err := sharded(t, job(body, "parts", people)); err != nil {
+				t.Fatalf("shards: %v", err)
+			}
+			return read("parts/*")
+		},
+		"stream": func(body string, people []person) ([]string, []byte) {
+			var rows []string
+			seen, interval = func(all []string) { rows = all }, "10s"
+			defer func() { seen, interval = nil, "1h" }()
+			if out := streamed(t, body, people); strings.HasPrefix(out, "error") {
+				t.Fatalf("stream: %s", out)
+			}
+			_, report := read("")
+			return rows, report
+		},
 	}
 }
 

@@ -28,6 +28,10 @@ type IntruderColumns struct {
 	// released values as well.
 	Released []int
 	Index    map[string]int // of the columns that the sample holds codes of, in Layout.Read
+	// Persons are the indexes of the columns that tell whose each record is: those of uniqueness.person, or, if it is not given, of
+	// identity, by which it is only found out whether persons have several records. Instead has for each the column that stands in for
+	// it, -1 for none.
+	Persons, Instead []int
 }
 
 // compared reports whether a numeric column is measured because the intruder knows it or a
@@ -148,6 +152,9 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 	if h := pl.Config.UniquenessHousehold(); h != "" && !b.field(h).Nested() {
 		at.carry(b, h, microdata.Array)
 	}
+	if err := pl.carryPersons(b); err != nil {
+		return err
+	}
 	if w := pl.Config.UniquenessWeight(); w != "" && pl.Config.CountsUniqueness() {
 		given := ""
 		if u != nil {
@@ -232,6 +239,9 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 				}
 			case m.AllKeys:
 				if err := pl.checkCounted(path, &m); err != nil {
+					return err
+				}
+				if err := pl.checkPersons(path, &m); err != nil {
 					return err
 				}
 				if err := pl.checkSubsets(path, rule); err != nil {

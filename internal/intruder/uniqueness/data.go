@@ -34,6 +34,9 @@ type Data struct {
 	// Household holds the number of each record's household, −1 if it is unknown; such
 	// a record forms a household of its own. nil: no household risk.
 	Household []int32
+	// Person holds the number of the person of each record, −1 if it is unknown; such a record is a person of its own. nil: persons
+	// are not counted. It must be nil with Laws.
+	Person []int32
 	// Sensitive are the columns whose l-diversity is measured.
 	Sensitive []Column
 }
@@ -55,6 +58,8 @@ type Options struct {
 	Alpha float64
 	// K are the k of k-anonymity for which violations are counted.
 	K []int
+	// Limits are further k for which persons are counted.
+	Limits []int
 	// Estimator is the estimator of the individual risk.
 	Estimator Estimator
 	// RecursiveC is the constant c of recursive (c,l)-diversity, above 0.
@@ -107,6 +112,14 @@ func check(data Data, o Options) error {
 	for i, h := range data.Household {
 		if h < -1 {
 			return fmt.Errorf("household[%d]: must be a code from 0, or -1 for missing", i)
+		}
+	}
+	if data.Person != nil && (len(data.Person) != n || data.Laws != nil) {
+		return fmt.Errorf("person: must have %d records as the keys do, and no key that is drawn at random, got %d", n, len(data.Person))
+	}
+	for i, who := range data.Person {
+		if who < -1 {
+			return fmt.Errorf("person[%d]: must be a code from 0, or -1 for missing", i)
 		}
 	}
 	return checkOptions(o, len(data.Keys), len(data.Sensitive) > 0)

@@ -25,6 +25,7 @@ type Result struct {
 	ExpectedReidentifications float64              `json:"expected_reidentifications" doc:"sum of the individual risks"`
 	MaxIndividualRisk         float64              `json:"max_individual_risk" doc:"greatest probability of re-identification of a record"`
 	Household                 *Household           `json:"household,omitempty" doc:"risk that at least one member of a household is found"`
+	Persons                   *Persons             `json:"persons,omitempty" doc:"persons who have several records, by all of these together"`
 	SUDA2                     *SUDA2               `json:"suda2,omitempty" doc:"scores of special uniques"`
 	LDiversity                map[string]Diversity `json:"l_diversity,omitempty" doc:"l-diversity of each sensitive column"`
 	LDiversityMulti           *Diversity           `json:"l_diversity_multi,omitempty" doc:"l-diversity of the sensitive columns together"`
@@ -62,18 +63,28 @@ func Measure(ctx context.Context, data Data, o Options) (*Result, error) {
 	if err := check(data, o); err != nil {
 		return nil, err
 	}
-	if data.Known != nil {
-		return measureKnown(ctx, &data, &o)
-	}
 	g := &grouper{workers: workers()}
+	r, err := measureRecords(ctx, g, &data, &o)
+	if err != nil || data.Person == nil {
+		return r, err
+	}
+	r.Persons, err = measurePersons(ctx, g, &data, &o, r.Subsets)
+	return r, err
+}
+
+// measureRecords is Measure of single records.
+func measureRecords(ctx context.Context, g *grouper, data *Data, o *Options) (*Result, error) {
+	if data.Known != nil {
+		return measureKnown(ctx, g, data, o)
+	}
 	c := newClasses(g, fieldsOf(data.Keys), data.Weights)
 	f, F, err := frequencies(ctx, g, c.keys, c.count, c.weight, o.Alpha)
 	if err != nil {
 		return nil, err
 	}
-	r := newResult(&data, &o)
-	r.fill(&data, &o, c, f, F)
-	if err := r.more(ctx, g, c, data, o); err != nil {
+	r := newResult(data, o)
+	r.fill(data, o, c, f, F)
+	if err := r.more(ctx, g, c, *data, *o); err != nil {
 		return nil, err
 	}
 	return r, nil

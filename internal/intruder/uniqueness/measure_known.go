@@ -10,8 +10,7 @@ import (
 )
 
 // measureKnown is Measure from the snooper's side.
-func measureKnown(ctx context.Context, data *Data, o *Options) (*Result, error) {
-	g := &grouper{workers: workers()}
+func measureKnown(ctx context.Context, g *grouper, data *Data, o *Options) (*Result, error) {
 	s := newSnooper(g, data, o.Alpha)
 	all := make([]int, len(data.Keys))
 	r := newResult(data, o)
@@ -70,6 +69,8 @@ type Subset struct {
 	MinFrequency      float64  `json:"min_k" doc:"least k over all sets of this many keys"`
 	Keys              []string `json:"keys" doc:"the set of keys with the least k"`
 	MaxIndividualRisk float64  `json:"max_individual_risk" doc:"greatest probability of re-identification of a record, over all these sets"`
+	PersonK           float64  `json:"person_min_k,omitempty" doc:"least joined k over all these sets; at least that by all keys, which stands for it where there are too many sets"`
+	PersonRisk        float64  `json:"person_max_risk,omitempty" doc:"greatest probability that a person is re-identified by all records together, over all these sets"`
 }
 
 // bySet is what is found by a set of keys.

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -51,6 +52,14 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 	rep.Warnings = r.warnings(measures, effect)
 	rep.Codes = r.codes()
 	return rep
+}
+
+// Attacked enters into a report what the intruder found, nil for nothing, and warns where he took the records of a respondent for those of
+// several.
+func Attacked(rep *report.Report, found *attack.Result) {
+	if rep.Attack = found; found != nil && found.Apart {
+		rep.Warnings = append(rep.Warnings, pipeline.RecordsApart)
+	}
 }
 
 // codes returns the numeric columns whose values are codes of categories: the keys that the

@@ -210,9 +210,12 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	for _, name := range pl.Intruder.Keys {
 		c := categories[name]
 		if not, renamed := joined[name]; renamed {
-			if not != "" {
+			switch {
+			case pl.IsPerson(name) && len(pl.Intruder.Keys) > 1:
+				continue // what it joins is counted by persons
+			case not != "":
 				c.Known = &attack.Known{Not: not}
-			} else if !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original) {
+			case !slices.Contains(pl.Config.Assess.IntruderKeys(), name) && isConstant(c.Original):
 				continue // a pseudonym of one record tells nothing
 			}
 		}
@@ -253,6 +256,7 @@ func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Da
 	if h := pl.Config.UniquenessHousehold(); h != "" && slices.Contains(p.CarriedColumns, pl.Intruder.Index[h]) {
 		d.Household = codes(h)
 	}
+	d.Person, d.Apart = personOf(pl, p)
 	return d
 }
 
@@ -348,7 +352,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 	}
 	if u := in.Uniqueness; u != nil || all && len(d.Counted) > 0 {
 		options := defaultUniqueness()
-		options.Subsets = pl.Subsets()
+		options.Subsets, options.Limits = pl.Subsets(), limitsOfK(pl.Config.Gate.Rules)
 		if u == nil && pl.Config.Assess.KeysByRole() && len(d.Counted) > pipeline.MostForSUDA2 {
 			options.SUDA2 = nil // not requested, and slow with so many keys
 		}

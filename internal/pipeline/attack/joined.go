@@ -24,7 +24,7 @@ func joinedBy(pl *pipeline.Plan, categories map[string]attack.CategoricalColumn)
 		not[name] = ""
 		for other, k := range categories {
 			if other != name && !transform.Renames(pl.Config.Masks, other) && !(sameWithin(c.Original, k.Original) && sameWithin(c.Original, k.Released)) {
-				not[name] = "is a pseudonym that joins records whose other keys differ: whoever knows several records of a respondent compares them together, which is not counted; name it as household, or withhold it (role identifier)"
+				not[name] = "is a pseudonym that joins records whose other keys differ: whoever knows several records of a respondent compares them together, which is not counted; name it under assess.intruder.uniqueness.person, or as household, or withhold it (role identifier)"
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package draft
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,7 +64,11 @@ func (d *Draft) Write() string {
 	p.line("version: 1")
 	p.line("name: %s", scalar(d.Name))
 	p.line("key: {file: release.key}")
-	if id := d.identity(); id != "" {
+	id, waves := d.identity(), d.ofWaves()
+	if id == "" {
+		id = waves
+	}
+	if id != "" {
 		p.note("", "With it, the same value of the same respondent is masked alike in every release:")
 		p.line("# identity: [%s]", id)
 	}
@@ -201,6 +206,19 @@ func (d *Draft) records() int {
 func (d *Draft) identity() string {
 	for _, c := range d.Listed {
 		if c.Role == microdata.Identifier && !c.Unsure && c.Values == d.records() && (c.Capped || c.share() >= nearlyAll) {
+			return scalar(c.Field.Name)
+		}
+	}
+	return ""
+}
+
+// ofPersons are words of the names of columns that number persons.
+var ofPersons = regexp.MustCompile(`^(id|ids|pid|uid|person|persons|respondent|patient|student|employee|customer|client|member|subject|nin|ssn|mrn|bsn|cpr)$`)
+
+// ofWaves returns the first identifier of persons that several records have, as the waves of a panel; "" if there is none.
+func (d *Draft) ofWaves() string {
+	for _, c := range d.Listed {
+		if c.Role == microdata.Identifier && c.Use == noUse && !c.Capped && match(ofPersons, c.Field.Name) != "" && 5*c.Values >= 6*c.Distinct && c.Distinct >= someRecords/10 {
 			return scalar(c.Field.Name)
 		}
 	}
@@ -383,6 +401,14 @@ func (d *Draft) gate(p *page) {
 			p.note("", "PLEASE CHECK: it takes %d keys, and %d more have that role; those that are known best come first.", mostKeys, left)
 		}
 		p.list("assess: {keys:", "    ", names(keys), "}")
+		if waves := d.ofWaves(); waves != "" {
+			p.note("", "PLEASE CHECK: several records have one %s, as the waves of a person have. Whoever knows several waves of a person finds him by all of them: put this into assess, and k is that of all records of a person together (give the wave the role key).", waves)
+			linkage := ""
+			if len(d.of(microdata.Key, true)) > 0 {
+				linkage = "linkage: {}, "
+			}
+			p.line("# intruder: {%suniqueness: {person: [%s]}}", linkage, waves)
+		}
 	}
 	p.line("gate:")
 	p.line("  rules:")

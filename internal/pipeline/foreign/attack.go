@@ -27,6 +27,7 @@ type Attack struct {
 	Categorical       []string // columns whose combinations are counted
 	Sensitive         []string // whose l-diversity is measured
 	Weight, Household string   // of the original
+	Person            []string // columns of the original that tell whose each record is
 	CountReleased     bool     // count combinations from the released record, as other tools do
 	Options           attack.Options
 }
@@ -144,9 +145,9 @@ func (a *Attack) hold(ctx context.Context, files *opened, classes []string, prog
 		}
 		categories = append(categories, newCategory(name, schemas...))
 	}
-	ofOriginal := categories
-	if a.Household != "" && !slices.Contains(classes, a.Household) {
-		ofOriginal = append(slices.Clone(categories), newCategory(a.Household, files.sources[0].Schema()))
+	ofOriginal := slices.Clone(categories)
+	for _, name := range a.groups(classes)[len(classes):] {
+		ofOriginal = append(ofOriginal, newCategory(name, files.sources[0].Schema()))
 	}
 	numbers := a.Keys
 	if a.Weight != "" {
@@ -162,6 +163,17 @@ func (a *Attack) hold(ctx context.Context, files *opened, classes []string, prog
 		return nil, nil, fmt.Errorf("released: %w", err)
 	}
 	return original, released, nil
+}
+
+// groups returns the categories, and behind them the columns of the original alone that tell households and persons apart.
+func (a *Attack) groups(classes []string) []string {
+	list := slices.Clone(classes)
+	for _, name := range append([]string{a.Household}, a.Person...) {
+		if name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // checkNumbers returns an error if there are too few or too many records for what is requested.
@@ -230,10 +242,7 @@ func (a *Attack) check(opened []connectors.Source, words []string) error {
 			return err
 		}
 	}
-	if a.Household != "" {
-		return needs("original", opened[0].Schema(), false, a.Household)
-	}
-	return nil
+	return needs("original", opened[0].Schema(), false, a.groups(nil)...)
 }
 
 // checkWeights returns an error if a record of both files has no sampling weight. It says where, and how many there are.
@@ -280,13 +289,16 @@ func (a *Attack) fill(d *attack.Data, original, released *table, mine, theirs []
 	if a.Weight != "" {
 		d.Weights = gathered(original.numbers[len(a.Keys)], mine)
 	}
+	groups := a.groups(classes)
+	group := func(name string) []int32 { return gathered(original.codes[slices.Index(groups, name)], mine) }
 	if a.Household != "" {
-		at := len(classes)
-		for j, name := range classes {
-			if name == a.Household {
-				at = j
-			}
+		d.Household = group(a.Household)
+	}
+	if len(a.Person) > 0 {
+		columns := make([][]int32, len(a.Person))
+		for i, name := range a.Person {
+			columns[i] = group(name)
 		}
-		d.Household = gathered(original.codes[at], mine)
+		d.Person = attack.Persons(columns)
 	}
 }

@@ -211,6 +211,48 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	}
 }
 
+// Persons are told apart by columns of the original that the release need not have: one of the keys, the household, or their own; records without a
+// released one are left out.
+func TestPersonsOfAnAttack(t *testing.T) {
+	original := rows(60)
+	pair := func(rows []row, of ...func(r row) string) []string {
+		list := make([]string, len(rows))
+		for i, r := range rows {
+			for _, f := range of {
+				list[i] += f(r) + "/"
+			}
+		}
+		return list
+	}
+	id := func(r row) string { return r.id }
+	for _, c := range []struct {
+		person    []string
+		household string
+		of        []func(r row) string
+	}{
+		{[]string{"region"}, "", []func(r row) string{region}}, {[]string{"age", "region"}, "age", []func(r row) string{age, region}},
+		{[]string{"id"}, "id", []func(r row) string{id}}, {[]string{"region", "id"}, "age", []func(r row) string{region, id}},
+	} {
+		a := Attack{Original: file(t, columnsOfAttack, original, "id", "string"), Released: file(t, columnsOfAttack, original[:59], "id", "string"), ID: "id",
+			Categorical: []string{"region"}, Person: c.person, Household: c.household}
+		got, err := a.Run(t.Context(), new(pipeline.Progress))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, codes := map[string]int32{}, map[int32]string{}
+		for i, who := range pair(original[:59], c.of...) {
+			code := got.Data.Person[i]
+			if k, again := seen[who]; again && k != code || codes[code] != "" && codes[code] != who {
+				t.Fatalf("%q, record %d: person %d", c.person, i, code)
+			}
+			seen[who], codes[code] = code, who
+		}
+		if len(got.Data.Person) != 59 || got.Unmatched != 1 || (got.Data.Household != nil) != (c.household != "") {
+			t.Errorf("%q: %d records, %d unmatched, households %v", c.person, len(got.Data.Person), got.Unmatched, got.Data.Household)
+		}
+	}
+}
+
 // Numbers are the same class in any notation. An infinite number is a missing value. Texts are
 // compared as texts if one of the files has texts.
 func TestClasses(t *testing.T) {
@@ -267,6 +309,7 @@ func TestAttackRefuses(t *testing.T) {
 		{"no such weight", `column "w" is not in the original file`, Attack{Original: full(), Released: full(), Weight: "w"}, true},
 		{"a weight of text", `column "region" of the original file is string`, Attack{Original: full(), Released: full(), Weight: "region"}, true},
 		{"no such household", `column "h" is not in the original file`, Attack{Original: full(), Released: full(), Household: "h"}, true},
+		{"no such person", `column "p" is not in the original file`, Attack{Original: full(), Released: full(), Person: []string{"id", "p"}}, true},
 		{"no such identifier", `column "id" is not in the released file`, Attack{Original: full(), Released: file(t, "wage", original), ID: "id"}, true},
 		{"repeated identity in the release", "released: ", Attack{Original: full(), Released: file(t, columnsOfAttack, twice), ID: "id"}, false},
 		{"repeated identity in the original", "original: ", Attack{Original: file(t, columnsOfAttack, twice), Released: full(), ID: "id"}, false},

@@ -104,7 +104,7 @@ func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulat
 		return nil, err
 	}
 	rep := who.Judged(records, measures)
-	rep.Attack = found
+	account.Attacked(rep, found)
 	if measured != nil {
 		rep.Weighted = who.Plan.Weighted(measured.Pairs())
 	}

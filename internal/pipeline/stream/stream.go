@@ -451,7 +451,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 		measures.Identity = found.Identity
 	}
 	rep := s.report(counts, measures, true)
-	rep.Attack = attacked
+	account.Attacked(rep, attacked)
 	reportGaps(rep, s.begun())
 	return rep, nil
 }

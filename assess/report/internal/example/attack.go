@@ -74,7 +74,8 @@ func Broken() *attack.Result {
 	a.Bayes, a.Interval, a.IntervalSound, a.Utility, a.Averaging = nil, nil, nil, nil, nil
 	u := a.Uniqueness
 	u.Records, u.SampleUniques, u.Violations, u.ExpectedReidentifications = 5000, 871, map[int]int{2: 871, 3: 1410, 5: 2112}, 102.5
-	u.Household, u.SUDA2, u.LDiversity, u.LDiversityMulti = nil, nil, nil, nil
+	u.Household, u.Persons, u.SUDA2, u.LDiversity, u.LDiversityMulti = nil, nil, nil, nil, nil
+	a.PersonsUnmeasured = "a sample does not hold all records of a person (assess.sample: all)"
 	hours := &a.Inversion.Columns[1]
 	hours.Passed, hours.By, hours.Recovered, hours.Share, hours.BeyondGuess = false, inversion.Tier, 20110, 0.725, 0.315
 	hours.Inversions = append(hours.Inversions, inversion.Inversion{Kind: inversion.Tier, Mask: "main noise", Claims: 20110, Recovered: 20110,
@@ -131,6 +132,8 @@ func unique() *uniqueness.Result {
 		Violations: map[int]int{2: 1903, 3: 4107, 5: 8210}, Estimator: "exact",
 		ExpectedReidentifications: 412.75, MaxIndividualRisk: 0.0871, Count: uniqueness.CountSnooper,
 		Household: &uniqueness.Household{ExpectedReidentifications: 903.5, MaxRisk: 0.2144},
+		Persons: &uniqueness.Persons{Persons: 9_120, Several: 8_104, Unknown: 3, MinFrequency: 1, Uniques: 2_211, UniqueShare: 2_211. / 9_120, MaxIndividualRisk: 0.1525, Found: 0.3905,
+			Violations: map[int]int{2: 2_211, 3: 4_004, 5: 6_890}},
 		SUDA2: &uniqueness.SUDA2{Max: 22.5, Mean: 0.3125, MaxSize: 4, Sizes: []int64{0, 112, 1204, 987},
 			Contribution: map[string]float64{"region": 0.42, "education": 0.71, "ethnicity": 0.38, "experience": 0.97}, DISMax: 0.125, DISMean: 0.0031},
 		LDiversity: map[string]uniqueness.Diversity{
