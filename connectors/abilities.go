@@ -185,3 +185,9 @@ type Rearranged interface {
 	// Gather returns the form of texts for Write. It is called after the last Encode.
 	Gather(texts [][]byte) Encoded
 }
+
+// PassingMore is the configuration of a sink that may release something of a record besides its columns.
+type PassingMore interface {
+	// PassesMore says what that is, in the singular; "" if it is nothing.
+	PassesMore() string
+}

@@ -24,6 +24,14 @@ func KeyColumn(config connectors.SinkConfig) string {
 	return ""
 }
 
+// Passes says what a sink releases of a record besides its columns; "" if that is nothing.
+func Passes(config connectors.SinkConfig) string {
+	if p, ok := config.(connectors.PassingMore); ok {
+		return p.PassesMore()
+	}
+	return ""
+}
+
 // TakesStream reports whether a sink can take a stream without end.
 func TakesStream(config connectors.SinkConfig) bool {
 	s, ok := config.(connectors.StreamTaking)

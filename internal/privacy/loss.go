@@ -117,3 +117,10 @@ func GaussianApart(sd float64) float64 { return (2*math.Ceil(normalReach*sd) + 1
 
 // MatrixApart is LaplaceApart for categories that are drawn from rows of a matrix.
 func MatrixApart(categories int) float64 { return float64(categories) * laplaceError }
+
+// Unresolved is δ of the draws' resolution at the ε that the loss has without it: the sum of the pure ones, beside normal
+// ones that have no ε of their own.
+func (l Loss) Unresolved() float64 { return l.Extra + widened(l.Apart, l.Pure) }
+
+// Resolution is the greatest δ of the draws' resolution beside which an ε is stated that names no δ.
+const Resolution = 1e-6

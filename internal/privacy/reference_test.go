@@ -40,11 +40,15 @@ func TestReferenceOfOtherPrograms(t *testing.T) {
 		ours         func(v []float64) float64
 		below, above float64 // ours may be less by this, and more by this, absolutely or relatively
 	}{
-		"laplace":          {func(v []float64) float64 { return Laplace(v[0], v[1]) }, 1e-12, 1e-12},
-		"gaussian":         {func(v []float64) float64 { return Gaussian(v[0], v[1]) }, 1e-12, 1e-12},
-		"response":         {func(v []float64) float64 { return Matrix(even(int(v[0]), v[1])) }, 1e-12, 1e-12},
-		"composed_pure":    {func(v []float64) float64 { return sum(v, func(sd float64) Loss { return OfPure(Laplace(1, sd), 0) }).Pure }, 1e-12, 1e-12},
-		"composed_rho":     {func(v []float64) float64 { return sum(v, func(sd float64) Loss { return OfGaussian(Gaussian(1, sd), 0) }).TotalRho() }, 1e-12, 1e-12},
+		"laplace":  {func(v []float64) float64 { return Laplace(v[0], v[1]) }, 1e-12, 1e-12},
+		"gaussian": {func(v []float64) float64 { return Gaussian(v[0], v[1]) }, 1e-12, 1e-12},
+		"response": {func(v []float64) float64 { return Matrix(even(int(v[0]), v[1])) }, 1e-12, 1e-12},
+		"composed_pure": {func(v []float64) float64 {
+			return sum(v, func(sd float64) Loss { return OfPure(Laplace(1, sd), 0) }).Pure
+		}, 1e-12, 1e-12},
+		"composed_rho": {func(v []float64) float64 {
+			return sum(v, func(sd float64) Loss { return OfGaussian(Gaussian(1, sd), 0) }).TotalRho()
+		}, 1e-12, 1e-12},
 		"delta_gaussian":   {func(v []float64) float64 { return GaussianDelta(Gaussian(1, v[0]), v[1]) }, 2e-4, 1e-11},
 		"epsilon_gaussian": {func(v []float64) float64 { return GaussianEpsilon(Gaussian(1, v[0]), v[1]) }, 2e-4, 1e-6},
 		"epsilon_rho":      {func(v []float64) float64 { return ConcentratedEpsilon(v[0], v[1]) }, 1e-6, 1e-6},
