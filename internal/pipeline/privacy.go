@@ -55,6 +55,18 @@ func (pl *Plan) Privacy() *assess.Privacy {
 	return p
 }
 
+// PrivacyOf is Privacy for other masks of the same columns.
+func (pl *Plan) PrivacyOf(masks []transform.Spec) *assess.Privacy {
+	of, settings := *pl, *pl.Config
+	settings.Masks, of.Config, of.paths, of.Masked = masks, &settings, nil, nil
+	for _, name := range pl.Masked {
+		if slices.ContainsFunc(masks, func(m transform.Spec) bool { return slices.Contains(m.Params.Masks(), name) }) {
+			of.Masked = append(of.Masked, name)
+		}
+	}
+	return of.Privacy()
+}
+
 // PrivacyHolds returns an error for each rule on ε that does not hold, which is known before a record is read.
 func (pl *Plan) PrivacyHolds() error {
 	var problems config.Errors
