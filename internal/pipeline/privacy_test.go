@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/privacy"
 )
 
@@ -16,7 +17,7 @@ import (
 func privacyOf(t *testing.T, head, columns, masks, of string) *assess.Privacy {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,home,wage,age,sex\n1,1,150.25,30,f\n2,1,100.5,41,m\n3,2,900.75,52,f\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,home,wage,age,sex,past\n1,1,150.25,30,f,9.25\n2,1,100.5,41,m,8.5\n3,2,900.75,52,f,7.5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	text := head + "columns:\n  id: {role: identifier}\n  home: {role: identifier}\n" + columns + "masks: [" + masks + "]\nassess: {privacy: {" + of + "}}\nunlisted: drop\n"
@@ -156,6 +157,42 @@ func TestPrivacyOfARecord(t *testing.T) {
 		if want := map[bool]string{true: "household", false: "person"}[c.members > 0]; p.Unit != want {
 			t.Errorf("%s: of a %s", c.what, p.Unit)
 		}
+	}
+}
+
+// Two columns that share draws tell of each other, whichever of them names the other.
+func TestPrivacyOfSharedDraws(t *testing.T) {
+	for _, columns := range []string{
+		"  wage: {role: sensitive, decimals: 2, same_as: past}\n  past: {role: sensitive, decimals: 2}\n",
+		"  wage: {role: sensitive, decimals: 2}\n  past: {role: sensitive, decimals: 2, same_as: wage}\n",
+	} {
+		p := privacyOf(t, "", columns, "{truncate: {columns: [wage, past], lower: 0, upper: 1000}}, {noise: {columns: [wage, past], sd: 500, distribution: laplace}}", "")
+		for _, name := range []string{"wage", "past"} {
+			if got := p.Of(name); !math.IsNaN(float64(got.Epsilon)) || !math.IsNaN(float64(got.Metric)) || !strings.Contains(got.Not, "same_as") {
+				t.Errorf("%s: %s: %+v", columns, name, got)
+			}
+		}
+	}
+}
+
+// passing is a sink that releases more than columns.
+type passing struct{ connectors.SinkConfig }
+
+func (passing) PassesMore() string { return "the message's key" }
+
+func TestPrivacyBesideColumns(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("wage\n1.5\n2.5\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pl := newPlan(t, parsed(t, dir, "columns:\n"+ofWage+"masks: ["+clip+"]\nassess: {privacy: {}}\n"), false)
+	if p := pl.Privacy(); !alike(float64(p.Record.Epsilon), math.Sqrt2*2) {
+		t.Errorf("%+v", p.Record)
+	}
+	pl.Config.Sink.Config = passing{pl.Config.Sink.Config}
+	p := pl.Privacy()
+	if !math.IsNaN(float64(p.Record.Epsilon)) || !strings.Contains(p.Person.Not, "the message's key leaves as it is") || !alike(float64(p.Of("wage").Epsilon), math.Sqrt2*2) {
+		t.Errorf("%+v", p)
 	}
 }
 
