@@ -17,6 +17,7 @@ type Mechanism struct {
 	SD           float64     // Adding: λ in the column's unit
 	Law          string      // Adding: normal, laplace or uniform
 	Matrix       [][]float64 // Responding: the laws of what is released, by original category
+	Categories   int         // Responding: how many there are; Matrix may have two of many that are alike
 	Rate         float64     // Drawing: the probability that a record is released
 }
 
@@ -100,12 +101,12 @@ func (m *PRAM) mechanism(string) Mechanism {
 	case m.plain():
 		k := float64(len(m.categories()))
 		even := (1 - *m.Keep) / (k - 1)
-		return Mechanism{Kind: Responding, Matrix: [][]float64{{*m.Keep, even}, {even, *m.Keep}}}
+		return Mechanism{Kind: Responding, Categories: int(k), Matrix: [][]float64{{*m.Keep, even}, {even, *m.Keep}}}
 	case len(m.Check()) > 0:
 		return Mechanism{Not: "its parameters are not valid"}
 	}
 	_, p := m.matrix()
-	return Mechanism{Kind: Responding, Matrix: p}
+	return Mechanism{Kind: Responding, Categories: len(p), Matrix: p}
 }
 
 func (m *Sample) mechanism(string) Mechanism {

@@ -61,7 +61,7 @@ func TestMechanisms(t *testing.T) {
 			continue
 		}
 		same := got.Kind == c.want.Kind && got.Not == "" && got.SD == c.want.SD && got.Law == c.want.Law && got.Lower == c.want.Lower && got.Upper == c.want.Upper &&
-			math.Abs(got.Step-c.want.Step) < 1e-15 && got.Rate == c.want.Rate && slices.EqualFunc(got.Matrix, c.want.Matrix, func(p, q []float64) bool {
+			math.Abs(got.Step-c.want.Step) < 1e-15 && got.Rate == c.want.Rate && (len(got.Matrix) == got.Categories) && slices.EqualFunc(got.Matrix, c.want.Matrix, func(p, q []float64) bool {
 			return slices.EqualFunc(p, q, func(v, w float64) bool { return math.Abs(v-w) < 1e-12 })
 		})
 		if !same {
@@ -74,7 +74,7 @@ func TestMechanisms(t *testing.T) {
 		many.Categories = append(many.Categories, string(rune('a'+k%26))+string(rune('a'+k/26)))
 	}
 	got := MechanismOf([]Spec{mask(many)}, 0, "a")
-	if want := 0.1 / 150; len(got.Matrix) != 2 || got.Matrix[0][0] != 0.9 || math.Abs(got.Matrix[0][1]-want) > 1e-15 || got.Matrix[1][0] != got.Matrix[0][1] || got.Matrix[1][1] != 0.9 {
+	if want := 0.1 / 150; len(got.Matrix) != 2 || got.Categories != 151 || got.Matrix[0][0] != 0.9 || math.Abs(got.Matrix[0][1]-want) > 1e-15 || got.Matrix[1][0] != got.Matrix[0][1] || got.Matrix[1][1] != 0.9 {
 		t.Errorf("many categories: %v", got)
 	}
 	for _, k := range Kinds { // none is left out of thought: each declares one, or has a reason

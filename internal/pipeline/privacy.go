@@ -301,7 +301,7 @@ func (c *maskedValue) step(m transform.Mechanism) {
 		if epsilon := privacy.Matrix(m.Matrix); math.IsInf(epsilon, 1) {
 			c.unbounded = "some category is released for some originals and never for others (a probability of 0)"
 		} else {
-			c.offer(privacy.OfPure(epsilon, privacy.MatrixApart(len(m.Matrix))))
+			c.offer(privacy.OfPure(epsilon, privacy.MatrixApart(m.Categories)))
 		}
 	default:
 		c.apart = "another mask changes distances in front of the noise"

@@ -70,6 +70,7 @@ func TestPrivacyOfAColumn(t *testing.T) {
 		{"percentage in front", "", ofWage, "{noise: {columns: [wage], sd: 1%}}, " + clip, "", math.NaN(), math.NaN(), "masks[0].noise: λ is a percentage", ""},
 		{"decimals of the data", "", "  wage: {role: sensitive}\n", clip, "", math.NaN(), math.NaN(), "decimals", "decimals"},
 		{"more decimals than a double has", "", "  wage: {role: sensitive, decimals: 15}\n", clip, "", math.NaN(), math.NaN(), "exactly", "exactly"},
+		{"the same without bounds", "", "  wage: {role: sensitive, decimals: 15}\n", laplace, "", math.NaN(), math.NaN(), "exactly", "exactly"},
 		{"where", "", ofWage, clipped + "{noise: {columns: [wage], sd: 500, distribution: laplace, where: wage > 10}}", "", math.NaN(), math.NaN(), "where", "where"},
 		{"where behind", "", ofWage, clip + ", {truncate: {columns: [wage], lower: 0, where: wage > 10}}", "", math.NaN(), math.NaN(), "where", "where"},
 		{"redraw", "", ofWage, clip + ", {truncate: {columns: [wage], lower: 0, mode: redraw}}", "", math.NaN(), math.NaN(), "redraw", "redraw"},

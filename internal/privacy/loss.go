@@ -95,8 +95,8 @@ func falling(delta func(epsilon float64) float64, limit float64) float64 {
 }
 
 // The draws are made of 52 uniform bits. A released value is an interval of draws, and its probability differs from that of
-// the law by at most one draw at either end, and by the rounding of the draw: below 2⁻⁵¹ for Laplace draws and
-// categories; below 2⁻⁵⁰ for normal ones, which are made of 256 layers of 52 bits (docs/methods.md, section 10).
+// the law by at most one draw at either end, and by the rounding of the draw: below 2⁻⁵¹ for Laplace draws;
+// below 2⁻⁵⁰ for normal ones, which are made of 256 layers of 52 bits (docs/methods.md, section 10).
 const (
 	laplaceError  = 0x1p-51
 	normalError   = 0x1p-50
@@ -115,8 +115,12 @@ func LaplaceApart(sd float64) float64 {
 // GaussianApart is LaplaceApart for normal noise.
 func GaussianApart(sd float64) float64 { return (2*math.Ceil(normalReach*sd) + 1) * normalError }
 
-// MatrixApart is LaplaceApart for categories that are drawn from rows of a matrix.
-func MatrixApart(categories int) float64 { return float64(categories) * laplaceError }
+// MatrixApart is LaplaceApart for categories that are drawn from rows of a matrix. The bounds of a category's draws are sums of up
+// to k probabilities, each rounded to 2⁻⁵³: with the draw at either end, the error of each of k categories is below (k + 1)2⁻⁵².
+func MatrixApart(categories int) float64 {
+	k := float64(categories)
+	return k * (k + 1) * 0x1p-52
+}
 
 // Unresolved is δ of the draws' resolution at the ε that the loss has without it: the sum of the pure ones, beside normal
 // ones that have no ε of their own.

@@ -188,7 +188,7 @@ func TestReachOfTheDraws(t *testing.T) {
 	if got := GaussianApart(10); got != 189*0x1p-50 {
 		t.Errorf("GaussianApart(10) = %v", got/0x1p-50)
 	}
-	if MatrixApart(3) != 3*0x1p-51 {
+	if MatrixApart(3) != 12*0x1p-52 {
 		t.Error("MatrixApart")
 	}
 }
