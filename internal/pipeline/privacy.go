@@ -339,7 +339,7 @@ func (c *maskedValue) add(m transform.Mechanism) {
 		}
 	case "normal":
 		if c.metric != c.metric {
-			c.metricNot = fmt.Sprintf("normal noise has no ε by distance; ρ of two values d apart is d²/(2λ²)")
+			c.metricNot = "normal noise has no ε by distance; ρ of two values d apart is d²/(2λ²)"
 		}
 		if rho := privacy.Gaussian(width, m.SD); math.IsInf(rho, 1) {
 			c.unbounded = noBounds

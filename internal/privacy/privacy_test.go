@@ -69,9 +69,9 @@ func TestMatrixIsTheGreatestRatioWithinAColumn(t *testing.T) {
 		{[][]float64{{math.NaN(), 1}, {.5, .5}}, math.Inf(1)},
 		{nil, math.Inf(1)},
 	} {
-		near2 := Matrix(c.rows)
-		if near2 != c.want && !(math.Abs(near2-c.want) < 1e-12) {
-			t.Errorf("Matrix(%v) = %v, want %v", c.rows, near2, c.want)
+		got := Matrix(c.rows)
+		if got != c.want && !(math.Abs(got-c.want) < 1e-12) {
+			t.Errorf("Matrix(%v) = %v, want %v", c.rows, got, c.want)
 		}
 	}
 }
@@ -97,14 +97,14 @@ func TestGaussianDeltaIsTheIntegral(t *testing.T) {
 func TestConversionsInvert(t *testing.T) {
 	for _, rho := range []float64{1e-4, 0.02, 0.5, 10} {
 		for _, delta := range []float64{1e-3, 1e-6, 1e-10} {
-			exact, any := GaussianEpsilon(rho, delta), ConcentratedEpsilon(rho, delta)
+			exact, bound := GaussianEpsilon(rho, delta), ConcentratedEpsilon(rho, delta)
 			near(t, "δ of ε", GaussianDelta(rho, exact), delta, 1e-9)
-			near(t, "δ of ε of ρ", ConcentratedDelta(rho, any), delta, 1e-9)
-			if exact > any {
-				t.Errorf("ρ %v, δ %v: the exact ε %v is above the bound %v for every mechanism with that ρ", rho, delta, exact, any)
+			near(t, "δ of ε of ρ", ConcentratedDelta(rho, bound), delta, 1e-9)
+			if exact > bound {
+				t.Errorf("ρ %v, δ %v: the exact ε %v is above the bound %v for every mechanism with that ρ", rho, delta, exact, bound)
 			}
-			if simple := rho + 2*math.Sqrt(rho*math.Log(1/delta)); any > simple {
-				t.Errorf("ρ %v, δ %v: %v is above ρ + 2√(ρ ln 1/δ) = %v, Bun and Steinke's proposition 1.3", rho, delta, any, simple)
+			if simple := rho + 2*math.Sqrt(rho*math.Log(1/delta)); bound > simple {
+				t.Errorf("ρ %v, δ %v: %v is above ρ + 2√(ρ ln 1/δ) = %v, Bun and Steinke's proposition 1.3", rho, delta, bound, simple)
 			}
 		}
 	}
