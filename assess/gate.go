@@ -19,6 +19,8 @@ func Judge(rules []Rule, m *Measures) Verdict {
 			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MaxExact != nil:
 			one = r.judgeExact(m)
+		case r.LimitsPrivacy():
+			one = r.judgePrivacy(m.Privacy)
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:

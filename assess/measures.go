@@ -157,6 +157,7 @@ type Measures struct {
 	Columns      []ColumnMeasures
 	Correlation  Correlation
 	Identity     *Identity // nil if no such measure was requested
+	Privacy      *Privacy  // nil if nothing asks for it
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out

@@ -1,8 +1,8 @@
 package assess
 
 // Rule is a condition on a release. It has exactly one limit. MaxRisk, MinRMSE, MinEfficiency
-// MaxUnchanged and MaxExact limit a measure of a column, the others a measure about respondents
-// (Identity). A rule without target or knowledge applies to all of them: {column: wage,
+// MaxUnchanged and MaxExact limit a measure of a column, MaxEpsilon and MaxMetricEpsilon what differential privacy says of
+// the masks (Privacy), the others a measure about respondents (Identity). A rule without target or knowledge applies to all of them: {column: wage,
 // min_rmse: 5000} means that no target of wage may be known to better than 5,000.
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
@@ -15,6 +15,9 @@ type Rule struct {
 	MaxUnchanged  *float64 `yaml:"max_unchanged" share:"whole" doc:"greatest share of released values that are equal to the original, 0 to 1; replaces the limit that follows from the law of the masks"`
 
 	MaxExact *ExactLimit `yaml:"max_exact" doc:"greatest share of values that the best snooper states within a distance, from the release, the list of masks and the usual values of the column; replaces the default limit of the column; needs assess.intruder.inversion"`
+
+	MaxEpsilon       *float64 `yaml:"max_epsilon" doc:"greatest ε of differential privacy, of a column or, without column, of all released columns of all records of a person (of a household with assess.privacy.members); by the parameters of the masks. Where no ε can be stated the rule does not hold"`
+	MaxMetricEpsilon *float64 `yaml:"max_metric_epsilon" doc:"greatest ε of a column for each unit of distance between two values (√2/λ of Laplace noise). Where none can be stated the rule does not hold"`
 
 	MaxLinked         *float64 `yaml:"max_linked" share:"whole" doc:"greatest share of respondents whose nearest released record is their own, 0 to 1; needs assess.intruder.linkage"`
 	MaxCorrectLinks   *float64 `yaml:"max_correct_links" doc:"greatest number of respondents that the Bayesian intruder links correctly; needs assess.intruder.bayes"`

@@ -11,9 +11,9 @@ func (r Rule) Check() check.Problems {
 	var ps check.Problems
 	given := r.checkIdentity(&ps)
 	identity := given > 0
-	given += r.checkUnchanged(&ps) + r.checkExact(&ps)
+	given += r.checkUnchanged(&ps) + r.checkExact(&ps) + r.checkPrivacy(&ps)
 	r.checkCombinations(&ps)
-	if !identity && r.Column == "" {
+	if !identity && r.Column == "" && r.MaxEpsilon == nil {
 		ps.Addf("column", "must name a column")
 	}
 	if r.MaxRisk != nil {
@@ -99,7 +99,7 @@ func (r Rule) checkUnchanged(ps *check.Problems) (given int) {
 }
 
 // Limits are the names of all limits that a rule can set, those about a column first.
-var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged", "max_exact"}, respondentLimits()...)
+var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged", "max_exact", "max_epsilon", "max_metric_epsilon"}, respondentLimits()...)
 
 func respondentLimits() (names []string) {
 	for _, m := range RespondentMeasures {

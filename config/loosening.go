@@ -289,7 +289,7 @@ var onFail = []string{Alert, Hold, Stop, Withhold}
 
 // ruleFields are the fields of a rule that may be added: none of these takes the place of what
 // is refused without a rule, as max_unchanged does.
-var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_linked", "max_correct_links", "min_k",
+var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_epsilon", "max_metric_epsilon", "max_linked", "max_correct_links", "min_k",
 	"max_individual_risk", "max_changed", "max_entropy_lost", "max_posterior", "max_pmse", "max_replicated_uniques", "max_ks", "min_overlap",
 	"max_attribute_disclosure", "max_expected_population", "max_expected_uniques", "combinations"}
 

@@ -46,7 +46,7 @@ var settingsOf = map[bool][]string{
 		"gate.rules.0.max_risk=1", "gate.rules.0.max_risk=5e-5", "gate.rules.0.target=min", "gate.rules.0.knowledge=mean",
 		"gate.rules.1.min_rmse=157.9", "gate.rules.1.target=max",
 		"gate.max_quarantined=1", "gate.max_quarantined=1.1%", "gate.max_quarantined=0.011", "gate.allow_unchanged=0.001",
-		"assess.replicates=99", "assess.sample=100", "assess.sample=99999", "assess.keys.0=age", "assess.intruder.targets=5000", "assess.intruder.inversion=false",
+		"assess.replicates=99", "assess.sample=100", "assess.sample=99999", "assess.keys.0=age", "assess.intruder.targets=5000", "assess.intruder.inversion=false", "assess.privacy.records=1", "assess.privacy.delta=1e-6",
 		"report.publish.0=tiers", "report.publish.1=tiers", "source.csv.header=false", "sink.order=source", "source.csv.types.wage=string", "source.csv.nulls.0=7",
 		"sink.csv.nulls=7", "sink.csv.quoting=minimal", "sink.csv.decimal=.",
 	},
@@ -96,6 +96,8 @@ func TestLooseningOfAddedElements(t *testing.T) {
 		want []string
 	}{
 		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_risk=1", "gate.rules.2.knowledge=mean"}, nil},
+		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_epsilon=9"}, nil},
+		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_metric_epsilon=9"}, nil},
 		// A rule that takes the place of what is refused without one, whatever it says.
 		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_unchanged=1"}, []string{"gate.rules[2].max_unchanged"}},
 		{[]string{"gate.rules.2.column=wage", "gate.rules.2.max_unchanged=0"}, []string{"gate.rules[2].max_unchanged"}},

@@ -97,6 +97,8 @@ type Assess struct {
 	Sample     Sample   `yaml:"sample" default:"100000" doc:"size of the keyed sample of pairs of original and released records, from which percentiles and replicates are computed; all: every pair"`
 	Keys       []string `yaml:"keys" doc:"columns whose values an intruder may know about a respondent: numeric columns are linked, the others (and those listed in intruder.categorical) are counted; by default, in a file job, the columns whose role is key"`
 	Places     []Point  `yaml:"places" doc:"pairs of columns that hold a point of each record, to be verified as those of a donut mask are: how far released points are from the true ones, and how many people live as near"`
+	// Privacy is nil where the file says nothing of it.
+	Privacy *Privacy `yaml:"privacy" doc:"what differential privacy says of the masks (ε, δ, ρ): a section of the report. Without this section it is computed if a rule limits ε"`
 	// Intruder is nil where the file says nothing of it; see AttacksRelease.
 	Intruder *Intruder `yaml:"intruder" doc:"whether respondents can be found in the release, measured on the keyed sample; if keys are given and no measure is chosen: linkage by the numeric keys, uniqueness of the other keys"`
 

@@ -35,6 +35,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validatePlaces(p)
 	l.validateIntruder(p)
 	l.validateGate(p)
+	l.validatePrivacy(p)
 	l.validateReport(p)
 	l.validateCopies(p)
 	l.validatePaths(p)
@@ -300,7 +301,7 @@ func (l *loader) validateGate(p *Pipeline) {
 		}
 		l.Within("gate", ps)
 	}
-	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() }) {
+	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() && !r.LimitsPrivacy() }) {
 		l.Wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}
 	masked := map[string]bool{}

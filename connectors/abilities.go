@@ -131,6 +131,9 @@ type SinkConfigAbilities struct {
 	// the configuration has none.
 	RollByDefault func()
 	KeyColumn     string // the released column that becomes the key of messages, and must be decoded
+	// ColumnsAlone: of a record nothing leaves but its columns. PassesMore says, in the singular, what else does.
+	ColumnsAlone bool
+	PassesMore   string
 	// WritesJSON reports whether JSON text of a source of this configuration is written as a JSON value and not as a
 	// string.
 	WritesJSON func(src SourceConfig) bool

@@ -33,7 +33,7 @@ func (m *Bias) Check() check.Problems {
 func (m *Bias) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Axis: m.mapAxis(), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Mechanism: m.mechanism,
 	}
 }
 

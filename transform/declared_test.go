@@ -346,6 +346,7 @@ var declaredBy = map[string][]string{
 	"KeepsCode":    words("recode topcode pram suppress recordswap"),
 	"LeavesAll":    words("recode pram swap recordswap"),
 	"LeavesOut":    words("sample"),
+	"Mechanism":    words("sample bias noise truncate round recode topcode pram"),
 	"MovesOnly":    words("swap recordswap"),
 	"Numbers":      words("shuffle synthesise"),
 	"NumbersRead":  words("shuffle synthesise"),

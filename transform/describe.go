@@ -44,6 +44,9 @@ type Description struct {
 	// it is not known. The result is nil if it cannot be determined.
 	Action func(column string, sd float64) Action
 
+	// Mechanism returns what it does to a value of a column as differential privacy sees it. Without it, no ε is stated of its columns.
+	Mechanism func(column string) Mechanism
+
 	// KeepsCode reports whether a code means in the release what it means in the source: its label then stays. A mask without
 	// it keeps codes if it only moves values; otherwise what it makes may look like a code without being one.
 	KeepsCode func(c microdata.Code) bool

@@ -56,7 +56,7 @@ func (m *Noise) Describe() Description {
 		// λ² in equal steps
 		Axis:       Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true},
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
-		among: m.checkAmong, drawsWithin: !m.Correlated && m.Where == "",
+		among: m.checkAmong, Mechanism: m.mechanism, drawsWithin: !m.Correlated && m.Where == "",
 	}
 }
 

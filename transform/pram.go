@@ -251,7 +251,7 @@ func (m *PRAM) Describe() Description {
 		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.parameters,
 		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, frequencies: m.newFrequencies,
-		KeepsCode: m.keepsCode,
+		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 		// a category that the matrix does not have, or that the first pass has not seen
 		rejects: m.Other == nil || m.needsFrequencies() != "",
 	}

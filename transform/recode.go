@@ -288,7 +288,7 @@ func (m *Recode) Describe() Description {
 		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
 		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil, // values that are not listed
-		KeepsCode: m.keepsCode,
+		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 	}
 }
 

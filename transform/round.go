@@ -33,7 +33,7 @@ func (m *Round) Check() check.Problems {
 func (m *Round) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Mechanism: m.mechanism,
 	}
 }
 

@@ -72,7 +72,7 @@ func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 func (m *Sample) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, byHousehold: true, Parameters: m.parameters,
-		Action: m.action, Published: m, among: m.checkAmong, rejects: m.Rate == nil, // records of strata that are not listed
+		Action: m.action, Published: m, among: m.checkAmong, Mechanism: m.mechanism, rejects: m.Rate == nil, // records of strata that are not listed
 	}
 }
 

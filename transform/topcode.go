@@ -86,7 +86,7 @@ func (m *Topcode) Describe() Description {
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Retype: m.releasedField,
 		NeedsValues: m.needsValues(), FitsData: m.needsValues() != "", // percentiles and means are those of the data
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Puts: m.puts,
-		KeepsCode: m.keepsCode,
+		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 	}
 }
 

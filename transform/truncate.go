@@ -39,7 +39,7 @@ func (m *Truncate) Check() check.Problems {
 func (m *Truncate) Describe() Description {
 	d := Description{
 		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong,
+		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Mechanism: m.mechanism,
 	}
 	if m.redraws() {
 		d.redraws = m

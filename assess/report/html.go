@@ -129,6 +129,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Names    []string
 		Masks    []maskView
 		Missing  []missingView
+		Privacy  *privacyView
 		Labelled codesView
 		Sampled  *Sampling
 		Attack   *attackView
@@ -143,6 +144,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
 		Missing:  r.missingViews(),
+		Privacy:  viewPrivacy(r.Privacy),
 		Labelled: codeViews(r.Labels),
 		Pairs:    pairViews(r.Pictures, r.Labels),
 		Attack:   viewAttack(r.Attack, attackPath),
@@ -208,6 +210,8 @@ func (p *Public) HTML() ([]byte, error) {
 		Labelled codesView
 		Masks    []maskView
 		Notes    []noteView
+		Privacy  []privacyRow
+		Said     []string
 		Citation citation
 	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"}, Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished, Labelled: codeViews(p.Labels)}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
@@ -233,6 +237,15 @@ func (p *Public) HTML() ([]byte, error) {
 	for i, m := range p.Masks {
 		view.Masks = append(view.Masks, maskView{Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns,
 			Parameters: parameterViews(m.Parameters, m.NoiseSD, units)})
+	}
+	for i := range p.Privacy {
+		c, path := &p.Privacy[i], fmt.Sprintf("/privacy/%d", i)
+		row := lossRow(c.Column, path, c.PrivacyLoss)
+		row.Metric = number(path+"/metric_epsilon", c.Metric)
+		view.Privacy = append(view.Privacy, row)
+		if words := metricWords(c); words != "" {
+			view.Said = append(view.Said, words)
+		}
 	}
 	return render(publicPage, "public report", view)
 }

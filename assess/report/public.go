@@ -39,8 +39,10 @@ type Public struct {
 	Measured bool `json:"measured,omitempty"`
 	// Verdict is the Headline at the time when the report is written; no other code sets it.
 	Verdict *headline.Headline `json:"verdict"`
-	Release *Release           `json:"release,omitempty"` // the file that the report is about
-	Note    *Note              `json:"note,omitempty"`    // for data users; nil if nothing was masked
+	// Privacy has the columns of whose masks all parameters are published.
+	Privacy []assess.ColumnPrivacy `json:"privacy,omitempty"`
+	Release *Release               `json:"release,omitempty"` // the file that the report is about
+	Note    *Note                  `json:"note,omitempty"`    // for data users; nil if nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -134,6 +136,7 @@ func (r *Report) Public(publish []string) *Public {
 		}
 		p.Masks = append(p.Masks, mask)
 	}
+	p.Privacy = r.publicPrivacy(publish)
 	p.Note = p.note(r.Masks)
 	if words := r.missingWords(p.Labels); words != "" && p.Note != nil {
 		p.Note.General = append(p.Note.General, words)

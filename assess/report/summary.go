@@ -34,6 +34,7 @@ func (r *Report) Summary(w io.Writer, color bool, width int, files []string) {
 	s.head(r)
 	s.columns(r)
 	s.intruder(r.Attack)
+	s.privacy(r.Privacy)
 	s.gate(r)
 	if len(files) > 0 {
 		s.Line(s.bold("Files"))

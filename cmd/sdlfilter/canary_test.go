@@ -117,7 +117,7 @@ unlisted: drop
 masks:
   - noise: {columns: [wage], sd: 5000}
 sink: {%[1]s: {path: out/release.%[1]s%[3]s}}
-assess: {replicates: 10, emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}}
+assess: {privacy: {delta: 1.0e-9}, replicates: 10, emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}}
 gate: {rules: [%[5]s]}
 quarantine: {jsonl: out/quarantine.jsonl}
 report: {json: out/report.json, html: out/report.html, board: out/report.board.html, xlsx: out/report.xlsx, publish: [sd]}

@@ -124,7 +124,9 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 }
 
 // Abilities implements connectors.SinkConfig: none.
-func (c *SinkConfig) Abilities() (none connectors.SinkConfigAbilities) { return none }
+func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	return connectors.SinkConfigAbilities{ColumnsAlone: true}
+}
 
 // Paths returns the file or folder that Commit names; nothing for standard
 // output.

@@ -266,7 +266,7 @@ func (c *SinkConfig) codec() compress.Codec {
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
 	return connectors.SinkConfigAbilities{
-		NamesMissing: c.namesMissing, VariableLabels: c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables),
+		ColumnsAlone: true, NamesMissing: c.namesMissing, VariableLabels: c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables),
 		Placed: c, Rearranged: c.createRearranged,
 	}
 }

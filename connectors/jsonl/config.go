@@ -111,7 +111,7 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
 	json := func(connectors.SourceConfig) bool { return true }
-	return connectors.SinkConfigAbilities{WritesJSON: json, Placed: c, Rearranged: c.createRearranged}
+	return connectors.SinkConfigAbilities{ColumnsAlone: true, WritesJSON: json, Placed: c, Rearranged: c.createRearranged}
 }
 
 func (c *SinkConfig) codec() compress.Codec {

@@ -103,6 +103,22 @@ func TestKeysOfEveryType(t *testing.T) {
 	}
 }
 
+// What a message passes on besides its columns is named.
+func TestWhatMessagesPassOn(t *testing.T) {
+	for _, c := range []struct {
+		of   SinkConfig
+		want string
+	}{
+		{SinkConfig{}, ""}, {SinkConfig{Key: drop, Headers: drop, Timestamp: pass}, ""}, {SinkConfig{Key: "id"}, ""},
+		{SinkConfig{Key: pass}, "the messages' key (key: pass)"}, {SinkConfig{Key: hash, Headers: pass}, "the messages' key (key: hash)"},
+		{SinkConfig{Key: drop, Headers: pass}, "the messages' headers (headers: pass)"},
+	} {
+		if got := c.of.passesMore(); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.of, got, c.want)
+		}
+	}
+}
+
 // Which columns can become a key, and which of them need no decoding.
 func TestKeyColumn(t *testing.T) {
 	for key, want := range map[string]string{"": "", drop: "", pass: "", hash: "", "wage": "wage"} {

@@ -15,7 +15,9 @@ func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
 
 // Abilities implements connectors.SinkConfig. The transactional id of a file job is made from the pipeline's name.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
+	more := c.passesMore()
 	return connectors.SinkConfigAbilities{
+		ColumnsAlone: more == "", PassesMore: more,
 		ConfigAbilities: abilities(c.topics(), &c.pipeline, &c.Connection, c.Registry),
 		TakesStream:     true, KeyColumn: c.keyColumn(), WritesJSON: c.writesJSON,
 	}

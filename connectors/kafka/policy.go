@@ -44,6 +44,17 @@ func (c *SinkConfig) keyColumn() string {
 	return c.Key
 }
 
+// passesMore is of connectors.SinkConfigAbilities: of a timestamp, which is the moment of the message, it says nothing.
+func (c *SinkConfig) passesMore() string {
+	switch {
+	case c.Key == pass, c.Key == hash:
+		return "the messages' key (key: " + c.Key + ")"
+	case c.Headers == pass:
+		return "the messages' headers (headers: pass)"
+	}
+	return ""
+}
+
 // newPolicy prepares the policy of a run. texts, which may be nil, says which
 // columns of the source hold JSON text. The release key is needed for hash alone.
 func newPolicy(c *SinkConfig, layout *microdata.Layout, texts func(column int) bool, key keystream.Key) (*policy, error) {

@@ -124,7 +124,7 @@ func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
 
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities("postgres " + c.Table)}
+	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities("postgres " + c.Table), ColumnsAlone: true}
 }
 
 // Paths implements connectors.SinkConfig.

@@ -114,12 +114,12 @@ func (c *StataSink) Check() check.Problems {
 
 // Abilities implements connectors.SinkConfig.
 func (c *SPSSSink) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
+	return connectors.SinkConfigAbilities{ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Abilities implements connectors.SinkConfig.
 func (c *StataSink) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
+	return connectors.SinkConfigAbilities{ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Carries implements connectors.SinkConfig.

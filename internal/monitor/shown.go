@@ -171,6 +171,9 @@ func showRisk(k assess.Risk) assess.Risk {
 // of a risk rule, which repeats it with all digits.
 func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.RuleVerdict {
 	nan := assess.Float(math.NaN())
+	if rule.Measure == "max_epsilon" || rule.Measure == "max_metric_epsilon" {
+		return rule // it follows from the configuration, and no value of the data is in it
+	}
 	if c == nil || !c.enough {
 		rule.Found, rule.Advice = nan, ""
 		return rule

@@ -304,3 +304,18 @@ func TestRoundedBesideItsLimit(t *testing.T) {
 		}
 	}
 }
+
+// A limit on ε is shown with what was found, also of columns of few respondents: both follow from the configuration.
+func TestPrivacyRuleIsShown(t *testing.T) {
+	rule := assess.RuleVerdict{Column: "wage", Measure: "max_epsilon", Limit: 2, Found: 1.234567, Advice: "a"}
+	r := &report.Report{Columns: report.Columns{{Name: "wage", Risk: []assess.Risk{{Target: "max", RMSE: 77}}}}}
+	for _, c := range []*columnView{nil, {}, {enough: true}} {
+		if got := showRule(r, rule, c); got != rule {
+			t.Errorf("shows %+v", got)
+		}
+	}
+	rule.Measure = "max_metric_epsilon"
+	if got := showRule(r, rule, &columnView{enough: true}); got != rule {
+		t.Errorf("shows %+v", got)
+	}
+}

@@ -96,6 +96,8 @@ type Point struct {
 	Loss        *Loss                   `json:"loss,omitempty" doc:"information loss that U does not measure, from one replicate of the sample, if assess.intruder.utility is configured"`
 	Unchanged   map[string]assess.Float `json:"unchanged,omitempty" doc:"share of unchanged values, for each column that a rule is about, from one replicate of the sample"`
 	Exact       map[string]assess.Float `json:"exact,omitempty" doc:"share of values that the best snooper states within the distance of a rule max_exact, by the rule in words, from one replicate of the sample"`
+	Privacy     map[string]assess.Float `json:"privacy,omitempty" doc:"ε that a rule max_epsilon or max_metric_epsilon limits, by the rule in words; null where none can be stated"`
+	Epsilon     *assess.Float           `json:"epsilon,omitempty" doc:"ε of the map’s column by itself, if a rule limits ε or assess.privacy asks for it; null where none can be stated"`
 	Beside      map[string]*Point       `json:"-"`                                                                                 // R and U of other columns that rules are about
 	Worst       *Group                  `json:"worst,omitempty" doc:"the group with the greatest R of those that the rules limit"` // of the groups, that of the greatest R anywhere among what the rules protect
 }

@@ -40,7 +40,7 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		if one.Column == m.Column {
 			one.Column = ""
 		}
-		if r.Identity() || r.MaxUnchanged != nil || r.MaxExact != nil {
+		if r.Identity() || r.MaxUnchanged != nil || r.MaxExact != nil || r.LimitsPrivacy() {
 			one.name(assess.Judge([]assess.Rule{r}, &assess.Measures{}).Rules[0])
 		}
 		m.Rules = append(m.Rules, one)
@@ -191,8 +191,10 @@ func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
 	if r.Measure == "max_unchanged" {
 		found, ok = p.Unchanged[cmp.Or(r.Column, m.Column)]
 	}
-	if exact, there := p.Exact[r.Words]; there {
-		found, ok = exact, true
+	for _, of := range []map[string]assess.Float{p.Exact, p.Privacy} {
+		if v, there := of[r.Words]; there {
+			found, ok = v, true
+		}
 	}
 	held := found <= *r.Limit
 	if r.least() {

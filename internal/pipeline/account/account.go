@@ -38,6 +38,8 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		Records: records, IdentifiedByPlace: effect.Unidentified,
 	}
 	rep.Places = r.places(measures)
+	measures.Privacy = r.Plan.Privacy()
+	rep.Privacy = measures.Privacy
 	rep.Gate = assess.Judge(r.rules(), measures)
 	r.remark(measures)
 	rep.SetMeasures(measures)

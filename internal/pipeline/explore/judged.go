@@ -50,7 +50,7 @@ func (g *grid) limitsOthers() bool {
 // limited reports whether a rule limits R, an error or the efficiency of a column.
 func (g *grid) limited(column string) bool {
 	return slices.ContainsFunc(g.config.Gate.Rules, func(r assess.Rule) bool {
-		return r.Column == column && !r.Identity() && r.MaxUnchanged == nil && r.MaxExact == nil
+		return r.Column == column && !r.Identity() && r.MaxUnchanged == nil && r.MaxExact == nil && !r.LimitsPrivacy()
 	})
 }
 
@@ -227,6 +227,29 @@ func (g *grid) takeIdentity(p *rumap.Point, id *assess.Identity) {
 			p.Respondents[rumap.MeasureInversion] = assess.Float(*id.Inverted)
 		}
 	}
+}
+
+// takePrivacy adds to a point what rules on ε are compared with. It depends on the masks alone.
+func (g *grid) takePrivacy(at place, p *rumap.Point) error {
+	if !g.whole.WantsPrivacy() {
+		return nil
+	}
+	masks, err := g.strategies[at.strategy].Masks(at.values)
+	if err != nil {
+		return config.Errors{err.(config.Error)}
+	}
+	stated := g.plan.PrivacyOf(masks)
+	if c := stated.Of(g.column); c != nil {
+		p.Epsilon = &c.Epsilon
+	}
+	p.Privacy = map[string]assess.Float{}
+	for _, r := range g.config.Gate.Rules {
+		if r.LimitsPrivacy() { // by the words that the map has for the rule, before anything is stated
+			words := assess.Judge([]assess.Rule{r}, &assess.Measures{}).Rules[0].Rule
+			p.Privacy[words] = assess.Judge([]assess.Rule{r}, &assess.Measures{Privacy: stated}).Rules[0].Found
+		}
+	}
+	return nil
 }
 
 // takeExact adds to a point what rules max_exact and the default limit are compared with.

@@ -186,6 +186,9 @@ func (g *grid) point(ctx context.Context, at place, found explored, replicate in
 			p.Beside[other.Column] = &q
 		}
 	}
+	if err := g.takePrivacy(at, &p); err != nil {
+		return p, err
+	}
 	err := g.judgePairs(ctx, at, &p, replicate)
 	var refused *transform.SurveyError
 	if errors.As(err, &refused) {

@@ -86,6 +86,7 @@ type verdict struct {
 	log      string
 	records  report.Records
 	attack   string // uniqueness, as JSON
+	privacy  string // as JSON
 	err      error
 }
 
@@ -95,6 +96,10 @@ func verdictOf(rep *report.Report, log string, err error) verdict {
 		return v
 	}
 	v.refused, v.warnings, v.records = !rep.Gate.Passed, rep.Warnings, rep.Records
+	if rep.Privacy != nil {
+		text, _ := json.Marshal(rep.Privacy)
+		v.privacy = string(text)
+	}
 	if rep.Attack != nil && rep.Attack.Uniqueness != nil {
 		u := *rep.Attack.Uniqueness
 		expected := u.ExpectedReidentifications

@@ -218,6 +218,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 		return false, err
 	}
 	ofFirstRecords(measures, whole.Records())
+	measures.Privacy = s.plan.Privacy()
 	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), whole.Records())
 	before := s.verdict.last
 	s.verdict = judgement{&verdict, pairs, time.Now()}

@@ -208,6 +208,8 @@ func (f *inForce) settle(ctx context.Context, src connectors.Source, carries boo
 		if f.assessOptions, err = f.plan.AssessOptions(key, f.chain); err != nil {
 			return err
 		}
+	} else if err := f.plan.PrivacyHolds(); err != nil {
+		return err // no transaction would be compared with the rules
 	}
 	f.fingerprint = fingerprint(f.config, f.assessOptions, key)
 	return nil
