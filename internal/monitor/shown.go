@@ -182,8 +182,22 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 		rule.Found = besideLimit(rule, rounded(rule.Found, digits))
 		return rule
 	}
-	found := rule.Found
-	rule.Found = nan
+	// What another rule has found is nowhere on the page.
+	found := nan
+	if rule.Measure == "max_risk" || rule.Measure == "min_rmse" {
+		found = besideLimit(rule, shownRisk(r, rule))
+	}
+	rule.Found = found
+	if rule.Advice != "" {
+		rule.Advice = "The confidential report says what would have to change."
+	}
+	return rule
+}
+
+// besideLimit is what is shown of what a rule found: not a number, where rounding would
+// shownRisk is the figure on the page of what a rule about risk has found; NaN if the page has none.
+func shownRisk(r *report.Report, rule assess.RuleVerdict) assess.Float {
+	figure := assess.Float(math.NaN())
 	for i := range r.Columns {
 		if r.Columns[i].Name != rule.Column {
 			continue
@@ -192,27 +206,22 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 			if rule.Target != "" && k.Target != rule.Target || rule.Knowledge != "" && k.Knowledge != rule.Knowledge {
 				continue
 			}
-			if rule.Measure == "max_risk" && k.R != found || rule.Measure == "min_rmse" && k.RMSE != found {
+			if rule.Measure == "max_risk" && k.R != rule.Found || rule.Measure == "min_rmse" && k.RMSE != rule.Found {
 				continue
 			}
 			shown := showRisk(k)
-			rule.Found = shown.RMSE
+			figure = shown.RMSE
 			if rule.Measure == "max_risk" {
-				rule.Found = shown.R
+				figure = shown.R
 			}
 			if hidden(k) { // of two risks of the same size, one may be
 				break
 			}
 		}
 	}
-	rule.Found = besideLimit(rule, rule.Found)
-	if rule.Advice != "" {
-		rule.Advice = "The confidential report says what would have to change."
-	}
-	return rule
+	return figure
 }
 
-// besideLimit is what is shown of what a rule found: not a number, where rounding would
 // have it on the other side of the limit.
 func besideLimit(rule assess.RuleVerdict, shown assess.Float) assess.Float {
 	within := shown >= rule.Limit

@@ -319,3 +319,15 @@ func TestPrivacyRuleIsShown(t *testing.T) {
 		t.Errorf("shows %+v", got)
 	}
 }
+
+// Of a rule that is neither about risk nor about efficiency the page has no figure: not that of another measure.
+func TestOtherRulesShowNoFigure(t *testing.T) {
+	r := &report.Report{Columns: report.Columns{{Name: "wage", Risk: []assess.Risk{{Target: assess.TargetTypical, R: 0.5, RMSE: 77}}}}}
+	for _, measure := range []string{"max_unchanged", "max_exact", "max_posterior", "min_rmse"} {
+		rule := assess.RuleVerdict{Column: "wage", Measure: measure, Limit: 0.1, Found: 77, Passed: true, Advice: "a"}
+		got := showRule(r, rule, &columnView{enough: true})
+		if found := got.Found == 77; found != (measure == "min_rmse") || !found && got.Found == got.Found || got.Advice == "a" {
+			t.Errorf("%s shows %+v", measure, got)
+		}
+	}
+}

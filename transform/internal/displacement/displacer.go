@@ -125,7 +125,7 @@ func (d *Displacer) Approximate() []int {
 }
 
 // Independent reports whether the result of Apply and ApplyTo for a record in a column (an index in
-// Block.Columns) is the same to the last bit whatever other records are in the block or wanted: the
+// Block.Columns) is the same, up to the rounding of sums, whatever other records are in the block or wanted: the
 // column is moved by one swap of scope dataset and policy random, the law of the other masks is
 // known, and no swap of the chain has scope window.
 func (d *Displacer) Independent(column int) bool {
