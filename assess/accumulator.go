@@ -104,9 +104,15 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		return
 	}
 	origin, keep := a.origins.Of(b.Scope, int32(b.Stream)), a.notRejected(b)
-	parts := []func(){
-		func() { a.addSums(b, origin, keep) },
-		func() { a.offer(b, origin, keep, also) },
+	p := &a.priorities
+	p.Draw(b, a.keyedWords)
+	a.sample.Take(b, origin, p, keep)
+	parts := []func(){func() { a.addSums(b, origin, keep) }}
+	if also != nil {
+		parts = append(parts, func() { also.Offer(b, origin, p, keep, a.layout) })
+	}
+	for i := range a.sample.Parts(a.layout) {
+		parts = append(parts, func() { a.sample.Extend(i, b, a.layout) })
 	}
 	for c := range a.columns {
 		if s := &a.columns[c]; s.order != nil || s.counts != nil {
@@ -118,9 +124,10 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		for _, part := range parts {
 			part()
 		}
-		return
+	} else {
+		onCores(len(parts), func(i int) { parts[i]() })
 	}
-	onCores(len(parts), func(i int) { parts[i]() })
+	a.sample.Bound()
 }
 
 // fewRecords is the number of records of a block below which its parts are added one after another.
@@ -327,16 +334,6 @@ func (a *Accumulator) addPart(b *microdata.Block, origin *place.Origin, from, n 
 	}
 	a.original.AddPart(n, w.u, w.has, w.inX)
 	a.released.AddPart(n, w.v, w.hasOut, w.inY)
-}
-
-// offer offers the block's records to the sample.
-func (a *Accumulator) offer(b *microdata.Block, origin *place.Origin, keep microdata.Bitmap, also *sample.Sample) {
-	p := &a.priorities
-	p.Draw(b, a.keyedWords)
-	a.sample.Offer(b, origin, p, keep, a.layout)
-	if also != nil {
-		also.Offer(b, origin, p, keep, a.layout)
-	}
 }
 
 // keyedWords draws from the sample's keystream. Its name has the scope in place of the column in

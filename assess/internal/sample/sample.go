@@ -77,12 +77,12 @@ type Sample struct {
 	short   []multiples // of the columns whose values are not in Values
 	Hits    []int32     // scratch
 	moved   []int32
-	scratch []float64
+	scratch [][]float64 // by column
 }
 
 // New returns an empty sample of at most k records with width values each; k < 0: of all records.
 func New(k, width int) Sample {
-	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width), short: make([]multiples, width)}
+	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width), short: make([]multiples, width), scratch: make([][]float64, width)}
 }
 
 // Len is the number of records held, which may be more than k until Prune.
@@ -115,35 +115,58 @@ func reserved[T any](s *Sample, v []T, more int) []T {
 // the layout's columns.
 func (s *Sample) Offer(b *microdata.Block, from *place.Origin, p *place.Priorities, keep microdata.Bitmap, of Layout) {
 	s.Take(b, from, p, keep)
-	if len(s.Hits) == 0 {
-		return
-	}
-	for c, index := range of.Columns {
-		col := &b.Columns[index]
-		if len(col.Coded.Rows) > 0 {
-			s.gatherCoded(2*c, col.Original, col.Coded.Category, &col.Coded)
-			s.gatherCoded(2*c+1, col.Out(), col.Coded.ReleasedCategory, &col.Coded)
-			continue
-		}
-		s.Gather(2*c, col.Original)
-		s.Gather(2*c+1, col.Out())
-	}
-	for c, index := range of.Carry {
-		s.extend(of.CarryAt(c), func(i int32) float64 { return cell.Code(&b.Columns[index], int(i)) })
-	}
-	for c, index := range of.Released {
-		s.extend(of.releasedAt(c), func(i int32) float64 { return cell.ReleasedCode(&b.Columns[index], int(i)) })
-	}
-	for c, index := range of.Beside {
-		s.extend(of.BesideAt(c), func(i int32) float64 { return cell.Piece(&b.Columns[index], int(i), of.Pieces[c]) })
+	for i := range s.Parts(of) {
+		s.Extend(i, b, of)
 	}
 	s.Bound()
 }
 
+// Parts is the number of parts of the layout that Extend adds.
+func (s *Sample) Parts(of Layout) int {
+	if len(s.Hits) == 0 {
+		return 0
+	}
+	return of.parts()
+}
+
+func (l Layout) parts() int { return len(l.Columns) + len(l.Carry) + len(l.Released) + len(l.Beside) }
+
+// Extend adds one part of the values of the records in Hits: between Take and Bound, each once, in any order or beside
+// one another.
+func (s *Sample) Extend(part int, b *microdata.Block, of Layout) {
+	if part < len(of.Columns) {
+		s.extendColumn(part, &b.Columns[of.Columns[part]])
+		return
+	}
+	if part -= len(of.Columns); part < len(of.Carry) {
+		col := &b.Columns[of.Carry[part]]
+		s.extend(of.CarryAt(part), func(i int32) float64 { return cell.Code(col, int(i)) })
+		return
+	}
+	if part -= len(of.Carry); part < len(of.Released) {
+		col := &b.Columns[of.Released[part]]
+		s.extend(of.releasedAt(part), func(i int32) float64 { return cell.ReleasedCode(col, int(i)) })
+		return
+	}
+	part -= len(of.Released)
+	col := &b.Columns[of.Beside[part]]
+	s.extend(of.BesideAt(part), func(i int32) float64 { return cell.Piece(col, int(i), of.Pieces[part]) })
+}
+
+func (s *Sample) extendColumn(c int, col *microdata.Column) {
+	if len(col.Coded.Rows) > 0 {
+		s.gatherCoded(2*c, col.Original, col.Coded.Category, &col.Coded)
+		s.gatherCoded(2*c+1, col.Out(), col.Coded.ReleasedCategory, &col.Coded)
+		return
+	}
+	s.Gather(2*c, col.Original)
+	s.Gather(2*c+1, col.Out())
+}
+
 // Gather adds the values of the records in Hits to a column.
 func (s *Sample) Gather(c int, of microdata.Vector) {
-	s.scratch = cell.Gather(s.scratch[:0], of, s.Hits)
-	s.add(c, s.scratch)
+	s.scratch[c] = cell.Gather(s.scratch[c][:0], of, s.Hits)
+	s.add(c, s.scratch[c])
 }
 
 // gatherCoded is Gather of a column with declared codes for missing values.
@@ -158,12 +181,12 @@ func (s *Sample) gatherCoded(c int, of microdata.Vector, category func(row int) 
 
 // extend adds the value that f returns for each record in Hits to a column.
 func (s *Sample) extend(c int, f func(i int32) float64) {
-	values := slices.Grow(s.scratch[:0], len(s.Hits))
+	values := slices.Grow(s.scratch[c][:0], len(s.Hits))
 	for _, i := range s.Hits {
 		values = append(values, f(i))
 	}
 	s.add(c, values)
-	s.scratch = values
+	s.scratch[c] = values
 }
 
 func (s *Sample) add(c int, values []float64) {
