@@ -54,13 +54,26 @@ func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []hea
 		if about[rule.Measure] {
 			continue
 		}
-		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: rule.Rule, Value: rule.Found, Text: pretty(float64(rule.Found), digits)}
+		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: shortOf(rule), Value: rule.Found, Text: pretty(float64(rule.Found), digits)}
 		f.Hold([]assess.RuleVerdict{rule}, "", func(assess.RuleVerdict) string {
 			return f.Beside(float64(rule.Found), float64(rule.Limit), figure.Estimated(digits), figure.Estimated(digits))
 		})
 		figures = append(figures, f)
 	}
 	return figures
+}
+
+// shortOf is the short name of what a rule without a figure of its own limits.
+func shortOf(rule assess.RuleVerdict) string {
+	switch {
+	case rule.Measure == "max_epsilon" && rule.Column != "":
+		return "ε of " + rule.Column
+	case rule.Measure == "max_epsilon":
+		return "ε of all records of one"
+	case rule.Measure == "max_metric_epsilon":
+		return "ε by distance of " + rule.Column
+	}
+	return rule.Rule
 }
 
 // columnFigures returns three figures of the masked columns: the least error with which a target

@@ -311,3 +311,20 @@ func TestVerdictIsInTheJSON(t *testing.T) {
 		t.Errorf("%+v", document.Verdict)
 	}
 }
+
+// Rules on ε have names that fit beside their figures.
+func TestNamesOfRulesOnEpsilon(t *testing.T) {
+	for _, c := range []struct {
+		rule assess.RuleVerdict
+		want string
+	}{
+		{assess.RuleVerdict{Measure: "max_epsilon", Column: "wage", Rule: "long"}, "ε of wage"},
+		{assess.RuleVerdict{Measure: "max_epsilon", Rule: "long"}, "ε of all records of one"},
+		{assess.RuleVerdict{Measure: "max_metric_epsilon", Column: "wage", Rule: "long"}, "ε by distance of wage"},
+		{assess.RuleVerdict{Measure: "max_unchanged", Column: "wage", Rule: "long"}, "long"},
+	} {
+		if got := unshown([]assess.RuleVerdict{c.rule}, nil); len(got) != 1 || got[0].Label != c.want {
+			t.Errorf("%+v: %+v", c.rule, got)
+		}
+	}
+}
