@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
@@ -74,15 +75,17 @@ type Sample struct {
 	Row      []int64     // places
 	Values   [][]float64 // once settled, by column: original and released of each, carried codes, released codes; NaN: no value
 
-	short   []multiples // of the columns whose values are not in Values
-	Hits    []int32     // scratch
-	moved   []int32
-	scratch [][]float64 // by column
+	short []multiples // of the columns whose values are not in Values
+	Hits  []int32     // scratch
+	moved []int32
 }
+
+// scratch holds the values of a block's records in one column, of which several are added at once.
+var scratch = sync.Pool{New: func() any { return new([]float64) }}
 
 // New returns an empty sample of at most k records with width values each; k < 0: of all records.
 func New(k, width int) Sample {
-	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width), short: make([]multiples, width), scratch: make([][]float64, width)}
+	return Sample{K: k, Limit: math.MaxUint32, Values: make([][]float64, width), short: make([]multiples, width)}
 }
 
 // Len is the number of records held, which may be more than k until Prune.
@@ -165,8 +168,10 @@ func (s *Sample) extendColumn(c int, col *microdata.Column) {
 
 // Gather adds the values of the records in Hits to a column.
 func (s *Sample) Gather(c int, of microdata.Vector) {
-	s.scratch[c] = cell.Gather(s.scratch[c][:0], of, s.Hits)
-	s.add(c, s.scratch[c])
+	buf := scratch.Get().(*[]float64)
+	*buf = cell.Gather((*buf)[:0], of, s.Hits)
+	s.add(c, *buf)
+	scratch.Put(buf)
 }
 
 // gatherCoded is Gather of a column with declared codes for missing values.
@@ -181,12 +186,14 @@ func (s *Sample) gatherCoded(c int, of microdata.Vector, category func(row int) 
 
 // extend adds the value that f returns for each record in Hits to a column.
 func (s *Sample) extend(c int, f func(i int32) float64) {
-	values := slices.Grow(s.scratch[c][:0], len(s.Hits))
+	buf := scratch.Get().(*[]float64)
+	values := slices.Grow((*buf)[:0], len(s.Hits))
 	for _, i := range s.Hits {
 		values = append(values, f(i))
 	}
 	s.add(c, values)
-	s.scratch[c] = values
+	*buf = values
+	scratch.Put(buf)
 }
 
 func (s *Sample) add(c int, values []float64) {
