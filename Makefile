@@ -83,7 +83,7 @@ lint: ## gofmt, go vet, staticcheck
 test-race: ## the tests of what goroutines share, with the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)|$(CASES)' ./assess ./assess/internal/replicate ./connectors/... ./internal/compress \
 		./internal/intruder/linkage ./internal/intruder/loss ./internal/intruder/uniqueness ./internal/monitor ./internal/objects/... ./internal/pipeline/... \
-		./internal/placed ./internal/publish ./internal/rolling ./internal/text
+		./internal/placed ./internal/publish ./internal/rolling ./internal/text ./transform/internal/displacement
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -skip '$(ALONE)' -run 'Stream|Topic|Objects|Swap|Displacement|Pairing' ./cmd/sdlfilter ./transform
 # What computes for minutes in one goroutine, or looks for words in what others already run.
 ALONE = Canary|Killed|DecodingRefuses|OfReleases

@@ -430,7 +430,7 @@ CHAINS = [
     ("assessor, counts", ["assess.(*columnSums).count"]), ("assessor", ["assess.(*Accumulator).add"]),
     ("measuring", ["assess.(*Accumulator).measure", "assess.(*reckoning)", "assess.(*Accumulator).reckon", "assess.recovering", "assess.Judge"]),
     ("inspection", ["connectors/parquet.(*sink).carry.func1", "connectors/parquet.(*sink).inspect"]),
-    ("digest", ["publish.(*sequential).digest"]), ("writer of row groups", ["connectors/parquet.(*sink).writeGroup"]), ("writer", ["filejob.(*run).written.(*run).write", "filejob.(*run).write."]),
+    ("digest", ["publish.(*sequential).Write.func1"]), ("writer of row groups", ["connectors/parquet.(*sink).writeGroup"]), ("writer", ["filejob.(*run).written.(*run).write", "filejob.(*run).write."]),
     ("reader", ["internal/pipeline.read"]), ("workers", ["internal/pipeline.(*Flow).worker"]), ("completing", ["filejob.(*run).complete"]),
     ("garbage", ["runtime.gcBgMarkWorker"]), ("beginning and end", ["main.main"]),
 ]

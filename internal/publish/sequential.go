@@ -30,24 +30,21 @@ func (s *sequential) Write(p []byte) (int, error) {
 	}
 	var digested sync.WaitGroup
 	if len(p) >= apart {
-		digested.Go(func() { s.digest(p) })
+		digested.Go(func() {
+			defer bug.Guard()
+			s.hash.Write(p)
+		})
 	}
 	n, err := s.File.Write(p)
 	switch {
 	case len(p) < apart:
-		s.digest(p[:n])
+		s.hash.Write(p[:n])
 	case n < len(p):
 		s.other = true // more was digested than written
 	}
 	digested.Wait()
 	s.bytes += int64(n)
 	return n, err
-}
-
-// digest adds to the digest.
-func (s *sequential) digest(p []byte) {
-	defer bug.Guard()
-	s.hash.Write(p)
 }
 
 // WriteString implements io.StringWriter.

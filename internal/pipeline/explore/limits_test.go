@@ -60,7 +60,7 @@ func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 
 // A group is named by its text, or by its number if it has no text.
 func TestNamesOfGroups(t *testing.T) {
-	g := &grid{column: "x", strategies: []config.MapStrategy{{Name: "s"}}, labels: []map[float64]string{{3: "three"}, {}}}
+	g := &grid{whole: &config.Pipeline{}, column: "x", strategies: []config.MapStrategy{{Name: "s"}}, labels: []map[float64]string{{3: "three"}, {}}}
 	found := explored{columns: []assess.Explored{
 		{Column: "beside"},
 		{Column: "x", Groups: []assess.ExploredGroup{{Codes: []float64{3, 0.1}, Records: 4}, {Codes: []float64{4, 1e21}, Records: 5}}},
