@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/privacy"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -40,8 +41,7 @@ func (pl *Plan) Privacy() *assess.Privacy {
 			p.Rate = &rate
 		}
 	}
-	if sink := pl.Config.Sink.Config.Abilities(); !sink.ColumnsAlone {
-		more := cmp.Or(sink.PassesMore, "what the sink adds to a record's columns")
+	if more := passedOn(pl.Config.Sink.Config); more != "" {
 		a.broken = append(a.broken, more+" leaves as it is")
 	}
 	for i := range pl.Layout.Release {
@@ -83,6 +83,18 @@ func (pl *Plan) PrivacyHolds() error {
 		return problems
 	}
 	return nil
+}
+
+// passedOn says what a sink releases of a record besides its columns; "" if that is nothing, as without a sink (package filter).
+func passedOn(sink connectors.SinkConfig) string {
+	if sink == nil {
+		return ""
+	}
+	able := sink.Abilities()
+	if able.ColumnsAlone {
+		return ""
+	}
+	return cmp.Or(able.PassesMore, "what the sink adds to a record's columns")
 }
 
 // notCounted is what tells of a record and is in no figure.
