@@ -18,8 +18,8 @@ import (
 // DifferenceSchemaName is the value of a difference's "schema" member.
 const DifferenceSchemaName = "sdlfilter.diff/1"
 
-// Difference is what has changed between two reports for those who decide about a release. It is
-// as confidential as the reports.
+// Difference is what has changed between two reports for those who decide about a release, or between two data files. It is
+// as confidential as they are.
 type Difference struct {
 	Schema  string   `json:"schema"`
 	Before  Compared `json:"before"`
@@ -27,12 +27,12 @@ type Difference struct {
 	Changes []Change `json:"changes"` // those that ask for a decision first
 }
 
-// Compared is one of two reports.
+// Compared is one of two reports, or of two data files.
 type Compared struct {
 	Name     string    `json:"name"`
-	Finished time.Time `json:"finished"`
+	Finished time.Time `json:"finished,omitzero"` // absent of data files
 	Verdict  string    `json:"verdict"`
-	Version  string    `json:"version"`
+	Version  string    `json:"version,omitempty"` // absent of data files
 }
 
 // Change is one thing that is not the same in two reports.
@@ -381,6 +381,14 @@ func (d *Difference) JSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// told names what was compared.
+func (d *Difference) told() string {
+	if d.Before.Finished.IsZero() {
+		return "is compared of data"
+	}
+	return "the reports tell"
+}
+
 // diffLines is how many changes a terminal shows; the JSON has all.
 const diffLines = 80
 
@@ -393,11 +401,15 @@ func (d *Difference) Summary(w io.Writer, color bool, width int) {
 		of   Compared
 	}{{"before", d.Before}, {"after", d.After}} {
 		s.Line("  " + pad(c.word, 8) + s.bold(cut(printable(c.of.Name), s.Width-12)))
-		s.Line(strings.Repeat(" ", 10) + cut(c.of.Verdict+", "+c.of.Finished.UTC().Format("2 January 2006, 15:04 UTC"), s.Width-12))
+		said := c.of.Verdict
+		if !c.of.Finished.IsZero() {
+			said += ", " + c.of.Finished.UTC().Format("2 January 2006, 15:04 UTC")
+		}
+		s.Line(strings.Repeat(" ", 10) + cut(said, s.Width-12))
 	}
 	s.Line("")
 	if len(d.Changes) == 0 {
-		s.Line("  Nothing has changed that the reports tell.")
+		s.Line("  Nothing has changed that " + d.told() + ".")
 	}
 	for i, c := range d.Changes {
 		if i == diffLines {
