@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Contents are those of a count by hand, with empty cells in both kinds of columns and a column of too many texts.
@@ -51,5 +52,14 @@ func TestContentsByHand(t *testing.T) {
 	}
 	if name.Categories != nil || name.Missing != 0 {
 		t.Errorf("%d names counted", len(name.Categories))
+	}
+	declared := map[string]*microdata.Missing{"region": {Codes: []string{"east"}}}
+	if got, err = ContentsOf(t.Context(), &csv.SourceConfig{Path: path}, declared, &pipeline.Progress{}); err != nil {
+		t.Fatal(err)
+	}
+	east := counts["east"]
+	delete(counts, "east")
+	if region := got.Columns[0]; region.Missing != missing+east || !maps.Equal(region.Categories, counts) {
+		t.Errorf("with a declared code: %+v, want %v and %d missing", region, counts, missing+east)
 	}
 }
