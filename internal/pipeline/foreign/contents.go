@@ -78,7 +78,7 @@ func countColumn(column *report.ColumnContents, values *microdata.Column, n int)
 	list := values.Array
 	for i := range n {
 		switch {
-		case list.IsNull(i) || values.Coded.Has(i):
+		case list.IsNull(i): // also of declared codes, which the pass has cleared
 			column.Missing++
 		case column.Categories != nil:
 			column.Categories[list.ValueStr(i)]++
