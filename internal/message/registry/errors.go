@@ -88,7 +88,9 @@ func (c *Client) classify(doing string, err error) *Error {
 		case s == http.StatusConflict:
 			e.Kind, e.Reason = Incompatible, "the schema must be compatible with the subject's earlier ones; make it so, relax the subject's compatibility, or release to another subject"
 		case s == http.StatusRequestTimeout || s == http.StatusTooManyRequests || s >= 500:
-			e.Kind, e.Reason = Unavailable, "the registry cannot answer now"
+			// What a server says that fails may be of anything, and helps nobody.
+			e.Kind, e.Reason = Unavailable, fmt.Sprintf("the registry cannot answer now (status %d)", s)
+			return e
 		default:
 			e.Kind, e.Reason = Invalid, "the registry refuses the request"
 		}

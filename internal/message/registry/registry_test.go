@@ -241,6 +241,27 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// What a failing registry says is in no error: nobody knows what it is of.
+func TestWordsOfAFailingRegistry(t *testing.T) {
+	for _, status := range []int{http.StatusRequestTimeout, http.StatusTooManyRequests, 500, 503} {
+		r := registrytest.New(t)
+		config := r.Config()
+		config.Patience = connectors.Duration(50 * time.Millisecond)
+		c, err := registry.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Disturb(func(*http.Request) *registrytest.Fault {
+			return &registrytest.Fault{Status: status, Body: `{"error_code":50001,"message":"Canary"}`}
+		})
+		_, err = c.Latest(t.Context(), "s")
+		if err == nil || strings.Contains(err.Error(), "Canary") || !strings.Contains(err.Error(), fmt.Sprintf("(status %d)", status)) || !registry.IsRetriable(err) {
+			t.Errorf("status %d: %v", status, err)
+		}
+		c.Close()
+	}
+}
+
 func TestRetries(t *testing.T) {
 	r := registrytest.New(t)
 	c := r.Client(t)
