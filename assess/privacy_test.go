@@ -6,22 +6,20 @@ import (
 	"testing"
 )
 
-func limitOf(v float64) *float64 { return &v }
-
 func TestRulesOnPrivacyAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		rule Rule
 		want string // part of the problem; "": none
 	}{
-		{Rule{MaxEpsilon: limitOf(1)}, ""},
-		{Rule{Column: "wage", MaxEpsilon: limitOf(1)}, ""},
-		{Rule{Column: "wage", MaxMetricEpsilon: limitOf(1e-3)}, ""},
-		{Rule{MaxMetricEpsilon: limitOf(1)}, "must name a column"},
-		{Rule{MaxEpsilon: limitOf(0)}, "max_epsilon"},
-		{Rule{Column: "wage", MaxMetricEpsilon: limitOf(math.NaN())}, "max_metric_epsilon"},
-		{Rule{Column: "wage", MaxEpsilon: limitOf(1), MaxMetricEpsilon: limitOf(1)}, "exactly one"},
-		{Rule{MaxEpsilon: limitOf(1), Target: "max"}, "target"},
-		{Rule{MaxEpsilon: limitOf(1), Knowledge: "index"}, "knowledge"},
+		{Rule{MaxEpsilon: ptr(1)}, ""},
+		{Rule{Column: "wage", MaxEpsilon: ptr(1)}, ""},
+		{Rule{Column: "wage", MaxMetricEpsilon: ptr(1e-3)}, ""},
+		{Rule{MaxMetricEpsilon: ptr(1)}, "must name a column"},
+		{Rule{MaxEpsilon: ptr(0)}, "max_epsilon"},
+		{Rule{Column: "wage", MaxMetricEpsilon: ptr(math.NaN())}, "max_metric_epsilon"},
+		{Rule{Column: "wage", MaxEpsilon: ptr(1), MaxMetricEpsilon: ptr(1)}, "exactly one"},
+		{Rule{MaxEpsilon: ptr(1), Target: "max"}, "target"},
+		{Rule{MaxEpsilon: ptr(1), Knowledge: "index"}, "knowledge"},
 	} {
 		problems := ""
 		for _, p := range c.rule.Check() {
@@ -46,18 +44,18 @@ func TestGateOnPrivacy(t *testing.T) {
 		words  string
 		advice string
 	}{
-		{Rule{Column: "wage", MaxEpsilon: limitOf(1.5)}, of, true, "wage: ε at most 1.5", ""},
-		{Rule{Column: "wage", MaxEpsilon: limitOf(1.4999)}, of, false, "wage: ε at most 1.4999", "more noise"},
-		{Rule{Column: "wage", MaxMetricEpsilon: limitOf(0.002)}, of, true, "wage: ε per unit of distance at most 0.002", ""},
-		{Rule{Column: "wage", MaxMetricEpsilon: limitOf(0.0019)}, of, false, "wage: ε per unit", "more noise"},
-		{Rule{Column: "age", MaxEpsilon: limitOf(1e9)}, of, false, "age: ε", "it is rounded"},
-		{Rule{Column: "age", MaxMetricEpsilon: limitOf(1e9)}, of, false, "age: ε per unit", "no noise"},
-		{Rule{Column: "region", MaxEpsilon: limitOf(1e9)}, of, false, "region: ε", "leaves as it is"},
-		{Rule{Column: "none", MaxEpsilon: limitOf(1e9)}, of, false, "none: ε", "nothing is known"},
-		{Rule{MaxEpsilon: limitOf(3)}, of, true, "all records of a household: ε at most 3", ""},
-		{Rule{MaxEpsilon: limitOf(2)}, of, false, "all records of a household: ε at most 2", "fewer columns"},
-		{Rule{MaxEpsilon: limitOf(1e9)}, nil, false, "all records of a person: ε", "nothing is known"},
-		{Rule{Column: "wage", MaxEpsilon: limitOf(1e9)}, nil, false, "wage: ε", "nothing is known"},
+		{Rule{Column: "wage", MaxEpsilon: ptr(1.5)}, of, true, "wage: ε at most 1.5", ""},
+		{Rule{Column: "wage", MaxEpsilon: ptr(1.4999)}, of, false, "wage: ε at most 1.4999", "more noise"},
+		{Rule{Column: "wage", MaxMetricEpsilon: ptr(0.002)}, of, true, "wage: ε per unit of distance at most 0.002", ""},
+		{Rule{Column: "wage", MaxMetricEpsilon: ptr(0.0019)}, of, false, "wage: ε per unit", "more noise"},
+		{Rule{Column: "age", MaxEpsilon: ptr(1e9)}, of, false, "age: ε", "it is rounded"},
+		{Rule{Column: "age", MaxMetricEpsilon: ptr(1e9)}, of, false, "age: ε per unit", "no noise"},
+		{Rule{Column: "region", MaxEpsilon: ptr(1e9)}, of, false, "region: ε", "leaves as it is"},
+		{Rule{Column: "none", MaxEpsilon: ptr(1e9)}, of, false, "none: ε", "nothing is known"},
+		{Rule{MaxEpsilon: ptr(3)}, of, true, "all records of a household: ε at most 3", ""},
+		{Rule{MaxEpsilon: ptr(2)}, of, false, "all records of a household: ε at most 2", "fewer columns"},
+		{Rule{MaxEpsilon: ptr(1e9)}, nil, false, "all records of a person: ε", "nothing is known"},
+		{Rule{Column: "wage", MaxEpsilon: ptr(1e9)}, nil, false, "wage: ε", "nothing is known"},
 	} {
 		v := Judge([]Rule{c.rule}, &Measures{Privacy: c.of})
 		if one := v.Rules[0]; v.Passed != c.passed || one.Passed != c.passed || !strings.HasPrefix(one.Rule, c.words) || !strings.Contains(one.Advice, c.advice) || c.passed != (one.Advice == "") {
