@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 )
 
@@ -94,13 +95,13 @@ func (d *Difference) column(name string, a, b *ColumnContents, beforeN, afterN i
 
 // numbers compares figures to four digits.
 func (d *Difference) numbers(name string, a, b *assess.ColumnProfile) {
-	figure := func(what string, x, y float64) {
+	compare := func(what string, x, y float64) {
 		d.neutral("column", name+", "+what, pretty(x, 4), pretty(y, 4))
 	}
-	figure("mean", a.Mean, b.Mean)
-	figure("SD", a.SD, b.SD)
+	compare("mean", a.Mean, b.Mean)
+	compare("SD", a.SD, b.SD)
 	for _, target := range []string{"p25", "p50", "p75"} {
-		figure(target, quantileOf(a, target), quantileOf(b, target))
+		compare(target, quantileOf(a, target), quantileOf(b, target))
 	}
 }
 
@@ -127,10 +128,5 @@ func unionOf(a, b map[string]int64) (list []string) {
 	return list
 }
 
-// shareOf writes n of all as a percentage with one decimal.
-func shareOf(n, all int64) string {
-	if all == 0 {
-		return "0 %"
-	}
-	return strconv.FormatFloat(100*float64(n)/float64(all), 'f', 1, 64) + " %"
-}
+// shareOf writes n of all as a share.
+func shareOf(n, all int64) string { return figure.Portion(float64(n) / float64(max(all, 1))) }
