@@ -86,10 +86,9 @@ func (d *Difference) column(name string, a, b *ColumnContents, beforeN, afterN i
 	d.neutral("column", name+", categories", strconv.Itoa(len(a.Categories)), strconv.Itoa(len(b.Categories)))
 	for _, category := range unionOf(a.Categories, b.Categories) {
 		x, y := a.Categories[category], b.Categories[category]
-		if max(x, y) < fewest {
-			continue
+		if max(x, y) >= fewest {
+			d.neutral("column", fmt.Sprintf("%s, share of %q", name, category), categoryOf(x, beforeN), categoryOf(y, afterN))
 		}
-		d.neutral("column", fmt.Sprintf("%s, share of %q", name, category), shareOf(x, beforeN), shareOf(y, afterN))
 	}
 }
 
@@ -126,6 +125,14 @@ func unionOf(a, b map[string]int64) (list []string) {
 	}
 	slices.SortFunc(list, func(x, y string) int { return cmp.Or(cmp.Compare(a[y]+b[y], a[x]+b[x]), cmp.Compare(x, y)) })
 	return list
+}
+
+// categoryOf is shareOf of a category, which may be one of few records.
+func categoryOf(n, all int64) string {
+	if n < fewest {
+		return fmt.Sprintf("fewer than %d records", fewest)
+	}
+	return shareOf(n, all)
 }
 
 // shareOf writes n of all as a share.

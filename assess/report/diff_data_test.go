@@ -39,7 +39,7 @@ func TestDifferenceOfContents(t *testing.T) {
 		"shares, but not of few": {contentsOf("a", 100, region(50, 41, 9)), contentsOf("b", 100, region(51, 49, 0)),
 			[]string{"column | region, share of \"north\" | 50.0 % | 51.0 % | neutral", "column | region, share of \"south\" | 41.0 % | 49.0 % | neutral"}},
 		"a category of enough on one side": {contentsOf("a", 100, region(50, 40, 10)), contentsOf("b", 100, region(50, 40, 9)),
-			[]string{"column | region, share of \"Klein Siersleben\" | 10.0 % | 9.0 % | neutral"}},
+			[]string{"column | region, share of \"Klein Siersleben\" | 10.0 % | fewer than 10 records | neutral"}},
 		"numbers": {contentsOf("a", 100, wage(10, 5)), contentsOf("b", 100, wage(10, 5.0004)), nil},
 		"numbers that differ": {contentsOf("a", 100, wage(10, 5)), contentsOf("b", 100, wage(10, 5.01)),
 			[]string{"column | wage, mean | 5.000 | 5.010 | neutral", "column | wage, p50 | 5.000 | 5.010 | neutral"}},
